@@ -86,6 +86,152 @@ typedef struct syn_text {
 } syn_text;
 
 
+/* -- tensors and the tape -- */
+
+/* A float tensor of one tape, row-major. Its numbers live in the tape's memory. */
+typedef struct syn_tensor {
+  struct syn_tape *tape;
+  int id;                   /* its place on the tape */
+  int rank;                 /* 1 .. SYN_MAX_RANK */
+  int shape[SYN_MAX_RANK];
+  float *x;                 /* the numbers */
+  float *dx;                /* the gradient of the last syn_backward, same shape; null where none is kept */
+} syn_tensor;
+
+/* The rows of one side of a batch: sentences packed one behind the other, without padding.
+   Sentence i owns the rows off[i] .. off[i+1]-1. */
+typedef struct syn_stream {
+  int count;      /* sentences */
+  int longest;    /* tokens of the longest */
+  const int *off; /* [count+1] */
+} syn_stream;
+
+/* Whose rows a tensor has. SYN_EACH: one row a sentence. SYN_OWN: a tensor of a user's own tape. */
+enum { SYN_SRC, SYN_TGT, SYN_EACH, SYN_OWN, SYN_STREAMS = 3 };
+
+/* How many floats a buffer needs, for any batch: fixed + row * rows + pair * (sum over the sentences of
+   queries times keys) + length * (tokens of the longest sentence) + square * (that, squared). */
+typedef struct syn_extent {
+  size_t fixed, row, pair, length, square;
+} syn_extent;
+
+typedef struct syn_kind syn_kind;
+typedef struct syn_node syn_node;
+typedef struct syn_tape syn_tape;
+typedef struct syn_build syn_build;
+typedef struct syn_layer syn_layer;
+
+/* What a layer costs: `syn info` prints it. */
+typedef struct syn_cost {
+  double parameters;
+  double multiply_adds;    /* per token of a sentence of `length` tokens */
+  double decode_bytes;     /* remembered per token already decoded */
+  int length;              /* given: tokens of the sentence the cost is asked for */
+} syn_cost;
+
+/* How long a saved buffer is needed. */
+enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
+
+/* One operation of a network. Built once, then only read. */
+struct syn_node {
+  const syn_kind *kind;
+  const char *path;              /* "encoder.1.0.0.1" */
+  int id, n_in, out;
+  int in[SYN_MAX_IN];            /* tensors */
+  int n_param, param[SYN_MAX_PARAM];
+  int n_save, save_life[SYN_MAX_SAVE];
+  syn_extent save[SYN_MAX_SAVE]; /* buffers from forward to backward */
+  syn_extent scratch;            /* per thread, while one function of the kind runs */
+  int history;                   /* floats a decoded token leaves behind for later steps */
+  int source;                    /* floats a source token leaves behind for all steps */
+  float drop;                    /* dropout on the output while training */
+  int which;                     /* small arguments of the elementary operations */
+  float number;
+  void *own;                     /* a struct of the kind's own, filled by its shape function */
+};
+
+/* A kind of layer or operation: one struct, one room. `forward` may read inputs, parameters and write
+   `out` and its saved buffers; `backward` only ever adds into gradients and may not read `out`
+   (dropout has changed it). After `shape` accepted, nothing can fail. A kind without `step` computes
+   every row alone: then its forward is its step. */
+struct syn_kind {
+  const char *name;
+  const char *args; /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order;
+                       i integer, f number, w word, k kinds joined by +, c chain, C any number of chains */
+  int drops;        /* 1: ends with dropout on its output */
+  int (*build)(syn_build *b, const syn_layer *l, int x); /* kinds made of others: tensor id, -1: failed */
+  syn_status (*shape)(syn_build *b, syn_node *n);        /* checks everything, states sizes */
+  void (*forward)(syn_tape *t, const syn_node *n);
+  void (*backward)(syn_tape *t, const syn_node *n);
+  void (*start)(syn_tape *t, const syn_node *n);         /* decoding: once, after the encoder */
+  void (*step)(syn_tape *t, const syn_node *n);          /* decoding: one new row per hypothesis */
+  void (*cost)(const syn_node *n, syn_cost *cost);
+};
+
+/* -- models -- */
+
+/* A number for a $NAME in an architecture text. */
+typedef struct syn_var {
+  const char *name;
+  double value;
+} syn_var;
+
+/* What a model is. Zeroed, a field means what its comment says; the texts are copied. */
+typedef struct syn_config {
+  const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
+  const char *encoder;         /* architecture text; not for lm */
+  const char *decoder;         /* architecture text; seq2seq and lm */
+  int d_model;                 /* width of the embeddings; 0: 64 */
+  int heads;                   /* of attention layers that do not say; 0: 4 */
+  int max_len;                 /* N: longest sentence with its begin or end; 0: 128 */
+  int src_vocab, tgt_vocab;    /* sizes of the vocabularies, the four fixed tokens included */
+  int classes;                 /* classify and tag */
+  const char *tie;             /* "none", "out", "all"; 0: "out" where the widths allow, else "none" */
+  float dropout;               /* rate of every dropout that does not say its own */
+  float label_smoothing;       /* eps of the training loss */
+  uint64_t seed;               /* of the initial values */
+  const syn_var *vars;         /* the numbers of $NAMEs */
+  int n_vars;
+  const syn_kind *const *kinds; /* a user's own kinds, beside the built-in ones; must outlive the model */
+  int n_kinds;
+} syn_config;
+
+typedef struct syn_model syn_model;
+
+/* One tensor of weights. */
+typedef struct syn_param {
+  const char *name;          /* "encoder.1.0.0.1.w_v" */
+  int rank, shape[SYN_MAX_RANK];
+  size_t size;               /* numbers */
+  int trained;               /* 0: never changed by training (Fix) */
+  float *x;                  /* the numbers, in the model's memory or in the file it was loaded from */
+  size_t offset;             /* of its first number in the block of all weights */
+} syn_param;
+
+/* A batch of padded arrays, row-major, zeros at the end of short rows. Only read during the call. */
+typedef struct syn_batch {
+  int count;         /* sentences */
+  const int *src;    /* [count, src_width] source tokens with their end token; null for lm */
+  const int *tgt;    /* [count, tgt_width] decoder input: begin, y_1 ... y_n; null for classify and tag */
+  const int *labels; /* [count, tgt_width] y_1 ... y_n end; tag [count, src_width]; classify [count] */
+  int src_width, tgt_width;
+} syn_batch;
+
+/* How large a batch a run must hold. */
+typedef struct syn_limits {
+  int sentences;  /* at most so many; 0: as many as the rows allow */
+  int src_rows;   /* tokens of all source sentences together; 0: 4096 */
+  int tgt_rows;   /* decoder tokens together; 0: as src_rows */
+  int length;     /* tokens of the longest sentence; 0: the model's max_len */
+} syn_limits;
+
+/* Bytes, known before anything is allocated. */
+typedef struct syn_plan {
+  size_t weights;      /* the parameters */
+  size_t training;     /* gradients, optimizer, kept checkpoints */
+  size_t activations;  /* one training step with the limits given */
+  size_t decoding;     /* one decoder with the limits given */
+} syn_plan;
 
 /* ===================================================================================================
    >>api   the functions, in the order of the implementation
