@@ -32,6 +32,7 @@ EOF
 done
 
 echo "== lanes"
+rm -f tests/build/times.txt
 make --no-print-directory -C tests -k -j2 lanes 2>&1 | grep -v '^make' | tee "$log"
 passed=$((passed + $(count '^lane [a-z0-9]*: passed$')))
 skipped=$((skipped + $(count '^lane [a-z0-9]*: skipped: ')))
@@ -42,5 +43,6 @@ for lane in $(make -s --no-print-directory -C tests lane_names); do
   failed=$((failed + 1))
 done
 [ "$(count '^lane ')" -gt 0 ] || failed=$((failed + 1))
+echo "== the slowest: $(sort -rn tests/build/times.txt | head -n 5 | tr '\n' ',' | sed 's/,$//; s/,/, /g')"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
