@@ -126,11 +126,12 @@ int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; n > 
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
-   Words begin at white space (space, tab, line ends) and hold it as their first character; one space
-   is put before a text and taken away again by syn_decode. So every text of known pieces comes back
-   exactly; for "space" a run of n spaces holds n - 1 empty words, known if the lines had one. A byte
-   that is not UTF-8 is SYN_UNKNOWN, except for "byte". `flags`: 0 or SYN_LOWERCASE (ASCII, Latin-1,
-   Latin Extended-A, Greek, Cyrillic). Null on failure: spec or flags wrong, or no memory. */
+   Words begin at white space (space, tab, line ends) and hold it as their first character; one
+   space is put before a text and taken away again by syn_decode. So every text of known pieces
+   comes back exactly; for "space" a run of n spaces holds n - 1 empty words, known if the lines had
+   one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte". `flags`: 0 or SYN_LOWERCASE
+   (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic). Null on failure: spec or flags wrong, or no
+   memory. */
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -140,12 +141,13 @@ const char *syn_tokenizer_type(const syn_tokenizer *t);     /* the spec, for exa
 /* Writes the first `room` ids of the text, without begin and end, and returns how many it has: a
    call with room 0 measures; no text has more tokens than bytes + 1. Allocates nothing. */
 int syn_encode(const syn_tokenizer *t, syn_text text, int *ids, int room);
-/* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids outside
-   the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in `room`
-   bytes together with a final 0, which is there whenever room > 0; only "byte" may cut a character. */
+/* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
+   outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
+   `room` bytes together with a final 0, which is there whenever room > 0; only "byte" may cut a
+   character. */
 size_t syn_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
-   text, which loses its space. Whole characters, except for "byte". Lives as long as the tokenizer. */
+   text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
 syn_text syn_token_text(const syn_tokenizer *t, int id, int first);
 /* Writes the tokenizer as bytes, if all fit into `room`, and returns how many bytes it needs. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room);
@@ -569,7 +571,7 @@ struct syn_kernels {
 #define SYN__MAX_VOCAB (1 << 24)
 #define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
 #define SYN__BAD_CHAR 0x80000000u        /* set in a "character" that is one byte, not UTF-8 */
-#define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes of a saved tokenizer */
+#define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes when saved */
 #define SYN__TOKENIZER_HEADER 28         /* and the bytes before its pieces */
 
 /* -- growing arrays and a hash map -- */
@@ -1235,38 +1237,37 @@ static syn_status syn__bpe_alphabet(syn__bpe *b) {
   return status;
 }
 
-/* Adds `times` to the count of every pair of a word (modulo 2^64: 0 - n takes n away). The word
-   enters the list of a pair that is fresh, once: words come one after the other. */
-static syn_status syn__bpe_count(syn__bpe *b, int word, uint64_t times) {
-  const syn__bpe_word *w = (const syn__bpe_word *)b->words.at + word;
-  const int *s = (const int *)b->symbols.at + w->start;
-  int i, at;
-  for (i = 0; i + 1 < w->size; i++) {
-    syn__bpe_pair *p;
-    syn__bpe_link *link;
-    uint64_t key = syn__pair_key(s[i], s[i + 1]);
-    if (s[i] == SYN_UNKNOWN || s[i + 1] == SYN_UNKNOWN) continue;
-    at = syn__map_find(&b->map, key);
-    if (at == 0) {
-      p = (syn__bpe_pair *)syn__growing_add(b->t->c, &b->pairs, 1, sizeof *p);
-      if (!p) return SYN_E_MEMORY;
-      p->left = s[i];
-      p->right = s[i + 1];
-      p->words = 0;
-      p->count = 0;
-      at = (int)b->pairs.count;
-      if (syn__map_add(b->t->c, &b->map, key, at) != SYN_OK) return SYN_E_MEMORY;
-    }
-    p = syn__bpe_pair_at(b, at - 1);
-    p->count += times;
-    if (at <= b->fresh) continue;
-    if (p->words && ((syn__bpe_link *)b->links.at)[p->words - 1].word == word) continue;
-    link = (syn__bpe_link *)syn__growing_add(b->t->c, &b->links, 1, sizeof *link);
-    if (!link) return SYN_E_MEMORY;
-    link->word = word;
-    link->next = p->words;
-    p->words = (int)b->links.count;
-  }
+/* The pair of two symbols, made when it is new; null (recorded) when there is no memory. */
+static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
+  uint64_t key = syn__pair_key(left, right);
+  syn__bpe_pair *p;
+  int at = syn__map_find(&b->map, key);
+  if (at) return syn__bpe_pair_at(b, at - 1);
+  p = (syn__bpe_pair *)syn__growing_add(b->t->c, &b->pairs, 1, sizeof *p);
+  if (!p || syn__map_add(b->t->c, &b->map, key, (int)b->pairs.count) != SYN_OK) return NULL;
+  p->left = left;
+  p->right = right;
+  p->words = 0;
+  p->count = 0;
+  return p;
+}
+
+/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n takes n away). The word enters
+   the list of a pair that is fresh, once: words are read one after the other. */
+static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
+  syn__bpe_pair *p;
+  syn__bpe_link *link;
+  if (left == SYN_UNKNOWN || right == SYN_UNKNOWN) return SYN_OK;
+  p = syn__bpe_pair_of(b, left, right);
+  if (!p) return SYN_E_MEMORY;
+  p->count += times;
+  if (p < syn__bpe_pair_at(b, b->fresh)) return SYN_OK;
+  if (p->words && ((syn__bpe_link *)b->links.at)[p->words - 1].word == word) return SYN_OK;
+  link = (syn__bpe_link *)syn__growing_add(b->t->c, &b->links, 1, sizeof *link);
+  if (!link) return SYN_E_MEMORY;
+  link->word = word;
+  link->next = p->words;
+  p->words = (int)b->links.count;
   return SYN_OK;
 }
 
@@ -1280,26 +1281,41 @@ static syn_status syn__bpe_rank(syn__bpe *b) {
   return SYN_OK;
 }
 
-/* Puts `id` for left, right in one word, from the left, and corrects the counts of its pairs. */
+/* x left right y in a word becomes x id y: besides left right two pairs are gone, and two are new. */
+static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
+                                   syn__pair pair, int id) {
+  uint64_t times = ((const syn__bpe_word *)b->words.at)[word].count;
+  syn_status status = syn__bpe_count(b, word, pair.left, pair.right, 0 - times);
+  if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, pair.left, 0 - times);
+  if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, id, times);
+  if (y && status == SYN_OK) status = syn__bpe_count(b, word, pair.right, *y, 0 - times);
+  if (y && status == SYN_OK) status = syn__bpe_count(b, word, id, *y, times);
+  return status;
+}
+
+/* Puts `id` for the pair in one word, from the left: what stands before a place is done already. */
 static syn_status syn__bpe_join(syn__bpe *b, int word, syn__pair pair, int id) {
   syn__bpe_word *w = (syn__bpe_word *)b->words.at + word;
   int *s = (int *)b->symbols.at + w->start;
-  int i = 0, n = 0;
-  while (i + 1 < w->size && (s[i] != pair.left || s[i + 1] != pair.right)) i++;
-  if (i + 1 >= w->size) return SYN_OK;
-  if (syn__bpe_count(b, word, 0 - w->count) != SYN_OK) return SYN_E_MEMORY;
-  for (i = 0; i < w->size; i++) {
-    int joined = i + 1 < w->size && s[i] == pair.left && s[i + 1] == pair.right;
-    s[n++] = joined ? id : s[i];
-    i += joined;
+  int i, n = 0;
+  syn_status status = SYN_OK;
+  for (i = 0; i < w->size && status == SYN_OK; i++) {
+    if (i + 1 >= w->size || s[i] != pair.left || s[i + 1] != pair.right) {
+      s[n++] = s[i];
+      continue;
+    }
+    status = syn__bpe_replace(b, word, n > 0 ? &s[n - 1] : NULL, i + 2 < w->size ? &s[i + 2] : NULL,
+                              pair, id);
+    s[n++] = id;
+    i++;
   }
   w->size = n;
-  return syn__bpe_count(b, word, w->count);
+  return status;
 }
 
 /* The distinct words as symbols, and the counts of their pairs. */
 static syn_status syn__bpe_words(syn__bpe *b) {
-  int i;
+  int i, k;
   for (i = 0; i < (int)b->texts.units.count; i++) {
     syn__reader r = syn__read(syn__unit_text(&b->texts, i), 0, 0);
     syn__bpe_word *w = (syn__bpe_word *)syn__growing_add(b->t->c, &b->words, 1, sizeof *w);
@@ -1312,7 +1328,10 @@ static syn_status syn__bpe_words(syn__bpe *b) {
       *symbol = syn__char_id(b->t, syn__read_char(&r));
     }
     w->size = (int)b->symbols.count - w->start;
-    if (syn__bpe_count(b, i, w->count) != SYN_OK) return SYN_E_MEMORY;
+    for (k = (int)b->symbols.count - w->size; k + 1 < (int)b->symbols.count; k++) {
+      const int *s = (const int *)b->symbols.at + k;
+      if (syn__bpe_count(b, i, s[0], s[1], w->count) != SYN_OK) return SYN_E_MEMORY;
+    }
   }
   return syn__bpe_rank(b);
 }
@@ -1521,9 +1540,9 @@ static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, 
   }
   if (fits) return syn__tokenizer_make(c, kind, (int)field[1], field[2]);
   syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not begin one (kind %lu, "
-            "flags %lu, size %lu, %lu pieces, %lu merges)", (unsigned long)size, (unsigned long)field[0],
-            (unsigned long)field[1], (unsigned long)field[2], (unsigned long)field[3],
-            (unsigned long)field[4]);
+            "flags %lu, size %lu, %lu pieces, %lu merges)", (unsigned long)size,
+            (unsigned long)field[0], (unsigned long)field[1], (unsigned long)field[2],
+            (unsigned long)field[3], (unsigned long)field[4]);
   return NULL;
 }
 

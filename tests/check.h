@@ -1,0 +1,40 @@
+/* check.h   counts checks. CHECK(condition, format, ...) says what was seen when the condition is
+   false; a test's main ends with return CHECK_END("name"). Include it after synthesizer.h. */
+#ifndef CHECK_H
+#define CHECK_H
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition, ...) \
+  check_one((condition) ? 1 : 0, #condition, __FILE__, __LINE__, __VA_ARGS__)
+#define CHECK_END(name) check_end(name)
+#define CHECK_QUICK (getenv("QUICK") != NULL) /* set where tests run under an emulator */
+
+enum { CHECK_SHOWN = 20 }; /* failures printed; the rest is only counted */
+static int check_count, check_failed;
+
+#if defined(__GNUC__)
+static void check_one(int ok, const char *text, const char *file, int line, const char *format,
+                      ...) __attribute__((format(printf, 5, 6)));
+#endif
+
+static void check_one(int ok, const char *text, const char *file, int line, const char *format,
+                      ...) {
+  va_list args;
+  check_count++;
+  if (ok) return;
+  if (++check_failed > CHECK_SHOWN) return;
+  printf("%s:%d: not true: %s: ", file, line, text);
+  va_start(args, format);
+  vprintf(format, args);
+  va_end(args);
+  printf("\n");
+}
+
+static int check_end(const char *name) {
+  printf("%s: %d checks, %d failed\n", name, check_count, check_failed);
+  return check_failed ? 1 : 0;
+}
+
+#endif
