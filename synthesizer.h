@@ -934,20 +934,26 @@ static void syn__encode_words(const syn_tokenizer *t, syn__reader r, syn__ids *o
   }
 }
 
+/* The piece that two neighbours make, INT_MAX for none. */
+static int syn__merge_rank(const syn_tokenizer *t, const int *s) {
+  int id = syn__map_find(&t->ids, syn__pair_key(s[0], s[1]));
+  return id ? id : INT_MAX;
+}
+
 /* Merges the symbols s[0..n) of one word and returns how many are left. rank[i] is the piece that
    s[i], s[i+1] make; the lowest goes first, of equal ones the left. */
 static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
-  int rank[SYN__MAX_WORD], i, best;
-  for (i = 0; i + 1 < n; i++) rank[i] = syn__map_find(&t->ids, syn__pair_key(s[i], s[i + 1]));
+  int rank[SYN__MAX_WORD], i, best, low;
+  for (i = 0; i + 1 < n; i++) rank[i] = syn__merge_rank(t, s + i);
   for (;;) {
-    for (best = -1, i = 0; i + 1 < n; i++)
-      if (rank[i] && (best < 0 || rank[i] < rank[best])) best = i;
-    if (best < 0) return n;
-    s[best] = rank[best];
+    for (low = INT_MAX, best = i = 0; i + 1 < n; i++)
+      if (rank[i] < low) low = rank[i], best = i;
+    if (low == INT_MAX) return n;
+    s[best] = low;
     n--;
     for (i = best + 1; i < n; i++) s[i] = s[i + 1], rank[i - 1] = rank[i];
-    if (best + 1 < n) rank[best] = syn__map_find(&t->ids, syn__pair_key(s[best], s[best + 1]));
-    if (best > 0) rank[best - 1] = syn__map_find(&t->ids, syn__pair_key(s[best - 1], s[best]));
+    if (best + 1 < n) rank[best] = syn__merge_rank(t, s + best);
+    if (best > 0) rank[best - 1] = syn__merge_rank(t, s + best - 1);
   }
 }
 
@@ -1281,7 +1287,7 @@ static syn_status syn__bpe_rank(syn__bpe *b) {
   return SYN_OK;
 }
 
-/* x left right y in a word becomes x id y: besides left right two pairs are gone, and two are new. */
+/* x left right y in a word becomes x id y: besides left right two pairs go, and two are new. */
 static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
                                    syn__pair pair, int id) {
   uint64_t times = ((const syn__bpe_word *)b->words.at)[word].count;
