@@ -562,11 +562,22 @@ struct syn_kernels {
    character and all that follows up to the next, so that pieces joined together are the text
    again.
 
-   Byte pair encoding: the pieces are first the characters; the most frequent pair of neighbours
-   inside the words becomes a new piece, again and again. A merge has the id that follows, so its
-   id is its rank: encoding a word joins, again and again, the pair whose piece has the lowest id.
-   A pair that holds a new piece can only make a later one: this is the same as applying the merges
-   in order. */
+     kind    pieces          ids from 4 on are in the order of     unknown
+     byte    the 256 bytes   their value                           never
+     char    characters      their code point                      a new character, a bad byte
+     space   whole words     how often they were seen, then bytes  a new word
+     bpe     parts of words  characters: code point; then merges   a new character, a bad byte
+
+   Byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1): the pieces are first the
+   characters; then, again and again, the pair of neighbours with the highest sum over the distinct
+   words of (times in the word) x (count of the word) becomes a new piece wherever it stands. With
+   "low" seen 5 times and "lower" twice: " l", " lo", " low" (7 each), then " lowe", " lower" (2).
+   A merge gets the next id, so its id is its rank. Encoding a word joins, as long as there is one,
+   the pair whose piece has the lowest id. As a new piece is only part of later ones, this is the
+   same as applying all merges in the order in which they were learned, without trying each.
+
+   Nothing depends on hash values or on the machine: every order here is one of counts and, for
+   equal counts, of bytes. */
 
 #define SYN__MAX_VOCAB (1 << 24)
 #define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
@@ -617,11 +628,13 @@ static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
   return slot->value;
 }
 
+/* For keys that are there only once. */
 static int syn__map_find(const syn__map *m, uint64_t key) {
   size_t probe = 0;
   return syn__map_next(m, key, &probe);
 }
 
+/* Stores a pair where a slot is known to be free. */
 static void syn__map_put(syn__map *m, uint64_t key, int value) {
   size_t at = (size_t)syn__mix(key) & (m->cap - 1);
   while (m->slots[at].value) at = (at + 1) & (m->cap - 1);
@@ -630,6 +643,8 @@ static void syn__map_put(syn__map *m, uint64_t key, int value) {
   m->count++;
 }
 
+/* Stores a pair; a fuller map is built anew with twice the slots, which costs O(1) an entry on
+   average. When that fails the old map is as it was. */
 static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
   syn__map wide = {NULL, 0, 0};
   size_t i;
@@ -663,17 +678,24 @@ static syn_text syn__text_of(const char *at, size_t size) {
   return text;
 }
 
-/* Order of bytes, which for UTF-8 is the order of code points. */
+/* Below, equal, above: < 0, 0, > 0. Order of bytes, which for UTF-8 is that of code points. */
 static int syn__text_compare(syn_text a, syn_text b) {
   size_t shared = a.size < b.size ? a.size : b.size;
   int order = shared ? memcmp(a.at, b.at, shared) : 0;
   return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
+/* Where a word begins. These are single bytes in UTF-8 and have no lower case, so the bytes of a
+   text can be asked before its characters are read. */
 static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong
-   forms, no surrogates, nothing above U+10FFFF, no sequence cut short. */
+/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
+   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
+     00..7F                     7 bits
+     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
+     E0..EF 80..BF 80..BF      16 bits
+     F0..F4 80..BF (3 times)   21 bits
+   After a bad byte reading goes on with the very next one: no good character is swallowed. */
 static uint32_t syn__char_next(syn_text text, size_t *at) {
   const unsigned char *s = (const unsigned char *)text.at + *at;
   size_t left = text.size - *at, more, i;
@@ -733,7 +755,8 @@ static uint32_t syn__lower(uint32_t ch) {
 }
 
 /* Reads the characters of a text in lower case where wanted; `space`: one space comes before them.
-   */
+   Learning and encoding read through this alone, so they see the same words; a copy of a reader is
+   a place to come back to. No text is ever copied to change it. */
 typedef struct syn__reader {
   syn_text text;
   size_t at;
@@ -749,6 +772,7 @@ static syn__reader syn__read(syn_text text, int flags, int space) {
   return r;
 }
 
+/* Is there another character? */
 static int syn__reading(const syn__reader *r) { return r->space || r->at < r->text.size; }
 
 static uint32_t syn__read_char(syn__reader *r) {
@@ -778,12 +802,13 @@ typedef struct syn__ids {
   int room, count;
 } syn__ids;
 
+/* One row a kind, see the end of the room. */
 typedef struct syn__token_kind {
   const char *name;
   const char *unknown; /* what SYN_UNKNOWN adds to a text */
   int words;           /* 1: one space is put before the text */
   int sized;           /* 1: the spec has a size */
-  syn_status (*add)(syn_tokenizer *t, syn_text piece);
+  syn_status (*add)(syn_tokenizer *t, syn_text piece); /* null: the pieces are always the same */
   syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
   void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out);
 } syn__token_kind;
@@ -800,10 +825,12 @@ struct syn_tokenizer {
   syn__map ids;        /* of a code point, of the hash of a word, of a pair (left << 32 | right) */
 };
 
+/* Ids are at least 1, so a pair is at least 2^32 and never meets a code point in the same map. */
 static uint64_t syn__pair_key(int left, int right) {
   return (uint64_t)left << 32 | (uint32_t)right;
 }
 
+/* The text of a token of its own, SYN_FIRST_TOKEN <= id < size. It moves when a piece is added. */
 static syn_text syn__piece(const syn_tokenizer *t, int id) {
   const size_t *ends = (const size_t *)t->ends.at + (id - SYN_FIRST_TOKEN);
   size_t start = id > SYN_FIRST_TOKEN ? ends[-1] : 0;
@@ -822,6 +849,7 @@ static syn_status syn__end_piece(syn_tokenizer *t, uint64_t key) {
   return syn__map_add(t->c, &t->ids, key, id);
 }
 
+/* A piece whose text stands elsewhere, at least one byte. */
 static syn_status syn__add_piece(syn_tokenizer *t, syn_text piece, uint64_t key) {
   char *at = (char *)syn__growing_add(t->c, &t->bytes, piece.size, 1);
   if (!at) return SYN_E_MEMORY;
@@ -834,7 +862,8 @@ static syn_status syn__refuse_piece(syn_tokenizer *t, const char *wanted) {
                    syn_tokenizer_size(t), wanted);
 }
 
-/* A piece that is one character, as in char and in the alphabet of bpe. */
+/* The add functions serve learning and loading: what a file holds goes through the same checks as
+   what was learned. Here a piece that is one character, as in char and in the alphabet of bpe. */
 static syn_status syn__add_char(syn_tokenizer *t, syn_text piece) {
   size_t at = 0;
   uint32_t ch = piece.size ? syn__char_next(piece, &at) : SYN__BAD_CHAR;
@@ -843,7 +872,7 @@ static syn_status syn__add_char(syn_tokenizer *t, syn_text piece) {
   return syn__add_piece(t, piece, ch);
 }
 
-/* White space, then characters that are none. */
+/* White space, then characters that are none: what syn__reading_word can cut out of a text. */
 static int syn__is_word(syn_text piece) {
   size_t at = 1;
   if (piece.size == 0 || !syn__is_white(piece.at[0])) return 0;
@@ -852,6 +881,7 @@ static int syn__is_word(syn_text piece) {
   return 1;
 }
 
+/* Different words may have the same hash: the texts decide. */
 static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
   uint64_t key = syn__hash_bytes(SYN__HASH_EMPTY, piece.at, piece.size);
   size_t probe = 0;
@@ -861,7 +891,8 @@ static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
   return known ? syn__refuse_piece(t, "one new word") : syn__add_piece(t, piece, key);
 }
 
-/* Joins two older pieces to the next one. The texts are looked up after the pool has grown. */
+/* Joins two older pieces to the next one. Two merges may make equal texts: they stay two tokens,
+   and encoding finds them by their pairs. The texts are looked up after the pool has grown. */
 static syn_status syn__add_merge(syn_tokenizer *t, int left, int right) {
   syn__pair *pair;
   size_t size;
@@ -883,11 +914,13 @@ static syn_status syn__add_merge(syn_tokenizer *t, int left, int right) {
 
 /* -- encoding: one function a kind -- */
 
+/* The count stops at INT_MAX, where no caller has room any more. */
 static void syn__emit(syn__ids *out, int id) {
   if (out->count < out->room) out->at[out->count] = id;
   if (out->count < INT_MAX) out->count++;
 }
 
+/* Through the characters only for the sake of lower case: a bad byte comes out as it went in. */
 static void syn__encode_bytes(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   size_t i, size;
@@ -919,6 +952,7 @@ static int syn__word_is(syn__reader r, syn_text piece) {
   return at == piece.size;
 }
 
+/* The hash is taken while reading; whoever has the same hash is compared with the text itself. */
 static void syn__encode_words(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   while (syn__reading(&r)) {
@@ -941,7 +975,9 @@ static int syn__merge_rank(const syn_tokenizer *t, const int *s) {
 }
 
 /* Merges the symbols s[0..n) of one word and returns how many are left. rank[i] is the piece that
-   s[i], s[i+1] make; the lowest goes first, of equal ones the left. */
+   s[i], s[i+1] make; the lowest goes first, of equal ones the left. n - 1 rounds of n steps at
+   most: the words of a language are short, and SYN__MAX_WORD bounds all others. An unknown symbol
+   is in no pair, so nothing is merged across it. */
 static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   int rank[SYN__MAX_WORD], i, best, low;
   for (i = 0; i + 1 < n; i++) rank[i] = syn__merge_rank(t, s + i);
@@ -957,6 +993,8 @@ static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   }
 }
 
+/* Word by word in a buffer on the stack: an unbroken run longer than SYN__MAX_WORD characters is
+   cut, here as in learning, so that no text needs more. */
 static void syn__encode_pairs(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   int s[SYN__MAX_WORD], n, i;
   while (syn__reading(&r)) {
@@ -970,7 +1008,8 @@ static void syn__encode_pairs(const syn_tokenizer *t, syn__reader r, syn__ids *o
 
 /* -- learning: count units, order them -- */
 
-/* Texts with their counts: characters or words. */
+/* Texts with their counts: characters or words. A unit is first written behind all others, as the
+   open one; when it turns out to be known, its bytes are given back. */
 typedef struct syn__unit {
   size_t start, size; /* in the bytes of the counter */
   uint64_t count;
@@ -988,6 +1027,7 @@ static void syn__counter_free(syn__counter *k) {
   syn__free(k->c, k->map.slots);
 }
 
+/* Pointers into a counter hold until the next character or unit. */
 static syn__unit *syn__unit_at(const syn__counter *k, int i) {
   return (syn__unit *)k->units.at + i;
 }
@@ -1073,6 +1113,7 @@ static int syn__heap_before(const syn__heap *h, const syn__ranked *a, const syn_
   return a->count != b->count ? a->count > b->count : h->compare(h->owner, a->item, b->item) < 0;
 }
 
+/* Lets the parents of a free place sink into it until the new entry may stand there. */
 static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t count, int item) {
   syn__ranked *e, fresh;
   size_t i = h->entries.count;
@@ -1086,7 +1127,8 @@ static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t count, i
   return SYN_OK;
 }
 
-/* Takes the first out; 0 when there is none. */
+/* Takes the first out; 0 when there is none. The array keeps its room: a push that follows a pop
+   cannot fail. */
 static int syn__heap_pop(syn__heap *h, syn__ranked *first) {
   syn__ranked *e = (syn__ranked *)h->entries.at, last;
   size_t i = 0, child, n;
@@ -1120,6 +1162,7 @@ static syn_status syn__heap_units(syn__heap *h, const syn__counter *k, int by_co
   return SYN_OK;
 }
 
+/* Nothing to learn; the map stays unused in encoding: a byte's id is its value + 4. */
 static syn_status syn__learn_bytes(syn_tokenizer *t, const syn_text *lines, size_t count) {
   int i;
   char byte;
@@ -1146,6 +1189,7 @@ static syn_status syn__add_units(syn_tokenizer *t, const syn__counter *k, int wo
   return status;
 }
 
+/* char: one pass over the lines counts the characters; the counts play no part. */
 static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__counter k;
   syn_status status = SYN_OK;
@@ -1159,6 +1203,7 @@ static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size
   return status;
 }
 
+/* space: words of any length, in order of their counts. */
 static syn_status syn__learn_words(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__counter k;
   syn_status status;
@@ -1210,16 +1255,20 @@ static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
   return (syn__bpe_pair *)b->pairs.at + i;
 }
 
-/* Equal counts: the pair whose left text, then right text, is smaller. */
+/* Equal counts: the pair whose left text, then right text, is smaller comes first; only for equal
+   texts do the ids decide. */
 static int syn__bpe_compare(const void *owner, int i, int j) {
   const syn__bpe *b = (const syn__bpe *)owner;
   const syn__bpe_pair *x = syn__bpe_pair_at(b, i), *y = syn__bpe_pair_at(b, j);
   int order = syn__text_compare(syn__piece(b->t, x->left), syn__piece(b->t, y->left));
   if (order == 0) order = syn__text_compare(syn__piece(b->t, x->right), syn__piece(b->t, y->right));
-  return order ? order : (i > j) - (i < j);
+  if (order == 0) order = x->left != y->left ? x->left - y->left : x->right - y->right;
+  return order;
 }
 
-/* The alphabet: space, then the most frequent characters, as many as asked for; by code point. */
+/* The alphabet: space, then the most frequent characters, as many as asked for; by code point. The
+   space is counted as more than all others together: without it no word could begin. What is left
+   out is SYN_UNKNOWN in the words too, and no merge is learned across it. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   syn__counter all, kept;
   syn__heap heap = {{NULL, 0, 0}, NULL, NULL};
@@ -1277,7 +1326,8 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   return SYN_OK;
 }
 
-/* The pairs that came up in this step go into the heap: those that occur twice. */
+/* The pairs that came up in this step go into the heap, those that occur twice: merging one that
+   was seen once would only store a piece of the training text. */
 static syn_status syn__bpe_rank(syn__bpe *b) {
   for (; b->fresh < (int)b->pairs.count; b->fresh++) {
     uint64_t count = syn__bpe_pair_at(b, b->fresh)->count;
@@ -1287,7 +1337,9 @@ static syn_status syn__bpe_rank(syn__bpe *b) {
   return SYN_OK;
 }
 
-/* x left right y in a word becomes x id y: besides left right two pairs go, and two are new. */
+/* x left right y in a word becomes x id y: besides left right two pairs go, and two are new. x and
+   y are null at the ends of the word. In a a a the pair a a is there twice: the first place takes
+   both away, once as left right, once as right y. */
 static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
                                    syn__pair pair, int id) {
   uint64_t times = ((const syn__bpe_word *)b->words.at)[word].count;
@@ -1342,7 +1394,8 @@ static syn_status syn__bpe_words(syn__bpe *b) {
   return syn__bpe_rank(b);
 }
 
-/* One merge after the other until the vocabulary is full or no pair occurs twice. */
+/* One merge after the other until the vocabulary is full or no pair occurs twice. The list of the
+   pair is walked by indices: its array may move while words are joined. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
   syn__ranked top;
   syn_status status = SYN_OK;
@@ -1368,6 +1421,7 @@ static syn_status syn__bpe_merge(syn__bpe *b) {
   return status;
 }
 
+/* bpe: the distinct words; their characters; the words as symbols; merges. */
 static syn_status syn__learn_pairs(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__bpe b;
   syn_status status;
@@ -1393,11 +1447,13 @@ static const syn__token_kind syn__token_kinds[] = {
     {"space", " \xEF\xBF\xBD", 1, 0, syn__add_word, syn__learn_words, syn__encode_words},
     {"bpe", "\xEF\xBF\xBD", 1, 1, syn__add_char, syn__learn_pairs, syn__encode_pairs}};
 
+/* bpe needs room for the space; the other kinds have no size. */
 static int syn__token_size_fits(const syn__token_kind *kind, uint32_t asked) {
   return kind->sized ? asked > SYN_FIRST_TOKEN && asked <= SYN__MAX_VOCAB : asked == 0;
 }
 
-/* The kind a spec names and its size; null when it names none. */
+/* The kind a spec names and its size; null when it names none. Reading the size stops at the first
+   number above the limit: it cannot overflow. */
 static const syn__token_kind *syn__token_spec(const char *spec, uint32_t *asked) {
   const syn__token_kind *kind;
   size_t i, n = 0;
@@ -1414,6 +1470,7 @@ static const syn__token_kind *syn__token_spec(const char *spec, uint32_t *asked)
   return NULL;
 }
 
+/* An empty tokenizer, with its spec as a text. */
 static syn_tokenizer *syn__tokenizer_make(syn_context *c, const syn__token_kind *kind, int flags,
                                           uint32_t asked) {
   syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
@@ -1459,6 +1516,7 @@ int syn_tokenizer_size(const syn_tokenizer *t) { return SYN_FIRST_TOKEN + (int)t
 int syn_tokenizer_flags(const syn_tokenizer *t) { return t->flags; }
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t->type; }
 
+/* Reads only what was built before: no scratch, no cache, nothing to lock. */
 int syn_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
   syn__ids out;
   out.at = ids;
@@ -1468,6 +1526,7 @@ int syn_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
   return out.count;
 }
 
+/* Unknown stands for one character, for "space" for a word with its space. */
 syn_text syn_token_text(const syn_tokenizer *t, int id, int first) {
   syn_text text = syn__text_of(t->kind->unknown, strlen(t->kind->unknown));
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
@@ -1476,6 +1535,8 @@ syn_text syn_token_text(const syn_tokenizer *t, int id, int first) {
   return text;
 }
 
+/* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one after
+   it leaves a hole in the text. */
 size_t syn_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room) {
   size_t size = 0, kept = 0;
   int i, first = 1;
@@ -1493,9 +1554,14 @@ size_t syn_decode(const syn_tokenizer *t, const int *ids, int count, char *out, 
   return size;
 }
 
-/* The saved form, numbers little-endian u32: magic; kind, flags, SIZE, pieces, merges; the size of
-   every piece; left and right of every merge; the texts of the pieces. What merges make is written
-   too: a reader needs no more memory than the file has, and other programs see the vocabulary. */
+/* The saved form, all numbers u32, little-endian:
+      0  "syntok1" and its final 0
+      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P pieces, M merges
+     28  the bytes of each piece [P]
+         left, right of each merge [M,2]: the merge m is token 4 + P - M + m
+         the texts of all pieces, one after the other
+   byte stores no pieces. What merges make is written too, though it follows from the pairs: a
+   reader needs no more memory than the file has, and other programs see the vocabulary. */
 static void syn__text_put32(unsigned char *out, uint32_t x) {
   int i;
   for (i = 0; i < 4; i++) out[i] = (unsigned char)(x >> 8 * i & 0xFF);
@@ -1505,6 +1571,7 @@ static uint32_t syn__text_get32(const unsigned char *in) {
   return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
 }
 
+/* Equal tokenizers give equal bytes. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
   unsigned char *at = (unsigned char *)out;
   const syn__pair *pairs = (const syn__pair *)t->pairs.at;
@@ -1529,7 +1596,8 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
   return need;
 }
 
-/* The header of a saved tokenizer, when it is possible at all in `size` bytes. */
+/* The header of a saved tokenizer, when it is possible at all in `size` bytes. Once the limit on
+   the pieces holds, 4 * pieces + 8 * merges fits in 32 bits. */
 static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, size_t size) {
   uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, pieces, merges */
   const syn__token_kind *kind = NULL;
@@ -1558,7 +1626,9 @@ static int syn__load_id(const unsigned char *in) {
   return id < SYN__MAX_VOCAB ? (int)id : 0;
 }
 
-/* The pieces and merges: each is added as in learning, with its checks. */
+/* The pieces and merges: each is added as in learning, with its checks. A merge is compared with
+   its text in the file as soon as it is made: pieces that double in length are stopped at the
+   first. */
 static syn_status syn__load_pieces(syn_tokenizer *t, const unsigned char *in, size_t size) {
   size_t pieces = syn__text_get32(in + 20), merges = syn__text_get32(in + 24), i;
   const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *pairs = sizes + 4 * pieces;
@@ -1583,6 +1653,7 @@ static syn_status syn__load_pieces(syn_tokenizer *t, const unsigned char *in, si
   return status;
 }
 
+/* A kind without an add function has the same pieces always: they are made, not read. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size) {
   const unsigned char *in = (const unsigned char *)bytes;
   syn_tokenizer *t = syn__load_header(c, in, size);

@@ -550,6 +550,26 @@ static void test_damaged(syn_context *c, const unsigned char *bytes, size_t size
   CHECK(ok, "bit %d flipped: %s", (int)bit, c->message);
 }
 
+/* A vocabulary in which one piece is there twice. */
+static void test_twice(const char *spec, const char *lines) {
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of(lines);
+  syn_tokenizer *t;
+  unsigned char *bytes;
+  size_t size = 0;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, spec, 0, &line, 1);
+  bytes = t ? saved(t, &size) : NULL;
+  syn_tokenizer_free(t);
+  CHECK(bytes && bytes[size - 1] == 'b', "%s: the last piece is not b", spec);
+  if (!bytes) return;
+  bytes[size - 1] = 'a';
+  CHECK(!syn_tokenizer_load(&c, bytes, size) && c.status == SYN_E_FORMAT, "%s: twice a", spec);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+  free(bytes);
+}
+
 static void test_saved(void) {
   static char text[ROOM];
   syn_context c;
@@ -578,6 +598,11 @@ static void test_saved(void) {
     }
     syn_tokenizer_free(u);
     test_damaged(&c, bytes, size);
+    syn_clear(&c);
+    memset(text, 0, sizeof text);
+    memcpy(text, bytes, size);
+    CHECK(!syn_tokenizer_load(&c, text, size + 1) && c.status == SYN_E_FORMAT, "%s: a byte more",
+          SPECS[s]);
     syn_clear(&c);
     syn_tokenizer_free(t);
     free(bytes);
@@ -636,6 +661,9 @@ int main(void) {
   test_room();
   test_wrong_use();
   test_saved();
+  test_twice("char", "ab");
+  test_twice("space", "a b");
+  test_twice("bpe:10", "ab");
   test_no_memory();
   return CHECK_END("text");
 }
