@@ -1535,8 +1535,8 @@ syn_text syn_token_text(const syn_tokenizer *t, int id, int first) {
   return text;
 }
 
-/* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one after
-   it leaves a hole in the text. */
+/* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one
+   after it leaves a hole in the text. */
 size_t syn_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room) {
   size_t size = 0, kept = 0;
   int i, first = 1;
