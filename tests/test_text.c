@@ -1,0 +1,669 @@
+/* test_text.c   the tokenizers: round trips, byte pair encoding against a plain program and against
+   a list worked by hand, saved forms cut and flipped, too little room, no memory. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+
+#include "check.h"
+
+/* -- helpers -- */
+
+typedef struct test_memory {
+  long live, calls, fail_at; /* fail_at: the call that gets no memory, 0: none */
+} test_memory;
+
+static void *test_alloc(void *user, size_t bytes) {
+  test_memory *m = (test_memory *)user;
+  void *block;
+  if (++m->calls == m->fail_at) return NULL;
+  block = malloc(bytes);
+  if (block) m->live++;
+  return block;
+}
+
+static void test_release(void *user, void *block) {
+  test_memory *m = (test_memory *)user;
+  m->live -= block != NULL;
+  free(block);
+}
+
+static void test_begin(syn_context *c, test_memory *m) {
+  memset(c, 0, sizeof *c);
+  memset(m, 0, sizeof *m);
+  c->options.alloc = test_alloc;
+  c->options.release = test_release;
+  c->options.user = m;
+}
+
+static syn_text text_of(const char *s) {
+  syn_text text;
+  text.at = s;
+  text.size = strlen(s);
+  return text;
+}
+
+enum { ROOM = 8192 };
+static const char *const SPECS[] = {"byte", "char", "space", "bpe:40", "bpe:4000"};
+enum { SPEC_COUNT = 5 };
+
+static const char *const ALPHABET = "abce \n\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80";
+
+/* A text of up to `most` characters out of a small alphabet, of 1 to 4 bytes each, and spaces. */
+static size_t random_text(syn_random *r, char *out, int most) {
+  static const char *const alphabet[] = {"a", "b", "c", " ", " ", "\xC3\xA4", "\xE2\x82\xAC",
+                                         "\xF0\x9F\x98\x80", "\n", "e"};
+  int i, n = syn_random_below(r, most + 1);
+  size_t size = 0;
+  for (i = 0; i < n; i++) {
+    const char *ch = alphabet[syn_random_below(r, 10)];
+    memcpy(out + size, ch, strlen(ch));
+    size += strlen(ch);
+  }
+  return size;
+}
+
+/* Does the text come back? Encodes with room for nothing, then for all. */
+static int comes_back(const syn_tokenizer *t, syn_text text) {
+  static int ids[ROOM];
+  static char out[ROOM * 4];
+  int n = syn_encode(t, text, NULL, 0);
+  if (n > ROOM || n > (int)text.size + 1 || syn_encode(t, text, ids, ROOM) != n) return 0;
+  if (syn_decode(t, ids, n, out, sizeof out) != text.size) return 0;
+  return out[text.size] == 0 && (text.size == 0 || memcmp(out, text.at, text.size) == 0);
+}
+
+static int same_bytes(const syn_tokenizer *a, const syn_tokenizer *b) {
+  size_t size = syn_tokenizer_save(a, NULL, 0);
+  char *x = (char *)malloc(size), *y = (char *)malloc(size);
+  int same = x && y && syn_tokenizer_save(b, NULL, 0) == size;
+  if (same) {
+    syn_tokenizer_save(a, x, size);
+    syn_tokenizer_save(b, y, size);
+    same = memcmp(x, y, size) == 0;
+  }
+  free(x);
+  free(y);
+  return same;
+}
+
+/* -- byte pair encoding -- */
+
+/* The example of Sennrich et al. 2016: low 5, lower 2, newest 6, widest 3, with the space in front
+   in place of their end mark, worked by hand; of equal counts the smaller text is first. */
+static void test_by_hand(void) {
+  static const char *const merges[] = {"es", "est", " l", " lo", " low", " n", " ne", " new",
+                                       " newest", " w", " wi", " wid", " widest", " lowe",
+                                       " lower"};
+  static const char *const alphabet = " deilnorstw";
+  syn_context c;
+  test_memory m;
+  syn_text lines[16], piece;
+  syn_tokenizer *t;
+  int ids[8], i, n = 0;
+  char out[32];
+  test_begin(&c, &m);
+  for (i = 0; i < 16; i++)
+    lines[i] = text_of(i < 5 ? "low" : i < 7 ? "lower" : i < 13 ? "newest" : "widest");
+  t = syn_tokenizer_learn(&c, "bpe:1000", 0, lines, 16);
+  CHECK(t != NULL, "%s", c.message);
+  if (!t) return;
+  CHECK(syn_tokenizer_size(t) == 4 + 11 + 15, "size %d", syn_tokenizer_size(t));
+  CHECK(strcmp(syn_tokenizer_type(t), "bpe:1000") == 0, "type %s", syn_tokenizer_type(t));
+  for (i = 0; i < 26 && 4 + i < syn_tokenizer_size(t); i++) {
+    piece = syn_token_text(t, 4 + i, 0);
+    if (i < 11) CHECK(piece.size == 1 && piece.at[0] == alphabet[i], "character %d", i);
+    else CHECK(piece.size == strlen(merges[i - 11]) &&
+               memcmp(piece.at, merges[i - 11], piece.size) == 0, "merge %d is \"%.*s\"", i - 11,
+               (int)piece.size, piece.at);
+  }
+  n = syn_encode(t, text_of("lowest new"), ids, 8); /* " low" + "est" + " new" */
+  CHECK(n == 3 && ids[0] == 19 && ids[1] == 16 && ids[2] == 22, "%d: %d %d %d", n, ids[0], ids[1],
+        ids[2]);
+  n = syn_encode(t, text_of("lox"), ids, 8);
+  CHECK(n == 2 && ids[0] == 18 && ids[1] == SYN_UNKNOWN, "%d: %d %d", n, ids[0], ids[1]);
+  syn_decode(t, ids, n, out, sizeof out);
+  CHECK(strcmp(out, "lo\xEF\xBF\xBD") == 0, "\"%s\"", out);
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* The same algorithm with nothing clever in it: all pairs are counted anew for every merge. */
+enum { PLAIN_WORDS = 400, PLAIN_SIZE = 24, PLAIN_IDS = 120 };
+typedef struct plain_bpe {
+  int words, size[PLAIN_WORDS], s[PLAIN_WORDS][PLAIN_SIZE];
+  int ids, left[PLAIN_IDS], right[PLAIN_IDS];
+  char text[PLAIN_IDS][PLAIN_SIZE * 4];
+  int count[PLAIN_IDS][PLAIN_IDS];
+} plain_bpe;
+
+static void plain_apply(int *s, int *size, int left, int right, int id) {
+  int i, n = 0;
+  for (i = 0; i < *size; i++) {
+    if (i + 1 < *size && s[i] == left && s[i + 1] == right) s[n++] = id, i++;
+    else s[n++] = s[i];
+  }
+  *size = n;
+}
+
+static int plain_best(plain_bpe *p, int *left, int *right) {
+  int w, i, j, order, best = 1;
+  memset(p->count, 0, sizeof p->count);
+  for (w = 0; w < p->words; w++)
+    for (i = 0; i + 1 < p->size[w]; i++) p->count[p->s[w][i]][p->s[w][i + 1]]++;
+  for (i = 4; i < p->ids; i++)
+    for (j = 4; j < p->ids; j++) {
+      if (p->count[i][j] < 2 || p->count[i][j] < best) continue;
+      order = p->count[i][j] > best ? -1 : strcmp(p->text[i], p->text[*left]);
+      if (order == 0) order = strcmp(p->text[j], p->text[*right]);
+      if (order < 0) best = p->count[i][j], *left = i, *right = j;
+    }
+  return best > 1;
+}
+
+static void plain_learn(plain_bpe *p, int asked) {
+  int left = 0, right = 0, w;
+  while (p->ids < asked && plain_best(p, &left, &right)) {
+    p->left[p->ids] = left;
+    p->right[p->ids] = right;
+    w = (int)strlen(p->text[left]);
+    memcpy(p->text[p->ids], p->text[left], (size_t)w);
+    memcpy(p->text[p->ids] + w, p->text[right], strlen(p->text[right]) + 1);
+    for (w = 0; w < p->words; w++) plain_apply(p->s[w], &p->size[w], left, right, p->ids);
+    p->ids++;
+  }
+}
+
+/* Fills the plain program with one-word lines of random letters; a few letters make many ties. */
+static void plain_words(plain_bpe *p, syn_random *r, char lines[PLAIN_WORDS][PLAIN_SIZE],
+                        int letters) {
+  int w, i, n;
+  memset(p, 0, sizeof *p);
+  p->words = 20 + syn_random_below(r, PLAIN_WORDS - 20);
+  strcpy(p->text[4], " ");
+  for (i = 0; i < letters; i++) p->text[5 + i][0] = (char)('a' + i);
+  p->ids = 5 + letters;
+  for (w = 0; w < p->words; w++) {
+    n = w < letters ? 1 : 1 + syn_random_below(r, PLAIN_SIZE - 3);
+    p->s[w][0] = 4;
+    for (i = 0; i < n; i++) {
+      int letter = w < letters ? w : syn_random_below(r, letters);
+      lines[w][i] = (char)('a' + letter);
+      p->s[w][1 + i] = 5 + letter;
+    }
+    lines[w][n] = 0;
+    p->size[w] = n + 1;
+  }
+}
+
+static void test_plain(void) {
+  static plain_bpe p;
+  static char lines[PLAIN_WORDS][PLAIN_SIZE];
+  static syn_text texts[PLAIN_WORDS];
+  int round, w, i, n, ids[PLAIN_SIZE], same;
+  syn_random r = {7};
+  for (round = 0; round < (CHECK_QUICK ? 4 : 30); round++) {
+    syn_context c;
+    test_memory m;
+    syn_tokenizer *t;
+    int letters = 1 + round % 5, asked = 20 + syn_random_below(&r, PLAIN_IDS - 20);
+    char spec[32];
+    test_begin(&c, &m);
+    plain_words(&p, &r, lines, letters);
+    for (w = 0; w < p.words; w++) texts[w] = text_of(lines[w]);
+    snprintf(spec, sizeof spec, "bpe:%d", asked);
+    t = syn_tokenizer_learn(&c, spec, 0, texts, (size_t)p.words);
+    plain_learn(&p, asked);
+    CHECK(t && syn_tokenizer_size(t) == p.ids, "round %d: not %d tokens", round, p.ids);
+    if (!t) continue;
+    for (i = 4, same = 1; i < p.ids && same; i++) {
+      syn_text piece = syn_token_text(t, i, 0);
+      same = piece.size == strlen(p.text[i]) && memcmp(piece.at, p.text[i], piece.size) == 0;
+    }
+    CHECK(same, "round %d: token %d is not \"%s\"", round, i - 1, p.text[i - 1]);
+    for (w = 0, same = 1; w < p.words && same; w++) { /* the learned words are encoded as learned */
+      n = syn_encode(t, texts[w], ids, PLAIN_SIZE);
+      same = n == p.size[w] && memcmp(ids, p.s[w], sizeof(int) * (size_t)n) == 0;
+    }
+    CHECK(same, "round %d: word \"%s\" is encoded otherwise", round, lines[w - 1]);
+    for (w = 0, same = 1; w < 200 && same; w++) { /* so are new words: every merge in its order */
+      int s[PLAIN_SIZE], size = 2 + syn_random_below(&r, PLAIN_SIZE - 3);
+      char word[PLAIN_SIZE];
+      s[0] = 4;
+      for (i = 1; i < size; i++) {
+        s[i] = 5 + syn_random_below(&r, letters);
+        word[i - 1] = (char)('a' + s[i] - 5);
+      }
+      word[size - 1] = 0;
+      for (i = 5 + letters; i < p.ids; i++) plain_apply(s, &size, p.left[i], p.right[i], i);
+      n = syn_encode(t, text_of(word), ids, PLAIN_SIZE);
+      same = n == size && memcmp(ids, s, sizeof(int) * (size_t)n) == 0;
+    }
+    CHECK(same, "round %d: new word %d is encoded otherwise", round, w);
+    syn_tokenizer_free(t);
+  }
+}
+
+/* A run of non-spaces longer than a word may be, at the borders of that length and far beyond. */
+static void test_long_words(void) {
+  static char text[70000];
+  syn_context c;
+  test_memory m;
+  syn_tokenizer *t;
+  syn_text line;
+  int i, sizes[] = {254, 255, 256, 257, 511, 512, 513, 5000}, s;
+  syn_random r = {3};
+  test_begin(&c, &m);
+  for (i = 0; i < 70000; i++) text[i] = (char)('a' + syn_random_below(&r, 2));
+  line.at = text;
+  line.size = sizeof text;
+  for (s = 0; s < SPEC_COUNT; s++) {
+    syn_text part = line;
+    t = syn_tokenizer_learn(&c, SPECS[s], 0, &line, 1);
+    CHECK(t != NULL, "%s", c.message);
+    if (!t) continue;
+    for (i = 0; i < 8; i++) {
+      part.size = (size_t)sizes[i];
+      if (strcmp(SPECS[s], "space") == 0)
+        CHECK(syn_encode(t, part, NULL, 0) == 1, "size %d is more than a word", sizes[i]);
+      else
+        CHECK(comes_back(t, part), "%s: size %d does not come back", SPECS[s], sizes[i]);
+    }
+    if (strcmp(SPECS[s], "bpe:4000") == 0) {
+      i = syn_encode(t, line, NULL, 0);
+      CHECK(i > 270 && i < 35000, "%d tokens of 70000 letters", i);
+    }
+    syn_tokenizer_free(t);
+  }
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* -- every kind -- */
+
+static void test_round_trips(void) {
+  static char text[ROOM];
+  static int ids[ROOM];
+  syn_context c;
+  test_memory m;
+  syn_tokenizer *t, *again;
+  syn_text line, lines[2];
+  int s, round, rounds = CHECK_QUICK ? 20 : 200;
+  syn_random r = {1};
+  test_begin(&c, &m);
+  for (s = 0; s < SPEC_COUNT; s++)
+    for (round = 0; round < rounds; round++) {
+      line.at = text;
+      line.size = random_text(&r, text, round * 4);
+      lines[0] = line;
+      lines[1] = text_of(ALPHABET);
+      t = syn_tokenizer_learn(&c, SPECS[s], 0, lines, (size_t)(1 + round % 2));
+      again = syn_tokenizer_learn(&c, SPECS[s], 0, lines, (size_t)(1 + round % 2));
+      CHECK(t && again && same_bytes(t, again), "%s: learned twice, not the same", SPECS[s]);
+      if (!t || !again) return;
+      CHECK(comes_back(t, line), "%s: %d bytes do not come back", SPECS[s], (int)line.size);
+      if (strcmp(SPECS[s], "space") != 0 && round % 2) { /* any text of the same characters */
+        line.size = random_text(&r, text, 100);
+        CHECK(comes_back(t, line), "%s: other text", SPECS[s]);
+      }
+      syn_tokenizer_free(t);
+      syn_tokenizer_free(again);
+    }
+  t = syn_tokenizer_learn(&c, "byte", 0, NULL, 0);
+  CHECK(t && syn_tokenizer_size(t) == 260, "no byte tokenizer of 260");
+  for (round = 0; t && round < rounds; round++) {
+    line.size = (size_t)syn_random_below(&r, 300);
+    for (s = 0; s < (int)line.size; s++) text[s] = (char)syn_random_below(&r, 256);
+    CHECK(comes_back(t, line), "byte: random bytes, round %d", round);
+    s = syn_encode(t, line, ids, ROOM);
+    CHECK(s == (int)line.size && (s == 0 || ids[0] == 4 + (unsigned char)text[0]), "byte: %d", s);
+  }
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0 && c.status == SYN_OK, "%ld blocks left, %s", m.live, c.message);
+}
+
+/* The order of the lines decides nothing. */
+static void test_order_of_lines(void) {
+  static char text[40][200];
+  syn_context c;
+  test_memory m;
+  syn_text lines[40], turned[40];
+  syn_random r = {11};
+  int s, i;
+  test_begin(&c, &m);
+  for (i = 0; i < 40; i++) {
+    lines[i].at = text[i];
+    lines[i].size = random_text(&r, text[i], 40);
+    turned[39 - i] = lines[i];
+  }
+  for (s = 0; s < SPEC_COUNT; s++) {
+    syn_tokenizer *a = syn_tokenizer_learn(&c, SPECS[s], 0, lines, 40);
+    syn_tokenizer *b = syn_tokenizer_learn(&c, SPECS[s], 0, turned, 40);
+    CHECK(a && b && same_bytes(a, b), "%s: another order of lines, another tokenizer", SPECS[s]);
+    syn_tokenizer_free(a);
+    syn_tokenizer_free(b);
+  }
+}
+
+static void check_ids(const syn_tokenizer *t, syn_text text, const int *want, int count) {
+  int ids[16], i, n = syn_encode(t, text, ids, 16), same = n == count;
+  for (i = 0; i < count && same; i++) same = ids[i] == want[i];
+  CHECK(same, "%s \"%.*s\": %d ids, first %d", syn_tokenizer_type(t), (int)text.size, text.at, n,
+        n ? ids[0] : -1);
+}
+
+static void test_words(void) {
+  static const int cab[] = {5, 4, 6}, unknown[] = {6, 1, 4, 1}, plain[] = {0, 2, 1, 77, 0, 4, 3, 5};
+  syn_context c;
+  test_memory m;
+  syn_text lines[2];
+  syn_tokenizer *t;
+  char out[64];
+  test_begin(&c, &m);
+  lines[0] = text_of("b a b a b");
+  lines[1] = text_of("a b c \xFF"); /* b 4 times, a 3, c once; the bad word is not learned */
+  t = syn_tokenizer_learn(&c, "space", 0, lines, 2);
+  CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
+  if (!t) return;
+  check_ids(t, text_of("a b c"), cab, 3);
+  check_ids(t, text_of("c  b d"), unknown, 4); /* two spaces: an empty word, not seen */
+  check_ids(t, text_of(""), cab, 0);
+  CHECK(syn_decode(t, unknown, 4, out, sizeof out) == 11, "%s", out);
+  CHECK(strcmp(out, "c \xEF\xBF\xBD b \xEF\xBF\xBD") == 0, "\"%s\"", out);
+  syn_decode(t, plain, 8, out, sizeof out);
+  CHECK(strcmp(out, "\xEF\xBF\xBD \xEF\xBF\xBD b") == 0, "\"%s\"", out);
+  syn_tokenizer_free(t);
+  lines[0] = text_of("a  b");
+  t = syn_tokenizer_learn(&c, "space", 0, lines, 1);
+  CHECK(t && syn_tokenizer_size(t) == 7 && comes_back(t, text_of("b  a")), "the empty word");
+  syn_tokenizer_free(t);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* The alphabet of a small bpe: the space and the most frequent characters. */
+static void test_alphabet(void) {
+  static const int want[] = {4, 6, 1, 5};
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of("zzzzbbbbyya");
+  syn_tokenizer *t;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, "bpe:7", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
+  if (t) check_ids(t, text_of("zyb"), want, 4);
+  syn_tokenizer_free(t);
+  line.size = 0;
+  t = syn_tokenizer_learn(&c, "bpe:5", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 5 && comes_back(t, text_of("   ")), "only the space");
+  syn_tokenizer_free(t);
+}
+
+static void test_utf8(void) {
+  static const char *const bad[] = {"\x80", "\xC0\x80", "\xC3", "\xE2\x82", "\xED\xA0\x80",
+                                    "\xF4\x90\x80\x80", "\xE0\x80\x80", "\xF0\x80\x80\x80", "\xFE",
+                                    "\xF0\x9F\x98"};
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of("\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF\xF0\x90\x80\x80"
+                          "\xF4\x8F\xBF\xBF");
+  syn_tokenizer *t;
+  int ids[8], i, k, n;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, "char", 0, &line, 1);
+  CHECK(t && syn_tokenizer_size(t) == 11 && comes_back(t, line), "first and last of each length");
+  for (i = 0; t && i < 10; i++) {
+    n = syn_encode(t, text_of(bad[i]), ids, 8);
+    CHECK(n == (int)strlen(bad[i]), "bad text %d has %d tokens", i, n);
+    for (k = 0; k < n; k++) CHECK(ids[k] == SYN_UNKNOWN, "bad text %d: token %d", i, ids[k]);
+  }
+  syn_tokenizer_free(t);
+}
+
+static void test_lower(void) {
+  static const char *const upper = "AZ@[\xC3\x80\xC3\x97\xC3\x9E\xC4\xB0\xC5\xB8\xC5\xBD"
+                                   "\xCE\x86\xCE\xA9\xD0\x81\xD0\xAF\xE2\x82\xAC";
+  static const char *const lower = "az@[\xC3\xA0\xC3\x97\xC3\xBEi\xC3\xBF\xC5\xBE"
+                                   "\xCE\xAC\xCF\x89\xD1\x91\xD1\x8F\xE2\x82\xAC";
+  static int ids[256];
+  char out[256];
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of(upper);
+  int s, n;
+  test_begin(&c, &m);
+  for (s = 0; s < SPEC_COUNT; s++) {
+    syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], SYN_LOWERCASE, &line, 1);
+    CHECK(t && syn_tokenizer_flags(t) == SYN_LOWERCASE, "%s", c.message);
+    if (!t) continue;
+    n = syn_encode(t, line, ids, 256);
+    syn_decode(t, ids, n, out, sizeof out);
+    CHECK(strcmp(out, lower) == 0, "%s: \"%s\"", SPECS[s], out);
+    CHECK(comes_back(t, text_of(lower)), "%s: lower case does not come back", SPECS[s]);
+    syn_tokenizer_free(t);
+  }
+}
+
+static void test_room(void) {
+  static const char *const sample = "la la \xC3\xA4\xE2\x82\xAC lalala la";
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of(sample);
+  int s, room, i, all[64], ids[65];
+  char out[64];
+  test_begin(&c, &m);
+  for (s = 0; s < SPEC_COUNT; s++) {
+    syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], 0, &line, 1);
+    int n = t ? syn_encode(t, line, all, 64) : 0, same = 1;
+    CHECK(t && n > 0, "%s", c.message);
+    if (!t) continue;
+    CHECK(syn_encode(t, line, ids, -1) == n, "%s: room -1", SPECS[s]);
+    for (room = 0; room <= n; room++) {
+      for (i = 0; i < 65; i++) ids[i] = -7;
+      same = same && syn_encode(t, line, ids, room) == n;
+      for (i = 0; i < 65; i++) same = same && ids[i] == (i < room ? all[i] : -7);
+    }
+    CHECK(same, "%s: ids of too little room", SPECS[s]);
+    CHECK(syn_decode(t, all, n, NULL, 0) == line.size, "%s: room 0", SPECS[s]);
+    for (room = 1; room <= (int)line.size + 1; room++) {
+      size_t at = 0, kept;
+      memset(out, 'x', sizeof out);
+      same = same && syn_decode(t, all, n, out, (size_t)room) == line.size;
+      kept = strlen(out);
+      same = same && (int)kept < room && memcmp(out, sample, kept) == 0 && out[room] == 'x';
+      while (s > 0 && at < kept)
+        same = same && !(syn__char_next(text_of(out), &at) & SYN__BAD_CHAR);
+    }
+    CHECK(same, "%s: text of too little room", SPECS[s]);
+    CHECK(syn_token_text(t, SYN_END, 0).size == 0 && syn_token_text(t, SYN_PAD, 1).size == 0 &&
+          syn_token_text(t, -5, 1).size == 3 && syn_token_text(t, 1 << 30, 1).size == 3, "%s",
+          SPECS[s]);
+    syn_tokenizer_free(t);
+  }
+}
+
+static void test_wrong_use(void) {
+  static const char *const bad[] = {"", "bpe", "bpe:", "bpe:4", "bpe:x", "bpe:10x", "bpe:-10",
+                                    "bpe:99999999999999999999", "bpe:16777217", "chars", "cha",
+                                    "byte:300"};
+  syn_context c;
+  test_memory m;
+  int i;
+  test_begin(&c, &m);
+  for (i = 0; i < 12; i++) {
+    syn_clear(&c);
+    CHECK(!syn_tokenizer_learn(&c, bad[i], 0, NULL, 0) && c.status == SYN_E_VALUE, "\"%s\"",
+          bad[i]);
+    CHECK(strstr(c.message, "wanted") != NULL, "\"%s\"", c.message);
+  }
+  CHECK(!syn_tokenizer_learn(&c, NULL, 0, NULL, 0), "no spec");
+  CHECK(!syn_tokenizer_learn(&c, "char", 2, NULL, 0), "flags 2");
+  syn_tokenizer_free(NULL);
+  CHECK(m.calls == 0, "%ld allocations", m.calls);
+}
+
+/* -- saved forms -- */
+
+static const char *const SMALL = "low lower lowest \xC3\xA4\xE2\x82\xAC low";
+
+/* A fresh block of exactly the saved size, for a sanitizer to see a read behind it. */
+static unsigned char *saved(const syn_tokenizer *t, size_t *size) {
+  unsigned char *bytes;
+  *size = syn_tokenizer_save(t, NULL, 0);
+  bytes = (unsigned char *)malloc(*size);
+  if (bytes) syn_tokenizer_save(t, bytes, *size);
+  return bytes;
+}
+
+/* Loads damaged bytes: an error with its text, or a tokenizer that works. */
+static int survives(syn_context *c, const unsigned char *bytes, size_t size) {
+  int ids[64], n, i, ok;
+  char out[256];
+  syn_tokenizer *t;
+  syn_clear(c);
+  t = syn_tokenizer_load(c, bytes, size);
+  if (!t) return c->status == SYN_E_FORMAT && c->message[0];
+  n = syn_encode(t, text_of(SMALL), ids, 64);
+  ok = c->status == SYN_OK && n > 0 && n < 64;
+  for (i = 0; i < n && ok; i++) ok = ids[i] > 0 && ids[i] < syn_tokenizer_size(t);
+  if (ok) syn_decode(t, ids, n, out, sizeof out);
+  for (i = -1; i <= syn_tokenizer_size(t); i++) syn_token_text(t, i, 1);
+  syn_tokenizer_free(t);
+  return ok;
+}
+
+static void test_damaged(syn_context *c, const unsigned char *bytes, size_t size) {
+  size_t cut, bit, step = CHECK_QUICK ? 7 : 1;
+  int ok = 1;
+  for (cut = 0; cut < size && ok; cut += step) {
+    unsigned char *part = (unsigned char *)malloc(cut ? cut : 1);
+    if (!part) return;
+    memcpy(part, bytes, cut);
+    ok = survives(c, part, cut) && c->status != SYN_OK;
+    free(part);
+  }
+  CHECK(ok, "cut to %d of %d bytes: %s", (int)cut, (int)size, c->message);
+  for (bit = 0; bit < size * 8 && ok; bit += step) {
+    unsigned char *flipped = (unsigned char *)malloc(size);
+    if (!flipped) return;
+    memcpy(flipped, bytes, size);
+    flipped[bit / 8] = (unsigned char)(flipped[bit / 8] ^ 1u << bit % 8);
+    ok = survives(c, flipped, size);
+    free(flipped);
+  }
+  CHECK(ok, "bit %d flipped: %s", (int)bit, c->message);
+}
+
+/* A vocabulary in which one piece is there twice. */
+static void test_twice(const char *spec, const char *lines) {
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of(lines);
+  syn_tokenizer *t;
+  unsigned char *bytes;
+  size_t size = 0;
+  test_begin(&c, &m);
+  t = syn_tokenizer_learn(&c, spec, 0, &line, 1);
+  bytes = t ? saved(t, &size) : NULL;
+  syn_tokenizer_free(t);
+  CHECK(bytes && bytes[size - 1] == 'b', "%s: the last piece is not b", spec);
+  if (!bytes) return;
+  bytes[size - 1] = 'a';
+  CHECK(!syn_tokenizer_load(&c, bytes, size) && c.status == SYN_E_FORMAT, "%s: twice a", spec);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+  free(bytes);
+}
+
+static void test_saved(void) {
+  static char text[ROOM];
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of(SMALL), other;
+  syn_random r = {5};
+  int s, round, a[512], b[512], n;
+  test_begin(&c, &m);
+  other.at = text;
+  for (s = 0; s < SPEC_COUNT; s++) {
+    syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], s & 1, &line, 1), *u;
+    size_t size = 0;
+    unsigned char *bytes = t ? saved(t, &size) : NULL;
+    CHECK(bytes != NULL, "%s: not saved: %s", SPECS[s], c.message);
+    if (!bytes) continue;
+    CHECK(syn_tokenizer_save(t, text, size - 1) == size, "%s: room - 1", SPECS[s]);
+    u = syn_tokenizer_load(&c, bytes, size);
+    CHECK(u && same_bytes(t, u), "%s: %s", SPECS[s], c.message);
+    CHECK(u && strcmp(syn_tokenizer_type(u), SPECS[s]) == 0 && syn_tokenizer_flags(u) == (s & 1) &&
+          syn_tokenizer_size(u) == syn_tokenizer_size(t), "%s: other facts", SPECS[s]);
+    for (round = 0; u && round < 100; round++) {
+      other.size = random_text(&r, text, 100);
+      n = syn_encode(t, other, a, 512);
+      CHECK(syn_encode(u, other, b, 512) == n && memcmp(a, b, sizeof(int) * (size_t)n) == 0,
+            "%s: encodes otherwise", SPECS[s]);
+    }
+    syn_tokenizer_free(u);
+    test_damaged(&c, bytes, size);
+    syn_clear(&c);
+    memset(text, 0, sizeof text);
+    memcpy(text, bytes, size);
+    CHECK(!syn_tokenizer_load(&c, text, size + 1) && c.status == SYN_E_FORMAT, "%s: a byte more",
+          SPECS[s]);
+    syn_clear(&c);
+    syn_tokenizer_free(t);
+    free(bytes);
+  }
+  syn_clear(&c);
+  CHECK(!syn_tokenizer_load(&c, NULL, 0) && c.status == SYN_E_FORMAT, "no bytes");
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* -- no memory -- */
+
+static void test_no_memory(void) {
+  syn_context c;
+  test_memory m;
+  syn_text line = text_of(SMALL);
+  int s;
+  long fail;
+  for (s = 0; s < SPEC_COUNT; s++) {
+    size_t size = 0;
+    unsigned char *bytes;
+    syn_tokenizer *t = NULL;
+    for (fail = 1; !t && fail < 1000; fail++) {
+      test_begin(&c, &m);
+      m.fail_at = fail;
+      t = syn_tokenizer_learn(&c, SPECS[s], 0, &line, 1);
+      CHECK(t ? m.calls < fail : c.status == SYN_E_MEMORY && m.live == 0,
+            "%s: allocation %ld fails: %ld left, %s", SPECS[s], fail, m.live, c.message);
+    }
+    CHECK(t != NULL && fail > 5, "%s: %ld", SPECS[s], fail);
+    bytes = t ? saved(t, &size) : NULL;
+    syn_tokenizer_free(t);
+    CHECK(m.live == 0, "%ld blocks left", m.live);
+    for (t = NULL, fail = 1; bytes && !t && fail < 1000; fail++) {
+      test_begin(&c, &m);
+      m.fail_at = fail;
+      t = syn_tokenizer_load(&c, bytes, size);
+      CHECK(t ? m.calls < fail : c.status == SYN_E_MEMORY && m.live == 0,
+            "%s: loading, allocation %ld fails: %ld left, %s", SPECS[s], fail, m.live, c.message);
+    }
+    CHECK(t != NULL, "%s: never loaded", SPECS[s]);
+    syn_tokenizer_free(t);
+    free(bytes);
+  }
+}
+
+int main(void) {
+  test_by_hand();
+  test_plain();
+  test_long_words();
+  test_round_trips();
+  test_order_of_lines();
+  test_words();
+  test_alphabet();
+  test_utf8();
+  test_lower();
+  test_room();
+  test_wrong_use();
+  test_saved();
+  test_twice("char", "ab");
+  test_twice("space", "a b");
+  test_twice("bpe:10", "ab");
+  test_no_memory();
+  return CHECK_END("text");
+}
