@@ -619,12 +619,25 @@ struct syn_kernels {
 
 /* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
      {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
-   where offsets count from the first byte of the data. Source of the rules (order of keys free,
-   tensors fill the data exactly, 100 MB of header at most): huggingface/safetensors on GitHub. */
+   where offsets count from the first byte of the data. The rules that the reader holds a file to
+   (and the writer its caller), from huggingface/safetensors on GitHub unless "ours" is said:
+     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
+       space around it; keys come in any order, unknown fields of a tensor are skipped;
+     - metadata is an object of strings;
+     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
+     - the tensors fill the data: no byte in two of them, none in no one, none behind the last;
+     - ours: names and keys are unique, UTF-8 and without \u0000, which would end a C string early;
+     - ours: a shape has at most SYN_FILE_RANK numbers.
+
+   Memory of a reader is bounded by the size of the file: one block for the file (none for a view),
+   one of the header's length for all texts, and arrays of entries and pairs that grow as they are
+   found, where the shortest tensor of a header has 50 bytes and an entry about 100. Time is n log n
+   in the number of tensors whatever they are called. */
 
 #define SYN__HEADER_MAX 100000000u
 #define SYN__SHOWN 84 /* bytes of a name in a message, with the final 0 */
 
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
 typedef struct syn__dtype_row {
   const char *name;
   size_t bits, unit;
@@ -639,6 +652,8 @@ static const syn__dtype_row *syn__dtype_at(syn_dtype dtype) {
 
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
 
+/* Elements = product of the shape, 1 for rank 0. SIZE_MAX when it does not fit, yet 0 for a shape
+   like [huge, huge, 0], because SIZE_MAX * 0 is 0 too. The rank was checked. */
 static size_t syn__entry_count(const syn_entry *e) {
   size_t n = 1;
   int i;
@@ -657,7 +672,8 @@ static size_t syn__entry_bytes(const syn_entry *e) {
   return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
 }
 
-/* The order of bytes: a file is little-endian, entries have the order of the machine. */
+/* The order of bytes: a file is little-endian, entries have the order of the machine. Asked at run
+   time, so that every machine compiles the same text; a compiler folds it to a constant. */
 static int syn__big_endian(void) {
   const uint16_t one = 1;
   unsigned char first;
@@ -665,7 +681,8 @@ static int syn__big_endian(void) {
   return first == 0;
 }
 
-/* Turns every number of `unit` bytes around. */
+/* Turns every number of `unit` bytes around, in place. Bytes of a last incomplete one stay, but the
+   size of a tensor is a multiple of its unit. */
 static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
   size_t i, k;
   for (i = 0; i + unit <= bytes; i += unit)
@@ -708,6 +725,7 @@ static size_t syn__file_utf8(const unsigned char *at, size_t left) {
   return n;
 }
 
+/* 1 for a text that is not null and UTF-8 to its end. */
 static int syn__file_text_ok(const char *text) {
   const unsigned char *at = (const unsigned char *)text;
   size_t left = text ? strlen(text) : 0, n = 1;
@@ -715,7 +733,8 @@ static int syn__file_text_ok(const char *text) {
   return text && n;
 }
 
-/* A name from a file as a message may show it: one line, not too long, cut between characters. */
+/* A name from a file as a message may show it: one line, not too long, cut between characters. A
+   control character would let a file write lines of its own into somebody's log. */
 static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
   size_t n = strlen(text), i;
   int cut = n > SYN__SHOWN - 4;
@@ -726,19 +745,21 @@ static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
   return shown;
 }
 
-/* The end of a path, where its file is named. */
+/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
 static const char *syn__show_path(const char *path) {
   size_t n = strlen(path);
   return n > 150 ? path + (n - 150) : path;
 }
 
-/* Both syn_entry and syn_pair begin with the text they are sorted by. */
+/* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
+   one look for doubles serves both. memcpy, since the two structs have no type in common. */
 static const char *syn__item_name(const void *item) {
   const char *name;
   memcpy(&name, item, sizeof name);
   return name;
 }
 
+/* < 0, 0, > 0 when a belongs before, beside, behind b. */
 typedef int (*syn__order)(const void *a, const void *b);
 
 static int syn__name_order(const void *a, const void *b) {
@@ -753,6 +774,8 @@ static int syn__place_order(const void *a, const void *b) {
   return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
+/* Lets the item at `root` sink below its larger children until none is larger. The children of k
+   are 2k + 1 and 2k + 2. */
 static void syn__sift(const void **at, size_t root, size_t n, syn__order order) {
   const void *item = at[root];
   size_t child;
@@ -765,7 +788,8 @@ static void syn__sift(const void **at, size_t root, size_t n, syn__order order) 
   at[root] = item;
 }
 
-/* Heapsort: n log n on any input and no memory; qsort of libc promises neither. */
+/* Heapsort: n log n on any input and no memory. qsort of libc promises neither: that of glibc asks
+   malloc, behind the back of the caller's allocator, others are quadratic on lists made for it. */
 static void syn__sort(const void **at, size_t n, syn__order order) {
   const void *last;
   size_t i;
@@ -778,7 +802,8 @@ static void syn__sort(const void **at, size_t n, syn__order order) {
   }
 }
 
-/* Pointers to n items of `size` bytes, sorted; null when there is no memory. */
+/* Pointers to n items of `size` bytes, sorted; null when there is no memory. The items stay where
+   they are: their order is the header's. */
 static const void **syn__sorted(syn_context *c, const void *items, size_t n, size_t size,
                                 syn__order order) {
   const void **at = (const void **)syn__alloc(c, n ? n : 1, sizeof *at);
@@ -797,6 +822,7 @@ static const char *syn__twice(const void **at, size_t n) {
   return NULL;
 }
 
+/* The item of that name by bisection, or null; null also for a null name. */
 static const void *syn__lookup(const void **at, size_t n, const char *name) {
   size_t low = 0, high = n, mid;
   int order;
@@ -835,6 +861,8 @@ typedef struct syn__json {
   int ok;
 } syn__json;
 
+/* Ends the reading with a message: path, tensor if inside one, what is wrong, where in the header.
+   The place is the byte at which reading stopped, which may be just behind what is wrong. */
 static void syn__json_bad(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
 static void syn__json_bad(syn__json *j, const char *format, ...) {
   char text[160], shown[SYN__SHOWN];
@@ -853,13 +881,15 @@ static void syn__json_bad(syn__json *j, const char *format, ...) {
     syn__fail(j->f->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
 }
 
-/* The next byte that is not white space, or -1 at the end. */
+/* The next byte that is not white space, or -1 at the end. White space is these four and no other.
+   */
 static int syn__json_peek(syn__json *j) {
   for (; j->at < j->end; j->at++)
     if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
   return -1;
 }
 
+/* "expected X, found Y". A byte that does not print is shown as its number. */
 static void syn__json_expected(syn__json *j, const char *what) {
   int found = syn__json_peek(j);
   if (found < 0) syn__json_bad(j, "expected %s, found the end", what);
@@ -874,13 +904,17 @@ static int syn__json_take(syn__json *j, int byte) {
   return 1;
 }
 
+/* Steps over `byte`; it is an error if it is not the next. */
 static void syn__json_need(syn__json *j, char byte) {
   char what[4] = {'\'', 0, '\'', 0};
   what[1] = byte;
   if (!syn__json_take(j, byte)) syn__json_expected(j, what);
 }
 
-/* Steps to the next element before `close`; n counts them. 0 at the end and after an error. */
+/* Steps to the next element of a list that ends with `close`, over the comma in front of it; n
+   counts the elements from 0. Returns 0 at the end and after an error, so every list is read by
+     for (need(open); more(close, &n);) element;
+   A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
 static int syn__json_more(syn__json *j, char close, size_t *n) {
   if (!j->ok || syn__json_take(j, close)) return 0;
   if (*n > 0 && !syn__json_take(j, ',')) {
@@ -891,7 +925,7 @@ static int syn__json_more(syn__json *j, char close, size_t *n) {
   return 1;
 }
 
-/* The code of \uXXXX at `at`, or UINT32_MAX. */
+/* The code of \uXXXX at `at`, or UINT32_MAX when something else stands there. Does not move. */
 static uint32_t syn__json_hex(const syn__json *j) {
   uint32_t code = 0;
   int i, d;
@@ -906,6 +940,8 @@ static uint32_t syn__json_hex(const syn__json *j) {
   return code;
 }
 
+/* A code as 1 to 4 bytes, from the last to the first: 6 bits in each that follows, the rest in the
+   first under its mark of length. */
 static char *syn__put_utf8(char *out, uint32_t code) {
   static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
   int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4, i;
@@ -933,6 +969,8 @@ static char *syn__json_unicode(syn__json *j, char *out) {
   return syn__put_utf8(out, code);
 }
 
+/* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
+   ends the list. */
 static char *syn__json_escape(syn__json *j, char *out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
@@ -959,7 +997,9 @@ static char *syn__json_character(syn__json *j, char *out) {
   return out + n;
 }
 
-/* A string, decoded; "" after an error. It stays until j->text is set back. */
+/* A string, decoded; "" after an error. It stays until j->text is set back. In the header it takes
+   two quotes more than decoded, where it takes one 0 more; an escape of n bytes gives fewer than n:
+   all strings together fit a block of the header's length. */
 static const char *syn__json_string(syn__json *j) {
   char *start = j->text, *out = start;
   if (!syn__json_take(j, '"')) {
@@ -977,6 +1017,8 @@ static const char *syn__json_string(syn__json *j) {
   return start;
 }
 
+/* A size: digits alone. 4.0 and 4e0 are numbers of JSON but no sizes; what follows the digits then
+   fails as "expected ','". */
 static size_t syn__json_size(syn__json *j) {
   size_t n = 0, digit;
   int first = syn__json_peek(j);
@@ -994,6 +1036,7 @@ static size_t syn__json_size(syn__json *j) {
   return n;
 }
 
+/* One digit or more. */
 static void syn__json_digits(syn__json *j) {
   const unsigned char *start = j->at;
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
@@ -1013,6 +1056,7 @@ static void syn__json_skip_number(syn__json *j) {
   }
 }
 
+/* true, false or null. A longer word fails at its next letter, which is no comma. */
 static void syn__json_skip_word(syn__json *j) {
   static const char *const words[] = {"true", "false", "null"};
   size_t i, n;
@@ -1026,7 +1070,8 @@ static void syn__json_skip_word(syn__json *j) {
   syn__json_expected(j, "a value");
 }
 
-/* A value of any kind, checked and forgotten. */
+/* A value of any kind, checked and forgotten. The only recursion on input in this room, `depth`
+   bounds it; the text of its strings is given back after each element. */
 static void syn__json_skip(syn__json *j, int depth) {
   int first = syn__json_peek(j);
   char *text = j->text;
@@ -1046,6 +1091,7 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 /* -- reader: header -- */
 
+/* A dtype by its name; SYN_F32 after an error. */
 static syn_dtype syn__json_dtype(syn__json *j) {
   char shown[SYN__SHOWN];
   const char *name = syn__json_string(j);
@@ -1056,6 +1102,7 @@ static syn_dtype syn__json_dtype(syn__json *j) {
   return SYN_F32;
 }
 
+/* [rows, columns, ...] */
 static void syn__json_shape(syn__json *j, syn_entry *e) {
   size_t n = 0, size;
   for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
@@ -1065,6 +1112,8 @@ static void syn__json_shape(syn__json *j, syn_entry *e) {
   }
 }
 
+/* [begin, end], counted from the first byte of the data. No pointer is made before both are known
+   to lie in the data: even to compute one outside a block is undefined. */
 static void syn__json_offsets(syn__json *j, syn_entry *e) {
   size_t range[2] = {0, 0}, n = 0, number;
   for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
@@ -1098,6 +1147,8 @@ static void syn__json_field(syn__json *j, syn_entry *e, unsigned *seen) {
   j->text = text;
 }
 
+/* The object of one tensor. What needs all three fields is checked behind the last, because their
+   order is free; after an earlier error the checks say nothing and nothing is kept. */
 static void syn__json_tensor(syn__json *j, const char *name) {
   syn_file *f = j->f;
   void *entries = f->entries;
@@ -1120,6 +1171,7 @@ static void syn__json_tensor(syn__json *j, const char *name) {
   if (j->ok) f->entries[f->n_entries++] = e;
 }
 
+/* {key: value, ...}, both strings. Doubles are found later, in the sorted list. */
 static void syn__json_metadata(syn__json *j) {
   syn_file *f = j->f;
   void *pairs = f->pairs;
@@ -1135,6 +1187,7 @@ static void syn__json_metadata(syn__json *j) {
   }
 }
 
+/* All of the header. Behind the object only white space may stand: writers pad with it. */
 static void syn__json_header(syn__json *j) {
   const char *name;
   size_t n = 0;
@@ -1151,8 +1204,9 @@ static void syn__json_header(syn__json *j) {
 
 /* -- reader: file -- */
 
-/* Tensors, by their place, must follow each other from the first byte of the data to the last. */
-static syn_status syn__file_layout(const syn__json *j, const void **by_place) {
+/* Tensors, by their place, must follow each other from the first byte of the data to the last. The
+   checks of this part return 1 when all is well; what is not is recorded. */
+static int syn__file_layout(const syn__json *j, const void **by_place) {
   const unsigned char *end = j->data;
   const syn_entry *e;
   char shown[SYN__SHOWN];
@@ -1160,41 +1214,41 @@ static syn_status syn__file_layout(const syn__json *j, const void **by_place) {
   for (i = 0; i < j->f->n_entries; i++) {
     e = (const syn_entry *)by_place[i];
     if (e->data != end)
-      return syn__fail(j->f->c, SYN_E_FORMAT,
-                       "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the one "
-                       "before it ends: %s",
-                       j->where, syn__show(shown, e->name),
-                       (unsigned long)((const unsigned char *)e->data - j->data),
-                       (unsigned long)(end - j->data),
-                       (const unsigned char *)e->data < end ? "overlap" : "hole");
+      return !syn__fail(j->f->c, SYN_E_FORMAT,
+                        "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
+                        "one before it ends: %s",
+                        j->where, syn__show(shown, e->name),
+                        (unsigned long)((const unsigned char *)e->data - j->data),
+                        (unsigned long)(end - j->data),
+                        (const unsigned char *)e->data < end ? "overlap" : "hole");
     end += e->bytes;
   }
   covered = (size_t)(end - j->data);
   if (covered != j->data_size)
-    return syn__fail(j->f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
-                     j->where, (unsigned long)j->data_size, (unsigned long)covered);
-  return SYN_OK;
+    return !syn__fail(j->f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
+                      j->where, (unsigned long)j->data_size, (unsigned long)covered);
+  return 1;
 }
 
 /* Lists by name and key; no name may stand twice. by_name serves as the list by place before. */
-static syn_status syn__file_index(const syn__json *j) {
+static int syn__file_index(const syn__json *j) {
   syn_file *f = j->f;
   char shown[SYN__SHOWN];
   const char *twice;
   f->by_name = syn__sorted(f->c, f->entries, f->n_entries, sizeof *f->entries, syn__place_order);
   f->by_key = syn__sorted(f->c, f->pairs, f->n_pairs, sizeof *f->pairs, syn__name_order);
-  if (!f->by_name || !f->by_key) return SYN_E_MEMORY;
-  if (syn__file_layout(j, f->by_name)) return SYN_E_FORMAT;
+  if (!f->by_name || !f->by_key) return 0;
+  if (!syn__file_layout(j, f->by_name)) return 0;
   syn__sort(f->by_name, f->n_entries, syn__name_order);
   twice = syn__twice(f->by_name, f->n_entries);
   if (twice)
-    return syn__fail(f->c, SYN_E_FORMAT, "%s: two tensors \"%s\"", j->where,
-                     syn__show(shown, twice));
+    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two tensors \"%s\"", j->where,
+                      syn__show(shown, twice));
   twice = syn__twice(f->by_key, f->n_pairs);
   if (twice)
-    return syn__fail(f->c, SYN_E_FORMAT, "%s: two metadata keys \"%s\"", j->where,
-                     syn__show(shown, twice));
-  return SYN_OK;
+    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two metadata keys \"%s\"", j->where,
+                      syn__show(shown, twice));
+  return 1;
 }
 
 /* The length of the header; 0 (recorded) when a file of `size` bytes cannot have it. */
@@ -1215,14 +1269,13 @@ static size_t syn__file_header(syn_context *c, const char *where, const unsigned
   return 0;
 }
 
-/* Reads the bytes of a file into f. */
-static syn_status syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
-                                  size_t size) {
+/* Reads the bytes of a file into f. syn__file_header has left size >= 8 + header. */
+static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
+                           size_t size) {
   size_t header = syn__file_header(f->c, where, bytes, size);
   syn__json j;
-  if (!header) return SYN_E_FORMAT;
-  f->text = (char *)syn__alloc(f->c, header, 1);
-  if (!f->text) return SYN_E_MEMORY;
+  if (header) f->text = (char *)syn__alloc(f->c, header, 1);
+  if (!f->text) return 0;
   memset(&j, 0, sizeof j);
   j.f = f;
   j.where = where;
@@ -1232,10 +1285,11 @@ static syn_status syn__file_parse(syn_file *f, const char *where, const unsigned
   j.text = f->text;
   j.ok = 1;
   syn__json_header(&j);
-  return j.ok ? syn__file_index(&j) : SYN_E_FORMAT;
+  return j.ok && syn__file_index(&j);
 }
 
-/* To the byte order of a big-endian machine, inside our own block. */
+/* To the byte order of a big-endian machine, inside our own block. Tensors do not overlap by now,
+   so no byte is turned twice. */
 static void syn__file_swap(syn_file *f) {
   unsigned char *block = (unsigned char *)f->block;
   const syn_entry *e = f->entries, *end = e + f->n_entries;
@@ -1244,6 +1298,7 @@ static void syn__file_swap(syn_file *f) {
               syn__dtype_at(e->dtype)->unit);
 }
 
+/* A file with nothing in it, or null. */
 static syn_file *syn__file_new(syn_context *c) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
   if (f) f->c = c;
@@ -1252,7 +1307,7 @@ static syn_file *syn__file_new(syn_context *c) {
 
 /* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. */
 static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
-  if (syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
+  if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
     syn_file_close(f);
     return NULL;
   }
@@ -1307,6 +1362,7 @@ const char *syn_file_value(const syn_file *f, const char *key) {
   return pair ? pair->value : NULL;
 }
 
+/* Says why an entry cannot be had as `count` floats. */
 static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
   char shown[SYN__SHOWN];
   const char *name = syn__show(shown, e->name ? e->name : "");
@@ -1322,6 +1378,7 @@ syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size
   size_t i, width = e->dtype == SYN_F32 ? 4 : e->dtype == SYN_F16 || e->dtype == SYN_BF16 ? 2 : 0;
   uint32_t bits;
   uint16_t half;
+  /* e may be of the caller's making: only its bytes count, against what `count` elements need */
   if (!width || e->bytes != syn__mul_size(count, width)) {
     for (i = 0; i < count; i++) out[i] = 0.0f;
     return syn__entry_refuse(c, e, count);
@@ -1337,6 +1394,7 @@ syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size
 
 /* -- writer -- */
 
+/* What is to be written. */
 typedef struct syn__content {
   const syn_pair *pairs;
   size_t n_pairs;
@@ -1344,7 +1402,9 @@ typedef struct syn__content {
   size_t n_entries;
 } syn__content;
 
-/* Bytes on their way to a sink, a few at a time gathered; without a sink they are only counted. */
+/* Bytes on their way to a sink. Small pieces are gathered, so that a sink is not called for every
+   comma; large ones go straight through. Without a sink bytes are only counted: the header is made
+   twice, once to learn its length, which stands in front of it, and no memory is needed for it. */
 typedef struct syn__emit {
   const syn_sink *sink;
   size_t total, used; /* bytes so far, bytes in the buffer */
@@ -1352,21 +1412,25 @@ typedef struct syn__emit {
   unsigned char buffer[512];
 } syn__emit;
 
+/* Begins with nothing sent; `sink` null counts. */
 static void syn__emit_start(syn__emit *e, const syn_sink *sink) {
   memset(e, 0, sizeof *e);
   e->sink = sink;
 }
 
+/* Hands bytes to the sink; after its first failure it is not called again. */
 static void syn__emit_now(syn__emit *e, const void *bytes, size_t size) {
   if (e->failed || !size) return;
   e->failed = e->sink->write(e->sink->user, bytes, size) != size;
 }
 
+/* Sends what was gathered. */
 static void syn__emit_flush(syn__emit *e) {
   if (e->sink) syn__emit_now(e, e->buffer, e->used);
   e->used = 0;
 }
 
+/* Sends or gathers; the order of bytes is that of the calls. */
 static void syn__emit_bytes(syn__emit *e, const void *bytes, size_t size) {
   e->total = syn__add_size(e->total, size);
   if (!e->sink || !size) return;
@@ -1383,6 +1447,7 @@ static void syn__emit_text(syn__emit *e, const char *text) {
   syn__emit_bytes(e, text, strlen(text));
 }
 
+/* Decimal digits. Not by printf: its length for size_t differs between C libraries. */
 static void syn__emit_size(syn__emit *e, size_t n) {
   char digits[24];
   size_t at = sizeof digits;
@@ -1391,7 +1456,8 @@ static void syn__emit_size(syn__emit *e, size_t n) {
   syn__emit_bytes(e, digits + at, sizeof digits - at);
 }
 
-/* A JSON string. Beyond ", \ and control characters nothing has to be escaped. */
+/* A JSON string. Beyond ", \ and control characters nothing has to be escaped: the text is UTF-8 by
+   now, and so is the header. */
 static void syn__emit_string(syn__emit *e, const char *text) {
   static const char hex[] = "0123456789abcdef", letters[] = "btn?fr"; /* of the bytes 8 to 13 */
   char escape[6] = {'\\', 'u', '0', '0', 0, 0};
@@ -1417,13 +1483,14 @@ static void syn__emit_string(syn__emit *e, const char *text) {
    number: no element is unaligned. Class k holds the multiples of 64 >> k in the given order. */
 enum { SYN__CLASSES = 7 };
 
+/* The class of a size; 0, a multiple of everything, is in the first. */
 static int syn__class(size_t bytes) {
   int k = 0;
   while (bytes & ((64u >> k) - 1)) k++;
   return k;
 }
 
-/* start[k] = where class k begins; returns the size of all data. */
+/* start[k] = where class k begins; returns the size of all data, SIZE_MAX when it does not fit. */
 static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
   size_t sizes[SYN__CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
   int k;
@@ -1435,6 +1502,7 @@ static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
   return at;
 }
 
+/* "__metadata__":{...}, without the comma behind it. */
 static void syn__emit_pairs(syn__emit *e, const syn__content *w) {
   size_t i;
   syn__emit_text(e, "\"__metadata__\":{");
@@ -1447,6 +1515,7 @@ static void syn__emit_pairs(syn__emit *e, const syn__content *w) {
   syn__emit_text(e, "}");
 }
 
+/* "name":{...} of a tensor whose data begin at `begin`. */
 static void syn__emit_entry(syn__emit *e, const syn_entry *t, size_t begin) {
   int i;
   syn__emit_string(e, t->name);
@@ -1464,6 +1533,8 @@ static void syn__emit_entry(syn__emit *e, const syn_entry *t, size_t begin) {
   syn__emit_text(e, "]}");
 }
 
+/* The object of the header, without white space. Tensors in the given order; at[k] walks along the
+   data of class k, so that each gets the offset at which syn__emit_file will come to it. */
 static void syn__emit_header(syn__emit *e, const syn__content *w) {
   size_t at[SYN__CLASSES], i;
   int k;
@@ -1487,6 +1558,8 @@ static size_t syn__header_size(const syn__content *w) {
   return e.total > SIZE_MAX - 80 ? SIZE_MAX : (e.total + 8 + 63) / 64 * 64 - 8;
 }
 
+/* The data of a tensor; on a big-endian machine through a small copy, whose 64 bytes are a multiple
+   of every unit. */
 static void syn__emit_data(syn__emit *e, const syn_entry *t) {
   const unsigned char *at = (const unsigned char *)t->data;
   unsigned char part[64];
@@ -1503,7 +1576,8 @@ static void syn__emit_data(syn__emit *e, const syn_entry *t) {
   }
 }
 
-/* The whole file into a sink; 0 when the sink failed. */
+/* The whole file into a sink; 0 when the sink failed. Seven passes over the list, one a class, cost
+   less than a sorted copy and need no memory. */
 static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
   size_t header = syn__header_size(w), i;
   unsigned char length[8];
@@ -1521,6 +1595,7 @@ static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
   return !e.failed;
 }
 
+/* Tensor number i by itself: name, bytes, data. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
   char shown[SYN__SHOWN];
   size_t bytes = syn__entry_bytes(e);
@@ -1536,6 +1611,7 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
   return SYN_OK;
 }
 
+/* No name twice, in a list of entries or of pairs. */
 static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
   const void **at = syn__sorted(c, items, n, size, syn__name_order);
   char shown[SYN__SHOWN];
@@ -1547,7 +1623,7 @@ static syn_status syn__check_unique(syn_context *c, const void *items, size_t n,
   return twice ? SYN_E_VALUE : SYN_OK;
 }
 
-/* Refuses what the reader would refuse; *size = bytes of the file. */
+/* Refuses what the reader would refuse; *size = bytes of the file, 0 when refused. */
 static syn_status syn__check_content(syn_context *c, const syn__content *w, size_t *size) {
   size_t i, start[SYN__CLASSES], header, data;
   syn_status status = SYN_OK;
@@ -1569,6 +1645,7 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   return SYN_OK;
 }
 
+/* The four arguments of the public functions as one. */
 static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
                                     size_t n_entries) {
   syn__content w;
@@ -1608,7 +1685,8 @@ static syn_status syn__file_fail(syn_context *c, const char *path, const char *w
                    error ? strerror(error) : "unknown reason");
 }
 
-/* Bytes of an open file, UINT64_MAX when it cannot tell. A long of Windows ends at 2 GB. */
+/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it cannot tell, as with a
+   pipe. A long of Windows ends at 2 GB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
@@ -1618,8 +1696,10 @@ static uint64_t syn__file_length(FILE *in) {
   return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-/* The whole file as one block, or null. Memory is asked for only when the first bytes can be the
-   beginning of a safetensors file of that size: what only looks long (/proc) stops before. */
+/* The whole file as one block, or null. The first 8 bytes are read before anything is asked: a
+   folder opens as a file on Unix and fails only here ("Is a directory"). Memory is asked for only
+   when they can be the beginning of a safetensors file of that size: what only looks long (/proc)
+   stops before. */
 static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
   unsigned char head[8], *block;
   uint64_t length;
@@ -1644,6 +1724,7 @@ static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in,
   return NULL;
 }
 
+/* finish closes f when the bytes are not valid; without bytes it is closed here. */
 syn_file *syn_file_open(syn_context *c, const char *path) {
   syn_file *f;
   size_t size = 0;
@@ -1662,7 +1743,8 @@ syn_file *syn_file_open(syn_context *c, const char *path) {
   return NULL;
 }
 
-/* 1 for a device, pipe or folder: nothing that a rename should replace. */
+/* 1 for a device, pipe or folder: nothing that a rename should replace. With the rights for it, a
+   rename over /dev/null turns that into a file for everybody. */
 static int syn__file_special(const char *path) {
 #ifdef SYN__POSIX
   struct stat info;
@@ -1707,6 +1789,7 @@ static int syn__file_rename(const char *from, const char *to) {
 #endif
 }
 
+/* A sink that is a file. */
 static size_t syn__file_sink(void *user, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)user);
 }
@@ -1717,7 +1800,7 @@ static int syn__file_put(const syn__content *w, FILE *out, const char *sync_path
   int ok, error;
   sink.write = syn__file_sink;
   sink.user = out;
-  errno = 0;
+  errno = 0; /* C does not promise that fwrite sets it: 0 then becomes "unknown reason" */
   ok = syn__emit_file(w, &sink) && fflush(out) == 0;
   error = errno;
   if (fclose(out) != 0 && ok) ok = 0, error = errno;
@@ -1726,6 +1809,7 @@ static int syn__file_put(const syn__content *w, FILE *out, const char *sync_path
   return ok;
 }
 
+/* Straight into a device or pipe, which is neither synced, renamed nor removed. */
 static syn_status syn__file_write_device(syn_context *c, const char *path, const syn__content *w) {
   FILE *out = fopen(path, "wb");
   if (!out) return syn__file_fail(c, path, "open for writing", errno);
@@ -1746,7 +1830,7 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
   if (!temporary) return SYN_E_MEMORY;
   memcpy(temporary, path, strlen(path));
   memcpy(temporary + strlen(path), ".tmp", 5);
-  errno = 0;
+  errno = 0; /* a file that could not be made is not removed: it may be somebody else's */
   out = fopen(temporary, "wb");
   if (!out) {
     status = syn__file_fail(c, temporary, "create", errno);
