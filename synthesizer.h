@@ -881,8 +881,7 @@ static void syn__json_bad(syn__json *j, const char *format, ...) {
     syn__fail(j->f->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
 }
 
-/* The next byte that is not white space, or -1 at the end. White space is these four and no other.
-   */
+/* The next byte that is not white space, or -1 at the end. White space is these four alone. */
 static int syn__json_peek(syn__json *j) {
   for (; j->at < j->end; j->at++)
     if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
@@ -1603,7 +1602,8 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
     return syn__fail(c, SYN_E_VALUE, "write: tensor %lu has a name that is %s", (unsigned long)i,
                      !e->name ? "null" : syn__file_text_ok(e->name) ? "__metadata__" : "not UTF-8");
   if (bytes == SIZE_MAX || bytes != e->bytes)
-    return syn__fail(c, SYN_E_SHAPE, "write: tensor \"%s\" of %s, rank %d, has %lu bytes, wants %lu",
+    return syn__fail(c, SYN_E_SHAPE,
+                     "write: tensor \"%s\" of %s, rank %d, has %lu bytes, wants %lu",
                      syn__show(shown, e->name), syn_dtype_name(e->dtype), e->rank,
                      (unsigned long)e->bytes, (unsigned long)bytes);
   if (!e->data && bytes)
