@@ -21,7 +21,8 @@
 #endif
 
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
-   SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c. */
+   SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
+   SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink. */
 
 #define SYN_MAX_THREADS 64
 #define SYN_MAX_TEXT 65536  /* bytes of one architecture text, after its $NAMEs are replaced */
@@ -31,6 +32,7 @@
 #define SYN_MAX_PARAM 24    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
 #define SYN_MAX_RANK 4
+#define SYN_FILE_RANK 8     /* of a tensor in a file */
 
 /* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
@@ -238,6 +240,46 @@ typedef struct syn_plan {
 typedef struct syn_tokenizer syn_tokenizer;
 
 enum { SYN_LOWERCASE = 1 }; /* flag of syn_tokenizer_learn: upper case becomes lower case first */
+/* -- file -- */
+
+/* Element types of a safetensors file: name, name in the file, bits of one element, bytes of the
+   number that is swapped on a big-endian machine (a complex C64 is two F32). */
+#define SYN_DTYPE_LIST(X) \
+  X(SYN_F32, "F32", 32, 4) X(SYN_F16, "F16", 16, 2) X(SYN_BF16, "BF16", 16, 2) \
+  X(SYN_I8, "I8", 8, 1) X(SYN_U8, "U8", 8, 1) X(SYN_I32, "I32", 32, 4) X(SYN_I64, "I64", 64, 8) \
+  X(SYN_F64, "F64", 64, 8) X(SYN_BOOL, "BOOL", 8, 1) X(SYN_I16, "I16", 16, 2) \
+  X(SYN_U16, "U16", 16, 2) X(SYN_U32, "U32", 32, 4) X(SYN_U64, "U64", 64, 8) \
+  X(SYN_C64, "C64", 64, 4) X(SYN_F8_E4M3, "F8_E4M3", 8, 1) X(SYN_F8_E5M2, "F8_E5M2", 8, 1) \
+  X(SYN_F8_E8M0, "F8_E8M0", 8, 1) X(SYN_F6_E2M3, "F6_E2M3", 6, 1) X(SYN_F6_E3M2, "F6_E3M2", 6, 1) \
+  X(SYN_F4, "F4", 4, 1)
+
+#define SYN__ENUM(name, text, bits, unit) name,
+typedef enum syn_dtype { SYN_DTYPE_LIST(SYN__ENUM) SYN_DTYPE_COUNT } syn_dtype;
+#undef SYN__ENUM
+
+/* A tensor of a file. `data` has the byte order of the machine and may stand at any address: copy
+   elements out with memcpy or syn_entry_floats. */
+typedef struct syn_entry {
+  const char *name; /* UTF-8, ends in 0 */
+  syn_dtype dtype;
+  int rank;                    /* 0 (one element) .. SYN_FILE_RANK */
+  size_t shape[SYN_FILE_RANK]; /* outermost first; 0 allowed: no element */
+  const void *data;
+  size_t bytes; /* of data: elements times bits / 8 */
+} syn_entry;
+
+/* One fact of a file's metadata, both UTF-8, both end in 0. */
+typedef struct syn_pair {
+  const char *key, *value;
+} syn_pair;
+
+typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
+
+/* Where bytes go: `write` takes `size` bytes and returns how many it took; fewer is a failure. */
+typedef struct syn_sink {
+  size_t (*write)(void *user, const void *bytes, size_t size);
+  void *user; /* handed to write */
+} syn_sink;
 
 /* ===================================================================================================
    >>api   the functions, in the order of the implementation
@@ -299,6 +341,50 @@ syn_text syn_token_text(const syn_tokenizer *t, int id, int first);
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
+/* -- file -- */
+
+/* The container is safetensors, https://github.com/huggingface/safetensors: header length (u64,
+   little-endian), JSON header, data. A file is hostile until it is checked: sizes, shapes, names,
+   offsets (tensors fill the data without overlap or hole); not the values of elements. */
+
+const char *syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is none */
+
+#ifndef SYN_NO_STDIO
+/* Reads a whole file into one block. Null when it cannot be read (SYN_E_FILE), is not valid
+   (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Close it before its context goes. */
+syn_file *syn_file_open(syn_context *c, const char *path);
+#endif
+/* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
+syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
+/* Releases the file and all that was had from it: entries, pairs, names, data. Null is allowed. */
+void syn_file_close(syn_file *f);
+
+/* Tensors and metadata in the order of the header; null past the end, and for an unknown name. */
+size_t syn_file_count(const syn_file *f);
+const syn_entry *syn_file_entry(const syn_file *f, size_t i);
+const syn_entry *syn_file_find(const syn_file *f, const char *name);
+size_t syn_file_pair_count(const syn_file *f);
+const syn_pair *syn_file_pair(const syn_file *f, size_t i);
+const char *syn_file_value(const syn_file *f, const char *key);
+
+/* out[0..count) = the elements of an F32, F16 or BF16 entry, exact. Another dtype is SYN_E_FORMAT,
+   a count that is not the entry's is SYN_E_SHAPE; then out is zeroed. */
+syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count);
+
+/* Bytes of the file the writers below make of these; 0 and an error for what they refuse: a name
+   null, twice, not UTF-8 or "__metadata__"; bytes that are not those of shape and dtype. */
+size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
+                     const syn_entry *entries, size_t n_entries);
+#ifndef SYN_NO_STDIO
+/* Writes a file. The same input gives the same bytes on every machine. They go to `path`.tmp (one
+   writer per path at a time), are flushed to the disk, then renamed over `path`, whose old content
+   stays as it was after any failure (SYN_E_FILE). A device or pipe is written directly. */
+syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
+                          const syn_entry *entries, size_t n_entries);
+#endif
+/* The same bytes into a sink, in order; SYN_E_FILE when it fails. */
+syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
+                             size_t n_pairs, const syn_entry *entries, size_t n_entries);
 
 #ifdef __cplusplus
 }
@@ -1814,6 +1900,1246 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
 /* ===================================================================================================
    >>file   safetensors: reader, writer, model files
    =================================================================================================== */
+
+#ifndef SYN_NO_STDIO
+#include <errno.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+#endif
+
+/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
+     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
+   where offsets count from the first byte of the data. The rules that the reader holds a file to
+   (and the writer its caller), from huggingface/safetensors on GitHub unless "ours" is said:
+     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
+       space around it; keys come in any order, unknown fields of a tensor are skipped;
+     - metadata is an object of strings;
+     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
+     - the tensors fill the data: no byte in two of them, none in no one, none behind the last;
+     - ours: names and keys are unique, UTF-8 and without \u0000, which would end a C string early;
+     - ours: a shape has at most SYN_FILE_RANK numbers.
+
+   Memory of a reader is bounded by the size of the file: one block for the file (none for a view),
+   one of the header's length for all texts, and arrays of entries and pairs that grow as they are
+   found, where the shortest tensor of a header has 50 bytes and an entry about 100. Time is n log n
+   in the number of tensors whatever they are called. */
+
+#define SYN__HEADER_MAX 100000000u
+#define SYN__SHOWN 84 /* bytes of a name in a message, with the final 0 */
+
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
+typedef struct syn__dtype_row {
+  const char *name;
+  size_t bits, unit;
+} syn__dtype_row;
+
+static const syn__dtype_row *syn__dtype_at(syn_dtype dtype) {
+#define SYN__DTYPE(id, name, bits, unit) {name, bits, unit},
+  static const syn__dtype_row rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
+#undef SYN__DTYPE
+  return &rows[(int)dtype >= 0 && dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
+}
+
+const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
+
+/* Elements = product of the shape, 1 for rank 0. SIZE_MAX when it does not fit, yet 0 for a shape
+   like [huge, huge, 0], because SIZE_MAX * 0 is 0 too. The rank was checked. */
+static size_t syn__entry_count(const syn_entry *e) {
+  size_t n = 1;
+  int i;
+  for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
+  return n;
+}
+
+/* Bytes that shape and dtype ask for; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
+   when rank or dtype is none. Eight elements at a time, so that no count of bits can overflow. */
+static size_t syn__entry_bytes(const syn_entry *e) {
+  size_t bits = syn__dtype_at(e->dtype)->bits, n, rest;
+  if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
+  n = syn__entry_count(e);
+  rest = n % 8 * bits;
+  if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
+  return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
+}
+
+/* The order of bytes: a file is little-endian, entries have the order of the machine. Asked at run
+   time, so that every machine compiles the same text; a compiler folds it to a constant. */
+static int syn__big_endian(void) {
+  const uint16_t one = 1;
+  unsigned char first;
+  memcpy(&first, &one, 1);
+  return first == 0;
+}
+
+/* Turns every number of `unit` bytes around, in place. Bytes of a last incomplete one stay, but the
+   size of a tensor is a multiple of its unit. */
+static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
+  size_t i, k;
+  for (i = 0; i + unit <= bytes; i += unit)
+    for (k = 0; k < unit / 2; k++) {
+      unsigned char byte = at[i + k];
+      at[i + k] = at[i + unit - 1 - k];
+      at[i + unit - 1 - k] = byte;
+    }
+}
+
+/* -- half precision -- */
+
+/* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. Works on
+   bits alone: a float that travels through an x87 register loses its signalling NaN. */
+static uint32_t syn__from_f16(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
+  if (e == 31) return sign | 0x7F800000u | m << 13;
+  if (e == 0 && m == 0) return sign;
+  if (e == 0) { /* m 2^-24 has no leading 1 in a half, a float has room to give it one */
+    for (e = 1; !(m & 0x400u); e--) m <<= 1;
+    m &= 0x3FFu;
+  }
+  return sign | (e + 112u) << 23 | m << 13;
+}
+
+/* -- names: UTF-8, messages, sorted lists -- */
+
+/* Bytes of the character at `at`, or 0 when it is not UTF-8 as RFC 3629 has it: cut off, longer
+   than needed, half a surrogate pair, above U+10FFFF. */
+static size_t syn__file_utf8(const unsigned char *at, size_t left) {
+  unsigned b = at[0];
+  size_t n = b < 0x80 ? 1 : b < 0xC2 ? 0 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : b < 0xF5 ? 4 : 0, i;
+  if (n > left) return 0;
+  for (i = 1; i < n; i++)
+    if ((at[i] & 0xC0) != 0x80) return 0;
+  if (b == 0xE0 && at[1] < 0xA0) return 0;
+  if (b == 0xED && at[1] > 0x9F) return 0;
+  if (b == 0xF0 && at[1] < 0x90) return 0;
+  if (b == 0xF4 && at[1] > 0x8F) return 0;
+  return n;
+}
+
+/* 1 for a text that is not null and UTF-8 to its end. */
+static int syn__file_text_ok(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  size_t left = text ? strlen(text) : 0, n = 1;
+  for (; left && n; at += n, left -= n) n = syn__file_utf8(at, left);
+  return text && n;
+}
+
+/* A name from a file as a message may show it: one line, not too long, cut between characters. A
+   control character would let a file write lines of its own into somebody's log. */
+static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
+  size_t n = strlen(text), i;
+  int cut = n > SYN__SHOWN - 4;
+  if (cut)
+    for (n = SYN__SHOWN - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
+  for (i = 0; i < n; i++) shown[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
+  memcpy(shown + n, cut ? "..." : "", cut ? 4 : 1);
+  return shown;
+}
+
+/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
+static const char *syn__show_path(const char *path) {
+  size_t n = strlen(path);
+  return n > 150 ? path + (n - 150) : path;
+}
+
+/* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
+   one look for doubles serves both. memcpy, since the two structs have no type in common. */
+static const char *syn__item_name(const void *item) {
+  const char *name;
+  memcpy(&name, item, sizeof name);
+  return name;
+}
+
+/* < 0, 0, > 0 when a belongs before, beside, behind b. */
+typedef int (*syn__order)(const void *a, const void *b);
+
+static int syn__name_order(const void *a, const void *b) {
+  return strcmp(syn__item_name(a), syn__item_name(b));
+}
+
+/* Entries of one file by their place; empty ones before the one that begins where they do. */
+static int syn__place_order(const void *a, const void *b) {
+  const syn_entry *x = (const syn_entry *)a, *y = (const syn_entry *)b;
+  const char *p = (const char *)x->data, *q = (const char *)y->data;
+  if (p != q) return p < q ? -1 : 1;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* Lets the item at `root` sink below its larger children until none is larger. The children of k
+   are 2k + 1 and 2k + 2. */
+static void syn__sift(const void **at, size_t root, size_t n, syn__order order) {
+  const void *item = at[root];
+  size_t child;
+  while ((child = 2 * root + 1) < n) {
+    if (child + 1 < n && order(at[child], at[child + 1]) < 0) child++;
+    if (order(item, at[child]) >= 0) break;
+    at[root] = at[child];
+    root = child;
+  }
+  at[root] = item;
+}
+
+/* Heapsort: n log n on any input and no memory. qsort of libc promises neither: that of glibc asks
+   malloc, behind the back of the caller's allocator, others are quadratic on lists made for it. */
+static void syn__sort(const void **at, size_t n, syn__order order) {
+  const void *last;
+  size_t i;
+  for (i = n / 2; i-- > 0;) syn__sift(at, i, n, order);
+  for (i = n; i-- > 1;) {
+    last = at[i];
+    at[i] = at[0];
+    at[0] = last;
+    syn__sift(at, 0, i, order);
+  }
+}
+
+/* Pointers to n items of `size` bytes, sorted; null when there is no memory. The items stay where
+   they are: their order is the header's. */
+static const void **syn__sorted(syn_context *c, const void *items, size_t n, size_t size,
+                                syn__order order) {
+  const void **at = (const void **)syn__alloc(c, n ? n : 1, sizeof *at);
+  size_t i;
+  if (!at) return NULL;
+  for (i = 0; i < n; i++) at[i] = (const char *)items + i * size;
+  syn__sort(at, n, order);
+  return at;
+}
+
+/* A name that stands twice in a list sorted by name, or null. */
+static const char *syn__twice(const void **at, size_t n) {
+  size_t i;
+  for (i = 1; i < n; i++)
+    if (syn__name_order(at[i - 1], at[i]) == 0) return syn__item_name(at[i]);
+  return NULL;
+}
+
+/* The item of that name by bisection, or null; null also for a null name. */
+static const void *syn__lookup(const void **at, size_t n, const char *name) {
+  size_t low = 0, high = n, mid;
+  int order;
+  while (name && low < high) {
+    mid = low + (high - low) / 2;
+    order = strcmp(name, syn__item_name(at[mid]));
+    if (order == 0) return at[mid];
+    if (order < 0) high = mid;
+    else low = mid + 1;
+  }
+  return NULL;
+}
+
+/* -- reader: JSON -- */
+
+struct syn_file {
+  syn_context *c;
+  void *block; /* the bytes of the file when they are ours, else null */
+  char *text;  /* names, keys and values of the header, decoded, each ends in 0 */
+  syn_entry *entries;
+  syn_pair *pairs;
+  const void **by_name, **by_key; /* sorted */
+  size_t n_entries, cap_entries, n_pairs, cap_pairs;
+};
+
+/* The reader of a header. The first error ends it: then `at` is `end`, every step below does
+   nothing and every loop stops, so that only the last step has to look at `ok`. */
+typedef struct syn__json {
+  syn_file *f;
+  const char *where;                     /* the path, or "memory" */
+  const char *tensor;                    /* the one being read, or null */
+  const unsigned char *start, *at, *end; /* of the header */
+  const unsigned char *data;
+  size_t data_size;
+  char *text; /* where the next string is decoded to: never longer than it was, it fits f->text */
+  int ok;
+} syn__json;
+
+/* Ends the reading with a message: path, tensor if inside one, what is wrong, where in the header.
+   The place is the byte at which reading stopped, which may be just behind what is wrong. */
+static void syn__json_bad(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__json_bad(syn__json *j, const char *format, ...) {
+  char text[160], shown[SYN__SHOWN];
+  unsigned long byte = (unsigned long)(j->at - j->start);
+  va_list args;
+  if (!j->ok) return;
+  j->ok = 0;
+  j->at = j->end;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (j->tensor)
+    syn__fail(j->f->c, SYN_E_FORMAT, "%s: tensor \"%s\": %s (byte %lu of the header)", j->where,
+              syn__show(shown, j->tensor), text, byte);
+  else
+    syn__fail(j->f->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
+}
+
+/* The next byte that is not white space, or -1 at the end. White space is these four alone. */
+static int syn__json_peek(syn__json *j) {
+  for (; j->at < j->end; j->at++)
+    if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
+  return -1;
+}
+
+/* "expected X, found Y". A byte that does not print is shown as its number. */
+static void syn__json_expected(syn__json *j, const char *what) {
+  int found = syn__json_peek(j);
+  if (found < 0) syn__json_bad(j, "expected %s, found the end", what);
+  else if (found > 32 && found < 127) syn__json_bad(j, "expected %s, found '%c'", what, found);
+  else syn__json_bad(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
+}
+
+/* Steps over `byte` if it is the next. */
+static int syn__json_take(syn__json *j, int byte) {
+  if (syn__json_peek(j) != byte) return 0;
+  j->at++;
+  return 1;
+}
+
+/* Steps over `byte`; it is an error if it is not the next. */
+static void syn__json_need(syn__json *j, char byte) {
+  char what[4] = {'\'', 0, '\'', 0};
+  what[1] = byte;
+  if (!syn__json_take(j, byte)) syn__json_expected(j, what);
+}
+
+/* Steps to the next element of a list that ends with `close`, over the comma in front of it; n
+   counts the elements from 0. Returns 0 at the end and after an error, so every list is read by
+     for (need(open); more(close, &n);) element;
+   A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
+static int syn__json_more(syn__json *j, char close, size_t *n) {
+  if (!j->ok || syn__json_take(j, close)) return 0;
+  if (*n > 0 && !syn__json_take(j, ',')) {
+    syn__json_expected(j, close == '}' ? "',' or '}'" : "',' or ']'");
+    return 0;
+  }
+  ++*n;
+  return 1;
+}
+
+/* The code of \uXXXX at `at`, or UINT32_MAX when something else stands there. Does not move. */
+static uint32_t syn__json_hex(const syn__json *j) {
+  uint32_t code = 0;
+  int i, d;
+  if (j->end - j->at < 6 || j->at[0] != '\\' || j->at[1] != 'u') return UINT32_MAX;
+  for (i = 2; i < 6; i++) {
+    d = j->at[i];
+    if (d >= '0' && d <= '9') d -= '0';
+    else if ((d | 32) >= 'a' && (d | 32) <= 'f') d = (d | 32) - 'a' + 10;
+    else return UINT32_MAX;
+    code = code << 4 | (uint32_t)d;
+  }
+  return code;
+}
+
+/* A code as 1 to 4 bytes, from the last to the first: 6 bits in each that follows, the rest in the
+   first under its mark of length. */
+static char *syn__put_utf8(char *out, uint32_t code) {
+  static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4, i;
+  for (i = n - 1; i > 0; i--, code >>= 6) out[i] = (char)(unsigned char)(0x80 | (code & 0x3F));
+  out[0] = (char)(unsigned char)(lead[n] | code);
+  return out + n;
+}
+
+/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). */
+static char *syn__json_unicode(syn__json *j, char *out) {
+  uint32_t code = syn__json_hex(j), low;
+  if (code == UINT32_MAX) syn__json_bad(j, "\\u without four hexadecimal digits");
+  else if (code == 0) syn__json_bad(j, "\\u0000 in a string");
+  if (!j->ok) return out;
+  j->at += 6;
+  if (code >= 0xD800 && code < 0xE000) {
+    low = syn__json_hex(j);
+    if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000) {
+      syn__json_bad(j, "half a surrogate pair: \\u%04X", (unsigned)code);
+      return out;
+    }
+    j->at += 6;
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  }
+  return syn__put_utf8(out, code);
+}
+
+/* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
+   ends the list. */
+static char *syn__json_escape(syn__json *j, char *out) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
+  const char *found = letter ? strchr(from, (int)letter) : NULL;
+  if (letter == 'u') return syn__json_unicode(j, out);
+  if (!found) {
+    syn__json_bad(j, "unknown escape: \\ and byte 0x%02X", letter);
+    return out;
+  }
+  j->at += 2;
+  *out = to[found - from];
+  return out + 1;
+}
+
+/* One character of a string; returns where the next goes. */
+static char *syn__json_character(syn__json *j, char *out) {
+  size_t n = syn__file_utf8(j->at, (size_t)(j->end - j->at));
+  if (*j->at == '\\') return syn__json_escape(j, out);
+  if (*j->at < 32) syn__json_bad(j, "control byte 0x%02X in a string", (unsigned)*j->at);
+  else if (n == 0) syn__json_bad(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
+  if (!j->ok) return out;
+  memcpy(out, j->at, n);
+  j->at += n;
+  return out + n;
+}
+
+/* A string, decoded; "" after an error. It stays until j->text is set back. In the header it takes
+   two quotes more than decoded, where it takes one 0 more; an escape of n bytes gives fewer than n:
+   all strings together fit a block of the header's length. */
+static const char *syn__json_string(syn__json *j) {
+  char *start = j->text, *out = start;
+  if (!syn__json_take(j, '"')) {
+    syn__json_expected(j, "a string");
+    return "";
+  }
+  while (j->at < j->end && *j->at != '"') out = syn__json_character(j, out);
+  if (j->at == j->end) {
+    syn__json_bad(j, "a string without its end");
+    return "";
+  }
+  j->at++;
+  *out = 0;
+  j->text = out + 1;
+  return start;
+}
+
+/* A size: digits alone. 4.0 and 4e0 are numbers of JSON but no sizes; what follows the digits then
+   fails as "expected ','". */
+static size_t syn__json_size(syn__json *j) {
+  size_t n = 0, digit;
+  int first = syn__json_peek(j);
+  if (first < '0' || first > '9') syn__json_expected(j, "a whole number from 0");
+  else if (first == '0' && j->end - j->at > 1 && j->at[1] >= '0' && j->at[1] <= '9')
+    syn__json_bad(j, "a number that begins with 0");
+  for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++) {
+    digit = (size_t)(*j->at - '0');
+    if (n > (SIZE_MAX - digit) / 10) {
+      syn__json_bad(j, "a number above the largest size");
+      return 0;
+    }
+    n = n * 10 + digit;
+  }
+  return n;
+}
+
+/* One digit or more. */
+static void syn__json_digits(syn__json *j) {
+  const unsigned char *start = j->at;
+  while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
+  if (j->at == start) syn__json_expected(j, "a digit");
+}
+
+/* -?digits(.digits)?([eE][+-]?digits)? without a 0 in front of other digits. */
+static void syn__json_skip_number(syn__json *j) {
+  if (*j->at == '-') j->at++;
+  if (j->at < j->end && *j->at == '0') j->at++;
+  else syn__json_digits(j);
+  if (j->at < j->end && *j->at == '.') j->at++, syn__json_digits(j);
+  if (j->at < j->end && (*j->at | 32) == 'e') {
+    j->at++;
+    if (j->at < j->end && (*j->at == '+' || *j->at == '-')) j->at++;
+    syn__json_digits(j);
+  }
+}
+
+/* true, false or null. A longer word fails at its next letter, which is no comma. */
+static void syn__json_skip_word(syn__json *j) {
+  static const char *const words[] = {"true", "false", "null"};
+  size_t i, n;
+  for (i = 0; i < SYN__COUNT(words); i++) {
+    n = strlen(words[i]);
+    if ((size_t)(j->end - j->at) >= n && memcmp(j->at, words[i], n) == 0) {
+      j->at += n;
+      return;
+    }
+  }
+  syn__json_expected(j, "a value");
+}
+
+/* A value of any kind, checked and forgotten. The only recursion on input in this room, `depth`
+   bounds it; the text of its strings is given back after each element. */
+static void syn__json_skip(syn__json *j, int depth) {
+  int first = syn__json_peek(j);
+  char *text = j->text;
+  size_t n = 0;
+  if (depth > SYN_MAX_DEPTH) syn__json_bad(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
+  else if (first == '"') syn__json_string(j);
+  else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
+  else if (first != '{' && first != '[') syn__json_skip_word(j);
+  else {
+    for (j->at++; syn__json_more(j, first == '{' ? '}' : ']', &n); j->text = text) {
+      if (first == '{') syn__json_string(j), syn__json_need(j, ':');
+      syn__json_skip(j, depth + 1);
+    }
+  }
+  j->text = text;
+}
+
+/* -- reader: header -- */
+
+/* A dtype by its name; SYN_F32 after an error. */
+static syn_dtype syn__json_dtype(syn__json *j) {
+  char shown[SYN__SHOWN];
+  const char *name = syn__json_string(j);
+  int i;
+  for (i = 0; i < SYN_DTYPE_COUNT; i++)
+    if (strcmp(name, syn_dtype_name((syn_dtype)i)) == 0) return (syn_dtype)i;
+  syn__json_bad(j, "unknown dtype \"%s\"", syn__show(shown, name));
+  return SYN_F32;
+}
+
+/* [rows, columns, ...] */
+static void syn__json_shape(syn__json *j, syn_entry *e) {
+  size_t n = 0, size;
+  for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
+    size = syn__json_size(j);
+    if (e->rank == SYN_FILE_RANK) syn__json_bad(j, "shape of more than %d numbers", SYN_FILE_RANK);
+    else e->shape[e->rank++] = size;
+  }
+}
+
+/* [begin, end], counted from the first byte of the data. No pointer is made before both are known
+   to lie in the data: even to compute one outside a block is undefined. */
+static void syn__json_offsets(syn__json *j, syn_entry *e) {
+  size_t range[2] = {0, 0}, n = 0, number;
+  for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
+    number = syn__json_size(j);
+    if (n <= 2) range[n - 1] = number;
+  }
+  if (n != 2) syn__json_bad(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
+  if (range[0] > range[1] || range[1] > j->data_size) {
+    syn__json_bad(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
+                  (unsigned long)range[1], (unsigned long)j->data_size);
+    range[0] = range[1] = 0;
+  }
+  e->data = j->data + range[0];
+  e->bytes = range[1] - range[0];
+}
+
+/* One field of a tensor; `seen` has a bit for each of the three that count, others are skipped. */
+static void syn__json_field(syn__json *j, syn_entry *e, unsigned *seen) {
+  static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+  char *text = j->text;
+  const char *key = syn__json_string(j);
+  unsigned i = 0;
+  syn__json_need(j, ':');
+  while (i < 3 && strcmp(key, fields[i]) != 0) i++;
+  if (i < 3 && (*seen >> i & 1)) syn__json_bad(j, "two times \"%s\"", fields[i]);
+  *seen |= 1u << i;
+  if (i == 0) e->dtype = syn__json_dtype(j);
+  else if (i == 1) syn__json_shape(j, e);
+  else if (i == 2) syn__json_offsets(j, e);
+  else syn__json_skip(j, 1);
+  j->text = text;
+}
+
+/* The object of one tensor. What needs all three fields is checked behind the last, because their
+   order is free; after an earlier error the checks say nothing and nothing is kept. */
+static void syn__json_tensor(syn__json *j, const char *name) {
+  syn_file *f = j->f;
+  void *entries = f->entries;
+  syn_entry e;
+  unsigned seen = 0;
+  size_t n = 0, bytes;
+  memset(&e, 0, sizeof e);
+  e.name = j->tensor = name;
+  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) syn__json_field(j, &e, &seen);
+  if ((seen & 7) != 7)
+    syn__json_bad(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
+  bytes = syn__entry_bytes(&e);
+  if (bytes == SIZE_MAX) syn__json_bad(j, "a shape without a whole number of bytes that fits");
+  if (bytes != e.bytes)
+    syn__json_bad(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
+                  (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
+  j->tensor = NULL;
+  if (j->ok && syn__grow(f->c, &entries, &f->cap_entries, f->n_entries + 1, sizeof e)) j->ok = 0;
+  f->entries = (syn_entry *)entries;
+  if (j->ok) f->entries[f->n_entries++] = e;
+}
+
+/* {key: value, ...}, both strings. Doubles are found later, in the sorted list. */
+static void syn__json_metadata(syn__json *j) {
+  syn_file *f = j->f;
+  void *pairs = f->pairs;
+  syn_pair pair;
+  size_t n = 0;
+  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) {
+    pair.key = syn__json_string(j);
+    syn__json_need(j, ':');
+    pair.value = syn__json_string(j);
+    if (j->ok && syn__grow(f->c, &pairs, &f->cap_pairs, f->n_pairs + 1, sizeof pair)) j->ok = 0;
+    f->pairs = (syn_pair *)pairs;
+    if (j->ok) f->pairs[f->n_pairs++] = pair;
+  }
+}
+
+/* All of the header. Behind the object only white space may stand: writers pad with it. */
+static void syn__json_header(syn__json *j) {
+  const char *name;
+  size_t n = 0;
+  int metadata = 0;
+  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) {
+    name = syn__json_string(j);
+    syn__json_need(j, ':');
+    if (strcmp(name, "__metadata__") != 0) syn__json_tensor(j, name);
+    else if (metadata++) syn__json_bad(j, "two times \"__metadata__\"");
+    else syn__json_metadata(j);
+  }
+  if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
+}
+
+/* -- reader: file -- */
+
+/* Tensors, by their place, must follow each other from the first byte of the data to the last. The
+   checks of this part return 1 when all is well; what is not is recorded. */
+static int syn__file_layout(const syn__json *j, const void **by_place) {
+  const unsigned char *end = j->data;
+  const syn_entry *e;
+  char shown[SYN__SHOWN];
+  size_t i, covered;
+  for (i = 0; i < j->f->n_entries; i++) {
+    e = (const syn_entry *)by_place[i];
+    if (e->data != end)
+      return !syn__fail(j->f->c, SYN_E_FORMAT,
+                        "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
+                        "one before it ends: %s",
+                        j->where, syn__show(shown, e->name),
+                        (unsigned long)((const unsigned char *)e->data - j->data),
+                        (unsigned long)(end - j->data),
+                        (const unsigned char *)e->data < end ? "overlap" : "hole");
+    end += e->bytes;
+  }
+  covered = (size_t)(end - j->data);
+  if (covered != j->data_size)
+    return !syn__fail(j->f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
+                      j->where, (unsigned long)j->data_size, (unsigned long)covered);
+  return 1;
+}
+
+/* Lists by name and key; no name may stand twice. by_name serves as the list by place before. */
+static int syn__file_index(const syn__json *j) {
+  syn_file *f = j->f;
+  char shown[SYN__SHOWN];
+  const char *twice;
+  f->by_name = syn__sorted(f->c, f->entries, f->n_entries, sizeof *f->entries, syn__place_order);
+  f->by_key = syn__sorted(f->c, f->pairs, f->n_pairs, sizeof *f->pairs, syn__name_order);
+  if (!f->by_name || !f->by_key) return 0;
+  if (!syn__file_layout(j, f->by_name)) return 0;
+  syn__sort(f->by_name, f->n_entries, syn__name_order);
+  twice = syn__twice(f->by_name, f->n_entries);
+  if (twice)
+    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two tensors \"%s\"", j->where,
+                      syn__show(shown, twice));
+  twice = syn__twice(f->by_key, f->n_pairs);
+  if (twice)
+    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two metadata keys \"%s\"", j->where,
+                      syn__show(shown, twice));
+  return 1;
+}
+
+/* The length of the header; 0 (recorded) when a file of `size` bytes cannot have it. */
+static size_t syn__file_header(syn_context *c, const char *where, const unsigned char *bytes,
+                               size_t size) {
+  uint64_t n = 0;
+  int i;
+  if (size < 10) {
+    syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
+              (unsigned long)size);
+    return 0;
+  }
+  for (i = 7; i >= 0; i--) n = n << 8 | bytes[i];
+  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
+  syn__fail(c, SYN_E_FORMAT,
+            "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
+            (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
+  return 0;
+}
+
+/* Reads the bytes of a file into f. syn__file_header has left size >= 8 + header. */
+static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
+                           size_t size) {
+  size_t header = syn__file_header(f->c, where, bytes, size);
+  syn__json j;
+  if (header) f->text = (char *)syn__alloc(f->c, header, 1);
+  if (!f->text) return 0;
+  memset(&j, 0, sizeof j);
+  j.f = f;
+  j.where = where;
+  j.start = j.at = bytes + 8;
+  j.data = j.end = j.start + header;
+  j.data_size = size - 8 - header;
+  j.text = f->text;
+  j.ok = 1;
+  syn__json_header(&j);
+  return j.ok && syn__file_index(&j);
+}
+
+/* To the byte order of a big-endian machine, inside our own block. Tensors do not overlap by now,
+   so no byte is turned twice. */
+static void syn__file_swap(syn_file *f) {
+  unsigned char *block = (unsigned char *)f->block;
+  const syn_entry *e = f->entries, *end = e + f->n_entries;
+  for (; e < end; e++)
+    syn__swap(block + ((const unsigned char *)e->data - block), e->bytes,
+              syn__dtype_at(e->dtype)->unit);
+}
+
+/* A file with nothing in it, or null. */
+static syn_file *syn__file_new(syn_context *c) {
+  syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
+  if (f) f->c = c;
+  return f;
+}
+
+/* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. */
+static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
+  if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
+    syn_file_close(f);
+    return NULL;
+  }
+  if (syn__big_endian()) syn__file_swap(f);
+  return f;
+}
+
+syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
+  syn_file *f;
+  if (!bytes && size) {
+    syn__fail(c, SYN_E_VALUE, "syn_file_view: null for %lu bytes", (unsigned long)size);
+    return NULL;
+  }
+  f = syn__file_new(c);
+  if (f && size && syn__big_endian()) { /* the caller's bytes are not ours to turn around */
+    f->block = syn__alloc(c, size, 1);
+    if (f->block) bytes = memcpy(f->block, bytes, size);
+    else syn_file_close(f), f = NULL;
+  }
+  return f ? syn__file_finish(f, "memory", bytes, size) : NULL;
+}
+
+void syn_file_close(syn_file *f) {
+  syn_context *c = f ? f->c : NULL;
+  if (!f) return;
+  syn__free(c, f->by_key);
+  syn__free(c, f->by_name);
+  syn__free(c, f->pairs);
+  syn__free(c, f->entries);
+  syn__free(c, f->text);
+  syn__free(c, f->block);
+  syn__free(c, f);
+}
+
+size_t syn_file_count(const syn_file *f) { return f->n_entries; }
+size_t syn_file_pair_count(const syn_file *f) { return f->n_pairs; }
+
+const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
+  return i < f->n_entries ? &f->entries[i] : NULL;
+}
+
+const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
+  return i < f->n_pairs ? &f->pairs[i] : NULL;
+}
+
+const syn_entry *syn_file_find(const syn_file *f, const char *name) {
+  return (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name);
+}
+
+const char *syn_file_value(const syn_file *f, const char *key) {
+  const syn_pair *pair = (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key);
+  return pair ? pair->value : NULL;
+}
+
+/* Says why an entry cannot be had as `count` floats. */
+static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
+  char shown[SYN__SHOWN];
+  const char *name = syn__show(shown, e->name ? e->name : "");
+  if (e->dtype != SYN_F32 && e->dtype != SYN_F16 && e->dtype != SYN_BF16)
+    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
+                     syn_dtype_name(e->dtype));
+  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
+                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
+}
+
+syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
+  const unsigned char *at = (const unsigned char *)e->data;
+  size_t i, width = e->dtype == SYN_F32 ? 4 : e->dtype == SYN_F16 || e->dtype == SYN_BF16 ? 2 : 0;
+  uint32_t bits;
+  uint16_t half;
+  /* e may be of the caller's making: only its bytes count, against what `count` elements need */
+  if (!width || e->bytes != syn__mul_size(count, width)) {
+    for (i = 0; i < count; i++) out[i] = 0.0f;
+    return syn__entry_refuse(c, e, count);
+  }
+  if (width == 4 && count) memcpy(out, at, e->bytes);
+  for (i = 0; width == 2 && i < count; i++) {
+    memcpy(&half, at + 2 * i, 2);
+    bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+    memcpy(out + i, &bits, 4);
+  }
+  return SYN_OK;
+}
+
+/* -- writer -- */
+
+/* What is to be written. */
+typedef struct syn__content {
+  const syn_pair *pairs;
+  size_t n_pairs;
+  const syn_entry *entries;
+  size_t n_entries;
+} syn__content;
+
+/* Bytes on their way to a sink. Small pieces are gathered, so that a sink is not called for every
+   comma; large ones go straight through. Without a sink bytes are only counted: the header is made
+   twice, once to learn its length, which stands in front of it, and no memory is needed for it. */
+typedef struct syn__emit {
+  const syn_sink *sink;
+  size_t total, used; /* bytes so far, bytes in the buffer */
+  int failed;
+  unsigned char buffer[512];
+} syn__emit;
+
+/* Begins with nothing sent; `sink` null counts. */
+static void syn__emit_start(syn__emit *e, const syn_sink *sink) {
+  memset(e, 0, sizeof *e);
+  e->sink = sink;
+}
+
+/* Hands bytes to the sink; after its first failure it is not called again. */
+static void syn__emit_now(syn__emit *e, const void *bytes, size_t size) {
+  if (e->failed || !size) return;
+  e->failed = e->sink->write(e->sink->user, bytes, size) != size;
+}
+
+/* Sends what was gathered. */
+static void syn__emit_flush(syn__emit *e) {
+  if (e->sink) syn__emit_now(e, e->buffer, e->used);
+  e->used = 0;
+}
+
+/* Sends or gathers; the order of bytes is that of the calls. */
+static void syn__emit_bytes(syn__emit *e, const void *bytes, size_t size) {
+  e->total = syn__add_size(e->total, size);
+  if (!e->sink || !size) return;
+  if (size > sizeof e->buffer - e->used) syn__emit_flush(e);
+  if (size > sizeof e->buffer) {
+    syn__emit_now(e, bytes, size);
+    return;
+  }
+  memcpy(e->buffer + e->used, bytes, size);
+  e->used += size;
+}
+
+static void syn__emit_text(syn__emit *e, const char *text) {
+  syn__emit_bytes(e, text, strlen(text));
+}
+
+/* Decimal digits. Not by printf: its length for size_t differs between C libraries. */
+static void syn__emit_size(syn__emit *e, size_t n) {
+  char digits[24];
+  size_t at = sizeof digits;
+  do digits[--at] = (char)('0' + (int)(n % 10));
+  while ((n /= 10) != 0);
+  syn__emit_bytes(e, digits + at, sizeof digits - at);
+}
+
+/* A JSON string. Beyond ", \ and control characters nothing has to be escaped: the text is UTF-8 by
+   now, and so is the header. */
+static void syn__emit_string(syn__emit *e, const char *text) {
+  static const char hex[] = "0123456789abcdef", letters[] = "btn?fr"; /* of the bytes 8 to 13 */
+  char escape[6] = {'\\', 'u', '0', '0', 0, 0};
+  unsigned byte;
+  for (syn__emit_text(e, "\""); (byte = (unsigned char)*text) != 0; text++) {
+    if (byte >= 32 && byte != '"' && byte != '\\') {
+      syn__emit_bytes(e, text, 1);
+    } else if (byte >= 32 || (byte >= 8 && byte <= 13 && byte != 11)) {
+      escape[1] = byte >= 32 ? *text : letters[byte - 8];
+      syn__emit_bytes(e, escape, 2);
+    } else {
+      escape[1] = 'u';
+      escape[4] = hex[byte >> 4];
+      escape[5] = hex[byte & 15];
+      syn__emit_bytes(e, escape, 6);
+    }
+  }
+  syn__emit_text(e, "\"");
+}
+
+/* The format has no room for gaps, so the order of the data must align it: first the tensors whose
+   size is a multiple of 64, then of 32, 16, 8, 4, 2, 1. Each then begins at a multiple of the same
+   number: no element is unaligned. Class k holds the multiples of 64 >> k in the given order. */
+enum { SYN__CLASSES = 7 };
+
+/* The class of a size; 0, a multiple of everything, is in the first. */
+static int syn__class(size_t bytes) {
+  int k = 0;
+  while (bytes & ((64u >> k) - 1)) k++;
+  return k;
+}
+
+/* start[k] = where class k begins; returns the size of all data, SIZE_MAX when it does not fit. */
+static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
+  size_t sizes[SYN__CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
+  int k;
+  for (i = 0; i < w->n_entries; i++) {
+    k = syn__class(w->entries[i].bytes);
+    sizes[k] = syn__add_size(sizes[k], w->entries[i].bytes);
+  }
+  for (k = 0; k < SYN__CLASSES; k++) start[k] = at, at = syn__add_size(at, sizes[k]);
+  return at;
+}
+
+/* "__metadata__":{...}, without the comma behind it. */
+static void syn__emit_pairs(syn__emit *e, const syn__content *w) {
+  size_t i;
+  syn__emit_text(e, "\"__metadata__\":{");
+  for (i = 0; i < w->n_pairs; i++) {
+    if (i) syn__emit_text(e, ",");
+    syn__emit_string(e, w->pairs[i].key);
+    syn__emit_text(e, ":");
+    syn__emit_string(e, w->pairs[i].value);
+  }
+  syn__emit_text(e, "}");
+}
+
+/* "name":{...} of a tensor whose data begin at `begin`. */
+static void syn__emit_entry(syn__emit *e, const syn_entry *t, size_t begin) {
+  int i;
+  syn__emit_string(e, t->name);
+  syn__emit_text(e, ":{\"dtype\":\"");
+  syn__emit_text(e, syn_dtype_name(t->dtype));
+  syn__emit_text(e, "\",\"shape\":[");
+  for (i = 0; i < t->rank; i++) {
+    if (i) syn__emit_text(e, ",");
+    syn__emit_size(e, t->shape[i]);
+  }
+  syn__emit_text(e, "],\"data_offsets\":[");
+  syn__emit_size(e, begin);
+  syn__emit_text(e, ",");
+  syn__emit_size(e, begin + t->bytes);
+  syn__emit_text(e, "]}");
+}
+
+/* The object of the header, without white space. Tensors in the given order; at[k] walks along the
+   data of class k, so that each gets the offset at which syn__emit_file will come to it. */
+static void syn__emit_header(syn__emit *e, const syn__content *w) {
+  size_t at[SYN__CLASSES], i;
+  int k;
+  syn__classes(w, at);
+  syn__emit_text(e, "{");
+  if (w->n_pairs) syn__emit_pairs(e, w);
+  for (i = 0; i < w->n_entries; i++) {
+    if (i || w->n_pairs) syn__emit_text(e, ",");
+    k = syn__class(w->entries[i].bytes);
+    syn__emit_entry(e, &w->entries[i], at[k]);
+    at[k] += w->entries[i].bytes;
+  }
+  syn__emit_text(e, "}");
+}
+
+/* Bytes of the header with the spaces that bring the data to a multiple of 64. */
+static size_t syn__header_size(const syn__content *w) {
+  syn__emit e;
+  syn__emit_start(&e, NULL);
+  syn__emit_header(&e, w);
+  return e.total > SIZE_MAX - 80 ? SIZE_MAX : (e.total + 8 + 63) / 64 * 64 - 8;
+}
+
+/* The data of a tensor; on a big-endian machine through a small copy, whose 64 bytes are a multiple
+   of every unit. */
+static void syn__emit_data(syn__emit *e, const syn_entry *t) {
+  const unsigned char *at = (const unsigned char *)t->data;
+  unsigned char part[64];
+  size_t left = t->bytes, n;
+  if (!syn__big_endian()) {
+    syn__emit_bytes(e, at, left);
+    return;
+  }
+  for (; left; at += n, left -= n) {
+    n = left < sizeof part ? left : sizeof part;
+    memcpy(part, at, n);
+    syn__swap(part, n, syn__dtype_at(t->dtype)->unit);
+    syn__emit_bytes(e, part, n);
+  }
+}
+
+/* The whole file into a sink; 0 when the sink failed. Seven passes over the list, one a class, cost
+   less than a sorted copy and need no memory. */
+static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
+  size_t header = syn__header_size(w), i;
+  unsigned char length[8];
+  syn__emit e;
+  int k;
+  syn__emit_start(&e, sink);
+  for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header >> (8 * i) & 255);
+  syn__emit_bytes(&e, length, 8);
+  syn__emit_header(&e, w);
+  while (e.total < header + 8) syn__emit_text(&e, " ");
+  for (k = 0; k < SYN__CLASSES && !e.failed; k++)
+    for (i = 0; i < w->n_entries; i++)
+      if (syn__class(w->entries[i].bytes) == k) syn__emit_data(&e, &w->entries[i]);
+  syn__emit_flush(&e);
+  return !e.failed;
+}
+
+/* Tensor number i by itself: name, bytes, data. */
+static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
+  char shown[SYN__SHOWN];
+  size_t bytes = syn__entry_bytes(e);
+  if (!syn__file_text_ok(e->name) || strcmp(e->name, "__metadata__") == 0)
+    return syn__fail(c, SYN_E_VALUE, "write: tensor %lu has a name that is %s", (unsigned long)i,
+                     !e->name ? "null" : syn__file_text_ok(e->name) ? "__metadata__" : "not UTF-8");
+  if (bytes == SIZE_MAX || bytes != e->bytes)
+    return syn__fail(c, SYN_E_SHAPE,
+                     "write: tensor \"%s\" of %s, rank %d, has %lu bytes, wants %lu",
+                     syn__show(shown, e->name), syn_dtype_name(e->dtype), e->rank,
+                     (unsigned long)e->bytes, (unsigned long)bytes);
+  if (!e->data && bytes)
+    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data", syn__show(shown, e->name));
+  return SYN_OK;
+}
+
+/* No name twice, in a list of entries or of pairs. */
+static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
+  const void **at = syn__sorted(c, items, n, size, syn__name_order);
+  char shown[SYN__SHOWN];
+  const char *twice;
+  if (!at) return SYN_E_MEMORY;
+  twice = syn__twice(at, n);
+  if (twice) syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"", syn__show(shown, twice));
+  syn__free(c, at);
+  return twice ? SYN_E_VALUE : SYN_OK;
+}
+
+/* Refuses what the reader would refuse; *size = bytes of the file, 0 when refused. */
+static syn_status syn__check_content(syn_context *c, const syn__content *w, size_t *size) {
+  size_t i, start[SYN__CLASSES], header, data;
+  syn_status status = SYN_OK;
+  *size = 0;
+  for (i = 0; i < w->n_pairs; i++)
+    if (!syn__file_text_ok(w->pairs[i].key) || !syn__file_text_ok(w->pairs[i].value))
+      return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
+                       (unsigned long)i);
+  for (i = 0; i < w->n_entries && !status; i++) status = syn__check_entry(c, &w->entries[i], i);
+  if (!status) status = syn__check_unique(c, w->pairs, w->n_pairs, sizeof *w->pairs);
+  if (!status) status = syn__check_unique(c, w->entries, w->n_entries, sizeof *w->entries);
+  if (status) return status;
+  header = syn__header_size(w);
+  data = syn__classes(w, start);
+  if (header > SYN__HEADER_MAX || data > SIZE_MAX - 8 - header)
+    return syn__fail(c, SYN_E_VALUE, "write: header of %lu bytes (at most %lu), data of %lu",
+                     (unsigned long)header, (unsigned long)SYN__HEADER_MAX, (unsigned long)data);
+  *size = 8 + header + data;
+  return SYN_OK;
+}
+
+/* The four arguments of the public functions as one. */
+static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
+                                    size_t n_entries) {
+  syn__content w;
+  w.pairs = pairs;
+  w.n_pairs = n_pairs;
+  w.entries = entries;
+  w.n_entries = n_entries;
+  return w;
+}
+
+size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
+                     const syn_entry *entries, size_t n_entries) {
+  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  size_t size;
+  syn__check_content(c, &w, &size);
+  return size;
+}
+
+syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
+                             size_t n_pairs, const syn_entry *entries, size_t n_entries) {
+  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  size_t size;
+  syn_status status = syn__check_content(c, &w, &size);
+  if (status) return status;
+  if (syn__emit_file(&w, sink)) return SYN_OK;
+  return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
+                   (unsigned long)size);
+}
+
+#ifndef SYN_NO_STDIO
+
+/* -- files -- */
+
+/* "path: cannot open: No such file or directory" */
+static syn_status syn__file_fail(syn_context *c, const char *path, const char *what, int error) {
+  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__show_path(path), what,
+                   error ? strerror(error) : "unknown reason");
+}
+
+/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it cannot tell, as with a
+   pipe. A long of Windows ends at 2 GB, hence its own functions. */
+static uint64_t syn__file_length(FILE *in) {
+#ifdef _WIN32
+  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
+#else
+  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
+#endif
+  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+}
+
+/* The whole file as one block, or null. The first 8 bytes are read before anything is asked: a
+   folder opens as a file on Unix and fails only here ("Is a directory"). Memory is asked for only
+   when they can be the beginning of a safetensors file of that size: what only looks long (/proc)
+   stops before. */
+static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
+  unsigned char head[8], *block;
+  uint64_t length;
+  size_t got;
+  errno = 0;
+  got = fread(head, 1, 8, in);
+  length = ferror(in) ? UINT64_MAX : syn__file_length(in);
+  if (length == UINT64_MAX) {
+    syn__file_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
+    return NULL;
+  }
+  *size = length < SIZE_MAX / 2 ? (size_t)length : SIZE_MAX / 2;
+  if (!syn__file_header(c, syn__show_path(path), head, got < 8 ? got : *size)) return NULL;
+  block = (unsigned char *)syn__alloc(c, *size, 1);
+  if (!block) return NULL;
+  got = fread(block, 1, *size, in);
+  if (got == *size) return block;
+  syn__fail(c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", syn__show_path(path),
+            (unsigned long)got, (unsigned long)*size,
+            ferror(in) ? strerror(errno) : "the file ends");
+  syn__free(c, block);
+  return NULL;
+}
+
+/* finish closes f when the bytes are not valid; without bytes it is closed here. */
+syn_file *syn_file_open(syn_context *c, const char *path) {
+  syn_file *f;
+  size_t size = 0;
+  FILE *in;
+  errno = 0;
+  in = path ? fopen(path, "rb") : NULL;
+  if (!in) {
+    syn__file_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
+    return NULL;
+  }
+  f = syn__file_new(c);
+  if (f) f->block = syn__file_read(c, path, in, &size);
+  fclose(in);
+  if (f && f->block) return syn__file_finish(f, syn__show_path(path), f->block, size);
+  syn_file_close(f);
+  return NULL;
+}
+
+/* 1 for a device, pipe or folder: nothing that a rename should replace. With the rights for it, a
+   rename over /dev/null turns that into a file for everybody. */
+static int syn__file_special(const char *path) {
+#ifdef SYN__POSIX
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+#else
+  SYN__UNUSED(path);
+  return 0;
+#endif
+}
+
+/* Waits until a closed file is on the disk; else a rename may outlive the bytes in a power cut.
+   Opened anew because -std=c99 hides fileno. */
+static int syn__file_sync(const char *path) {
+#ifdef SYN__POSIX
+  int file = open(path, O_WRONLY), ok, error;
+  if (file < 0) return 0;
+  ok = fsync(file) == 0 || errno == EINVAL; /* EINVAL: a file system that has nothing to sync */
+  error = errno;
+  if (close(file) != 0) return 0;
+  errno = error;
+  return ok;
+#else
+  SYN__UNUSED(path);
+  return 1;
+#endif
+}
+
+#ifdef _WIN32
+#ifdef __cplusplus
+extern "C"
+#endif
+__declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to,
+                                                unsigned long flags);
+#endif
+
+/* Windows refuses to rename over a file; MoveFileEx with 1 (replace) + 8 (write through) does. */
+static int syn__file_rename(const char *from, const char *to) {
+#ifdef _WIN32
+  return MoveFileExA(from, to, 9) != 0;
+#else
+  return rename(from, to) == 0;
+#endif
+}
+
+/* A sink that is a file. */
+static size_t syn__file_sink(void *user, const void *bytes, size_t size) {
+  return fwrite(bytes, 1, size, (FILE *)user);
+}
+
+/* Writes all of a file, closes it, waits for the disk. 0 when any of that fails, errno says why. */
+static int syn__file_put(const syn__content *w, FILE *out, const char *sync_path) {
+  syn_sink sink;
+  int ok, error;
+  sink.write = syn__file_sink;
+  sink.user = out;
+  errno = 0; /* C does not promise that fwrite sets it: 0 then becomes "unknown reason" */
+  ok = syn__emit_file(w, &sink) && fflush(out) == 0;
+  error = errno;
+  if (fclose(out) != 0 && ok) ok = 0, error = errno;
+  if (ok && sync_path && !syn__file_sync(sync_path)) ok = 0, error = errno;
+  errno = error;
+  return ok;
+}
+
+/* Straight into a device or pipe, which is neither synced, renamed nor removed. */
+static syn_status syn__file_write_device(syn_context *c, const char *path, const syn__content *w) {
+  FILE *out = fopen(path, "wb");
+  if (!out) return syn__file_fail(c, path, "open for writing", errno);
+  return syn__file_put(w, out, NULL) ? SYN_OK : syn__file_fail(c, path, "write", errno);
+}
+
+syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
+                          const syn_entry *entries, size_t n_entries) {
+  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  size_t size;
+  syn_status status = syn__check_content(c, &w, &size);
+  char *temporary;
+  FILE *out;
+  if (status) return status;
+  if (!path) return syn__fail(c, SYN_E_VALUE, "write: null path");
+  if (syn__file_special(path)) return syn__file_write_device(c, path, &w);
+  temporary = (char *)syn__alloc(c, strlen(path) + 5, 1);
+  if (!temporary) return SYN_E_MEMORY;
+  memcpy(temporary, path, strlen(path));
+  memcpy(temporary + strlen(path), ".tmp", 5);
+  errno = 0; /* a file that could not be made is not removed: it may be somebody else's */
+  out = fopen(temporary, "wb");
+  if (!out) {
+    status = syn__file_fail(c, temporary, "create", errno);
+  } else if (!syn__file_put(&w, out, temporary)) {
+    status = syn__file_fail(c, path, "write", errno);
+    remove(temporary);
+  } else if (!syn__file_rename(temporary, path)) {
+    status = syn__file_fail(c, path, "rename the temporary file to it", errno);
+    remove(temporary);
+  }
+  syn__free(c, temporary);
+  return status;
+}
+
+#endif /* !SYN_NO_STDIO */
 
 /* ===================================================================================================
    >>small   int8 and constant models for boards without an operating system: not built yet

@@ -1,0 +1,846 @@
+/* The safetensors container: what is written is read back, what is broken is refused with a reason,
+   and nothing crashes or is lost when memory, disk or sink fail.
+   cc -I.. test_file.c -o test_file -lm && ./test_file [FOLDER OF GOLDEN FILES]   (or SYN_GOLDEN) */
+
+#if defined(__unix__) || defined(__APPLE__)
+#define _XOPEN_SOURCE 700    /* setrlimit, opendir */
+#define _FILE_OFFSET_BITS 64 /* else a 32-bit readdir stumbles over long inode numbers */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+#define POSIX
+#endif
+
+#define SYNTHESIZER_IMPLEMENTATION
+#include "synthesizer.h"
+
+#include "check.h"
+
+#define SCRATCH "test_file_scratch.safetensors"
+
+/* -- a context whose allocator counts, and fails when told -- */
+
+typedef struct memory {
+  long live, made, fail_at; /* fail_at: number of the allocation that fails, 0 never */
+  size_t largest;
+} memory;
+
+static void *memory_alloc(void *user, size_t bytes) {
+  memory *m = (memory *)user;
+  void *block;
+  if (++m->made == m->fail_at) return NULL;
+  if (bytes > m->largest) m->largest = bytes;
+  block = malloc(bytes);
+  if (block) m->live++;
+  return block;
+}
+
+static void memory_release(void *user, void *block) {
+  memory *m = (memory *)user;
+  m->live--;
+  free(block);
+}
+
+static void start(syn_context *c, memory *m) {
+  memset(c, 0, sizeof *c);
+  memset(m, 0, sizeof *m);
+  c->options.alloc = memory_alloc;
+  c->options.release = memory_release;
+  c->options.user = m;
+}
+
+/* -- a file in memory -- */
+
+typedef struct bytes {
+  unsigned char at[8192];
+  size_t size, limit; /* writes past the limit fail */
+} bytes;
+
+static size_t bytes_write(void *user, const void *from, size_t size) {
+  bytes *b = (bytes *)user;
+  size_t room = b->limit - b->size, n = size < room ? size : room;
+  memcpy(b->at + b->size, from, n);
+  b->size += n;
+  return n;
+}
+
+static syn_sink sink_of(bytes *b, size_t limit) {
+  syn_sink sink;
+  sink.write = bytes_write;
+  sink.user = b;
+  b->size = 0;
+  b->limit = limit;
+  return sink;
+}
+
+/* Header text and data_size bytes 0, 1, 2 ... */
+static void make(bytes *b, const char *header, size_t header_size, size_t data_size) {
+  size_t i;
+  b->size = 0;
+  for (i = 0; i < 8; i++)
+    b->at[b->size++] = (unsigned char)(i < 4 ? header_size >> (8 * i) & 255 : 0);
+  memcpy(b->at + b->size, header, header_size);
+  b->size += header_size;
+  for (i = 0; i < data_size; i++) b->at[b->size++] = (unsigned char)i;
+}
+
+/* The bytes in a block of exactly that size, so that a sanitizer sees a read past the end. */
+static syn_file *view_exact(syn_context *c, const unsigned char *at, size_t size,
+                            unsigned char **block) {
+  *block = (unsigned char *)malloc(size ? size : 1);
+  if (!*block) return NULL;
+  memcpy(*block, at, size);
+  return syn_file_view(c, *block, size);
+}
+
+/* -- the content most tests write -- */
+
+#define ENTRIES 8
+#define PAIRS 4
+
+typedef struct content {
+  float f32[16], odd[3];
+  uint16_t f16[5];
+  signed char i8[7];
+  int32_t i32[32];
+  int64_t i64[1];
+  syn_entry entries[ENTRIES];
+  syn_pair pairs[PAIRS];
+} content;
+
+static void put(syn_entry *e, const char *name, syn_dtype dtype, size_t rows, const void *data,
+                size_t size) {
+  memset(e, 0, sizeof *e);
+  e->name = name;
+  e->dtype = dtype;
+  e->rank = 2;
+  e->shape[0] = rows;
+  e->bytes = size;
+  e->shape[1] = rows ? size * 8 / syn__dtype_at(dtype)->bits / rows : 3;
+  e->data = data;
+}
+
+static void fill(content *t) {
+  static const char *const pairs[PAIRS][2] = {
+      {"format", "synthesizer"}, {"encoder", "line \"one\"\n\ttwo \\ \b\f\r\x01\x1f\x7f"},
+      {"", ""}, {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF\xEF\xBF\xBF"}};
+  int i;
+  memset(t, 0, sizeof *t);
+  for (i = 0; i < 16; i++) t->f32[i] = (float)i / 3.0f;
+  for (i = 0; i < 3; i++) t->odd[i] = -(float)i;
+  for (i = 0; i < 5; i++) t->f16[i] = (uint16_t)(0x3C00 + i);
+  for (i = 0; i < 7; i++) t->i8[i] = (signed char)(i - 3);
+  for (i = 0; i < 32; i++) t->i32[i] = i * 1000003;
+  t->i64[0] = -2;
+  for (i = 0; i < PAIRS; i++) t->pairs[i].key = pairs[i][0], t->pairs[i].value = pairs[i][1];
+  put(&t->entries[0], "small.i8", SYN_I8, 7, t->i8, 7);
+  put(&t->entries[1], "b.f16", SYN_F16, 1, t->f16, 10);
+  put(&t->entries[2], "empty", SYN_F32, 0, NULL, 0);
+  put(&t->entries[3], "odd.f32", SYN_F32, 3, t->odd, 12);
+  put(&t->entries[4], "a.f32", SYN_F32, 4, t->f32, 64);
+  put(&t->entries[5], "scalar", SYN_I64, 1, t->i64, 8);
+  t->entries[5].rank = 0;
+  put(&t->entries[6], "\xE2\x82\xAC \"quoted\"/\n", SYN_I32, 8, t->i32, 128);
+  put(&t->entries[7], "f4", SYN_F4, 2, t->i8, 3);
+}
+
+static void check_same(const syn_file *f, const content *t, const char *where) {
+  size_t i;
+  CHECK(syn_file_count(f) == ENTRIES && syn_file_pair_count(f) == PAIRS, "%s: %lu, %lu", where,
+        (unsigned long)syn_file_count(f), (unsigned long)syn_file_pair_count(f));
+  for (i = 0; i < ENTRIES && i < syn_file_count(f); i++) {
+    const syn_entry *want = &t->entries[i], *e = syn_file_entry(f, i);
+    CHECK(strcmp(e->name, want->name) == 0, "%s: %s is %s", where, want->name, e->name);
+    CHECK(syn_file_find(f, want->name) == e, "%s: %s is not found", where, want->name);
+    CHECK(e->dtype == want->dtype && e->rank == want->rank && e->bytes == want->bytes, "%s: %s",
+          where, e->name);
+    CHECK(memcmp(e->shape, want->shape, (size_t)e->rank * sizeof *e->shape) == 0, "%s: shape of %s",
+          where, e->name);
+    CHECK(!e->bytes || memcmp(e->data, want->data, e->bytes) == 0, "%s: data of %s", where,
+          e->name);
+  }
+  for (i = 0; i < PAIRS && i < syn_file_pair_count(f); i++) {
+    const char *value = syn_file_value(f, t->pairs[i].key);
+    CHECK(strcmp(syn_file_pair(f, i)->key, t->pairs[i].key) == 0, "%s: key %lu", where,
+          (unsigned long)i);
+    CHECK(value && strcmp(value, t->pairs[i].value) == 0, "%s: value %lu", where, (unsigned long)i);
+  }
+  CHECK(!syn_file_find(f, "none") && !syn_file_value(f, "none"), "%s: found none", where);
+  CHECK(!syn_file_find(f, NULL) && !syn_file_value(f, NULL), "%s: found null", where);
+  CHECK(!syn_file_entry(f, ENTRIES) && !syn_file_pair(f, PAIRS), "%s: past the end", where);
+}
+
+static int exists(const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (f) fclose(f);
+  return f != NULL;
+}
+
+static void test_round(const content *t, bytes *b) {
+  syn_context c;
+  memory m;
+  syn_sink sink = sink_of(b, sizeof b->at);
+  syn_file *f;
+  static bytes again;
+  size_t i, start_of_data;
+  start(&c, &m);
+  CHECK(!syn_file_write_to(&c, &sink, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(syn_file_size(&c, t->pairs, PAIRS, t->entries, ENTRIES) == b->size, "size is not %lu",
+        (unsigned long)b->size);
+  CHECK(memcmp(b->at + 8, "{\"__metadata__\":{\"format\":", 25) == 0, "metadata is not first");
+  f = syn_file_view(&c, b->at, b->size);
+  CHECK(f != NULL, "%s", c.message);
+  if (!f) return;
+  check_same(f, t, "view");
+  start_of_data = 8 + ((size_t)b->at[0] | (size_t)b->at[1] << 8);
+  CHECK(start_of_data % 64 == 0, "data begin at %lu", (unsigned long)start_of_data);
+  for (i = 0; i < syn_file_count(f) && !syn__big_endian(); i++) {
+    const syn_entry *e = syn_file_entry(f, i);
+    size_t at = (size_t)((const unsigned char *)e->data - b->at);
+    CHECK(at % (e->bytes % 64 == 0 ? 64 : syn__dtype_at(e->dtype)->unit) == 0, "%s at %lu", e->name,
+          (unsigned long)at);
+  }
+  /* what was read can be written again, and gives the same bytes */
+  sink = sink_of(&again, sizeof again.at);
+  syn_file_write_to(&c, &sink, syn_file_pair(f, 0), PAIRS, syn_file_entry(f, 0), ENTRIES);
+  CHECK(c.status == SYN_OK, "%s", c.message);
+  CHECK(again.size == b->size && memcmp(again.at, b->at, b->size) == 0, "second writing differs");
+  syn_file_close(f);
+  remove(SCRATCH);
+  CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
+  CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "again: %s", c.message);
+  CHECK(!exists(SCRATCH ".tmp"), "the temporary file is left");
+  f = syn_file_open(&c, SCRATCH);
+  CHECK(f != NULL, "%s", c.message);
+  if (f) check_same(f, t, "open");
+  if (f) CHECK((uintptr_t)syn_file_find(f, "a.f32")->data % 8 == 0, "block is not aligned");
+  syn_file_close(f);
+  sink = sink_of(&again, sizeof again.at);
+  CHECK(!syn_file_write_to(&c, &sink, NULL, 0, NULL, 0), "%s", c.message);
+  f = syn_file_view(&c, again.at, again.size);
+  CHECK(f && syn_file_count(f) == 0 && syn_file_pair_count(f) == 0, "empty content: %s", c.message);
+  CHECK(f && !syn_file_find(f, "x") && !syn_file_value(f, "x") && !syn_file_entry(f, 0), "empty");
+  syn_file_close(f);
+  syn_file_close(NULL);
+  CHECK(m.live == 0, "%ld blocks are left", m.live);
+}
+
+/* -- valid files in unusual clothes -- */
+
+static void test_tolerance(void) {
+  static const struct {
+    const char *header;
+    size_t data, count;
+  } good[] = {
+      {"{}", 0, 0},
+      {" \t\r\n{ } \n ", 0, 0},
+      {"{\"__metadata__\":{}}", 0, 0},
+      {"{\"a\":{\"shape\":[],\"data_offsets\":[0,4],\"dtype\":\"F32\"}}", 4, 1},
+      {"{ \"a\" : { \"dtype\" : \"U8\" , \"shape\" : [ 2 , 3 ] , \"data_offsets\" : [ 0 , 6 ] } } ",
+       6, 1},
+      {"{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[4,6]},"
+       "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 6, 2},
+      {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1],"
+       "\"x\":{\"y\":[1,-2.5e+3,0,0.5,1E9,true,false,null,\"\\u0041\",[],{}]},\"z\":-0}}", 1, 1},
+      {"{\"z\":{\"dtype\":\"F32\",\"shape\":[0,5],\"data_offsets\":[1,1]},"
+       "\"y\":{\"dtype\":\"F32\",\"shape\":[99999999,0,99999999,99999999],\"data_offsets\":[0,0]},"
+       "\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]},"
+       "\"b\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1],\"data_offsets\":[1,2]}}", 2, 4},
+      {"{\"\":{\"dtype\":\"F6_E2M3\",\"shape\":[4],\"data_offsets\":[0,3]}}", 3, 1},
+      {"{\"a\":{\"dtype\":\"C64\",\"shape\":[2],\"data_offsets\":[0,16]},"
+       "\"__metadata__\":{\"k\":\"v\"}}", 16, 1}};
+  static const char escapes[] = "{\"__metadata__\":{\"\\u00e9\\uD83D\\uDE00\\u20aC\":"
+                                "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\"}}";
+  static bytes b;
+  syn_context c;
+  memory m;
+  syn_file *f;
+  size_t i;
+  for (i = 0; i < sizeof good / sizeof good[0]; i++) {
+    start(&c, &m);
+    make(&b, good[i].header, strlen(good[i].header), good[i].data);
+    f = syn_file_view(&c, b.at, b.size);
+    CHECK(f && syn_file_count(f) == good[i].count, "%s: %s", good[i].header, c.message);
+    syn_file_close(f);
+    CHECK(m.live == 0, "%s: %ld blocks left", good[i].header, m.live);
+  }
+  start(&c, &m);
+  make(&b, escapes, strlen(escapes), 0);
+  f = syn_file_view(&c, b.at, b.size);
+  CHECK(f && syn_file_value(f, "\xC3\xA9\xF0\x9F\x98\x80\xE2\x82\xAC"), "escapes: %s", c.message);
+  CHECK(f && strcmp(syn_file_pair(f, 0)->value, "\"\\/\b\f\n\r\t\x01") == 0, "escapes");
+  syn_file_close(f);
+}
+
+/* -- broken files; each must be refused with these words in the message -- */
+
+typedef struct hostile {
+  const char *header;
+  size_t data;
+  const char *words;
+} hostile;
+
+#define T(fields) "{\"a\":{" fields "}}"
+#define A "\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]"
+#define B(begin, end) "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[" begin "," end "]}"
+
+static const hostile broken[] = {
+    {"[]", 0, "expected '{', found '['"},
+    {"  ", 0, "expected '{', found the end"},
+    {"{ ", 0, "expected a string, found the end"},
+    {"{} x", 0, "white space to the end, found 'x'"},
+    {"{}{}", 0, "white space to the end"},
+    {"{,}", 0, "expected a string, found ','"},
+    {"{\"a\"}", 0, "expected ':', found '}'"},
+    {"{\"a\":1}", 0, "tensor \"a\": expected '{', found '1'"},
+    {"{\"a\":[]}", 0, "expected '{', found '['"},
+    {"{\"a\":{" A "},}", 4, "expected a string, found '}'"},
+    {"{\"a\":{" A "} \"b\"", 4, "expected ',' or '}', found '\"'"},
+    {"{\"a\":{" A "}", 4, "expected ',' or '}', found the end"},
+    {"{\"a", 0, "without its end"},
+    {"{\"a\\", 0, "unknown escape"},
+    {"{\"a\\\"", 0, "without its end"},
+    {"{\"\\x\":1}", 0, "unknown escape: \\ and byte 0x78"},
+    {"{\"\\u12g4\":1}", 0, "four hexadecimal digits"},
+    {"{\"\\u12", 0, "four hexadecimal digits"},
+    {"{\"\\u0000\":1}", 0, "\\u0000"},
+    {"{\"\\uD800\":1}", 0, "half a surrogate pair: \\uD800"},
+    {"{\"\\uDC00\\uD800\":1}", 0, "half a surrogate pair: \\uDC00"},
+    {"{\"\\uD83D\\u0041\":1}", 0, "half a surrogate pair"},
+    {"{\"a\nb\":1}", 0, "control byte 0x0A"},
+    {"{\"\x80\":1}", 0, "invalid UTF-8 in a string: byte 0x80"},
+    {"{\"\xC0\x80\":1}", 0, "invalid UTF-8"},
+    {"{\"\xC3\":1}", 0, "invalid UTF-8"},
+    {"{\"\xE0\x80\x80\":1}", 0, "invalid UTF-8"},
+    {"{\"\xED\xA0\x80\":1}", 0, "invalid UTF-8"},
+    {"{\"\xF0\x80\x80\x80\":1}", 0, "invalid UTF-8"},
+    {"{\"\xF4\x90\x80\x80\":1}", 0, "invalid UTF-8"},
+    {"{\"\xFF\":1}", 0, "invalid UTF-8"},
+    {"{\"\xF0\x9F", 0, "invalid UTF-8"},
+    {"\xEF\xBB\xBF{}", 0, "expected '{', found byte 0xEF"},
+    {T(""), 0, "tensor \"a\": no \"dtype\""},
+    {T("\"dtype\":\"U8\""), 0, "no \"shape\""},
+    {T("\"dtype\":\"U8\",\"shape\":[0]"), 0, "no \"data_offsets\""},
+    {T("\"shape\":[4],\"data_offsets\":[0,4]"), 4, "no \"dtype\""},
+    {T(A ",\"shape\":[4]"), 4, "two times \"shape\""},
+    {T("\"dtype\":\"U9\",\"shape\":[4],\"data_offsets\":[0,4]"), 4, "unknown dtype \"U9\""},
+    {T("\"dtype\":7,\"shape\":[4],\"data_offsets\":[0,4]"), 4, "expected a string, found '7'"},
+    {T("\"dtype\":\"?\",\"shape\":[4],\"data_offsets\":[0,4]"), 4, "unknown dtype"},
+    {T("\"dtype\":\"U8\",\"shape\":4,\"data_offsets\":[0,4]"), 4, "expected '[', found '4'"},
+    {T("\"dtype\":\"U8\",\"shape\":[-4],\"data_offsets\":[0,4]"), 4,
+     "whole number from 0, found '-'"},
+    {T("\"dtype\":\"U8\",\"shape\":[4.0],\"data_offsets\":[0,4]"), 4,
+     "expected ',' or ']', found '.'"},
+    {T("\"dtype\":\"U8\",\"shape\":[4e0],\"data_offsets\":[0,4]"), 4, "found 'e'"},
+    {T("\"dtype\":\"U8\",\"shape\":[04],\"data_offsets\":[0,4]"), 4, "begins with 0"},
+    {T("\"dtype\":\"U8\",\"shape\":[\"4\"],\"data_offsets\":[0,4]"), 4, "whole number"},
+    {T("\"dtype\":\"U8\",\"shape\":[4,],\"data_offsets\":[0,4]"), 4,
+     "whole number from 0, found ']'"},
+    {T("\"dtype\":\"U8\",\"shape\":[4,2],\"data_offsets\":[0,4]"), 4,
+     "hold 4 bytes, its shape in U8 wants 8"},
+    {T("\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,4]"), 4,
+     "hold 4 bytes, its shape in F32 wants 16"},
+    {T("\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]"), 1,
+     "more than 8 numbers"},
+    {T("\"dtype\":\"U8\",\"shape\":[18446744073709551616],\"data_offsets\":[0,1]"), 1,
+     "above the largest"},
+    {T("\"dtype\":\"U8\",\"shape\":[99999999999999999999999],\"data_offsets\":[0,1]"), 1,
+     "above the largest"},
+    {T("\"dtype\":\"F32\",\"shape\":[2147483648,2147483648,4],\"data_offsets\":[0,0]"), 0,
+     "whole number of bytes that fits"},
+    {T("\"dtype\":\"F64\",\"shape\":[4294967295,1073741824],\"data_offsets\":[0,0]"), 0,
+     "wants|that fits"},
+    {T("\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,1]"), 1, "whole number of bytes"},
+    {T("\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0]"), 4, "data_offsets of 1 numbers"},
+    {T("\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4,4]"), 4, "data_offsets of 3 numbers"},
+    {T("\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[]"), 4, "data_offsets of 0 numbers"},
+    {T("\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,0]"), 4,
+     "data_offsets [4,0] in 4 bytes"},
+    {T("\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[0,5]"), 4,
+     "data_offsets [0,5] in 4 bytes"},
+    {T("\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4294967295]"), 4, "in 4 bytes of data"},
+    {T(A ",\"x\":[}"), 4, "expected a value, found '}'"},
+    {T(A ",\"x\":nul"), 4, "expected a value, found 'n'"},
+    {T(A ",\"x\":truex"), 4, "found 'x'"},
+    {T(A ",\"x\":01"), 4, "found '1'"},
+    {T(A ",\"x\":-"), 4, "expected a digit"},
+    {T(A ",\"x\":1."), 4, "expected a digit"},
+    {T(A ",\"x\":1e+"), 4, "expected a digit"},
+    {T(A ",\"x\":{\"y\":1,}"), 4, "expected a string, found '}'"},
+    {T(A ",\"x\":{1:1}"), 4, "expected a string, found '1'"},
+    {T(A ",\"x\":[1 2]"), 4, "expected ',' or ']', found '2'"},
+    {"{\"a\":{" A "},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]}}", 4,
+     "two tensors \"a\""},
+    {"{\"a\":{" A "},\"\\u0061\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]}}", 5,
+     "two tensors \"a\""},
+    {"{\"a\":{" A "}," B("0", "4") "}", 4,
+     "begins at byte 0 of the data, not at 4 where the one before it ends: overlap"},
+    {"{\"a\":{" A "}," B("3", "7") "}", 7, "tensor \"b\" begins at byte 3 of the data, not at 4"},
+    {"{\"a\":{" A "}," B("5", "9") "}", 9,
+     "tensor \"b\" begins at byte 5 of the data, not at 4 where the one before it ends: hole"},
+    {"{" B("1", "5") "}", 5, "hole"},
+    {"{\"a\":{" A "}}", 6, "6 bytes of data, but the tensors end at 4"},
+    {"{}", 1, "1 bytes of data, but the tensors end at 0"},
+    {"{\"a\":{" A "},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}", 4,
+     "tensor \"a\"|tensor \"b\""},
+    {"{\"__metadata__\":1}", 0, "expected '{', found '1'"},
+    {"{\"__metadata__\":null}", 0, "expected '{', found 'n'"},
+    {"{\"__metadata__\":{\"k\":1}}", 0, "expected a string, found '1'"},
+    {"{\"__metadata__\":{\"k\":{}}}", 0, "expected a string, found '{'"},
+    {"{\"__metadata__\":{\"k\":\"v\" \"l\"}}", 0, "expected ',' or '}'"},
+    {"{\"__metadata__\":{\"k\":\"v\",\"k\":\"v\"}}", 0, "two metadata keys \"k\""},
+    {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "two times \"__metadata__\""},
+    {"{\"__metadata__\":{\"k\":\"\xFF\"}}", 0, "invalid UTF-8"},
+    {"{'a':1}", 0, "expected a string, found '''"},
+    {"{\"bad\\u0007\\nname\":1}", 0, "tensor \"bad??name\""},
+    {"{\v}", 0, "expected a string, found byte 0x0B"}};
+
+static int has_words(const char *message, const char *words) {
+  char part[200];
+  const char *bar = strchr(words, '|');
+  if (!bar) return strstr(message, words) != NULL;
+  memcpy(part, words, (size_t)(bar - words));
+  part[bar - words] = 0;
+  return strstr(message, part) != NULL || strstr(message, bar + 1) != NULL;
+}
+
+static void check_refused(const bytes *b, const char *what, const char *words) {
+  syn_context c;
+  memory m;
+  unsigned char *block;
+  syn_file *f;
+  start(&c, &m);
+  f = view_exact(&c, b->at, b->size, &block);
+  CHECK(!f && c.status == SYN_E_FORMAT, "accepted: %s", what);
+  CHECK(has_words(c.message, words), "%s\n  wanted: %s\n  got:    %s", what, words, c.message);
+  CHECK(strncmp(c.message, "memory: ", 8) == 0 && strlen(c.message) < sizeof c.message - 1, "%s",
+        c.message);
+  syn_file_close(f);
+  free(block);
+  CHECK(m.live == 0, "%s: %ld blocks left", what, m.live);
+  CHECK(m.largest < 4096 + 32 * b->size, "%s: %lu bytes asked for", what, (unsigned long)m.largest);
+}
+
+static void test_hostile(void) {
+  static bytes b;
+  char deep[2000], *p = deep;
+  size_t i, n;
+  for (i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+    make(&b, broken[i].header, strlen(broken[i].header), broken[i].data);
+    check_refused(&b, broken[i].header, broken[i].words);
+  }
+  make(&b, "{\"a\0\":{}}", 9, 0);
+  check_refused(&b, "a zero byte in a name", "control byte 0x00");
+  make(&b, "{}\0\0", 4, 0);
+  check_refused(&b, "padding with zeros", "found byte 0x00");
+  p += sprintf(p, "{\"a\":{" A ",\"x\":");
+  for (i = 0; i < 900; i++) *p++ = '[';
+  make(&b, deep, (size_t)(p - deep), 4);
+  check_refused(&b, "900 times [", "deeper than 32 levels");
+  p = deep + sprintf(deep, "{\"");
+  for (i = 0; i < 400; i++) p += sprintf(p, "\xE2\x82\xAC");
+  p += sprintf(p, "\":1}");
+  make(&b, deep, (size_t)(p - deep), 0);
+  check_refused(&b, "a long name", "...\": expected '{'");
+  for (n = 0; n < 10; n++) {
+    make(&b, "{}", 2, 0);
+    b.size = n;
+    check_refused(&b, "a short file", "bytes, a safetensors file has at least 10");
+  }
+  for (i = 0; i < 8; i++) {
+    make(&b, "{}  ", 4, 0);
+    b.at[i] = i ? 1 : 5;
+    check_refused(&b, "a header past the end", "not a safetensors file: header of");
+  }
+  make(&b, "{}", 2, 0);
+  b.at[0] = 1;
+  check_refused(&b, "a header of one byte", "header of 1 bytes");
+}
+
+/* -- no cut and no flipped bit may do more than be refused -- */
+
+static void test_damage(const bytes *whole) {
+  static bytes b;
+  syn_context c;
+  memory m;
+  unsigned char *block;
+  syn_file *f;
+  size_t n, i, refused = 0;
+  for (n = 0; n < whole->size; n++) {
+    start(&c, &m);
+    f = view_exact(&c, whole->at, n, &block);
+    CHECK(!f && c.status == SYN_E_FORMAT && m.live == 0, "cut at %lu: %s", (unsigned long)n,
+          c.message);
+    syn_file_close(f);
+    free(block);
+  }
+  b = *whole;
+  for (n = 0; n < 8 * b.size; n++) {
+    start(&c, &m);
+    b.at[n / 8] = (unsigned char)(b.at[n / 8] ^ 1u << n % 8);
+    f = view_exact(&c, b.at, b.size, &block);
+    refused += f == NULL;
+    CHECK(f ? c.status == SYN_OK : c.status == SYN_E_FORMAT && c.message[0], "bit %lu: %s",
+          (unsigned long)n, c.message);
+    for (i = 0; f && i < syn_file_count(f); i++) {
+      const syn_entry *e = syn_file_entry(f, i);
+      const unsigned char *at = (const unsigned char *)e->data;
+      CHECK(syn__big_endian() || (at >= block && at + e->bytes <= block + b.size), "bit %lu",
+            (unsigned long)n);
+      CHECK(e->bytes == syn__entry_bytes(e) && syn_file_find(f, e->name) == e, "bit %lu",
+            (unsigned long)n);
+    }
+    syn_file_close(f);
+    free(block);
+    CHECK(m.live == 0, "bit %lu: %ld blocks left", (unsigned long)n, m.live);
+    b.at[n / 8] = (unsigned char)(b.at[n / 8] ^ 1u << n % 8);
+  }
+  CHECK(refused > 1000, "only %lu flipped bits were refused", (unsigned long)refused);
+}
+
+/* -- memory that ends -- */
+
+static void test_memory(const content *t, const bytes *whole) {
+  syn_context c;
+  memory m;
+  syn_file *f = NULL;
+  long n;
+  for (n = 1; n < 100 && !f; n++) {
+    start(&c, &m);
+    m.fail_at = n;
+    f = syn_file_view(&c, whole->at, whole->size);
+    CHECK(f || c.status == SYN_E_MEMORY, "view, allocation %ld: %s", n, c.message);
+    CHECK(f || m.live == 0, "view, allocation %ld: %ld blocks left", n, m.live);
+  }
+  CHECK(f && n > 5, "view never succeeds");
+  syn_file_close(f);
+  for (n = 1, f = NULL; n < 100 && !f; n++) {
+    start(&c, &m);
+    m.fail_at = n;
+    f = syn_file_open(&c, SCRATCH);
+    CHECK(f || c.status == SYN_E_MEMORY, "open, allocation %ld: %s", n, c.message);
+    CHECK(f || m.live == 0, "open, allocation %ld: %ld blocks left", n, m.live);
+  }
+  CHECK(f && n > 6, "open never succeeds");
+  syn_file_close(f);
+  for (n = 1; n < 100; n++) {
+    start(&c, &m);
+    m.fail_at = n;
+    if (!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES)) break;
+    CHECK(c.status == SYN_E_MEMORY && m.live == 0, "write, allocation %ld: %s", n, c.message);
+    CHECK(!exists(SCRATCH ".tmp"), "write, allocation %ld: temporary file", n);
+  }
+  CHECK(n > 2 && n < 100, "write: %ld", n);
+}
+
+/* -- content a writer must refuse -- */
+
+static void refuse(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
+                   size_t n_entries, const char *words) {
+  static bytes b;
+  syn_context c;
+  memory m;
+  syn_sink sink = sink_of(&b, sizeof b.at);
+  start(&c, &m);
+  CHECK(syn_file_write_to(&c, &sink, pairs, n_pairs, entries, n_entries), "written: %s", words);
+  CHECK(strstr(c.message, words) != NULL, "wanted %s, got %s", words, c.message);
+  CHECK(b.size == 0 && m.live == 0, "%s: %lu bytes written", words, (unsigned long)b.size);
+  CHECK(syn_file_size(&c, pairs, n_pairs, entries, n_entries) == 0, "%s: has a size", words);
+}
+
+static void test_refused(const content *good) {
+  content t = *good;
+  syn_pair pair[2];
+  t.entries[1].name = t.entries[0].name;
+  refuse(NULL, 0, t.entries, ENTRIES, "two times the name \"small.i8\"");
+  t.entries[1].name = NULL;
+  refuse(NULL, 0, t.entries, ENTRIES, "tensor 1 has a name that is null");
+  t.entries[1].name = "__metadata__";
+  refuse(NULL, 0, t.entries, ENTRIES, "that is __metadata__");
+  t.entries[1].name = "\xC3";
+  refuse(NULL, 0, t.entries, ENTRIES, "not UTF-8");
+  t = *good;
+  t.entries[1].bytes++;
+  refuse(NULL, 0, t.entries, ENTRIES, "tensor \"b.f16\" of F16, rank 2, has 11 bytes, wants 10");
+  t = *good;
+  t.entries[1].rank = 9;
+  refuse(NULL, 0, t.entries, ENTRIES, "rank 9");
+  t.entries[1].rank = -1;
+  refuse(NULL, 0, t.entries, ENTRIES, "rank -1");
+  t = *good;
+  t.entries[1].data = NULL;
+  refuse(NULL, 0, t.entries, ENTRIES, "tensor \"b.f16\" has no data");
+  t = *good;
+  t.entries[1].dtype = SYN_DTYPE_COUNT;
+  refuse(NULL, 0, t.entries, ENTRIES, "\"b.f16\" of ?");
+  pair[0].key = pair[1].key = "k";
+  pair[0].value = pair[1].value = "v";
+  refuse(pair, 2, NULL, 0, "two times the name \"k\"");
+  pair[1].key = NULL;
+  refuse(pair, 2, NULL, 0, "metadata 1 is null or not UTF-8");
+  pair[1].key = "l";
+  pair[1].value = "\xFF";
+  refuse(pair, 2, NULL, 0, "metadata 1 is null or not UTF-8");
+}
+
+/* -- disks and sinks that fail -- */
+
+static void test_sink(const content *t, const bytes *whole) {
+  static bytes b;
+  syn_context c;
+  memory m;
+  syn_sink sink;
+  size_t n;
+  for (n = 0; n < whole->size; n++) {
+    start(&c, &m);
+    sink = sink_of(&b, n);
+    CHECK(syn_file_write_to(&c, &sink, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE,
+          "sink of %lu", (unsigned long)n);
+    CHECK(c.status == SYN_E_FILE && strstr(c.message, "sink") && m.live == 0, "%s", c.message);
+    CHECK(b.size <= n && memcmp(b.at, whole->at, b.size) == 0, "sink of %lu got other bytes",
+          (unsigned long)n);
+  }
+}
+
+static void cannot_open(const char *path, syn_status status, const char *words) {
+  syn_context c;
+  memory m;
+  syn_file *f;
+  start(&c, &m);
+  f = syn_file_open(&c, path);
+  CHECK(!f && c.status == status && m.live == 0, "open %s: %s", path ? path : "null", c.message);
+  CHECK(strstr(c.message, words) && (!path || strstr(c.message, path)), "wanted %s, got %s", words,
+        c.message);
+  syn_file_close(f);
+}
+
+static void cannot_write(const content *t, const char *path, const char *words) {
+  char temporary[200];
+  syn_context c;
+  memory m;
+  start(&c, &m);
+  sprintf(temporary, "%.150s.tmp", path);
+  CHECK(syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE, "written: %s",
+        path);
+  CHECK(strstr(c.message, path) && strstr(c.message, words), "wanted %s, got %s", words, c.message);
+  CHECK(!exists(temporary) && m.live == 0, "%s is left", temporary);
+}
+
+/* The scratch file must still be what was written first. */
+static void check_untouched(const bytes *whole, const char *when) {
+  static bytes b;
+  FILE *f = fopen(SCRATCH, "rb");
+  b.size = f ? fread(b.at, 1, sizeof b.at, f) : 0;
+  if (f) fclose(f);
+  CHECK(b.size == whole->size && memcmp(b.at, whole->at, b.size) == 0, "%s: file changed", when);
+}
+
+static void test_files(const content *t, const bytes *whole) {
+  FILE *f = fopen("test_file_short", "wb");
+  if (f) fclose(f);
+  cannot_open(NULL, SYN_E_FILE, "null path");
+  cannot_open("no_such_folder/x.safetensors", SYN_E_FILE, "cannot open: No such file");
+  cannot_open("test_file_short", SYN_E_FORMAT, "0 bytes, a safetensors file has at least 10");
+  f = fopen("test_file_short", "wb");
+  if (f) fwrite(whole->at, 1, whole->size - 1, f), fclose(f);
+  cannot_open("test_file_short", SYN_E_FORMAT, "in 231 bytes of data");
+  remove("test_file_short");
+  cannot_write(t, "no_such_folder/x.safetensors", "cannot create: No such file");
+  CHECK(!syn__file_text_ok(NULL), "null text");
+  check_untouched(whole, "nothing happened");
+#ifdef POSIX
+  cannot_open(".", SYN_E_FILE, "Is a directory");
+  cannot_open("/dev/zero", SYN_E_FORMAT, "bytes");
+  cannot_write(t, ".", "Is a directory");
+  mkdir("test_file_locked", 0555);
+  if (access("test_file_locked", W_OK) != 0) cannot_write(t, "test_file_locked/x", "denied");
+  else printf("skipped: a folder without write permission needs another user than root\n");
+  rmdir("test_file_locked");
+#endif
+#ifdef __linux__
+  cannot_open("/proc/self/mem", SYN_E_FILE, "cannot read");
+  cannot_write(t, "/proc/x.safetensors", "cannot create");
+  if (exists("/dev/full")) cannot_write(t, "/dev/full", "No space left on device");
+  if (exists("/dev/full")) {
+    struct stat info;
+    CHECK(stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode), "/dev/full was replaced");
+  }
+#endif
+}
+
+/* A disk that ends after n bytes, by the limit of the process. */
+static void test_full(const content *t, const bytes *whole) {
+#ifdef POSIX
+  struct rlimit limit, old;
+  rlim_t n;
+  if (getrlimit(RLIMIT_FSIZE, &old) != 0) return;
+  fflush(stdout);
+  signal(SIGXFSZ, SIG_IGN);
+  for (n = 0; n < whole->size; n += n < 16 ? 1 : 97) {
+    limit = old;
+    limit.rlim_cur = n;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    {
+      syn_context c;
+      memory m;
+      int wrong;
+      start(&c, &m);
+      wrong = syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES) != SYN_E_FILE ||
+              !strstr(c.message, SCRATCH ": cannot write: File too large");
+      setrlimit(RLIMIT_FSIZE, &old); /* before anything is printed */
+      CHECK(!wrong && m.live == 0, "a disk of %lu bytes: %s", (unsigned long)n, c.message);
+    }
+    CHECK(!exists(SCRATCH ".tmp"), "a disk of %lu bytes: temporary file left", (unsigned long)n);
+    check_untouched(whole, "a full disk");
+  }
+  signal(SIGXFSZ, SIG_DFL);
+#else
+  (void)t, (void)whole;
+  printf("skipped: a full disk needs setrlimit\n");
+#endif
+}
+
+/* -- numbers -- */
+
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+
+static void test_halves(void) {
+  static unsigned char raw[2 * 65536 + 1];
+  static float out[65536];
+  syn_entry e;
+  syn_context c;
+  memory m;
+  uint32_t i, wrong = 0;
+  start(&c, &m);
+  for (i = 0; i < 65536; i++) {
+    uint16_t half = (uint16_t)i;
+    memcpy(raw + 1 + 2 * i, &half, 2); /* unaligned on purpose */
+  }
+  put(&e, "halves", SYN_F16, 256, raw + 1, 2 * 65536);
+  CHECK(!syn_entry_floats(&c, &e, out, 65536), "%s", c.message);
+  for (i = 0; i < 65536; i++) {
+    int exponent = (int)(i >> 10 & 31), mantissa = (int)(i & 1023);
+    double value = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+    uint32_t special = 0x7F800000u | (i & 0x8000u) << 16 | (uint32_t)mantissa << 13;
+    if (exponent == 31) wrong += bits_of(out[i]) != special;
+    else wrong += fabs((double)out[i]) != value || bits_of(out[i]) >> 31 != i >> 15;
+  }
+  CHECK(wrong == 0, "%lu halves are wrong", (unsigned long)wrong);
+  e.dtype = SYN_BF16;
+  CHECK(!syn_entry_floats(&c, &e, out, 65536), "%s", c.message);
+  for (i = 0; i < 65536; i++) wrong += bits_of(out[i]) != i << 16;
+  CHECK(wrong == 0, "%lu bf16 are wrong", (unsigned long)wrong);
+  e.dtype = SYN_F32;
+  CHECK(!syn_entry_floats(&c, &e, out, 32768), "%s", c.message);
+  CHECK(memcmp(out, raw + 1, 4 * 32768) == 0, "F32 is not copied");
+  CHECK(syn_entry_floats(&c, &e, out, 32767) == SYN_E_SHAPE, "%s", c.message);
+  CHECK(bits_of(out[5]) == 0, "out is not zeroed");
+  CHECK(strstr(c.message, "\"halves\" has 131072 bytes of F32, wanted 32767 elements"), "%s",
+        c.message);
+  syn_clear(&c);
+  e.dtype = SYN_I32;
+  CHECK(syn_entry_floats(&c, &e, out, 32768) == SYN_E_FORMAT, "%s", c.message);
+  CHECK(strstr(c.message, "\"halves\" is I32, wanted F32, F16 or BF16"), "%s", c.message);
+}
+
+static void test_swap(void) {
+  unsigned char a[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  syn__swap(a, 16, 1);
+  CHECK(a[0] == 0 && a[15] == 15, "swap of bytes");
+  syn__swap(a, 6, 2);
+  CHECK(a[0] == 1 && a[1] == 0 && a[5] == 4 && a[6] == 6, "swap of 2");
+  syn__swap(a + 8, 8, 8);
+  CHECK(a[7] == 7 && a[8] == 15 && a[15] == 8, "swap of 8");
+}
+
+/* -- many tensors: names are found, loading does not grow with the square -- */
+
+static void test_many(void) {
+  enum { N = 20000 };
+  syn_entry *entries = (syn_entry *)calloc(N, sizeof *entries);
+  char *names = (char *)calloc(N, 16);
+  syn_context c;
+  memory m;
+  syn_file *f;
+  size_t i, found = 0;
+  int32_t number = 7;
+  if (!entries || !names) return;
+  start(&c, &m);
+  for (i = 0; i < N; i++) {
+    sprintf(names + 16 * i, "t%lu", (unsigned long)(i * 7919 % N));
+    put(&entries[i], names + 16 * i, SYN_I32, 1, &number, i % 3 ? 4 : 0);
+    entries[i].shape[1] = i % 3 ? 1 : 0;
+  }
+  CHECK(!syn_file_write(&c, SCRATCH, NULL, 0, entries, N), "%s", c.message);
+  f = syn_file_open(&c, SCRATCH);
+  CHECK(f && syn_file_count(f) == N, "%s", c.message);
+  for (i = 0; f && i < N; i++) found += syn_file_find(f, names + 16 * i) == syn_file_entry(f, i);
+  CHECK(found == N, "%lu of %d found", (unsigned long)found, (int)N);
+  syn_file_close(f);
+  free(names);
+  free(entries);
+  CHECK(m.live == 0, "%ld blocks left", m.live);
+}
+
+/* -- golden files -- */
+
+static void test_golden(const char *folder) {
+#ifdef POSIX
+  DIR *dir = folder ? opendir(folder) : NULL;
+  struct dirent *item;
+  int count = 0;
+  if (!dir) {
+    printf("skipped: golden\n");
+    return;
+  }
+  while ((item = readdir(dir)) != NULL) {
+    char path[1000];
+    syn_context c;
+    memory m;
+    syn_file *f;
+    size_t n = strlen(item->d_name);
+    if (n < 12 || strcmp(item->d_name + n - 12, ".safetensors") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, item->d_name);
+    start(&c, &m);
+    f = syn_file_open(&c, path);
+    CHECK(f && syn_file_count(f) > 2 && syn_file_pair_count(f) > 2, "%s: %s", path, c.message);
+    CHECK(f && syn_file_value(f, "format") && syn_file_value(f, "task"), "%s: no format", path);
+    CHECK(f && syn_file_find(f, "test.logits"), "%s: no logits", path);
+    syn_file_close(f);
+    count++;
+  }
+  closedir(dir);
+  CHECK(count > 0, "%s: no golden files", folder);
+#else
+  (void)folder;
+  printf("skipped: golden\n");
+#endif
+}
+
+int main(int argc, char **argv) {
+  static content t;
+  static bytes whole;
+  fill(&t);
+  test_round(&t, &whole);
+  test_tolerance();
+  test_hostile();
+  test_damage(&whole);
+  test_memory(&t, &whole);
+  test_refused(&t);
+  test_sink(&t, &whole);
+  test_files(&t, &whole);
+  test_full(&t, &whole);
+  test_halves();
+  test_swap();
+  test_many();
+  test_golden(argc > 1 ? argv[1] : getenv("SYN_GOLDEN"));
+  remove(SCRATCH);
+  return check_end("file");
+}
