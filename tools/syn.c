@@ -464,7 +464,8 @@ static const char *value_name(const option *o) {
 }
 
 static void check_value(const command *c, const option *o, const char *value) {
-  static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "", ""};
+  static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
+                                      ""};
   if (value_fits(o, value)) return;
   fail(WRONG_USE, "%s --%s wants %s%s, given: %s", c->name, o->name, kinds[o->kind], o->wants,
        value);
@@ -761,9 +762,9 @@ static void part_pairs(buffer *b, int (*first)(int), int (*second)(int), int bef
   *b = out;
 }
 
-/* The tokenizer 13a (mteval-v13a): entities, then marks stand alone, then a point or comma parts from
-   what is no digit, before it and behind it, then a dash from the digit before it. Each pass works on
-   what the last one left, else "a,,b" and "1.-" would come out another way. */
+/* The tokenizer 13a (mteval-v13a): entities, then marks stand alone, then a point or comma parts
+   from what is no digit, before it and behind it, then a dash from the digit before it. Each pass
+   works on what the last one left, else "a,,b" and "1.-" would come out another way. */
 static void cut_13a(units *u, syn_text line) {
   buffer b = {NULL, 0, 0}, out = {NULL, 0, 0};
   size_t i;
@@ -937,7 +938,7 @@ static void cut_rouge(units *u, syn_text line) {
   free(b.at);
 }
 
-/* F1 = 2 hits / (n-grams of hyp + n-grams of ref); order 0: hits in the longest common subsequence. */
+/* F1 = 2 hits / (n-grams of hyp + n-grams of ref); order 0: the longest common subsequence. */
 static double rouge_value(const units *hyp, const units *ref, size_t order) {
   size_t hit = order ? matches(hyp, ref, 1, order) : units_common(hyp, ref);
   size_t n = order ? order : 1;
