@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command-line tool: `syn score` against values computed by hand or published, its options and errors.
+# The command-line tool: `syn score` against values computed by hand or published; options; errors.
 # Run from anywhere: sh tests/test_score.sh    CC names the compiler, SYN a tool already built.
 # Ends with "score: N checks, N failed"; exit 1 when any failed.
 

@@ -19,10 +19,20 @@
    >>tool base   errors, memory, growing bytes, pieces of text
    =================================================================================================== */
 
+/* The library never exits and allocates only through its context; the tool is a program and may do
+   both: memory that is not there, like any other failure, ends it with one line. So no function
+   here returns an error, and what it returns is always whole. */
+
 enum { FAILED_JOB = 1, WRONG_USE = 2 };
 
+#if defined(__GNUC__) || defined(__clang__)
+#define NO_RETURN __attribute__((noreturn))
+#else
+#define NO_RETURN
+#endif
+
 /* Prints "syn: ..." as one line on stderr and ends the program. */
-static void fail(int status, const char *format, ...) SYN__PRINTF(2, 3);
+static void fail(int status, const char *format, ...) SYN__PRINTF(2, 3) NO_RETURN;
 static void fail(int status, const char *format, ...) {
   va_list args;
   fflush(stdout);
@@ -42,6 +52,7 @@ static void *take(size_t count, size_t size) {
   return at;
 }
 
+/* Bytes that grow; zeroed it is empty. Released with free(at). */
 typedef struct buffer {
   char *at; /* null while cap is 0 */
   size_t size, cap;
@@ -62,6 +73,7 @@ static void put(buffer *b, const char *at, size_t size) {
 }
 static void put_byte(buffer *b, char c) { put(b, &c, 1); }
 
+/* Views: the bytes stay with their owner. */
 static syn_text text_of(const char *s) {
   syn_text t;
   t.at = s;
@@ -102,6 +114,9 @@ static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
 /* ===================================================================================================
    >>tool files   a whole file as lines
    =================================================================================================== */
+
+/* The whole file is read at once: every metric and every training pass needs all lines, and slices
+   of one block need no copy. Bytes are taken as they are, 0 and invalid UTF-8 too. */
 
 typedef struct lines {
   buffer bytes;
@@ -152,6 +167,10 @@ static void lines_free(lines *l) {
 /* ===================================================================================================
    >>tool units   a text cut into words or characters; edit distance, longest common subsequence
    =================================================================================================== */
+
+/* All metrics but pearson compare sequences of units. They keep the text itself and where each unit
+   stands in it; nothing is numbered or hashed, so there is no vocabulary to build or to overflow.
+   */
 
 /* Decodes the character at t.at[i], UTF-8; returns its size in bytes. A byte that begins no valid
    character is one character of its own, with a code no real one has. */
@@ -230,6 +249,7 @@ static void units_free(units *u) {
   free(u->to);
 }
 
+/* Appends one unit; whoever wants a space between two puts it first. */
 static void unit_put(units *u, const char *at, size_t size) {
   if (u->count == u->cap) {
     u->cap = u->cap ? 2 * u->cap : 32;
@@ -253,6 +273,8 @@ static int unit_equal(const units *a, size_t i, const units *b, size_t k) {
   return text_equal(units_slice(a, i, 1), units_slice(b, k, 1));
 }
 
+/* The words between white space, one space apart whatever stood there: " a  b" and "a b" come out
+   equal. The end of the text acts as a last space. */
 static void cut_words(units *u, syn_text t) {
   uint32_t code;
   size_t i, size, begin = 0;
@@ -267,6 +289,7 @@ static void cut_words(units *u, syn_text t) {
   }
 }
 
+/* Every character but white space. */
 static void cut_characters(units *u, syn_text t) {
   uint32_t code;
   size_t i, size;
@@ -332,6 +355,9 @@ static size_t name_distance(syn_text a, syn_text b) {
 /* ===================================================================================================
    >>tool options   one table of options per command; parsing, checking, look-up, help
    =================================================================================================== */
+
+/* A table says all there is to know of an option: help prints it, the parser checks values by it,
+   and the default is the same text a user would have typed. A command asks for values by name. */
 
 typedef enum option_kind {
   FLAG,   /* takes no value */
@@ -440,6 +466,7 @@ static int in_range(const char *range, double x) {
   return !dots[2] || x <= strtod(dots + 2, NULL);
 }
 
+/* Whether `value` is one of "a|b|c". */
 static int in_choices(const char *choices, const char *value) {
   syn_text rest = text_of(choices), choice;
   while (next_piece(&rest, "|", &choice))
@@ -447,6 +474,7 @@ static int in_choices(const char *choices, const char *value) {
   return 0;
 }
 
+/* The one place that knows what each kind accepts. */
 static int value_fits(const option *o, const char *value) {
   double x;
   uint64_t big;
@@ -497,6 +525,7 @@ static const char *option_value(const arguments *a, const option *o) {
   return o->preset;
 }
 
+/* What the table demands as a whole: every "must be given", and the number of words. */
 static void check_complete(const arguments *a) {
   const command *c = a->command;
   const option *o;
@@ -569,6 +598,8 @@ static const char *opt_each(const arguments *a, const char *name, int n) {
 
 /* -- help -- */
 
+/* " -m, --model FILE help; range (default ...)", the help in column 30 where the name leaves room.
+   */
 static void print_option(const option *o) {
   const char *value = value_name(o);
   int range = o->kind == INT || o->kind == NUMBER, width;
@@ -593,6 +624,10 @@ static void print_command(const command *c) {
    >>tool metrics   what eval and score measure; every value in per cent
    =================================================================================================== */
 
+/* A metric sees the whole corpus, since most of them are no mean over lines. Each line is cut into
+   units by the metric's own cutter, first the output, then every accepted alternative of the
+   reference. */
+
 typedef struct metric_options {
   int plain;            /* bleu: words as they stand (--tokenize none); 0: tokenizer 13a */
   int lowercase;        /* compares in lower case */
@@ -616,6 +651,8 @@ typedef struct example {
   size_t ref_count;
 } example;
 
+/* Lower case comes before the cutter, as in sacrebleu: it makes an entity of &QUOT; and the like.
+   */
 static units prepare(cutter cut, syn_text line, const metric_options *o) {
   buffer low = {NULL, 0, 0};
   units u;
@@ -667,8 +704,11 @@ static int text_order(const void *a, const void *b) {
   return text_compare(*(const syn_text *)a, *(const syn_text *)b);
 }
 
+/* How many n-grams u has, repeated ones counted each time. */
 static size_t grams_in(const units *u, size_t n) { return u->count < n ? 0 : u->count - n + 1; }
 
+/* Sorting brings equal n-grams together: n log n, no hash table, and two sorted lists are compared
+   in one walk. */
 static grams grams_make(const units *u, size_t n) {
   size_t total = grams_in(u, n), i;
   grams g;
@@ -815,6 +855,8 @@ static double bleu_value(const size_t *hit, const size_t *total, double h, doubl
   return 100.0 * exp(logs / 4.0) * (h < r ? exp(1.0 - r / h) : 1.0);
 }
 
+/* Matches, n-grams and both lengths are sums over the corpus: BLEU is no mean of sentence scores.
+   */
 static double metric_bleu(const corpus *c, int unused) {
   size_t hit[4] = {0, 0, 0, 0}, total[4] = {0, 0, 0, 0}, h = 0, r = 0, i, n;
   SYN__UNUSED(unused);
@@ -852,6 +894,7 @@ static double chrf_value(const chrf_counts *k) {
   return p + r > 0.0 ? 100.0 * 5.0 * p * r / (4.0 * p + r) / orders : 0.0;
 }
 
+/* Order by order: n-grams of the output, of the reference, clipped matches. */
 static chrf_counts chrf_count(const units *hyp, const units *ref) {
   chrf_counts k;
   size_t n;
@@ -945,6 +988,7 @@ static double rouge_value(const units *hyp, const units *ref, size_t order) {
   return hit ? 2.0 * (double)hit / (double)(grams_in(hyp, n) + grams_in(ref, n)) : 0.0;
 }
 
+/* The best alternative of each line, then the mean of lines (rouge_score: score_multi). */
 static double metric_rouge(const corpus *c, int order) {
   double sum = 0.0;
   size_t i, r;
@@ -972,6 +1016,7 @@ typedef struct classes {
   size_t count, right;
 } classes;
 
+/* The number of a class, or count when there is no such class. */
 static size_t class_find(const classes *k, syn_text label) {
   syn_text *at = (syn_text *)bsearch(&label, k->name, k->count, sizeof label, text_order);
   return at ? (size_t)(at - k->name) : k->count;
@@ -993,6 +1038,8 @@ static void class_labels(const corpus *c, classes *k) {
   }
 }
 
+/* The class names are what occurs in either file; the table of counts is not n by n, only its
+   margins and its diagonal are needed. */
 static classes classes_make(const corpus *c) {
   classes k;
   size_t i, all = 2 * c->n;
@@ -1076,6 +1123,8 @@ static double metric_mcc(const corpus *c, int unused) {
 
 /* -- pearson -- */
 
+/* The number on a line, or the end of the program: a metric of numbers has nothing to say of words.
+   */
 static double line_number(const units *u, const char *side, size_t line) {
   buffer b = {NULL, 0, 0};
   double value;
@@ -1153,6 +1202,7 @@ static double metric(const char *name, const syn_text *hyp, const syn_text *ref,
   return row->value(&c, row->variant);
 }
 
+/* The one form of a result, for eval and score. */
 static void print_metric(const char *name, double value, size_t n, int json) {
   if (json) printf("{\"metric\":\"%s\",\"value\":%.2f,\"n\":%lu}\n", name, value, (unsigned long)n);
   else printf("%s %.2f\n", name, value);
@@ -1175,6 +1225,7 @@ static void print_metric(const char *name, double value, size_t n, int json) {
 
 static const option score_options[] = {METRIC_OPTIONS, END_OF_OPTIONS};
 
+/* Reads the rows of METRIC_OPTIONS, whichever command they belong to. */
 static metric_options metric_options_of(const arguments *a) {
   metric_options m;
   m.plain = strcmp(opt_text(a, "tokenize"), "none") == 0;
@@ -1184,6 +1235,8 @@ static metric_options metric_options_of(const arguments *a) {
   return m;
 }
 
+/* Wrong use is found before a file is opened, and both files are read before anything is printed.
+   */
 static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
   syn_text list = text_of(opt_text(a, "metric")), rest = list, name;
@@ -1208,6 +1261,11 @@ static int run_score(const arguments *a) {
    >>tool commands   the tables of options, the list of commands, help, main
    =================================================================================================== */
 
+/* "must be given" is for what no run can do without; what depends on other options (--data, or
+   --src and --tgt) has the default "none" and is checked by the command. A 0 that means "choose for
+   me" or "no limit" says so in its help. */
+
+/* Rows that several commands share. */
 #define MODEL_FILE {"model", 'm', TEXT, NULL, "FILE", "the model"}
 #define MACHINE_OPTIONS \
   {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
@@ -1310,6 +1368,7 @@ static const command commands[] = {
     {"plot", "", 0, 0, NULL, NULL, "one page of attention maps, weights and loss"},
 };
 
+/* Ends the program, with the nearest name, when there is no such command. */
 static const command *find_command(const char *name) {
   const char *nearest = "help";
   size_t i, d, least = name_distance(text_of(name), text_of(nearest));
@@ -1340,6 +1399,7 @@ static int print_help(const char *name) {
   return 0;
 }
 
+/* A command without a function still checks its options, so that a mistake shows at once. */
 static int run_command(const command *c, int argc, char **argv) {
   arguments a;
   int status = 0, i;
@@ -1358,6 +1418,8 @@ static int is_help(const char *s) {
   return strcmp(s, "help") == 0 || strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0;
 }
 
+/* Results that could not be written are a failed job too: a full disk must not look like success.
+   */
 int main(int argc, char **argv) {
   int status;
   if (argc < 2) fail(WRONG_USE, "no command given, one is wanted: syn help lists them");
