@@ -1,0 +1,225 @@
+#!/bin/sh
+# The command-line tool: `syn score` against values computed by hand or published; options; errors.
+# Run from anywhere: sh tests/test_score.sh    CC names the compiler, SYN a tool already built.
+# Ends with "score: N checks, N failed"; exit 1 when any failed.
+
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+if [ -z "$SYN" ]; then
+  SYN=$dir/syn
+  ${CC:-cc} -O2 "$here/../tools/syn.c" -o "$SYN" -lm || exit 1
+fi
+cd "$dir" || exit 1
+checks=0 failed=0
+
+is() { # is NAME WANTED GOT
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] && return
+  failed=$((failed + 1))
+  printf 'FAILED %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
+}
+has() { # has NAME PATTERN GOT: a shell pattern that GOT must match
+  case $3 in
+    $2) is "$1" ok ok ;;
+    *) is "$1" "$2" "$3" ;;
+  esac
+}
+# score NAME VALUE HYP REF OPTION...: HYP and REF are printf formats, VALUE the lines without names
+score() {
+  name=$1 wanted=$2
+  printf -- "$3" >h
+  printf -- "$4" >r
+  shift 4
+  is "$name" "$wanted" "$("$SYN" score "$@" h r 2>&1 | sed 's/^[^ ]* //' | tr '\n' ' ' | sed 's/ $//')"
+}
+# refused NAME STATUS PATTERN ARGUMENT...: that exit status, nothing on stdout, one line on stderr
+refused() {
+  name=$1 status=$2 pattern=$3
+  shift 3
+  "$SYN" "$@" >out 2>err
+  is "$name: status" "$status" "$?"
+  is "$name: stdout" "" "$(cat out)"
+  is "$name: lines" 1 "$(wc -l <err | tr -d ' ')"
+  has "$name" "$pattern" "$(cat err)"
+}
+
+# -- bleu --
+b='--metric bleu --tokenize none'
+score 'bleu of itself' 100.00 'a b c d\n' 'a b c d\n' $b
+# the example of Papineni et al.: "the" counts twice, not seven times: p1 = 2/7; nothing else matches, so
+# p2 = 1/(2 6), p3 = 1/(4 5), p4 = 1/(8 4); (2/7 1/12 1/20 1/32)^(1/4) = 0.07810
+score 'bleu clips' 7.81 'the the the the the the the\n' 'the cat is on the mat\n' $b
+# 3/4 2/3 1/2 and no 4-gram: 1/(2 1); (1/8)^(1/4) = 0.59460
+score 'bleu smooths' 59.46 'this is a fest\n' 'this is a test\n' $b
+# all match, brevity penalty e^(1-6/4) = 0.60653
+score 'bleu is brief' 60.65 'a b c d\n' 'a b c d e f\n' $b
+# longer than the reference: p = 4/6 3/5 2/4 1/3, no penalty; (1/15)^(1/4) = 0.50813
+score 'bleu is long' 50.81 'a b c d e f\n' 'a b c d\n' $b
+# sums over lines, not means: p1 = 7/8, p2 = 4/6, p3 = 2/4, p4 = 1/2, (7/48)^(1/4) = 0.61797
+score 'bleu of a corpus' 61.80 'a b c d\ne f x h\n' 'a b c d\ne f g h\n' $b
+score 'bleu without 4-grams' 0.00 'a b c\n' 'a b c\n' $b
+score 'bleu without a match' 0.00 'a b c d\n' 'e f g h\n' $b
+# p = 1, penalty e^(1-8/4) = 0.36788
+score 'bleu, empty line' 36.79 'a b c d\n\n' 'a b c d\ne f g h\n' $b
+score 'bleu, all empty' 0.00 '\n\n' 'a b c d\ne f g h\n' $b
+# lengths 4 and 6 are equally near 5, the shorter counts: no penalty
+score 'bleu, nearest length' 100.00 'a b c d e\n' 'a b c d e f|a b c d\n' $b
+# clipping takes the largest count of one reference: "a" twice, though three in sum; p1 = 4/5, p2 = 4/4,
+# p3 = 2/3 (a b c is in none), p4 = 1/(2 2); (2/15)^(1/4) = 0.60428
+score 'bleu, two references' 60.43 'a a b c a\n' 'a a b x y|b c a z z\n' $b
+score 'bleu, cased' 0.00 'THE CAT SAT \303\211T\303\211\n' 'the cat sat \303\251t\303\251\n' $b
+score 'bleu, lowercase' 100.00 'THE CAT SAT \303\211T\303\211\n' 'the cat sat \303\251t\303\251\n' \
+  $b --lowercase
+score 'bleu, literal' 100.00 'a | b c\n' 'a | b c\n' $b --literal
+# published: README of sacrebleu (BLEU 48.53, chrF2 59.73) and its tests (49.1919566 without tokenizer)
+hyp="The dog bit the man.\nIt wasn't surprising.\nThe man had just bitten him.\n"
+ref='The dog bit the man.|The dog had bit the man.\nIt was not unexpected.|No one was surprised.\n'
+ref=$ref'The man bit him first.|The man had bitten the dog.\n'
+score 'published' '48.53 59.73' "$hyp" "$ref" --metric bleu,chrf
+score 'published, none' 49.19 "$hyp" "$ref" $b
+
+# -- tokenizer 13a: the reference is written as the words that must come out --
+t='--metric bleu --tokenize 13a'
+score '13a marks' 100.00 'Hello, world! (test) a/b @c\n' 'Hello , world ! ( test ) a / b @ c\n' $t
+score '13a entities' 100.00 '&quot;A&quot; &amp; B &lt;c&gt;\n' '" A " & B < c >\n' $t
+score '13a entity of an entity' 100.00 'a b c &amp;lt;d\n' 'a b c < d\n' $t
+score '13a skipped' 100.00 'a <skipped>b c d\n' 'a b c d\n' $t
+score '13a last point' 100.00 'it costs 5.\n' 'it costs 5 .\n' $t
+score '13a point inside' 100.00 'e.g. U.S.A is\n' 'e . g . U . S . A is\n' $t
+score '13a two commas' 100.00 'a,,b c d\n' 'a , , b c d\n' $t
+score '13a dashes' 100.00 '1-2 x-y 3-z\n' '1 - 2 x-y 3 - z\n' $t
+score '13a point, dash' 100.00 '1.-x y z w\n' '1 . -x y z w\n' $t
+score '13a digits and comma' 100.00 '7, 8,x y\n' '7 , 8 , x y\n' $t
+score '13a no-break space' 100.00 'a\302\240b c\302\240! d\n' 'a b c ! d\n' $t
+score '13a beyond ASCII' 100.00 '\303\251, \303\251.\303\251 x\n' '\303\251 , \303\251 . \303\251 x\n' $t
+score 'none keeps marks' 0.00 'a! b! c! d!\n' 'a ! b ! c ! d !\n' $b
+# numbers stay whole: 4 words against 8; 3/4 2/3 1/2 1/2, e^(1-8/4): 0.59460 0.36788
+score '13a number' 21.87 '1,000.5 a b c\n' '1 , 000 . 5 a b c\n' $t
+# x-y stays whole: 6/7 4/6 2/5 and no 4-gram of 4: (6/7 2/3 2/5 1/8)^(1/4) e^(1-9/7) = 0.41113 0.75148
+score '13a dash in a word' 30.90 '1-2 x-y 3-z\n' '1 - 2 x - y 3 - z\n' $t
+# so does the apostrophe: 3/4 2/3 1/2 1/2, e^(1-6/4): 0.59460 0.60653
+score '13a apostrophe' 36.06 "it's a b c\n" "it ' s a b c\n" $t
+
+# -- chrf --
+c='--metric chrf'
+score 'chrf of itself' 100.00 'abc def\n' 'abc def\n' $c
+score 'chrf, white space' 100.00 'a b c\n' 'abc\n' $c
+score 'chrf, no match' 0.00 'abcdefg\n' 'hijklmnop\n' $c
+score 'chrf, empty' 0.00 '\n' 'reference\n' $c
+# order 1: P = R = 1/2; order 2: 0; the means are 1/4 (published with sacrebleu: 25)
+score 'chrf, two orders' 25.00 'aa\n' 'ab\n' $c
+score 'chrf of a corpus' 50.00 'a\nb\n' 'a\nc\n' $c
+# P = (2/2 + 1/1)/2, R = (2/4 + 1/3)/2 = 0.41667; 5 P R / (4 P + R) = 0.47170: recall weighs more
+score 'chrf, recall' 47.17 'ab\n' 'abcd\n' $c
+# characters, not bytes: one of two matches, order 2 does not; 1/4
+score 'chrf, UTF-8' 25.00 '\303\251\303\250\n' '\303\251\303\252\n' $c
+score 'chrf, best reference' 100.00 'ab\n' 'xy|ab\n' $c
+
+# -- wer, per, exact, accuracy --
+w='--metric wer,per,exact,accuracy'
+# right: lines 1 and 4; edits 0 1 2 0 over the lengths 3 3 2 3 of the nearest: 3/11
+score 'alternatives' '50.00 27.27 50.00 50.00' 'K AE T\nD AO G Z\n\nF IH SH\n' \
+  'K AE T|K AA T\nD AO G|D AA G Z S\nB IY\nF IY CH | F IH SH\n' $w
+score 'alternatives in columns' '0.00 0.00 100.00 100.00' 'A B\n' 'A C\tA B\n' $w
+score 'per, first of equally near' 50.00 'A\n' 'A B|B\n' --metric per
+# kitten, sitting: two replaced, one added, of seven
+score 'per, edits' 42.86 'k i t t e n\n' 's i t t i n g\n' --metric per
+score 'per above 100' 300.00 'a b c\n' 'd\n' --metric per
+score 'per, | as text' '100.00 100.00' 'A\n' 'A|B\n' --metric wer,per --literal
+score 'exact, white space' 100.00 ' a  b\t\n' 'a b\n' --metric exact
+score 'exact, case' '0.00' 'Yes\n' 'yes\n' --metric exact
+score 'exact, lowercase' '100.00' '\320\224\320\220\n' '\320\264\320\260\n' --metric exact --lowercase
+
+# -- rouge --
+g='--metric rouge1,rouge2,rougeL'
+# P = 1/3, R = 1: F = 1/2
+score 'rouge, one word' '50.00 0.00 50.00' 'testing one two\n' 'testing\n' $g
+# 2 of 3 and 2 of 2: 4/5; one pair of 2 and of 1: 2/3
+score 'rouge' '80.00 66.67 80.00' 'testing one two\n' 'testing one\n' $g
+score 'rouge, order' '80.00 0.00 80.00' 'testing one two\n' 'testing two\n' $g
+score 'rouge, marks and case' '100.00 100.00 100.00' 'The CAT-sat (2).\n' 'the cat sat 2\n' $g
+# common subsequence a c d (or b c d), 3 of 4 and 4
+score 'rougeL' '75.00' 'b a c d\n' 'a b c d\n' --metric rougeL
+score 'rouge, best reference' '100.00 100.00 100.00' 'a b\n' 'c d\ta b\n' $g
+# the mean of lines: (1 + 0) / 2
+score 'rouge, mean' '50.00 50.00 50.00' 'a b\nc d\n' 'a b\ne f\n' $g
+score 'rouge, empty' '0.00 0.00 0.00' '\n' 'a b\n' $g
+
+# -- f1, mcc, pearson --
+# 2 hits, 3 given, 3 true: 4/6; (2 1 - 1 1) / sqrt(3 3 2 2) = 1/6
+score 'two classes' '60.00 66.67 16.67' '1\n1\n0\n0\n1\n' '1\n0\n0\n1\n1\n' --metric accuracy,f1,mcc
+# a: 2/3, b: 2/3, c: 0, the mean 4/9; (2 4 - 5) / sqrt((16 - 6) (16 - 6))
+score 'three classes' '50.00 44.44 30.00' 'a\nb\nc\na\n' 'a\nb\nb\nc\n' --metric accuracy,f1,mcc
+score 'f1 of a class' 66.67 'a\nb\nc\na\n' 'a\nb\nb\nc\n' --metric f1 --positive b
+score 'f1 of a class nobody named' 0.00 'a\n' 'b\n' --metric f1 --positive d
+score 'mcc of one class' 0.00 'a\na\n' 'a\nb\n' --metric mcc
+# xy = 4, xx = yy = 5 about the means
+score 'pearson' 80.00 '1\n2\n3\n4\n' '1\n3\n2\n4\n' --metric pearson
+score 'pearson, negative' -100.00 '-1e3\n0\n1e3\n' '.5\n0\n-.5\n' --metric pearson
+score 'pearson, constant' 0.00 '1\n1\n' '1\n2\n' --metric pearson
+
+# -- files --
+score 'CRLF' 100.00 'a b\r\nc\r\n' 'a b\nc\n' --metric exact
+score 'no last line end' 100.00 'a b\nc' 'a b\nc\n' --metric exact
+printf 'a\377b\300 \000c d e\n\342\202\n' >h
+is 'not UTF-8' 'bleu 100.00 chrf 100.00 per 0.00' \
+  "$("$SYN" score --metric bleu,chrf,per --lowercase h h | tr '\n' ' ' | sed 's/ $//')"
+printf 'a b c d\n' >h
+is 'json' '{"metric":"bleu","value":100.00,"n":1}' "$("$SYN" score --json --metric bleu h h)"
+is 'standard input' 'exact 100.00' "$("$SYN" score --metric exact - h <h)"
+printf 'a\nb\n' >two
+: >empty
+refused 'count of lines' 1 'syn: h has 1 lines, two has 2; *' score --metric bleu h two
+refused 'missing file' 1 'syn: cannot open nothing.txt: *' score --metric bleu nothing.txt h
+refused 'empty file' 1 'syn: empty is empty, *' score --metric bleu h empty
+refused 'directory' 1 'syn: cannot read .: *' score --metric bleu . h
+refused 'no number' 1 'syn: pearson wants one number a line, given in line 1 of the outputs: a b c d' \
+  score --metric pearson h h
+refused 'not a whole number' 1 '*line 1 of the outputs: 1x' score --metric pearson - h <<END
+1x
+END
+
+# -- options --
+is '--name=value' 'exact 100.00' "$("$SYN" score --metric=exact h h)"
+is 'the last one holds' 'exact 100.00' "$("$SYN" score --metric=bleu h --metric exact h)"
+is '--' 'exact 100.00' "$(cp h ./--json && "$SYN" score --metric exact -- --json h)"
+refused 'no command' 2 'syn: no command given*'
+refused 'no such command' 2 'syn: no command scor; the nearest is score *' scor
+refused 'no such option' 2 'syn: score has no option --tokenise; the nearest is --tokenize *' \
+  score --metric bleu --tokenise=13a h h
+refused 'no such letter' 2 'syn: score has no option -m; *' score -m bleu h h
+refused 'no value' 2 'syn: score --metric wants a value: LIST' score --metric --json h h
+refused 'value at the end' 2 'syn: score --metric wants a value: LIST' score h h --metric
+refused 'flag with a value' 2 'syn: score --json takes no value, given: yes' score --json=yes h h
+refused 'no such choice' 2 'syn: score --tokenize wants 13a|none, given: intl' \
+  score --metric bleu --tokenize intl h h
+refused 'must be given' 2 'syn: score wants --metric LIST *' score h h
+refused 'one file' 2 'syn: score wants HYP REF behind its options, given: 1, *' score --metric bleu h
+refused 'three files' 2 'syn: score wants HYP REF behind its options, given: 3, *' \
+  score --metric bleu h h h
+refused 'no such metric' 2 'syn: no metric blue; the nearest is bleu, *' score --metric exact,blue h h
+refused 'metric not built' 2 'syn: metric cider is not built yet' score --metric cider h h
+for command in quantize embed plot; do
+  refused "$command" 2 "syn: $command is not built yet" $command -m in -o out
+done
+refused 'junk behind an integer' 2 'syn: train --batch wants an integer *, given: 12x' \
+  train -o m --batch 12x
+refused 'integer out of range' 2 'syn: train --batch wants an integer 1.., given: 0' \
+  train -o m --batch 0
+refused 'integer too large' 2 'syn: train --batch wants *' train -o m --batch 99999999999
+refused 'no integer' 2 'syn: train --batch wants *' train -o m --batch=
+refused 'number out of range' 2 'syn: train --dropout wants a number 0..1, given: 1.01' \
+  train -o m --dropout 1.01
+refused 'no finite number' 2 'syn: train --lr wants *, given: nan' train -o m --lr nan
+refused 'no seed' 2 'syn: train --seed wants *, given: -1' train -o m --seed -1
+refused 'seed too large' 2 'syn: train --seed *' train -o m --seed 18446744073709551616
+
+# -- help --
+has 'help lists options' '*--tokenize 13a|none*(default 13a)*' "$("$SYN" help)"
+has 'help of a command' 'syn score *--metric LIST*(must be given)*' "$("$SYN" score h --help)"
+is 'both ways to help' "$("$SYN" help score)" "$("$SYN" score --help)"
+has 'help of what is not built' '*not built yet*' "$("$SYN" plot --help)"
+
+echo "score: $checks checks, $failed failed"
+[ "$failed" = 0 ]
