@@ -561,17 +561,18 @@ struct syn_kernels {
 #define syn__ushl SYN__N(ushl)
 #define syn__ushr SYN__N(ushr)
 #define syn__vexp SYN__N(vexp)
-#define syn__vexp_neg SYN__N(vexp_neg)
+#define syn__vminus SYN__N(vminus)
 #define syn__vsigma SYN__N(vsigma)
 #define syn__vtanh SYN__N(vtanh)
 
 static const float syn__ramp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const float syn__zeros[16 * 8] = {0}; /* where a tile of up to 8 panels starts */
 
 #define SYN__NORM_EPS 1e-5f /* added to a variance */
 
-/* Rows m0..m1 and panels p0..p1 of a product. */
+/* Rows m0..m1 and panels p0..p1 of a product; panels below `whole` have all their 16 columns. */
 typedef struct syn__block {
-  int m0, m1, p0, p1;
+  int m0, m1, p0, p1, whole;
 } syn__block;
 
 #endif /* !SYN__ROW */
@@ -911,54 +912,51 @@ SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
 /* vget: the first n of 16 floats, zero in the other lanes; vput: writes the first n. Neither touches
    memory past them. n > 16 means 16. */
 #if SYN__ROW == SYN__ROW_AVX512
-SYN__WORD syn__v16 syn__vget(const float *x, size_t n) {
+SYN__INLINE syn__v16 syn__vget(const float *x, size_t n) {
   syn__v16 r;
-  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)(n < 16 ? (1u << n) - 1u : 0xFFFFu), x);
+  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << (n < 16 ? n : 16)) - 1u), x);
   return r;
 }
-SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
-  _mm512_mask_storeu_ps(y, (__mmask16)(n < 16 ? (1u << n) - 1u : 0xFFFFu), a.p[0]);
+SYN__INLINE void syn__vput(float *y, syn__v16 a, size_t n) {
+  _mm512_mask_storeu_ps(y, (__mmask16)((1u << (n < 16 ? n : 16)) - 1u), a.p[0]);
 }
-#elif SYN__ROW == SYN__ROW_AVX2
+#else
+#if SYN__ROW == SYN__ROW_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
                                            _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
 }
-SYN__WORD syn__v16 syn__vget(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   syn__v16 r;
-  if (n >= 16) return syn__vload(x);
   r.p[0] = _mm256_maskload_ps(x, SYN__N(mask)(n, 0));
   r.p[1] = _mm256_maskload_ps(x + 8, SYN__N(mask)(n, 1));
   return r;
 }
-SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
-  if (n >= 16) {
-    syn__vstore(y, a);
-  } else {
-    _mm256_maskstore_ps(y, SYN__N(mask)(n, 0), a.p[0]);
-    _mm256_maskstore_ps(y + 8, SYN__N(mask)(n, 1), a.p[1]);
-  }
+SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+  _mm256_maskstore_ps(y, SYN__N(mask)(n, 0), a.p[0]);
+  _mm256_maskstore_ps(y + 8, SYN__N(mask)(n, 1), a.p[1]);
 }
 #else
-/* Out of line: the tail comes once per row of data, its code would come in every loop. */
-static void SYN__N(tail)(float *y, const float *x, size_t n) {
-  size_t i;
-  for (i = 0; i < n; i++) y[i] = x[i];
-}
-SYN__WORD syn__v16 syn__vget(const float *x, size_t n) {
+/* Out of line: a tail comes once per row of data, its code would come in every loop. */
+SYN__CALLED syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   float f[16] = {0};
-  if (n >= 16) return syn__vload(x);
-  SYN__N(tail)(f, x, n);
+  size_t i;
+  for (i = 0; i < n; i++) f[i] = x[i];
   return syn__vload(f);
 }
-SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
+SYN__CALLED void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
   float f[16];
-  if (n >= 16) {
-    syn__vstore(y, a);
-  } else {
-    syn__vstore(f, a);
-    SYN__N(tail)(y, f, n);
-  }
+  size_t i;
+  syn__vstore(f, a);
+  for (i = 0; i < n; i++) y[i] = f[i];
+}
+#endif
+SYN__WORD syn__v16 syn__vget(const float *x, size_t n) {
+  return n < 16 ? SYN__N(tail_get)(x, n) : syn__vload(x);
+}
+SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
+  if (n < 16) SYN__N(tail_put)(y, a, n);
+  else syn__vstore(y, a);
 }
 #endif
 
@@ -1041,31 +1039,30 @@ SYN__WORD syn__v16 syn__vexp(syn__v16 x) {
   return syn__vif(low, x, zero, syn__vfma(z, zero, q));
 }
 
-/* e^-x, at most e^87: its reciprocal is still a normal number. */
-SYN__WORD syn__v16 syn__vexp_neg(syn__v16 x) {
-  const syn__v16 least = syn__vset(-87.0f), zero = syn__vset(0.0f);
-  return syn__vexp(syn__vsub(zero, syn__vif(least, x, least, x)));
-}
-/* sigma(x) = 1 / (1 + e^-x), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma) sigma. */
+/* sigma(x) = 1 / (1 + e), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma) sigma. */
 SYN__WORD syn__v16 syn__vsigma(syn__v16 e) {
   const syn__v16 one = syn__vset(1.0f);
   return syn__vdiv(one, syn__vadd(one, e));
 }
+/* -x for the e of syn__vsigma, at most 87: the reciprocal of e^87 is still a normal number. */
+SYN__WORD syn__v16 syn__vminus(syn__v16 x) {
+  const syn__v16 least = syn__vset(-87.0f), zero = syn__vset(0.0f);
+  return syn__vsub(zero, syn__vif(least, x, least, x));
+}
 
-/* tanh x = x + x^3 p(x^2) for |x| < 0.625, p of degree 4 (Chebyshev fit, relative error 2e-8), where
-   the other form would cancel; else sign(x) (1 - 2 / (1 + e^2|x|)). */
-SYN__WORD syn__v16 syn__vtanh(syn__v16 x) {
-  const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f), edge = syn__vset(0.625f);
-  syn__v16 size = syn__vmax(x, syn__vsub(zero, x)), x2 = syn__vmul(x, x), p, far;
+/* tanh x, from e = e^2|x|: sign(x) (1 - 2 / (1 + e)); where that would cancel, |x| < 0.625, it is
+   x + x^3 p(x^2), p of degree 4 (Chebyshev fit, relative error 2e-8). */
+SYN__WORD syn__v16 syn__vtanh(syn__v16 x, syn__v16 e) {
+  const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f), edge = syn__vset(0.625f * 0.625f);
+  syn__v16 x2 = syn__vmul(x, x), p, far = syn__vsigma(e);
   p = syn__vfma(x2, syn__vset(-0.00609671418f), syn__vset(0.0209971797f));
   p = syn__vfma(x2, p, syn__vset(-0.0538509078f));
   p = syn__vfma(x2, p, syn__vset(0.133327693f));
   p = syn__vfma(x2, p, syn__vset(-0.333333284f));
   p = syn__vfma(syn__vmul(x, x2), p, x);
-  far = syn__vsigma(syn__vexp(syn__vadd(size, size)));
   far = syn__vsub(one, syn__vadd(far, far));
   far = syn__vif(zero, x, syn__vsub(zero, far), far);
-  return syn__vif(edge, size, p, far);
+  return syn__vif(edge, x2, p, far);
 }
 
 /* -- products -- */
@@ -1088,46 +1085,46 @@ static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, f
   }
 }
 
-/* `rows` rows by `panels` panels of c, both known when this is compiled into its place, so that the sums
-   stay in registers: for every k, sum[r][v] += a[m+r,k] b[k,v]. */
-SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int panel, int rows, int panels) {
-  syn__v16 sum[SYN__TILE_M][8], b[8];
-  const float *from = p->bias, *x = p->a + (size_t)m * p->a_row;
-  const float *y = p->b + (size_t)panel * p->b_panel;
-  float *c = p->c + (size_t)m * p->c_row + (size_t)panel * 16;
-  size_t from_row = 0, left = (size_t)(p->n - panel * 16);
-  int r, v, k;
-  if (p->start == SYN__ADD) from = p->c + (size_t)m * p->c_row, from_row = p->c_row;
-  SYN__UNROLL for (r = 0; r < rows; r++) {
-    SYN__UNROLL for (v = 0; v < panels; v++) {
-      sum[r][v] = p->start == SYN__ZERO ? syn__vset(0.0f)
-                                        : syn__vget(from + (size_t)r * from_row + (size_t)(panel + v) * 16,
-                                                    left - (size_t)v * 16);
-    }
-  }
-  for (k = 0; k < p->k; k++, x += p->a_col, y += p->b_row) {
-    SYN__UNROLL for (v = 0; v < panels; v++) {
-      b[v] = syn__vget(y + (size_t)v * p->b_panel, left - (size_t)v * 16);
-    }
-    SYN__UNROLL for (r = 0; r < rows; r++) {
-      SYN__UNROLL for (v = 0; v < panels; v++)
-        syn__vstep(&sum[r][v], x[(size_t)r * p->a_row], &b[v]);
-    }
-  }
-  SYN__UNROLL for (r = 0; r < rows; r++) {
-    SYN__UNROLL for (v = 0; v < panels; v++)
-      syn__vput(c + (size_t)r * p->c_row + (size_t)v * 16, sum[r][v], left - (size_t)v * 16);
-  }
+/* 16 columns of which the first `left` are there; `whole`: all are, which needs no mask. */
+SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
+  return whole ? syn__vload(x) : syn__vget(x, left);
 }
 
-/* As many rows of the block as tiles of `rows` cover; the block then begins behind them. The panels of b
-   in work stay in the cache for all rows. */
+/* `rows` rows by `panels` panels of c; these two and `whole` are constants where this is inlined, so that
+   the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v]. */
+SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels, int whole) {
+  syn__v16 sum[SYN__TILE_M][8], b[8];
+  const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row, b_panel = p->b_panel;
+  const size_t left = (size_t)(p->n - j * 16), row = p->start == SYN__ADD ? p->c_row : 0;
+  const float *x = p->a + (size_t)m * a_row, *y = p->b + (size_t)j * b_panel, *from = syn__zeros;
+  float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
+  int r, v, k, count = p->k;
+  if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
+  SYN__UNROLL for (r = 0; r < rows; r++)
+    SYN__UNROLL for (v = 0; v < panels; v++)
+      sum[r][v] = SYN__N(panel)(from + (size_t)r * row + v * 16, left, whole);
+  for (k = 0; k < count; k++, x += a_col, y += b_row) {
+    SYN__UNROLL for (v = 0; v < panels; v++)
+      b[v] = SYN__N(panel)(y + (size_t)v * b_panel, left, whole);
+    SYN__UNROLL for (r = 0; r < rows; r++)
+      SYN__UNROLL for (v = 0; v < panels; v++)
+        syn__vstep(&sum[r][v], x[(size_t)r * a_row], &b[v]);
+  }
+  SYN__UNROLL for (r = 0; r < rows; r++, c += p->c_row)
+    SYN__UNROLL for (v = 0; v < panels; v++) {
+      if (whole) syn__vstore(c + v * 16, sum[r][v]);
+      else syn__vput(c, sum[r][v], left);
+    }
+}
+
+/* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A group of
+   panels of b stays in the cache for all rows. Panels that fill no group go one by one. */
 SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels) {
   int m, j = w->p0, end = w->m1 - (w->m1 - w->m0) % rows;
-  for (; j + panels <= w->p1; j += panels)
-    for (m = w->m0; m < end; m += rows) SYN__N(tile)(p, m, j, rows, panels);
-  for (; panels > 1 && j < w->p1; j++)
-    for (m = w->m0; m < end; m += rows) SYN__N(tile)(p, m, j, rows, 1);
+  for (; j + panels <= w->whole; j += panels)
+    for (m = w->m0; m < end; m += rows) SYN__N(tile)(p, m, j, rows, panels, 1);
+  for (; j < w->p1; j++)
+    for (m = w->m0; m < end; m += rows) SYN__N(tile)(p, m, j, rows, 1, 0);
   w->m0 = end;
 }
 
@@ -1135,7 +1132,7 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
    more sums must be under way. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
   syn__block w;
-  w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = p1;
+  w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = p1, w.whole = syn__min(p1, p->n / 16);
   SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
   SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
   SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
@@ -1210,23 +1207,28 @@ static float SYN__N(max)(const float *x, size_t n) {
 #define SYN__GELU_1 1.59576912f   /* 2 sqrt(2/pi) */
 #define SYN__GELU_3 0.0713548163f /* that times 0.044715 */
 
-SYN__INLINE syn__v16 SYN__N(gate_of)(int which, syn__v16 x) {
-  if (which != SYN__GELU) return x;
-  return syn__vmul(x, syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1)));
+/* The exponential an activation is made of: e^2|x| of tanh, e^-u of the others. */
+SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
+  syn__v16 u = x;
+  if (which == SYN__TANH) return syn__vexp(syn__vmax(syn__vadd(x, x), syn__vmul(x, syn__vset(-2.0f))));
+  if (which == SYN__GELU) {
+    u = syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1));
+    u = syn__vmul(x, u);
+  }
+  return syn__vexp(syn__vminus(u));
 }
 
 static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   const syn__v16 zero = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 a = syn__vget(x + i, n - i), r;
+    syn__v16 a = syn__vget(x + i, n - i), r, e;
     if (which == SYN__RELU) {
       r = syn__vif(zero, a, zero, a);
-    } else if (which == SYN__TANH) {
-      r = syn__vtanh(a);
     } else {
-      r = syn__vsigma(syn__vexp_neg(SYN__N(gate_of)(which, a)));
-      if (which != SYN__SIGMOID) r = syn__vmul(a, r);
+      e = SYN__N(act_exp)(which, a);
+      r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigma(e);
+      if (which == SYN__GELU || which == SYN__SWISH) r = syn__vmul(a, r);
     }
     syn__vput(y + i, r, n - i);
   }
@@ -1238,11 +1240,11 @@ SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
   if (which == SYN__RELU) return syn__vif(x, zero, one, zero);
+  e = SYN__N(act_exp)(which, x);
   if (which == SYN__TANH) {
-    s = syn__vtanh(x);
+    s = syn__vtanh(x, e);
     return syn__vfma(syn__vsub(zero, s), s, one);
   }
-  e = syn__vexp_neg(SYN__N(gate_of)(which, x));
   s = syn__vsigma(e);
   slope = syn__vmul(syn__vmul(e, s), s);
   if (which == SYN__SIGMOID) return slope;
@@ -1263,7 +1265,7 @@ static void SYN__N(act_back)(int which, float *dx, const float *x, const float *
 static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 s = syn__vsigma(syn__vexp_neg(syn__vget(b + i, n - i)));
+    syn__v16 s = syn__vsigma(syn__vexp(syn__vminus(syn__vget(b + i, n - i))));
     syn__vput(y + i, syn__vmul(syn__vget(a + i, n - i), s), n - i);
   }
 }
@@ -1274,7 +1276,7 @@ static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *
   for (i = 0; i < n; i += 16) {
     syn__v16 e, s, d, r;
     left = n - i;
-    e = syn__vexp_neg(syn__vget(b + i, left));
+    e = syn__vexp(syn__vminus(syn__vget(b + i, left)));
     s = syn__vsigma(e);
     d = syn__vget(dy + i, left);
     r = syn__vfma(d, s, syn__vget(da + i, left));
