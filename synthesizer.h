@@ -27,7 +27,7 @@
 #define SYN_MAX_THREADS 64
 #define SYN_MAX_TEXT 65536  /* bytes of one architecture text, after its $NAMEs are replaced */
 #define SYN_MAX_DEPTH 32    /* chains inside chains */
-#define SYN_MAX_NODES 16384 /* operations of one network */
+#define SYN_MAX_NODES 4096  /* operations of one network */
 #define SYN_MAX_IN 16       /* inputs of one operation */
 #define SYN_MAX_PARAM 24    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
@@ -35,6 +35,8 @@
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
 /* Token ids every vocabulary begins with. */
+#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
+
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
 
 #ifdef __cplusplus
@@ -87,8 +89,6 @@ typedef struct syn_text {
   size_t size; /* bytes */
 } syn_text;
 
-/* -- text -- */
-
 /* -- tensors and the tape -- */
 
 /* A float tensor of one tape, row-major. Its numbers live in the tape's memory. */
@@ -135,6 +135,14 @@ typedef struct syn_cost {
 /* How long a saved buffer is needed. */
 enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
+/* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that standard
+   deviation; the same, never trained. */
+typedef struct syn_init {
+  int kind;
+  double amount;
+} syn_initial;
+enum { SYN_INIT_CONSTANT, SYN_INIT_UNIFORM, SYN_INIT_NORMAL, SYN_INIT_FIXED };
+
 /* One operation of a network. Built once, then only read. */
 struct syn_node {
   const syn_kind *kind;
@@ -147,6 +155,7 @@ struct syn_node {
   syn_extent scratch;            /* per thread, while one function of the kind runs */
   int history;                   /* floats a decoded token leaves behind for later steps */
   int source;                    /* floats a source token leaves behind for all steps */
+  int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
   int which;                     /* small arguments of the elementary operations */
   float number;
@@ -154,8 +163,8 @@ struct syn_node {
 };
 
 /* A kind of layer or operation: one struct, one room. `forward` may read inputs, parameters and write
-   `out` and its saved buffers; `backward` only ever adds into gradients and may not read `out`
-   (dropout has changed it). After `shape` accepted, nothing can fail. A kind without `step` computes
+   `out` and its saved buffers; `backward` only ever adds into gradients and may read of `out`
+   only the sign (dropout has changed it). After `shape` accepted, nothing can fail. A kind without `step` computes
    every row alone: then its forward is its step. */
 struct syn_kind {
   const char *name;
@@ -235,11 +244,73 @@ typedef struct syn_plan {
   size_t activations;  /* one training step with the limits given */
   size_t decoding;     /* one decoder with the limits given */
 } syn_plan;
+/* -- training -- */
+
+typedef struct syn_run syn_run;
+typedef struct syn_data syn_data;
+typedef struct syn_trainer syn_trainer;
+typedef struct syn_decoder syn_decoder;
+
+/* How to train. Zeroed, a field means what its comment says. */
+typedef struct syn_train_config {
+  const char *optimizer;  /* "adam" (0 means that), "adamw" */
+  const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
+  float lr;               /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001,
+                             noam: 1 */
+  long warmup;            /* steps until it is reached */
+  long steps;             /* updates in all; 0: 1000 */
+  float beta1, beta2, eps; /* 0: 0.9, 0.98, 1e-9 */
+  float weight_decay;     /* adamw: per step, times the learning rate */
+  float clip;             /* largest norm of the gradient; 0: any */
+  int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
+  int accumulate;         /* batches per update; 0: 1 */
+  long every;             /* updates between validations; 0: never */
+  int average;            /* so many best weights are kept; without validation data the newest */
+  int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
+  int stop_after;         /* validations without progress before training stops; 0: it does not */
+  uint64_t seed;          /* of dropout and of the order of the batches */
+} syn_train_config;
+
+/* Where a training is; a checkpoint holds it. */
+typedef struct syn_train_state {
+  long step, epoch, batch; /* updates done; epoch and batch that come next */
+  long tokens;             /* labels seen */
+  long validations, worse; /* done; since the best one */
+  float rate, factor;      /* learning rate of the last step; what plateau made of it */
+  float valid, best;       /* loss of the last and of the best validation */
+  int stopped;             /* by stop_after */
+} syn_train_state;
+
+/* Called after every update. `validated`: state->valid is new. Nonzero stops the training. */
+typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
+
+/* -- decoding -- */
+
+/* How to decode. Zeroed, a field means what its comment says. */
+typedef struct syn_decode_config {
+  int sentences;      /* at most so many at a time; 0: 1 */
+  int source_len;     /* tokens of the longest source; 0: the model's max_len */
+  int max_len;        /* tokens of an output at most, L; 0: the model's max_len */
+  int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
+  int best;           /* outputs kept per sentence; 0: 1 */
+  float alpha;        /* length penalty; 0: 0.6; below 0: none */
+  float temperature;  /* 0: the most probable token; else by chance, from p^(1/temperature) */
+  int top_k;          /* by chance from so many; 0: from all */
+  float top_p;        /* by chance from those that first reach this probability; 0: from all */
+  uint64_t seed;      /* of chance */
+} syn_decode_config;
+
+/* A token of sentence `sentence` as it is chosen; nonzero ends the sentence. */
+typedef int (*syn_token_callback)(void *user, int sentence, int token);
+
 /* A tokenizer: text to token ids and back. Made by syn_tokenizer_learn or syn_tokenizer_load; never
    changed afterwards, so any number of threads may encode and decode with one at the same time. */
+/* -- text -- */
+
 typedef struct syn_tokenizer syn_tokenizer;
 
 enum { SYN_LOWERCASE = 1 }; /* flag of syn_tokenizer_learn: upper case becomes lower case first */
+
 /* -- file -- */
 
 /* Element types of a safetensors file: name, name in the file, bits of one element, bytes of the
@@ -305,7 +376,6 @@ float syn_random_uniform(syn_random *r);             /* in [0, 1), a multiple of
 float syn_random_normal(syn_random *r);              /* mean 0, variance 1 (Box-Muller) */
 int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; n > 0 */
 
-/* -- text -- */
 /* -- dispatch -- */
 
 /* The rows of kernels in this build, by rising speed: 0 .. count-1; 0 is "scalar". */
@@ -316,6 +386,148 @@ int syn_isa_usable(int i);       /* 1: this machine has it */
    machine lacks fused multiply-add, or flushes denormals (NEON of 32-bit ARM). */
 int syn_context_exact(const syn_context *c);
 
+/* -- tensors and tapes of your own -- */
+
+/* A tape with `bytes` for the numbers of its tensors. Operations run as they are recorded; each returns
+   its result, or null with the error in the context (a null argument gives null, so that only the last
+   result of a formula must be looked at). */
+syn_tape *syn_tape_new(syn_context *c, size_t bytes);
+void syn_tape_free(syn_tape *t);
+void syn_tape_clear(syn_tape *t); /* forgets all tensors; the memory stays */
+/* A tensor of zeros, to be filled through ->x. */
+syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
+/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. */
+size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room);
+syn_tensor *syn_add(syn_tensor *a, syn_tensor *b); /* b: the shape of a, its last part, or one number */
+syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
+syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b); /* element by element */
+syn_tensor *syn_scale(syn_tensor *x, float s);
+syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b);   /* [m,k] [k,n] -> [m,n] */
+syn_tensor *syn_act(syn_tensor *x, const char *name);   /* relu, gelu, tanh, sigmoid, swish */
+syn_tensor *syn_softmax(syn_tensor *x);                 /* along the last axis */
+syn_tensor *syn_sum(syn_tensor *x);                     /* [1] */
+syn_tensor *syn_mean(syn_tensor *x);                    /* [1] */
+/* Gradients of a tensor of one number by every tensor of its tape, in ->dx. */
+syn_status syn_backward(syn_tensor *loss);
+/* Runs the whole tape again, after leaves were changed. */
+void syn_forward(syn_tape *t);
+/* Largest difference between the gradient of `loss` by `leaf` and the central difference with step h,
+   over the largest gradient. Infinite on error. */
+float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
+
+/* -- for authors of kinds: in `shape` and `build` -- */
+
+int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most);
+float syn_arg_float(syn_build *b, const char *name, float otherwise, float least, float most);
+int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count, int otherwise);
+int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
+int syn_build_stream(const syn_build *b, const syn_node *n, int input); /* SYN_SRC, SYN_TGT, SYN_EACH */
+int syn_build_decoder(const syn_build *b);                              /* 1: must be causal */
+const syn_config *syn_build_config(const syn_build *b);
+syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
+syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
+                           const int *shape); /* becomes "path.name", number n_param of the node */
+syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
+syn_status syn_build_fail(syn_build *b, const char *message); /* records it with the place in the text */
+int syn_build_chain(syn_build *b, const syn_layer *chain, int x); /* tensor after the chain, or -1 */
+syn_initial syn_initial_of(int kind, double amount);
+syn_initial syn_initial_glorot(int inputs, int outputs); /* uniform within sqrt(6 / (inputs + outputs)) */
+
+/* -- for authors of kinds: in `forward`, `backward`, `step` -- */
+
+syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
+syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
+const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
+float *syn_dweight(const syn_tape *t, const syn_node *n, int i); /* add to it */
+float *syn_saved(const syn_tape *t, const syn_node *n, int i);
+
+/* The kinds of the language that are built, 0 .. count-1. */
+size_t syn_kind_count(void);
+const syn_kind *syn_kind_at(size_t i);
+
+/* -- models -- */
+
+/* Builds the network and gives its weights their initial values. */
+syn_model *syn_model_new(syn_context *c, const syn_config *config);
+void syn_model_free(syn_model *m);
+const syn_config *syn_model_config(const syn_model *m); /* with every default resolved */
+size_t syn_model_param_count(const syn_model *m);
+const syn_param *syn_model_param(const syn_model *m, size_t i);
+const syn_param *syn_model_find(const syn_model *m, const char *name); /* null: there is none */
+size_t syn_model_node_count(const syn_model *m);
+const syn_node *syn_model_node(const syn_model *m, size_t i);
+syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
+/* Tokenizers that are saved with the model, which then owns them; may be the same one. */
+void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
+const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side); /* SYN_SRC, SYN_TGT; or null */
+/* Bytes needed, from the configuration alone. `train` and `decode` may be null: their defaults. */
+syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
+                       const syn_decode_config *decode, syn_plan *plan);
+/* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
+uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
+
+/* -- forward passes -- */
+
+/* Buffers for forward passes whose results can be read. `limits` may be null. */
+syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
+void syn_run_free(syn_run *r);
+/* The network over a batch, without dropout. Labels are not needed. */
+syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
+/* The logits of a sentence [rows, V] after it; they live until the next pass. */
+const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
+/* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no such. */
+const char *syn_model_attention(const syn_model *m, int i, int *heads);
+/* The attention weights [size[0] queries, size[1] keys] of the last pass; null: no such. */
+const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
+/* One row of weights as shades, a character a key, in UTF-8; returns its bytes. */
+size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
+
+/* -- training -- */
+
+/* Rows of token ids without begin and end. The tokens are copied. */
+syn_data *syn_data_new(syn_context *c);
+void syn_data_free(syn_data *d);
+size_t syn_data_count(const syn_data *d);
+syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
+/* A long text for lm, cut into windows. stride < window: they overlap, and every token counts once. */
+syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window, int stride);
+const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
+
+/* `config` may be null. The trainer changes the weights of the model, which must outlive it. */
+syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
+void syn_trainer_free(syn_trainer *t);
+const syn_train_state *syn_trainer_state(const syn_trainer *t);
+const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
+/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing. */
+syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
+/* The gradient alone, with dropout when the model has a rate; read it with syn_trainer_gradient. */
+syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss);
+const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
+/* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
+syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels);
+/* Mean loss over the data, the same way. */
+syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
+/* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
+   null. A further call goes on. The order of the batches depends on the seed alone. */
+syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report, void *user);
+/* The model's weights become the mean of the kept ones; returns how many they are, 0: none were kept. */
+int syn_trainer_average(syn_trainer *t);
+
+/* -- decoding -- */
+
+/* `config` may be null. Many decoders may use one model at the same time, each with its own context. */
+syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
+void syn_decoder_free(syn_decoder *d);
+/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs begin
+   (begin, then tokens; all rows of one length). `call`, if not null, gets every token as it is chosen
+   (not with a beam); when it returns nonzero, its sentence ends. */
+syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
+/* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit came
+   first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam, else 0.
+   Lives until the next syn_decode. */
+const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size, float *score);
+
+/* -- text -- */
 
 /* Learns a tokenizer from `count` lines. It never emits SYN_PAD, SYN_BEGIN or SYN_END; what it does
    not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the kind:
@@ -325,7 +537,7 @@ int syn_context_exact(const syn_context *c);
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
    Words begin at white space (space, tab, line ends) and hold it as their first character; one
-   space is put before a text and taken away again by syn_decode. So every text of known pieces
+   space is put before a text and taken away again by syn_tokenizer_decode. So every text of known pieces
    comes back exactly; for "space" a run of n spaces holds n - 1 empty words, known if the lines had
    one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte". `flags`: 0 or SYN_LOWERCASE
    (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic). Null on failure: spec or flags wrong, or no
@@ -338,19 +550,20 @@ int syn_tokenizer_flags(const syn_tokenizer *t);
 const char *syn_tokenizer_type(const syn_tokenizer *t);     /* the spec, for example "bpe:10000" */
 /* Writes the first `room` ids of the text, without begin and end, and returns how many it has: a
    call with room 0 measures; no text has more tokens than bytes + 1. Allocates nothing. */
-int syn_encode(const syn_tokenizer *t, syn_text text, int *ids, int room);
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
    `room` bytes together with a final 0, which is there whenever room > 0; only "byte" may cut a
    character. */
-size_t syn_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room);
+size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
    text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
-syn_text syn_token_text(const syn_tokenizer *t, int id, int first);
+syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
 /* Writes the tokenizer as bytes, if all fit into `room`, and returns how many bytes it needs. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
+
 /* -- file -- */
 
 /* The container is safetensors, https://github.com/huggingface/safetensors: header length (u64,
@@ -395,6 +608,23 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 /* The same bytes into a sink, in order; SYN_E_FILE when it fails. */
 syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries);
+
+/* -- model files and checkpoints -- */
+
+/* Writes the model with its tokenizers; a file as syn_file_write does, or into a sink. */
+syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
+/* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so the bytes
+   must outlive the model; F16 and BF16 weights are converted into memory of their own. */
+syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
+const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
+#ifndef SYN_NO_STDIO
+syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
+syn_model *syn_model_load(syn_context *c, const char *path);
+/* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in the data;
+   a trainer of the same configuration that loads it goes on as if it had never stopped, bit for bit. */
+syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
+syn_status syn_trainer_load(syn_trainer *t, const char *path);
+#endif
 
 #ifdef __cplusplus
 }
@@ -455,7 +685,7 @@ static size_t syn__round16(size_t n) { return n > SIZE_MAX - 15 ? SIZE_MAX : (n 
 static double syn__exp(double x) {
   double n, r, sum = 1.0, half;
   int i, k;
-  if (x < -745.0) return 0.0;
+  if (!(x >= -745.0)) return x < 0.0 ? 0.0 : x; /* far below, or not a number */
   if (x > 709.0) return (double)INFINITY;
   n = floor(x * 1.4426950408889634074 + 0.5);
   r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
@@ -470,6 +700,7 @@ static double syn__log(double x) {
   double s, s2, sum = 0.0, k = 0.0;
   int i;
   if (x <= 0.0) return -(double)INFINITY;
+  if (!(x < (double)INFINITY)) return x;
   while (x >= 1.41421356237309504880) x *= 0.5, k += 1.0;
   while (x < 0.70710678118654752440) x *= 2.0, k -= 1.0;
   s = (x - 1.0) / (x + 1.0);
@@ -1951,41 +2182,5470 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
 /* ===================================================================================================
-   >>tensor   shapes and views
+   >>tensor   sizes and rows of a tensor; its numbers as text
    =================================================================================================== */
+
+static size_t syn__size(int rank, const int *shape) {
+  size_t size = 1;
+  int i;
+  for (i = 0; i < rank; i++) size = syn__mul_size(size, (size_t)shape[i]);
+  return size;
+}
+
+/* A tensor [..., width] is rows of `width` numbers; most operations see no more of its shape. */
+static int syn__width(const syn_tensor *a) { return a->shape[a->rank - 1]; }
+static size_t syn__tensor_rows(const syn_tensor *a) {
+  return syn__size(a->rank - 1, a->shape);
+}
+static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
+
+size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
+  size_t i, used = 0, n = syn__count(a), width = (size_t)syn__width(a);
+  char number[32];
+  for (i = 0; i < n; i++) {
+    size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
+                                      (i + 1) % width ? ' ' : '\n');
+    for (j = 0; j < size; j++, used++)
+      if (used + 1 < room) out[used] = number[j];
+  }
+  if (room) out[used < room ? used : room - 1] = 0;
+  return used;
+}
 
 /* ===================================================================================================
-   >>tape   record operations, run them forward, run them backward
+   >>tape   a graph of operations: record it, plan its memory, run it forward, run it backward
    =================================================================================================== */
 
+/* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] = 0. */
+typedef struct syn__value {
+  int stream, rank, shape[SYN_MAX_RANK];
+  int maker; /* node that writes it, -1: none */
+  int first, last; /* nodes that read it first and last, -1: none */
+} syn__value;
+
+/* The graph: nodes in the order they run, the values between them, the weights they use. */
+typedef struct syn__graph {
+  syn__arena arena;
+  syn_node **nodes;
+  syn__value *values;
+  syn_param *params;
+  syn_initial *inits;
+  size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
+  int n_encoder; /* nodes before the decoder's first */
+} syn__graph;
+
+/* The builder: the graph and where in the text it is. */
+struct syn_build {
+  syn_context *c;
+  syn__graph *g;
+  const syn_config *config;
+  const syn_layer *layer;   /* the layer being built */
+  const char *side;         /* "encoder", "decoder" */
+  char path[160];           /* of the layer being built, or of the chain */
+  int decoder, depth;
+  int encoder_out;          /* value, -1 before it is there */
+  int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
+  int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
+  int seen_increasing, seen_decreasing;
+  int n_source_layers;                 /* attentions to the source so far */
+  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
+};
+
+struct syn_tape {
+  syn_context *c;
+  const syn_kernels *k;
+  const syn__graph *g;
+  int threads, training;
+  uint64_t seed;                       /* of this step's dropout */
+  syn_tensor *tensors;                 /* one per value */
+  float **saved;                       /* [nodes * SYN_MAX_SAVE] */
+  const float **weights;               /* by number of the parameter */
+  float **dweights;                    /* null while nothing is trained */
+  const float **packed;                /* weights in panels, while decoding; else null */
+  float *pack;                         /* SYN__PACK floats: the packed block of a large product */
+  float *scratch;                      /* threads * scratch_size floats */
+  size_t scratch_size;
+  syn_stream stream[SYN_STREAMS];
+  const int *ids[2];                   /* tokens of the source and target rows */
+  const int *at[2];                    /* place of every row in its sentence */
+  size_t *pairs[2][2];                 /* [queries][keys][sentence]: products of lengths before it */
+  struct syn__live *live;              /* while decoding */
+  syn_build own;                       /* a user's own tape builds as it runs */
+  char *block;
+  size_t block_size, block_used;
+};
+
+/* -- the text of a layer, and its arguments -- */
+
+typedef struct syn__arg {
+  const char *name;  /* of the kind's own argument list */
+  int line, column;
+  double number;
+  syn_text word;     /* a word, or kinds joined by + */
+  syn_layer *chain;
+} syn__arg;
+
+struct syn_layer {
+  syn_text name;
+  int line, column;
+  const syn_kind *kind;
+  const struct syn__alias *alias; /* instead of a kind */
+  int n_args, cap_args;
+  syn__arg *args;
+  syn_layer *next; /* in its chain */
+};
+
+/* -- recording -- */
+
+static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
+    SYN__PRINTF(3, 4);
+static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (!b->layer) return syn__fail(b->c, s, "%s", text);
+  return syn__fail(b->c, s, "%s line %d column %d: %.*s: %s", b->side, b->layer->line,
+                   b->layer->column, b->layer->name.size < 40 ? (int)b->layer->name.size : 40,
+                   b->layer->name.at, text);
+}
+
+syn_status syn_build_fail(syn_build *b, const char *message) {
+  return syn__fail_build(b, SYN_E_SHAPE, "%s", message);
+}
+int syn_build_width(const syn_build *b, const syn_node *n, int input) {
+  const syn__value *v = &b->g->values[n->in[input]];
+  return v->shape[v->rank - 1];
+}
+int syn_build_stream(const syn_build *b, const syn_node *n, int input) {
+  return b->g->values[n->in[input]].stream;
+}
+const syn_config *syn_build_config(const syn_build *b) { return b->config; }
+int syn_build_decoder(const syn_build *b) { return b->decoder; }
+
+static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) {
+  syn__graph *g = b->g;
+  syn__value *v;
+  if (syn__grow(b->c, (void **)&g->values, &g->cap_values, g->n_values + 1, sizeof *v)) return -1;
+  v = &g->values[g->n_values];
+  v->stream = stream;
+  v->rank = rank;
+  memcpy(v->shape, shape, (size_t)rank * sizeof *shape);
+  v->maker = v->first = v->last = -1;
+  return (int)g->n_values++;
+}
+
+syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
+  int shape[2];
+  shape[0] = 0;
+  shape[1] = width;
+  if (width < 1 || width > (1 << 24))
+    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to 16777216", width);
+  n->out = syn__value_new(b, stream, 2, shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+
+/* The output has the shape of an input, whatever its rank. */
+static syn_status syn__out_like(syn_build *b, syn_node *n, int input) {
+  syn__value v = b->g->values[n->in[input]];
+  n->out = syn__value_new(b, v.stream, v.rank, v.shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+
+syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent) {
+  if (n->n_save == SYN_MAX_SAVE) return syn_build_fail(b, "the kind saves too many buffers");
+  n->save_life[n->n_save] = life;
+  n->save[n->n_save++] = extent;
+  return SYN_OK;
+}
+
+static syn_status syn__save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
+  syn_extent e;
+  memset(&e, 0, sizeof e);
+  e.row = floats;
+  return syn_build_save(b, n, life, e);
+}
+
+static int syn__param_find(const syn__graph *g, const char *name) {
+  size_t i;
+  for (i = 0; i < g->n_params; i++)
+    if (!strcmp(g->params[i].name, name)) return (int)i;
+  return -1;
+}
+
+/* The number of the parameter `name`; one that is there already is shared (universal, tied). */
+static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank, const int *shape) {
+  syn__graph *g = b->g;
+  int old = syn__param_find(g, name);
+  syn_param *p;
+  if (old >= 0) return old;
+  if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
+      syn__grow(b->c, (void **)&g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
+    return -1;
+  p = &g->params[g->n_params];
+  memset(p, 0, sizeof *p);
+  p->name = syn__arena_text(&g->arena, name, strlen(name));
+  if (!p->name) return -1;
+  p->rank = rank;
+  memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
+  p->size = syn__size(rank, shape);
+  p->trained = init.kind != SYN_INIT_FIXED;
+  g->inits[g->n_params] = init;
+  if (p->size == 0 || p->size > ((size_t)1 << 31)) {
+    syn__fail_build(b, SYN_E_SHAPE, "%s would have %lu numbers", name, (unsigned long)p->size);
+    return -1;
+  }
+  return (int)g->n_params++;
+}
+
+syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
+                           const int *shape) {
+  char full[200];
+  int id;
+  if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
+  snprintf(full, sizeof full, "%s.%s", n->path, name);
+  id = syn__param_new(b, full, init, rank, shape);
+  if (id < 0) return SYN_E_SHAPE;
+  n->param[n->n_param++] = id;
+  return SYN_OK;
+}
+
+/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
+syn_initial syn_initial_glorot(int inputs, int outputs) {
+  syn_initial init;
+  init.kind = SYN_INIT_UNIFORM;
+  init.amount = sqrt(6.0 / ((double)inputs + (double)outputs));
+  return init;
+}
+syn_initial syn_initial_of(int kind, double amount) {
+  syn_initial init;
+  init.kind = kind;
+  init.amount = amount;
+  return init;
+}
+
+static void *syn__own(syn_build *b, syn_node *n, size_t size) {
+  return n->own = syn__arena_get(&b->g->arena, 1, size);
+}
+
+/* A node with its inputs; the caller may set `which`, `number` before syn__node_done. */
+static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, const int *in) {
+  syn__graph *g = b->g;
+  syn_node *n;
+  if (g->n_nodes == SYN_MAX_NODES) {
+    syn__fail_build(b, SYN_E_TEXT, "a network of more than %d operations", SYN_MAX_NODES);
+    return NULL;
+  }
+  n = (syn_node *)syn__arena_get(&g->arena, 1, sizeof *n);
+  if (!n || syn__grow(b->c, (void **)&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
+    return NULL;
+  n->kind = kind;
+  n->id = (int)g->n_nodes;
+  n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
+  n->n_in = n_in;
+  memcpy(n->in, in, (size_t)n_in * sizeof *in);
+  n->out = -1;
+  return n->path ? n : NULL;
+}
+
+/* Asks the kind for its shapes and puts the node into the graph; returns its output or -1. */
+static int syn__node_done(syn_build *b, syn_node *n) {
+  syn__graph *g = b->g;
+  int i;
+  if (!n || n->kind->shape(b, n) != SYN_OK || b->c->status != SYN_OK) return -1;
+  for (i = 0; i < n->n_in; i++) {
+    syn__value *v = &g->values[n->in[i]];
+    if (v->first < 0) v->first = n->id;
+    v->last = n->id;
+  }
+  g->values[n->out].maker = n->id;
+  g->nodes[g->n_nodes++] = n;
+  return n->out;
+}
+
+static void syn__graph_free(syn_context *c, syn__graph *g) {
+  syn__free(c, g->nodes);
+  syn__free(c, g->values);
+  syn__free(c, g->params);
+  syn__free(c, g->inits);
+  syn__arena_free(&g->arena);
+  memset(g, 0, sizeof *g);
+}
+
+/* -- what a kind sees while it runs -- */
+
+syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
+syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
+const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
+  return t->weights[n->param[i]];
+}
+float *syn_dweight(const syn_tape *t, const syn_node *n, int i) { return t->dweights[n->param[i]]; }
+float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
+  return t->saved[n->id * SYN_MAX_SAVE + i];
+}
+
+/* -- threads: they split outputs, never sums -- */
+
+typedef void (*syn__task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
+
+/* Runs the task over 0..items in slices whose ends are multiples of `unit`. */
+static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t items, size_t unit) {
+  size_t units = (items + unit - 1) / unit;
+  int i, threads = t->threads;
+  if ((size_t)threads > units) threads = (int)units;
+  if (threads <= 1) {
+    if (items) task(t, job, 0, 0, items);
+    return;
+  }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+#endif
+  for (i = 0; i < threads; i++) {
+    size_t begin = units * (size_t)i / (size_t)threads * unit;
+    size_t end = units * (size_t)(i + 1) / (size_t)threads * unit;
+    task(t, job, i, begin, end < items ? end : items);
+  }
+}
+
+/* -- products of any size over the kernels -- */
+
+#define SYN__PACK_K 256 /* a block of 256 x 512 floats stays in the second-level cache */
+#define SYN__PACK_N 512
+#define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
+
+/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. */
+typedef struct syn__job {
+  syn__product p;    /* b_row: from k to k+1; b_panel is not read */
+  size_t b_col;      /* from n to n+1 */
+  const float *panels; /* b already packed, or null */
+  float *pack;       /* where a block of b is packed */
+} syn__job;
+
+static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__job *j = (const syn__job *)job;
+  int n = syn__min(j->p.n, (int)end * 16) - (int)begin * 16;
+  SYN__UNUSED(thread);
+  t->k->pack(j->p.b + begin * 16 * j->b_col, j->p.b_row, j->b_col, j->p.k, n,
+             j->pack + begin * 16 * (size_t)j->p.k);
+}
+
+static void syn__task_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__product *p = (const syn__product *)job;
+  SYN__UNUSED(thread);
+  t->k->product(p, (int)begin, (int)end, 0, (p->n + 15) / 16);
+}
+
+static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__product *p = (const syn__product *)job;
+  SYN__UNUSED(thread);
+  t->k->product(p, 0, p->m, (int)begin, (int)end);
+}
+
+static void syn__product_split(syn_tape *t, const syn__product *p) {
+  if (p->m >= 24 * t->threads)
+    syn__parallel(t, syn__task_rows, p, (size_t)p->m, 12);
+  else
+    syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
+}
+
+/* One block: pack it, then multiply. */
+static void syn__matmul_block(syn_tape *t, const syn__job *j) {
+  syn__product p = j->p;
+  syn__parallel(t, syn__task_pack, j, ((size_t)p.n + 15) / 16, 4);
+  p.b = j->pack;
+  p.b_row = 16;
+  p.b_panel = 16 * (size_t)p.k;
+  syn__product_split(t, &p);
+}
+
+/* A block of k resumes each product-sum from the float stored by the block before: same bits. */
+static void syn__matmul(syn_tape *t, const syn__job *job) {
+  syn__job j = *job;
+  int n0, k0;
+  if (j.panels) {
+    j.p.b = j.panels;
+    j.p.b_row = 16;
+    j.p.b_panel = 16 * (size_t)j.p.k;
+    syn__product_split(t, &j.p);
+    return;
+  }
+  j.pack = t->pack;
+  for (n0 = 0; n0 < job->p.n; n0 += SYN__PACK_N)
+    for (k0 = 0; k0 == 0 || k0 < job->p.k; k0 += SYN__PACK_K) {
+      j.p.n = syn__min(SYN__PACK_N, job->p.n - n0);
+      j.p.k = syn__min(SYN__PACK_K, job->p.k - k0);
+      j.p.a = job->p.a + (size_t)k0 * job->p.a_col;
+      j.p.b = job->p.b + (size_t)k0 * job->p.b_row + (size_t)n0 * job->b_col;
+      j.p.c = job->p.c + n0;
+      j.p.bias = job->p.bias ? job->p.bias + n0 : NULL;
+      j.p.start = k0 ? SYN__ADD : job->p.start;
+      syn__matmul_block(t, &j);
+    }
+}
+
+/* y [rows,n] = x [rows,k] W^T + b, W [n,k]; b may be null. param: number of W, or -1 */
+static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, const syn__job *shape) {
+  syn__job j = *shape;
+  j.p.m = (int)rows;
+  j.p.a = x;
+  j.p.a_row = (size_t)j.p.k;
+  j.p.a_col = 1;
+  j.p.b_row = 1;
+  j.b_col = (size_t)j.p.k;
+  j.p.c = y;
+  j.p.c_row = (size_t)j.p.n;
+  j.p.start = j.p.bias ? SYN__BIAS : SYN__ZERO;
+  syn__matmul(t, &j);
+}
+
+/* y = x W^T (+ bias) with parameter `w` of node n, W [width_out, width_in]. */
+static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias, const float *x,
+                                float *y) {
+  const syn_param *p = &t->g->params[n->param[w]];
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.n = p->shape[0];
+  j.p.k = (int)(p->size / (size_t)p->shape[0]);
+  j.p.b = t->weights[n->param[w]];
+  j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
+  if (t->packed) j.panels = t->packed[n->param[w]];
+  syn__linear(t, y, x, syn__tensor_rows(syn_out(t, n)), &j);
+}
+
+typedef struct syn__columns {
+  float *sums;
+  const float *x;
+  size_t rows, width;
+} syn__columns;
+
+static void syn__task_columns(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__columns *j = (const syn__columns *)job;
+  SYN__UNUSED(thread);
+  t->k->column_sums(j->sums, j->x, j->rows, j->width, begin, end);
+}
+
+/* sums[c] += sum over the rows of x[row,c] */
+static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
+  syn__columns j;
+  j.sums = sums;
+  j.x = x;
+  j.rows = rows;
+  j.width = width;
+  syn__parallel(t, syn__task_columns, &j, width, 16);
+}
+
+/* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
+typedef struct syn__linear_grad {
+  const float *x, *dy, *w;
+  float *dx, *dw, *db; /* each may be null */
+  size_t rows;
+  int in, out;
+} syn__linear_grad;
+
+static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.start = SYN__ADD;
+  j.p.a = g->dy;
+  j.b_col = 1;
+  j.p.n = g->in;
+  j.p.b_row = j.p.c_row = (size_t)g->in;
+  if (g->dx) {
+    j.p.m = (int)g->rows;
+    j.p.k = g->out;
+    j.p.a_row = (size_t)g->out;
+    j.p.a_col = 1;
+    j.p.b = g->w;
+    j.p.c = g->dx;
+    syn__matmul(t, &j);
+  }
+  if (g->dw) {
+    j.p.m = g->out;
+    j.p.k = (int)g->rows;
+    j.p.a_row = 1;
+    j.p.a_col = (size_t)g->out;
+    j.p.b = g->x;
+    j.p.c = g->dw;
+    syn__matmul(t, &j);
+  }
+  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)g->out);
+}
+
+static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias, const float *x,
+                                 float *dx, const float *dy) {
+  const syn_param *p = &t->g->params[n->param[w]];
+  syn__linear_grad g;
+  g.x = x;
+  g.dx = dx;
+  g.dy = dy;
+  g.w = t->weights[n->param[w]];
+  g.dw = t->dweights[n->param[w]];
+  g.db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
+  g.rows = syn__tensor_rows(syn_out(t, n));
+  g.out = p->shape[0];
+  g.in = (int)(p->size / (size_t)p->shape[0]);
+  syn__linear_backward_of(t, &g);
+}
+
+/* -- running -- */
+
+/* The key of one layer's dropout in one step. */
+static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
+  uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
+  syn__dropout d;
+  d.key = (uint32_t)key;
+  d.key2 = (uint32_t)(key >> 32);
+  d.limit = (uint32_t)(rate * 16777216.0f + 0.5f);
+  d.scale = 1.0f / (1.0f - rate);
+  return d;
+}
+
+typedef struct syn__drop_job {
+  syn__dropout d;
+  float *x;
+} syn__drop_job;
+
+static void syn__task_drop(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__drop_job *j = (const syn__drop_job *)job;
+  SYN__UNUSED(thread);
+  t->k->dropout(&j->d, (uint32_t)begin, j->x + begin, end - begin);
+}
+
+/* Dropout of a node's output, and of the gradient that comes back to it: the same mask. */
+static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
+  syn__drop_job j;
+  if (!t->training || n->drop <= 0.0f) return;
+  j.d = syn__dropout_of(t, 2 * n->id, n->drop);
+  j.x = x;
+  syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
+}
+
+static void syn__forward(syn_tape *t, int begin, int end) {
+  int i;
+  for (i = begin; i < end; i++) {
+    const syn_node *n = t->g->nodes[i];
+    n->kind->forward(t, n);
+    syn__drop(t, n, syn_out(t, n)->x);
+  }
+}
+
+/* The gradient of a value starts at zero when its last reader, the first to come back, is reached. */
+static void syn__backward(syn_tape *t, int end) {
+  int i, k;
+  for (i = end - 1; i >= 0; i--) {
+    const syn_node *n = t->g->nodes[i];
+    for (k = 0; k < n->n_in; k++) {
+      syn_tensor *x = syn_in(t, n, k);
+      if (t->g->values[n->in[k]].last == i && x->dx && t->g->values[n->in[k]].stream != SYN_OWN)
+        memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
+    }
+    if (!syn_out(t, n)->dx) continue;
+    syn__drop(t, n, syn_out(t, n)->dx);
+    if (n->kind->backward) n->kind->backward(t, n);
+  }
+}
+
+/* -- memory of a graph that is run many times -- */
+
+/* The largest batch a run is planned for. */
+typedef struct syn__capacity {
+  size_t rows[SYN_STREAMS], longest[2];
+} syn__capacity;
+
+static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
+                                 const syn__capacity *cap) {
+  int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
+  size_t rows = cap->rows[to], keys = cap->longest[from == SYN_EACH ? SYN_SRC : from];
+  size_t longest = cap->longest[0] > cap->longest[1] ? cap->longest[0] : cap->longest[1];
+  size_t sum = e->fixed;
+  sum = syn__add_size(sum, syn__mul_size(e->row, rows > cap->rows[from] ? rows : cap->rows[from]));
+  sum = syn__add_size(sum, syn__mul_size(e->pair, syn__mul_size(rows, keys)));
+  sum = syn__add_size(sum, syn__mul_size(e->length, longest));
+  return syn__round16(syn__add_size(sum, syn__mul_size(e->square, syn__mul_size(longest, longest))));
+}
+
+/* One buffer: when it is needed, how large, where it lies. */
+typedef struct syn__item {
+  int from, to;
+  size_t size, at;
+  float **where; /* pointer to set; null while only sizes are asked */
+} syn__item;
+
+/* First fit: items come in order of `from`; those that ended make room. Returns the floats needed. */
+static size_t syn__place(syn__item *items, size_t count, size_t *active) {
+  size_t i, k, live = 0, peak = 0;
+  for (i = 0; i < count; i++) {
+    size_t at = 0, kept = 0, put;
+    for (k = 0; k < live; k++)
+      if (items[active[k]].to >= items[i].from) active[kept++] = active[k];
+    live = kept;
+    for (k = 0; k < live; k++) { /* active is sorted by place */
+      if (at + items[i].size <= items[active[k]].at) break;
+      at = items[active[k]].at + items[active[k]].size;
+    }
+    put = k;
+    for (k = live; k > put; k--) active[k] = active[k - 1];
+    active[put] = i;
+    live++;
+    items[i].at = at;
+    if (syn__add_size(at, items[i].size) > peak) peak = syn__add_size(at, items[i].size);
+    if (peak > SIZE_MAX / 16) return SIZE_MAX;
+  }
+  return peak;
+}
+
+enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
+
+static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
+  size_t k = (*count)++;
+  for (; k > 0 && items[k - 1].from > item->from; k--) items[k] = items[k - 1];
+  items[k] = *item;
+}
+
+/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then. */
+static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
+                               syn__item *items, syn_tensor *tensors) {
+  int n = (int)g->n_nodes, end = 2 * n - 1;
+  size_t i, count = 0;
+  for (i = 0; i < g->n_values; i++) {
+    const syn__value *v = &g->values[i];
+    syn__item item;
+    item.size = syn__round16(syn__mul_size((size_t)v->shape[1], cap->rows[v->stream]));
+    item.from = v->maker;
+    item.to = mode == SYN__TRAIN ? end - v->maker : mode == SYN__KEEP || v->last < 0 ? end : v->last;
+    item.where = tensors ? &tensors[i].x : NULL;
+    syn__item_add(items, &count, &item);
+    if (mode != SYN__TRAIN) continue;
+    item.from = v->last < 0 ? n : end - v->last;
+    item.to = end - v->maker;
+    item.where = tensors ? &tensors[i].dx : NULL;
+    syn__item_add(items, &count, &item);
+  }
+  return count;
+}
+
+static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *cap,
+                            syn__item *items, size_t *count, float **saved) {
+  int n = (int)g->n_nodes, i, k;
+  for (i = 0; i < n; i++)
+    for (k = 0; k < g->nodes[i]->n_save; k++) {
+      int life = g->nodes[i]->save_life[k];
+      syn__item item;
+      if (mode != SYN__TRAIN && life == SYN_BACKWARD) continue;
+      item.size = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->save[k], cap);
+      item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
+      item.to = life == SYN_FORWARD ? i : 2 * n - 1 - i;
+      if (mode == SYN__INFER) item.to = i;
+      if (mode == SYN__KEEP) item.to = 2 * n;
+      item.where = saved ? &saved[i * SYN_MAX_SAVE + k] : NULL;
+      syn__item_add(items, count, &item);
+    }
+}
+
+static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap) {
+  size_t i, most = 0;
+  for (i = 0; i < g->n_nodes; i++) {
+    size_t floats = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->scratch, cap);
+    if (floats > most) most = floats;
+  }
+  return most;
+}
+/* -- arguments of a layer, branches, leaves -- */
+
+static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
+  int i;
+  for (i = 0; i < l->n_args; i++)
+    if (!strcmp(l->args[i].name, name)) return &l->args[i];
+  return NULL;
+}
+
+int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
+  const syn__arg *a = syn__arg_find(b->layer, name);
+  if (!a) return otherwise;
+  if (a->number != floor(a->number) || a->number < least || a->number > most) {
+    syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a whole number from %d to %d", name, a->number,
+                    least, most);
+    return otherwise;
+  }
+  return (int)a->number;
+}
+
+float syn_arg_float(syn_build *b, const char *name, float otherwise, float least, float most) {
+  const syn__arg *a = syn__arg_find(b->layer, name);
+  if (!a) return otherwise;
+  if (!(a->number >= (double)least && a->number <= (double)most)) {
+    syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a number from %g to %g", name, a->number,
+                    (double)least, (double)most);
+    return otherwise;
+  }
+  return (float)a->number;
+}
+
+static int syn__text_is(syn_text a, const char *b) {
+  return strlen(b) == a.size && !memcmp(a.at, b, a.size);
+}
+
+/* The place of the word in a list of names. */
+int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count, int otherwise) {
+  const syn__arg *a = syn__arg_find(b->layer, name);
+  char list[160] = "";
+  int i;
+  if (!a) return otherwise;
+  for (i = 0; i < count; i++) {
+    if (syn__text_is(a->word, words[i])) return i;
+    if (strlen(list) + strlen(words[i]) + 3 < sizeof list) {
+      if (i) strcat(list, ", ");
+      strcat(list, words[i]);
+    }
+  }
+  syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s", name,
+                  a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list);
+  return otherwise;
+}
+
+/* A node of a kind with one input, as most layers are. */
+static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
+  syn_node *n = syn__node_new(b, l->kind, 1, &x);
+  if (n && l->kind->drops) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  return syn__node_done(b, n);
+}
+
+/* The layers of a chain one after the other; b->path names the chain. */
+int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->chain(b, chain, x); }
+
+/* The same below path.number, for kinds that hold several chains or copies. */
+static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, int x) {
+  size_t size = strlen(b->path);
+  int y;
+  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
+  y = syn_build_chain(b, chain, x);
+  b->path[size] = 0;
+  return y;
+}
+
+#define SYN__TAPE_TENSORS 4096 /* of one tape of a user */
+
+/* -- a user's own tape: every operation runs as it is recorded -- */
+
+static void *syn__tape_get(syn_tape *t, size_t floats) {
+  size_t bytes = syn__mul_size(syn__round16(floats), sizeof(float));
+  char *at = t->block + t->block_used;
+  if (bytes > t->block_size - t->block_used) {
+    syn__fail(t->c, SYN_E_MEMORY, "the tape has %lu bytes left of %lu, wanted %lu",
+              (unsigned long)(t->block_size - t->block_used), (unsigned long)t->block_size,
+              (unsigned long)bytes);
+    return NULL;
+  }
+  t->block_used += bytes;
+  memset(at, 0, bytes);
+  return at;
+}
+
+/* Gives the newest value its tensor. */
+static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
+  const syn__value *v = &t->g->values[id];
+  syn_tensor *a = &t->tensors[id];
+  size_t size = syn__size(v->rank, v->shape);
+  a->tape = t;
+  a->id = id;
+  a->rank = v->rank;
+  memcpy(a->shape, v->shape, sizeof a->shape);
+  a->x = (float *)syn__tape_get(t, size);
+  a->dx = a->x ? (float *)syn__tape_get(t, size) : NULL;
+  return a->dx ? a : NULL;
+}
+
+static int syn__tape_full(syn_tape *t) {
+  if (t->g->n_values < SYN__TAPE_TENSORS) return 0;
+  syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
+  return 1;
+}
+
+syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
+  syn_tape *t = (syn_tape *)syn__alloc(c, 1, sizeof *t);
+  syn__graph *g = (syn__graph *)syn__alloc(c, 1, sizeof *g);
+  if (t) {
+    t->c = c;
+    t->k = c->kernels;
+    t->threads = c->options.threads;
+    t->g = g;
+    t->own.c = c;
+    t->own.g = g;
+    t->own.side = "tape";
+    t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
+    t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
+    t->pack = (float *)syn__alloc(c, SYN__PACK, sizeof(float));
+    t->block = (char *)syn__alloc(c, 1, bytes);
+    t->block_size = bytes;
+  }
+  if (g) g->arena.c = c;
+  if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
+  if (t && g) syn_tape_free(t);
+  else syn__free(c, t), syn__free(c, g);
+  return NULL;
+}
+
+void syn_tape_free(syn_tape *t) {
+  syn_context *c;
+  if (!t) return;
+  c = t->c;
+  syn__graph_free(c, t->own.g);
+  syn__free(c, t->own.g);
+  syn__free(c, t->tensors);
+  syn__free(c, t->saved);
+  syn__free(c, t->pack);
+  syn__free(c, t->block);
+  syn__free(c, t);
+}
+
+void syn_tape_clear(syn_tape *t) {
+  syn__graph *g = t->own.g;
+  syn__graph_free(t->c, g);
+  g->arena.c = t->c;
+  t->block_used = 0;
+}
+
+syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
+  int id, i;
+  if (!t || syn__tape_full(t)) return NULL;
+  for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
+  if (rank < 1 || i < rank) {
+    syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
+              SYN_MAX_RANK);
+    return NULL;
+  }
+  id = syn__value_new(&t->own, SYN_OWN, rank, shape);
+  return id < 0 ? NULL : syn__tape_tensor(t, id);
+}
+
+/* Records one operation and runs it. */
+static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in, int which,
+                               float number) {
+  int ids[2], i, k;
+  syn_tape *t = in[0] ? in[0]->tape : NULL;
+  syn_node *n;
+  syn_tensor *out;
+  if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
+  for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
+  if (n_in > 1 && in[1]->tape != t) {
+    syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors stand on different tapes", kind->name);
+    return NULL;
+  }
+  n = syn__node_new(&t->own, kind, n_in, ids);
+  if (!n) return NULL;
+  n->which = which;
+  n->number = number;
+  i = syn__node_done(&t->own, n);
+  out = i < 0 ? NULL : syn__tape_tensor(t, i);
+  for (k = 0; out && k < n->n_save; k++) {
+    float *saved = (float *)syn__tape_get(t, n->save[k].fixed + n->save[k].row * syn__tensor_rows(out));
+    if (!saved) return NULL;
+    t->saved[n->id * SYN_MAX_SAVE + k] = saved;
+  }
+  if (out) kind->forward(t, n);
+  return out;
+}
+
+void syn_forward(syn_tape *t) { syn__forward(t, 0, (int)t->g->n_nodes); }
+
+syn_status syn_backward(syn_tensor *loss) {
+  syn_tape *t;
+  size_t i;
+  if (!loss) return SYN_E_VALUE;
+  t = loss->tape;
+  if (syn__count(loss) != 1)
+    return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
+                     (unsigned long)syn__count(loss));
+  for (i = 0; i < t->g->n_values; i++)
+    memset(t->tensors[i].dx, 0, syn__count(&t->tensors[i]) * sizeof(float));
+  loss->dx[0] = 1.0f;
+  syn__backward(t, (int)t->g->n_nodes);
+  return SYN_OK;
+}
+
+/* Central difference (f(x+h) - f(x-h)) / 2h of the loss by one number, with the whole tape run twice. */
+static double syn__difference(syn_tensor *loss, float *at, float h) {
+  float keep = *at;
+  double up, down;
+  *at = keep + h;
+  syn_forward(loss->tape);
+  up = (double)loss->x[0];
+  *at = keep - h;
+  syn_forward(loss->tape);
+  down = (double)loss->x[0];
+  *at = keep;
+  return (up - down) / (2.0 * (double)h);
+}
+
+float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
+  size_t i, n;
+  double worst = 0.0, largest = 1e-8;
+  if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
+  n = syn__count(leaf);
+  for (i = 0; i < n; i++) {
+    double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
+    if (!(difference <= worst)) worst = difference;
+    if (fabs(g) > largest) largest = fabs(g);
+  }
+  syn_forward(loss->tape);
+  return (float)(worst / largest);
+}
+
+/* ===================================================================================================
+   >>kind add   y = a + b, also y = a - b and y = a b; b may be a row that repeats, or one number
+   =================================================================================================== */
+
+/* Both have the same shape, or the shape of b is the last part of the shape of a. */
+static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
+  const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
+  int i, one = y->rank == 1 && y->shape[0] == 1;
+  for (i = 0; !one && i < y->rank; i++)
+    if (y->rank > x->rank || y->shape[y->rank - 1 - i] != x->shape[x->rank - 1 - i])
+      return syn__fail_build(b, SYN_E_SHAPE, "%s: widths %d and %d do not fit", n->kind->name,
+                             x->shape[x->rank - 1], y->shape[y->rank - 1]);
+  return syn__out_like(b, n, 0);
+}
+
+typedef struct syn__pair {
+  void (*f)(float *y, const float *a, const float *b, size_t n);
+  float *y;
+  const float *a, *b;
+  size_t size_b;
+} syn__pair;
+
+static void syn__task_pair(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__pair *j = (const syn__pair *)job;
+  size_t i, n;
+  SYN__UNUSED(t);
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i += n) { /* up to where b repeats */
+    n = j->size_b - i % j->size_b;
+    if (n > end - i) n = end - i;
+    j->f(j->y + i, j->a + i, j->b + i % j->size_b, n);
+  }
+}
+
+static void syn__pair_run(syn_tape *t, const syn_node *n,
+                          void (*f)(float *, const float *, const float *, size_t)) {
+  syn__pair j;
+  j.f = f;
+  j.y = syn_out(t, n)->x;
+  j.a = syn_in(t, n, 0)->x;
+  j.b = syn_in(t, n, 1)->x;
+  j.size_b = syn__count(syn_in(t, n, 1));
+  syn__parallel(t, syn__task_pair, &j, syn__count(syn_out(t, n)), 4096);
+}
+
+typedef struct syn__acc_job {
+  float *y;
+  const float *x;
+  float factor;
+} syn__acc_job;
+
+static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__acc_job *j = (const syn__acc_job *)job;
+  SYN__UNUSED(thread);
+  if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
+  else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
+}
+
+/* y += factor x over n numbers, in parallel */
+static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n) {
+  syn__acc_job j;
+  j.y = y;
+  j.x = x;
+  j.factor = factor;
+  syn__parallel(t, syn__task_acc, &j, n, 4096);
+}
+
+/* db += factor times the sum of dy over the repetitions of b */
+static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, float factor) {
+  syn_tensor *b = syn_in(t, n, 1);
+  size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
+  if (size == count) {
+    syn__accumulate(t, b->dx, dy, factor, count);
+    return;
+  }
+  if (size == 1) b->dx[0] += factor * t->k->sum(dy, count);
+  else
+    for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, dy + i, size);
+}
+
+static void syn__add_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->add); }
+/* da += dy, db += dy */
+static void syn__add_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
+  syn__pair_fold(t, n, y->dx, 1.0f);
+}
+static const syn_kind syn__kind_add = {
+    "add", "", 0, NULL, syn__pair_shape, syn__add_forward, syn__add_backward, NULL, NULL, NULL};
+
+static void syn__sub_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->sub); }
+/* da += dy, db -= dy */
+static void syn__sub_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
+  syn__pair_fold(t, n, y->dx, -1.0f);
+}
+static const syn_kind syn__kind_sub = {
+    "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
+
+static void syn__mul_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->mul); }
+/* da += dy b, db += dy a */
+static void syn__mul_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
+  size_t size = syn__count(b), count = syn__count(y), i;
+  for (i = 0; i < count; i += size) {
+    if (size == 1) {
+      t->k->acc_scale(a->dx, b->x[0], y->dx, count);
+      b->dx[0] += t->k->dot(y->dx, a->x, count);
+      return;
+    }
+    t->k->acc_mul(a->dx + i, y->dx + i, b->x, size);
+    t->k->acc_mul(b->dx, y->dx + i, a->x + i, size);
+  }
+}
+static const syn_kind syn__kind_mul = {
+    "mul", "", 0, NULL, syn__pair_shape, syn__mul_forward, syn__mul_backward, NULL, NULL, NULL};
+
+static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_tensor *b) {
+  syn_tensor *in[2];
+  in[0] = a;
+  in[1] = b;
+  return syn__record(kind, 2, in, 0, 0.0f);
+}
+syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_add, a, b); }
+syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_sub, a, b); }
+syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_mul, a, b); }
+
+/* ===================================================================================================
+   >>kind scale   y = s x
+   =================================================================================================== */
+
+static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn__out_like(b, n, 0); }
+
+static void syn__scale_forward(syn_tape *t, const syn_node *n) {
+  t->k->scale(syn_out(t, n)->x, n->number, syn_in(t, n, 0)->x, syn__count(syn_out(t, n)));
+}
+/* dx += s dy */
+static void syn__scale_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  t->k->acc_scale(syn_in(t, n, 0)->dx, n->number, y->dx, syn__count(y));
+}
+static const syn_kind syn__kind_scale = {
+    "scale", "", 0, NULL, syn__same_shape, syn__scale_forward, syn__scale_backward, NULL, NULL,
+    NULL};
+syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_scale, 1, &x, 0, s); }
+
+/* ===================================================================================================
+   >>kind sum   y [1] = sum of all numbers of x, or their mean
+   =================================================================================================== */
+
+static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
+  const int one = 1;
+  const syn__value *x = &b->g->values[n->in[0]];
+  if (n->which) n->number = 1.0f / (float)syn__size(x->rank, x->shape);
+  n->out = syn__value_new(b, SYN_OWN, 1, &one);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+static void syn__sum_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn_out(t, n)->x[0] = n->number * t->k->sum(x->x, syn__count(x));
+}
+/* dx_i += dy (mean: / count) */
+static void syn__sum_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  size_t i, count = syn__count(x);
+  float dy = n->number * syn_out(t, n)->dx[0];
+  for (i = 0; i < count; i++) x->dx[i] += dy;
+}
+static const syn_kind syn__kind_sum = {
+    "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, syn__sum_backward, NULL, NULL, NULL};
+syn_tensor *syn_sum(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 0, 1.0f); }
+syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 1, 1.0f); }
+
+/* ===================================================================================================
+   >>kind matmul   y [m,n] = a [m,k] b [k,n]
+   =================================================================================================== */
+
+static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
+  const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
+  int shape[2];
+  if (x->rank != 2 || y->rank != 2 || x->shape[1] != y->shape[0])
+    return syn__fail_build(b, SYN_E_SHAPE, "matmul: a ends in %d, b begins with %d, both of rank 2",
+                           x->shape[x->rank - 1], y->shape[0]);
+  shape[0] = x->shape[0];
+  shape[1] = y->shape[1];
+  n->out = syn__value_new(b, SYN_OWN, 2, shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+static void syn__matmul_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.m = y->shape[0];
+  j.p.n = y->shape[1];
+  j.p.k = a->shape[1];
+  j.p.a = a->x;
+  j.p.a_row = (size_t)a->shape[1];
+  j.p.a_col = 1;
+  j.p.b = b->x;
+  j.p.b_row = j.p.c_row = (size_t)y->shape[1];
+  j.b_col = 1;
+  j.p.c = y->x;
+  syn__matmul(t, &j);
+}
+/* da += dy b^T, db += a^T dy */
+static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.start = SYN__ADD;
+  j.p.m = a->shape[0];
+  j.p.n = a->shape[1];
+  j.p.k = y->shape[1];
+  j.p.a = y->dx;
+  j.p.a_row = (size_t)y->shape[1];
+  j.p.a_col = 1;
+  j.p.b = b->x;
+  j.p.b_row = 1;
+  j.b_col = (size_t)y->shape[1];
+  j.p.c = a->dx;
+  j.p.c_row = (size_t)a->shape[1];
+  syn__matmul(t, &j);
+  j.p.m = a->shape[1];
+  j.p.n = y->shape[1];
+  j.p.k = a->shape[0];
+  j.p.a = a->x;
+  j.p.a_row = 1;
+  j.p.a_col = (size_t)a->shape[1];
+  j.p.b = y->dx;
+  j.p.b_row = j.p.c_row = (size_t)y->shape[1];
+  j.b_col = 1;
+  j.p.c = b->dx;
+  syn__matmul(t, &j);
+}
+static const syn_kind syn__kind_matmul = {
+    "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, syn__matmul_backward, NULL, NULL,
+    NULL};
+syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
+  return syn__record_pair(&syn__kind_matmul, a, b);
+}
+
+/* ===================================================================================================
+   >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
+   =================================================================================================== */
+
+static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
+  for (r = 0; r < rows; r++) t->k->softmax(y->x + r * width, x->x + r * width, width);
+}
+/* dx_i += y_i (dy_i - sum_j y_j dy_j); saved: one row for the right side */
+static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
+  float *row = syn_saved(t, n, 0);
+  for (r = 0; r < rows; r++) {
+    t->k->softmax_back(row, y->x + r * width, y->dx + r * width, width);
+    t->k->acc(x->dx + r * width, row, width);
+  }
+}
+static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
+  syn_extent row;
+  memset(&row, 0, sizeof row);
+  row.fixed = (size_t)syn_build_width(b, n, 0);
+  return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn__out_like(b, n, 0);
+}
+static const syn_kind syn__kind_softmax = {
+    "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward, NULL,
+    NULL, NULL};
+syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, 0, 0.0f); }
+
+/* ===================================================================================================
+   >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
+   =================================================================================================== */
+
+static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
+enum { SYN__GLU = SYN__ACTS };
+
+static syn_status syn__act_shape(syn_build *b, syn_node *n) {
+  if (b->layer) n->which = syn_arg_word(b, "act", syn__act_names, SYN__ACTS, SYN__RELU);
+  return syn__out_like(b, n, 0);
+}
+
+typedef struct syn__act_job {
+  int which;
+  float *y;
+  const float *x, *dy;
+} syn__act_job;
+
+static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__act_job *j = (const syn__act_job *)job;
+  SYN__UNUSED(thread);
+  if (j->dy) t->k->act_back(j->which, j->y + begin, j->x + begin, j->dy + begin, end - begin);
+  else t->k->act(j->which, j->y + begin, j->x + begin, end - begin);
+}
+
+/* y = f(x); with dy: y += dy f'(x) */
+static void syn__act_run(syn_tape *t, syn__act_job j, size_t n) {
+  syn__parallel(t, syn__task_act, &j, n, 4096);
+}
+
+static void syn__act_forward(syn_tape *t, const syn_node *n) {
+  syn__act_job j;
+  j.which = n->which;
+  j.y = syn_out(t, n)->x;
+  j.x = syn_in(t, n, 0)->x;
+  j.dy = NULL;
+  syn__act_run(t, j, syn__count(syn_out(t, n)));
+}
+static void syn__act_backward(syn_tape *t, const syn_node *n) {
+  syn__act_job j;
+  j.which = n->which;
+  j.y = syn_in(t, n, 0)->dx;
+  j.x = syn_in(t, n, 0)->x;
+  j.dy = syn_out(t, n)->dx;
+  syn__act_run(t, j, syn__count(syn_out(t, n)));
+}
+static const syn_kind syn__kind_act = {
+    "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
+
+syn_tensor *syn_act(syn_tensor *x, const char *name) {
+  int i;
+  for (i = 0; x && i < SYN__ACTS; i++)
+    if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, i, 0.0f);
+  if (x)
+    syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
+              name);
+  return NULL;
+}
+
+/* ===================================================================================================
+   >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
+   =================================================================================================== */
+
+static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
+  int shape[2];
+  shape[0] = out;
+  shape[1] = syn_build_width(b, n, 0);
+  if (syn_build_param(b, n, "w", syn_initial_glorot(shape[1], out), 2, shape)) return SYN_E_SHAPE;
+  return bias ? syn_build_param(b, n, "b", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, shape) : SYN_OK;
+}
+
+static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
+  n->which = syn_arg_int(b, "bias", 1, 0, 1);
+  if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
+}
+static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
+  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+}
+static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
+  syn_tensor *x = syn_in(t, n, 0);
+  syn__linear_backward(t, n, 0, n->which ? 1 : -1, x->x, x->dx, syn_out(t, n)->dx);
+}
+static const syn_kind syn__kind_linear = {
+    "linear", "i:n i:bias f:dropout", 1, NULL, syn__linear_shape, syn__linear_kind_forward,
+    syn__linear_kind_backward, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
+               saved: z = x W^T + b (not for relu, whose derivative shows in y), dz while going back
+   =================================================================================================== */
+
+static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), wide;
+  n->which = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, SYN__RELU);
+  wide = n->which == SYN__GLU ? 2 * out : out;
+  if (syn__linear_params(b, n, wide, 1)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)wide)) return SYN_E_SHAPE;
+  if (n->which != SYN__RELU && syn__save_rows(b, n, SYN_BOTH, (size_t)wide)) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
+}
+
+static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *y = syn_out(t, n);
+  size_t r, width = (size_t)syn__width(y);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    const float *z = syn_saved(t, n, 1) + 2 * r * width;
+    t->k->glu(y->x + r * width, z, z + width, width);
+  }
+}
+
+/* da += dy sigma(b), db += dy a sigma'(b) */
+static void syn__task_glu_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *y = syn_out(t, n);
+  size_t r, width = (size_t)syn__width(y);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    const float *z = syn_saved(t, n, 1) + 2 * r * width;
+    float *dz = syn_saved(t, n, 0) + 2 * r * width;
+    t->k->glu_back(dz, dz + width, z, z + width, y->dx + r * width, width);
+  }
+}
+
+static void syn__ff_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  float *z = n->which == SYN__RELU ? y->x : syn_saved(t, n, 1);
+  syn__act_job j;
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, z);
+  if (n->which == SYN__GLU) {
+    syn__parallel(t, syn__task_glu, n, syn__tensor_rows(y), 8);
+    return;
+  }
+  j.which = n->which;
+  j.y = y->x;
+  j.x = z;
+  j.dy = NULL;
+  syn__act_run(t, j, syn__count(y));
+}
+
+/* dz = dy act'(z), then as linear */
+static void syn__ff_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n), *x = syn_in(t, n, 0);
+  float *dz = syn_saved(t, n, 0);
+  syn__act_job j;
+  memset(dz, 0, syn__count(y) * (n->which == SYN__GLU ? 2 : 1) * sizeof *dz);
+  j.which = n->which;
+  j.y = dz;
+  j.x = n->which == SYN__RELU ? y->x : syn_saved(t, n, 1);
+  j.dy = y->dx;
+  if (n->which == SYN__GLU) syn__parallel(t, syn__task_glu_back, n, syn__tensor_rows(y), 8);
+  else syn__act_run(t, j, syn__count(y));
+  syn__linear_backward(t, n, 0, 1, x->x, x->dx, dz);
+}
+static const syn_kind syn__kind_ff = {
+    "ff", "i:n w:act f:dropout", 1, NULL, syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL,
+    NULL, NULL};
+
+/* ===================================================================================================
+   >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b, mean and biased variance over the row
+                 (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g
+                 (Zhang and Sennrich 2019). saved: mean and 1/sqrt(...) of every row
+   =================================================================================================== */
+
+static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
+  int d = syn_build_width(b, n, 0);
+  if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d)) return SYN_E_SHAPE;
+  if (shift && syn_build_param(b, n, "b", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, &d))
+    return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BOTH, 2)) return SYN_E_SHAPE;
+  return syn__out_like(b, n, 0);
+}
+static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_params(b, n, 1); }
+static syn_status syn__rms_shape(syn_build *b, syn_node *n) { return syn__norm_params(b, n, 0); }
+
+static void syn__task_norm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const float *g = syn_weight(t, n, 0), *b = n->n_param > 1 ? syn_weight(t, n, 1) : NULL;
+  size_t r, width = (size_t)syn__width(x);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
+    t->k->norm(y->x + r * width, x->x + r * width, g, b, width, syn_saved(t, n, 0) + 2 * r);
+}
+static void syn__norm_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_norm, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
+
+static void syn__task_norm_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t r, width = (size_t)syn__width(x);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
+    t->k->norm_back(x->dx + r * width, x->x + r * width, syn_weight(t, n, 0), y->dx + r * width,
+                    width, syn_saved(t, n, 0) + 2 * r, n->n_param == 1);
+}
+static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  SYN__UNUSED(thread);
+  t->k->norm_back_columns(syn_dweight(t, n, 0), n->n_param > 1 ? syn_dweight(t, n, 1) : NULL, x->x,
+                          y->dx, syn_saved(t, n, 0), syn__tensor_rows(x), (size_t)syn__width(x), begin,
+                          end);
+}
+static void syn__norm_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
+  syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 16);
+}
+static const syn_kind syn__kind_norm = {
+    "norm", "", 0, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_rms_norm = {
+    "rms_norm", "", 0, NULL, syn__rms_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
+    NULL};
+
+/* ===================================================================================================
+   >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
+                (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t
+   =================================================================================================== */
+
+typedef struct syn__pos {
+  int places, d; /* rows and columns of the table: the first N places */
+  float scale;
+  float *table;
+} syn__pos;
+
+static void syn__pos_row(float *p, int place, int d) {
+  int j;
+  for (j = 0; j < d; j += 2) {
+    double sine, cosine;
+    syn__sincos((double)place / syn__pow(10000.0, (double)j / (double)d), &sine, &cosine);
+    p[j] = (float)sine;
+    if (j + 1 < d) p[j + 1] = (float)cosine;
+  }
+}
+
+static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
+  syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
+  int scaled = syn_arg_int(b, "scale", 1, 0, 1), i;
+  if (!own) return SYN_E_MEMORY;
+  own->d = syn_build_width(b, n, 0);
+  own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
+  own->places = b->config->max_len;
+  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * (size_t)own->d,
+                                       sizeof(float));
+  if (!own->table) return SYN_E_MEMORY;
+  for (i = 0; i < own->places; i++) syn__pos_row(own->table + (size_t)i * (size_t)own->d, i, own->d);
+  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->scratch.fixed = (size_t)own->d;
+  return syn__out_like(b, n, 0);
+}
+
+static float *syn__scratch(const syn_tape *t, int thread) {
+  return t->scratch + (size_t)thread * t->scratch_size;
+}
+
+static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__pos *own = (const syn__pos *)n->own;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *at = t->at[t->g->values[n->out].stream];
+  size_t r, d = (size_t)own->d;
+  for (r = begin; r < end; r++) {
+    const float *p = own->table + (size_t)at[r] * d;
+    if (at[r] >= own->places) { /* past N: computed anew */
+      syn__pos_row(syn__scratch(t, thread), at[r], own->d);
+      p = syn__scratch(t, thread);
+    }
+    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
+    t->k->acc(y->x + r * d, p, d);
+  }
+}
+static void syn__pos_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
+/* dx += sqrt(d) dy */
+static void syn__pos_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, ((const syn__pos *)n->own)->scale, syn__count(y));
+}
+static const syn_kind syn__kind_pos = {
+    "pos", "i:scale f:dropout", 0, NULL, syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL,
+    NULL, NULL};
+
+/* ===================================================================================================
+   >>kind learn_pos   y_t = x_t + w_t, w [N,d]
+   =================================================================================================== */
+
+static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
+  int shape[2];
+  shape[0] = b->config->max_len;
+  shape[1] = syn_build_width(b, n, 0);
+  n->which = shape[0];
+  n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
+                      shape))
+    return SYN_E_SHAPE;
+  n->table = shape[0];
+  return syn__out_like(b, n, 0);
+}
+static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *at = t->at[t->g->values[n->out].stream];
+  size_t r, d = (size_t)syn__width(x), rows = syn__tensor_rows(x);
+  for (r = 0; r < rows; r++)
+    t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
+}
+/* dx += dy, dw_t += dy_t, rows in order */
+static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *at = t->at[t->g->values[n->out].stream];
+  size_t r, d = (size_t)syn__width(x), rows = syn__tensor_rows(x);
+  syn__accumulate(t, x->dx, y->dx, 1.0f, rows * d);
+  for (r = 0; r < rows; r++) t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d, y->dx + r * d, d);
+}
+static const syn_kind syn__kind_learn_pos = {
+    "learn_pos", "f:dropout", 0, NULL, syn__learn_pos_shape, syn__learn_pos_forward,
+    syn__learn_pos_backward, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014), else x; and id: y = x
+   =================================================================================================== */
+
+static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
+  SYN__UNUSED(b);
+  SYN__UNUSED(l);
+  return x;
+}
+static const syn_kind syn__kind_id = {"id", "", 0, syn__id_build, NULL, NULL, NULL, NULL, NULL, NULL};
+
+/* The runner drops the output of any node with a rate, so that this one only copies. */
+static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
+  float rate = syn_arg_float(b, "rate", b->config->dropout, 0.0f, 0.99f);
+  syn_node *n;
+  if (rate == 0.0f) return b->c->status == SYN_OK ? x : -1;
+  n = syn__node_new(b, l->kind, 1, &x);
+  if (n) n->drop = rate;
+  return syn__node_done(b, n);
+}
+static void syn__copy_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  memcpy(y->x, syn_in(t, n, 0)->x, syn__count(y) * sizeof *y->x);
+}
+static void syn__copy_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
+}
+static const syn_kind syn__kind_dropout = {
+    "dropout", "f:rate", 0, syn__dropout_build, syn__same_shape, syn__copy_forward,
+    syn__copy_backward, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind res   y = x + chain(x) (He et al. 2016)
+   =================================================================================================== */
+
+static int syn__build_width_of(const syn_build *b, int value) {
+  const syn__value *v = &b->g->values[value];
+  return v->shape[v->rank - 1];
+}
+
+/* Layers that add need equal widths; names the layer and both numbers. */
+static int syn__build_add(syn_build *b, int x, int y) {
+  int in[2];
+  if (syn__build_width_of(b, x) != syn__build_width_of(b, y)) {
+    syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", syn__build_width_of(b, y),
+                    syn__build_width_of(b, x));
+    return -1;
+  }
+  in[0] = x;
+  in[1] = y;
+  return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
+}
+
+static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int number) {
+  int i;
+  for (i = 0; i < l->n_args; i++)
+    if (l->args[i].chain && number-- == 0) return l->args[i].chain;
+  syn__fail_build(b, SYN_E_TEXT, "a chain is missing in the brackets");
+  return NULL;
+}
+
+static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
+  const syn_layer *chain = syn__arg_chain(b, l, 0);
+  int y = chain ? syn_build_chain(b, chain, x) : -1;
+  b->layer = l;
+  return y < 0 ? -1 : syn__build_add(b, x, y);
+}
+static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
+                                       NULL, NULL, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind highway   z = x W^T + b, g = sigma(z), y = g x + (1-g) c, c = chain(x); W [d,d]
+                    (Srivastava, Greff and Schmidhuber 2015). saved: z; dz while going back
+   =================================================================================================== */
+
+static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
+  int d = syn_build_width(b, n, 0);
+  if (syn_build_width(b, n, 1) != d)
+    return syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d",
+                           syn_build_width(b, n, 1), d);
+  if (syn__linear_params(b, n, d, 1)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BOTH, (size_t)d)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)d)) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
+}
+static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
+  const syn_layer *chain = syn__arg_chain(b, l, 0);
+  int in[2];
+  in[0] = x;
+  in[1] = chain ? syn_build_chain(b, chain, x) : -1;
+  b->layer = l;
+  return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
+}
+/* g x + (1-g) c = c + g (x - c) */
+static void syn__highway_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
+  float *z = syn_saved(t, n, 0);
+  size_t count = syn__count(y);
+  syn__linear_forward(t, n, 0, 1, x->x, z);
+  t->k->act(SYN__SIGMOID, z, z, count); /* from here on z holds g */
+  t->k->sub(y->x, x->x, c->x, count);
+  t->k->mul(y->x, y->x, z, count);
+  t->k->acc(y->x, c->x, count);
+}
+/* dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g), then as linear */
+static void syn__highway_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
+  const float *g = syn_saved(t, n, 0);
+  float *dz = syn_saved(t, n, 1);
+  size_t i, count = syn__count(y);
+  for (i = 0; i < count; i++) {
+    float dy = y->dx[i], both = dy * g[i];
+    x->dx[i] += both;
+    c->dx[i] += dy - both;
+    dz[i] = both * (1.0f - g[i]) * (x->x[i] - c->x[i]);
+  }
+  syn__linear_backward(t, n, 0, 1, x->x, x->dx, dz);
+}
+static const syn_kind syn__kind_highway = {
+    "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
+    syn__highway_backward, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind concat   y = [a(x); b(x); ...] along the width
+   =================================================================================================== */
+
+static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
+  int count = 0, i;
+  for (i = 0; i < l->n_args; i++) {
+    if (count == SYN_MAX_IN) {
+      syn__fail_build(b, SYN_E_TEXT, "more than %d chains", SYN_MAX_IN);
+      return -1;
+    }
+    out[count] = syn__build_branch(b, l->args[i].chain, count, x);
+    if (out[count++] < 0) return -1;
+  }
+  b->layer = l;
+  if (!count) syn__fail_build(b, SYN_E_TEXT, "a chain is missing in the brackets");
+  return count ? count : -1;
+}
+
+static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
+  int in[SYN_MAX_IN], count = syn__branches(b, l, x, in);
+  return count < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, count, in));
+}
+static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
+  int i, width = 0;
+  for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
+}
+static void syn__concat_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
+  int i;
+  for (i = 0; i < n->n_in; i++) {
+    const syn_tensor *x = syn_in(t, n, i);
+    size_t width = (size_t)syn__width(x);
+    for (r = 0; r < rows; r++)
+      memcpy(y->x + r * wide + at, x->x + r * width, width * sizeof(float));
+    at += width;
+  }
+}
+static void syn__concat_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
+  int i;
+  for (i = 0; i < n->n_in; i++) {
+    const syn_tensor *x = syn_in(t, n, i);
+    size_t width = (size_t)syn__width(x);
+    for (r = 0; r < rows; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
+    at += width;
+  }
+}
+static const syn_kind syn__kind_concat = {
+    "concat", "C:chain", 0, syn__concat_build, syn__concat_shape, syn__concat_forward,
+    syn__concat_backward, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind parallel_add   y = a(x) + b(x) + ...
+   =================================================================================================== */
+
+static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
+  int in[SYN_MAX_IN], count = syn__branches(b, l, x, in), i, sum;
+  if (count < 0) return -1;
+  for (sum = in[0], i = 1; i < count && sum >= 0; i++) sum = syn__build_add(b, sum, in[i]);
+  return sum;
+}
+static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
+                                                syn__parallel_add_build, NULL, NULL, NULL, NULL,
+                                                NULL, NULL};
+
+/* ===================================================================================================
+   >>kind repeat   n copies of a chain in a row, each with parameters of its own
+   =================================================================================================== */
+
+/* The copies of the encoder's outermost repeat are its blocks (source=increasing). */
+static syn_status syn__note_block(syn_build *b, int count, int y) {
+  if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
+  if (!b->blocks) return SYN_E_MEMORY;
+  b->blocks[b->n_blocks++] = y;
+  return SYN_OK;
+}
+
+static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
+  const syn_layer *chain = syn__arg_chain(b, l, 0);
+  int i, n, outermost = !b->decoder && b->depth == 1 && !b->blocks;
+  if (chain && !syn__arg_find(l, "n")) syn__fail_build(b, SYN_E_TEXT, "the number of copies is missing");
+  n = syn_arg_int(b, "n", 1, 1, 1000);
+  if (!chain || b->c->status) return -1;
+  for (i = 0; i < n && x >= 0; i++) {
+    x = syn__build_branch(b, chain, i, x);
+    if (x >= 0 && outermost && syn__note_block(b, n, x)) return -1;
+  }
+  return x;
+}
+static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repeat_build, NULL,
+                                          NULL, NULL, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind embedding   y_r = w[token of row r]; w [V,d]
+   =================================================================================================== */
+
+static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
+  return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
+}
+static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  size_t r, rows = syn__tensor_rows(y), d = (size_t)syn__width(y);
+  for (r = 0; r < rows; r++)
+    memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
+}
+/* dw[token] += dy: threads share out the columns, so that every sum keeps the order of the rows */
+static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *y = syn_out(t, n);
+  size_t r, rows = syn__tensor_rows(y), d = (size_t)syn__width(y);
+  SYN__UNUSED(thread);
+  for (r = 0; r < rows; r++)
+    t->k->acc(syn_dweight(t, n, 0) + (size_t)t->ids[n->which][r] * d + begin,
+              y->dx + r * d + begin, end - begin);
+}
+static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_embedding, n, (size_t)syn__width(syn_out(t, n)), 32);
+}
+static const syn_kind syn__kind_embedding = {
+    "embedding", "", 0, NULL, syn__embedding_shape, syn__embedding_forward, syn__embedding_backward,
+    NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
+   =================================================================================================== */
+
+static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
+  return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
+}
+static void syn__pool_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *off = t->stream[SYN_SRC].off;
+  size_t d = (size_t)syn__width(x);
+  int i, r;
+  for (i = 0; i < t->stream[SYN_SRC].count; i++) {
+    float *row = y->x + (size_t)i * d;
+    memset(row, 0, d * sizeof *row);
+    for (r = off[i]; r < off[i + 1]; r++) t->k->acc(row, x->x + (size_t)r * d, d);
+    t->k->scale(row, 1.0f / (float)(off[i + 1] - off[i]), row, d);
+  }
+}
+static void syn__pool_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *off = t->stream[SYN_SRC].off;
+  size_t d = (size_t)syn__width(x);
+  int i, r;
+  for (i = 0; i < t->stream[SYN_SRC].count; i++)
+    for (r = off[i]; r < off[i + 1]; r++)
+      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]),
+                      y->dx + (size_t)i * d, d);
+}
+static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
+                                        syn__pool_backward, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind output   logits [rows,V] = x w^T + b; while training >>loss does this in blocks of rows
+   =================================================================================================== */
+
+static syn_status syn__output_shape(syn_build *b, syn_node *n) {
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
+}
+static void syn__output_forward(syn_tape *t, const syn_node *n) {
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+}
+static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
+                                          syn__output_forward, NULL, NULL, NULL, NULL};
+
+/* ===================================================================================================
+   >>kind syn_att   every attention of the Synthesizer papers, and attention to the source
+
+   For head h of a sentence: Y_h = softmax_rows(S_h + mask) (u W_v^T)_h, out = [Y_1; ...; Y_H] W_o^T.
+   x [rows,d] gives the queries, u the values: u = x (syn_att) or the source (mh_dot_src_att).
+   W_v [e,d], W_o [d,e], e = H c. S_h [n,n] is one score or a mixture: S = sum_s alpha_s S_s,
+   alpha = softmax of a learned vector per head (Tay et al. 2021, section 3.3). Mask: keys past the end
+   of the sentence are not there at all; in a decoder key j > query i gets probability 0.
+   saved: 0 P [pairs,H]   1 rows: v, Y, and what the scores keep   2 the same for their gradients
+          3 raw scores of a mixture   4 tables made from parameters   5 the gradients of those
+   =================================================================================================== */
+
+#define SYN__MAX_SCORES 12
+enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
+
+/* One sentence and one head. */
+typedef struct syn__head {
+  int sentence, h, nq, nk;
+  size_t q0, k0;  /* first row of its queries and keys */
+  float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
+  float *scratch; /* pack, then two matrices [nq,nk] */
+} syn__head;
+
+/* A way to make scores. `s` is its place in the mixture. */
+typedef struct syn__score {
+  const char *name;
+  int built;
+  int table;   /* does not depend on the input */
+  int limited; /* has a table of N */
+  syn_status (*shape)(syn_build *b, syn_node *n, int s);
+  void (*prepare)(syn_tape *t, const syn_node *n, int s);   /* products over all rows */
+  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  void (*finish)(syn_tape *t, const syn_node *n, int s);    /* products over all rows, backwards */
+  void (*row)(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score);
+  double (*cost)(const syn_node *n, int length);            /* multiply-adds per token */
+} syn__score;
+
+typedef struct syn__att {
+  int heads, c, e, d;      /* e = heads * c */
+  int size;                /* N, or the tile */
+  int tile, causal, cross, softmax, shared, mixed, n_scores, n_raw, all_tables;
+  int k, a, b, wide;       /* of FR and FD; floats per row in buffers 1 and 2 */
+  float scale;
+  const syn__score *score[SYN__MAX_SCORES];
+  int param[SYN__MAX_SCORES];    /* first parameter of each score */
+  int at[SYN__MAX_SCORES];       /* its place in the rows buffer, floats per row */
+  int raw[SYN__MAX_SCORES];      /* its place among the raw scores, -1: not kept */
+  size_t table[SYN__MAX_SCORES]; /* its place in the table buffer */
+  size_t tables;
+  int w_v, w_o, alpha;           /* parameters */
+} syn__att;
+
+static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *)n->own; }
+
+static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
+  size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn_in(t, n, n->n_in - 1));
+  return q > k ? q : k;
+}
+/* The block of a rows buffer that begins `at` floats per row. */
+static float *syn__att_block(const syn_tape *t, const syn_node *n, int buffer, int at) {
+  return syn_saved(t, n, buffer) + (size_t)at * syn__att_rows(t, n);
+}
+static float *syn__att_v(const syn_tape *t, const syn_node *n, int buffer) {
+  return syn__att_block(t, n, buffer, 0);
+}
+static float *syn__att_y(const syn_tape *t, const syn_node *n, int buffer) {
+  return syn__att_block(t, n, buffer, syn__att_of(n)->e);
+}
+static float *syn__att_own(const syn_tape *t, const syn_node *n, int buffer, int s) {
+  return syn__att_block(t, n, buffer, syn__att_of(n)->at[s]);
+}
+static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s, int i) {
+  return syn_weight(t, n, syn__att_of(n)->param[s] + i);
+}
+static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
+  return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
+}
+
+static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
+  return syn_in(t, n, n->n_in - 1);
+}
+
+/* A small product inside one task: b is packed into `pack` unless its columns are neighbours. */
+static void syn__small(const syn_tape *t, const syn__job *j) {
+  syn__product p = j->p;
+  p.b_panel = 16;
+  if (j->b_col != 1) {
+    t->k->pack(p.b, p.b_row, j->b_col, p.k, p.n, j->pack);
+    p.b = j->pack;
+    p.b_row = 16;
+    p.b_panel = 16 * (size_t)p.k;
+  }
+  t->k->product(&p, 0, p.m, 0, (p.n + 15) / 16);
+}
+
+/* y = a b^T over one head's slices: a [m,k] and b [n,k] with row strides */
+static syn__job syn__slice_job(int m, int n, int k) {
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.m = m;
+  j.p.n = n;
+  j.p.k = k;
+  j.p.a_col = 1;
+  j.b_col = 1;
+  return j;
+}
+
+/* How many keys query i sees. */
+static int syn__att_seen(const syn__att *a, const syn__head *x, int i) {
+  return a->causal ? syn__min(i + 1, x->nk) : x->nk;
+}
+/* Columns that the table of a limited score has for n keys. */
+static int syn__att_columns(const syn__att *a, int nk) { return a->tile ? syn__min(nk, a->size) : nk; }
+
+/* -- the score V: S_ij = q_i . k_j / sqrt(c), q = x W_q^T, k = u W_k^T (Vaswani et al. 2017) -- */
+
+static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, int rows, int columns) {
+  int shape[2];
+  shape[0] = rows;
+  shape[1] = columns;
+  return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
+}
+
+static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
+  syn__att *a = (syn__att *)n->own;
+  int d_keys = syn_build_width(b, n, n->n_in - 1);
+  a->at[s] = a->wide;
+  a->wide += 2 * a->e;
+  return syn__att_param(b, n, "w_q", a->e, a->d) || syn__att_param(b, n, "w_k", a->e, d_keys)
+             ? SYN_E_SHAPE : SYN_OK;
+}
+
+/* y = x W^T with the parameter p of the node, over the rows of x */
+static void syn__att_linear(syn_tape *t, const syn_node *n, int p, const syn_tensor *x, float *y) {
+  const syn_param *w = &t->g->params[n->param[p]];
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.n = w->shape[0];
+  j.p.k = w->shape[1];
+  j.p.b = t->weights[n->param[p]];
+  if (t->packed) j.panels = t->packed[n->param[p]];
+  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
+}
+/* and back: dx += dy W, dW += dy^T x */
+static void syn__att_linear_back(syn_tape *t, const syn_node *n, int p, const syn_tensor *x,
+                                 const float *dy) {
+  const syn_param *w = &t->g->params[n->param[p]];
+  syn__linear_grad g;
+  g.x = x->x;
+  g.dx = x->dx;
+  g.dy = dy;
+  g.w = t->weights[n->param[p]];
+  g.dw = t->dweights[n->param[p]];
+  g.db = NULL;
+  g.rows = syn__tensor_rows(x);
+  g.out = w->shape[0];
+  g.in = w->shape[1];
+  syn__linear_backward_of(t, &g);
+}
+
+static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
+  const syn__att *a = syn__att_of(n);
+  return syn__att_block(t, n, buffer, a->at[s] + a->e);
+}
+
+static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *q = syn__att_own(t, n, SYN__ROWS, s);
+  syn__att_linear(t, n, a->param[s], x, q);
+  t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)a->e); /* q is kept with its 1/sqrt(c) */
+  if (t->live && a->cross) return;                          /* the keys are there since `start` */
+  syn__att_linear(t, n, a->param[s] + 1, syn__att_keys(t, n), syn__v_keys(t, n, SYN__ROWS, s));
+}
+
+static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  size_t e = (size_t)a->e, slice = (size_t)(x->h * a->c);
+  syn__job j = syn__slice_job(x->nq, x->nk, a->c);
+  j.p.a = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * e + slice;
+  j.p.a_row = e;
+  j.p.b = syn__v_keys(t, n, SYN__ROWS, s) + x->k0 * e + slice;
+  j.p.b_row = 1;
+  j.b_col = e;
+  j.pack = x->scratch;
+  j.p.c = score;
+  j.p.c_row = (size_t)x->nk;
+  syn__small(t, &j);
+}
+
+/* dq = dS k (the scale comes in finish), dk = dS^T q */
+static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  size_t e = (size_t)a->e, q = x->q0 * e + (size_t)(x->h * a->c), k = x->k0 * e + (size_t)(x->h * a->c);
+  syn__job j = syn__slice_job(x->nq, a->c, x->nk);
+  j.p.a = ds;
+  j.p.a_row = (size_t)x->nk;
+  j.p.b = syn__v_keys(t, n, SYN__ROWS, s) + k;
+  j.p.c = syn__att_own(t, n, SYN__DROWS, s) + q;
+  j.p.b_row = j.p.c_row = e;
+  syn__small(t, &j);
+  j.p.m = x->nk;
+  j.p.k = x->nq;
+  j.p.a_row = 1;
+  j.p.a_col = (size_t)x->nk;
+  j.p.b = syn__att_own(t, n, SYN__ROWS, s) + q;
+  j.p.c = syn__v_keys(t, n, SYN__DROWS, s) + k;
+  syn__small(t, &j);
+}
+
+static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *dq = syn__att_own(t, n, SYN__DROWS, s);
+  t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)a->e);
+  syn__att_linear_back(t, n, a->param[s], x, dq);
+  syn__att_linear_back(t, n, a->param[s] + 1, syn__att_keys(t, n), syn__v_keys(t, n, SYN__DROWS, s));
+}
+
+/* -- decoding: what earlier tokens and the source left behind -- */
+
+/* A group of rows that are decoded together, one row per hypothesis. */
+typedef struct syn__live {
+  int rows, length;    /* length: places per slot */
+  const int *slot;     /* [rows] where the new token of a row is kept */
+  const int *past;     /* [rows,length] slot of every earlier token of the row's hypothesis */
+  const int *sentence; /* [rows] */
+  const int *source_off; /* first source row of every sentence, [sentences+1] */
+  float **history;     /* by node: [slots, length, n->history] */
+  float **source;      /* by node: [source rows, n->source] */
+} syn__live;
+
+static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
+  return t->live->history[n->id] +
+         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
+}
+/* What token j of row r's hypothesis (or of its source sentence) left: v, then k. */
+static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
+  const syn__live *l = t->live;
+  if (syn__att_of(n)->cross)
+    return l->source[n->id] +
+           (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
+  return syn__history(t, n, l->past[r * l->length + j], j);
+}
+
+static void syn__v_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  size_t slice = (size_t)(x->h * a->c);
+  const float *q = syn__att_own(t, n, SYN__ROWS, s) + (size_t)r * (size_t)a->e + slice;
+  int j;
+  for (j = 0; j < x->nk; j++)
+    score[j] = t->k->dot(q, syn__att_past(t, n, r, j) + a->e + slice, (size_t)a->c);
+}
+static double syn__v_cost(const syn_node *n, int length) {
+  const syn__att *a = syn__att_of(n);
+  return (a->cross ? 1.0 : 2.0) * a->e * a->d + (double)length * a->e;
+}
+
+/* -- the scores R, Fix and FR: S_ij from a table that no input changes (Tay et al. 2021, 3.2) -- */
+
+static syn_status syn__r_params(syn_build *b, syn_node *n, int s, const char *name, syn_initial init) {
+  const syn__att *a = syn__att_of(n);
+  int shape[3];
+  SYN__UNUSED(s);
+  shape[0] = a->heads;
+  shape[1] = shape[2] = a->size;
+  return syn_build_param(b, n, name, init, 3, shape);
+}
+static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
+  return syn__r_params(b, n, s, "r", syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
+}
+static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
+  return syn__r_params(b, n, s, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
+}
+
+/* Row i of a table [size,size], repeated every `size` columns when tiled. */
+static void syn__table_row(const syn__att *a, const float *table, int i, int n, float *score) {
+  const float *row = table + (size_t)(i % a->size) * (size_t)a->size;
+  int j, m;
+  for (j = 0; j < n; j += m) {
+    m = syn__min(a->size, n - j);
+    memcpy(score + j, row, (size_t)m * sizeof *score);
+  }
+}
+static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x, float *score) {
+  int i;
+  for (i = 0; i < x->nq; i++) syn__table_row(a, table, i, x->nk, score + (size_t)i * (size_t)x->nk);
+}
+/* dtable[i,j] += dS_ij, sentence after sentence; ds is folded into the first `size` columns */
+static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x, const float *ds,
+                            float *dtable) {
+  int i;
+  for (i = 0; i < x->nq; i++)
+    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds + (size_t)i * (size_t)x->nk,
+              (size_t)syn__att_columns(a, x->nk));
+}
+
+static size_t syn__table_at(const syn__att *a, int h) {
+  return (size_t)h * (size_t)a->size * (size_t)a->size;
+}
+static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  syn__table_fill(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), x, score);
+}
+static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  syn__table_back(t, a, x, ds, syn__att_dweight(t, n, s, 0) + syn__table_at(a, x->h));
+}
+static void syn__r_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  syn__table_row(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), t->at[SYN_TGT][r], x->nk,
+                 score);
+}
+static double syn__r_cost(const syn_node *n, int length) {
+  SYN__UNUSED(n);
+  SYN__UNUSED(length);
+  return 0.0;
+}
+
+/* FR: S_ij = r1_i . r2_j, r1 and r2 [H,N,k]; the table is made once per pass. Their product of k terms has
+   variance 1/N when both are uniform within sqrt(3) (kN)^(-1/4). */
+static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
+  syn__att *a = (syn__att *)n->own;
+  syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
+  int shape[3];
+  shape[0] = a->heads;
+  shape[1] = a->size;
+  shape[2] = a->k;
+  a->table[s] = a->tables;
+  a->tables += syn__table_at(a, a->heads);
+  return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
+             ? SYN_E_SHAPE : SYN_OK;
+}
+
+/* c = a b^T or with `grad` one of da += dc b, db += dc^T a, for the head h of FR; L rows and columns. */
+static syn__job syn__fr_job(const syn__att *a, int m, int n, int k) {
+  syn__job j = syn__slice_job(m, n, k);
+  j.p.a_row = j.p.b_row = j.p.c_row = (size_t)a->k;
+  return j;
+}
+
+static int syn__att_longest(const syn_tape *t, const syn_node *n) {
+  int longest = t->stream[t->g->values[n->out].stream].longest;
+  return syn__min(longest, syn__att_of(n)->size);
+}
+
+static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  int h, L = syn__att_longest(t, n);
+  if (t->live) return; /* a step computes its own row */
+  for (h = 0; h < a->heads; h++) {
+    size_t at = (size_t)h * (size_t)a->size * (size_t)a->k;
+    syn__job j = syn__fr_job(a, L, L, a->k);
+    j.p.a = syn__att_weight(t, n, s, 0) + at;
+    j.p.b = syn__att_weight(t, n, s, 1) + at;
+    j.p.b_row = 1;
+    j.b_col = (size_t)a->k;
+    j.p.c = syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, h);
+    j.p.c_row = (size_t)a->size;
+    syn__matmul(t, &j);
+  }
+}
+static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, x->h), x, score);
+}
+static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  syn__table_back(t, a, x, ds, syn_saved(t, n, SYN__DTABLE) + a->table[s] + syn__table_at(a, x->h));
+}
+/* dr1 += dF r2, dr2 += dF^T r1 */
+static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  int h, L = syn__att_longest(t, n);
+  for (h = 0; h < a->heads; h++) {
+    size_t at = (size_t)h * (size_t)a->size * (size_t)a->k;
+    syn__job j = syn__fr_job(a, L, a->k, L);
+    j.p.start = SYN__ADD;
+    j.p.a = syn_saved(t, n, SYN__DTABLE) + a->table[s] + syn__table_at(a, h);
+    j.p.a_row = (size_t)a->size;
+    j.p.b = syn__att_weight(t, n, s, 1) + at;
+    j.p.c = syn__att_dweight(t, n, s, 0) + at;
+    syn__matmul(t, &j);
+    j.p.a_row = 1;
+    j.p.a_col = (size_t)a->size;
+    j.p.b = syn__att_weight(t, n, s, 0) + at;
+    j.p.c = syn__att_dweight(t, n, s, 1) + at;
+    syn__matmul(t, &j);
+  }
+}
+static void syn__fr_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  size_t k = (size_t)a->k, head = (size_t)(x->h * a->size);
+  const float *r1 = syn__att_weight(t, n, s, 0) + (head + (size_t)(t->at[SYN_TGT][r] % a->size)) * k;
+  const float *r2 = syn__att_weight(t, n, s, 1) + head * k;
+  int j;
+  for (j = 0; j < x->nk; j++) score[j] = t->k->dot(r1, r2 + (size_t)(j % a->size) * k, k);
+}
+static double syn__fr_cost(const syn_node *n, int length) {
+  const syn__att *a = syn__att_of(n);
+  return (double)length * a->heads * a->k;
+}
+
+/* -- the dense family: a hidden stage or none, then an output stage that makes N scores a row.
+      D: S_ij = W2_h[j] . relu(W1 x_i + b1)_slice + b2_h[j] (Tay et al. 2021, 3.1).
+      shared=1: one W2 [N,c] for all heads, no biases; beside V, relu(q) of V is the hidden stage -- */
+
+static int syn__score_at(const syn__att *a, const char *name) {
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (!strcmp(a->score[s]->name, name)) return s;
+  return -1;
+}
+static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
+
+static syn_status syn__hidden_params(syn_build *b, syn_node *n, const char *w, const char *bias) {
+  const syn__att *a = syn__att_of(n);
+  if (syn__att_param(b, n, w, a->e, a->d)) return SYN_E_SHAPE;
+  return bias ? syn_build_param(b, n, bias, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, &a->e) : SYN_OK;
+}
+
+static syn_status syn__d_shape(syn_build *b, syn_node *n, int s) {
+  syn__att *a = (syn__att *)n->own;
+  int shape[3];
+  a->at[s] = a->wide;
+  a->wide += a->e;
+  a->table[s] = a->tables;
+  a->tables += (size_t)(a->shared ? 1 : a->heads) * (size_t)a->c * syn__round16((size_t)a->size);
+  shape[0] = a->heads;
+  shape[1] = a->size;
+  shape[2] = a->c;
+  if (a->shared) {
+    if (!syn__d_uses_q(a) && syn__hidden_params(b, n, "d_w1", NULL)) return SYN_E_SHAPE;
+    return syn_build_param(b, n, "d_w2", syn_initial_glorot(a->c, a->size), 2, shape + 1);
+  }
+  if (syn__hidden_params(b, n, "d_w1", "d_b1")) return SYN_E_SHAPE;
+  if (syn_build_param(b, n, "d_w2", syn_initial_glorot(a->c, a->size), 3, shape)) return SYN_E_SHAPE;
+  return syn_build_param(b, n, "d_b2", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
+}
+
+/* W2 of head h: its place among the parameters of D, and in the packed table */
+static int syn__d_w2(const syn__att *a) { return a->shared ? !syn__d_uses_q(a) : 2; }
+static size_t syn__d_w2_at(const syn__att *a, int h) {
+  return a->shared ? 0 : (size_t)h * (size_t)a->size * (size_t)a->c;
+}
+static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) {
+  const syn__att *a = syn__att_of(n);
+  size_t head = a->shared ? 0 : (size_t)h;
+  return syn_saved(t, n, SYN__TABLE) + a->table[s] + head * (size_t)a->c * syn__round16((size_t)a->size);
+}
+
+/* u = relu(x W1^T + b1), in place of z */
+static void syn__hidden(syn_tape *t, const syn_node *n, int p, int bias, float *u) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn__job j;
+  memset(&j, 0, sizeof j);
+  j.p.n = a->e;
+  j.p.k = a->d;
+  j.p.b = syn_weight(t, n, p);
+  j.p.bias = bias ? syn_weight(t, n, p + 1) : NULL;
+  if (t->packed) j.panels = t->packed[n->param[p]];
+  syn__linear(t, u, x->x, syn__tensor_rows(x), &j);
+  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)a->e);
+}
+/* dz = du where u > 0, then as linear */
+static void syn__hidden_back(syn_tape *t, const syn_node *n, int p, int bias, const float *u,
+                             float *du) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  size_t i, count = syn__tensor_rows(x) * (size_t)syn__att_of(n)->e;
+  for (i = 0; i < count; i++)
+    if (!(u[i] > 0.0f)) du[i] = 0.0f;
+  syn__att_linear_back(t, n, p, x, du);
+  if (bias) syn__column_sums(t, syn_dweight(t, n, p + 1), du, syn__tensor_rows(x), (size_t)syn__att_of(n)->e);
+}
+
+static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  float *u = syn__att_own(t, n, SYN__ROWS, s);
+  int h, p = a->param[s];
+  size_t count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)a->e;
+  if (syn__d_uses_q(a)) { /* q is kept scaled: relu(q) = relu(scaled q) / scale */
+    t->k->act(SYN__RELU, u, syn__att_own(t, n, SYN__ROWS, syn__score_at(a, "V")), count);
+    t->k->scale(u, 1.0f / a->scale, u, count);
+  } else {
+    syn__hidden(t, n, p, !a->shared, u);
+  }
+  if (t->live) return;
+  for (h = 0; h < (a->shared ? 1 : a->heads); h++)
+    t->k->pack(syn_weight(t, n, p + syn__d_w2(a)) + syn__d_w2_at(a, h), 1, (size_t)a->c, a->c,
+               syn__att_longest(t, n), syn__d_panels(t, n, s, h));
+}
+
+/* A tiled table repeats its columns. */
+static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
+  int i, j;
+  for (i = 0; i < x->nq && a->tile; i++)
+    for (j = a->size; j < x->nk; j++)
+      score[(size_t)i * (size_t)x->nk + (size_t)j] =
+          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
+}
+
+static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  syn__product p = syn__slice_job(x->nq, syn__att_columns(a, x->nk), a->c).p;
+  p.a = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
+  p.a_row = (size_t)a->e;
+  p.b = syn__d_panels(t, n, s, x->h);
+  p.b_row = 16;
+  p.b_panel = 16 * (size_t)a->c;
+  if (!a->shared) {
+    p.bias = syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+    p.start = SYN__BIAS;
+  }
+  p.c = score;
+  p.c_row = (size_t)x->nk;
+  t->k->product(&p, 0, p.m, 0, (p.n + 15) / 16);
+  syn__tile_columns(a, x, score);
+}
+
+/* du = dS W2 */
+static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  syn__job j = syn__slice_job(x->nq, a->c, syn__att_columns(a, x->nk));
+  j.p.a = ds;
+  j.p.a_row = (size_t)x->nk;
+  j.p.b = syn__att_weight(t, n, s, syn__d_w2(a)) + syn__d_w2_at(a, x->h);
+  j.p.b_row = (size_t)a->c;
+  j.p.c = syn__att_own(t, n, SYN__DROWS, s) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
+  j.p.c_row = (size_t)a->e;
+  syn__small(t, &j);
+}
+/* dW2 += dS^T u, db2 += column sums of dS */
+static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+                               const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  int columns = syn__att_columns(a, x->nk);
+  syn__job j = syn__slice_job(columns, a->c, x->nq);
+  j.p.start = SYN__ADD;
+  j.p.a = ds;
+  j.p.a_row = 1;
+  j.p.a_col = (size_t)x->nk;
+  j.p.b = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
+  j.p.b_row = (size_t)a->e;
+  j.p.c = syn__att_dweight(t, n, s, syn__d_w2(a)) + syn__d_w2_at(a, x->h);
+  j.p.c_row = (size_t)a->c;
+  syn__small(t, &j);
+  if (!a->shared)
+    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)(x->h * a->size), ds, (size_t)x->nq,
+                      (size_t)x->nk, 0, (size_t)columns);
+}
+static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const float *u = syn__att_own(t, n, SYN__ROWS, s);
+  float *du = syn__att_own(t, n, SYN__DROWS, s), *dq;
+  size_t i, count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)a->e;
+  if (!syn__d_uses_q(a)) {
+    syn__hidden_back(t, n, a->param[s], !a->shared, u, du);
+    return;
+  }
+  dq = syn__att_own(t, n, SYN__DROWS, syn__score_at(a, "V")); /* its finish comes last, and scales */
+  for (i = 0; i < count; i++)
+    if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
+}
+static void syn__d_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  const float *u = syn__att_own(t, n, SYN__ROWS, s) + (size_t)(r * a->e) + (size_t)(x->h * a->c);
+  const float *w2 = syn__att_weight(t, n, s, syn__d_w2(a)) + syn__d_w2_at(a, x->h);
+  const float *b2 = a->shared ? NULL : syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+  int j, columns = syn__att_columns(a, x->nk);
+  for (j = 0; j < columns; j++)
+    score[j] = t->k->dot(u, w2 + (size_t)(j * a->c), (size_t)a->c) + (b2 ? b2[j] : 0.0f);
+  syn__tile_columns(a, x, score);
+}
+static double syn__d_cost(const syn_node *n, int length) {
+  const syn__att *a = syn__att_of(n);
+  return (syn__d_uses_q(a) ? 0.0 : (double)a->e * a->d) + (double)length * a->e;
+}
+
+/* -- the score FD: S_ij = A_i[j div b] B_i[j mod b], A = WA_h u + ba_h, B = WB_h u + bb_h,
+      u = relu(W1 x + b1)_slice (Tay et al. 2021, 3.3). rows: u [e], A [H a], B [H b] -- */
+
+static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias, int size) {
+  const syn__att *a = syn__att_of(n);
+  int shape[3];
+  shape[0] = a->heads;
+  shape[1] = size;
+  shape[2] = a->c;
+  if (syn_build_param(b, n, w, syn_initial_glorot(a->c, size), 3, shape)) return SYN_E_SHAPE;
+  return syn_build_param(b, n, bias, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
+}
+
+static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
+  syn__att *a = (syn__att *)n->own;
+  int root = 1;
+  while (root * root < a->size) root++;
+  a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
+  a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
+  if ((double)a->a * a->b < a->size)
+    return syn__fail_build(b, SYN_E_SHAPE, "FD: a*b is %d*%d = %.0f, wanted at least %d", a->a, a->b,
+                           (double)a->a * a->b, a->size);
+  a->at[s] = a->wide;
+  a->wide += a->e + a->heads * (a->a + a->b);
+  if (syn__hidden_params(b, n, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
+  if (syn__fd_side(b, n, "fd_wa", "fd_ba", a->a)) return SYN_E_SHAPE;
+  return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
+}
+
+/* side 0: A, side 1: B */
+static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
+static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
+  const syn__att *a = syn__att_of(n);
+  return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
+}
+static float *syn__fd_row(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
+  return syn__fd_rows(t, n, buffer, s, side);
+}
+
+static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
+  const syn__att *a = syn__att_of(n);
+  int h, size = syn__fd_size(a, side);
+  for (h = 0; h < a->heads; h++) {
+    syn__job j = syn__slice_job((int)syn__tensor_rows(syn_in(t, n, 0)), size, a->c);
+    j.p.a = syn__att_own(t, n, SYN__ROWS, s) + (size_t)(h * a->c);
+    j.p.a_row = (size_t)a->e;
+    j.p.b = syn__att_weight(t, n, s, 2 + 2 * side) + (size_t)h * (size_t)size * (size_t)a->c;
+    j.p.b_row = 1;
+    j.b_col = (size_t)a->c;
+    j.p.bias = syn__att_weight(t, n, s, 3 + 2 * side) + (size_t)(h * size);
+    j.p.start = SYN__BIAS;
+    j.p.c = syn__fd_rows(t, n, SYN__ROWS, s, side) + (size_t)(h * size);
+    j.p.c_row = (size_t)(a->heads * size);
+    syn__matmul(t, &j);
+  }
+}
+static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
+  syn__hidden(t, n, syn__att_of(n)->param[s], 1, syn__att_own(t, n, SYN__ROWS, s));
+  syn__fd_side_forward(t, n, s, 0);
+  syn__fd_side_forward(t, n, s, 1);
+}
+
+/* Row `row` of head h: columns in groups of b, one factor A a group. */
+static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const syn__head *x,
+                        float *score) {
+  const syn__att *a = syn__att_of(n);
+  int j, columns = syn__att_columns(a, x->nk);
+  const float *A = syn__fd_row(t, n, SYN__ROWS, s, 0) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->a;
+  const float *B = syn__fd_row(t, n, SYN__ROWS, s, 1) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->b;
+  for (j = 0; j < columns; j += a->b)
+    t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
+}
+static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  int i;
+  for (i = 0; i < x->nq; i++)
+    syn__fd_one(t, n, s, x->q0 + (size_t)i, x, score + (size_t)i * (size_t)x->nk);
+  syn__tile_columns(syn__att_of(n), x, score);
+}
+/* dA_i[g] = sum over the group of dS B, dB_i += A_i[g] dS of the group */
+static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  int i, j, columns = syn__att_columns(a, x->nk);
+  for (i = 0; i < x->nq; i++) {
+    size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
+    const float *A = syn__fd_row(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
+    const float *B = syn__fd_row(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
+    float *dA = syn__fd_row(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
+    float *dB = syn__fd_row(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
+    memset(dA, 0, (size_t)a->a * sizeof *dA);
+    memset(dB, 0, (size_t)a->b * sizeof *dB);
+    for (j = 0; j < columns; j += a->b) {
+      const float *group = ds + (size_t)i * (size_t)x->nk + (size_t)j;
+      size_t size = (size_t)syn__min(a->b, columns - j);
+      dA[j / a->b] = t->k->dot(group, B, size);
+      t->k->acc_scale(dB, A[j / a->b], group, size);
+    }
+  }
+}
+/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B */
+static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
+  const syn__att *a = syn__att_of(n);
+  size_t rows = syn__tensor_rows(syn_in(t, n, 0));
+  int h, size = syn__fd_size(a, side), wide = a->heads * size;
+  const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side);
+  for (h = 0; h < a->heads; h++) {
+    size_t w = (size_t)h * (size_t)size * (size_t)a->c;
+    syn__job j = syn__slice_job((int)rows, a->c, size);
+    j.p.start = side ? SYN__ADD : SYN__ZERO;
+    j.p.a = d + (size_t)(h * size);
+    j.p.a_row = (size_t)wide;
+    j.p.b = syn__att_weight(t, n, s, 2 + 2 * side) + w;
+    j.p.b_row = (size_t)a->c;
+    j.p.c = syn__att_own(t, n, SYN__DROWS, s) + (size_t)(h * a->c);
+    j.p.c_row = (size_t)a->e;
+    syn__matmul(t, &j);
+    j.p.start = SYN__ADD;
+    j.p.m = size;
+    j.p.k = (int)rows;
+    j.p.a_row = 1;
+    j.p.a_col = (size_t)wide;
+    j.p.b = syn__att_own(t, n, SYN__ROWS, s) + (size_t)(h * a->c);
+    j.p.b_row = (size_t)a->e;
+    j.p.c = syn__att_dweight(t, n, s, 2 + 2 * side) + w;
+    j.p.c_row = (size_t)a->c;
+    syn__matmul(t, &j);
+  }
+  syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, rows, (size_t)wide);
+}
+static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
+  syn__fd_side_back(t, n, s, 0);
+  syn__fd_side_back(t, n, s, 1);
+  syn__hidden_back(t, n, syn__att_of(n)->param[s], 1, syn__att_own(t, n, SYN__ROWS, s),
+                   syn__att_own(t, n, SYN__DROWS, s));
+}
+static void syn__fd_step(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score) {
+  syn__fd_one(t, n, s, (size_t)r, x, score);
+  syn__tile_columns(syn__att_of(n), x, score);
+}
+static double syn__fd_cost(const syn_node *n, int length) {
+  const syn__att *a = syn__att_of(n);
+  return (double)a->e * a->d + (double)a->e * (a->a + a->b) + (double)length * a->heads;
+}
+
+/* -- the list of scores -- */
+
+static const syn__score syn__scores[] = {
+    {"V", 1, 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
+     syn__v_row, syn__v_cost},
+    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_row, syn__r_cost},
+    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_row, syn__r_cost},
+    {"FR", 1, 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back, syn__fr_finish,
+     syn__fr_row, syn__fr_cost},
+    {"D", 1, 0, 1, syn__d_shape, syn__d_prepare, syn__d_fill, syn__d_back, syn__d_back_shared,
+     syn__d_finish, syn__d_row, syn__d_cost},
+    {"FD", 1, 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL, syn__fd_finish,
+     syn__fd_step, syn__fd_cost},
+    {"Conv", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {"CRC", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {"BD", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {"BCRC", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {"GLU", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+
+/* -- the mixture -- */
+
+/* alpha_s of head h: softmax of the learned vector; all 1 without mixing */
+static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  for (s = 0; s < a->n_scores; s++) alpha[s] = 1.0f;
+  if (a->mixed)
+    t->k->softmax(alpha, syn_weight(t, n, a->alpha) + (size_t)(h * a->n_scores), (size_t)a->n_scores);
+}
+
+/* Every score's preparation or finish; V prepares first and finishes last, since D may use its q. */
+static void syn__att_prepare(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  int s, v = syn__score_at(a, "V");
+  if (v >= 0) a->score[v]->prepare(t, n, v);
+  for (s = 0; s < a->n_scores; s++)
+    if (s != v && a->score[s]->prepare) a->score[s]->prepare(t, n, s);
+}
+static void syn__att_finish(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  int s, v = syn__score_at(a, "V");
+  for (s = 0; s < a->n_scores; s++)
+    if (s != v && a->score[s]->finish) a->score[s]->finish(t, n, s);
+  if (v >= 0) a->score[v]->finish(t, n, v);
+}
+
+/* -- one head of one sentence -- */
+
+static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h) {
+  const syn__att *a = syn__att_of(n);
+  int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
+  const int *q = t->stream[to].off, *k = t->stream[from].off;
+  syn__head x;
+  x.sentence = sentence;
+  x.h = h;
+  x.q0 = (size_t)q[sentence];
+  x.k0 = (size_t)k[sentence];
+  x.nq = q[sentence + 1] - q[sentence];
+  x.nk = k[sentence + 1] - k[sentence];
+  x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
+        (size_t)h * (size_t)x.nq * (size_t)x.nk;
+  x.scratch = NULL;
+  return x;
+}
+static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
+  return (size_t)a->c * syn__round16((size_t)x->nk);
+}
+/* the two scratch matrices behind the pack */
+static float *syn__head_x(const syn__att *a, const syn__head *x) {
+  return x->scratch + syn__head_pack(a, x);
+}
+static float *syn__head_z(const syn__att *a, const syn__head *x) {
+  return syn__head_x(a, x) + (size_t)x->nq * (size_t)x->nk;
+}
+/* where the raw score s of a mixture is kept, null: it is not */
+static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__head *x, int s) {
+  const syn__att *a = syn__att_of(n);
+  size_t size = (size_t)x->nq * (size_t)x->nk;
+  size_t before = (size_t)(x->p - syn_saved(t, n, SYN__P)) - (size_t)x->h * size;
+  if (a->raw[s] < 0) return NULL;
+  return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_raw) +
+         (size_t)(x->h * a->n_raw + a->raw[s]) * size;
+}
+
+/* S = sum_s alpha_s S_s into p */
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t size = (size_t)x->nq * (size_t)x->nk;
+  float alpha[SYN__MAX_SCORES];
+  int s;
+  if (a->n_scores == 1) {
+    a->score[0]->fill(t, n, 0, x, x->p);
+    return;
+  }
+  syn__alpha(t, n, x->h, alpha);
+  for (s = 0; s < a->n_scores; s++) {
+    float *raw = syn__head_raw(t, n, x, s);
+    if (!raw) raw = syn__head_x(a, x);
+    a->score[s]->fill(t, n, s, x, raw);
+    if (s == 0) t->k->scale(x->p, alpha[0], raw, size);
+    else t->k->acc_scale(x->p, alpha[s], raw, size);
+  }
+}
+
+/* Dropout of row i of the weights. Weights that no input changes have one mask for all sentences. */
+static void syn__head_drop(const syn_tape *t, const syn_node *n, const syn__head *x, int i, float *row) {
+  const syn__att *a = syn__att_of(n);
+  syn__dropout d;
+  size_t index = (size_t)(x->p - syn_saved(t, n, SYN__P)) + (size_t)i * (size_t)x->nk;
+  if (!t->training || n->number <= 0.0f) return;
+  d = syn__dropout_of(t, 2 * n->id + 1, n->number);
+  if (a->all_tables) {
+    size_t longest = (size_t)t->stream[t->g->values[n->out].stream].longest;
+    index = ((size_t)x->h * longest + (size_t)i) * longest;
+  }
+  t->k->dropout(&d, (uint32_t)index, row, (size_t)syn__att_seen(a, x, i));
+}
+/* The weights after dropout: in z, or p itself where nothing is dropped. */
+static const float *syn__head_dropped(const syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  float *z = syn__head_z(a, x);
+  int i;
+  if (!t->training || n->number <= 0.0f) return x->p;
+  memcpy(z, x->p, (size_t)x->nq * (size_t)x->nk * sizeof *z);
+  for (i = 0; i < x->nq; i++) syn__head_drop(t, n, x, i, z + (size_t)i * (size_t)x->nk);
+  return z;
+}
+
+/* P = softmax(S + mask), Y = dropout(P) V */
+static void syn__head_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t e = (size_t)a->e, slice = (size_t)(x->h * a->c);
+  syn__job j = syn__slice_job(x->nq, a->c, x->nk);
+  int i;
+  syn__head_scores(t, n, x);
+  for (i = 0; i < x->nq; i++) {
+    float *row = x->p + (size_t)i * (size_t)x->nk;
+    int seen = syn__att_seen(a, x, i);
+    if (a->softmax) t->k->softmax(row, row, (size_t)seen);
+    memset(row + seen, 0, (size_t)(x->nk - seen) * sizeof *row);
+  }
+  j.p.a = syn__head_dropped(t, n, x);
+  j.p.a_row = (size_t)x->nk;
+  j.p.b = syn__att_v(t, n, SYN__ROWS) + x->k0 * e + slice;
+  j.p.c = syn__att_y(t, n, SYN__ROWS) + x->q0 * e + slice;
+  j.p.b_row = j.p.c_row = e;
+  syn__small(t, &j);
+}
+
+/* dV = Pd^T dY and X = dY V^T, the gradient of the dropped weights Pd */
+static void syn__head_back_values(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t e = (size_t)a->e, slice = (size_t)(x->h * a->c);
+  syn__job j = syn__slice_job(x->nk, a->c, x->nq);
+  j.p.a = syn__head_dropped(t, n, x);
+  j.p.a_row = 1;
+  j.p.a_col = (size_t)x->nk;
+  j.p.b = syn__att_y(t, n, SYN__DROWS) + x->q0 * e + slice;
+  j.p.c = syn__att_v(t, n, SYN__DROWS) + x->k0 * e + slice;
+  j.p.b_row = j.p.c_row = e;
+  syn__small(t, &j);
+  j = syn__slice_job(x->nq, x->nk, a->c);
+  j.p.a = syn__att_y(t, n, SYN__DROWS) + x->q0 * e + slice;
+  j.p.a_row = e;
+  j.p.b = syn__att_v(t, n, SYN__ROWS) + x->k0 * e + slice;
+  j.p.b_row = 1;
+  j.b_col = e;
+  j.pack = x->scratch;
+  j.p.c = syn__head_x(a, x);
+  j.p.c_row = (size_t)x->nk;
+  syn__small(t, &j);
+}
+
+/* dS_i = P_i (dP_i - P_i . dP_i), in place of P; dP is X after the same dropout */
+static void syn__head_back_softmax(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  int i;
+  for (i = 0; i < x->nq; i++) {
+    float *p = x->p + (size_t)i * (size_t)x->nk, *dp = syn__head_x(a, x) + (size_t)i * (size_t)x->nk;
+    size_t seen = (size_t)syn__att_seen(a, x, i);
+    syn__head_drop(t, n, x, i, dp);
+    if (a->softmax) t->k->softmax_back(dp, p, dp, seen);
+    memcpy(p, dp, seen * sizeof *p);
+  }
+}
+
+/* alpha_s dS, folded into the columns of the table where it is tiled; p itself when that changes nothing */
+static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *x, int s) {
+  const syn__att *a = syn__att_of(n);
+  size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
+  float alpha[SYN__MAX_SCORES], *z = syn__head_z(a, x);
+  int i, j, fold = a->tile && a->score[s]->limited && x->nk > a->size;
+  syn__alpha(t, n, x->h, alpha);
+  if (!fold && !a->mixed) return x->p;
+  t->k->scale(z, alpha[s], x->p, size);
+  for (i = 0; i < x->nq && fold; i++)
+    for (j = a->size; j < x->nk; j++)
+      z[(size_t)i * nk + (size_t)(j % a->size)] += z[(size_t)i * nk + (size_t)j];
+  return z;
+}
+
+/* Row sums for d alpha: [sentence rows, H * scores], behind the other gradients. */
+static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
+  const syn__att *a = syn__att_of(n);
+  return syn__att_block(t, n, SYN__DROWS, a->wide) + (size_t)(sentence * a->heads * a->n_scores);
+}
+
+static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  syn__head_back_values(t, n, x);
+  syn__head_back_softmax(t, n, x);
+  for (s = 0; s < a->n_scores; s++) {
+    if (a->mixed) {
+      float *raw = syn__head_raw(t, n, x, s);
+      if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_x(a, x));
+      syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
+          t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
+    }
+    if (a->score[s]->back) a->score[s]->back(t, n, s, x, syn__head_ds(t, n, x, s));
+  }
+}
+
+/* dalpha_s = alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of <dS, S_s> */
+static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
+  const syn__att *a = syn__att_of(n);
+  float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
+  int i, s;
+  syn__alpha(t, n, h, alpha);
+  for (i = 0; i < t->stream[t->g->values[n->out].stream].count; i++)
+    for (s = 0; s < a->n_scores; s++) g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
+  for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
+  for (s = 0; s < a->n_scores; s++)
+    syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
+}
+
+/* -- the layer -- */
+
+static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
+  for (i = begin; i < end; i++) {
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
+    x.scratch = syn__scratch(t, thread);
+    syn__head_forward(t, n, &x);
+  }
+}
+static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
+  for (i = begin; i < end; i++) {
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
+    x.scratch = syn__scratch(t, thread);
+    syn__head_backward(t, n, &x);
+  }
+}
+/* What sentences share is summed head by head, sentence after sentence. */
+static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  int h, i, s;
+  for (h = (int)begin; h < (int)end; h++) {
+    for (s = 0; s < a->n_scores; s++)
+      for (i = 0; a->score[s]->back_shared && i < t->stream[t->g->values[n->out].stream].count; i++) {
+        syn__head x = syn__head_of(t, n, i, h);
+        x.scratch = syn__scratch(t, thread);
+        a->score[s]->back_shared(t, n, s, &x, syn__head_ds(t, n, &x, s));
+      }
+    if (a->mixed) syn__alpha_back(t, n, h);
+  }
+}
+
+static void syn__att_forward(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  int sentences = t->stream[t->g->values[n->out].stream].count;
+  syn__att_linear(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__att_prepare(t, n);
+  syn__parallel(t, syn__task_heads, n, (size_t)(sentences * a->heads), 1);
+  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+}
+
+static void syn__att_backward(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  int sentences = t->stream[t->g->values[n->out].stream].count;
+  float *dy = syn__att_y(t, n, SYN__DROWS);
+  memset(dy, 0, syn__tensor_rows(syn_out(t, n)) * (size_t)a->e * sizeof *dy);
+  memset(syn_saved(t, n, SYN__DTABLE), 0, a->tables * sizeof(float));
+  syn__linear_backward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), dy, syn_out(t, n)->dx);
+  syn__parallel(t, syn__task_heads_back, n, (size_t)(sentences * a->heads), 1);
+  if (a->shared)
+    syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
+  else
+    syn__parallel(t, syn__task_shared, n, (size_t)a->heads, 1);
+  syn__att_finish(t, n);
+  syn__att_linear_back(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
+}
+
+/* Decoding, attention to the source: its values and keys, once per sentence. */
+static void syn__att_start(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *u = syn__att_keys(t, n);
+  size_t r, rows = syn__tensor_rows(u), e = (size_t)a->e;
+  float *to = t->live->source[n->id];
+  float *v = syn__att_v(t, n, SYN__ROWS), *k = syn__v_keys(t, n, SYN__ROWS, 0);
+  syn__att_linear(t, n, a->w_v, u, v);
+  syn__att_linear(t, n, a->param[0] + 1, u, k);
+  for (r = 0; r < rows; r++) {
+    memcpy(to + 2 * r * e, v + r * e, e * sizeof *to);
+    memcpy(to + (2 * r + 1) * e, k + r * e, e * sizeof *to);
+  }
+}
+
+/* One head of one new row: the same mixture and softmax over the keys that are there. */
+static void syn__att_row(syn_tape *t, const syn_node *n, int r, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  float *score = x->scratch, *raw = score + x->nk, alpha[SYN__MAX_SCORES];
+  float *y = syn__att_y(t, n, SYN__ROWS) + (size_t)(r * a->e + x->h * a->c);
+  int s, j;
+  syn__alpha(t, n, x->h, alpha);
+  for (s = 0; s < a->n_scores; s++) {
+    a->score[s]->row(t, n, s, r, x, s ? raw : score);
+    if (s == 0) t->k->scale(score, alpha[0], score, (size_t)x->nk);
+    else t->k->acc_scale(score, alpha[s], raw, (size_t)x->nk);
+  }
+  if (a->softmax) t->k->softmax(score, score, (size_t)x->nk);
+  memset(y, 0, (size_t)a->c * sizeof *y);
+  for (j = 0; j < x->nk; j++)
+    t->k->acc_scale(y, score[j], syn__att_past(t, n, r, j) + x->h * a->c, (size_t)a->c);
+}
+
+static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  size_t i, heads = (size_t)a->heads;
+  for (i = begin; i < end; i++) {
+    int r = (int)(i / heads), place = t->at[SYN_TGT][r], sentence = t->live->sentence[r];
+    syn__head x;
+    memset(&x, 0, sizeof x);
+    x.sentence = sentence;
+    x.h = (int)(i % heads);
+    x.nq = 1;
+    x.nk = a->cross ? t->live->source_off[sentence + 1] - t->live->source_off[sentence] : place + 1;
+    x.scratch = syn__scratch(t, thread);
+    syn__att_row(t, n, r, &x);
+  }
+}
+
+/* What the new tokens leave behind: v, and k where V is among the scores. */
+static void syn__att_remember(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  int r, v = syn__score_at(a, "V");
+  size_t e = (size_t)a->e;
+  for (r = 0; r < t->live->rows; r++) {
+    float *to = syn__history(t, n, t->live->slot[r], t->at[SYN_TGT][r]);
+    memcpy(to, syn__att_v(t, n, SYN__ROWS) + (size_t)r * e, e * sizeof *to);
+    if (v >= 0) memcpy(to + e, syn__v_keys(t, n, SYN__ROWS, v) + (size_t)r * e, e * sizeof *to);
+  }
+}
+
+static void syn__att_step(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  if (!a->cross) syn__att_linear(t, n, a->w_v, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
+  syn__att_prepare(t, n);
+  if (!a->cross) syn__att_remember(t, n);
+  syn__parallel(t, syn__task_att_rows, n, (size_t)(t->live->rows * a->heads), 4);
+  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+}
+
+static void syn__att_cost(const syn_node *n, syn_cost *cost) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  cost->multiply_adds = (a->cross ? 1.0 : 2.0) * a->d * a->e + (double)cost->length * a->e;
+  for (s = 0; s < a->n_scores; s++)
+    cost->multiply_adds += a->score[s]->cost(n, cost->length);
+  cost->decode_bytes = 4.0 * n->history;
+}
+
+/* -- shapes -- */
+
+/* Reads "R+V" into the list of scores. */
+static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
+  size_t i, at = 0, end;
+  while (at <= kinds.size) {
+    syn_text word;
+    for (end = at; end < kinds.size && kinds.at[end] != '+'; end++) continue;
+    word.at = kinds.at + at;
+    word.size = end - at;
+    for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i].name); i++) continue;
+    if (i == SYN__COUNT(syn__scores))
+      return syn__fail_build(b, SYN_E_TEXT, "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
+                             " BD, BCRC, GLU", word.size < 20 ? (int)word.size : 20, word.at);
+    if (!syn__scores[i].built)
+      return syn__fail_build(b, SYN_E_NOT_BUILT, "kind %s is not built yet", syn__scores[i].name);
+    if (syn__score_at(a, syn__scores[i].name) >= 0)
+      return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i].name);
+    a->score[a->n_scores++] = &syn__scores[i];
+    at = end + 1;
+  }
+  return SYN_OK;
+}
+
+static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
+  int c;
+  a->d = syn_build_width(b, n, 0);
+  a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
+  c = syn_arg_int(b, "c", 0, 1, 65536);
+  if (c == 0 && a->d % a->heads)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", a->heads, a->d);
+  a->c = c ? c : a->d / a->heads;
+  a->e = a->heads * a->c;
+  a->scale = 1.0f / sqrtf((float)a->c);
+  a->wide = 2 * a->e;
+  return SYN_OK;
+}
+
+/* The buffers, once the scores have said what they keep. */
+static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
+  syn_extent e;
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    a->raw[s] = a->mixed && !a->score[s]->table ? a->n_raw++ : -1;
+  memset(&e, 0, sizeof e);
+  e.pair = (size_t)a->heads;
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->wide + a->heads * a->n_scores)))
+    return SYN_E_SHAPE;
+  e.pair = (size_t)(a->heads * a->n_raw);
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.pair = 0;
+  e.fixed = a->tables;
+  if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
+  n->scratch.fixed = 16 * (size_t)a->c;
+  n->scratch.length = (size_t)a->c + 2;
+  n->scratch.square = 2;
+  n->number = n->drop; /* the rate of the attention weights, too */
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn__att_of(n)->d);
+}
+
+static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
+  a->w_v = n->n_param;
+  if (syn__att_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1))) return SYN_E_SHAPE;
+  a->w_o = n->n_param;
+  return syn__att_param(b, n, "w_o", a->d, a->e);
+}
+
+static const char *const syn__mix_names[] = {"alpha", "sum"};
+
+static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
+  int s, limited = 0;
+  a->tile = syn_arg_int(b, "tile", 0, 0, 1 << 20);
+  a->size = a->tile ? a->tile : b->config->max_len;
+  a->k = syn_arg_int(b, "k", 8, 1, 65536);
+  a->softmax = syn_arg_int(b, "softmax", 1, 0, 1);
+  a->shared = syn_arg_int(b, "shared", 0, 0, 1);
+  a->mixed = a->n_scores > 1 && syn_arg_word(b, "mix", syn__mix_names, 2, 0) == 0;
+  a->causal = b->decoder;
+  a->all_tables = 1;
+  for (s = 0; s < a->n_scores; s++) {
+    a->all_tables &= a->score[s]->table;
+    limited |= a->score[s]->limited;
+  }
+  if (limited && !a->tile) n->table = b->config->max_len;
+  if (!a->softmax && !a->all_tables)
+    return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix and FR alone");
+  if (a->shared && syn__score_at(a, "D") < 0)
+    return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
+  return b->c->status;
+}
+
+static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
+  syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
+  const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
+  syn_text v;
+  int s, shape[2];
+  v.at = "V";
+  v.size = 1;
+  if (!a) return SYN_E_MEMORY;
+  if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
+  if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
+  for (s = 0; s < a->n_scores; s++) {
+    a->param[s] = n->n_param;
+    if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
+  }
+  shape[0] = a->heads;
+  shape[1] = a->n_scores;
+  a->alpha = n->n_param;
+  if (a->mixed && syn_build_param(b, n, "alpha", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape))
+    return SYN_E_SHAPE;
+  n->history = syn__score_at(a, "V") >= 0 ? 2 * a->e : a->e;
+  return syn__att_buffers(b, n, a);
+}
+static const syn_kind syn__kind_syn_att = {
+    "syn_att",
+    "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout", 1, NULL,
+    syn__syn_att_shape, syn__att_forward, syn__att_backward, NULL, syn__att_step, syn__att_cost};
+
+/* ===================================================================================================
+   >>kind mh_dot_src_att   queries from the decoder, keys and values from the encoder:
+                           S_ij = scale q_i . k_j; the machinery is that of syn_att with V alone
+   =================================================================================================== */
+
+static const char *const syn__source_names[] = {"upper", "increasing", "decreasing"};
+
+/* Which encoder output the layer reads: the i-th of n layers reads block i, or n+1-i. */
+static int syn__source_value(syn_build *b) {
+  int which = syn_arg_word(b, "source", syn__source_names, 3, 0), n, i;
+  if (which == 0) return b->encoder_out;
+  n = which == 1 ? b->n_increasing : b->n_decreasing;
+  i = which == 1 ? b->seen_increasing++ : b->seen_decreasing++;
+  if (n != b->n_blocks) {
+    syn__fail_build(b, SYN_E_SHAPE, "source=%s: the decoder has %d such layers, the encoder's repeat %d"
+                    " copies", syn__source_names[which], n, b->n_blocks);
+    return -1;
+  }
+  return b->blocks[which == 1 ? i : n - 1 - i];
+}
+
+static int syn__src_att_build(syn_build *b, const syn_layer *l, int x) {
+  syn_node *n;
+  int in[2];
+  if (!b->decoder || b->encoder_out < 0) {
+    syn__fail_build(b, SYN_E_TEXT, "attention to the source %s", b->decoder
+                    ? "where there is no encoder" : "inside the encoder");
+    return -1;
+  }
+  in[0] = x;
+  in[1] = syn__source_value(b);
+  if (in[1] < 0) return -1;
+  n = syn__node_new(b, l->kind, 2, in);
+  if (n) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  b->n_source_layers++;
+  return syn__node_done(b, n);
+}
+
+static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
+  syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
+  if (!a) return SYN_E_MEMORY;
+  if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
+  a->scale = syn_arg_float(b, "scale", a->scale, -1e6f, 1e6f);
+  a->cross = a->softmax = 1;
+  a->size = b->config->max_len;
+  a->n_scores = 1;
+  a->score[0] = &syn__scores[0];
+  if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
+  a->param[0] = n->n_param;
+  if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
+  n->source = 2 * a->e;
+  return syn__att_buffers(b, n, a);
+}
+static const syn_kind syn__kind_mh_dot_src_att = {
+    "mh_dot_src_att", "i:heads f:scale w:source i:c f:dropout", 1, syn__src_att_build,
+    syn__src_att_shape, syn__att_forward, syn__att_backward, syn__att_start, syn__att_step,
+    syn__att_cost};
 
 /* ===================================================================================================
    >>kinds   the one list of all kinds
    =================================================================================================== */
 
-/* ===================================================================================================
-   >>language   one line of text becomes a chain of layers
-   =================================================================================================== */
+/* A name of the language that has no room yet: no `build` and no `shape`. */
+#define SYN__LATER(name) {name, "*", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+static const syn_kind syn__later[] = {
+    SYN__LATER("cnn"), SYN__LATER("rnn"), SYN__LATER("birnn"), SYN__LATER("universal"),
+    SYN__LATER("mlp_src_att"), SYN__LATER("mlp_att"), SYN__LATER("dot_src_att"),
+    SYN__LATER("light_conv"), SYN__LATER("dyn_conv"), SYN__LATER("linformer"), SYN__LATER("aop"),
+    SYN__LATER("rel_pos"), SYN__LATER("fixed_att"), SYN__LATER("input_feed")};
+
+static const syn_kind *const syn__kinds[] = {
+    &syn__kind_pos, &syn__kind_learn_pos, &syn__kind_dropout, &syn__kind_id, &syn__kind_linear,
+    &syn__kind_ff, &syn__kind_act, &syn__kind_norm, &syn__kind_rms_norm, &syn__kind_res,
+    &syn__kind_highway, &syn__kind_concat, &syn__kind_parallel_add, &syn__kind_repeat,
+    &syn__kind_syn_att, &syn__kind_mh_dot_src_att};
+
+size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
+const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
 
 /* ===================================================================================================
-   >>model   parameters, their names and initial values, forward pass and memory plan
+   >>language   one line of text becomes a chain of layers, a chain of layers becomes a graph
+
+   chain := layer ( "->" layer )*    layer := NAME [ "(" [ arg ( ("," | "|") arg )* ] ")" ]
+   arg := KEY "=" value | value | chain    The kind's argument list says what an argument is.
    =================================================================================================== */
 
-/* ===================================================================================================
-   >>loss   label-smoothed cross entropy in blocks of rows, with its gradient
-   =================================================================================================== */
+/* -- aliases: other names for one or more layers -- */
+
+static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_kind *kind) {
+  syn_layer *l = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *l);
+  if (!l) return NULL;
+  l->kind = kind;
+  l->name = at->name;
+  l->line = at->line;
+  l->column = at->column;
+  return l;
+}
+
+static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
+  syn__arg *args;
+  if (l->n_args == l->cap_args) {
+    args = (syn__arg *)syn__arena_get(&b->g->arena, (size_t)l->cap_args * 2 + 4, sizeof *args);
+    if (!args) return NULL;
+    if (l->n_args) memcpy(args, l->args, (size_t)l->n_args * sizeof *args);
+    l->args = args;
+    l->cap_args = l->cap_args * 2 + 4;
+  }
+  l->args[l->n_args].name = name;
+  return &l->args[l->n_args++];
+}
+
+/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it */
+static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
+  syn_layer *ff = syn__layer_new(b, l, &syn__kind_ff);
+  syn_layer *linear = syn__layer_new(b, l, &syn__kind_linear);
+  syn__arg *n;
+  int i;
+  if (!ff || !linear) return NULL;
+  for (i = 0; i < l->n_args; i++) {
+    syn__arg *copy = syn__arg_new(b, ff, l->args[i].name);
+    if (!copy) return NULL;
+    *copy = l->args[i];
+  }
+  if (!syn__arg_find(l, "n")) {
+    n = syn__arg_new(b, ff, "n");
+    if (!n) return NULL;
+    n->number = 4.0 * width;
+  }
+  n = syn__arg_new(b, linear, "n");
+  if (!n) return NULL;
+  n->number = width;
+  ff->next = linear;
+  return ff;
+}
+
+/* res(before -> X -> dropout); before may be null */
+static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, const syn_kind *before) {
+  const syn_layer *inner = syn__arg_chain(b, l, 0);
+  syn_layer *res = syn__layer_new(b, l, &syn__kind_res), *first = NULL, *copy, **end = &first;
+  syn__arg *chain = res ? syn__arg_new(b, res, "chain") : NULL;
+  if (!inner || !chain) return NULL;
+  if (before && (*end = syn__layer_new(b, l, before)) != NULL) end = &(*end)->next;
+  for (; inner; inner = inner->next) {
+    copy = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *copy);
+    if (!copy) return NULL;
+    *copy = *inner;
+    copy->next = NULL;
+    *end = copy;
+    end = &copy->next;
+  }
+  *end = syn__layer_new(b, l, &syn__kind_dropout);
+  chain->chain = first;
+  return *end ? res : NULL;
+}
+static syn_layer *syn__expand_res_d(syn_build *b, const syn_layer *l, int width) {
+  SYN__UNUSED(width);
+  return syn__expand_res(b, l, NULL);
+}
+static syn_layer *syn__expand_res_nd(syn_build *b, const syn_layer *l, int width) {
+  SYN__UNUSED(width);
+  return syn__expand_res(b, l, &syn__kind_norm);
+}
+
+/* The same arguments under the name of a kind. */
+static syn_layer *syn__expand_same(syn_build *b, const syn_layer *l, const syn_kind *kind) {
+  syn_layer *copy = syn__layer_new(b, l, kind);
+  if (!copy) return NULL;
+  copy->args = l->args;
+  copy->n_args = copy->cap_args = l->n_args;
+  return copy;
+}
+static syn_layer *syn__expand_self_att(syn_build *b, const syn_layer *l, int width) {
+  SYN__UNUSED(width);
+  return syn__expand_same(b, l, &syn__kind_syn_att);
+}
+static syn_layer *syn__expand_att(syn_build *b, const syn_layer *l, int width) {
+  SYN__UNUSED(width);
+  if (b->decoder) return syn__expand_same(b, l, &syn__kind_mh_dot_src_att);
+  syn__fail_build(b, SYN_E_TEXT, "attention to the source in an encoder; mh_dot_self_att is meant?");
+  return NULL;
+}
+static syn_layer *syn__expand_parallel(syn_build *b, const syn_layer *l, int width) {
+  SYN__UNUSED(width);
+  return syn__expand_same(b, l, &syn__kind_concat);
+}
+
+struct syn__alias {
+  const char *name, *args;
+  syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
+};
+static const struct syn__alias syn__aliases[] = {
+    {"ffl", "i:n w:act", syn__expand_ffl},
+    {"res_d", "c:chain", syn__expand_res_d},
+    {"res_nd", "c:chain", syn__expand_res_nd},
+    {"mh_dot_self_att", "i:heads i:c f:dropout", syn__expand_self_att},
+    {"mh_dot_att", "i:heads f:scale w:source i:c f:dropout", syn__expand_att},
+    {"parallel", "C:chain", syn__expand_parallel}};
+
+/* -- names -- */
+
+/* Edit distance, for "did you mean"; names are short. */
+static int syn__distance(syn_text a, const char *b) {
+  int row[40], i, j, nb = (int)strlen(b), na = (int)a.size;
+  if (nb > 38 || na > 38) return 99;
+  for (j = 0; j <= nb; j++) row[j] = j;
+  for (i = 1; i <= na; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (j = 1; j <= nb; j++) {
+      int best = syn__min(syn__min(row[j], row[j - 1]) + 1, diagonal + (a.at[i - 1] != b[j - 1]));
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[nb];
+}
+
+/* A place in the text, and what stands there. */
+typedef struct syn__lexer {
+  syn_build *b;
+  const char *at;
+  int line, column, depth;
+} syn__lexer;
+
+/* The i-th name of the language: the user's kinds, then ours, aliases, those of later. */
+static const char *syn__name_at(const syn_config *config, size_t i, const syn_kind **kind,
+                                const struct syn__alias **alias) {
+  size_t user = (size_t)config->n_kinds;
+  *kind = NULL;
+  *alias = NULL;
+  if (i < user) return (*kind = config->kinds[i])->name;
+  i -= user;
+  if (i < SYN__COUNT(syn__kinds)) return (*kind = syn__kinds[i])->name;
+  i -= SYN__COUNT(syn__kinds);
+  if (i < SYN__COUNT(syn__aliases)) return (*alias = &syn__aliases[i])->name;
+  i -= SYN__COUNT(syn__aliases);
+  return i < SYN__COUNT(syn__later) ? (*kind = &syn__later[i])->name : NULL;
+}
+
+static syn_status syn__fail_at(const syn__lexer *x, const char *what, syn_text word) {
+  return syn__fail(x->b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s", x->b->side, x->line,
+                   x->column, word.size < 40 ? (int)word.size : 40, word.at, what);
+}
+
+static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
+  const syn_kind *kind;
+  const struct syn__alias *alias;
+  const char *name, *nearest = "";
+  int least = 99;
+  size_t i;
+  char text[80];
+  for (i = 0; (name = syn__name_at(x->b->config, i, &kind, &alias)) != NULL; i++) {
+    int distance = syn__distance(l->name, name);
+    if (syn__text_is(l->name, name)) {
+      l->kind = kind;
+      l->alias = alias;
+      if (kind && !kind->shape && !kind->build)
+        return syn__fail(x->b->c, SYN_E_NOT_BUILT, "%s line %d column %d: %s is not built yet",
+                         x->b->side, l->line, l->column, name);
+      return SYN_OK;
+    }
+    if (distance < least) least = distance, nearest = name;
+  }
+  snprintf(text, sizeof text, "no such layer; the nearest name is %s", nearest);
+  return syn__fail_at(x, text, l->name);
+}
+
+/* -- words of the text -- */
+
+static int syn__is_name(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '_';
+}
+
+static void syn__lexer_move(syn__lexer *x) {
+  if (*x->at == '\n') x->line++, x->column = 1;
+  else if (((unsigned char)*x->at & 0xC0) != 0x80) x->column++; /* count characters, not bytes */
+  x->at++;
+}
+
+static void syn__lexer_space(syn__lexer *x) {
+  for (;;) {
+    if (*x->at == ' ' || *x->at == '\t' || *x->at == '\n' || *x->at == '\r') syn__lexer_move(x);
+    else if (*x->at == '#')
+      while (*x->at && *x->at != '\n') syn__lexer_move(x);
+    else return;
+  }
+}
+
+static syn_text syn__lexer_name(syn__lexer *x) {
+  syn_text word;
+  word.at = x->at;
+  while (syn__is_name(*x->at)) syn__lexer_move(x);
+  word.size = (size_t)(x->at - word.at);
+  return word;
+}
+
+/* What stands here, for a message: a name, or one character with all its bytes. */
+static syn_text syn__lexer_here(const syn__lexer *x) {
+  syn__lexer y = *x;
+  syn_text word = syn__lexer_name(&y);
+  static const char end[] = "end of text";
+  if (word.size) return word;
+  if (!*x->at) {
+    word.at = end;
+    word.size = sizeof end - 1;
+    return word;
+  }
+  word.size = 1;
+  while (((unsigned char)word.at[word.size] & 0xC0) == 0x80) word.size++;
+  return word;
+}
+
+static int syn__lexer_take(syn__lexer *x, const char *sign) {
+  size_t i, size = strlen(sign);
+  if (strncmp(x->at, sign, size)) return 0;
+  for (i = 0; i < size; i++) syn__lexer_move(x);
+  syn__lexer_space(x);
+  return 1;
+}
+static int syn__lexer_arrow(syn__lexer *x) {
+  return syn__lexer_take(x, "->") || syn__lexer_take(x, "\xE2\x86\x92");
+}
+
+/* -- numbers -- */
+
+/* [+-] digits [ . digits ] [ e [+-] digits ]; returns how many characters, 0: no number. Our own, since
+   strtod reads what the host program's locale says. */
+static size_t syn__number_read(const char *text, double *number) {
+  const char *at = text;
+  double value = 0.0, tenth = 1.0;
+  int digits = 0, exponent = 0, down = 0;
+  if (*at == '-' || *at == '+') at++;
+  for (; *at >= '0' && *at <= '9'; at++, digits++) value = value * 10.0 + (*at - '0');
+  if (*at == '.')
+    for (at++; *at >= '0' && *at <= '9'; at++, digits++)
+      value = value * 10.0 + (*at - '0'), tenth *= 10.0;
+  if (digits && (*at == 'e' || *at == 'E')) {
+    at++;
+    if (*at == '-' || *at == '+') down = *at++ == '-';
+    for (; *at >= '0' && *at <= '9'; at++) exponent = syn__min(exponent * 10 + (*at - '0'), 400);
+  }
+  if (!digits || digits > 60) return 0;
+  for (value /= tenth; exponent > 0; exponent--) value = down ? value / 10.0 : value * 10.0;
+  *number = *text == '-' ? -value : value;
+  return (size_t)(at - text);
+}
+
+static syn_status syn__lexer_number(syn__lexer *x, double *number) {
+  size_t size = syn__number_read(x->at, number);
+  if (!size || syn__is_name(x->at[size])) return syn__fail_at(x, "wanted a number", syn__lexer_here(x));
+  while (size--) syn__lexer_move(x);
+  syn__lexer_space(x);
+  return SYN_OK;
+}
+
+static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
+  int i;
+  for (i = 0; i < config->n_vars; i++)
+    if (syn__text_is(name, config->vars[i].name)) return &config->vars[i];
+  return NULL;
+}
+
+static syn_status syn__lexer_value(syn__lexer *x, double *number) {
+  syn__lexer from = *x;
+  const syn_var *var;
+  if (*x->at != '$') return syn__lexer_number(x, number);
+  syn__lexer_move(x);
+  var = syn__var_find(x->b->config, syn__lexer_name(x));
+  if (!var) {
+    syn__lexer_move(&from);
+    return syn__fail_at(&from, "no number was given for this $NAME", syn__lexer_here(&from));
+  }
+  *number = var->value;
+  syn__lexer_space(x);
+  return SYN_OK;
+}
+
+/* -- arguments -- */
+
+/* The k-th "type:name" of an argument list; chains repeat the last one. Returns the type, 0: none. */
+static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *name) {
+  while (*spec) {
+    char type = spec[0];
+    const char *end = spec + 2;
+    while (*end && *end != ' ') end++;
+    name->at = spec + 2;
+    name->size = (size_t)(end - name->at);
+    if (wanted ? syn__text_is(*name, wanted) : k == 0 || type == 'C') return type;
+    k--;
+    spec = *end ? end + 1 : end;
+  }
+  return 0;
+}
+
+static const char *syn__layer_args(const syn_layer *l) { return l->alias ? l->alias->args : l->kind->args; }
+static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain);
+
+/* KEY "=" in front of a value: the key, and its type from the argument list */
+static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *name, char *type) {
+  syn__lexer from = *x;
+  char key[40], text[200];
+  syn_text word = syn__lexer_name(x);
+  syn__lexer_space(x);
+  if (!word.size || !syn__lexer_take(x, "=")) {
+    *x = from;
+    return SYN_OK;
+  }
+  snprintf(key, sizeof key, "%.*s", (int)(word.size < 39 ? word.size : 39), word.at);
+  *type = syn__spec_at(syn__layer_args(l), -1, key, name);
+  if (*type) return SYN_OK;
+  snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
+           l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
+  return syn__fail_at(&from, text, word);
+}
+
+/* A word, or kinds joined by + */
+static syn_status syn__parse_word(syn__lexer *x, int kinds, syn_text *word) {
+  syn__lexer from = *x;
+  *word = syn__lexer_name(x);
+  if (!word->size) return syn__fail_at(&from, "wanted a word", syn__lexer_here(&from));
+  syn__lexer_space(x);
+  while (kinds && syn__lexer_take(x, "+"))
+    if (!syn__lexer_name(x).size) return syn__fail_at(x, "wanted a kind after +", syn__lexer_here(x));
+    else syn__lexer_space(x);
+  if (kinds) { /* without the white space between them */
+    const char *end = x->at;
+    while (end > word->at && !syn__is_name(end[-1])) end--;
+    word->size = (size_t)(end - word->at);
+  }
+  return SYN_OK;
+}
+
+static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
+  syn__lexer from = *x;
+  syn_text name;
+  char type = syn__spec_at(syn__layer_args(l), place, NULL, &name);
+  syn__arg *a;
+  if (syn__parse_key(x, l, &name, &type)) return SYN_E_TEXT;
+  if (!type) return syn__fail_at(&from, "one argument too many", syn__lexer_here(&from));
+  a = syn__arg_new(x->b, l, syn__arena_text(&x->b->g->arena, name.at, name.size));
+  if (!a || !a->name) return SYN_E_MEMORY;
+  if (type != 'C' && syn__arg_find(l, a->name) != a)
+    return syn__fail_at(&from, "an argument given twice", name);
+  a->line = from.line;
+  a->column = from.column;
+  if (type == 'c' || type == 'C') {
+    syn_layer *chain = NULL;
+    syn_status s = syn__parse_chain(x, &chain);
+    l->args[l->n_args - 1].chain = chain;
+    return s;
+  }
+  if (type == 'w' || type == 'k') return syn__parse_word(x, type == 'k', &a->word);
+  return syn__lexer_value(x, &a->number);
+}
+
+static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
+  int place = 0;
+  if (syn__lexer_take(x, ")")) return SYN_OK;
+  do {
+    if (syn__parse_arg(x, l, place++)) return x->b->c->status;
+  } while (syn__lexer_take(x, ",") || syn__lexer_take(x, "|"));
+  if (!syn__lexer_take(x, ")")) return syn__fail_at(x, "wanted , | or )", syn__lexer_here(x));
+  return SYN_OK;
+}
+
+static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
+  syn__lexer from = *x;
+  syn_layer *l = (syn_layer *)syn__arena_get(&x->b->g->arena, 1, sizeof *l);
+  if (!l) return SYN_E_MEMORY;
+  *out = l;
+  l->line = x->line;
+  l->column = x->column;
+  l->name = syn__lexer_name(x);
+  if (!l->name.size) return syn__fail_at(&from, "wanted the name of a layer", syn__lexer_here(&from));
+  if (syn__name_bind(&from, l)) return x->b->c->status;
+  syn__lexer_space(x);
+  return syn__lexer_take(x, "(") ? syn__parse_args(x, l) : SYN_OK;
+}
+
+static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
+  syn_layer **end = chain;
+  if (++x->depth > SYN_MAX_DEPTH)
+    return syn__fail_at(x, "chains inside chains, more than 32 deep", syn__lexer_here(x));
+  do {
+    if (syn__parse_layer(x, end)) return x->b->c->status;
+    end = &(*end)->next;
+  } while (syn__lexer_arrow(x));
+  x->depth--;
+  return SYN_OK;
+}
+
+static syn_layer *syn__parse(syn_build *b, const char *text) {
+  syn__lexer x;
+  syn_layer *chain = NULL;
+  memset(&x, 0, sizeof x);
+  x.b = b;
+  x.at = text;
+  x.line = x.column = 1;
+  syn__lexer_space(&x);
+  if (syn__parse_chain(&x, &chain)) return NULL;
+  if (*x.at) {
+    syn__fail_at(&x, "wanted -> or the end of the text", syn__lexer_here(&x));
+    return NULL;
+  }
+  return chain;
+}
+
+/* The text with every $NAME replaced by its number: what a model file stores. */
+static char *syn__text_replaced(syn_build *b, const char *text) {
+  char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
+  size_t used = 0;
+  if (!out) return NULL;
+  while (*text && used < SYN_MAX_TEXT) {
+    syn_text name;
+    const syn_var *var;
+    name.at = text + 1;
+    for (name.size = 0; *text == '$' && syn__is_name(name.at[name.size]); name.size++) continue;
+    var = name.size && *text == '$' ? syn__var_find(b->config, name) : NULL;
+    if (!var) out[used++] = *text++;
+    else {
+      int n = snprintf(out + used, SYN_MAX_TEXT - used, "%.17g", var->value);
+      used = syn__min((int)used + n, SYN_MAX_TEXT) < 0 ? used : used + (size_t)n;
+      text = name.at + name.size;
+    }
+  }
+  if (used < SYN_MAX_TEXT) return out;
+  syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
+  return NULL;
+}
+
+/* -- building -- */
+
+/* One layer; an alias first becomes layers, which take the next numbers of the chain. */
+static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
+  size_t size = strlen(b->path);
+  int y;
+  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
+  b->layer = l;
+  y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
+  b->path[size] = 0;
+  return b->c->status == SYN_OK ? y : -1;
+}
+
+/* A `dropout` directly after a layer that ends with dropout does nothing. */
+static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
+  for (; l && x >= 0; l = l->next) {
+    if (l->alias) {
+      const syn_layer *expanded;
+      b->layer = l;
+      expanded = l->alias->expand(b, l, syn__build_width_of(b, x));
+      x = expanded ? syn__build_layers(b, expanded, number, dropped, x) : -1;
+      continue;
+    }
+    if (!(*dropped && l->kind == &syn__kind_dropout)) x = syn__build_layer(b, l, *number, x);
+    *dropped = l->kind->drops;
+    ++*number;
+  }
+  return x;
+}
+
+static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
+  int number = 0, dropped = 0;
+  if (++b->depth > SYN_MAX_DEPTH + 1) {
+    syn__fail_build(b, SYN_E_TEXT, "chains inside chains, more than %d deep", SYN_MAX_DEPTH);
+    return -1;
+  }
+  x = syn__build_layers(b, chain, &number, &dropped, x);
+  b->depth--;
+  return x;
+}
+
+/* How many source attentions with this `source` a chain has, repeat counted out. */
+static int syn__count_source(syn_build *b, const syn_layer *l, const char *source) {
+  int sum = 0, i;
+  for (; l; l = l->next) {
+    const syn__arg *a = syn__arg_find(l, "source"), *n = syn__arg_find(l, "n");
+    int inside = 0;
+    if (a && syn__text_is(a->word, source)) sum++;
+    for (i = 0; i < l->n_args; i++)
+      if (l->args[i].chain) inside += syn__count_source(b, l->args[i].chain, source);
+    if (inside && l->kind == &syn__kind_repeat && n && n->number >= 1 && n->number <= 1000)
+      inside *= (int)n->number;
+    sum = syn__min(sum + inside, 1 << 20);
+  }
+  return sum;
+}
 
 /* ===================================================================================================
-   >>optim   Adam and AdamW, learning-rate schedules, clipping
+   >>model   a network with its weights: configuration, building, initial values, runs and their memory
    =================================================================================================== */
 
-/* ===================================================================================================
-   >>train   data, batches of like length, steps, validation, checkpoints
-   =================================================================================================== */
+typedef struct syn__task_kind {
+  const char *name;
+  int encoder, decoder, classes; /* what it has */
+  int labels;                    /* whose rows have a label */
+} syn__task_kind;
+
+static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT},
+                                            {"lm", 0, 1, 0, SYN_TGT},
+                                            {"classify", 1, 0, 1, SYN_EACH},
+                                            {"tag", 1, 0, 1, SYN_SRC}};
+static const char *const syn__ties[] = {"none", "out", "all"};
+enum { SYN__TIE_NONE, SYN__TIE_OUT, SYN__TIE_ALL };
+
+struct syn_model {
+  syn_context *c;
+  syn_config config;           /* with every default resolved; texts in the graph's arena */
+  const syn__task_kind *task;
+  syn__graph g;
+  int tie, final, head;        /* final: the value that `out` reads; head: the output node */
+  float *weights;              /* the block of all weights, null when they lie in a file */
+  size_t trained, floats;      /* floats of trained weights (they come first), of all */
+  syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
+  syn_file *file;              /* the file whose bytes the weights are, or null */
+};
+
+/* -- configuration -- */
+
+static syn_status syn__config_range(syn_context *c, const char *name, int value, int least, int most) {
+  if (value >= least && value <= most) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", name, value, least, most);
+}
+
+static syn_status syn__config_sizes(syn_context *c, const syn_config *k, const syn__task_kind *task) {
+  if (syn__config_range(c, "d_model", k->d_model, 1, 1 << 16) ||
+      syn__config_range(c, "heads", k->heads, 1, 4096) ||
+      syn__config_range(c, "max_len", k->max_len, 1, 1 << 20))
+    return SYN_E_VALUE;
+  if (task->encoder && syn__config_range(c, "src_vocab", k->src_vocab, SYN_FIRST_TOKEN, 1 << 24))
+    return SYN_E_VALUE;
+  if (task->decoder && syn__config_range(c, "tgt_vocab", k->tgt_vocab, SYN_FIRST_TOKEN, 1 << 24))
+    return SYN_E_VALUE;
+  if (task->classes && syn__config_range(c, "classes", k->classes, 2, 1 << 24)) return SYN_E_VALUE;
+  if (!(k->dropout >= 0.0f && k->dropout < 1.0f))
+    return syn__fail(c, SYN_E_VALUE, "dropout is %g, wanted 0 to below 1", (double)k->dropout);
+  if (!(k->label_smoothing >= 0.0f && k->label_smoothing < 1.0f))
+    return syn__fail(c, SYN_E_VALUE, "label_smoothing is %g, wanted 0 to below 1",
+                     (double)k->label_smoothing);
+  return SYN_OK;
+}
+
+/* The one place where defaults are resolved. */
+static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
+  syn_config *k = &m->config;
+  size_t i;
+  *k = *given;
+  if (!k->task) k->task = "seq2seq";
+  if (!k->d_model) k->d_model = 64;
+  if (!k->heads) k->heads = 4;
+  if (!k->max_len) k->max_len = 128;
+  for (i = 0; i < SYN__COUNT(syn__tasks); i++)
+    if (!strcmp(k->task, syn__tasks[i].name)) m->task = &syn__tasks[i];
+  if (!m->task)
+    return syn__fail(m->c, SYN_E_VALUE, "task is '%.30s', wanted seq2seq, lm, classify or tag", k->task);
+  k->task = m->task->name;
+  m->tie = -1;
+  for (i = 0; k->tie && i < SYN__COUNT(syn__ties); i++)
+    if (!strcmp(k->tie, syn__ties[i])) m->tie = (int)i;
+  if (k->tie && m->tie < 0)
+    return syn__fail(m->c, SYN_E_VALUE, "tie is '%.30s', wanted none, out or all", k->tie);
+  if (m->task->classes && m->tie > SYN__TIE_NONE)
+    return syn__fail(m->c, SYN_E_VALUE, "tie=%s: %s has only tie=none", k->tie, k->task);
+  if (m->task->encoder && m->task->decoder && m->tie == SYN__TIE_ALL && k->src_vocab != k->tgt_vocab)
+    return syn__fail(m->c, SYN_E_VALUE, "tie=all: the vocabularies have %d and %d tokens",
+                     k->src_vocab, k->tgt_vocab);
+  if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
+    return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
+                     m->task->encoder && !k->encoder ? "encoder" : "decoder");
+  return syn__config_sizes(m->c, k, m->task);
+}
+
+/* -- building the graph -- */
+
+static void syn__build_side(syn_build *b, const char *side) {
+  b->side = side;
+  b->decoder = side[0] == 'd';
+  b->layer = NULL;
+  snprintf(b->path, sizeof b->path, "%s", side);
+}
+
+/* Embedded tokens of one side: [rows, d_model]. */
+static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
+  syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
+  int shape[2];
+  shape[0] = vocabulary;
+  shape[1] = b->config->d_model;
+  if (!n) return -1;
+  n->which = stream;
+  n->param[0] = syn__param_new(
+      b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)b->config->d_model)), 2, shape);
+  n->n_param = 1;
+  return n->param[0] < 0 ? -1 : syn__node_done(b, n);
+}
+
+/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in. */
+static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
+  const syn_layer *l, *norm = NULL;
+  int repeats = 0, number = 0, at = 0, i;
+  for (l = chain; l; l = l->next, number++) {
+    repeats += l->kind == &syn__kind_repeat;
+    if (l->alias && repeats) repeats = 2;
+    if (!repeats || l->kind == &syn__kind_repeat) continue;
+    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l, at = number;
+    else if (l->kind != &syn__kind_dropout && l->kind != &syn__kind_id) repeats = 2;
+  }
+  if (repeats != 1)
+    return syn__fail(b->c, SYN_E_SHAPE, "source=increasing|decreasing wants an encoder with one repeat, "
+                     "and nothing but a norm, dropout or id behind it");
+  for (i = 0; norm && i < b->n_blocks; i++) {
+    b->layer = norm;
+    snprintf(b->path, sizeof b->path, "encoder.%d", at);
+    b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
+    if (b->blocks[i] < 0) return SYN_E_SHAPE;
+  }
+  return SYN_OK;
+}
+
+static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer *decoder) {
+  const syn_layer *chain;
+  int x = -1;
+  syn__build_side(b, "encoder");
+  chain = syn__parse(b, m->config.encoder);
+  if (!chain) return -1;
+  x = syn__build_embedding(b, m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed", SYN_SRC,
+                           m->config.src_vocab);
+  if (x >= 0) x = syn_build_chain(b, chain, x);
+  b->n_increasing = syn__count_source(b, decoder, "increasing");
+  b->n_decreasing = syn__count_source(b, decoder, "decreasing");
+  if (x >= 0 && b->n_increasing + b->n_decreasing && syn__build_blocks(b, chain)) return -1;
+  b->encoder_out = x;
+  b->g->n_encoder = (int)b->g->n_nodes;
+  return x;
+}
+
+static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
+  int x;
+  syn__build_side(b, "decoder");
+  x = syn__build_embedding(b, "tgt.embed", SYN_TGT, m->config.tgt_vocab);
+  if (x >= 0) x = syn_build_chain(b, chain, x);
+  if (x >= 0 && m->task->encoder && !b->n_source_layers) {
+    syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
+              "(mh_dot_att), here is none");
+    return -1;
+  }
+  return x;
+}
+
+/* out.w and out.b, tied as asked, and the output node. */
+static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
+  syn_node *n;
+  int shape[2], width = syn__build_width_of(b, x), fits = width == m->config.d_model;
+  shape[0] = m->task->classes ? m->config.classes : m->config.tgt_vocab;
+  shape[1] = width;
+  b->layer = NULL;
+  snprintf(b->path, sizeof b->path, "out");
+  if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
+  if (m->tie > SYN__TIE_NONE && !fits)
+    return syn__fail(b->c, SYN_E_SHAPE, "tie=%s: the decoder's output has width %d, the embedding %d",
+                     syn__ties[m->tie], width, m->config.d_model);
+  m->config.tie = syn__ties[m->tie];
+  n = syn__node_new(b, &syn__kind_output, 1, &x);
+  if (!n) return SYN_E_MEMORY;
+  n->param[0] = syn__param_new(b, m->tie > SYN__TIE_NONE ? "tgt.embed" : "out.w",
+                               syn_initial_glorot(width, shape[0]), 2, shape);
+  n->param[1] = syn__param_new(b, "out.b", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, shape);
+  n->n_param = 2;
+  if (n->param[0] < 0 || n->param[1] < 0) return SYN_E_MEMORY;
+  m->final = x;
+  m->head = n->id;
+  return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
+}
+
+static syn_status syn__build_network(syn_model *m) {
+  syn_build b;
+  syn_layer *decoder = NULL;
+  int x = -1;
+  memset(&b, 0, sizeof b);
+  b.c = m->c;
+  b.g = &m->g;
+  b.config = &m->config;
+  b.chain = syn__build_chain;
+  b.encoder_out = -1;
+  if (m->task->decoder) {
+    syn__build_side(&b, "decoder");
+    m->config.decoder = syn__arena_text(&m->g.arena, m->config.decoder, strlen(m->config.decoder));
+    decoder = m->config.decoder ? syn__parse(&b, m->config.decoder) : NULL;
+    if (!decoder) return m->c->status;
+  }
+  if (m->task->encoder) {
+    m->config.encoder = syn__arena_text(&m->g.arena, m->config.encoder, strlen(m->config.encoder));
+    if (!m->config.encoder) return SYN_E_MEMORY;
+    x = syn__build_encoder(&b, m, decoder);
+    if (x < 0) return m->c->status;
+  }
+  if (m->task->decoder) x = syn__build_decoder(&b, m, decoder);
+  if (x >= 0 && m->task->labels == SYN_EACH)
+    x = syn__node_done(&b, syn__node_new(&b, &syn__kind_pool, 1, &x));
+  if (x < 0 || syn__build_head(&b, m, x)) return m->c->status;
+  if (m->config.encoder && m->task->encoder) m->config.encoder = syn__text_replaced(&b, m->config.encoder);
+  if (m->task->decoder) m->config.decoder = syn__text_replaced(&b, m->config.decoder);
+  m->config.vars = NULL;
+  m->config.n_vars = 0;
+  return m->c->status;
+}
+
+/* -- weights -- */
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): of names, and of results in `syn golden`. */
+uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
+  const unsigned char *at = (const unsigned char *)bytes;
+  size_t i;
+  for (i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001B3u;
+  return hash;
+}
+
+/* Every tensor begins at a multiple of 16 floats; those that training never changes come last. */
+static void syn__weights_place(syn_model *m) {
+  size_t i, at = 0;
+  int trained;
+  for (trained = 1; trained >= 0; trained--) {
+    for (i = 0; i < m->g.n_params; i++)
+      if (m->g.params[i].trained == trained) {
+        m->g.params[i].offset = at;
+        at = syn__add_size(at, syn__round16(m->g.params[i].size));
+      }
+    if (trained) m->trained = at;
+  }
+  m->floats = at;
+}
+
+/* The numbers of a tensor depend on the seed and its name alone. */
+static void syn__weights_init(syn_model *m, size_t i) {
+  syn_param *p = &m->g.params[i];
+  syn_initial init = m->g.inits[i];
+  syn_random r;
+  size_t k;
+  r.state = syn_hash(syn__mix(m->config.seed + 1), p->name, strlen(p->name));
+  for (k = 0; k < p->size; k++) {
+    if (init.kind == SYN_INIT_CONSTANT) p->x[k] = (float)init.amount;
+    else if (init.kind == SYN_INIT_UNIFORM)
+      p->x[k] = (2.0f * syn_random_uniform(&r) - 1.0f) * (float)init.amount;
+    else p->x[k] = syn_random_normal(&r) * (float)init.amount;
+  }
+}
+
+static syn_status syn__weights_new(syn_model *m) {
+  size_t i;
+  m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
+  if (!m->weights) return SYN_E_MEMORY;
+  for (i = 0; i < m->g.n_params; i++) m->g.params[i].x = m->weights + m->g.params[i].offset;
+  return SYN_OK;
+}
+
+/* Weights that lie in a file are copied before they are trained. */
+static syn_status syn__weights_own(syn_model *m) {
+  size_t i;
+  if (m->weights) return SYN_OK;
+  m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
+  if (!m->weights) return SYN_E_MEMORY;
+  for (i = 0; i < m->g.n_params; i++) {
+    syn_param *p = &m->g.params[i];
+    memcpy(m->weights + p->offset, p->x, p->size * sizeof(float));
+    p->x = m->weights + p->offset;
+  }
+  return SYN_OK;
+}
+
+void syn_model_free(syn_model *m) {
+  if (!m) return;
+  syn_tokenizer_free(m->tokenizer[0]);
+  if (m->tokenizer[1] != m->tokenizer[0]) syn_tokenizer_free(m->tokenizer[1]);
+  syn_file_close(m->file);
+  syn__free(m->c, m->weights);
+  syn__graph_free(m->c, &m->g);
+  syn__free(m->c, m);
+}
+
+/* A model without the numbers of its weights. */
+static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
+  syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
+  if (!m) return NULL;
+  m->c = c;
+  m->g.arena.c = c;
+  if (syn__config_resolve(m, config) == SYN_OK && syn__build_network(m) == SYN_OK &&
+      c->status == SYN_OK) {
+    syn__weights_place(m);
+    return m;
+  }
+  syn_model_free(m);
+  return NULL;
+}
+
+syn_model *syn_model_new(syn_context *c, const syn_config *config) {
+  syn_model *m = syn__model_shell(c, config);
+  size_t i;
+  if (!m) return NULL;
+  if (syn__weights_new(m)) {
+    syn_model_free(m);
+    return NULL;
+  }
+  for (i = 0; i < m->g.n_params; i++) syn__weights_init(m, i);
+  return m;
+}
+
+const syn_config *syn_model_config(const syn_model *m) { return &m->config; }
+size_t syn_model_param_count(const syn_model *m) { return m->g.n_params; }
+const syn_param *syn_model_param(const syn_model *m, size_t i) {
+  return i < m->g.n_params ? &m->g.params[i] : NULL;
+}
+const syn_param *syn_model_find(const syn_model *m, const char *name) {
+  int i = syn__param_find(&m->g, name);
+  return i < 0 ? NULL : &m->g.params[i];
+}
+size_t syn_model_node_count(const syn_model *m) { return m->g.n_nodes; }
+const syn_node *syn_model_node(const syn_model *m, size_t i) {
+  return i < m->g.n_nodes ? m->g.nodes[i] : NULL;
+}
+
+syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
+  syn_cost cost;
+  int i;
+  memset(&cost, 0, sizeof cost);
+  cost.length = length;
+  for (i = 0; i < n->n_param; i++) {
+    const syn_param *p = &m->g.params[n->param[i]];
+    cost.parameters += (double)p->size;
+    if (p->rank == 2 && n->n_in) cost.multiply_adds += (double)p->size;
+  }
+  if (n->kind->cost) n->kind->cost(n, &cost);
+  return cost;
+}
+
+void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
+  m->tokenizer[0] = source;
+  m->tokenizer[1] = target;
+}
+const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
+  return side == SYN_SRC || side == SYN_TGT ? m->tokenizer[side] : NULL;
+}
+
+/* -- a run: the buffers of one forward (and backward) pass, in one block -- */
+
+/* Hands out parts of a block; with `base` null it only adds up. */
+typedef struct syn__carver {
+  char *base;
+  size_t used;
+} syn__carver;
+
+static void *syn__carve(syn__carver *k, size_t count, size_t size) {
+  size_t bytes = syn__mul_size(count, size), at = k->used;
+  if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
+  k->used = syn__add_size(at, (bytes + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN);
+  return k->base ? k->base + at : NULL;
+}
+
+/* What >>loss needs beside the tape. */
+typedef struct syn__loss_buffers {
+  size_t block;          /* rows at a time */
+  float *rows, *logits, *drows, *each, *panels;
+  int *which;            /* rows that have a label */
+} syn__loss_buffers;
+
+struct syn_run {
+  syn_tape tape;
+  const syn_model *m;
+  int mode, nodes;       /* nodes: how many of the graph run */
+  syn__capacity cap;
+  size_t sentences;
+  int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
+  int n_labels;          /* labels that count in the batch bound last */
+  syn__item *items;
+  size_t *active;
+  syn__loss_buffers loss;
+};
+
+static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits, size_t *sentences) {
+  syn__capacity cap;
+  int length = limits->length ? limits->length : m->config.max_len;
+  int src = limits->src_rows ? limits->src_rows : 4096;
+  int tgt = limits->tgt_rows ? limits->tgt_rows : src;
+  *sentences = (size_t)(limits->sentences ? limits->sentences : syn__max(src, tgt));
+  cap.rows[SYN_SRC] = m->task->encoder ? (size_t)src : 0;
+  cap.rows[SYN_TGT] = m->task->decoder ? (size_t)tgt : 0;
+  cap.rows[SYN_EACH] = *sentences;
+  cap.longest[SYN_SRC] = cap.longest[SYN_TGT] = (size_t)length;
+  return cap;
+}
+
+/* The integers: lengths, tokens, places, labels. */
+static void syn__carve_batch(syn_run *r, syn__carver *k) {
+  int i, j;
+  for (i = 0; i < SYN_STREAMS; i++) r->off[i] = (int *)syn__carve(k, r->sentences + 1, sizeof(int));
+  for (i = 0; i < 2; i++) {
+    r->ids[i] = (int *)syn__carve(k, r->cap.rows[i], sizeof(int));
+    r->at[i] = (int *)syn__carve(k, r->cap.rows[i], sizeof(int));
+  }
+  for (i = 0; i < 2; i++)
+    for (j = 0; j < 2; j++)
+      r->tape.pairs[i][j] = (size_t *)syn__carve(k, r->sentences + 1, sizeof(size_t));
+  r->labels = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
+}
+
+static void syn__carve_loss(syn_run *r, syn__carver *k) {
+  const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
+  size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
+  syn__loss_buffers *l = &r->loss;
+  l->block = ((size_t)1 << 21) / v;
+  if (l->block > 512) l->block = 512;
+  if (l->block < 32) l->block = 32;
+  l->rows = (float *)syn__carve(k, l->block * d, sizeof(float));
+  l->drows = (float *)syn__carve(k, l->block * d, sizeof(float));
+  l->logits = (float *)syn__carve(k, syn__mul_size(l->block, v), sizeof(float));
+  l->each = (float *)syn__carve(k, l->block, sizeof(float));
+  l->panels = (float *)syn__carve(k, syn__mul_size(syn__round16(v), d), sizeof(float));
+  l->which = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
+}
+
+/* All buffers; while training the logits of the head are never whole, so its node does not run. */
+static void syn__carve_run(syn_run *r, syn__carver *k) {
+  syn__graph shown = r->m->g;
+  syn_tape *t = &r->tape;
+  size_t count, floats, i;
+  float *base;
+  if (r->mode == SYN__TRAIN) shown.n_nodes = (size_t)r->m->head, shown.n_values--;
+  r->nodes = (int)shown.n_nodes;
+  t->tensors = (syn_tensor *)syn__carve(k, r->m->g.n_values, sizeof(syn_tensor));
+  t->saved = (float **)syn__carve(k, r->m->g.n_nodes * SYN_MAX_SAVE, sizeof(float *));
+  t->weights = (const float **)syn__carve(k, r->m->g.n_params, sizeof(float *));
+  t->dweights = (float **)syn__carve(k, r->m->g.n_params, sizeof(float *));
+  syn__carve_batch(r, k);
+  t->pack = (float *)syn__carve(k, SYN__PACK, sizeof(float));
+  t->scratch_size = syn__scratch_floats(&shown, &r->cap);
+  t->scratch = (float *)syn__carve(k, syn__mul_size(t->scratch_size, (size_t)t->threads), sizeof(float));
+  if (r->mode == SYN__TRAIN) syn__carve_loss(r, k);
+  count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t->tensors : NULL);
+  syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
+  floats = syn__place(r->items, count, r->active);
+  base = (float *)syn__carve(k, floats, sizeof(float));
+  for (i = 0; i < count && base; i++)
+    if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
+}
+
+/* What a run knows before it has memory. */
+static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
+                                 const syn_limits *limits) {
+  static const syn_limits none = {0, 0, 0, 0};
+  size_t most = 2 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
+  if (!limits) limits = &none;
+  if (limits->sentences < 0 || limits->src_rows < 0 || limits->tgt_rows < 0 || limits->length < 0)
+    return syn__fail(c, SYN_E_VALUE, "limits: %d sentences, %d and %d rows, length %d; wanted 0 or more",
+                     limits->sentences, limits->src_rows, limits->tgt_rows, limits->length);
+  r->m = m;
+  r->mode = mode;
+  r->cap = syn__capacity_of(m, limits, &r->sentences);
+  r->tape.c = c;
+  r->tape.k = c->kernels;
+  r->tape.g = &m->g;
+  r->tape.threads = c->options.threads;
+  r->items = (syn__item *)syn__alloc(c, most, sizeof(syn__item));
+  r->active = (size_t *)syn__alloc(c, most, sizeof(size_t));
+  return r->items && r->active ? SYN_OK : SYN_E_MEMORY;
+}
+
+static void syn__run_forget(syn_run *r, syn_context *c) {
+  syn__free(c, r->items);
+  syn__free(c, r->active);
+  r->items = NULL;
+  r->active = NULL;
+}
+
+/* The tensors' shapes but for their rows; pointers to the weights. */
+static void syn__run_tensors(syn_run *r) {
+  const syn__graph *g = &r->m->g;
+  size_t i;
+  for (i = 0; i < g->n_values; i++) {
+    syn_tensor *a = &r->tape.tensors[i];
+    a->tape = &r->tape;
+    a->id = (int)i;
+    a->rank = g->values[i].rank;
+    memcpy(a->shape, g->values[i].shape, sizeof a->shape);
+  }
+  for (i = 0; i < g->n_params; i++) r->tape.weights[i] = g->params[i].x;
+  for (i = 0; i < 2; i++) {
+    r->tape.ids[i] = r->ids[i];
+    r->tape.at[i] = r->at[i];
+  }
+}
+
+static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode, const syn_limits *limits) {
+  syn_run r;
+  syn__carver k;
+  memset(&r, 0, sizeof r);
+  k.base = NULL;
+  k.used = 0;
+  if (syn__run_setup(&r, c, m, mode, limits) == SYN_OK) syn__carve_run(&r, &k);
+  syn__run_forget(&r, c);
+  return k.used;
+}
+
+static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode, const syn_limits *limits) {
+  size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
+  size_t bytes = syn__run_bytes(c, m, mode, limits);
+  syn_run *r = c->status == SYN_OK ? (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes)) : NULL;
+  syn__carver k;
+  if (!r) return NULL;
+  if (syn__run_setup(r, c, m, mode, limits) != SYN_OK) {
+    syn__run_forget(r, c);
+    syn__free(c, r);
+    return NULL;
+  }
+  k.base = (char *)r + head;
+  k.used = 0;
+  syn__carve_run(r, &k);
+  syn__run_forget(r, c);
+  syn__run_tensors(r);
+  return r;
+}
+
+syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
+  return syn__run_new(c, m, SYN__KEEP, limits);
+}
+void syn_run_free(syn_run *r) {
+  if (r) syn__free(r->tape.c, r);
+}
+
+/* -- binding a batch: padded arrays become packed rows -- */
+
+/* The tokens of a padded row without the zeros at its end. */
+static int syn__row_length(const int *row, int width) {
+  while (width > 0 && row[width - 1] == SYN_PAD) width--;
+  return width;
+}
+
+static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length, int sentence) {
+  static const char *const sides[] = {"source", "target"};
+  int vocabulary = side ? r->m->config.tgt_vocab : r->m->config.src_vocab, i;
+  int *off = r->off[side];
+  if (length < 1)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", sides[side], sentence);
+  if ((size_t)length > r->cap.longest[side] || (size_t)(off[sentence] + length) > r->cap.rows[side])
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "%s sentence %d has %d tokens after %d of the batch; planned "
+                     "were %d at most, %d in all", sides[side], sentence, length, off[sentence],
+                     (int)r->cap.longest[side], (int)r->cap.rows[side]);
+  for (i = 0; i < length; i++) {
+    if (row[i] <= SYN_PAD || row[i] >= vocabulary)
+      return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d: token %d is %d, wanted 1 to %d",
+                       sides[side], sentence, i, row[i], vocabulary - 1);
+    r->ids[side][off[sentence] + i] = row[i];
+    r->at[side][off[sentence] + i] = i;
+  }
+  off[sentence + 1] = off[sentence] + length;
+  return SYN_OK;
+}
+
+static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
+  syn_stream *s = &r->tape.stream[side];
+  int i;
+  r->off[side][0] = 0;
+  s->count = count;
+  s->longest = 0;
+  s->off = r->off[side];
+  if (!rows || width < 1)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no %s tokens", side ? "target" : "source");
+  for (i = 0; i < count; i++) {
+    const int *row = rows + (size_t)i * (size_t)width;
+    int length = syn__row_length(row, width);
+    if (syn__bind_sentence(r, side, row, length, i)) return r->tape.c->status;
+    s->longest = syn__max(s->longest, length);
+  }
+  return SYN_OK;
+}
+
+/* Labels beside the rows; a label where there is no row, or none that fits, is an error. */
+static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
+  const syn__task_kind *task = r->m->task;
+  int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
+  int width = task->labels == SYN_EACH ? 1 : task->labels == SYN_TGT ? b->tgt_width : b->src_width;
+  int i, j;
+  r->n_labels = 0;
+  for (i = 0; i < b->count && b->labels; i++) {
+    const int *row = b->labels + (size_t)i * (size_t)width, *off = r->off[task->labels];
+    for (j = 0; j < width; j++) {
+      int inside = j < off[i + 1] - off[i];
+      if (row[j] < 0 || row[j] >= classes || (row[j] && !inside))
+        return syn__fail(r->tape.c, SYN_E_VALUE, "sentence %d: label %d is %d, wanted 0 to %d%s", i, j,
+                         row[j], inside ? classes - 1 : 0, inside ? "" : " past the end");
+      if (inside) r->labels[off[i] + j] = row[j];
+      r->n_labels += task->labels == SYN_EACH || row[j] != 0;
+    }
+  }
+  return SYN_OK;
+}
+
+/* Rows of every tensor, and where the attention of each sentence begins. */
+static void syn__bind_shapes(syn_run *r) {
+  const syn__graph *g = &r->m->g;
+  syn_tape *t = &r->tape;
+  size_t i;
+  int q, k, s;
+  for (i = 0; i < g->n_values; i++) {
+    const syn_stream *stream = &t->stream[g->values[i].stream];
+    t->tensors[i].shape[0] = stream->off ? stream->off[stream->count] : 0;
+  }
+  for (q = 0; q < 2; q++)
+    for (k = 0; k < 2; k++) {
+      const int *a = t->stream[q].off, *b = t->stream[k].off;
+      t->pairs[q][k][0] = 0;
+      for (s = 0; a && b && s < t->stream[q].count; s++)
+        t->pairs[q][k][s + 1] =
+            t->pairs[q][k][s] + (size_t)(a[s + 1] - a[s]) * (size_t)(b[s + 1] - b[s]);
+    }
+}
+
+static syn_status syn__bind_tables(syn_run *r) {
+  const syn__graph *g = &r->m->g;
+  size_t i;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    int longest = r->tape.stream[g->values[n->out].stream].longest;
+    if (n->table && longest > n->table)
+      return syn__fail(r->tape.c, SYN_E_SHAPE, "%s: a sentence of %d tokens, but %s has a table of %d "
+                       "(max_len)", n->path, longest, n->kind->name, n->table);
+  }
+  return SYN_OK;
+}
+
+static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+  int i;
+  if (b->count < 1 || (size_t)b->count > r->sentences)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d", b->count,
+                     (int)r->sentences);
+  memset(r->tape.stream, 0, sizeof r->tape.stream);
+  if (r->m->task->encoder && syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count))
+    return r->tape.c->status;
+  if (r->m->task->decoder && syn__bind_side(r, SYN_TGT, b->tgt, b->tgt_width, b->count))
+    return r->tape.c->status;
+  for (i = 0; i <= b->count; i++) r->off[SYN_EACH][i] = i;
+  r->tape.stream[SYN_EACH].count = b->count;
+  r->tape.stream[SYN_EACH].off = r->off[SYN_EACH];
+  syn__bind_shapes(r);
+  if (syn__bind_tables(r)) return SYN_E_SHAPE;
+  return syn__bind_labels(r, b);
+}
+
+/* -- forward passes and what can be read after them -- */
+
+syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
+  syn_status s = syn__bind(r, batch);
+  if (s != SYN_OK) return s;
+  r->tape.training = 0;
+  syn__forward(&r->tape, 0, r->nodes);
+  return SYN_OK;
+}
+
+const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
+  const syn_stream *s = &r->tape.stream[r->m->task->labels];
+  const syn_tensor *z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
+  if (r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  *rows = s->off[sentence + 1] - s->off[sentence];
+  return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
+}
+
+/* The i-th attention layer of the network, in the order of the text; encoder first. */
+static const syn_node *syn__attention_at(const syn_model *m, int i) {
+  size_t k;
+  for (k = 0; k < m->g.n_nodes; k++)
+    if (m->g.nodes[k]->kind->forward == syn__att_forward && i-- == 0) return m->g.nodes[k];
+  return NULL;
+}
+
+const char *syn_model_attention(const syn_model *m, int i, int *heads) {
+  const syn_node *n = syn__attention_at(m, i);
+  if (n) *heads = syn__att_of(n)->heads;
+  return n ? n->path : NULL;
+}
+
+const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
+  const syn_node *n = syn__attention_at(r->m, layer);
+  syn__head x;
+  if (!n || r->mode != SYN__KEEP || head < 0 || head >= syn__att_of(n)->heads || sentence < 0 ||
+      sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
+    return NULL;
+  x = syn__head_of(&r->tape, n, sentence, head);
+  size[0] = x.nq;
+  size[1] = x.nk;
+  return x.p;
+}
+
+size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
+  static const char *const shades[] = {" ", "â", "â", "â",
+                                       "â"};
+  size_t used = 0;
+  int j;
+  for (j = 0; j < keys; j++) {
+    int level = (int)(row[j] * 5.0f);
+    const char *s = shades[level < 0 ? 0 : level > 4 ? 4 : level];
+    for (; *s; s++, used++)
+      if (used + 1 < room) out[used] = *s;
+  }
+  if (room) out[used < room ? used : room - 1] = 0;
+  return used;
+}
 
 /* ===================================================================================================
-   >>decode   greedy, sampling and beam search, one new row at a time
+   >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
+            (Szegedy et al. 2016), together with its gradient, in blocks of rows: the logits of a whole
+            batch never exist, and rows without a label are never computed
    =================================================================================================== */
+
+typedef struct syn__loss_job {
+  const syn_run *r;
+  int first, rows;   /* of `which` */
+  float eps, scale;  /* scale 0: no gradient */
+} syn__loss_job;
+
+static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__loss_job *j = (const syn__loss_job *)job;
+  size_t i, v = (size_t)t->g->params[t->g->nodes[j->r->m->head]->param[0]].shape[0];
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++)
+    j->r->loss.each[i] = t->k->loss(j->r->loss.logits + i * v, v,
+                                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
+}
+
+/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. */
+static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
+  syn_tape *t = &r->tape;
+  const syn_node *n = t->g->nodes[r->m->head];
+  const syn_tensor *x = syn_in(t, n, 0);
+  size_t d = (size_t)syn__width(x);
+  syn__job p;
+  int i;
+  for (i = 0; i < j->rows; i++)
+    memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d, d * sizeof(float));
+  memset(&p, 0, sizeof p);
+  p.p.n = t->g->params[n->param[0]].shape[0];
+  p.p.k = (int)d;
+  p.p.bias = t->weights[n->param[1]];
+  p.panels = r->loss.panels;
+  syn__linear(t, r->loss.logits, r->loss.rows, (size_t)j->rows, &p);
+}
+
+/* The logits have become their gradient: to out.w, out.b and the rows they came from. */
+static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
+  syn_tape *t = &r->tape;
+  const syn_node *n = t->g->nodes[r->m->head];
+  const syn_tensor *x = syn_in(t, n, 0);
+  size_t d = (size_t)syn__width(x);
+  syn__linear_grad g;
+  int i;
+  memset(r->loss.drows, 0, (size_t)j->rows * d * sizeof(float));
+  g.x = r->loss.rows;
+  g.dy = r->loss.logits;
+  g.w = t->weights[n->param[0]];
+  g.dx = r->loss.drows;
+  g.dw = t->dweights[n->param[0]];
+  g.db = t->dweights[n->param[1]];
+  g.rows = (size_t)j->rows;
+  g.in = (int)d;
+  g.out = t->g->params[n->param[0]].shape[0];
+  syn__linear_backward_of(t, &g);
+  for (i = 0; i < j->rows; i++)
+    memcpy(x->dx + (size_t)r->loss.which[j->first + i] * d, r->loss.drows + (size_t)i * d,
+           d * sizeof(float));
+}
+
+/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale. */
+static double syn__loss(syn_run *r, float eps, float scale) {
+  syn_tape *t = &r->tape;
+  const syn_node *n = t->g->nodes[r->m->head];
+  const syn_tensor *x = syn_in(t, n, 0);
+  const syn_param *w = &t->g->params[n->param[0]];
+  int i, all = 0, rows = x->shape[0];
+  double sum = 0.0;
+  syn__loss_job j;
+  t->k->pack(t->weights[n->param[0]], 1, (size_t)w->shape[1], w->shape[1], w->shape[0], r->loss.panels);
+  for (i = 0; i < rows; i++)
+    if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
+  if (scale != 0.0f) memset(x->dx, 0, syn__count(x) * sizeof(float));
+  j.r = r;
+  j.eps = eps;
+  j.scale = scale;
+  for (j.first = 0; j.first < all; j.first += j.rows) {
+    j.rows = syn__min((int)r->loss.block, all - j.first);
+    syn__loss_logits(r, &j);
+    syn__parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
+    for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
+    if (scale != 0.0f) syn__loss_back(r, &j);
+  }
+  return sum;
+}
+
+/* ===================================================================================================
+   >>optim   Adam and AdamW, learning-rate schedules, clipping of the gradient's norm
+   =================================================================================================== */
+
+/* A learning rate for step t = 1, 2, ...; w: warm-up steps, n: all steps, d: the model's width.
+   Warm-up is linear from 0 in all of them. */
+static const char *const syn__schedules[] = {"noam", "rsqrt", "linear", "cosine", "constant", "plateau"};
+enum { SYN__NOAM, SYN__RSQRT, SYN__LINEAR, SYN__COSINE, SYN__CONSTANT, SYN__PLATEAU };
+static const char *const syn__optimizers[] = {"adam", "adamw"};
+
+static double syn__schedule(int which, double t, double w, double n, double d) {
+  double up = w > 0.0 && t < w ? t / w : 1.0, rest, sine, cosine;
+  if (which == SYN__NOAM) { /* Vaswani et al. 2017, section 5.3 */
+    double fall = 1.0 / sqrt(t), rise = w > 0.0 ? t / (w * sqrt(w)) : fall;
+    return (fall < rise ? fall : rise) / sqrt(d);
+  }
+  if (which == SYN__RSQRT) return t < w ? up : sqrt((w > 1.0 ? w : 1.0) / t);
+  if (which == SYN__CONSTANT || which == SYN__PLATEAU || t < w) return up;
+  rest = n > w ? (t - w) / (n - w) : 1.0;
+  if (rest > 1.0) rest = 1.0;
+  if (which == SYN__LINEAR) return 1.0 - rest;
+  syn__sincos(3.14159265358979323846 * rest, &sine, &cosine); /* Loshchilov and Hutter 2017 */
+  return 0.5 * (1.0 + cosine);
+}
+
+struct syn_trainer {
+  syn_context *c;
+  syn_model *m;
+  syn_run *run;
+  syn_train_config config;  /* with every default resolved */
+  int schedule, decoupled;
+  float *gradient, *first, *second; /* [trained] each */
+  float *best;              /* [average, trained] weights of the best checkpoints */
+  float *best_loss;         /* [average] their validation losses, best first */
+  int n_best;
+  syn_train_state state;
+  int *ints;                /* the padded arrays of one batch */
+  const syn_data *laid;     /* whose epoch is laid out */
+};
+
+/* Fixed chunks, so that the sum does not depend on the number of threads. */
+#define SYN__CHUNK ((size_t)1 << 16)
+
+static double syn__gradient_norm(const syn_trainer *t) {
+  size_t i, n;
+  double sum = 0.0;
+  for (i = 0; i < t->m->trained; i += n) {
+    n = t->m->trained - i < SYN__CHUNK ? t->m->trained - i : SYN__CHUNK;
+    sum += (double)t->c->kernels->dot(t->gradient + i, t->gradient + i, n);
+  }
+  return sqrt(sum);
+}
+
+typedef struct syn__adam_job {
+  const syn_trainer *t;
+  syn__adam a;
+} syn__adam_job;
+
+static void syn__task_adam(syn_tape *tape, const void *job, int thread, size_t begin, size_t end) {
+  const syn__adam_job *j = (const syn__adam_job *)job;
+  const syn_trainer *t = j->t;
+  SYN__UNUSED(thread);
+  tape->k->adam(&j->a, t->m->weights + begin, t->first + begin, t->second + begin,
+                t->gradient + begin, end - begin);
+}
+
+/* One step of Adam with the gradients of `labels` losses added up, that is with their mean
+   (Kingma and Ba 2015; Loshchilov and Hutter 2019). */
+static void syn__optimize(syn_trainer *t, long labels) {
+  double step = (double)++t->state.step, norm = 1.0;
+  const syn_train_config *k = &t->config;
+  syn__adam_job j;
+  j.t = t;
+  t->state.rate = (float)(syn__schedule(t->schedule, step, (double)k->warmup, (double)k->steps,
+                                        (double)t->m->config.d_model) * (double)k->lr) * t->state.factor;
+  j.a.lr = t->state.rate;
+  j.a.beta1 = k->beta1;
+  j.a.beta2 = k->beta2;
+  j.a.eps = k->eps;
+  j.a.decay = t->decoupled ? k->weight_decay * t->state.rate : 0.0f;
+  j.a.fix1 = (float)(1.0 / (1.0 - syn__pow((double)k->beta1, step)));
+  j.a.fix2 = (float)(1.0 / (1.0 - syn__pow((double)k->beta2, step)));
+  if (k->clip > 0.0f) norm = syn__gradient_norm(t) / (double)labels;
+  j.a.scale = (float)((k->clip > 0.0f && norm > (double)k->clip ? (double)k->clip / norm : 1.0) /
+                      (double)labels);
+  syn__parallel(&t->run->tape, syn__task_adam, &j, t->m->trained, 4096);
+}
+
+/* ===================================================================================================
+   >>train   data, batches of like length, steps, validation, the mean of the best checkpoints
+   =================================================================================================== */
+
+/* -- data: pairs of token rows in one growing array -- */
+
+struct syn_data {
+  syn_context *c;
+  int *tokens;
+  size_t n_tokens, cap_tokens;
+  size_t *at;              /* [2 * count + 1] source, target, source, ... */
+  int *context;            /* [count] first labels that do not count; -1: a sentence with its end */
+  size_t count, cap_at;
+  uint64_t *order;         /* of the epoch that was laid out last */
+  size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
+  size_t *shuffled;
+  size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
+};
+
+syn_data *syn_data_new(syn_context *c) {
+  syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
+  if (d) d->c = c;
+  return d;
+}
+
+void syn_data_free(syn_data *d) {
+  if (!d) return;
+  syn__free(d->c, d->tokens);
+  syn__free(d->c, d->at);
+  syn__free(d->c, d->context);
+  syn__free(d->c, d->order);
+  syn__free(d->c, d->first);
+  syn__free(d->c, d->shuffled);
+  syn__free(d->c, d);
+}
+
+size_t syn_data_count(const syn_data *d) { return d->count; }
+
+syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
+  size_t need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
+  if (n_src < 0 || n_tgt < 0)
+    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens", n_src, n_tgt);
+  if (d->count >= (size_t)1 << 27) return syn__fail(d->c, SYN_E_VALUE, "data: more than 134217728 rows");
+  if (syn__grow(d->c, (void **)&d->tokens, &d->cap_tokens, need, sizeof(int)) ||
+      syn__grow(d->c, (void **)&d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
+      syn__grow(d->c, (void **)&d->context, &d->cap_context, d->count + 1, sizeof(int)))
+    return SYN_E_MEMORY;
+  if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
+  if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
+  d->at[2 * d->count + 1] = d->n_tokens + (size_t)n_src;
+  d->at[2 * d->count + 2] = need;
+  d->n_tokens = need;
+  d->context[d->count++] = -1;
+  return SYN_OK;
+}
+
+syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window, int stride) {
+  size_t at;
+  if (window < 1 || stride < 1 || stride > window)
+    return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
+  for (at = 0; at < count; at += (size_t)stride) {
+    int n = count - at < (size_t)window ? (int)(count - at) : window;
+    if (at && n <= window - stride) break; /* nothing new in it */
+    if (syn_data_add(d, NULL, 0, tokens + at, n)) return d->c->status;
+    d->context[d->count - 1] = at ? window - stride : 0;
+  }
+  return SYN_OK;
+}
+
+static int syn__data_length(const syn_data *d, size_t i, int side) {
+  return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
+}
+const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
+  *length = syn__data_length(d, i, side);
+  return d->tokens + d->at[2 * i + (size_t)side];
+}
+/* Tokens of the longer side with its end: what --batch counts. */
+static int syn__data_longest(const syn_data *d, size_t i) {
+  return syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1)) + 1;
+}
+
+static int syn__compare_keys(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Cuts the sorted rows into batches of at most `tokens` padded tokens. */
+static syn_status syn__data_cut(syn_data *d, int tokens) {
+  size_t i, begin = 0;
+  int longest = 0;
+  d->n_batches = 0;
+  for (i = 0; i <= d->count; i++) {
+    int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
+    int most = syn__max(longest, n);
+    if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
+      if (i == begin && i < d->count)
+        return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n, tokens);
+      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+        return SYN_E_MEMORY;
+      d->first[d->n_batches] = begin;
+      if (i > begin) d->n_batches++;
+      d->first[d->n_batches] = begin = i;
+      most = n;
+    }
+    longest = most;
+  }
+  return SYN_OK;
+}
+
+/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance), cut, and the
+   batches shuffled; all from the seed and the epoch's number. epoch < 0: in order of length, unshuffled. */
+static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  syn_random r;
+  size_t i;
+  r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
+  if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
+  if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
+    return SYN_E_MEMORY;
+  for (i = 0; i < d->count; i++) {
+    uint64_t chance = epoch < 0 ? 0 : syn_random_next(&r);
+    uint64_t tgt = ((uint64_t)syn__data_length(d, i, 1) + (epoch < 0 ? 0 : chance >> 32) % 3) / 3;
+    uint64_t src = (uint64_t)syn__data_length(d, i, 0) / 3;
+    if (tgt > 4095) tgt = 4095;
+    if (src > 4095) src = 4095;
+    d->order[i] = tgt << 52 | src << 40 | (chance & 0xFFF) << 28 | (uint64_t)i;
+  }
+  qsort(d->order, d->count, sizeof *d->order, syn__compare_keys); /* no two keys are equal */
+  if (syn__data_cut(d, tokens)) return d->c->status;
+  if (syn__grow(d->c, (void **)&d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
+    return SYN_E_MEMORY;
+  for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
+  for (i = d->n_batches; i > 1 && epoch >= 0; i--) {
+    size_t k = (size_t)syn_random_below(&r, (int)i), swap = d->shuffled[k];
+    d->shuffled[k] = d->shuffled[i - 1];
+    d->shuffled[i - 1] = swap;
+  }
+  return SYN_OK;
+}
+
+/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. */
+static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
+  size_t k = d->shuffled[number], i;
+  syn_batch b;
+  int *src, *tgt, *labels;
+  memset(&b, 0, sizeof b);
+  for (i = d->first[k]; i < d->first[k + 1]; i++) {
+    size_t row = (size_t)(d->order[i] & 0xFFFFFFF);
+    b.src_width = syn__max(b.src_width, syn__data_length(d, row, 0) + 1);
+    b.tgt_width = syn__max(b.tgt_width, syn__data_length(d, row, 1) + 1);
+    b.count++;
+  }
+  src = ints;
+  tgt = src + (size_t)b.count * (size_t)b.src_width;
+  labels = tgt + (size_t)b.count * (size_t)b.tgt_width;
+  memset(ints, 0, (size_t)b.count * (size_t)(b.src_width + 2 * b.tgt_width) * sizeof(int));
+  for (i = 0; i < (size_t)b.count; i++) {
+    size_t row = (size_t)(d->order[d->first[k] + i] & 0xFFFFFFF);
+    int n, *s = src + i * (size_t)b.src_width, *l = labels + i * (size_t)b.tgt_width;
+    int *y = tgt + i * (size_t)b.tgt_width;
+    const int *at = syn_data_row(d, row, 0, &n);
+    memcpy(s, at, (size_t)n * sizeof(int));
+    s[n] = SYN_END;
+    at = syn_data_row(d, row, 1, &n);
+    memcpy(l, at, (size_t)n * sizeof(int));
+    y[0] = SYN_BEGIN;
+    if (d->context[row] < 0) l[n] = SYN_END;
+    else memset(l, 0, (size_t)d->context[row] * sizeof(int)), n--;
+    memcpy(y + 1, at, (size_t)n * sizeof(int));
+  }
+  b.src = src;
+  b.tgt = tgt;
+  b.labels = labels;
+  return b;
+}
+
+/* -- the trainer -- */
+
+static int syn__name_index(const char *name, const char *const *names, int count) {
+  int i;
+  for (i = 0; i < count; i++)
+    if (!strcmp(name, names[i])) return i;
+  return -1;
+}
+
+static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
+  syn_train_config *k = &t->config;
+  *k = *given;
+  if (!k->optimizer) k->optimizer = "adam";
+  if (!k->schedule) k->schedule = "rsqrt";
+  if (k->lr == 0.0f) k->lr = strcmp(k->schedule, "noam") ? 0.001f : 1.0f;
+  if (k->beta1 == 0.0f) k->beta1 = 0.9f;
+  if (k->beta2 == 0.0f) k->beta2 = 0.98f;
+  if (k->eps == 0.0f) k->eps = 1e-9f;
+  if (!k->batch_tokens) k->batch_tokens = 4096;
+  if (!k->accumulate) k->accumulate = 1;
+  if (!k->steps) k->steps = 1000;
+  if (!k->patience) k->patience = 3;
+  t->schedule = syn__name_index(k->schedule, syn__schedules, (int)SYN__COUNT(syn__schedules));
+  t->decoupled = syn__name_index(k->optimizer, syn__optimizers, (int)SYN__COUNT(syn__optimizers));
+  if (t->schedule < 0)
+    return syn__fail(t->c, SYN_E_VALUE, "schedule is '%.30s', wanted noam, rsqrt, linear, cosine, constant"
+                     " or plateau", k->schedule);
+  if (t->decoupled < 0)
+    return syn__fail(t->c, SYN_E_VALUE, "optimizer is '%.30s', wanted adam or adamw", k->optimizer);
+  k->schedule = syn__schedules[t->schedule];
+  k->optimizer = syn__optimizers[t->decoupled];
+  if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
+      k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->steps < 0 || k->warmup < 0)
+    return syn__fail(t->c, SYN_E_VALUE, "training: average %d, accumulate %d, batch_tokens %d, steps %ld, "
+                     "warmup %ld: one is out of range", k->average, k->accumulate, k->batch_tokens,
+                     k->steps, k->warmup);
+  if (!(k->lr > 0.0f && k->beta1 >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
+        k->eps > 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
+    return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
+                     "weight_decay %g: one is out of range", (double)k->lr, (double)k->beta1,
+                     (double)k->beta2, (double)k->eps, (double)k->clip, (double)k->weight_decay);
+  return SYN_OK;
+}
+
+static syn_limits syn__train_limits(const syn_model *m, int batch_tokens) {
+  syn_limits limits;
+  memset(&limits, 0, sizeof limits);
+  limits.src_rows = limits.tgt_rows = batch_tokens;
+  limits.sentences = syn__max(batch_tokens / 2, 1);
+  limits.length = m->config.max_len;
+  return limits;
+}
+
+syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
+  syn_train_config none;
+  syn_trainer *t = (syn_trainer *)syn__alloc(c, 1, sizeof *t);
+  syn_limits limits;
+  size_t floats;
+  if (!t) return NULL;
+  memset(&none, 0, sizeof none);
+  t->c = c;
+  t->m = m;
+  t->state.factor = 1.0f;
+  if (syn__train_resolve(t, config ? config : &none) || syn__weights_own(m)) {
+    syn_trainer_free(t);
+    return NULL;
+  }
+  limits = syn__train_limits(m, t->config.batch_tokens);
+  floats = syn__mul_size(m->trained, (size_t)(3 + t->config.average));
+  t->run = syn__run_new(c, m, SYN__TRAIN, &limits);
+  t->gradient = (float *)syn__alloc(c, floats, sizeof(float));
+  t->best_loss = (float *)syn__alloc(c, (size_t)t->config.average + 1, sizeof(float));
+  t->ints = (int *)syn__alloc(c, 3 * (size_t)t->config.batch_tokens, sizeof(int));
+  if (!t->run || !t->gradient || !t->best_loss || !t->ints) {
+    syn_trainer_free(t);
+    return NULL;
+  }
+  t->first = t->gradient + m->trained;
+  t->second = t->first + m->trained;
+  t->best = t->second + m->trained;
+  return t;
+}
+
+void syn_trainer_free(syn_trainer *t) {
+  if (!t) return;
+  syn_run_free(t->run);
+  syn__free(t->c, t->gradient);
+  syn__free(t->c, t->best_loss);
+  syn__free(t->c, t->ints);
+  syn__free(t->c, t);
+}
+
+const syn_train_state *syn_trainer_state(const syn_trainer *t) { return &t->state; }
+const syn_train_config *syn_trainer_config(const syn_trainer *t) { return &t->config; }
+
+static void syn__gradients_clear(syn_trainer *t) {
+  size_t i;
+  memset(t->gradient, 0, t->m->trained * sizeof(float));
+  for (i = 0; i < t->m->g.n_params; i++) {
+    const syn_param *p = &t->m->g.params[i];
+    t->run->tape.dweights[i] = p->trained ? t->gradient + p->offset : NULL;
+  }
+}
+
+/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum. */
+static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
+  syn_tape *tape = &t->run->tape;
+  if (syn__bind(t->run, b)) return t->c->status;
+  tape->training = 1;
+  syn__forward(tape, 0, t->run->nodes);
+  *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
+  syn__backward(tape, t->run->nodes);
+  tape->seed = syn__mix(tape->seed + 1); /* other masks for the next batch of the same step */
+  return SYN_OK;
+}
+
+static void syn__train_begin(syn_trainer *t) {
+  syn__gradients_clear(t);
+  t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
+}
+
+syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss) {
+  double sum = 0.0;
+  *loss = 0.0f;
+  if (syn__bind(t->run, batch)) return t->c->status;
+  if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
+  syn__train_begin(t);
+  if (syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum)) return t->c->status;
+  *loss = (float)(sum / (double)t->run->n_labels);
+  return SYN_OK;
+}
+
+const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
+  return p->trained ? t->gradient + p->offset : NULL;
+}
+
+syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
+  double sum = 0.0;
+  long labels = 0;
+  int i;
+  *loss = 0.0f;
+  syn__train_begin(t);
+  for (i = 0; i < count; i++) {
+    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
+    labels += t->run->n_labels;
+  }
+  if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
+  t->state.tokens += labels;
+  *loss = (float)(sum / (double)labels);
+  syn__optimize(t, labels);
+  return SYN_OK;
+}
+
+syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels) {
+  if (syn__bind(t->run, batch)) return t->c->status;
+  t->run->tape.training = 0;
+  syn__forward(&t->run->tape, 0, t->run->nodes);
+  *sum += syn__loss(t->run, 0.0f, 0.0f);
+  *labels += t->run->n_labels;
+  return SYN_OK;
+}
+
+/* -- steps on data -- */
+
+/* The next batch of the data; lays out the next epoch where one ends. */
+static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
+  syn_train_state *s = &t->state;
+  int ended = t->laid == d && s->batch >= (long)d->n_batches;
+  if (ended) s->epoch++, s->batch = 0;
+  if (ended || t->laid != d) {
+    if (syn__data_epoch(d, t->config.batch_tokens, t->config.seed, s->epoch)) return t->c->status;
+    t->laid = d;
+  }
+  *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
+  return SYN_OK;
+}
+
+/* One update from `accumulate` batches. */
+static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
+  double sum = 0.0;
+  long labels = 0;
+  syn_batch b;
+  int i;
+  syn__train_begin(t);
+  for (i = 0; i < t->config.accumulate; i++) {
+    if (syn__train_next(t, d, &b)) return t->c->status;
+    if (syn__train_batch(t, &b, 1.0f, &sum)) return t->c->status;
+    labels += t->run->n_labels;
+  }
+  t->state.tokens += labels;
+  *loss = (float)(sum / (double)labels);
+  syn__optimize(t, labels);
+  return SYN_OK;
+}
+
+syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
+  double sum = 0.0;
+  size_t i;
+  *loss = 0.0;
+  *labels = 0;
+  if (t->laid == d) t->laid = NULL;
+  if (syn__data_epoch(d, t->config.batch_tokens, 0, -1)) return t->c->status;
+  for (i = 0; i < d->n_batches; i++) {
+    syn_batch b = syn__data_batch(d, i, t->ints);
+    if (syn_train_loss(t, &b, &sum, labels)) return t->c->status;
+  }
+  *loss = *labels ? sum / (double)*labels : 0.0;
+  return SYN_OK;
+}
+
+/* Keeps the weights of now among the best; without validation the newest are the best. */
+static void syn__train_keep(syn_trainer *t, float loss) {
+  int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k;
+  size_t size = t->m->trained;
+  if (most < 1 || (t->n_best == most && !(loss < t->best_loss[at]))) return;
+  if (t->n_best < most) t->n_best++;
+  for (k = at; k > 0 && loss < t->best_loss[k - 1]; k--) {
+    memcpy(t->best + (size_t)k * size, t->best + (size_t)(k - 1) * size, size * sizeof(float));
+    t->best_loss[k] = t->best_loss[k - 1];
+  }
+  memcpy(t->best + (size_t)k * size, t->m->weights, size * sizeof(float));
+  t->best_loss[k] = loss;
+}
+
+/* A validation: loss on `valid`, the N best, plateau, early stop. Returns 1 when it is time to stop. */
+static int syn__train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s = &t->state;
+  double loss = -(double)s->step;
+  long labels;
+  s->validations++;
+  if (valid && syn_evaluate(t, valid, &loss, &labels)) return 1;
+  s->valid = valid ? (float)loss : 0.0f;
+  syn__train_keep(t, (float)loss);
+  if (!valid) return 0;
+  if (s->validations == 1 || s->valid < s->best) s->best = s->valid, s->worse = 0;
+  else s->worse++;
+  if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0) s->factor *= 0.5f;
+  return t->config.stop_after && s->worse >= t->config.stop_after;
+}
+
+syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report, void *user) {
+  float loss;
+  while (t->state.step < t->config.steps && !t->state.stopped) {
+    int validated = 0;
+    if (syn__train_update(t, data, &loss)) return t->c->status;
+    if (t->config.every && t->state.step % t->config.every == 0) {
+      validated = 1;
+      t->state.stopped = syn__train_validate(t, valid);
+      if (t->c->status) return t->c->status;
+    }
+    if (report && report(user, t, loss, validated)) return SYN_OK;
+  }
+  return SYN_OK;
+}
+
+int syn_trainer_average(syn_trainer *t) {
+  size_t size = t->m->trained;
+  int k;
+  if (t->n_best < 1) return 0;
+  memcpy(t->m->weights, t->best, size * sizeof(float));
+  for (k = 1; k < t->n_best; k++)
+    t->c->kernels->acc(t->m->weights, t->best + (size_t)k * size, size);
+  t->c->kernels->scale(t->m->weights, 1.0f / (float)t->n_best, t->m->weights, size);
+  return t->n_best;
+}
+
+/* ===================================================================================================
+   >>decode   greedy, sampling and beam search: one new row per live hypothesis and step
+
+   Nothing is recomputed over the prefix: a layer that looks back left `history` floats per token in a
+   slot; a hypothesis is a list of slots, so that reordering a beam copies integers, not keys and values.
+   =================================================================================================== */
+
+typedef struct syn__beam_row {
+  int sentence, slot; /* slot: where its newest token is kept */
+  int token;          /* to be fed next */
+  float score;        /* sum of log p */
+} syn__beam_row;
+
+/* An extension of a hypothesis by one token. */
+typedef struct syn__extension {
+  float score;
+  int row, token;
+} syn__extension;
+
+struct syn_decoder {
+  syn_context *c;
+  const syn_model *m;
+  syn_run *run;
+  syn_decode_config config;  /* with every default resolved */
+  int rows, limit;           /* most live rows; most tokens of an output, L */
+  int n_live, sentences;
+  syn__live live;
+  syn__beam_row *row, *row_next;   /* [rows] */
+  int *past, *past_next;           /* [rows, L] slots of the tokens fed so far */
+  int *text, *text_next;           /* [rows, L] tokens made so far */
+  int *slot, *sentence;            /* [rows] for the tape */
+  int *source_off;                 /* [sentences + 1] */
+  int *out_tokens;                 /* [sentences, best, L] */
+  int *out_size;                   /* [sentences, best] */
+  float *out_score;                /* [sentences, best] */
+  int *n_out;                      /* [sentences] finished so far */
+  syn__extension *top;             /* [2 * beam] */
+  float *chance;                   /* [V] probabilities, for sampling */
+  int *heap;                       /* [V] */
+  void *block;
+};
+
+static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
+  syn_decode_config *k = &d->config;
+  *k = *given;
+  if (!k->beam) k->beam = 1;
+  if (!k->best) k->best = 1;
+  if (!k->sentences) k->sentences = 1;
+  if (k->alpha == 0.0f) k->alpha = 0.6f;
+  if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (!k->max_len) k->max_len = d->m->config.max_len;
+  if (!k->source_len) k->source_len = d->m->config.max_len;
+  if (!d->m->task->decoder)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: the task %s has no decoder", d->m->task->name);
+  if (k->beam < 1 || k->beam > 1024 || k->best < 1 || k->best > k->beam || k->sentences < 1 ||
+      k->sentences > 65536)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
+                     "(1 to 65536)", k->beam, k->best, k->sentences);
+  if (k->max_len < 1 || k->max_len > d->m->config.max_len || k->source_len < 1)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d", k->max_len,
+                     d->m->config.max_len);
+  if (k->temperature < 0.0f || k->top_k < 0 || k->top_p < 0.0f || k->top_p > 1.0f ||
+      (k->temperature > 0.0f && k->beam > 1))
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g, top_k %d, top_p %g, beam %d do not go "
+                     "together", (double)k->temperature, k->top_k, (double)k->top_p, k->beam);
+  d->limit = k->max_len;
+  d->rows = k->beam * k->sentences;
+  return SYN_OK;
+}
+
+/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead. */
+static void syn__carve_live(syn_decoder *d, syn__carver *k) {
+  const syn__graph *g = &d->m->g;
+  size_t i, sources = (size_t)d->config.sentences * (size_t)d->config.source_len;
+  d->live.length = d->limit;
+  d->live.history = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
+  d->live.source = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    size_t tokens = (size_t)d->rows * (size_t)d->limit;
+    if ((int)i < g->n_encoder) continue;
+    if (n->history) {
+      float *at = (float *)syn__carve(k, syn__mul_size(tokens, (size_t)n->history), sizeof(float));
+      if (k->base) d->live.history[i] = at;
+    }
+    if (n->source) {
+      float *at = (float *)syn__carve(k, syn__mul_size(sources, (size_t)n->source), sizeof(float));
+      if (k->base) d->live.source[i] = at;
+    }
+  }
+}
+
+/* Weights of products in panels of 16 outputs, once: a step then reads them straight through. */
+static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
+  const syn__graph *g = &d->m->g;
+  size_t i;
+  const float **packed = (const float **)syn__carve(k, g->n_params, sizeof(float *));
+  for (i = 0; i < g->n_params; i++) {
+    const syn_param *p = &g->params[i];
+    size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
+    float *at;
+    if (p->rank != 2 || !strcmp(p->name, "src.embed")) continue;
+    at = (float *)syn__carve(k, syn__mul_size(rows, columns), sizeof(float));
+    if (!k->base) continue;
+    d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
+    packed[i] = at;
+  }
+  if (k->base) d->run->tape.packed = packed;
+}
+
+static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
+  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
+  size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
+  d->row = (syn__beam_row *)syn__carve(k, rows, sizeof *d->row);
+  d->row_next = (syn__beam_row *)syn__carve(k, rows, sizeof *d->row);
+  d->past = (int *)syn__carve(k, rows * limit, sizeof(int));
+  d->past_next = (int *)syn__carve(k, rows * limit, sizeof(int));
+  d->text = (int *)syn__carve(k, rows * limit, sizeof(int));
+  d->text_next = (int *)syn__carve(k, rows * limit, sizeof(int));
+  d->slot = (int *)syn__carve(k, rows, sizeof(int));
+  d->sentence = (int *)syn__carve(k, rows, sizeof(int));
+  d->source_off = (int *)syn__carve(k, sentences + 1, sizeof(int));
+  d->out_tokens = (int *)syn__carve(k, outs * limit, sizeof(int));
+  d->out_size = (int *)syn__carve(k, outs, sizeof(int));
+  d->out_score = (float *)syn__carve(k, outs, sizeof(float));
+  d->n_out = (int *)syn__carve(k, sentences, sizeof(int));
+  d->top = (syn__extension *)syn__carve(k, 2 * (size_t)d->config.beam, sizeof *d->top);
+  d->chance = (float *)syn__carve(k, v, sizeof(float));
+  d->heap = (int *)syn__carve(k, v, sizeof(int));
+  syn__carve_live(d, k);
+  syn__carve_packed(d, k);
+}
+
+static syn_limits syn__decode_limits(const syn_decoder *d) {
+  syn_limits limits;
+  limits.sentences = d->config.sentences;
+  limits.length = syn__max(d->config.source_len, d->limit);
+  limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->rows);
+  limits.tgt_rows = d->rows;
+  return limits;
+}
+
+syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+  syn_decode_config none;
+  syn_decoder *d = (syn_decoder *)syn__alloc(c, 1, sizeof *d);
+  syn_limits limits;
+  syn__carver k;
+  if (!d) return NULL;
+  memset(&none, 0, sizeof none);
+  d->c = c;
+  d->m = m;
+  if (syn__decode_resolve(d, config ? config : &none)) {
+    syn_decoder_free(d);
+    return NULL;
+  }
+  limits = syn__decode_limits(d);
+  d->run = syn__run_new(c, m, SYN__INFER, &limits);
+  k.base = NULL;
+  k.used = 0;
+  syn__carve_decoder(d, &k);
+  d->block = d->run ? syn__alloc(c, 1, k.used) : NULL;
+  if (!d->block) {
+    syn_decoder_free(d);
+    return NULL;
+  }
+  k.base = (char *)d->block;
+  k.used = 0;
+  syn__carve_decoder(d, &k);
+  return d;
+}
+
+void syn_decoder_free(syn_decoder *d) {
+  if (!d) return;
+  syn_run_free(d->run);
+  syn__free(d->c, d->block);
+  syn__free(d->c, d);
+}
+
+/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14) */
+static float syn__length_penalty(const syn_decoder *d, int length) {
+  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
+}
+
+/* -- one step -- */
+
+/* The encoder over all sentences, then what the decoder keeps of it. */
+static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
+  syn_run *r = d->run;
+  syn_tape *t = &r->tape;
+  int i;
+  memset(t->stream, 0, sizeof t->stream);
+  if (d->m->task->encoder) {
+    if (syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count)) return d->c->status;
+    if (t->stream[SYN_SRC].longest > d->config.source_len)
+      return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
+                       t->stream[SYN_SRC].longest, d->config.source_len);
+    memcpy(d->source_off, r->off[SYN_SRC], (size_t)(b->count + 1) * sizeof(int));
+  }
+  syn__bind_shapes(r);
+  if (syn__bind_tables(r)) return SYN_E_SHAPE;
+  t->live = NULL;
+  syn__forward(t, 0, t->g->n_encoder);
+  t->live = &d->live;
+  for (i = t->g->n_encoder; i < r->nodes; i++)
+    if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
+  return SYN_OK;
+}
+
+/* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's tensor. */
+static void syn__decode_rows(syn_decoder *d, int place) {
+  syn_run *r = d->run;
+  syn_tape *t = &r->tape;
+  size_t v;
+  int i;
+  for (i = 0; i < d->n_live; i++) {
+    r->ids[SYN_TGT][i] = d->row[i].token;
+    r->at[SYN_TGT][i] = place;
+    d->slot[i] = i;
+    d->sentence[i] = d->row[i].sentence;
+    d->past[i * d->limit + place] = i;
+  }
+  d->live.rows = d->n_live;
+  d->live.slot = d->slot;
+  d->live.past = d->past;
+  d->live.sentence = d->sentence;
+  d->live.source_off = d->source_off;
+  for (v = 0; v < t->g->n_values; v++)
+    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->n_live;
+  for (i = t->g->n_encoder; i < r->nodes; i++) {
+    const syn_node *n = t->g->nodes[i];
+    if (t->g->values[n->out].stream != SYN_TGT) continue;
+    if (n->kind->step) n->kind->step(t, n);
+    else n->kind->forward(t, n);
+  }
+}
+
+static float *syn__decode_logits(const syn_decoder *d, int row) {
+  const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
+  return z->x + (size_t)row * (size_t)syn__width(z);
+}
+
+/* -- outputs -- */
+
+static int *syn__out_tokens(const syn_decoder *d, int sentence, int rank) {
+  return d->out_tokens + (size_t)(sentence * d->config.best + rank) * (size_t)d->limit;
+}
+
+/* Puts a finished hypothesis among the best of its sentence. */
+static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size, float score) {
+  int best = d->config.best, *sizes = d->out_size + sentence * best, k;
+  float *scores = d->out_score + sentence * best;
+  int at = d->n_out[sentence] < best ? d->n_out[sentence] : best - 1;
+  if (d->n_out[sentence] == best && !(score > scores[at])) return;
+  if (d->n_out[sentence] < best) d->n_out[sentence]++;
+  for (k = at; k > 0 && score > scores[k - 1]; k--) {
+    memcpy(syn__out_tokens(d, sentence, k), syn__out_tokens(d, sentence, k - 1),
+           (size_t)d->limit * sizeof(int));
+    scores[k] = scores[k - 1];
+    sizes[k] = sizes[k - 1];
+  }
+  memcpy(syn__out_tokens(d, sentence, k), text, (size_t)size * sizeof(int));
+  scores[k] = score;
+  sizes[k] = size;
+}
+
+/* Row `from` lives on as the next row `to`, with one more token. */
+static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, int place) {
+  size_t size = (size_t)(place + 1) * sizeof(int), limit = (size_t)d->limit;
+  syn__beam_row *row = &d->row_next[to];
+  memcpy(d->past_next + (size_t)to * limit, d->past + (size_t)e->row * limit, size);
+  memcpy(d->text_next + (size_t)to * limit, d->text + (size_t)e->row * limit, size);
+  d->text_next[(size_t)to * limit + (size_t)place] = e->token;
+  *row = d->row[e->row];
+  row->token = e->token;
+  row->score = e->score;
+}
+
+static void syn__decode_turn(syn_decoder *d, int n_live) {
+  syn__beam_row *row = d->row;
+  int *past = d->past, *text = d->text;
+  d->row = d->row_next;
+  d->past = d->past_next;
+  d->text = d->text_next;
+  d->row_next = row;
+  d->past_next = past;
+  d->text_next = text;
+  d->n_live = n_live;
+}
+
+/* -- choosing: the most probable token, or one by chance -- */
+
+static int syn__choose_most(const float *z, int v) {
+  int i, best = SYN_UNKNOWN;
+  for (i = SYN_UNKNOWN; i < v; i++)
+    if (i != SYN_BEGIN && z[i] > z[best]) best = i;
+  return best;
+}
+
+/* The heap's largest probability is at its root; equal ones by the smaller token. */
+static int syn__heap_less(const float *p, int a, int b) { return p[a] < p[b] || (!(p[b] < p[a]) && a > b); }
+static void syn__heap_down(const float *p, int *heap, int i, int n) {
+  int child, swap;
+  while ((child = 2 * i + 1) < n) {
+    if (child + 1 < n && syn__heap_less(p, heap[child], heap[child + 1])) child++;
+    if (!syn__heap_less(p, heap[i], heap[child])) return;
+    swap = heap[i];
+    heap[i] = heap[child];
+    heap[child] = swap;
+    i = child;
+  }
+}
+
+/* From the k most probable tokens, or those whose probabilities first reach p, by chance. */
+static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random) {
+  int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
+  float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
+  d->c->kernels->scale(d->chance, 1.0f / d->config.temperature, z, (size_t)v);
+  d->chance[SYN_PAD] = d->chance[SYN_BEGIN] = -INFINITY;
+  d->c->kernels->softmax(d->chance, d->chance, (size_t)v);
+  for (i = SYN_UNKNOWN; i < v; i++)
+    if (i != SYN_BEGIN) d->heap[n++] = i;
+  for (i = n / 2 - 1; i >= 0; i--) syn__heap_down(d->chance, d->heap, i, n);
+  for (left = n; left > 0 && n - left < most && sum < wanted; left--) { /* taken ones behind the heap */
+    int top = d->heap[0];
+    sum += d->chance[top];
+    d->heap[0] = d->heap[left - 1];
+    d->heap[left - 1] = top;
+    syn__heap_down(d->chance, d->heap, 0, left - 1);
+  }
+  point = syn_random_uniform(random) * sum;
+  for (i = n - 1; i > left; i--) {
+    point -= d->chance[d->heap[i]];
+    if (point < 0.0f) break;
+  }
+  return d->heap[i];
+}
+
+/* One token for every row; rows that ended leave. */
+static void syn__decode_single(syn_decoder *d, int place, syn_token_callback call, void *user) {
+  int i, n = 0, v = d->m->config.tgt_vocab;
+  for (i = 0; i < d->n_live; i++) {
+    const float *z = syn__decode_logits(d, i);
+    int sentence = d->row[i].sentence, ended;
+    syn_random random;
+    syn__extension e;
+    random.state = syn__mix(d->config.seed ^ syn__mix((uint64_t)sentence * 0x10001u + (uint64_t)place));
+    e.row = i;
+    e.score = d->row[i].score;
+    e.token = d->config.temperature > 0.0f ? syn__choose_chance(d, z, &random) : syn__choose_most(z, v);
+    ended = e.token == SYN_END || place + 1 >= d->limit;
+    syn__decode_extend(d, n, &e, place);
+    if (call && call(user, sentence, e.token)) ended = 1;
+    if (ended) syn__decode_finish(d, sentence, d->text_next + (size_t)n * (size_t)d->limit, place + 1, 0.0f);
+    else n++;
+  }
+  syn__decode_turn(d, n);
+}
+
+/* -- beam search -- */
+
+/* The best 2K extensions of rows begin..end-1, best first; equal scores keep the order row, token. */
+static int syn__beam_top(syn_decoder *d, int begin, int end) {
+  int most = 2 * d->config.beam, n = 0, i, k, w, v = d->m->config.tgt_vocab;
+  for (i = begin; i < end; i++) {
+    const float *z = syn__decode_logits(d, i);
+    float base = d->row[i].score - d->c->kernels->log_sum_exp(z, (size_t)v);
+    for (w = SYN_UNKNOWN; w < v; w++) {
+      float score = base + z[w];
+      if (w == SYN_BEGIN || (n == most && !(score > d->top[n - 1].score))) continue;
+      if (n < most) n++;
+      for (k = n - 1; k > 0 && score > d->top[k - 1].score; k--) d->top[k] = d->top[k - 1];
+      d->top[k].score = score;
+      d->top[k].row = i;
+      d->top[k].token = w;
+    }
+  }
+  return n;
+}
+
+/* One sentence of a beam: extensions that end are finished, the first K others live on. */
+static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int to) {
+  int n = syn__beam_top(d, begin, end), k, kept = 0, sentence = d->row[begin].sentence;
+  size_t limit = (size_t)d->limit;
+  float best, worst;
+  for (k = 0; k < n; k++) {
+    const syn__extension *e = &d->top[k];
+    if (e->token != SYN_END) {
+      if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e, place);
+      continue;
+    }
+    d->text[(size_t)e->row * limit + (size_t)place] = SYN_END;
+    syn__decode_finish(d, sentence, d->text + (size_t)e->row * limit, place + 1,
+                       e->score / syn__length_penalty(d, place + 1));
+  }
+  if (!kept) return 0;
+  if (place + 1 >= d->limit) { /* no more tokens: live ones count where too few have finished */
+    for (k = 0; k < kept && d->n_out[sentence] < d->config.best; k++)
+      syn__decode_finish(d, sentence, d->text_next + (size_t)(to + k) * limit, place + 1,
+                         d->row_next[to + k].score / syn__length_penalty(d, place + 1));
+    return 0;
+  }
+  /* No live one can win any more: log p only falls, and the largest divisor is that of L tokens. */
+  best = d->row_next[to].score / syn__length_penalty(d, d->limit);
+  worst = d->n_out[sentence] == d->config.best
+              ? d->out_score[sentence * d->config.best + d->config.best - 1] : -INFINITY;
+  return best <= worst ? 0 : kept;
+}
+
+static void syn__decode_beam(syn_decoder *d, int place) {
+  int begin, end, n = 0;
+  for (begin = 0; begin < d->n_live; begin = end) {
+    for (end = begin; end < d->n_live && d->row[end].sentence == d->row[begin].sentence; end++) continue;
+    n += syn__beam_sentence(d, begin, end, place, n);
+  }
+  syn__decode_turn(d, n);
+}
+
+/* -- the loop -- */
+
+/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. */
+static int syn__decode_forced(const syn_batch *b, int sentence, int place) {
+  if (!b->tgt || place + 1 >= b->tgt_width) return 0;
+  return b->tgt[(size_t)sentence * (size_t)b->tgt_width + (size_t)place + 1];
+}
+
+static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
+  int i;
+  for (i = 0; i < d->n_live; i++) {
+    syn__extension e;
+    e.row = i;
+    e.score = d->row[i].score;
+    e.token = syn__decode_forced(b, d->row[i].sentence, place);
+    syn__decode_extend(d, i, &e, place);
+  }
+  syn__decode_turn(d, d->n_live);
+}
+
+static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
+  int i, j, length = 0;
+  if (b->count < 1 || b->count > d->config.sentences)
+    return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
+                     d->config.sentences);
+  for (i = 0; i < b->count && b->tgt; i++) {
+    const int *row = b->tgt + (size_t)i * (size_t)b->tgt_width;
+    int n = syn__row_length(row, b->tgt_width);
+    if (i == 0) length = n;
+    if (n != length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
+      return syn__fail(d->c, SYN_E_SHAPE, "decoding: the beginning of sentence %d has %d tokens; wanted a "
+                       "begin first, all of one length, at most %d", i, n, d->limit);
+    for (j = 0; j < n; j++)
+      if (row[j] < 1 || row[j] >= d->m->config.tgt_vocab)
+        return syn__fail(d->c, SYN_E_VALUE, "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i,
+                         row[j], d->m->config.tgt_vocab - 1);
+  }
+  return SYN_OK;
+}
+
+syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
+  int i, place;
+  d->sentences = 0;
+  if (syn__decode_check(d, b) || syn__decode_encode(d, b)) return d->c->status;
+  d->sentences = d->n_live = b->count;
+  for (i = 0; i < b->count; i++) {
+    d->row[i].sentence = i;
+    d->row[i].token = SYN_BEGIN;
+    d->row[i].score = 0.0f;
+    d->n_out[i] = 0;
+  }
+  for (place = 0; place < d->limit && d->n_live; place++) {
+    syn__decode_rows(d, place);
+    if (syn__decode_forced(b, 0, place)) syn__decode_feed(d, b, place);
+    else if (d->config.beam > 1) syn__decode_beam(d, place);
+    else syn__decode_single(d, place, call, user);
+  }
+  d->run->tape.live = NULL;
+  return SYN_OK;
+}
+
+const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size, float *score) {
+  int at = sentence * d->config.best + rank;
+  *size = 0;
+  if (score) *score = 0.0f;
+  if (sentence < 0 || sentence >= d->sentences || rank < 0 || rank >= d->n_out[sentence]) return NULL;
+  *size = d->out_size[at];
+  if (score) *score = d->out_score[at];
+  return syn__out_tokens(d, sentence, rank);
+}
+
+/* -- the plan: the same carving, with nothing to carve -- */
+
+static size_t syn__decoder_bytes(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+  syn_decode_config none;
+  syn_decoder d;
+  syn_limits limits;
+  syn__carver k;
+  memset(&none, 0, sizeof none);
+  memset(&d, 0, sizeof d);
+  d.c = c;
+  d.m = m;
+  k.base = NULL;
+  k.used = 0;
+  if (!m->task->decoder || syn__decode_resolve(&d, config ? config : &none)) return 0;
+  limits = syn__decode_limits(&d);
+  syn__carve_decoder(&d, &k);
+  return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
+}
+
+syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
+                       const syn_decode_config *decode, syn_plan *plan) {
+  syn_model *m = syn__model_shell(c, config);
+  size_t kept = train ? (size_t)train->average : 0;
+  syn_limits limits;
+  memset(plan, 0, sizeof *plan);
+  if (!m) return c->status;
+  limits = syn__train_limits(m, train && train->batch_tokens ? train->batch_tokens : 4096);
+  plan->weights = syn__mul_size(m->floats, sizeof(float));
+  plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + kept));
+  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
+  plan->decoding = syn__decoder_bytes(c, m, decode);
+  syn_model_free(m);
+  return c->status;
+}
 
 /* ===================================================================================================
    >>text   tokenizers: char, byte, space, bpe
@@ -2225,9 +7885,9 @@ static int syn__reading_word(const syn__reader *r) {
 
 /* -- the tokenizer and its pieces -- */
 
-typedef struct syn__pair {
+typedef struct syn__merge_of {
   int left, right;
-} syn__pair;
+} syn__merge_of;
 
 /* Where encoding writes: all ids count, the first `room` are kept. */
 typedef struct syn__ids {
@@ -2254,7 +7914,7 @@ struct syn_tokenizer {
   char type[24];
   syn__growing bytes;  /* char: the texts of the pieces, one after the other */
   syn__growing ends;   /* size_t: where each of them ends */
-  syn__growing pairs;  /* syn__pair: what the last pieces were merged from */
+  syn__growing pairs;  /* syn__merge_of: what the last pieces were merged from */
   syn__map ids;        /* of a code point, of the hash of a word, of a pair (left << 32 | right) */
 };
 
@@ -2327,7 +7987,7 @@ static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
 /* Joins two older pieces to the next one. Two merges may make equal texts: they stay two tokens,
    and encoding finds them by their pairs. The texts are looked up after the pool has grown. */
 static syn_status syn__add_merge(syn_tokenizer *t, int left, int right) {
-  syn__pair *pair;
+  syn__merge_of *pair;
   size_t size;
   char *at;
   int id = syn_tokenizer_size(t);
@@ -2336,7 +7996,7 @@ static syn_status syn__add_merge(syn_tokenizer *t, int left, int right) {
     return syn__refuse_piece(t, "a new pair of tokens before it");
   size = syn__piece(t, left).size;
   at = (char *)syn__growing_add(t->c, &t->bytes, size + syn__piece(t, right).size, 1);
-  pair = at ? (syn__pair *)syn__growing_add(t->c, &t->pairs, 1, sizeof *pair) : NULL;
+  pair = at ? (syn__merge_of *)syn__growing_add(t->c, &t->pairs, 1, sizeof *pair) : NULL;
   if (!pair) return SYN_E_MEMORY;
   pair->left = left;
   pair->right = right;
@@ -2774,7 +8434,7 @@ static syn_status syn__bpe_rank(syn__bpe *b) {
    y are null at the ends of the word. In a a a the pair a a is there twice: the first place takes
    both away, once as left right, once as right y. */
 static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
-                                   syn__pair pair, int id) {
+                                   syn__merge_of pair, int id) {
   uint64_t times = ((const syn__bpe_word *)b->words.at)[word].count;
   syn_status status = syn__bpe_count(b, word, pair.left, pair.right, 0 - times);
   if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, pair.left, 0 - times);
@@ -2785,7 +8445,7 @@ static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const in
 }
 
 /* Puts `id` for the pair in one word, from the left: what stands before a place is done already. */
-static syn_status syn__bpe_join(syn__bpe *b, int word, syn__pair pair, int id) {
+static syn_status syn__bpe_join(syn__bpe *b, int word, syn__merge_of pair, int id) {
   syn__bpe_word *w = (syn__bpe_word *)b->words.at + word;
   int *s = (int *)b->symbols.at + w->start;
   int i, n = 0;
@@ -2836,7 +8496,7 @@ static syn_status syn__bpe_merge(syn__bpe *b) {
   while (status == SYN_OK && (id = syn_tokenizer_size(b->t)) < b->t->asked &&
          syn__heap_pop(&b->heap, &top)) {
     syn__bpe_pair p = *syn__bpe_pair_at(b, top.item);
-    syn__pair pair;
+    syn__merge_of pair;
     if (p.count != top.count) {
       if (p.count >= 2) status = syn__heap_push(b->t->c, &b->heap, p.count, top.item);
       continue;
@@ -2950,7 +8610,7 @@ int syn_tokenizer_flags(const syn_tokenizer *t) { return t->flags; }
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t->type; }
 
 /* Reads only what was built before: no scratch, no cache, nothing to lock. */
-int syn_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
   syn__ids out;
   out.at = ids;
   out.room = room;
@@ -2960,7 +8620,7 @@ int syn_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
 }
 
 /* Unknown stands for one character, for "space" for a word with its space. */
-syn_text syn_token_text(const syn_tokenizer *t, int id, int first) {
+syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
   syn_text text = syn__text_of(t->kind->unknown, strlen(t->kind->unknown));
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
   if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__piece(t, id);
@@ -2970,11 +8630,11 @@ syn_text syn_token_text(const syn_tokenizer *t, int id, int first) {
 
 /* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one
    after it leaves a hole in the text. */
-size_t syn_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room) {
+size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out, size_t room) {
   size_t size = 0, kept = 0;
   int i, first = 1;
   for (i = 0; i < count && ids[i] != SYN_END; i++) {
-    syn_text text = syn_token_text(t, ids[i], first);
+    syn_text text = syn_tokenizer_piece(t, ids[i], first);
     if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue;
     first = 0;
     if (kept == size && text.size < room - kept && room > 0) {
@@ -3007,7 +8667,7 @@ static uint32_t syn__text_get32(const unsigned char *in) {
 /* Equal tokenizers give equal bytes. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
   unsigned char *at = (unsigned char *)out;
-  const syn__pair *pairs = (const syn__pair *)t->pairs.at;
+  const syn__merge_of *pairs = (const syn__merge_of *)t->pairs.at;
   size_t stored = t->kind->add ? t->ends.count : 0, merges = t->pairs.count, i; /* none for byte */
   size_t bytes = stored ? t->bytes.count : 0;
   size_t need = SYN__TOKENIZER_HEADER + 4 * stored + 8 * merges + bytes;
@@ -3899,33 +9559,33 @@ typedef struct syn__content {
 /* Bytes on their way to a sink. Small pieces are gathered, so that a sink is not called for every
    comma; large ones go straight through. Without a sink bytes are only counted: the header is made
    twice, once to learn its length, which stands in front of it, and no memory is needed for it. */
-typedef struct syn__emit {
+typedef struct syn__emitter {
   const syn_sink *sink;
   size_t total, used; /* bytes so far, bytes in the buffer */
   int failed;
   unsigned char buffer[512];
-} syn__emit;
+} syn__emitter;
 
 /* Begins with nothing sent; `sink` null counts. */
-static void syn__emit_start(syn__emit *e, const syn_sink *sink) {
+static void syn__emit_start(syn__emitter *e, const syn_sink *sink) {
   memset(e, 0, sizeof *e);
   e->sink = sink;
 }
 
 /* Hands bytes to the sink; after its first failure it is not called again. */
-static void syn__emit_now(syn__emit *e, const void *bytes, size_t size) {
+static void syn__emit_now(syn__emitter *e, const void *bytes, size_t size) {
   if (e->failed || !size) return;
   e->failed = e->sink->write(e->sink->user, bytes, size) != size;
 }
 
 /* Sends what was gathered. */
-static void syn__emit_flush(syn__emit *e) {
+static void syn__emit_flush(syn__emitter *e) {
   if (e->sink) syn__emit_now(e, e->buffer, e->used);
   e->used = 0;
 }
 
 /* Sends or gathers; the order of bytes is that of the calls. */
-static void syn__emit_bytes(syn__emit *e, const void *bytes, size_t size) {
+static void syn__emit_bytes(syn__emitter *e, const void *bytes, size_t size) {
   e->total = syn__add_size(e->total, size);
   if (!e->sink || !size) return;
   if (size > sizeof e->buffer - e->used) syn__emit_flush(e);
@@ -3937,12 +9597,12 @@ static void syn__emit_bytes(syn__emit *e, const void *bytes, size_t size) {
   e->used += size;
 }
 
-static void syn__emit_text(syn__emit *e, const char *text) {
+static void syn__emit_text(syn__emitter *e, const char *text) {
   syn__emit_bytes(e, text, strlen(text));
 }
 
 /* Decimal digits. Not by printf: its length for size_t differs between C libraries. */
-static void syn__emit_size(syn__emit *e, size_t n) {
+static void syn__emit_size(syn__emitter *e, size_t n) {
   char digits[24];
   size_t at = sizeof digits;
   do digits[--at] = (char)('0' + (int)(n % 10));
@@ -3952,7 +9612,7 @@ static void syn__emit_size(syn__emit *e, size_t n) {
 
 /* A JSON string. Beyond ", \ and control characters nothing has to be escaped: the text is UTF-8 by
    now, and so is the header. */
-static void syn__emit_string(syn__emit *e, const char *text) {
+static void syn__emit_string(syn__emitter *e, const char *text) {
   static const char hex[] = "0123456789abcdef", letters[] = "btn?fr"; /* of the bytes 8 to 13 */
   char escape[6] = {'\\', 'u', '0', '0', 0, 0};
   unsigned byte;
@@ -3997,7 +9657,7 @@ static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
 }
 
 /* "__metadata__":{...}, without the comma behind it. */
-static void syn__emit_pairs(syn__emit *e, const syn__content *w) {
+static void syn__emit_pairs(syn__emitter *e, const syn__content *w) {
   size_t i;
   syn__emit_text(e, "\"__metadata__\":{");
   for (i = 0; i < w->n_pairs; i++) {
@@ -4010,7 +9670,7 @@ static void syn__emit_pairs(syn__emit *e, const syn__content *w) {
 }
 
 /* "name":{...} of a tensor whose data begin at `begin`. */
-static void syn__emit_entry(syn__emit *e, const syn_entry *t, size_t begin) {
+static void syn__emit_entry(syn__emitter *e, const syn_entry *t, size_t begin) {
   int i;
   syn__emit_string(e, t->name);
   syn__emit_text(e, ":{\"dtype\":\"");
@@ -4029,7 +9689,7 @@ static void syn__emit_entry(syn__emit *e, const syn_entry *t, size_t begin) {
 
 /* The object of the header, without white space. Tensors in the given order; at[k] walks along the
    data of class k, so that each gets the offset at which syn__emit_file will come to it. */
-static void syn__emit_header(syn__emit *e, const syn__content *w) {
+static void syn__emit_header(syn__emitter *e, const syn__content *w) {
   size_t at[SYN__CLASSES], i;
   int k;
   syn__classes(w, at);
@@ -4046,7 +9706,7 @@ static void syn__emit_header(syn__emit *e, const syn__content *w) {
 
 /* Bytes of the header with the spaces that bring the data to a multiple of 64. */
 static size_t syn__header_size(const syn__content *w) {
-  syn__emit e;
+  syn__emitter e;
   syn__emit_start(&e, NULL);
   syn__emit_header(&e, w);
   return e.total > SIZE_MAX - 80 ? SIZE_MAX : (e.total + 8 + 63) / 64 * 64 - 8;
@@ -4054,7 +9714,7 @@ static size_t syn__header_size(const syn__content *w) {
 
 /* The data of a tensor; on a big-endian machine through a small copy, whose 64 bytes are a multiple
    of every unit. */
-static void syn__emit_data(syn__emit *e, const syn_entry *t) {
+static void syn__emit_data(syn__emitter *e, const syn_entry *t) {
   const unsigned char *at = (const unsigned char *)t->data;
   unsigned char part[64];
   size_t left = t->bytes, n;
@@ -4075,7 +9735,7 @@ static void syn__emit_data(syn__emit *e, const syn_entry *t) {
 static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
   size_t header = syn__header_size(w), i;
   unsigned char length[8];
-  syn__emit e;
+  syn__emitter e;
   int k;
   syn__emit_start(&e, sink);
   for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header >> (8 * i) & 255);
@@ -4341,6 +10001,473 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 }
 
 #endif /* !SYN_NO_STDIO */
+
+/* -- model files: the facts of a model as metadata, its weights as tensors -- */
+
+#define SYN__FACTS 40
+#define SYN__FACT_SIZE 40
+
+/* The metadata of a file to be written. Numbers are spelled into `space`. */
+typedef struct syn__facts {
+  syn_pair pairs[SYN__FACTS];
+  char space[SYN__FACTS][SYN__FACT_SIZE];
+  size_t count;
+} syn__facts;
+
+static void syn__fact(syn__facts *f, const char *key, const char *value) {
+  if (f->count == SYN__FACTS) return;
+  f->pairs[f->count].key = key;
+  f->pairs[f->count++].value = value;
+}
+static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
+  char *out = f->space[f->count % SYN__FACTS], digits[24];
+  uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
+  size_t n = 0, at = 0;
+  do digits[n++] = (char)('0' + (int)(rest % 10));
+  while ((rest /= 10) != 0);
+  if (value < 0) out[at++] = '-';
+  while (n) out[at++] = digits[--n];
+  out[at] = 0;
+  syn__fact(f, key, out);
+}
+/* Nine digits give a float back exactly; a locale's decimal comma becomes a point. */
+static void syn__fact_float(syn__facts *f, const char *key, float value) {
+  char *out = f->space[f->count % SYN__FACTS], *comma;
+  snprintf(out, SYN__FACT_SIZE, "%.9g", (double)value);
+  for (comma = out; *comma; comma++)
+    if (*comma == ',') *comma = '.';
+  syn__fact(f, key, out);
+}
+
+static void syn__facts_model(syn__facts *f, const syn_model *m) {
+  const syn_config *k = &m->config;
+  f->count = 0;
+  syn__fact(f, "format", "synthesizer");
+  syn__fact(f, "version", "1");
+  syn__fact(f, "task", k->task);
+  if (m->task->encoder) syn__fact(f, "encoder", k->encoder);
+  if (m->task->decoder) syn__fact(f, "decoder", k->decoder);
+  syn__fact_int(f, "d_model", k->d_model);
+  syn__fact_int(f, "heads", k->heads);
+  syn__fact_int(f, "max_len", k->max_len);
+  if (m->task->encoder) syn__fact_int(f, "src_vocab", k->src_vocab);
+  if (m->task->decoder) syn__fact_int(f, "tgt_vocab", k->tgt_vocab);
+  if (m->task->classes) syn__fact_int(f, "classes", k->classes);
+  syn__fact(f, "tie", k->tie);
+  syn__fact_float(f, "dropout", k->dropout);
+  syn__fact_float(f, "label_smoothing", k->label_smoothing);
+  syn__fact_int(f, "seed", (int64_t)k->seed);
+}
+
+static void syn__entry_fill(syn_entry *e, const char *name, syn_dtype dtype, const void *data) {
+  memset(e, 0, sizeof *e);
+  e->name = name;
+  e->dtype = dtype;
+  e->data = data;
+}
+static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, const void *data, size_t n) {
+  syn__entry_fill(e, name, dtype, data);
+  e->rank = 1;
+  e->shape[0] = n;
+  e->bytes = n * (dtype == SYN_F32 ? sizeof(float) : 1);
+}
+
+/* What goes into one file: facts, the facts of the file the model came from, tensors. */
+typedef struct syn__parcel {
+  syn__facts facts;
+  syn_pair *pairs;
+  syn_entry *entries;
+  size_t n_pairs, n_entries;
+  void *tokenizer[2]; /* as bytes */
+} syn__parcel;
+
+static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int side, syn__parcel *p) {
+  static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
+  const syn_tokenizer *t = m->tokenizer[side];
+  size_t size;
+  if (!t || (side == SYN_TGT && t == m->tokenizer[SYN_SRC])) return SYN_OK;
+  size = syn_tokenizer_save(t, NULL, 0);
+  p->tokenizer[side] = syn__alloc(c, size, 1);
+  if (!p->tokenizer[side]) return SYN_E_MEMORY;
+  syn_tokenizer_save(t, p->tokenizer[side], size);
+  syn__entry_line(&p->entries[p->n_entries++], names[side], SYN_U8, p->tokenizer[side], size);
+  return SYN_OK;
+}
+
+static int syn__fact_known(const syn__facts *f, const char *key) {
+  size_t i;
+  for (i = 0; i < f->count; i++)
+    if (!strcmp(f->pairs[i].key, key)) return 1;
+  return !strncmp(key, "train.", 6);
+}
+
+/* Our facts first, then those of others that came with the file. */
+static syn_status syn__parcel_facts(syn_context *c, const syn_model *m, syn__parcel *p) {
+  size_t i, more = m->file ? syn_file_pair_count(m->file) : 0;
+  p->pairs = (syn_pair *)syn__alloc(c, p->facts.count + more + 1, sizeof *p->pairs);
+  if (!p->pairs) return SYN_E_MEMORY;
+  memcpy(p->pairs, p->facts.pairs, p->facts.count * sizeof *p->pairs);
+  p->n_pairs = p->facts.count;
+  for (i = 0; i < more; i++)
+    if (!syn__fact_known(&p->facts, syn_file_pair(m->file, i)->key))
+      p->pairs[p->n_pairs++] = *syn_file_pair(m->file, i);
+  return SYN_OK;
+}
+
+/* Weights and tokenizers; room for `more` entries behind them. */
+static syn_status syn__parcel_model(syn_context *c, const syn_model *m, syn__parcel *p, size_t more) {
+  size_t i;
+  int k;
+  p->entries = (syn_entry *)syn__alloc(c, m->g.n_params + 2 + more, sizeof *p->entries);
+  if (!p->entries) return SYN_E_MEMORY;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_param *w = &m->g.params[i];
+    syn_entry *e = &p->entries[p->n_entries++];
+    syn__entry_fill(e, w->name, SYN_F32, w->x);
+    e->rank = w->rank;
+    for (k = 0; k < w->rank; k++) e->shape[k] = (size_t)w->shape[k];
+    e->bytes = w->size * sizeof(float);
+  }
+  return syn__parcel_tokenizer(c, m, SYN_SRC, p) || syn__parcel_tokenizer(c, m, SYN_TGT, p)
+             ? SYN_E_MEMORY : SYN_OK;
+}
+
+static void syn__parcel_free(syn_context *c, syn__parcel *p) {
+  syn__free(c, p->pairs);
+  syn__free(c, p->entries);
+  syn__free(c, p->tokenizer[0]);
+  syn__free(c, p->tokenizer[1]);
+}
+
+syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
+  syn__parcel p;
+  syn_status s = SYN_E_MEMORY;
+  memset(&p, 0, sizeof p);
+  syn__facts_model(&p.facts, m);
+  if (!syn__parcel_facts(c, m, &p) && !syn__parcel_model(c, m, &p, 0))
+    s = syn_file_write_to(c, sink, p.pairs, p.n_pairs, p.entries, p.n_entries);
+  syn__parcel_free(c, &p);
+  return s;
+}
+
+#ifndef SYN_NO_STDIO
+syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
+  syn__parcel p;
+  syn_status s = SYN_E_MEMORY;
+  memset(&p, 0, sizeof p);
+  syn__facts_model(&p.facts, m);
+  if (!syn__parcel_facts(c, m, &p) && !syn__parcel_model(c, m, &p, 0))
+    s = syn_file_write(c, path, p.pairs, p.n_pairs, p.entries, p.n_entries);
+  syn__parcel_free(c, &p);
+  return s;
+}
+#endif
+
+/* -- reading a model -- */
+
+static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value, const char *wanted) {
+  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%.60s', wanted %s", key, value ? value : "missing",
+                   wanted);
+}
+
+/* A whole number of at most 20 digits; leaves *out where the key is absent. */
+static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key, int64_t least,
+                                     int64_t most, int64_t *out) {
+  const char *value = syn_file_value(f, key), *at = value;
+  uint64_t sum = 0;
+  int minus = 0, digits = 0;
+  if (!value) return SYN_OK;
+  if (*at == '-') minus = 1, at++;
+  for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++) sum = sum * 10 + (uint64_t)(*at - '0');
+  *out = minus ? -(int64_t)sum : (int64_t)sum;
+  if (*at || !digits || *out < least || *out > most) return syn__fact_bad(c, key, value, "a whole number in range");
+  return SYN_OK;
+}
+static syn_status syn__fact_read_size(syn_context *c, const syn_file *f, const char *key, int *out) {
+  int64_t value = 0;
+  if (syn__fact_read_int(c, f, key, 0, 1 << 30, &value)) return SYN_E_FORMAT;
+  *out = (int)value;
+  return SYN_OK;
+}
+static syn_status syn__fact_read_float(syn_context *c, const syn_file *f, const char *key, float *out) {
+  const char *value = syn_file_value(f, key);
+  double number;
+  size_t size;
+  if (!value) return SYN_OK;
+  size = syn__number_read(value, &number);
+  if (!size || value[size]) return syn__fact_bad(c, key, value, "a number");
+  *out = (float)number;
+  return SYN_OK;
+}
+
+static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
+  const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
+  int64_t seed = 0;
+  memset(k, 0, sizeof *k);
+  if (!format || strcmp(format, "synthesizer")) return syn__fact_bad(c, "format", format, "'synthesizer'");
+  if (!version || strcmp(version, "1")) return syn__fact_bad(c, "version", version, "'1'");
+  k->task = syn_file_value(f, "task");
+  k->encoder = syn_file_value(f, "encoder");
+  k->decoder = syn_file_value(f, "decoder");
+  k->tie = syn_file_value(f, "tie");
+  if (!k->task) return syn__fact_bad(c, "task", NULL, "seq2seq, lm, classify or tag");
+  if (syn__fact_read_size(c, f, "d_model", &k->d_model) || syn__fact_read_size(c, f, "heads", &k->heads) ||
+      syn__fact_read_size(c, f, "max_len", &k->max_len) ||
+      syn__fact_read_size(c, f, "src_vocab", &k->src_vocab) ||
+      syn__fact_read_size(c, f, "tgt_vocab", &k->tgt_vocab) ||
+      syn__fact_read_size(c, f, "classes", &k->classes) ||
+      syn__fact_read_float(c, f, "dropout", &k->dropout) ||
+      syn__fact_read_float(c, f, "label_smoothing", &k->label_smoothing) ||
+      syn__fact_read_int(c, f, "seed", -INT64_MAX, INT64_MAX, &seed))
+    return SYN_E_FORMAT;
+  k->seed = (uint64_t)seed;
+  return SYN_OK;
+}
+
+/* The shape as text, "[3,4]", for messages. */
+static void syn__shape_text(char *out, size_t room, const size_t *shape, int rank) {
+  size_t used = 0;
+  int i;
+  for (i = 0; i < rank && used < room; i++)
+    used += (size_t)snprintf(out + used, room - used, "%s%lu", i ? "," : "[", (unsigned long)shape[i]);
+  if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
+}
+
+static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
+  const syn_entry *e = syn_file_find(f, w->name);
+  size_t shape[SYN_MAX_RANK];
+  char wanted[60], given[60];
+  int i, same = e && e->rank == w->rank;
+  for (i = 0; i < w->rank; i++) {
+    shape[i] = (size_t)w->shape[i];
+    same = same && e->shape[i] == shape[i];
+  }
+  if (same && (e->dtype == SYN_F32 || e->dtype == SYN_F16 || e->dtype == SYN_BF16)) return e;
+  syn__shape_text(wanted, sizeof wanted, shape, w->rank);
+  if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
+  else if (same)
+    syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted F32, F16 or BF16", w->name,
+              syn_dtype_name(e->dtype));
+  else {
+    syn__shape_text(given, sizeof given, e->shape, e->rank);
+    syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", w->name, given, wanted);
+  }
+  return NULL;
+}
+
+/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. */
+static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
+  size_t i;
+  for (i = 0; i < syn_file_count(f); i++) {
+    const char *name = syn_file_entry(f, i)->name;
+    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) && strncmp(name, "tokenizer.", 10) &&
+        !syn_model_find(m, name))
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %.80s is not part of this network", name);
+  }
+  return SYN_OK;
+}
+
+/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. */
+static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
+  size_t i;
+  int in_place = 1;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_entry *e = syn__weight_find(c, f, &m->g.params[i]);
+    if (!e) return SYN_E_FORMAT;
+    in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
+  }
+  if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT;
+  if (!in_place && syn__weights_new(m)) return SYN_E_MEMORY;
+  for (i = 0; i < m->g.n_params; i++) {
+    syn_param *w = &m->g.params[i];
+    const syn_entry *e = syn_file_find(f, w->name);
+    union { const void *from; void *to; } data; /* read only: training copies first */
+    data.from = e->data;
+    if (in_place) w->x = (float *)data.to;
+    else if (syn_entry_floats(c, e, w->x, w->size)) return c->status;
+  }
+  return SYN_OK;
+}
+
+static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
+  const syn_entry *src = syn_file_find(f, "tokenizer.src"), *tgt = syn_file_find(f, "tokenizer.tgt");
+  int sizes[2], i;
+  if (src && !(m->tokenizer[SYN_SRC] = syn_tokenizer_load(c, src->data, src->bytes))) return c->status;
+  if (tgt && !(m->tokenizer[SYN_TGT] = syn_tokenizer_load(c, tgt->data, tgt->bytes))) return c->status;
+  if (!tgt && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
+  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
+  sizes[1] = m->task->decoder ? m->config.tgt_vocab : 0;
+  for (i = 0; i < 2; i++)
+    if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
+      return syn__fail(c, SYN_E_FORMAT, "model file: the %s tokenizer has %d tokens, the model %d",
+                       i ? "target" : "source", syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
+  return SYN_OK;
+}
+
+/* The model takes the file, and closes it in the end. */
+static syn_model *syn__model_of(syn_context *c, syn_file *f) {
+  syn_config config;
+  syn_model *m;
+  if (!f) return NULL;
+  m = syn__config_read(c, f, &config) ? NULL : syn__model_shell(c, &config);
+  if (!m) {
+    syn_file_close(f);
+    return NULL;
+  }
+  m->file = f;
+  if (!syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
+  syn_model_free(m);
+  return NULL;
+}
+
+syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
+  return syn__model_of(c, syn_file_view(c, bytes, size));
+}
+#ifndef SYN_NO_STDIO
+syn_model *syn_model_load(syn_context *c, const char *path) {
+  return syn__model_of(c, syn_file_open(c, path));
+}
+#endif
+const syn_file *syn_model_file(const syn_model *m) { return m->file; }
+
+/* -- checkpoints: a model file with the state of its training -- */
+
+#ifndef SYN_NO_STDIO
+
+/* The bits of a float as a whole number: also infinities come back. */
+static int64_t syn__float_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (int64_t)bits;
+}
+
+/* Numbers of the state under their keys, in one list for writing and reading. */
+typedef struct syn__state_list {
+  const char *key[16];
+  int64_t value[16];
+  int count;
+} syn__state_list;
+
+static void syn__state_put(syn__state_list *l, const char *key, int64_t value) {
+  l->key[l->count] = key;
+  l->value[l->count++] = value;
+}
+static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
+  const syn_train_state *s = &t->state;
+  l->count = 0;
+  syn__state_put(l, "train.step", s->step);
+  syn__state_put(l, "train.epoch", s->epoch);
+  syn__state_put(l, "train.batch", s->batch);
+  syn__state_put(l, "train.tokens", s->tokens);
+  syn__state_put(l, "train.validations", s->validations);
+  syn__state_put(l, "train.worse", s->worse);
+  syn__state_put(l, "train.stopped", s->stopped);
+  syn__state_put(l, "train.rate", syn__float_bits(s->rate));
+  syn__state_put(l, "train.factor", syn__float_bits(s->factor));
+  syn__state_put(l, "train.valid", syn__float_bits(s->valid));
+  syn__state_put(l, "train.best", syn__float_bits(s->best));
+  syn__state_put(l, "train.kept", t->n_best);
+  syn__state_put(l, "train.seed", (int64_t)t->config.seed);
+  syn__state_put(l, "train.batch_tokens", t->config.batch_tokens);
+  syn__state_put(l, "train.accumulate", t->config.accumulate);
+  syn__state_put(l, "train.every", t->config.every);
+}
+static float syn__bits_float(int64_t value) {
+  uint32_t bits = (uint32_t)value;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
+  syn_train_state *s = &t->state;
+  s->step = (long)l->value[0];
+  s->epoch = (long)l->value[1];
+  s->batch = (long)l->value[2];
+  s->tokens = (long)l->value[3];
+  s->validations = (long)l->value[4];
+  s->worse = (long)l->value[5];
+  s->stopped = (int)l->value[6];
+  s->rate = syn__bits_float(l->value[7]);
+  s->factor = syn__bits_float(l->value[8]);
+  s->valid = syn__bits_float(l->value[9]);
+  s->best = syn__bits_float(l->value[10]);
+  t->n_best = (int)l->value[11];
+  t->laid = NULL;
+}
+
+syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
+  size_t n = t->m->trained, kept = (size_t)t->n_best;
+  syn__state_list list;
+  syn__parcel p;
+  syn_status s = SYN_E_MEMORY;
+  int i;
+  memset(&p, 0, sizeof p);
+  syn__facts_model(&p.facts, t->m);
+  syn__state_list_of(&list, t);
+  for (i = 0; i < list.count; i++) syn__fact_int(&p.facts, list.key[i], list.value[i]);
+  if (!syn__parcel_facts(c, t->m, &p) && !syn__parcel_model(c, t->m, &p, 4)) {
+    syn__entry_line(&p.entries[p.n_entries++], "optimizer.first", SYN_F32, t->first, n);
+    syn__entry_line(&p.entries[p.n_entries++], "optimizer.second", SYN_F32, t->second, n);
+    if (kept) {
+      syn__entry_line(&p.entries[p.n_entries++], "optimizer.best", SYN_F32, t->best, kept * n);
+      syn__entry_line(&p.entries[p.n_entries++], "optimizer.best_loss", SYN_F32, t->best_loss, kept);
+    }
+    s = syn_file_write(c, path, p.pairs, p.n_pairs, p.entries, p.n_entries);
+  }
+  syn__parcel_free(c, &p);
+  return s;
+}
+
+static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name, float *out, size_t n) {
+  const syn_entry *e = syn_file_find(f, name);
+  if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
+  return syn_entry_floats(c, e, out, n);
+}
+
+/* The facts of the training that is asked for must be those of the checkpoint. */
+static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t, syn__state_list *l) {
+  syn__state_list now;
+  int i;
+  syn__state_list_of(&now, t);
+  *l = now;
+  for (i = 0; i < l->count; i++) {
+    if (!syn_file_value(f, l->key[i]))
+      return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed", l->key[i]);
+    if (syn__fact_read_int(c, f, l->key[i], -INT64_MAX, INT64_MAX, &l->value[i])) return SYN_E_FORMAT;
+    if (i >= 12 && l->value[i] != now.value[i])
+      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
+                       (long)l->value[i], (long)now.value[i]);
+  }
+  if (l->value[0] < 0 || l->value[1] < 0 || l->value[2] < 0 || l->value[11] < 0 ||
+      l->value[11] > t->config.average)
+    return syn__fail(c, SYN_E_FORMAT, "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: one is out "
+                     "of range", (long)l->value[0], (long)l->value[1], (long)l->value[2],
+                     (long)l->value[11], t->config.average);
+  return SYN_OK;
+}
+
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_context *c = t->c;
+  syn_file *f = syn_file_open(c, path);
+  size_t n = t->m->trained, i, kept;
+  syn__state_list list;
+  syn_status s = f ? syn__state_read(c, f, t, &list) : c->status;
+  for (i = 0; s == SYN_OK && i < t->m->g.n_params; i++) {
+    const syn_param *w = &t->m->g.params[i];
+    const syn_entry *e = syn__weight_find(c, f, w);
+    s = e ? syn_entry_floats(c, e, w->x, w->size) : SYN_E_FORMAT;
+  }
+  kept = s == SYN_OK ? (size_t)list.value[11] : 0;
+  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.first", t->first, n);
+  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.second", t->second, n);
+  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best", t->best, kept * n);
+  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best_loss", t->best_loss, kept);
+  if (s == SYN_OK) syn__state_take(&list, t);
+  syn_file_close(f);
+  return s;
+}
+
+#endif /* SYN_NO_STDIO */
 
 /* ===================================================================================================
    >>small   int8 and constant models for boards without an operating system: not built yet

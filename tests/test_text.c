@@ -65,9 +65,9 @@ static size_t random_text(syn_random *r, char *out, int most) {
 static int comes_back(const syn_tokenizer *t, syn_text text) {
   static int ids[ROOM];
   static char out[ROOM * 4];
-  int n = syn_encode(t, text, NULL, 0);
-  if (n > ROOM || n > (int)text.size + 1 || syn_encode(t, text, ids, ROOM) != n) return 0;
-  if (syn_decode(t, ids, n, out, sizeof out) != text.size) return 0;
+  int n = syn_tokenizer_encode(t, text, NULL, 0);
+  if (n > ROOM || n > (int)text.size + 1 || syn_tokenizer_encode(t, text, ids, ROOM) != n) return 0;
+  if (syn_tokenizer_decode(t, ids, n, out, sizeof out) != text.size) return 0;
   return out[text.size] == 0 && (text.size == 0 || memcmp(out, text.at, text.size) == 0);
 }
 
@@ -109,18 +109,18 @@ static void test_by_hand(void) {
   CHECK(syn_tokenizer_size(t) == 4 + 11 + 15, "size %d", syn_tokenizer_size(t));
   CHECK(strcmp(syn_tokenizer_type(t), "bpe:1000") == 0, "type %s", syn_tokenizer_type(t));
   for (i = 0; i < 26 && 4 + i < syn_tokenizer_size(t); i++) {
-    piece = syn_token_text(t, 4 + i, 0);
+    piece = syn_tokenizer_piece(t, 4 + i, 0);
     if (i < 11) CHECK(piece.size == 1 && piece.at[0] == alphabet[i], "character %d", i);
     else CHECK(piece.size == strlen(merges[i - 11]) &&
                memcmp(piece.at, merges[i - 11], piece.size) == 0, "merge %d is \"%.*s\"", i - 11,
                (int)piece.size, piece.at);
   }
-  n = syn_encode(t, text_of("lowest new"), ids, 8); /* " low" + "est" + " new" */
+  n = syn_tokenizer_encode(t, text_of("lowest new"), ids, 8); /* " low" + "est" + " new" */
   CHECK(n == 3 && ids[0] == 19 && ids[1] == 16 && ids[2] == 22, "%d: %d %d %d", n, ids[0], ids[1],
         ids[2]);
-  n = syn_encode(t, text_of("lox"), ids, 8);
+  n = syn_tokenizer_encode(t, text_of("lox"), ids, 8);
   CHECK(n == 2 && ids[0] == 18 && ids[1] == SYN_UNKNOWN, "%d: %d %d", n, ids[0], ids[1]);
-  syn_decode(t, ids, n, out, sizeof out);
+  syn_tokenizer_decode(t, ids, n, out, sizeof out);
   CHECK(strcmp(out, "lo\xEF\xBF\xBD") == 0, "\"%s\"", out);
   syn_tokenizer_free(t);
   CHECK(m.live == 0, "%ld blocks left", m.live);
@@ -215,12 +215,12 @@ static void test_plain(void) {
     CHECK(t && syn_tokenizer_size(t) == p.ids, "round %d: not %d tokens", round, p.ids);
     if (!t) continue;
     for (i = 4, same = 1; i < p.ids && same; i++) {
-      syn_text piece = syn_token_text(t, i, 0);
+      syn_text piece = syn_tokenizer_piece(t, i, 0);
       same = piece.size == strlen(p.text[i]) && memcmp(piece.at, p.text[i], piece.size) == 0;
     }
     CHECK(same, "round %d: token %d is not \"%s\"", round, i - 1, p.text[i - 1]);
     for (w = 0, same = 1; w < p.words && same; w++) { /* the learned words are encoded as learned */
-      n = syn_encode(t, texts[w], ids, PLAIN_SIZE);
+      n = syn_tokenizer_encode(t, texts[w], ids, PLAIN_SIZE);
       same = n == p.size[w] && memcmp(ids, p.s[w], sizeof(int) * (size_t)n) == 0;
     }
     CHECK(same, "round %d: word \"%s\" is encoded otherwise", round, lines[w - 1]);
@@ -234,7 +234,7 @@ static void test_plain(void) {
       }
       word[size - 1] = 0;
       for (i = 5 + letters; i < p.ids; i++) plain_apply(s, &size, p.left[i], p.right[i], i);
-      n = syn_encode(t, text_of(word), ids, PLAIN_SIZE);
+      n = syn_tokenizer_encode(t, text_of(word), ids, PLAIN_SIZE);
       same = n == size && memcmp(ids, s, sizeof(int) * (size_t)n) == 0;
     }
     CHECK(same, "round %d: new word %d is encoded otherwise", round, w);
@@ -263,12 +263,12 @@ static void test_long_words(void) {
     for (i = 0; i < 8; i++) {
       part.size = (size_t)sizes[i];
       if (strcmp(SPECS[s], "space") == 0)
-        CHECK(syn_encode(t, part, NULL, 0) == 1, "size %d is more than a word", sizes[i]);
+        CHECK(syn_tokenizer_encode(t, part, NULL, 0) == 1, "size %d is more than a word", sizes[i]);
       else
         CHECK(comes_back(t, part), "%s: size %d does not come back", SPECS[s], sizes[i]);
     }
     if (strcmp(SPECS[s], "bpe:4000") == 0) {
-      i = syn_encode(t, line, NULL, 0);
+      i = syn_tokenizer_encode(t, line, NULL, 0);
       CHECK(i > 270 && i < 35000, "%d tokens of 70000 letters", i);
     }
     syn_tokenizer_free(t);
@@ -312,7 +312,7 @@ static void test_round_trips(void) {
     line.size = (size_t)syn_random_below(&r, 300);
     for (s = 0; s < (int)line.size; s++) text[s] = (char)syn_random_below(&r, 256);
     CHECK(comes_back(t, line), "byte: random bytes, round %d", round);
-    s = syn_encode(t, line, ids, ROOM);
+    s = syn_tokenizer_encode(t, line, ids, ROOM);
     CHECK(s == (int)line.size && (s == 0 || ids[0] == 4 + (unsigned char)text[0]), "byte: %d", s);
   }
   syn_tokenizer_free(t);
@@ -343,7 +343,7 @@ static void test_order_of_lines(void) {
 }
 
 static void check_ids(const syn_tokenizer *t, syn_text text, const int *want, int count) {
-  int ids[16], i, n = syn_encode(t, text, ids, 16), same = n == count;
+  int ids[16], i, n = syn_tokenizer_encode(t, text, ids, 16), same = n == count;
   for (i = 0; i < count && same; i++) same = ids[i] == want[i];
   CHECK(same, "%s \"%.*s\": %d ids, first %d", syn_tokenizer_type(t), (int)text.size, text.at, n,
         n ? ids[0] : -1);
@@ -365,9 +365,9 @@ static void test_words(void) {
   check_ids(t, text_of("a b c"), cab, 3);
   check_ids(t, text_of("c  b d"), unknown, 4); /* two spaces: an empty word, not seen */
   check_ids(t, text_of(""), cab, 0);
-  CHECK(syn_decode(t, unknown, 4, out, sizeof out) == 11, "%s", out);
+  CHECK(syn_tokenizer_decode(t, unknown, 4, out, sizeof out) == 11, "%s", out);
   CHECK(strcmp(out, "c \xEF\xBF\xBD b \xEF\xBF\xBD") == 0, "\"%s\"", out);
-  syn_decode(t, plain, 8, out, sizeof out);
+  syn_tokenizer_decode(t, plain, 8, out, sizeof out);
   CHECK(strcmp(out, "\xEF\xBF\xBD \xEF\xBF\xBD b") == 0, "\"%s\"", out);
   syn_tokenizer_free(t);
   lines[0] = text_of("a  b");
@@ -409,7 +409,7 @@ static void test_utf8(void) {
   t = syn_tokenizer_learn(&c, "char", 0, &line, 1);
   CHECK(t && syn_tokenizer_size(t) == 11 && comes_back(t, line), "first and last of each length");
   for (i = 0; t && i < 10; i++) {
-    n = syn_encode(t, text_of(bad[i]), ids, 8);
+    n = syn_tokenizer_encode(t, text_of(bad[i]), ids, 8);
     CHECK(n == (int)strlen(bad[i]), "bad text %d has %d tokens", i, n);
     for (k = 0; k < n; k++) CHECK(ids[k] == SYN_UNKNOWN, "bad text %d: token %d", i, ids[k]);
   }
@@ -432,8 +432,8 @@ static void test_lower(void) {
     syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], SYN_LOWERCASE, &line, 1);
     CHECK(t && syn_tokenizer_flags(t) == SYN_LOWERCASE, "%s", c.message);
     if (!t) continue;
-    n = syn_encode(t, line, ids, 256);
-    syn_decode(t, ids, n, out, sizeof out);
+    n = syn_tokenizer_encode(t, line, ids, 256);
+    syn_tokenizer_decode(t, ids, n, out, sizeof out);
     CHECK(strcmp(out, lower) == 0, "%s: \"%s\"", SPECS[s], out);
     CHECK(comes_back(t, text_of(lower)), "%s: lower case does not come back", SPECS[s]);
     syn_tokenizer_free(t);
@@ -450,29 +450,29 @@ static void test_room(void) {
   test_begin(&c, &m);
   for (s = 0; s < SPEC_COUNT; s++) {
     syn_tokenizer *t = syn_tokenizer_learn(&c, SPECS[s], 0, &line, 1);
-    int n = t ? syn_encode(t, line, all, 64) : 0, same = 1;
+    int n = t ? syn_tokenizer_encode(t, line, all, 64) : 0, same = 1;
     CHECK(t && n > 0, "%s", c.message);
     if (!t) continue;
-    CHECK(syn_encode(t, line, ids, -1) == n, "%s: room -1", SPECS[s]);
+    CHECK(syn_tokenizer_encode(t, line, ids, -1) == n, "%s: room -1", SPECS[s]);
     for (room = 0; room <= n; room++) {
       for (i = 0; i < 65; i++) ids[i] = -7;
-      same = same && syn_encode(t, line, ids, room) == n;
+      same = same && syn_tokenizer_encode(t, line, ids, room) == n;
       for (i = 0; i < 65; i++) same = same && ids[i] == (i < room ? all[i] : -7);
     }
     CHECK(same, "%s: ids of too little room", SPECS[s]);
-    CHECK(syn_decode(t, all, n, NULL, 0) == line.size, "%s: room 0", SPECS[s]);
+    CHECK(syn_tokenizer_decode(t, all, n, NULL, 0) == line.size, "%s: room 0", SPECS[s]);
     for (room = 1; room <= (int)line.size + 1; room++) {
       size_t at = 0, kept;
       memset(out, 'x', sizeof out);
-      same = same && syn_decode(t, all, n, out, (size_t)room) == line.size;
+      same = same && syn_tokenizer_decode(t, all, n, out, (size_t)room) == line.size;
       kept = strlen(out);
       same = same && (int)kept < room && memcmp(out, sample, kept) == 0 && out[room] == 'x';
       while (s > 0 && at < kept)
         same = same && !(syn__char_next(text_of(out), &at) & SYN__BAD_CHAR);
     }
     CHECK(same, "%s: text of too little room", SPECS[s]);
-    CHECK(syn_token_text(t, SYN_END, 0).size == 0 && syn_token_text(t, SYN_PAD, 1).size == 0 &&
-          syn_token_text(t, -5, 1).size == 3 && syn_token_text(t, 1 << 30, 1).size == 3, "%s",
+    CHECK(syn_tokenizer_piece(t, SYN_END, 0).size == 0 && syn_tokenizer_piece(t, SYN_PAD, 1).size == 0 &&
+          syn_tokenizer_piece(t, -5, 1).size == 3 && syn_tokenizer_piece(t, 1 << 30, 1).size == 3, "%s",
           SPECS[s]);
     syn_tokenizer_free(t);
   }
@@ -519,11 +519,11 @@ static int survives(syn_context *c, const unsigned char *bytes, size_t size) {
   syn_clear(c);
   t = syn_tokenizer_load(c, bytes, size);
   if (!t) return c->status == SYN_E_FORMAT && c->message[0];
-  n = syn_encode(t, text_of(SMALL), ids, 64);
+  n = syn_tokenizer_encode(t, text_of(SMALL), ids, 64);
   ok = c->status == SYN_OK && n > 0 && n < 64;
   for (i = 0; i < n && ok; i++) ok = ids[i] > 0 && ids[i] < syn_tokenizer_size(t);
-  if (ok) syn_decode(t, ids, n, out, sizeof out);
-  for (i = -1; i <= syn_tokenizer_size(t); i++) syn_token_text(t, i, 1);
+  if (ok) syn_tokenizer_decode(t, ids, n, out, sizeof out);
+  for (i = -1; i <= syn_tokenizer_size(t); i++) syn_tokenizer_piece(t, i, 1);
   syn_tokenizer_free(t);
   return ok;
 }
@@ -592,8 +592,8 @@ static void test_saved(void) {
           syn_tokenizer_size(u) == syn_tokenizer_size(t), "%s: other facts", SPECS[s]);
     for (round = 0; u && round < 100; round++) {
       other.size = random_text(&r, text, 100);
-      n = syn_encode(t, other, a, 512);
-      CHECK(syn_encode(u, other, b, 512) == n && memcmp(a, b, sizeof(int) * (size_t)n) == 0,
+      n = syn_tokenizer_encode(t, other, a, 512);
+      CHECK(syn_tokenizer_encode(u, other, b, 512) == n && memcmp(a, b, sizeof(int) * (size_t)n) == 0,
             "%s: encodes otherwise", SPECS[s]);
     }
     syn_tokenizer_free(u);
