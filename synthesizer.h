@@ -264,6 +264,7 @@ typedef struct syn_train_config {
   float clip;             /* largest norm of the gradient; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
   int accumulate;         /* batches per update; 0: 1 */
+  int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
   int average;            /* so many best weights are kept; without validation data the newest */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
@@ -500,7 +501,7 @@ const syn_train_state *syn_trainer_state(const syn_trainer *t);
 const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing. */
 syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
-/* The gradient alone, with dropout when the model has a rate; read it with syn_trainer_gradient. */
+/* The gradient alone, without dropout; read it with syn_trainer_gradient. */
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss);
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
@@ -5618,20 +5619,26 @@ static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *na
   return syn__fail_at(&from, text, word);
 }
 
-/* A word, or kinds joined by + */
-static syn_status syn__parse_word(syn__lexer *x, int kinds, syn_text *word) {
-  syn__lexer from = *x;
+static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   *word = syn__lexer_name(x);
-  if (!word->size) return syn__fail_at(&from, "wanted a word", syn__lexer_here(&from));
+  if (!word->size) return syn__fail_at(x, "wanted a word", syn__lexer_here(x));
   syn__lexer_space(x);
-  while (kinds && syn__lexer_take(x, "+"))
-    if (!syn__lexer_name(x).size) return syn__fail_at(x, "wanted a kind after +", syn__lexer_here(x));
-    else syn__lexer_space(x);
-  if (kinds) { /* without the white space between them */
-    const char *end = x->at;
-    while (end > word->at && !syn__is_name(end[-1])) end--;
-    word->size = (size_t)(end - word->at);
-  }
+  return SYN_OK;
+}
+
+/* Kinds joined by +, kept without the white space and comments between them. */
+static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
+  char *out = (char *)syn__arena_get(&x->b->g->arena, strlen(x->at) + 1, 1);
+  syn_text word;
+  kinds->at = out;
+  kinds->size = 0;
+  if (!out) return SYN_E_MEMORY;
+  do {
+    if (syn__parse_word(x, &word)) return SYN_E_TEXT;
+    if (kinds->size) out[kinds->size++] = '+';
+    memcpy(out + kinds->size, word.at, word.size);
+    kinds->size += word.size;
+  } while (syn__lexer_take(x, "+"));
   return SYN_OK;
 }
 
@@ -5654,7 +5661,8 @@ static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
     l->args[l->n_args - 1].chain = chain;
     return s;
   }
-  if (type == 'w' || type == 'k') return syn__parse_word(x, type == 'k', &a->word);
+  if (type == 'w') return syn__parse_word(x, &a->word);
+  if (type == 'k') return syn__parse_kinds(x, &a->word);
   return syn__lexer_value(x, &a->number);
 }
 
@@ -6890,7 +6898,7 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   k->schedule = syn__schedules[t->schedule];
   k->optimizer = syn__optimizers[t->decoupled];
   if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
-      k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->steps < 0 || k->warmup < 0)
+      k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->length < 0 || k->steps < 0 || k->warmup < 0)
     return syn__fail(t->c, SYN_E_VALUE, "training: average %d, accumulate %d, batch_tokens %d, steps %ld, "
                      "warmup %ld: one is out of range", k->average, k->accumulate, k->batch_tokens,
                      k->steps, k->warmup);
@@ -6902,12 +6910,12 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return SYN_OK;
 }
 
-static syn_limits syn__train_limits(const syn_model *m, int batch_tokens) {
+static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
   limits.src_rows = limits.tgt_rows = batch_tokens;
   limits.sentences = syn__max(batch_tokens / 2, 1);
-  limits.length = m->config.max_len;
+  limits.length = length ? length : m->config.max_len;
   return limits;
 }
 
@@ -6925,7 +6933,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
     syn_trainer_free(t);
     return NULL;
   }
-  limits = syn__train_limits(m, t->config.batch_tokens);
+  limits = syn__train_limits(m, t->config.batch_tokens, t->config.length);
   floats = syn__mul_size(m->trained, (size_t)(3 + t->config.average));
   t->run = syn__run_new(c, m, SYN__TRAIN, &limits);
   t->gradient = (float *)syn__alloc(c, floats, sizeof(float));
@@ -6966,7 +6974,6 @@ static void syn__gradients_clear(syn_trainer *t) {
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
   if (syn__bind(t->run, b)) return t->c->status;
-  tape->training = 1;
   syn__forward(tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
@@ -6974,8 +6981,9 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
   return SYN_OK;
 }
 
-static void syn__train_begin(syn_trainer *t) {
+static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
+  t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
 }
 
@@ -6984,7 +6992,7 @@ syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *los
   *loss = 0.0f;
   if (syn__bind(t->run, batch)) return t->c->status;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
-  syn__train_begin(t);
+  syn__train_begin(t, 0);
   if (syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum)) return t->c->status;
   *loss = (float)(sum / (double)t->run->n_labels);
   return SYN_OK;
@@ -6999,7 +7007,7 @@ syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, f
   long labels = 0;
   int i;
   *loss = 0.0f;
-  syn__train_begin(t);
+  syn__train_begin(t, 1);
   for (i = 0; i < count; i++) {
     if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
     labels += t->run->n_labels;
@@ -7041,7 +7049,7 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   long labels = 0;
   syn_batch b;
   int i;
-  syn__train_begin(t);
+  syn__train_begin(t, 1);
   for (i = 0; i < t->config.accumulate; i++) {
     if (syn__train_next(t, d, &b)) return t->c->status;
     if (syn__train_batch(t, &b, 1.0f, &sum)) return t->c->status;
@@ -7099,7 +7107,7 @@ static int syn__train_validate(syn_trainer *t, syn_data *valid) {
 }
 
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report, void *user) {
-  float loss;
+  float loss = 0.0f;
   while (t->state.step < t->config.steps && !t->state.stopped) {
     int validated = 0;
     if (syn__train_update(t, data, &loss)) return t->c->status;
@@ -7638,7 +7646,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   syn_limits limits;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
-  limits = syn__train_limits(m, train && train->batch_tokens ? train->batch_tokens : 4096);
+  limits = syn__train_limits(m, train && train->batch_tokens ? train->batch_tokens : 4096,
+                             train ? train->length : 0);
   plan->weights = syn__mul_size(m->floats, sizeof(float));
   plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + kept));
   plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);

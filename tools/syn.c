@@ -1258,6 +1258,247 @@ static int run_score(const arguments *a) {
 }
 
 /* ===================================================================================================
+   >>tool library   contexts, and failures of the library
+   =================================================================================================== */
+
+/* A failure of the library is a failed job: its message is already one line with all numbers. */
+static void check(const syn_context *c) {
+  if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
+}
+
+static void context_open(syn_context *c, const arguments *a) {
+  syn_options options;
+  memset(&options, 0, sizeof options);
+  options.threads = opt_int(a, "threads");
+  options.isa = opt_text(a, "isa")[0] ? opt_text(a, "isa") : NULL;
+#ifndef _OPENMP
+  if (options.threads > 1) fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
+#endif
+  if (syn_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+}
+
+/* ===================================================================================================
+   >>tool golden   answers of an independent program, in the files of ../shared/golden
+   =================================================================================================== */
+
+typedef struct golden {
+  syn_context *c;
+  const syn_file *file;
+  syn_model *m;
+  syn_batch batch;
+  uint64_t hash;
+  char wrong[200]; /* the first thing that differs, "" while nothing does */
+} golden;
+
+static void golden_wrong(golden *g, const char *what, double given, double wanted, size_t at) {
+  if (!g->wrong[0])
+    snprintf(g->wrong, sizeof g->wrong, "%s: element %lu is %.9g, wanted %.9g", what, (unsigned long)at,
+             given, wanted);
+}
+
+static const int *golden_ints(golden *g, const char *name, int *rows, int *columns) {
+  const syn_entry *e = syn_file_find(g->file, name);
+  *rows = *columns = 0;
+  if (!e) return NULL;
+  if (e->dtype != SYN_I32 || e->rank < 1 || e->rank > 2)
+    fail(FAILED_JOB, "golden file: %s is not I32 of rank 1 or 2", name);
+  *rows = (int)e->shape[0];
+  *columns = e->rank == 2 ? (int)e->shape[1] : 1;
+  return (const int *)e->data;
+}
+
+static float *golden_floats(golden *g, const char *name, size_t count) {
+  const syn_entry *e = syn_file_find(g->file, name);
+  float *x = (float *)take(count ? count : 1, sizeof *x);
+  if (!e) fail(FAILED_JOB, "golden file: %s is missing", name);
+  syn_entry_floats(g->c, e, x, count);
+  check(g->c);
+  return x;
+}
+
+/* |x - y| <= tolerance * max(floor, max |y|) */
+static void golden_compare(golden *g, const char *what, const float *x, const float *y, size_t n,
+                           const double limits[2]) {
+  double most = limits[1];
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (fabs((double)y[i]) > most) most = fabs((double)y[i]);
+  for (i = 0; i < n; i++)
+    if (!(fabs((double)x[i] - (double)y[i]) <= limits[0] * most))
+      golden_wrong(g, what, (double)x[i], (double)y[i], i);
+  g->hash = syn_hash(g->hash, x, n * sizeof *x);
+}
+
+static const double logits_limits[] = {1e-4, 1.0}, gradient_limits[] = {2e-4, 1e-2};
+
+/* Sentences may be longer than max_len where no layer has a table of it. */
+static syn_limits golden_limits(const golden *g) {
+  syn_limits limits;
+  memset(&limits, 0, sizeof limits);
+  limits.length = g->batch.src_width > g->batch.tgt_width ? g->batch.src_width : g->batch.tgt_width;
+  return limits;
+}
+
+/* Rows of logits that have a label that counts, one behind the other in both. */
+static void golden_logits(golden *g) {
+  const syn_entry *e = syn_file_find(g->file, "test.logits");
+  int classify = !strcmp(syn_model_config(g->m)->task, "classify"), b, t, rows;
+  size_t v, width, n = 0, size = 1;
+  syn_limits limits = golden_limits(g);
+  syn_run *r = syn_run_new(g->c, g->m, &limits);
+  float *x, *y, *all;
+  int i;
+  check(g->c);
+  if (!e) fail(FAILED_JOB, "golden file: test.logits is missing");
+  for (i = 0; i < e->rank; i++) size *= e->shape[i];
+  v = e->shape[e->rank - 1];
+  width = classify ? 1 : e->shape[1];
+  all = golden_floats(g, "test.logits", size);
+  x = (float *)take(size, sizeof *x);
+  y = (float *)take(size, sizeof *y);
+  syn_run_forward(r, &g->batch);
+  check(g->c);
+  for (b = 0; b < g->batch.count; b++) {
+    const float *z = syn_run_logits(r, b, &rows);
+    for (t = 0; t < rows; t++) {
+      if (!classify && !g->batch.labels[(size_t)b * width + (size_t)t]) continue;
+      memcpy(x + n, z + (size_t)t * v, v * sizeof *x);
+      memcpy(y + n, all + ((size_t)b * width + (size_t)t) * v, v * sizeof *y);
+      n += v;
+    }
+  }
+  golden_compare(g, "logits", x, y, n, logits_limits);
+  syn_run_free(r);
+  free(all);
+  free(x);
+  free(y);
+}
+
+static void golden_gradients(golden *g) {
+  syn_train_config config;
+  syn_trainer *t;
+  float loss, *wanted;
+  size_t i, k;
+  memset(&config, 0, sizeof config);
+  config.length = golden_limits(g).length;
+  t = syn_trainer_new(g->c, g->m, &config);
+  check(g->c);
+  syn_train_gradient(t, &g->batch, &loss);
+  check(g->c);
+  wanted = golden_floats(g, "test.loss", 1);
+  golden_compare(g, "loss", &loss, wanted, 1, logits_limits);
+  free(wanted);
+  for (i = 0, k = 0; i < syn_file_count(g->file); i++) {
+    const char *name = syn_file_entry(g->file, i)->name;
+    const syn_param *p = strncmp(name, "test.grad.", 10) ? NULL : syn_model_find(g->m, name + 10);
+    if (strncmp(name, "test.grad.", 10)) continue;
+    if (!p || !p->trained) fail(FAILED_JOB, "golden file: %s is no trained parameter", name);
+    wanted = golden_floats(g, name, p->size);
+    golden_compare(g, name + 5, syn_trainer_gradient(t, p), wanted, p->size, gradient_limits);
+    free(wanted);
+    k++;
+  }
+  for (i = 0; i < syn_model_param_count(g->m); i++) k -= (size_t)syn_model_param(g->m, i)->trained;
+  if (k) golden_wrong(g, "gradients: as many as trained parameters", (double)k, 0.0, 0);
+  syn_trainer_free(t);
+}
+
+static void golden_tokens(golden *g, const char *name, const syn_decoder *d, const int *wanted, int width) {
+  int b, k, size;
+  for (b = 0; b < g->batch.count; b++) {
+    const int *y = syn_decoder_output(d, b, 0, &size, NULL);
+    for (k = 0; k < width; k++) {
+      int token = k < size ? y[k] : SYN_PAD, want = wanted[b * width + k];
+      if (token != want) golden_wrong(g, name, (double)token, (double)want, (size_t)(b * width + k));
+      g->hash = syn_hash(g->hash, &token, sizeof token);
+    }
+  }
+}
+
+/* Greedy, or beam 4 with its scores, where the file has them. */
+static void golden_decode(golden *g, const char *name, int beam) {
+  int rows, width, b, size;
+  const int *wanted = golden_ints(g, name, &rows, &width);
+  syn_decode_config config;
+  syn_decoder *d;
+  float *scores, *given;
+  if (!wanted) return;
+  memset(&config, 0, sizeof config);
+  config.sentences = g->batch.count;
+  config.max_len = width;
+  config.beam = beam;
+  d = syn_decoder_new(g->c, g->m, &config);
+  check(g->c);
+  {
+    syn_batch source = g->batch;
+    source.tgt = NULL;
+    syn_decode(d, &source, NULL, NULL);
+  }
+  check(g->c);
+  golden_tokens(g, name, d, wanted, width);
+  if (beam > 1) {
+    scores = golden_floats(g, "test.beam_score", (size_t)rows);
+    given = (float *)take((size_t)rows, sizeof *given);
+    for (b = 0; b < rows; b++) syn_decoder_output(d, b, 0, &size, &given[b]);
+    golden_compare(g, "beam_score", given, scores, (size_t)rows, logits_limits);
+    free(scores);
+    free(given);
+  }
+  syn_decoder_free(d);
+}
+
+/* "encoder line 1 column 1: cnn is not built yet" -> "cnn" */
+static void golden_not_built(const char *path, const char *message) {
+  const char *end = strstr(message, " is not built yet"), *begin = end;
+  while (begin && begin > message && begin[-1] != ' ') begin--;
+  printf("%s: not built: %.*s\n", path, begin ? (int)(end - begin) : 4, begin ? begin : "?");
+}
+
+/* 1 passed, 0 failed, -1 not built */
+static int golden_file(syn_context *c, const char *path, uint64_t *hash) {
+  golden g;
+  int rows;
+  memset(&g, 0, sizeof g);
+  g.c = c;
+  g.hash = *hash;
+  syn_clear(c);
+  g.m = syn_model_load(c, path);
+  if (!g.m) {
+    if (c->status == SYN_E_NOT_BUILT) golden_not_built(path, c->message);
+    else printf("%s: FAILED: %s\n", path, c->message);
+    return c->status == SYN_E_NOT_BUILT ? -1 : 0;
+  }
+  g.file = syn_model_file(g.m);
+  g.batch.labels = golden_ints(&g, "test.labels", &g.batch.count, &rows);
+  g.batch.src = golden_ints(&g, "test.src", &rows, &g.batch.src_width);
+  g.batch.tgt = golden_ints(&g, "test.tgt", &rows, &g.batch.tgt_width);
+  golden_logits(&g);
+  golden_gradients(&g);
+  golden_decode(&g, "test.greedy", 1);
+  golden_decode(&g, "test.beam", 4);
+  if (g.wrong[0]) printf("%s: FAILED: %s\n", path, g.wrong);
+  else printf("%s: ok\n", path);
+  *hash = g.hash;
+  syn_model_free(g.m);
+  return !g.wrong[0];
+}
+
+static int run_golden(const arguments *a) {
+  syn_context c;
+  uint64_t hash = SYN_HASH_START;
+  int counts[3] = {0, 0, 0}, i;
+  context_open(&c, a);
+  for (i = 0; i < a->word_count; i++) counts[1 + golden_file(&c, a->words[i], &hash)]++;
+  if (syn_context_exact(&c))
+    printf("hash %08lx%08lx\n", (unsigned long)(hash >> 32), (unsigned long)(hash & 0xFFFFFFFFu));
+  else printf("hash inexact\n");
+  printf("%d passed, %d failed", counts[2], counts[1]);
+  if (counts[0]) printf(", %d not built", counts[0]);
+  printf("\n");
+  return counts[1] ? FAILED_JOB : 0;
+}
+
+/* ===================================================================================================
    >>tool commands   the tables of options, the list of commands, help, main
    =================================================================================================== */
 
@@ -1361,7 +1602,7 @@ static const command commands[] = {
     {"eval", "", 0, 0, eval_options, NULL, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
     {"info", "", 0, 0, info_options, NULL, "parameters, multiply-adds and memory of a model"},
-    {"golden", "FILE...", 1, -1, golden_options, NULL, "checks golden files"},
+    {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
     {"grad", "", 0, 0, grad_options, NULL, "gradient check of a network, per parameter"},
     {"quantize", "", 0, 0, NULL, NULL, "smaller weights"},
     {"embed", "", 0, 0, NULL, NULL, "a model as a constant C array"},
