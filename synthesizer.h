@@ -1013,8 +1013,9 @@ struct syn_kernels {
 #else
 #define SYN__FUSED 0
 #endif
-/* A compiler that keeps floats in wider registers (x87) rounds elsewhere than the text says. */
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+/* A compiler that keeps floats in wider registers (x87) rounds elsewhere than the text says. The value
+   16 speaks of half precision only. */
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #define SYN__SCALAR_EXACT 0
 #else
 #define SYN__SCALAR_EXACT SYN__FUSED
@@ -1101,6 +1102,8 @@ typedef struct syn__block {
 #define SYN__TILE_FEW 4
 #define SYN__TILE_FEW_P 4
 #define SYN__TILE_ONE_P 8
+/* Some words are written with a mask of all lanes: g++ warns of their forms without one. */
+#define SYN__ALL ((__mmask16)0xFFFF)
 typedef __m512 syn__part;
 typedef __m512i syn__upart;
 #define syn__pset _mm512_set1_ps
@@ -1110,23 +1113,23 @@ typedef __m512i syn__upart;
 #define syn__psub _mm512_sub_ps
 #define syn__pmul _mm512_mul_ps
 #define syn__pdiv _mm512_div_ps
-#define syn__psqrt _mm512_sqrt_ps
+#define syn__psqrt(a) _mm512_maskz_sqrt_ps(SYN__ALL, a)
 #define syn__pfma _mm512_fmadd_ps
 #define syn__pif(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x)
 #define syn__pfirst _mm512_cvtss_f32
-#define syn__pswap8(a) _mm512_shuffle_f32x4(a, a, 0x4E)
-#define syn__pswap4(a) _mm512_shuffle_f32x4(a, a, 0xB1)
-#define syn__pswap2(a) _mm512_permute_ps(a, 0x4E)
-#define syn__pswap1(a) _mm512_permute_ps(a, 0xB1)
+#define syn__pswap8(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E)
+#define syn__pswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
+#define syn__pswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
+#define syn__pswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
 #define syn__pbits _mm512_castsi512_ps
-#define syn__pfloat _mm512_cvtepi32_ps
+#define syn__pfloat(a) _mm512_maskz_cvtepi32_ps(SYN__ALL, a)
 #define syn__qbits _mm512_castps_si512
 #define syn__qset(x) _mm512_set1_epi32((int)(x))
 #define syn__qadd _mm512_add_epi32
 #define syn__qxor _mm512_xor_si512
 #define syn__qmul _mm512_mullo_epi32
-#define syn__qshl(a, n) _mm512_sllv_epi32(a, _mm512_set1_epi32(n))
-#define syn__qshr(a, n) _mm512_srlv_epi32(a, _mm512_set1_epi32(n))
+#define syn__qshl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
+#define syn__qshr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
 
 #elif SYN__ROW == SYN__ROW_AVX2
 /* 16 registers: 12 sums, 2 of b, 1 of a. */
@@ -1951,10 +1954,13 @@ static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t 
 /* -- dropout and Adam -- */
 
 /* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's finaliser),
-   the second key between them; the upper 24 bits are compared as floats, which hold them exactly. */
+   the second key between them; the upper 24 bits are compared as floats, which hold them exactly. Two
+   rounds alone do not part keys that differ in one bit, so both keys are mixed first. */
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
+  const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
   const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
-  const syn__u16 ramp = syn__uramp(), key = syn__uset(d->key), key2 = syn__uset(d->key2);
+  const syn__u16 ramp = syn__uramp(), key = syn__uset((uint32_t)(mixed >> 32));
+  const syn__u16 key2 = syn__uset((uint32_t)mixed);
   size_t i;
   for (i = 0; i < n; i += 16, index += 16) {
     syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
@@ -2008,6 +2014,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__LANES
 #undef SYN__WORD
 #undef SYN__EACH
+#undef SYN__ALL
 #undef SYN__TILE_M
 #undef SYN__TILE_P
 #undef SYN__TILE_FEW

@@ -1,0 +1,656 @@
+/* test_kernels: every row of kernels against a reference in double within a stated tolerance, every
+   exact row against the plain scalar one bit by bit, at odd sizes. Inputs stand at the end of a block of
+   malloc, so that an address sanitizer sees a read past them; outputs stand between guards. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+
+static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 257};
+#define GUARD 12345.678f
+#define PAD 24
+#define MOST 1200 /* floats of a buffer without its guards */
+
+/* -- buffers -- */
+
+typedef struct buffer {
+  float *block, *at; /* the numbers end where the block ends */
+  size_t n;
+} buffer;
+
+static buffer input(size_t n) {
+  buffer b;
+  b.block = (float *)malloc((n ? n : 1) * sizeof(float));
+  if (!b.block) exit(2);
+  b.at = b.block + (n ? 0 : 1);
+  b.n = n;
+  return b;
+}
+
+/* numbers in [low, high), the same for the same seed */
+static buffer numbers(size_t n, uint64_t seed, float low, float high) {
+  syn_random r;
+  buffer b = input(n);
+  size_t i;
+  r.state = seed;
+  for (i = 0; i < n; i++) b.at[i] = low + (high - low) * syn_random_uniform(&r);
+  return b;
+}
+
+/* an output: what it held before comes from `from` (null: guards), with guards on both sides */
+static buffer output(size_t n, const float *from) {
+  buffer b;
+  size_t i;
+  b.block = (float *)malloc((n + 2 * PAD) * sizeof(float));
+  if (!b.block) exit(2);
+  for (i = 0; i < n + 2 * PAD; i++) b.block[i] = GUARD;
+  b.at = b.block + PAD;
+  b.n = n;
+  if (from && n) memcpy(b.at, from, n * sizeof(float));
+  return b;
+}
+
+static void guards(buffer b, const char *row, const char *what) {
+  size_t i, bad = 0;
+  for (i = 0; i < PAD; i++) bad += b.block[i] != GUARD || b.at[b.n + i] != GUARD;
+  CHECK(bad == 0, "%s %s: n %d, %d floats outside the output were written", row, what, (int)b.n,
+        (int)bad);
+}
+
+/* |got - want| <= tolerance * (|want| + unit) */
+static void close_to(buffer got, const double *want, double tolerance, double unit, const char *row,
+                     const char *what) {
+  size_t i, worst = 0;
+  double error, most = -1.0;
+  for (i = 0; i < got.n; i++) {
+    error = fabs((double)got.at[i] - want[i]) / (fabs(want[i]) + unit);
+    if (!(error <= most)) most = error, worst = i;
+  }
+  CHECK(most <= tolerance, "%s %s: n %d, element %d is %.9g, wanted %.9g", row, what, (int)got.n,
+        (int)worst, got.n ? (double)got.at[worst] : 0.0, got.n ? want[worst] : 0.0);
+}
+
+static const syn_kernels *plain; /* the row all others are compared with */
+
+static void same(buffer a, buffer b, const syn_kernels *k, const char *what) {
+  size_t i = 0;
+  if (!k->exact || !plain->exact) return;
+  while (i < a.n && !memcmp(a.at + i, b.at + i, sizeof(float))) i++;
+  CHECK(i == a.n, "%s %s: n %d, element %d is %.9g, scalar has %.9g", k->name, what, (int)a.n, (int)i,
+        (double)a.at[i], (double)b.at[i]);
+}
+
+static void same_number(float a, float b, const syn_kernels *k, const char *what, size_t n) {
+  if (!k->exact || !plain->exact) return;
+  CHECK(!memcmp(&a, &b, sizeof a), "%s %s: n %d gives %.9g, scalar %.9g", k->name, what, (int)n,
+        (double)a, (double)b);
+}
+
+static void near_number(float got, double want, double tolerance, const syn_kernels *k,
+                        const char *what, size_t n) {
+  CHECK(fabs((double)got - want) <= tolerance, "%s %s: n %d gives %.9g, wanted %.9g", k->name, what,
+        (int)n, (double)got, want);
+}
+
+/* -- element by element -- */
+
+enum { ADD, SUB, MUL, ACC, ACC_MUL, SCALE, ACC_SCALE, SOFTMAX_BACK, ACT, ACT_BACK = ACT + SYN__ACTS,
+       SOFTMAX = ACT_BACK + SYN__ACTS, GLU, ELEMENTWISE };
+static const char *const names[] = {
+    "add", "sub", "mul", "acc", "acc_mul", "scale", "acc_scale", "softmax_back", "relu", "gelu", "tanh",
+    "sigmoid", "swish", "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "softmax",
+    "glu"};
+
+static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
+  if (op == ADD) k->add(y.at, a.at, b.at, y.n);
+  if (op == SUB) k->sub(y.at, a.at, b.at, y.n);
+  if (op == MUL) k->mul(y.at, a.at, b.at, y.n);
+  if (op == ACC) k->acc(y.at, a.at, y.n);
+  if (op == ACC_MUL) k->acc_mul(y.at, a.at, b.at, y.n);
+  if (op == SCALE) k->scale(y.at, 0.37f, a.at, y.n);
+  if (op == ACC_SCALE) k->acc_scale(y.at, 0.37f, a.at, y.n);
+  if (op == SOFTMAX) k->softmax(y.at, a.at, y.n);
+  if (op == SOFTMAX_BACK) k->softmax_back(y.at, a.at, b.at, y.n);
+  if (op == GLU) k->glu(y.at, a.at, b.at, y.n);
+  if (op >= ACT && op < ACT_BACK) k->act(op - ACT, y.at, a.at, y.n);
+  if (op >= ACT_BACK && op < SOFTMAX) k->act_back(op - ACT_BACK, y.at, a.at, b.at, y.n);
+}
+
+static double sigma(double x) { return 1.0 / (1.0 + exp(-x)); }
+
+static double f(int which, double x) {
+  if (which == SYN__RELU) return x > 0.0 ? x : 0.0;
+  if (which == SYN__GELU)
+    return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+  if (which == SYN__TANH) return tanh(x);
+  return which == SYN__SIGMOID ? sigma(x) : x * sigma(x);
+}
+
+/* the derivative: by formula where it jumps, else by central difference */
+static double slope(int which, double x) {
+  if (which == SYN__RELU) return x > 0.0;
+  return (f(which, x + 1e-5) - f(which, x - 1e-5)) / 2e-5;
+}
+
+static void reference(double *y, int op, buffer a, buffer b, const float *old) {
+  double top = -1e300, sum = 0.0, dot = 0.0;
+  size_t i;
+  for (i = 0; i < a.n; i++) {
+    if ((double)a.at[i] > top) top = (double)a.at[i];
+    dot += (double)a.at[i] * (double)b.at[i];
+  }
+  for (i = 0; i < a.n; i++) sum += exp((double)a.at[i] - top);
+  for (i = 0; i < a.n; i++) {
+    double x = (double)a.at[i], z = (double)b.at[i], o = (double)old[i];
+    if (op == ADD) y[i] = x + z;
+    if (op == SUB) y[i] = x - z;
+    if (op == MUL) y[i] = x * z;
+    if (op == ACC) y[i] = o + x;
+    if (op == ACC_MUL) y[i] = o + x * z;
+    if (op == SCALE) y[i] = (double)0.37f * x;
+    if (op == ACC_SCALE) y[i] = o + (double)0.37f * x;
+    if (op == SOFTMAX) y[i] = exp(x - top) / sum;
+    if (op == SOFTMAX_BACK) y[i] = x * (z - dot);
+    if (op == GLU) y[i] = x * sigma(z);
+    if (op >= ACT && op < ACT_BACK) y[i] = f(op - ACT, x);
+    if (op >= ACT_BACK && op < SOFTMAX) y[i] = o + z * slope(op - ACT_BACK, x);
+  }
+}
+
+static void test_elementwise(const syn_kernels *k) {
+  double want[MOST];
+  size_t s, i;
+  int op;
+  for (op = 0; op < ELEMENTWISE; op++) {
+    for (s = 0; s < SYN__COUNT(sizes); s++) {
+      size_t n = sizes[s];
+      buffer a = numbers(n, 1 + s, -4.0f, 4.0f), b = numbers(n, 99 + s, -2.0f, 2.0f);
+      buffer old = numbers(n, 7 + s, -1.0f, 1.0f), y = output(n, old.at), z = output(n, old.at);
+      reference(want, op, a, b, old.at);
+      run(k, op, y, a, b);
+      run(plain, op, z, a, b);
+      guards(y, k->name, names[op]);
+      /* a softmax_back sums n products of size 8: its unit grows with n */
+      close_to(y, want, 1e-6, op == SOFTMAX_BACK ? 8.0 + (double)n : 1.0, k->name, names[op]);
+      same(y, z, k, names[op]);
+      if (op == ADD || op == SOFTMAX || op == SOFTMAX_BACK || op == ACT) { /* in place */
+        for (i = 0; i < n; i++) z.at[i] = op == SOFTMAX_BACK ? b.at[i] : a.at[i];
+        run(k, op, z, op == SOFTMAX_BACK ? a : z, op == SOFTMAX_BACK ? z : b);
+        guards(z, k->name, names[op]);
+        CHECK(!n || !memcmp(y.at, z.at, n * sizeof(float)), "%s %s: n %d, in place differs", k->name,
+              names[op], (int)n);
+      }
+      free(a.block), free(b.block), free(old.block), free(y.block), free(z.block);
+    }
+  }
+}
+
+static void test_glu_back(const syn_kernels *k) {
+  double wa[MOST], wb[MOST];
+  size_t s, i;
+  for (s = 0; s < SYN__COUNT(sizes); s++) {
+    size_t n = sizes[s];
+    buffer a = numbers(n, s, -3.0f, 3.0f), b = numbers(n, 50 + s, -9.0f, 9.0f);
+    buffer dy = numbers(n, 70 + s, -1.0f, 1.0f), old = numbers(n, 80 + s, -1.0f, 1.0f);
+    buffer da = output(n, old.at), db = output(n, old.at);
+    buffer pa = output(n, old.at), pb = output(n, old.at);
+    for (i = 0; i < n; i++) {
+      double g = sigma((double)b.at[i]), d = (double)dy.at[i];
+      wa[i] = (double)old.at[i] + d * g;
+      wb[i] = (double)old.at[i] + d * (double)a.at[i] * g * (1.0 - g);
+    }
+    k->glu_back(da.at, db.at, a.at, b.at, dy.at, n);
+    plain->glu_back(pa.at, pb.at, a.at, b.at, dy.at, n);
+    guards(da, k->name, "glu_back"), guards(db, k->name, "glu_back");
+    close_to(da, wa, 1e-6, 1.0, k->name, "glu_back da");
+    close_to(db, wb, 1e-6, 1.0, k->name, "glu_back db");
+    same(da, pa, k, "glu_back da"), same(db, pb, k, "glu_back db");
+    free(a.block), free(b.block), free(dy.block), free(old.block), free(da.block), free(db.block);
+    free(pa.block), free(pb.block);
+  }
+}
+
+/* -- reductions, and the tree they go through -- */
+
+/* The defined order, in plain C: 16 lanes, then l and l+8, l and l+4, l and l+2, l and l+1. */
+static float tree_sum(const float *x, size_t n) {
+  float lane[16] = {0};
+  size_t i;
+  int h, l;
+  for (i = 0; i < n; i++) lane[i % 16] += x[i];
+  for (h = 8; h; h /= 2)
+    for (l = 0; l < h; l++) lane[l] += lane[l + h];
+  return lane[0];
+}
+
+static void test_reductions(const syn_kernels *k) {
+  size_t s, i;
+  for (s = 0; s < SYN__COUNT(sizes); s++) {
+    size_t n = sizes[s];
+    buffer a = numbers(n, 3 + s, -5.0f, 4.0f), b = numbers(n, 40 + s, -1.0f, 1.0f);
+    double sum = 0.0, dot = 0.0, top = -HUGE_VAL, exps = 0.0;
+    for (i = 0; i < n; i++) {
+      sum += (double)a.at[i];
+      dot += (double)a.at[i] * (double)b.at[i];
+      if ((double)a.at[i] > top) top = (double)a.at[i];
+      exps += exp((double)a.at[i]);
+    }
+    near_number(k->sum(a.at, n), sum, 1e-6 * (double)(5 * n), k, "sum", n);
+    near_number(k->dot(a.at, b.at, n), dot, 1e-6 * (double)(5 * n), k, "dot", n);
+    CHECK((double)k->max(a.at, n) == top, "%s max: n %d", k->name, (int)n);
+    if (n) near_number(k->log_sum_exp(a.at, n), log(exps), 1e-6 * 6.0, k, "log_sum_exp", n);
+    else CHECK(k->log_sum_exp(a.at, n) == -INFINITY, "%s log_sum_exp: n 0", k->name);
+    same_number(k->sum(a.at, n), plain->sum(a.at, n), k, "sum", n);
+    if (k->exact) CHECK(k->sum(a.at, n) == tree_sum(a.at, n), "%s sum: not by the tree", k->name);
+    same_number(k->dot(a.at, b.at, n), plain->dot(a.at, b.at, n), k, "dot", n);
+    same_number(k->log_sum_exp(a.at, n), plain->log_sum_exp(a.at, n), k, "log_sum_exp", n);
+    free(a.block), free(b.block);
+  }
+}
+
+/* -- special values -- */
+
+/* exp through softmax is hidden; the words are reached by glu, tanh and sigmoid over the whole range. */
+static void test_range(const syn_kernels *k) {
+  buffer x = input(4001), y = output(4001, NULL), z = output(4001, NULL);
+  double *want = (double *)malloc(4001 * sizeof(double));
+  size_t i;
+  if (!want) exit(2);
+  for (i = 0; i < 4001; i++) x.at[i] = ((float)i - 2000.0f) * 0.05f;
+  for (i = 0; i < 4001; i++) want[i] = sigma((double)x.at[i]);
+  for (i = 0; i < 4001; i++) if ((double)x.at[i] < -87.0) want[i] = sigma(-87.0);
+  k->act(SYN__SIGMOID, y.at, x.at, x.n), plain->act(SYN__SIGMOID, z.at, x.at, x.n);
+  close_to(y, want, 4e-7, 0.0, k->name, "sigmoid over -100..100"), same(y, z, k, "sigmoid range");
+  for (i = 0; i < 4001; i++) x.at[i] = (float)(i + 1) * (i % 2 ? -0.0005f : 0.0005f);
+  for (i = 0; i < 4001; i++) want[i] = tanh((double)x.at[i]);
+  k->act(SYN__TANH, y.at, x.at, x.n), plain->act(SYN__TANH, z.at, x.at, x.n);
+  close_to(y, want, 3e-7, 0.0, k->name, "tanh relative"), same(y, z, k, "tanh range");
+  for (i = 0; i < 4001; i++) x.at[i] = -0.022f * (float)i; /* 0 .. -88 under a maximum of 0 */
+  k->softmax(y.at, x.at, x.n), plain->softmax(z.at, x.at, x.n);
+  for (i = 0; i < 4001; i++)
+    want[i] = (double)x.at[i] < -87.33654 ? 0.0 : exp((double)x.at[i]) * (double)y.at[0];
+  y.n = z.n = 3780; /* where e^x / sum is still a normal number */
+  close_to(y, want, 3e-7, 0.0, k->name, "exp relative"), same(y, z, k, "exp range");
+  y.n = 4001;
+  guards(y, k->name, "range");
+  free(x.block), free(y.block), free(z.block), free(want);
+}
+
+static void test_special(const syn_kernels *k) {
+  float x[40], y[40];
+  int i, which, bad = 0;
+  for (which = 0; which < SYN__ACTS; which++) {
+    for (i = 0; i < 40; i++) x[i] = i == 5 ? NAN : i == 7 ? INFINITY : i == 20 ? -INFINITY : -0.0f;
+    k->act(which, y, x, 37);
+    for (i = 0; i < 37; i++) bad += i == 5 ? y[i] == y[i] : i != 7 && i != 20 && !(y[i] <= 0.5f);
+    CHECK(bad == 0, "%s act %d: a NaN was hidden or spread", k->name, which);
+  }
+  k->act(SYN__TANH, y, x, 37);
+  CHECK(y[7] == 1.0f && y[20] == -1.0f, "%s tanh of infinities: %g %g", k->name, (double)y[7],
+        (double)y[20]);
+  k->softmax(y, x, 37);
+  CHECK(y[0] != y[0], "%s softmax: a NaN was hidden", k->name);
+  for (i = 0; i < 40; i++) x[i] = i % 3 ? -INFINITY : 1.0f;
+  k->softmax(y, x, 36);
+  CHECK(y[1] == 0.0f && fabsf(y[3] - 1.0f / 12.0f) < 1e-7f, "%s softmax: masked elements", k->name);
+  for (i = 0; i < 40; i++) x[i] = -INFINITY;
+  k->softmax(y, x, 36);
+  CHECK(y[0] == 0.0f && y[35] == 0.0f, "%s softmax: all masked gives %g", k->name, (double)y[0]);
+  for (i = 0; i < 40; i++) x[i] = 3e38f;
+  k->softmax(y, x, 32);
+  CHECK(y[31] == 1.0f / 32.0f, "%s softmax of large numbers: %g", k->name, (double)y[31]);
+}
+
+/* -- normalisation -- */
+
+static void reference_norm(double *y, double *stats, buffer x, buffer g, const float *b) {
+  double mean = 0.0, var = 0.0, count = x.n ? (double)x.n : 1.0;
+  size_t i;
+  for (i = 0; b && i < x.n; i++) mean += (double)x.at[i] / count;
+  for (i = 0; i < x.n; i++) var += ((double)x.at[i] - mean) * ((double)x.at[i] - mean) / count;
+  stats[0] = mean, stats[1] = 1.0 / sqrt(var + (double)SYN__NORM_EPS);
+  for (i = 0; i < x.n; i++)
+    y[i] = ((double)x.at[i] - mean) * stats[1] * (double)g.at[i] + (b ? (double)b[i] : 0.0);
+}
+
+/* dx_i = sum_j dy_j g_j rstd (delta_ij - 1/n - xhat_i xhat_j / n) */
+static void reference_norm_back(double *dx, buffer x, buffer g, buffer dy, const double *stats,
+                                int rms) {
+  double h = 0.0, hx = 0.0, count = (double)x.n;
+  size_t i;
+  for (i = 0; i < x.n; i++) {
+    h += (double)dy.at[i] * (double)g.at[i] / count;
+    hx += (double)dy.at[i] * (double)g.at[i] * ((double)x.at[i] - stats[0]) * stats[1] / count;
+  }
+  for (i = 0; i < x.n; i++)
+    dx[i] += stats[1] * ((double)dy.at[i] * (double)g.at[i] - (rms ? 0.0 : h) -
+                         ((double)x.at[i] - stats[0]) * stats[1] * hx);
+}
+
+static void test_norm(const syn_kernels *k) {
+  double want[MOST], wstats[2];
+  size_t s, i;
+  int rms;
+  for (rms = 0; rms < 2; rms++) {
+    for (s = 0; s < SYN__COUNT(sizes); s++) {
+      size_t n = sizes[s];
+      buffer x = numbers(n, 2 + s, -1.0f, 3.0f), g = numbers(n, 21 + s, 0.5f, 1.5f);
+      buffer b = numbers(n, 31 + s, -1.0f, 1.0f), dy = numbers(n, 41 + s, -1.0f, 1.0f);
+      buffer y = output(n, NULL), z = output(n, NULL), dx = output(n, b.at), dz = output(n, b.at);
+      buffer stats = output(2, NULL), stats2 = output(2, NULL);
+      const float *bias = rms ? NULL : b.at;
+      if (n == 1 && !rms) x.at[0] = 0.25f; /* one element: variance 0, rstd large */
+      reference_norm(want, wstats, x, g, bias);
+      k->norm(y.at, x.at, g.at, bias, n, stats.at);
+      plain->norm(z.at, x.at, g.at, bias, n, stats2.at);
+      guards(y, k->name, "norm"), guards(stats, k->name, "norm stats");
+      close_to(y, want, 4e-6, 1.0, k->name, "norm"), close_to(stats, wstats, 2e-6, 1.0, k->name, "stats");
+      same(y, z, k, "norm"), same(stats, stats2, k, "norm stats");
+      for (i = 0; i < n; i++) want[i] = (double)b.at[i];
+      reference_norm_back(want, x, g, dy, wstats, rms);
+      k->norm_back(dx.at, x.at, g.at, dy.at, n, stats.at, rms);
+      plain->norm_back(dz.at, x.at, g.at, dy.at, n, stats.at, rms);
+      guards(dx, k->name, "norm_back"), same(dx, dz, k, "norm_back");
+      close_to(dx, want, 4e-6, 1.0 + wstats[1], k->name, "norm_back");
+      free(x.block), free(g.block), free(b.block), free(dy.block), free(y.block), free(z.block);
+      free(dx.block), free(dz.block), free(stats.block), free(stats2.block);
+    }
+  }
+}
+
+static void test_columns(const syn_kernels *k) {
+  static const size_t widths[] = {1, 15, 16, 17, 50, 100};
+  double want[3][MOST];
+  size_t s, r, c, rows, c0, c1;
+  for (s = 0; s < SYN__COUNT(widths); s++) {
+    size_t w = widths[s];
+    rows = 1 + s % 3 * 5, c0 = w / 3, c1 = w - w / 7;
+    {
+      buffer x = numbers(rows * w, s, -1.0f, 1.0f), dy = numbers(rows * w, 9 + s, -1.0f, 1.0f);
+      buffer stats = numbers(rows * 2, 5 + s, 0.5f, 1.0f), old = numbers(w, 77, -1.0f, 1.0f);
+      buffer y[3], z[3];
+      int i;
+      for (i = 0; i < 3; i++) y[i] = output(w, old.at), z[i] = output(w, old.at);
+      for (c = 0; c < w; c++) {
+        want[0][c] = want[1][c] = want[2][c] = (double)old.at[c];
+        for (r = 0; c >= c0 && c < c1 && r < rows; r++) {
+          double d = (double)dy.at[r * w + c], rstd = (double)stats.at[2 * r + 1];
+          want[0][c] += d * ((double)x.at[r * w + c] - (double)stats.at[2 * r]) * rstd;
+          want[1][c] += d, want[2][c] += d;
+        }
+      }
+      k->norm_back_columns(y[0].at, y[1].at, x.at, dy.at, stats.at, rows, w, c0, c1);
+      k->column_sums(y[2].at, dy.at, rows, w, c0, c1);
+      plain->norm_back_columns(z[0].at, z[1].at, x.at, dy.at, stats.at, rows, w, c0, c1);
+      plain->column_sums(z[2].at, dy.at, rows, w, c0, c1);
+      for (i = 0; i < 3; i++) {
+        guards(y[i], k->name, "columns"), same(y[i], z[i], k, "columns");
+        close_to(y[i], want[i], 2e-6, 1.0, k->name, i == 2 ? "column_sums" : "norm_back_columns");
+      }
+      memcpy(y[0].at, old.at, w * sizeof(float));
+      k->norm_back_columns(y[0].at, NULL, x.at, dy.at, stats.at, rows, w, c0, c1);
+      same(y[0], z[0], k, "norm_back_columns without db");
+      for (i = 0; i < 3; i++) free(y[i].block), free(z[i].block);
+      free(x.block), free(dy.block), free(stats.block), free(old.block);
+    }
+  }
+}
+
+/* -- loss, dropout, Adam -- */
+
+static double reference_loss(double *grad, buffer z, int label, double eps, double scale) {
+  double top = -1e300, sum = 0.0, loss = 0.0, q, p;
+  size_t i;
+  for (i = 0; i < z.n; i++) if ((double)z.at[i] > top) top = (double)z.at[i];
+  for (i = 0; i < z.n; i++) sum += exp((double)z.at[i] - top);
+  for (i = 0; i < z.n; i++) {
+    q = (int)i == label ? 1.0 - eps : z.n > 1 ? eps / (double)(z.n - 1) : 0.0;
+    p = exp((double)z.at[i] - top) / sum;
+    if (q != 0.0) loss -= q * ((double)z.at[i] - top - log(sum));
+    grad[i] = (p - q) * scale;
+  }
+  return loss;
+}
+
+static void test_loss(const syn_kernels *k) {
+  static const float eps[] = {0.0f, 0.1f};
+  double want[MOST], wanted;
+  size_t s, e;
+  for (s = 1; s < SYN__COUNT(sizes); s++) {
+    for (e = 0; e < 2; e++) {
+      size_t n = sizes[s];
+      int label = (int)(n * 2 / 3);
+      buffer z = numbers(n, 8 + s, -6.0f, 6.0f), y = output(n, z.at), p = output(n, z.at);
+      float loss, other;
+      wanted = reference_loss(want, z, label, (double)eps[e], 0.25);
+      loss = k->loss(y.at, n, label, eps[e], 0.0f);
+      near_number(loss, wanted, 3e-6 * (1.0 + wanted), k, "loss", n);
+      CHECK(!memcmp(y.at, z.at, n * sizeof(float)), "%s loss: wrote without scale", k->name);
+      other = k->loss(y.at, n, label, eps[e], 0.25f);
+      CHECK(loss == other, "%s loss: %g with gradient, %g without", k->name, (double)other,
+            (double)loss);
+      other = plain->loss(p.at, n, label, eps[e], 0.25f);
+      same_number(loss, other, k, "loss", n);
+      guards(y, k->name, "loss"), same(y, p, k, "loss gradient");
+      close_to(y, want, 1e-6, 1.0, k->name, "loss gradient");
+      free(z.block), free(y.block), free(p.block);
+    }
+  }
+}
+
+#define DROPS 40000
+/* mean rate, and the agreement of neighbours, of strides 16 and 64, and of two keys: each within five
+   standard deviations of independence */
+static void test_dropout(const syn_kernels *k) {
+  static const uint32_t keys[][2] = {{1, 2}, {2, 1}, {1, 3}, {0, 0}, {0xFFFFFFFFu, 7}};
+  static const size_t steps[] = {1, 16, 64};
+  const double rate = 0.3, limit = 5.0 * sqrt(0.3 * 0.7 / DROPS);
+  buffer x = output(DROPS, NULL), first = output(DROPS, NULL), z;
+  size_t key, i, j, dropped, both;
+  syn__dropout d;
+  d.limit = (uint32_t)(rate * 16777216.0), d.scale = 1.25f;
+  for (key = 0; key < SYN__COUNT(keys); key++) {
+    d.key = keys[key][0], d.key2 = keys[key][1];
+    for (i = 0; i < DROPS; i++) x.at[i] = 2.0f;
+    k->dropout(&d, 1000000007u, x.at, DROPS);
+    for (dropped = i = 0; i < DROPS; i++) dropped += x.at[i] == 0.0f;
+    for (both = i = 0; i < DROPS; i++) both += x.at[i] != 0.0f && x.at[i] != 2.5f;
+    CHECK(both == 0, "%s dropout: kept elements are not scaled", k->name);
+    CHECK(fabs((double)dropped / DROPS - rate) < limit, "%s dropout: rate %g", k->name,
+          (double)dropped / DROPS);
+    for (j = 0; j < 3; j++) {
+      for (both = 0, i = steps[j]; i < DROPS; i++)
+        both += x.at[i] == 0.0f && x.at[i - steps[j]] == 0.0f;
+      CHECK(fabs((double)both / DROPS - rate * rate) < limit, "%s dropout: step %d, both %g", k->name,
+            (int)steps[j], (double)both / DROPS);
+    }
+    if (key == 0) memcpy(first.at, x.at, DROPS * sizeof(float));
+    for (both = i = 0; key && i < DROPS; i++) both += x.at[i] == 0.0f && first.at[i] == 0.0f;
+    if (key) CHECK(fabs((double)both / DROPS - rate * rate) < limit, "%s dropout: keys agree %g",
+                   k->name, (double)both / DROPS);
+  }
+  guards(x, k->name, "dropout");
+  for (i = 0; i < SYN__COUNT(sizes); i++) { /* pieces give what the whole gave; all rows alike */
+    size_t n = sizes[i];
+    z = output(n, NULL);
+    for (j = 0; j < n; j++) z.at[j] = 2.0f;
+    k->dropout(&d, 1000000007u + 5u, z.at, n);
+    guards(z, k->name, "dropout");
+    CHECK(!n || !memcmp(z.at, x.at + 5, n * sizeof(float)), "%s dropout: a piece differs", k->name);
+    for (j = 0; j < n; j++) first.at[j] = 2.0f;
+    plain->dropout(&d, 1000000007u + 5u, first.at, n);
+    CHECK(!n || !memcmp(z.at, first.at, n * sizeof(float)), "%s dropout: not as scalar", k->name);
+    free(z.block);
+  }
+  free(x.block), free(first.block);
+}
+
+static void test_adam(const syn_kernels *k) {
+  double want[3][MOST];
+  syn__adam a;
+  size_t s, i;
+  a.lr = 0.01f, a.beta1 = 0.9f, a.beta2 = 0.999f, a.eps = 1e-8f, a.decay = 0.001f;
+  a.fix1 = 1.0f / 0.19f, a.fix2 = 1.0f / 0.001999f, a.scale = 0.5f;
+  for (s = 0; s < SYN__COUNT(sizes); s++) {
+    size_t n = sizes[s];
+    buffer old = numbers(3 * n, s, 0.01f, 1.0f), g = numbers(n, 60 + s, -1.0f, 1.0f), y[3], z[3];
+    int j;
+    for (j = 0; j < 3; j++) {
+      y[j] = output(n, old.at + (size_t)j * n);
+      z[j] = output(n, old.at + (size_t)j * n);
+    }
+    for (i = 0; i < n; i++) {
+      double d = (double)g.at[i] * 0.5, w = (double)old.at[i], m = (double)old.at[n + i];
+      double v = (double)old.at[2 * n + i];
+      want[1][i] = m = (double)a.beta1 * m + (1.0 - (double)a.beta1) * d;
+      want[2][i] = v = (double)a.beta2 * v + (1.0 - (double)a.beta2) * d * d;
+      want[0][i] = w - (double)a.lr * m * (double)a.fix1 / (sqrt(v * (double)a.fix2) + 1e-8) -
+                   (double)a.decay * w;
+    }
+    k->adam(&a, y[0].at, y[1].at, y[2].at, g.at, n);
+    plain->adam(&a, z[0].at, z[1].at, z[2].at, g.at, n);
+    for (j = 0; j < 3; j++) {
+      guards(y[j], k->name, "adam"), same(y[j], z[j], k, "adam");
+      close_to(y[j], want[j], 1e-6, 1.0, k->name, "adam");
+      free(y[j].block), free(z[j].block);
+    }
+    free(old.block), free(g.block);
+  }
+}
+
+/* -- products -- */
+
+typedef struct shape {
+  int m, n, k, start, a_across; /* a_across: a is stored [K,M] */
+} shape;
+
+static void reference_product(double *c, const syn__product *p) {
+  int m, n, k;
+  for (m = 0; m < p->m; m++) {
+    for (n = 0; n < p->n; n++) {
+      double s = p->start == SYN__BIAS ? (double)p->bias[n]
+                 : p->start == SYN__ADD ? c[m * p->n + n] : 0.0;
+      for (k = 0; k < p->k; k++)
+        s += (double)p->a[(size_t)m * p->a_row + (size_t)k * p->a_col] *
+             (double)p->b[(size_t)n / 16 * p->b_panel + (size_t)k * p->b_row + (size_t)n % 16];
+      c[m * p->n + n] = s;
+    }
+  }
+}
+
+static void operands(syn__product *p, shape s, const float *a, const float *b, const float *bias) {
+  p->m = s.m, p->n = s.n, p->k = s.k, p->start = s.start;
+  p->a = a, p->b = b, p->bias = bias;
+  p->a_row = s.a_across ? 1 : (size_t)s.k, p->a_col = s.a_across ? (size_t)s.m : 1;
+  p->b_row = (size_t)s.n, p->b_panel = 16, p->c_row = (size_t)s.n;
+}
+
+static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
+  size_t mn = (size_t)s.m * (size_t)s.n, kn = (size_t)s.k * (size_t)s.n, i;
+  size_t packed = (size_t)s.k * (size_t)((s.n + 15) / 16) * 16;
+  int panels = (s.n + 15) / 16, m, j;
+  buffer a = numbers((size_t)s.m * (size_t)s.k, seed, -1.0f, 1.0f), b = numbers(kn, seed + 1, -1.0f, 1.0f);
+  buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
+  buffer across = input(kn), one = output(packed, NULL), two = output(packed, NULL);
+  buffer c[5];
+  double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
+  syn__product p;
+  if (!want) exit(2);
+  for (i = 0; i < 5; i++) c[i] = output(mn, old.at);
+  for (i = 0; i < mn; i++) want[i] = (double)old.at[i];
+  for (i = 0; i < kn; i++) across.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
+  operands(&p, s, a.at, b.at, bias.at);
+  reference_product(want, &p);
+  p.c = c[0].at, k->product(&p, 0, s.m, 0, panels);
+  p.c = c[1].at, plain->product(&p, 0, s.m, 0, panels);
+  p.c = c[2].at; /* in pieces */
+  for (m = 0; m < s.m; m += 5)
+    for (j = 0; j < panels; j += 2)
+      k->product(&p, m, syn__min(m + 5, s.m), j, syn__min(j + 2, panels));
+  k->pack(b.at, (size_t)s.n, 1, s.k, s.n, one.at);
+  k->pack(across.at, 1, (size_t)s.k, s.k, s.n, two.at);
+  p.b_row = 16, p.b_panel = 16 * (size_t)s.k;
+  p.b = one.at, p.c = c[3].at, k->product(&p, 0, s.m, 0, panels);
+  p.b = two.at, p.c = c[4].at, plain->product(&p, 0, s.m, 0, panels);
+  for (i = 0; i < 5; i++) {
+    guards(c[i], k->name, "product");
+    close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "product");
+    if (i == 1 || i == 4) same(c[i], c[0], k, "product");
+    else CHECK(!mn || !memcmp(c[i].at, c[0].at, mn * sizeof(float)),
+               "%s product %d,%d,%d start %d: way %d has other bits", k->name, s.m, s.n, s.k, s.start,
+               (int)i);
+  }
+  for (i = 0; i < 5; i++) free(c[i].block);
+  guards(one, k->name, "pack"), same(one, two, plain, "pack");
+  free(a.block), free(b.block), free(bias.block), free(old.block), free(across.block);
+  free(one.block), free(two.block), free(want);
+}
+
+static void test_products(const syn_kernels *k) {
+  static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 147, 160};
+  static const int ks[] = {0, 1, 7, 33};
+  size_t i, j, l;
+  shape s;
+  for (i = 0; i < SYN__COUNT(ms); i++)
+    for (j = 0; j < SYN__COUNT(ns); j++)
+      for (l = 0; l < SYN__COUNT(ks); l++) {
+        s.m = ms[i], s.n = ns[j], s.k = ks[l];
+        s.start = (int)((i + j + l) % 3), s.a_across = (int)((i + j) % 2);
+        test_product(k, s, 1000 + i * 100 + j * 10 + l);
+      }
+}
+
+/* -- dispatch -- */
+
+static void test_dispatch(void) {
+  syn_context c;
+  syn_options o;
+  int i;
+  memset(&o, 0, sizeof o);
+  CHECK(syn_init(&c, NULL) == SYN_OK && c.kernels && c.options.alloc && c.options.release,
+        "syn_init without options");
+  CHECK(c.options.threads == 1, "threads %d by default", c.options.threads);
+  o.threads = 1000000;
+  CHECK(syn_init(&c, &o) == SYN_OK && c.options.threads >= 1 && c.options.threads <= SYN_MAX_THREADS,
+        "threads %d", c.options.threads);
+  for (i = 0; i < syn_isa_count(); i++) {
+    o.isa = syn_isa_name(i);
+    if (syn_isa_usable(i))
+      CHECK(syn_init(&c, &o) == SYN_OK && !strcmp(c.kernels->name, o.isa), "isa %s", o.isa);
+    else
+      CHECK(syn_init(&c, &o) == SYN_E_VALUE && c.kernels, "isa %s is not here", o.isa);
+    CHECK(syn_context_exact(&c) == c.kernels->exact, "exact");
+  }
+  o.isa = "mmx";
+  CHECK(syn_init(&c, &o) == SYN_E_VALUE && strstr(c.message, "mmx") && strstr(c.message, "scalar"),
+        "unknown isa: %s", c.message);
+  CHECK(!syn_isa_usable(-1) && !syn_isa_usable(syn_isa_count()) && syn_isa_name(-1), "row -1");
+  CHECK(syn_context_exact(NULL) == 0 && syn_init(NULL, NULL) == SYN_E_VALUE, "null context");
+  o.isa = NULL, o.alloc = syn__default_alloc;
+  CHECK(syn_init(&c, &o) == SYN_E_VALUE && c.options.release, "alloc without release");
+}
+
+static void test_row(const syn_kernels *k) {
+  test_elementwise(k);
+  test_glu_back(k);
+  test_reductions(k);
+  test_range(k);
+  test_special(k);
+  test_norm(k);
+  test_columns(k);
+  test_loss(k);
+  test_dropout(k);
+  test_adam(k);
+  test_products(k);
+}
+
+int main(void) {
+  int i;
+  plain = &syn__kernels_scalar;
+  test_dispatch();
+  test_row(plain);
+  for (i = 0; i < syn_isa_count(); i++) {
+    if (!syn_isa_usable(i)) printf("skipped: row %s\n", syn_isa_name(i));
+    else if (syn__row(i) != plain) test_row(syn__row(i));
+  }
+  return check_end("kernels");
+}
