@@ -977,8 +977,9 @@ struct syn_kernels {
   void (*adam)(const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n);
 };
 
-/* The row passes. `>>dispatch` includes this header into itself once per instruction set, with SYN__ROW
-   set; every name of a row carries the row's suffix, so that all rows live in one object file. */
+/* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
+   SYN__ROW set; every name of a row carries the row's suffix, so that all rows live in one object
+   file. */
 #define SYN__ROW_SCALAR 0
 #define SYN__ROW_FUSED 1 /* scalar, with fmaf as one instruction */
 #define SYN__ROW_AVX2 2
@@ -1005,16 +1006,17 @@ struct syn_kernels {
 #define SYN__HAS_NEON 0
 #endif
 
-/* fmaf of the C library is right on these systems, or is one instruction. Elsewhere (a small board) it
-   may be hundreds of instructions: there a*b+c serves, unless SYN_EXACT asks for the same bits. */
+/* fmaf of the C library is right on these systems, or is one instruction. Elsewhere (a small
+   board) it may be hundreds of instructions: there a*b+c serves, unless SYN_EXACT asks for the
+   same bits. */
 #if defined(SYN_EXACT) || defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || \
     defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
 #define SYN__FUSED 1
 #else
 #define SYN__FUSED 0
 #endif
-/* A compiler that keeps floats in wider registers (x87) rounds elsewhere than the text says. The value
-   16 speaks of half precision only. */
+/* A compiler that keeps floats in wider registers (x87) rounds elsewhere than the text says. The
+   value 16 speaks of half precision only. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #define SYN__SCALAR_EXACT 0
 #else
@@ -1025,13 +1027,6 @@ struct syn_kernels {
 #define SYN__CALLED static __attribute__((noinline))
 #else
 #define SYN__CALLED static
-#endif
-#if defined(__clang__)
-#define SYN__UNROLL _Pragma("unroll")
-#elif defined(__GNUC__)
-#define SYN__UNROLL _Pragma("GCC unroll 16") /* or gcc -O2 leaves small arrays of vectors in memory */
-#else
-#define SYN__UNROLL
 #endif
 
 /* The words are spoken without their suffix. v: 16 floats, u: 16 unsigned integers of 32 bits. */
@@ -1086,13 +1081,14 @@ typedef struct syn__block {
 
 /* -- the words of this row -- */
 
-/* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how one
-   register does a thing (syn__p...), all else is written once below. pif(a, b, x, y): a > b ? x : y in
-   every lane. pswap(a, h): lane l gets lane l^h. SYN__TILE_M x SYN__TILE_P: rows and panels of the
-   product that are summed in registers at a time; _FEW and _ONE: when fewer rows are left. */
+/* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
+   one register does a thing (syn__p...), all else is written once below. pif(a, b, x, y): a > b ?
+   x : y in every lane. pswap(a, h): lane l gets lane l^h. SYN__TILE_M x SYN__TILE_P: rows and
+   panels of the product that are summed in registers at a time; _FEW and _ONE: when fewer rows are
+   left. */
 
 #if SYN__ROW == SYN__ROW_AVX512
-/* 32 registers: 24 sums, 2 of b; elements of a are broadcast from memory by the fma itself. */
+/* 32 registers: 24 sums, 2 of b, 1 of a. */
 #define SYN__ROW_NAME "avx512"
 #define SYN__ROW_EXACT 1
 #define SYN__PARTS 1
@@ -1205,7 +1201,8 @@ typedef uint32x4_t syn__upart;
 #define syn__pdiv vdivq_f32
 #define syn__psqrt vsqrtq_f32
 #else
-/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root. */
+/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root.
+   */
 #define SYN__ROW_EXACT 0
 #define SYN__TILE_M 2
 #define SYN__TILE_P 1
@@ -1282,13 +1279,29 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 #define syn__qbits SYN__N(qbits)
 #endif
 
-/* A scalar word is a loop over 16 floats in memory, and a call: inlined, they take gcc seconds. */
-#if SYN__LANES > 1
-#define SYN__WORD SYN__INLINE
-#define SYN__EACH SYN__UNROLL for (i = 0; i < SYN__PARTS; i++)
+/* SYN__EACH(step): the step for every register i. Written out, since loops would cost gcc time in
+   every word of every kernel. A scalar word is a loop over 16 floats in memory, and a call:
+   inlined, they would take gcc seconds. */
+#define SYN__DO(at, step) { const int i = at; step; }
+#if SYN__PARTS == 1
+#define SYN__EACH(step) SYN__DO(0, step)
+#elif SYN__PARTS == 2
+#define SYN__EACH(step) SYN__DO(0, step) SYN__DO(1, step)
+#elif SYN__PARTS == 4
+#define SYN__EACH(step) SYN__DO(0, step) SYN__DO(1, step) SYN__DO(2, step) SYN__DO(3, step)
 #else
+#define SYN__EACH(step) { int i; for (i = 0; i < SYN__PARTS; i++) step; }
+#endif
+#if SYN__LANES == 1
 #define SYN__WORD SYN__CALLED
-#define SYN__EACH for (i = 0; i < SYN__PARTS; i++)
+#define SYN__UNROLL
+#else
+#define SYN__WORD SYN__INLINE
+#if defined(__clang__)
+#define SYN__UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SYN__UNROLL _Pragma("GCC unroll 16") /* gcc -O2 else leaves arrays of vectors in memory */
+#endif
 #endif
 
 typedef struct syn__v16 {
@@ -1302,112 +1315,92 @@ typedef struct syn__u16 {
 
 SYN__WORD syn__v16 syn__vset(float x) {
   syn__v16 r;
-  int i;
-  SYN__EACH r.p[i] = syn__pset(x);
+  SYN__EACH(r.p[i] = syn__pset(x));
   return r;
 }
 SYN__WORD syn__v16 syn__vload(const float *x) {
   syn__v16 r;
-  int i;
-  SYN__EACH r.p[i] = syn__pload(x + i * SYN__LANES);
+  SYN__EACH(r.p[i] = syn__pload(x + i * SYN__LANES));
   return r;
 }
 SYN__WORD void syn__vstore(float *y, syn__v16 a) {
-  int i;
-  SYN__EACH syn__pstore(y + i * SYN__LANES, a.p[i]);
+  SYN__EACH(syn__pstore(y + i * SYN__LANES, a.p[i]));
 }
 SYN__WORD syn__v16 syn__vadd(syn__v16 a, syn__v16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__padd(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__padd(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__v16 syn__vsub(syn__v16 a, syn__v16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__psub(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__psub(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__v16 syn__vmul(syn__v16 a, syn__v16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__pmul(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__pmul(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__v16 syn__vdiv(syn__v16 a, syn__v16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__pdiv(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__pdiv(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__v16 syn__vsqrt(syn__v16 a) {
-  int i;
-  SYN__EACH a.p[i] = syn__psqrt(a.p[i]);
+  SYN__EACH(a.p[i] = syn__psqrt(a.p[i]));
   return a;
 }
 /* a b + c, rounded once */
 SYN__WORD syn__v16 syn__vfma(syn__v16 a, syn__v16 b, syn__v16 c) {
-  int i;
-  SYN__EACH c.p[i] = syn__pfma(a.p[i], b.p[i], c.p[i]);
+  SYN__EACH(c.p[i] = syn__pfma(a.p[i], b.p[i], c.p[i]));
   return c;
 }
 /* sum += a b, for a number a: the step of a product */
 SYN__INLINE void syn__vstep(syn__v16 *sum, float a, const syn__v16 *b) {
-  int i;
-  SYN__EACH sum->p[i] = syn__pfma(syn__pset(a), b->p[i], sum->p[i]);
+  SYN__EACH(sum->p[i] = syn__pfma(syn__pset(a), b->p[i], sum->p[i]));
 }
 /* a > b ? x : y; with a NaN in a or b: y */
 SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
-  int i;
-  SYN__EACH y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]);
+  SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
 SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) { return syn__vif(a, b, a, b); }
 
 SYN__WORD syn__v16 syn__vbits(syn__u16 a) {
   syn__v16 r;
-  int i;
-  SYN__EACH r.p[i] = syn__pbits(a.p[i]);
+  SYN__EACH(r.p[i] = syn__pbits(a.p[i]));
   return r;
 }
 /* lanes below 2^24 as floats */
 SYN__WORD syn__v16 syn__vfloat(syn__u16 a) {
   syn__v16 r;
-  int i;
-  SYN__EACH r.p[i] = syn__pfloat(a.p[i]);
+  SYN__EACH(r.p[i] = syn__pfloat(a.p[i]));
   return r;
 }
 SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
   syn__u16 r;
-  int i;
-  SYN__EACH r.p[i] = syn__qbits(a.p[i]);
+  SYN__EACH(r.p[i] = syn__qbits(a.p[i]));
   return r;
 }
 SYN__WORD syn__u16 syn__uset(uint32_t x) {
   syn__u16 r;
-  int i;
-  SYN__EACH r.p[i] = syn__qset(x);
+  SYN__EACH(r.p[i] = syn__qset(x));
   return r;
 }
 SYN__WORD syn__u16 syn__uadd(syn__u16 a, syn__u16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__qadd(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__qadd(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__qxor(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__qxor(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
-  int i;
-  SYN__EACH a.p[i] = syn__qmul(a.p[i], b.p[i]);
+  SYN__EACH(a.p[i] = syn__qmul(a.p[i], b.p[i]));
   return a;
 }
 SYN__WORD syn__u16 syn__ushl(syn__u16 a, int n) {
-  int i;
-  SYN__EACH a.p[i] = syn__qshl(a.p[i], n);
+  SYN__EACH(a.p[i] = syn__qshl(a.p[i], n));
   return a;
 }
 SYN__WORD syn__u16 syn__ushr(syn__u16 a, int n) {
-  int i;
-  SYN__EACH a.p[i] = syn__qshr(a.p[i], n);
+  SYN__EACH(a.p[i] = syn__qshr(a.p[i], n));
   return a;
 }
 
@@ -1417,8 +1410,8 @@ SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
   return syn__vif(syn__vset((float)(int)n), syn__vload(syn__ramp), a, rest);
 }
 
-/* vget: the first n of 16 floats, zero in the other lanes; vput: writes the first n. Neither touches
-   memory past them. n > 16 means 16. */
+/* vget: the first n of 16 floats, zero in the other lanes; vput: writes the first n. Neither
+   touches memory past them. n > 16 means 16. */
 #if SYN__ROW == SYN__ROW_AVX512
 SYN__INLINE syn__v16 syn__vget(const float *x, size_t n) {
   syn__v16 r;
@@ -1475,7 +1468,8 @@ SYN__WORD syn__u16 syn__uramp(void) {
   return syn__uxor(syn__ubits(syn__vadd(big, syn__vload(syn__ramp))), syn__ubits(big));
 }
 
-/* The tree: lanes l and l+8, l and l+4, l and l+2, l and l+1. Whole registers first, then within one. */
+/* The tree: lanes l and l+8, l and l+4, l and l+2, l and l+1. Whole registers first, then within
+   one. */
 SYN__WORD float syn__vsum(syn__v16 a) {
   int h, i;
   for (h = SYN__PARTS / 2; h > 0; h /= 2)
@@ -1523,54 +1517,81 @@ SYN__WORD float syn__vtop(syn__v16 a) {
 
 /* -- exponential and its kin -- */
 
-/* e^x: n = x / ln 2 rounded to an integer, r = x - n ln 2, |r| <= ln 2 / 2;
+/* These are written over one register, not over 16 floats: so the scalar row computes them float by
+   float, without a detour through memory at every word.
+
+   e^x: n = x / ln 2 rounded to an integer, r = x - n ln 2, |r| <= ln 2 / 2;
      e^r = 1 + r + r^2 q(r), q of degree 4 (Chebyshev fit, relative error 1e-8); times 2^n.
-   Adding 1.5 * 2^23 leaves n in the low bits of the sum: shifted left by 23 they are n in the place of
-   the exponent, and an integer addition multiplies by 2^n. ln 2 in two parts, the first of 9 bits, so
-   that n times it is exact. Below the smallest normal number (x < -87.33) the result is 0, above 88.72
-   it stays at e^88.72. The last fma carries a NaN of x through the bit tricks. */
-SYN__WORD syn__v16 syn__vexp(syn__v16 x) {
-  const syn__v16 low = syn__vset(-87.33654f), high = syn__vset(88.72283f);
-  const syn__v16 round = syn__vset(12582912.0f), zero = syn__vset(0.0f), one = syn__vset(1.0f);
-  syn__v16 z = syn__vif(x, high, high, syn__vif(low, x, low, x));
-  syn__v16 n = syn__vfma(z, syn__vset(1.44269504f), round), r, q;
-  syn__u16 power = syn__ushl(syn__ubits(n), 23);
-  n = syn__vsub(n, round);
-  r = syn__vfma(n, syn__vset(-0.693359375f), z);
-  r = syn__vfma(n, syn__vset(2.12194440e-4f), r);
-  q = syn__vfma(r, syn__vset(0.00139264006f), syn__vset(0.00836335309f));
-  q = syn__vfma(r, q, syn__vset(0.0416665524f));
-  q = syn__vfma(r, q, syn__vset(0.166665763f));
-  q = syn__vfma(r, q, syn__vset(0.5f));
-  q = syn__vfma(syn__vmul(r, r), q, r);
-  q = syn__vbits(syn__uadd(syn__ubits(syn__vadd(q, one)), power));
-  return syn__vif(low, x, zero, syn__vfma(z, zero, q));
+   Adding 1.5 * 2^23 leaves n in the low bits of the sum: shifted left by 23 they are n in the
+   place of the exponent, and an integer addition multiplies by 2^n. ln 2 in two parts, the first
+   of 9 bits, so that n times it is exact. Below the smallest normal number (x < -87.33) the result
+   is 0, above 88.72 it stays at e^88.72. The last fma carries a NaN of x through the bit tricks. */
+SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
+  const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
+  const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
+  syn__part z = syn__pif(low, x, low, x), n, r, q;
+  syn__upart power;
+  z = syn__pif(z, high, high, z);
+  n = syn__pfma(z, syn__pset(1.44269504f), round);
+  power = syn__qshl(syn__qbits(n), 23);
+  n = syn__psub(n, round);
+  r = syn__pfma(n, syn__pset(-0.693359375f), z);
+  r = syn__pfma(n, syn__pset(2.12194440e-4f), r);
+  q = syn__pfma(r, syn__pset(0.00139264006f), syn__pset(0.00836335309f));
+  q = syn__pfma(r, q, syn__pset(0.0416665524f));
+  q = syn__pfma(r, q, syn__pset(0.166665763f));
+  q = syn__pfma(r, q, syn__pset(0.5f));
+  q = syn__pfma(syn__pmul(r, r), q, r);
+  q = syn__padd(q, syn__pset(1.0f));
+  q = syn__pbits(syn__qadd(syn__qbits(q), power));
+  q = syn__pfma(z, zero, q);
+  return syn__pif(low, x, zero, q);
 }
 
 /* sigma(x) = 1 / (1 + e), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma) sigma. */
-SYN__WORD syn__v16 syn__vsigma(syn__v16 e) {
-  const syn__v16 one = syn__vset(1.0f);
-  return syn__vdiv(one, syn__vadd(one, e));
+SYN__INLINE syn__part SYN__N(sigma)(syn__part e) {
+  const syn__part one = syn__pset(1.0f);
+  return syn__pdiv(one, syn__padd(one, e));
 }
-/* -x for the e of syn__vsigma, at most 87: the reciprocal of e^87 is still a normal number. */
-SYN__WORD syn__v16 syn__vminus(syn__v16 x) {
-  const syn__v16 least = syn__vset(-87.0f), zero = syn__vset(0.0f);
-  return syn__vsub(zero, syn__vif(least, x, least, x));
+/* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
+SYN__INLINE syn__part SYN__N(minus)(syn__part x) {
+  const syn__part least = syn__pset(-87.0f);
+  x = syn__pif(least, x, least, x);
+  return syn__psub(syn__pset(0.0f), x);
 }
 
 /* tanh x, from e = e^2|x|: sign(x) (1 - 2 / (1 + e)); where that would cancel, |x| < 0.625, it is
    x + x^3 p(x^2), p of degree 4 (Chebyshev fit, relative error 2e-8). */
-SYN__WORD syn__v16 syn__vtanh(syn__v16 x, syn__v16 e) {
-  const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f), edge = syn__vset(0.625f * 0.625f);
-  syn__v16 x2 = syn__vmul(x, x), p, far = syn__vsigma(e);
-  p = syn__vfma(x2, syn__vset(-0.00609671418f), syn__vset(0.0209971797f));
-  p = syn__vfma(x2, p, syn__vset(-0.0538509078f));
-  p = syn__vfma(x2, p, syn__vset(0.133327693f));
-  p = syn__vfma(x2, p, syn__vset(-0.333333284f));
-  p = syn__vfma(syn__vmul(x, x2), p, x);
-  far = syn__vsub(one, syn__vadd(far, far));
-  far = syn__vif(zero, x, syn__vsub(zero, far), far);
-  return syn__vif(edge, x2, p, far);
+SYN__INLINE syn__part SYN__N(tanh)(syn__part x, syn__part e) {
+  const syn__part zero = syn__pset(0.0f), one = syn__pset(1.0f), edge = syn__pset(0.625f * 0.625f);
+  syn__part x2 = syn__pmul(x, x), p, far = SYN__N(sigma)(e), close;
+  p = syn__pfma(x2, syn__pset(-0.00609671418f), syn__pset(0.0209971797f));
+  p = syn__pfma(x2, p, syn__pset(-0.0538509078f));
+  p = syn__pfma(x2, p, syn__pset(0.133327693f));
+  p = syn__pfma(x2, p, syn__pset(-0.333333284f));
+  close = syn__pfma(syn__pmul(x, x2), p, x);
+  far = syn__padd(far, far);
+  far = syn__psub(one, far);
+  p = syn__psub(zero, far);
+  far = syn__pif(zero, x, p, far);
+  return syn__pif(edge, x2, close, far);
+}
+
+SYN__WORD syn__v16 syn__vexp(syn__v16 a) {
+  SYN__EACH(a.p[i] = SYN__N(exp)(a.p[i]));
+  return a;
+}
+SYN__WORD syn__v16 syn__vsigma(syn__v16 e) {
+  SYN__EACH(e.p[i] = SYN__N(sigma)(e.p[i]));
+  return e;
+}
+SYN__WORD syn__v16 syn__vminus(syn__v16 a) {
+  SYN__EACH(a.p[i] = SYN__N(minus)(a.p[i]));
+  return a;
+}
+SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
+  SYN__EACH(a.p[i] = SYN__N(tanh)(a.p[i], e.p[i]));
+  return a;
 }
 
 /* -- products -- */
@@ -1598,9 +1619,10 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
   return whole ? syn__vload(x) : syn__vget(x, left);
 }
 
-/* `rows` rows by `panels` panels of c; these two and `whole` are constants where this is inlined, so that
-   the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v]. */
-SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels, int whole) {
+/* `rows` rows by `panels` panels of c; these two and `whole` are constants where this is inlined,
+   so that the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v]. */
+SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
+                              int whole) {
   syn__v16 sum[SYN__TILE_M][8], b[8];
   const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row, b_panel = p->b_panel;
   const size_t left = (size_t)(p->n - j * 16), row = p->start == SYN__ADD ? p->c_row : 0;
@@ -1636,13 +1658,15 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
   w->m0 = end;
 }
 
-/* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles, so that 8 or
-   more sums must be under way. */
+/* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles, so that 8
+   or more sums must be under way. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
   syn__block w;
   w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = p1, w.whole = syn__min(p1, p->n / 16);
   SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
+#if SYN__TILE_FEW > 1
   SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
+#endif
   SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
 }
 
@@ -1668,7 +1692,8 @@ static void SYN__N(acc)(float *y, const float *a, size_t n) { SYN__N(add)(y, y, 
 static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 r = syn__vfma(syn__vget(a + i, n - i), syn__vget(b + i, n - i), syn__vget(y + i, n - i));
+    syn__v16 r = syn__vget(a + i, n - i);
+    r = syn__vfma(r, syn__vget(b + i, n - i), syn__vget(y + i, n - i));
     syn__vput(y + i, r, n - i);
   }
 }
@@ -1718,7 +1743,8 @@ static float SYN__N(max)(const float *x, size_t n) {
 /* The exponential an activation is made of: e^2|x| of tanh, e^-u of the others. */
 SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
   syn__v16 u = x;
-  if (which == SYN__TANH) return syn__vexp(syn__vmax(syn__vadd(x, x), syn__vmul(x, syn__vset(-2.0f))));
+  if (which == SYN__TANH)
+    return syn__vexp(syn__vmax(syn__vadd(x, x), syn__vmul(x, syn__vset(-2.0f))));
   if (which == SYN__GELU) {
     u = syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1));
     u = syn__vmul(x, u);
@@ -1797,8 +1823,8 @@ static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *
 
 /* -- softmax -- */
 
-/* What is taken from every x before exp: the maximum, so that no exp overflows. A row of nothing but
-   -inf has none; with 0 taken its sum of exp is 0. */
+/* What is taken from every x before exp: the maximum, so that no exp overflows. A row of nothing
+   but -inf has none; with 0 taken its sum of exp is 0. */
 SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
   float top = SYN__N(max)(x, n);
   return top > -INFINITY ? top : 0.0f;
@@ -1851,7 +1877,8 @@ static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
 }
 
 /* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
-   (sum_v log p_v - log p_label). Szegedy et al. 2016, section 7, with the label left out of the rest. */
+   (sum_v log p_v - log p_label). Szegedy et al. 2016, section 7, with the label left out of the
+   rest. */
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
   float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
@@ -1877,7 +1904,8 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
 /* -- normalisation -- */
 
 /* layer_norm (Ba, Kiros, Hinton 2016): xhat = (x - mean) rstd, y = xhat g + b, with the variance
-   1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean 0. */
+   1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
+   0. */
 static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
                          float *stats) {
   const syn__v16 zero = syn__vset(0.0f);
@@ -1922,7 +1950,8 @@ static void SYN__N(norm_back)(float *dx, const float *x, const float *g, const f
   }
 }
 
-/* y = xhat g + b, so dg += dy xhat and db += dy, rows in order, begun from what stands in dg and db. */
+/* y = xhat g + b, so dg += dy xhat and db += dy, rows in order, begun from what stands in dg and
+   db. */
 static void SYN__N(norm_back_columns)(float *dg, float *db, const float *x, const float *dy,
                                       const float *stats, size_t rows, size_t width, size_t c0,
                                       size_t c1) {
@@ -1953,9 +1982,10 @@ static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t 
 
 /* -- dropout and Adam -- */
 
-/* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's finaliser),
-   the second key between them; the upper 24 bits are compared as floats, which hold them exactly. Two
-   rounds alone do not part keys that differ in one bit, so both keys are mixed first. */
+/* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
+   finaliser), the second key between them; the upper 24 bits are compared as floats, which hold
+   them exactly. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
+   first. */
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
   const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
@@ -1974,11 +2004,12 @@ static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, siz
   }
 }
 
-/* Adam (Kingma & Ba 2015, algorithm 1), its decay apart from the gradient (AdamW: Loshchilov & Hutter
-   2019, algorithm 2):
+/* Adam (Kingma & Ba 2015, algorithm 1), its decay apart from the gradient (AdamW: Loshchilov &
+   Hutter 2019, algorithm 2):
      g' = g scale,  m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2,
      w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w. */
-static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n) {
+static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const float *g,
+                         size_t n) {
   const syn__v16 lr = syn__vset(a->lr * a->fix1), fix2 = syn__vset(a->fix2);
   const syn__v16 eps = syn__vset(a->eps), decay = syn__vset(a->decay), scale = syn__vset(a->scale);
   const syn__v16 beta1 = syn__vset(a->beta1), rest1 = syn__vset(1.0f - a->beta1);
@@ -2014,6 +2045,8 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__LANES
 #undef SYN__WORD
 #undef SYN__EACH
+#undef SYN__UNROLL
+#undef SYN__DO
 #undef SYN__ALL
 #undef SYN__TILE_M
 #undef SYN__TILE_P
