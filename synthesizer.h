@@ -1069,7 +1069,7 @@ struct syn_kernels {
 static const float syn__ramp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const float syn__zeros[16 * 8] = {0}; /* where a tile of up to 8 panels starts */
 
-#define SYN__NORM_EPS 1e-5f /* added to a variance */
+#define SYN__NORM_EPS 1e-6f /* added to a variance */
 
 /* Rows m0..m1 and panels p0..p1 of a product; panels below `whole` have all their 16 columns. */
 typedef struct syn__block {
