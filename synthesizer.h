@@ -10309,6 +10309,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   size_t shape[SYN_MAX_RANK];
   char wanted[60], given[60];
   int i, same = e && e->rank == w->rank;
+  memset(shape, 0, sizeof shape);
   for (i = 0; i < w->rank; i++) {
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
