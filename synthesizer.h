@@ -589,6 +589,8 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 /* A long text for lm, cut into windows. stride < window: they overlap, and every token counts once. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window, int stride);
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
+/* How many batches the first epoch of a training has; 0: it fails. Not while a training runs. */
+size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
 /* `config` may be null. The trainer changes the weights of the model, which must outlive it. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
@@ -604,9 +606,14 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* 
 syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels);
 /* Mean loss over the data, the same way. */
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
+/* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
+syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
+                              double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
    null. A further call goes on. The order of the batches depends on the seed alone. */
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report, void *user);
+/* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
+syn_status syn_train_validate(syn_trainer *t, syn_data *valid);
 /* The model's weights become the mean of the kept ones; returns how many they are, 0: none were kept. */
 int syn_trainer_average(syn_trainer *t);
 
@@ -619,6 +626,9 @@ void syn_decoder_free(syn_decoder *d);
    (begin, then tokens; all rows of one length). `call`, if not null, gets every token as it is chosen
    (not with a beam); when it returns nonzero, its sentence ends. */
 syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
+/* Chance for sentence i comes from seeds[i], not from its place in the batch; read by every later
+   syn_decode. Null: from the configuration's seed and the place. */
+void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit came
    first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam, else 0.
    Lives until the next syn_decode. */
@@ -7005,6 +7015,10 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   return SYN_OK;
 }
 
+size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
+  return syn__data_epoch(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+}
+
 /* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. */
 static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
   size_t k = d->shuffled[number], i;
@@ -7203,7 +7217,17 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
   syn__forward(&t->run->tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, 0.0f, 0.0f);
   *labels += t->run->n_labels;
+static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
+  if (syn__bind(r, batch)) return r->tape.c->status;
+  r->tape.training = 0;
+  syn__forward(&r->tape, 0, r->nodes);
+  *sum += syn__loss(r, 0.0f, 0.0f);
+  *labels += r->n_labels;
   return SYN_OK;
+}
+
+syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels) {
+  return syn__run_loss(t->run, batch, sum, labels);
 }
 
 /* -- steps on data -- */
@@ -7211,11 +7235,13 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 /* The next batch of the data; lays out the next epoch where one ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
-  int ended = t->laid == d && s->batch >= (long)d->n_batches;
-  if (ended) s->epoch++, s->batch = 0;
-  if (ended || t->laid != d) {
-    if (syn__data_epoch(d, t->config.batch_tokens, t->config.seed, s->epoch)) return t->c->status;
-    t->laid = d;
+  const syn_train_config *k = &t->config;
+  if (t->laid != d && syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
+  t->laid = d;
+  if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
+    s->epoch++;
+    s->batch = 0;
+    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
   }
   *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
   return SYN_OK;
@@ -7239,7 +7265,9 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   return SYN_OK;
 }
 
-syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
+/* `ints`: room for the arrays of one batch. */
+static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
+                                    long *labels) {
   double sum = 0.0;
   size_t i;
   *loss = 0.0;
@@ -7247,12 +7275,40 @@ syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels)
   if (!t || !d) return SYN_E_VALUE;
   if (t->laid == d) t->laid = NULL;
   if (syn__data_epoch(d, t->config.batch_tokens, 0, -1)) return t->c->status;
+  if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
   for (i = 0; i < d->n_batches; i++) {
-    syn_batch b = syn__data_batch(d, i, t->ints);
-    if (syn_train_loss(t, &b, &sum, labels)) return t->c->status;
+    syn_batch b = syn__data_batch(d, i, ints);
+    if (syn__run_loss(r, &b, &sum, labels)) return r->tape.c->status;
   }
   *loss = *labels ? sum / (double)*labels : 0.0;
   return SYN_OK;
+}
+
+syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
+  *loss = 0.0;
+  *labels = 0;
+  if (t->laid == d) t->laid = NULL;
+  return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
+}
+
+syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
+                              double *loss, long *labels) {
+  int tokens = batch_tokens ? batch_tokens : 4096, *ints;
+  syn_status s = SYN_E_MEMORY;
+  syn_limits limits;
+  syn_run *r;
+  *loss = 0.0;
+  *labels = 0;
+  if (tokens < 2 || tokens > 1 << 24)
+    return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens, 1 << 24);
+  limits = syn__train_limits(m, tokens, 0);
+  r = syn__run_new(c, m, SYN__TRAIN, &limits);
+  ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
+  if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
+  else if (c->status) s = c->status;
+  syn__free(c, ints);
+  syn_run_free(r);
+  return s;
 }
 
 /* Keeps the weights of now among the best; without validation the newest are the best. */
@@ -7283,6 +7339,11 @@ static int syn__train_validate(syn_trainer *t, syn_data *valid) {
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0) s->factor *= 0.5f;
   return t->config.stop_after && s->worse >= t->config.stop_after;
+}
+
+syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
+  t->state.stopped = syn__train_validate(t, valid);
+  return t->c->status;
 }
 
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report, void *user) {
@@ -7351,6 +7412,7 @@ struct syn_decoder {
   syn__extension *top;             /* [2 * beam] */
   float *chance;                   /* [V] probabilities, for sampling */
   int *heap;                       /* [V] */
+  const uint64_t *seeds;           /* of the sentences, the caller's; null: none given */
   void *block;
 };
 
@@ -7489,6 +7551,8 @@ void syn_decoder_free(syn_decoder *d) {
   syn__free(d->c, d->block);
   syn__free(d->c, d);
 }
+
+void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) { d->seeds = seeds; }
 
 /* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14) */
 static float syn__length_penalty(const syn_decoder *d, int length) {
@@ -7657,7 +7721,8 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
     int sentence = d->row[i].sentence, ended;
     syn_random random;
     syn__extension e;
-    random.state = syn__mix(d->config.seed ^ syn__mix((uint64_t)sentence * 0x10001u + (uint64_t)place));
+    random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix((uint64_t)place)) : syn__mix(
+        d->config.seed ^ syn__mix((uint64_t)sentence * 0x10001u + (uint64_t)place));
     e.row = i;
     e.score = d->row[i].score;
     e.token = d->config.temperature > 0.0f ? syn__choose_chance(d, z, &random) : syn__choose_most(z, v);
@@ -10431,6 +10496,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   size_t shape[SYN_MAX_RANK];
   char wanted[60], given[60];
   int i, same = e && e->rank == w->rank;
+  memset(shape, 0, sizeof shape);
   for (i = 0; i < w->rank; i++) {
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
