@@ -2912,17 +2912,19 @@ static void syn__forward(syn_tape *t, int begin, int end) {
   }
 }
 
-/* The gradient of a value starts at zero when its last reader, the first to come back, is reached. */
+/* The gradient of a value starts at zero when its last reader, the first to come back, is reached. A
+   value nobody reads (the encoder's final norm where every layer has a block of its own) has none. */
 static void syn__backward(syn_tape *t, int end) {
   int i, k;
   for (i = end - 1; i >= 0; i--) {
     const syn_node *n = t->g->nodes[i];
+    const syn__value *out = &t->g->values[n->out];
     for (k = 0; k < n->n_in; k++) {
       syn_tensor *x = syn_in(t, n, k);
       if (t->g->values[n->in[k]].last == i && x->dx && t->g->values[n->in[k]].stream != SYN_OWN)
         memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
     }
-    if (!syn_out(t, n)->dx) continue;
+    if (!syn_out(t, n)->dx || (out->last < 0 && out->stream != SYN_OWN)) continue;
     syn__drop(t, n, syn_out(t, n)->dx);
     if (n->kind->backward) n->kind->backward(t, n);
   }
