@@ -7212,13 +7212,6 @@ syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, f
   return SYN_OK;
 }
 
-syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels) {
-  if (!t) return SYN_E_VALUE;
-  if (syn__bind(t->run, batch)) return t->c->status;
-  t->run->tape.training = 0;
-  syn__forward(&t->run->tape, 0, t->run->nodes);
-  *sum += syn__loss(t->run, 0.0f, 0.0f);
-  *labels += t->run->n_labels;
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
   if (syn__bind(r, batch)) return r->tape.c->status;
   r->tape.training = 0;
@@ -7229,7 +7222,7 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
 }
 
 syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels) {
-  return syn__run_loss(t->run, batch, sum, labels);
+  return t ? syn__run_loss(t->run, batch, sum, labels) : SYN_E_VALUE;
 }
 
 /* -- steps on data -- */
@@ -7272,11 +7265,6 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
                                     long *labels) {
   double sum = 0.0;
   size_t i;
-  *loss = 0.0;
-  *labels = 0;
-  if (!t || !d) return SYN_E_VALUE;
-  if (t->laid == d) t->laid = NULL;
-  if (syn__data_epoch(d, t->config.batch_tokens, 0, -1)) return t->c->status;
   if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
   for (i = 0; i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, i, ints);
@@ -7289,6 +7277,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
+  if (!t || !d) return SYN_E_VALUE;
   if (t->laid == d) t->laid = NULL;
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
@@ -7301,6 +7290,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   syn_run *r;
   *loss = 0.0;
   *labels = 0;
+  if (!syn__given(c, m, "model") || !syn__given(c, d, "data")) return SYN_E_VALUE;
   if (tokens < 2 || tokens > 1 << 24)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens, 1 << 24);
   limits = syn__train_limits(m, tokens, 0);
@@ -7344,6 +7334,7 @@ static int syn__train_validate(syn_trainer *t, syn_data *valid) {
 }
 
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
+  if (!t) return SYN_E_VALUE;
   t->state.stopped = syn__train_validate(t, valid);
   return t->c->status;
 }
@@ -7554,7 +7545,9 @@ void syn_decoder_free(syn_decoder *d) {
   syn__free(d->c, d);
 }
 
-void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) { d->seeds = seeds; }
+void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) {
+  if (d) d->seeds = seeds;
+}
 
 /* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14) */
 static float syn__length_penalty(const syn_decoder *d, int length) {
