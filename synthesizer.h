@@ -233,7 +233,7 @@ enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
 /* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that standard
    deviation; the same, never trained. */
-typedef struct syn_init {
+typedef struct syn_initial {
   int kind;
   double amount;
 } syn_initial;
@@ -1163,7 +1163,6 @@ struct syn_kernels {
 #define syn__vhead SYN__N(vhead)
 #define syn__vsum SYN__N(vsum)
 #define syn__vtop SYN__N(vtop)
-#define syn__vbits SYN__N(vbits)
 #define syn__vfloat SYN__N(vfloat)
 #define syn__ubits SYN__N(ubits)
 #define syn__uset SYN__N(uset)
@@ -1171,7 +1170,6 @@ struct syn_kernels {
 #define syn__uadd SYN__N(uadd)
 #define syn__uxor SYN__N(uxor)
 #define syn__umul SYN__N(umul)
-#define syn__ushl SYN__N(ushl)
 #define syn__ushr SYN__N(ushr)
 #define syn__vexp SYN__N(vexp)
 #define syn__vminus SYN__N(vminus)
@@ -1474,11 +1472,6 @@ SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
 }
 SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) { return syn__vif(a, b, a, b); }
 
-SYN__WORD syn__v16 syn__vbits(syn__u16 a) {
-  syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pbits(a.p[i]));
-  return r;
-}
 /* lanes below 2^24 as floats */
 SYN__WORD syn__v16 syn__vfloat(syn__u16 a) {
   syn__v16 r;
@@ -1505,10 +1498,6 @@ SYN__WORD syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
 }
 SYN__WORD syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
   SYN__EACH(a.p[i] = syn__qmul(a.p[i], b.p[i]));
-  return a;
-}
-SYN__WORD syn__u16 syn__ushl(syn__u16 a, int n) {
-  SYN__EACH(a.p[i] = syn__qshl(a.p[i], n));
   return a;
 }
 SYN__WORD syn__u16 syn__ushr(syn__u16 a, int n) {
