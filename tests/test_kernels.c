@@ -330,6 +330,7 @@ static void reference_norm_back(double *dx, buffer x, buffer g, buffer dy, const
 
 static void test_norm(const syn_kernels *k) {
   double want[MOST], wstats[2];
+  syn__norm_rows j;
   size_t s, i;
   int rms;
   for (rms = 0; rms < 2; rms++) {
@@ -350,8 +351,10 @@ static void test_norm(const syn_kernels *k) {
       same(y, z, k, "norm"), same(stats, stats2, k, "norm stats");
       for (i = 0; i < n; i++) want[i] = (double)b.at[i];
       reference_norm_back(want, x, g, dy, wstats, rms);
-      k->norm_back(dx.at, x.at, g.at, dy.at, n, stats.at, rms);
-      plain->norm_back(dz.at, x.at, g.at, dy.at, n, stats.at, rms);
+      j.x = x.at, j.g = g.at, j.dy = dy.at, j.stats = stats.at;
+      j.rows = 1, j.width = n, j.rms = rms;
+      k->norm_back(dx.at, &j, 0);
+      plain->norm_back(dz.at, &j, 0);
       guards(dx, k->name, "norm_back"), same(dx, dz, k, "norm_back");
       close_to(dx, want, 4e-6, 1.0 + wstats[1], k->name, "norm_back");
       free(x.block), free(g.block), free(b.block), free(dy.block), free(y.block), free(z.block);
@@ -363,6 +366,7 @@ static void test_norm(const syn_kernels *k) {
 static void test_columns(const syn_kernels *k) {
   static const size_t widths[] = {1, 15, 16, 17, 50, 100};
   double want[3][MOST];
+  syn__norm_rows j;
   size_t s, r, c, rows, c0, c1;
   for (s = 0; s < SYN__COUNT(widths); s++) {
     size_t w = widths[s];
@@ -381,16 +385,18 @@ static void test_columns(const syn_kernels *k) {
           want[1][c] += d, want[2][c] += d;
         }
       }
-      k->norm_back_columns(y[0].at, y[1].at, x.at, dy.at, stats.at, rows, w, c0, c1);
+      j.x = x.at, j.g = NULL, j.dy = dy.at, j.stats = stats.at;
+      j.rows = rows, j.width = w, j.rms = 0;
+      k->norm_back_columns(y[0].at, y[1].at, &j, c0, c1);
       k->column_sums(y[2].at, dy.at, rows, w, c0, c1);
-      plain->norm_back_columns(z[0].at, z[1].at, x.at, dy.at, stats.at, rows, w, c0, c1);
+      plain->norm_back_columns(z[0].at, z[1].at, &j, c0, c1);
       plain->column_sums(z[2].at, dy.at, rows, w, c0, c1);
       for (i = 0; i < 3; i++) {
         guards(y[i], k->name, "columns"), same(y[i], z[i], k, "columns");
         close_to(y[i], want[i], 2e-6, 1.0, k->name, i == 2 ? "column_sums" : "norm_back_columns");
       }
       memcpy(y[0].at, old.at, w * sizeof(float));
-      k->norm_back_columns(y[0].at, NULL, x.at, dy.at, stats.at, rows, w, c0, c1);
+      k->norm_back_columns(y[0].at, NULL, &j, c0, c1);
       same(y[0], z[0], k, "norm_back_columns without db");
       for (i = 0; i < 3; i++) free(y[i].block), free(z[i].block);
       free(x.block), free(dy.block), free(stats.block), free(old.block);
