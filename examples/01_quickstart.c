@@ -107,7 +107,7 @@ int main(void) {
   int i, src[40], tgt[40], right = 0, same = 0;
 
   /* Dates whose number is a multiple of 10 are kept for the test: none of them is learned. */
-  for (i = 0; i < TRAIN + TEST;) i += (make_date(&r, words[i], digits[i]) % 10 == 0) == (i >= TRAIN);
+  for (i = 0; i < TRAIN + TEST;) i += !(make_date(&r, words[i], digits[i]) % 10) == (i >= TRAIN);
   for (i = 0; i < TRAIN; i++) sources[i] = text(words[i]), targets[i] = text(digits[i]);
 
   /* A model from two lines of text, and tokenizers that become part of it. */
