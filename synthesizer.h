@@ -3331,14 +3331,17 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
    >>kind add   y = a + b, also y = a - b and y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
-/* Both have the same shape, or the shape of b is the last part of the shape of a. */
+/* Both have the same shape, or that of b, without its leading ones, is the last part of that of a. */
 static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
-  int i, one = y->rank == 1 && y->shape[0] == 1;
-  for (i = 0; !one && i < y->rank; i++)
-    if (y->rank > x->rank || y->shape[y->rank - 1 - i] != x->shape[x->rank - 1 - i])
-      return syn__fail_build(b, SYN_E_SHAPE, "%s: widths %d and %d do not fit", n->kind->name,
-                             x->shape[x->rank - 1], y->shape[y->rank - 1]);
+  int i, ones = 0, rank;
+  while (ones < y->rank && y->shape[ones] == 1 && x->shape[0] != 0) ones++;
+  rank = y->rank - ones;
+  for (i = 1; i <= rank; i++)
+    if (rank > x->rank || y->shape[y->rank - i] != x->shape[x->rank - i])
+      return syn__fail_build(b, SYN_E_SHAPE, "%s: sizes %d and %d do not fit", n->kind->name,
+                             rank > x->rank ? rank : x->shape[x->rank - i],
+                             y->shape[y->rank - i]);
   return syn__out_like(b, n, 0);
 }
 
