@@ -137,7 +137,7 @@ enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
 /* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that standard
    deviation; the same, never trained. */
-typedef struct syn_init {
+typedef struct syn_initial {
   int kind;
   double amount;
 } syn_initial;
@@ -2452,7 +2452,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
-  memcpy(n->in, in, (size_t)n_in * sizeof *in);
+  if (n_in) memcpy(n->in, in, (size_t)n_in * sizeof *in);
   n->out = -1;
   return n->path ? n : NULL;
 }
