@@ -25,9 +25,11 @@
    SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink. */
 
 #define SYN_MAX_THREADS 64
-#define SYN_MAX_TEXT 65536  /* bytes of one architecture text, after its $NAMEs are replaced */
+#define SYN_MAX_TEXT 65536  /* bytes of one architecture text, before and after its $NAMEs are replaced */
 #define SYN_MAX_DEPTH 32    /* chains inside chains */
 #define SYN_MAX_NODES 4096  /* operations of one network */
+#define SYN_MAX_LAYERS 65536 /* of one network, with those that need no operation */
+#define SYN_MAX_PARAMS 16384 /* tensors of weights of one network */
 #define SYN_MAX_IN 16       /* inputs of one operation */
 #define SYN_MAX_PARAM 24    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
@@ -2239,6 +2241,7 @@ typedef struct syn__graph {
   syn_param *params;
   syn_initial *inits;
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
+  size_t pos_floats; /* in the tables of `pos` */
   int n_encoder; /* nodes before the decoder's first */
 } syn__graph;
 
@@ -2251,6 +2254,7 @@ struct syn_build {
   const char *side;         /* "encoder", "decoder" */
   char path[160];           /* of the layer being built, or of the chain */
   int decoder, depth;
+  int layers;               /* built so far: layers without an operation count, too */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
@@ -2387,7 +2391,14 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
   syn_param *p;
-  if (old >= 0) return old;
+  if (old >= 0 && g->params[old].rank == rank &&
+      !memcmp(g->params[old].shape, shape, (size_t)rank * sizeof *shape))
+    return old;
+  if (old >= 0 || g->n_params == SYN_MAX_PARAMS) {
+    syn__fail_build(b, SYN_E_SHAPE, old >= 0 ? "two tensors of different shapes are named %s"
+                    : "%s: a network of more than 16384 tensors", name);
+    return -1;
+  }
   if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
       syn__grow(b->c, (void **)&g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
     return -1;
@@ -2946,11 +2957,20 @@ static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
 /* The layers of a chain one after the other; b->path names the chain. */
 int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->chain(b, chain, x); }
 
+/* Appends .number to the path. A path that were cut would give two layers the same name. */
+static syn_status syn__path_push(syn_build *b, int number) {
+  size_t size = strlen(b->path), room = sizeof b->path - size;
+  if (snprintf(b->path + size, room, ".%d", number) < (int)room) return SYN_OK;
+  b->path[size] = 0;
+  return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
+                         (int)sizeof b->path - 1);
+}
+
 /* The same below path.number, for kinds that hold several chains or copies. */
 static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, int x) {
   size_t size = strlen(b->path);
   int y;
-  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
+  if (syn__path_push(b, number)) return -1;
   y = syn_build_chain(b, chain, x);
   b->path[size] = 0;
   return y;
@@ -3622,10 +3642,12 @@ static const syn_kind syn__kind_rms_norm = {
    =================================================================================================== */
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places */
+  int places, d; /* rows and columns of the table: the first places, N of them where there is room */
   float scale;
   float *table;
 } syn__pos;
+
+#define SYN__POS_TABLES ((size_t)1 << 22) /* floats in all tables of a network; further rows are computed */
 
 static void syn__pos_row(float *p, int place, int d) {
   int j;
@@ -3637,17 +3659,33 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
+/* Layers of one width share a table. */
+static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
+  size_t i, d = (size_t)own->d;
+  for (i = 0; i < b->g->n_nodes; i++) {
+    const syn__pos *old = (const syn__pos *)b->g->nodes[i]->own;
+    if (b->g->nodes[i]->kind != kind) continue;
+    if (old->d == own->d) {
+      own->places = old->places;
+      own->table = old->table;
+      return SYN_OK;
+    }
+  }
+  own->places = syn__min(b->config->max_len, (int)((SYN__POS_TABLES - b->g->pos_floats) / d));
+  b->g->pos_floats += (size_t)own->places * d;
+  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
+  if (!own->table) return SYN_E_MEMORY;
+  for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
+  return SYN_OK;
+}
+
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
-  int scaled = syn_arg_int(b, "scale", 1, 0, 1), i;
+  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  own->places = b->config->max_len;
-  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * (size_t)own->d,
-                                       sizeof(float));
-  if (!own->table) return SYN_E_MEMORY;
-  for (i = 0; i < own->places; i++) syn__pos_row(own->table + (size_t)i * (size_t)own->d, i, own->d);
+  if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   n->scratch.fixed = (size_t)own->d;
   return syn__out_like(b, n, 0);
@@ -3664,11 +3702,9 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   const int *at = t->at[t->g->values[n->out].stream];
   size_t r, d = (size_t)own->d;
   for (r = begin; r < end; r++) {
-    const float *p = own->table + (size_t)at[r] * d;
-    if (at[r] >= own->places) { /* past N: computed anew */
-      syn__pos_row(syn__scratch(t, thread), at[r], own->d);
-      p = syn__scratch(t, thread);
-    }
+    const float *p = syn__scratch(t, thread);
+    if (at[r] < own->places) p = own->table + (size_t)at[r] * d;
+    else syn__pos_row(syn__scratch(t, thread), at[r], own->d); /* past the table: computed anew */
     t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
     t->k->acc(y->x + r * d, p, d);
   }
@@ -4027,6 +4063,7 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    =================================================================================================== */
 
 #define SYN__MAX_SCORES 12
+#define SYN__ATT_WIDE (1 << 20) /* columns of all heads together: sums of some of them are ints */
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 
 /* One sentence and one head. */
@@ -4617,6 +4654,9 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   if ((double)a->a * a->b < a->size)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: a*b is %d*%d = %.0f, wanted at least %d", a->a, a->b,
                            (double)a->a * a->b, a->size);
+  if ((double)a->heads * ((double)a->a + a->b) > SYN__ATT_WIDE)
+    return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
+                           a->heads, a->a, a->b, SYN__ATT_WIDE);
   a->at[s] = a->wide;
   a->wide += a->e + a->heads * (a->a + a->b);
   if (syn__hidden_params(b, n, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
@@ -5147,6 +5187,9 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (c == 0 && a->d % a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", a->heads, a->d);
   a->c = c ? c : a->d / a->heads;
+  if ((double)a->heads * a->c > SYN__ATT_WIDE)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted at most %d columns in all",
+                           a->heads, a->c, SYN__ATT_WIDE);
   a->e = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
   a->wide = 2 * a->e;
@@ -5498,7 +5541,7 @@ static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
     }
     if (distance < least) least = distance, nearest = name;
   }
-  snprintf(text, sizeof text, "no such layer; the nearest name is %s", nearest);
+  snprintf(text, sizeof text, "no such layer%s%s", least < 99 ? "; the nearest name is " : "", nearest);
   return syn__fail_at(x, text, l->name);
 }
 
@@ -5565,7 +5608,7 @@ static int syn__lexer_arrow(syn__lexer *x) {
 static size_t syn__number_read(const char *text, double *number) {
   const char *at = text;
   double value = 0.0, tenth = 1.0;
-  int digits = 0, exponent = 0, down = 0;
+  int digits = 0, exponent = 0, down = 0, power = 1;
   if (*at == '-' || *at == '+') at++;
   for (; *at >= '0' && *at <= '9'; at++, digits++) value = value * 10.0 + (*at - '0');
   if (*at == '.')
@@ -5574,12 +5617,22 @@ static size_t syn__number_read(const char *text, double *number) {
   if (digits && (*at == 'e' || *at == 'E')) {
     at++;
     if (*at == '-' || *at == '+') down = *at++ == '-';
-    for (; *at >= '0' && *at <= '9'; at++) exponent = syn__min(exponent * 10 + (*at - '0'), 400);
+    for (power = 0; *at >= '0' && *at <= '9'; at++, power++)
+      exponent = syn__min(exponent * 10 + (*at - '0'), 400);
   }
-  if (!digits || digits > 60) return 0;
+  if (!digits || !power || digits > 60) return 0;
   for (value /= tenth; exponent > 0; exponent--) value = down ? value / 10.0 : value * 10.0;
   *number = *text == '-' ? -value : value;
   return (size_t)(at - text);
+}
+
+/* The shortest text of `digits` digits; what the locale calls a comma is a point here. Returns its bytes,
+   also where they do not fit. */
+static size_t syn__number_write(char *out, size_t room, int digits, double number) {
+  int size = snprintf(out, room, "%.*g", digits, number), i;
+  for (i = 0; i < size && (size_t)i < room; i++)
+    if (out[i] == ',') out[i] = '.';
+  return (size_t)size;
 }
 
 static syn_status syn__lexer_number(syn__lexer *x, double *number) {
@@ -5657,15 +5710,20 @@ static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   return SYN_OK;
 }
 
+#define SYN__KINDS_TEXT 240 /* bytes of kinds joined by + */
+
 /* Kinds joined by +, kept without the white space and comments between them. */
 static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
-  char *out = (char *)syn__arena_get(&x->b->g->arena, strlen(x->at) + 1, 1);
+  char *out = (char *)syn__arena_get(&x->b->g->arena, SYN__KINDS_TEXT, 1);
+  syn__lexer from = *x;
   syn_text word;
   kinds->at = out;
   kinds->size = 0;
   if (!out) return SYN_E_MEMORY;
   do {
     if (syn__parse_word(x, &word)) return SYN_E_TEXT;
+    if (kinds->size + word.size + 1 > SYN__KINDS_TEXT)
+      return syn__fail_at(&from, "too many kinds", word);
     if (kinds->size) out[kinds->size++] = '+';
     memcpy(out + kinds->size, word.at, word.size);
     kinds->size += word.size;
@@ -5749,12 +5807,24 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   return chain;
 }
 
+static syn_status syn__text_long(syn_build *b) {
+  return syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
+}
+
+/* The caller's text, so that it need not live as long as the model. */
+static char *syn__text_copy(syn_build *b, const char *text) {
+  size_t size = strlen(text);
+  if (size <= SYN_MAX_TEXT) return syn__arena_text(&b->g->arena, text, size);
+  syn__text_long(b);
+  return NULL;
+}
+
 /* The text with every $NAME replaced by its number: what a model file stores. */
 static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
   if (!out) return NULL;
-  while (*text && used < SYN_MAX_TEXT) {
+  while (*text && used <= SYN_MAX_TEXT) {
     syn_text name;
     const syn_var *var;
     name.at = text + 1;
@@ -5762,13 +5832,12 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
     var = name.size && *text == '$' ? syn__var_find(b->config, name) : NULL;
     if (!var) out[used++] = *text++;
     else {
-      int n = snprintf(out + used, SYN_MAX_TEXT - used, "%.17g", var->value);
-      used = syn__min((int)used + n, SYN_MAX_TEXT) < 0 ? used : used + (size_t)n;
+      used += syn__number_write(out + used, SYN_MAX_TEXT + 1 - used, 17, var->value);
       text = name.at + name.size;
     }
   }
-  if (used < SYN_MAX_TEXT) return out;
-  syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
+  if (used <= SYN_MAX_TEXT) return out;
+  syn__text_long(b);
   return NULL;
 }
 
@@ -5778,8 +5847,12 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
   size_t size = strlen(b->path);
   int y;
-  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
   b->layer = l;
+  if (++b->layers > SYN_MAX_LAYERS) {
+    syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
+    return -1;
+  }
+  if (syn__path_push(b, number)) return -1;
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   return b->c->status == SYN_OK ? y : -1;
@@ -5939,20 +6012,21 @@ static int syn__build_embedding(syn_build *b, const char *name, int stream, int 
 /* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in. */
 static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
-  int repeats = 0, number = 0, at = 0, i;
-  for (l = chain; l; l = l->next, number++) {
+  int repeats = 0, last = (int)b->g->n_nodes - 1, i;
+  for (l = chain; l; l = l->next) {
     repeats += l->kind == &syn__kind_repeat;
     if (l->alias && repeats) repeats = 2;
     if (!repeats || l->kind == &syn__kind_repeat) continue;
-    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l, at = number;
+    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l;
     else if (l->kind != &syn__kind_dropout && l->kind != &syn__kind_id) repeats = 2;
   }
   if (repeats != 1)
     return syn__fail(b->c, SYN_E_SHAPE, "source=increasing|decreasing wants an encoder with one repeat, "
                      "and nothing but a norm, dropout or id behind it");
+  while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--; /* the norm's own node */
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
-    snprintf(b->path, sizeof b->path, "encoder.%d", at);
+    snprintf(b->path, sizeof b->path, "%s", b->g->nodes[last]->path);
     b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
     if (b->blocks[i] < 0) return SYN_E_SHAPE;
   }
@@ -6026,12 +6100,13 @@ static syn_status syn__build_network(syn_model *m) {
   b.encoder_out = -1;
   if (m->task->decoder) {
     syn__build_side(&b, "decoder");
-    m->config.decoder = syn__arena_text(&m->g.arena, m->config.decoder, strlen(m->config.decoder));
+    m->config.decoder = syn__text_copy(&b, m->config.decoder);
     decoder = m->config.decoder ? syn__parse(&b, m->config.decoder) : NULL;
     if (!decoder) return m->c->status;
   }
   if (m->task->encoder) {
-    m->config.encoder = syn__arena_text(&m->g.arena, m->config.encoder, strlen(m->config.encoder));
+    syn__build_side(&b, "encoder");
+    m->config.encoder = syn__text_copy(&b, m->config.encoder);
     if (!m->config.encoder) return SYN_E_MEMORY;
     x = syn__build_encoder(&b, m, decoder);
     if (x < 0) return m->c->status;
@@ -10070,12 +10145,10 @@ static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
   out[at] = 0;
   syn__fact(f, key, out);
 }
-/* Nine digits give a float back exactly; a locale's decimal comma becomes a point. */
+/* Nine digits give a float back exactly. */
 static void syn__fact_float(syn__facts *f, const char *key, float value) {
-  char *out = f->space[f->count % SYN__FACTS], *comma;
-  snprintf(out, SYN__FACT_SIZE, "%.9g", (double)value);
-  for (comma = out; *comma; comma++)
-    if (*comma == ',') *comma = '.';
+  char *out = f->space[f->count % SYN__FACTS];
+  syn__number_write(out, SYN__FACT_SIZE, 9, (double)value);
   syn__fact(f, key, out);
 }
 
