@@ -399,7 +399,7 @@ void syn_tape_free(syn_tape *t);
 void syn_tape_clear(syn_tape *t); /* forgets all tensors; the memory stays */
 /* A tensor of zeros, to be filled through ->x. */
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
-/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. */
+/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null: none. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room);
 syn_tensor *syn_add(syn_tensor *a, syn_tensor *b); /* b: the shape of a, its last part, or one number */
 syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
@@ -2210,7 +2210,7 @@ static size_t syn__tensor_rows(const syn_tensor *a) {
 static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
-  size_t i, used = 0, n = syn__count(a), width = (size_t)syn__width(a);
+  size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
   char number[32];
   for (i = 0; i < n; i++) {
     size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
@@ -3008,6 +3008,24 @@ static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
   return a->dx ? a : NULL;
 }
 
+/* How much stands on a tape. An operation that fails is taken back, or the next run would meet it. */
+typedef struct syn__mark {
+  size_t nodes, values, used;
+} syn__mark;
+static syn__mark syn__tape_mark(const syn_tape *t) {
+  syn__mark mark;
+  mark.nodes = t->g->n_nodes;
+  mark.values = t->g->n_values;
+  mark.used = t->block_used;
+  return mark;
+}
+static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
+  t->own.g->n_nodes = mark.nodes;
+  t->own.g->n_values = mark.values;
+  t->block_used = mark.used;
+  return NULL;
+}
+
 static int syn__tape_full(syn_tape *t) {
   if (t->g->n_values < SYN__TAPE_TENSORS) return 0;
   syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
@@ -3033,8 +3051,8 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   }
   if (g) g->arena.c = c;
   if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
-  if (t && g) syn_tape_free(t);
-  else syn__free(c, t), syn__free(c, g);
+  if (t) syn_tape_free(t);
+  else syn__free(c, g);
   return NULL;
 }
 
@@ -3042,7 +3060,7 @@ void syn_tape_free(syn_tape *t) {
   syn_context *c;
   if (!t) return;
   c = t->c;
-  syn__graph_free(c, t->own.g);
+  if (t->own.g) syn__graph_free(c, t->own.g);
   syn__free(c, t->own.g);
   syn__free(c, t->tensors);
   syn__free(c, t->saved);
@@ -3052,23 +3070,28 @@ void syn_tape_free(syn_tape *t) {
 }
 
 void syn_tape_clear(syn_tape *t) {
-  syn__graph *g = t->own.g;
+  syn__graph *g = t ? t->own.g : NULL;
+  if (!g) return;
   syn__graph_free(t->c, g);
   g->arena.c = t->c;
   t->block_used = 0;
 }
 
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
+  syn__mark mark;
+  syn_tensor *a;
   int id, i;
-  if (!t || syn__tape_full(t)) return NULL;
+  if (!t || !shape || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
   if (rank < 1 || i < rank) {
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
     return NULL;
   }
+  mark = syn__tape_mark(t);
   id = syn__value_new(&t->own, SYN_OWN, rank, shape);
-  return id < 0 ? NULL : syn__tape_tensor(t, id);
+  a = id < 0 ? NULL : syn__tape_tensor(t, id);
+  return a ? a : syn__tape_back(t, mark);
 }
 
 /* Records one operation and runs it. */
@@ -3078,28 +3101,33 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   syn_tape *t = in[0] ? in[0]->tape : NULL;
   syn_node *n;
   syn_tensor *out;
+  syn__mark mark;
   if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   if (n_in > 1 && in[1]->tape != t) {
     syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors stand on different tapes", kind->name);
     return NULL;
   }
+  mark = syn__tape_mark(t);
   n = syn__node_new(&t->own, kind, n_in, ids);
-  if (!n) return NULL;
+  if (!n) return syn__tape_back(t, mark);
   n->which = which;
   n->number = number;
   i = syn__node_done(&t->own, n);
   out = i < 0 ? NULL : syn__tape_tensor(t, i);
   for (k = 0; out && k < n->n_save; k++) {
     float *saved = (float *)syn__tape_get(t, n->save[k].fixed + n->save[k].row * syn__tensor_rows(out));
-    if (!saved) return NULL;
+    if (!saved) return syn__tape_back(t, mark);
     t->saved[n->id * SYN_MAX_SAVE + k] = saved;
   }
-  if (out) kind->forward(t, n);
+  if (!out) return syn__tape_back(t, mark);
+  kind->forward(t, n);
   return out;
 }
 
-void syn_forward(syn_tape *t) { syn__forward(t, 0, (int)t->g->n_nodes); }
+void syn_forward(syn_tape *t) {
+  if (t) syn__forward(t, 0, (int)t->g->n_nodes);
+}
 
 syn_status syn_backward(syn_tensor *loss) {
   syn_tape *t;
@@ -3133,15 +3161,17 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   size_t i, n;
   double worst = 0.0, largest = 1e-8;
+  int bad = 0;
   if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
   n = syn__count(leaf);
   for (i = 0; i < n; i++) {
     double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
-    if (!(difference <= worst)) worst = difference;
+    if (difference > worst) worst = difference;
     if (fabs(g) > largest) largest = fabs(g);
+    bad |= !(difference < (double)INFINITY); /* also not a number */
   }
   syn_forward(loss->tape);
-  return (float)(worst / largest);
+  return bad ? INFINITY : (float)(worst / largest);
 }
 
 /* ===================================================================================================
@@ -3467,11 +3497,11 @@ static const syn_kind syn__kind_act = {
 
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
-  for (i = 0; x && i < SYN__ACTS; i++)
+  for (i = 0; x && name && i < SYN__ACTS; i++)
     if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, i, 0.0f);
   if (x)
     syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
-              name);
+              name ? name : "null");
   return NULL;
 }
 
