@@ -10,10 +10,15 @@
    `grep -n '>>' tools/syn.c` is the map; a room calls only rooms above it. A new command is one row
    in `commands`, its table of options, and a function that takes the parsed arguments. */
 
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, which -std=c99 hides */
+#endif
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <time.h>
 
 /* ===================================================================================================
    >>tool base   errors, memory, growing bytes, pieces of text
@@ -387,15 +392,15 @@ typedef struct command {
   const char *help;
 } command;
 
-typedef struct given {
+typedef struct given_option {
   const option *option;
   const char *value;
-} given;
+} given_option;
 
 /* What was given, in order and checked. */
 struct arguments {
   const command *command;
-  given *given;
+  given_option *given;
   const char **words;
   int given_count, word_count, help; /* help: --help was among them */
 };
@@ -544,7 +549,7 @@ static arguments parse(const command *c, int argc, char **argv) {
   int i = 0, open = 1;
   memset(&a, 0, sizeof a);
   a.command = c;
-  a.given = (given *)take((size_t)argc, sizeof *a.given);
+  a.given = (given_option *)take((size_t)argc, sizeof *a.given);
   a.words = (const char **)take((size_t)argc, sizeof *a.words);
   while (i < argc) {
     const char *arg = argv[i++];
@@ -1212,18 +1217,23 @@ static void print_metric(const char *name, double value, size_t n, int json) {
    >>tool score   metrics of two text files, without a model
    =================================================================================================== */
 
-/* The rows that eval and score share. */
+/* The rows that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
-  {"metric", 0, TEXT, NULL, "LIST", "parted by commas: " METRIC_NAMES}, \
   {"tokenize", 0, CHOICE, "13a", "13a|none", "words of bleu; none: parted by white space"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case"}, \
-  {"literal", 0, FLAG, "off", "", "| and TAB in references are text, not marks of alternatives"}, \
+  LITERAL_OPTION, \
   {"positive", 0, TEXT, "", "CLASS", "class of f1; none: 1 of labels 0 and 1, else mean of all"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
 
-static const option score_options[] = {METRIC_OPTIONS, END_OF_OPTIONS};
+#define LITERAL_OPTION \
+  {"literal", 0, FLAG, "off", "", "| and TAB in targets are text, not marks of alternatives"}
+
+static const option score_options[] = {
+    {"metric", 0, TEXT, NULL, "LIST", "parted by commas: " METRIC_NAMES},
+    METRIC_OPTIONS,
+    END_OF_OPTIONS};
 
 /* Reads the rows of METRIC_OPTIONS, whichever command they belong to. */
 static metric_options metric_options_of(const arguments *a) {
@@ -1258,12 +1268,18 @@ static int run_score(const arguments *a) {
 }
 
 /* ===================================================================================================
-   >>tool library   contexts, and failures of the library
+   >>tool library   contexts, failures of the library, networks from options
    =================================================================================================== */
 
 /* A failure of the library is a failed job: its message is already one line with all numbers. */
 static void check(const syn_context *c) {
   if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
+}
+
+/* The same for what was made from options alone: there a refused value is wrong use. */
+static void check_use(const syn_context *c) {
+  int use = c->status != SYN_E_MEMORY && c->status != SYN_E_FILE;
+  if (c->status != SYN_OK) fail(use ? WRONG_USE : FAILED_JOB, "%s", c->message);
 }
 
 static void context_open(syn_context *c, const arguments *a) {
@@ -1275,6 +1291,1010 @@ static void context_open(syn_context *c, const arguments *a) {
   if (options.threads > 1) fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
 #endif
   if (syn_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+}
+
+/* What stands for --encoder and --decoder when they are not given. */
+#define PLAIN_CHAIN "pos->repeat(3,res_nd(syn_att(R+V))->res_nd(ffl))->norm"
+#define SOURCE_CHAIN "pos->repeat(3,res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl))->norm"
+
+/* A configuration and what it points to. */
+typedef struct network {
+  syn_config config;
+  syn_var *vars;
+  buffer names; /* of the vars */
+} network;
+
+/* --var NAME=NUMBER, as often as it is given. */
+static void network_vars(network *n, const arguments *a) {
+  const char *each, *equals;
+  int count = 0, i;
+  size_t at = 0;
+  while (opt_each(a, "var", count)) count++;
+  n->vars = (syn_var *)take((size_t)count, sizeof *n->vars);
+  for (i = 0; i < count; i++) {
+    each = opt_each(a, "var", i);
+    equals = strchr(each, '=');
+    if (!equals || equals == each || !parse_number(equals + 1, &n->vars[i].value))
+      fail(WRONG_USE, "%s --var wants NAME=NUMBER, given: %s", a->command->name, each);
+    put(&n->names, each, (size_t)(equals - each));
+    put_byte(&n->names, 0);
+  }
+  for (i = 0; i < count; i++, at += strlen(n->names.at + at) + 1) n->vars[i].name = n->names.at + at;
+  n->config.vars = n->vars;
+  n->config.n_vars = count;
+}
+
+/* The rows of NETWORK_OPTIONS; vocabularies, dropout and the like stay 0. */
+static network network_of(const arguments *a) {
+  const char *tie = opt_text(a, "tie"), *encoder = opt_text(a, "encoder");
+  const char *decoder = opt_text(a, "decoder"), *task = opt_text(a, "task");
+  network n;
+  memset(&n, 0, sizeof n);
+  network_vars(&n, a);
+  n.config.task = task;
+  n.config.encoder = *encoder ? encoder : PLAIN_CHAIN;
+  n.config.decoder = *decoder ? decoder : strcmp(task, "lm") == 0 ? PLAIN_CHAIN : SOURCE_CHAIN;
+  n.config.d_model = opt_int(a, "d-model");
+  n.config.heads = opt_int(a, "heads");
+  n.config.max_len = opt_int(a, "max-len");
+  n.config.tie = strcmp(tie, "auto") == 0 ? NULL : tie;
+  return n;
+}
+
+static void network_free(network *n) {
+  free(n->vars);
+  free(n->names.at);
+}
+
+/* Tasks of which only the network can be looked at so far. */
+static void check_task(const arguments *a, const char *task) {
+  if (strcmp(task, "classify") == 0 || strcmp(task, "tag") == 0)
+    fail(WRONG_USE, "%s of the task %s is not built yet", a->command->name, task);
+}
+
+/* ===================================================================================================
+   >>tool data   text files become pairs of texts, tokenizers, rows of tokens
+   =================================================================================================== */
+
+/* Source and target texts, line by line; they point into the files. */
+typedef struct pairs {
+  lines files[2];
+  const char *names[2];  /* of the files of both sides */
+  syn_text *side[2];     /* [count]; the target with all its alternatives */
+  size_t count;
+  int literal;           /* `|` and TAB in a target are text */
+} pairs;
+
+/* source TAB target [TAB more targets] */
+static void pairs_cut(pairs *p) {
+  size_t i;
+  for (i = 0; i < p->count; i++) {
+    syn_text line = p->files[0].at[i];
+    const char *tab = line.size ? (const char *)memchr(line.at, '\t', line.size) : NULL;
+    if (!tab)
+      fail(FAILED_JOB, "%s line %lu has no TAB; source TAB target is wanted, given: %.*s", p->names[0],
+           (unsigned long)i + 1, (int)(line.size < 60 ? line.size : 60), line.at);
+    p->side[0][i] = p->side[1][i] = line;
+    p->side[0][i].size = (size_t)(tab - line.at);
+    p->side[1][i].at = tab + 1;
+    p->side[1][i].size = line.size - p->side[0][i].size - 1;
+  }
+}
+
+/* Either `data`, or `src` and `tgt`; 0 when no option is given. `names`: of the three options. */
+static int pairs_read(pairs *p, const arguments *a, const char *const names[3]) {
+  const char *data = opt_text(a, names[0]), *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
+  memset(p, 0, sizeof *p);
+  p->literal = opt_flag(a, "literal");
+  if (!*data && !*src && !*tgt) return 0;
+  if (*data ? *src || *tgt : !*src || !*tgt)
+    fail(WRONG_USE, "%s wants either --%s, or --%s and --%s", a->command->name, names[0], names[1],
+         names[2]);
+  p->names[0] = *data ? data : src;
+  p->names[1] = *data ? data : tgt;
+  p->files[0] = read_lines(p->names[0]);
+  p->count = p->files[0].count;
+  p->side[0] = (syn_text *)take(p->count, sizeof(syn_text));
+  p->side[1] = (syn_text *)take(p->count, sizeof(syn_text));
+  if (*data) return pairs_cut(p), 1;
+  p->files[1] = read_lines(tgt);
+  if (p->files[1].count != p->count)
+    fail(FAILED_JOB, "%s has %lu lines, %s has %lu; as many of both are wanted", src,
+         (unsigned long)p->count, tgt, (unsigned long)p->files[1].count);
+  memcpy(p->side[0], p->files[0].at, p->count * sizeof(syn_text));
+  memcpy(p->side[1], p->files[1].at, p->count * sizeof(syn_text));
+  return 1;
+}
+
+static void pairs_free(pairs *p) {
+  lines_free(&p->files[0]);
+  lines_free(&p->files[1]);
+  free(p->side[0]);
+  free(p->side[1]);
+}
+
+/* What training learns of a target: its first alternative, without the blanks around it. */
+static syn_text first_alternative(const pairs *p, size_t i) {
+  syn_text rest = p->side[1][i], piece = rest;
+  if (p->literal) return piece;
+  next_piece(&rest, "|\t", &piece);
+  while (piece.size && piece.at[0] == ' ') piece.at++, piece.size--;
+  while (piece.size && piece.at[piece.size - 1] == ' ') piece.size--;
+  return piece;
+}
+
+/* Token ids of one text after the other; zeroed it is empty. */
+typedef struct encoder {
+  int *ids;
+  size_t room;
+} encoder;
+
+/* Returns how many tokens the text has. */
+static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {
+  if (text.size >= INT_MAX) fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
+  if (e->room < text.size + 1) {
+    free(e->ids);
+    e->room = 2 * text.size + 64;
+    e->ids = (int *)take(e->room, sizeof *e->ids);
+  }
+  return syn_tokenizer_encode(t, text, e->ids, (int)text.size + 1);
+}
+
+/* Adds every pair whose sides have less than `most` tokens (their end, or the begin of the decoder,
+   is one more); returns how many pairs do not fit. */
+static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p, const syn_tokenizer *of_src,
+                        const syn_tokenizer *of_tgt, int most) {
+  encoder src, tgt;
+  size_t i, left = 0;
+  memset(&src, 0, sizeof src);
+  memset(&tgt, 0, sizeof tgt);
+  for (i = 0; i < p->count; i++) {
+    int n = encode(&src, of_src, p->side[0][i]), m = encode(&tgt, of_tgt, first_alternative(p, i));
+    if (n < most && m < most) syn_data_add(d, src.ids, n, tgt.ids, m);
+    else left++;
+  }
+  free(src.ids);
+  free(tgt.ids);
+  check(c);
+  return left;
+}
+
+/* A whole text as windows of N tokens, a new one every `stride`. */
+static size_t windows_add(syn_context *c, syn_data *d, const char *path, const syn_tokenizer *t,
+                          int window, int stride) {
+  encoder e;
+  buffer text = read_file(path);
+  int n;
+  memset(&e, 0, sizeof e);
+  if (!text.size) fail(FAILED_JOB, "%s is empty, a text is wanted", path);
+  n = encode(&e, t, buffer_text(&text));
+  syn_data_add_windows(d, e.ids, (size_t)n, window, stride);
+  check(c);
+  free(e.ids);
+  free(text.at);
+  return (size_t)n;
+}
+
+/* The tokenizers of both sides, learned from the training texts: one for both with --tie all. */
+static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p, syn_tokenizer *t[2]) {
+  const char *both = opt_text(a, "tokenizer"), *specs[2];
+  int flags = opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, joint, k;
+  syn_text *all = (syn_text *)take(2 * p->count, sizeof *all);
+  size_t i;
+  specs[0] = *opt_text(a, "src-tokenizer") ? opt_text(a, "src-tokenizer") : both;
+  specs[1] = *opt_text(a, "tgt-tokenizer") ? opt_text(a, "tgt-tokenizer") : both;
+  joint = strcmp(opt_text(a, "tie"), "all") == 0;
+  if (joint && strcmp(specs[0], specs[1]) != 0)
+    fail(WRONG_USE, "--tie all wants one tokenizer for both sides, given: %s and %s", specs[0], specs[1]);
+  for (i = 0; i < p->count; i++) {
+    all[i] = p->side[0][i];
+    all[p->count + i] = first_alternative(p, i);
+  }
+  for (k = 0; k < 2; k++) {
+    if (joint && k) t[1] = t[0];
+    else t[k] = syn_tokenizer_learn(c, specs[k], flags, all + (size_t)k * p->count,
+                                    joint ? 2 * p->count : p->count);
+    check_use(c);
+  }
+  free(all);
+}
+
+/* lm: one tokenizer, learned from the whole text with its line ends. */
+static void learn_tokenizer(syn_context *c, const arguments *a, const char *path, syn_tokenizer *t[2]) {
+  const char *own = opt_text(a, "tgt-tokenizer");
+  buffer text = read_file(path);
+  syn_text all = buffer_text(&text);
+  t[0] = NULL;
+  t[1] = syn_tokenizer_learn(c, *own ? own : opt_text(a, "tokenizer"),
+                             opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, &all, 1);
+  check_use(c);
+  free(text.at);
+}
+
+/* ===================================================================================================
+   >>tool train   trains from text files and writes a model
+   =================================================================================================== */
+
+typedef struct training {
+  const arguments *a;
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_data *data, *valid;     /* valid: null without --valid */
+  syn_tokenizer *tokenizer[2];
+  syn_train_config config;
+  const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
+  int json, terminal, lost;        /* lost: a checkpoint could not be written */
+  double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
+  double shown, losses;            /* seconds() of the last line; sum of the losses since then */
+  long first_step, shown_step, shown_tokens;
+} training;
+
+/* The signal that asked to stop. The second one ends the program at once. */
+static volatile sig_atomic_t stopped_by = 0;
+
+static void on_stop(int number) {
+  stopped_by = number;
+  signal(number, SIG_DFL);
+}
+
+static double seconds(void) {
+#ifdef CLOCK_MONOTONIC
+  struct timespec now;
+  if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#endif
+  return (double)time(NULL);
+}
+
+static int is_terminal(int file) {
+#ifdef SYN__POSIX
+  return isatty(file);
+#else
+  SYN__UNUSED(file);
+  return 0;
+#endif
+}
+
+static int file_exists(const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (f) fclose(f);
+  return f != NULL;
+}
+
+/* Whether a file can be written at the end is found out before the work, without touching it: the
+   library writes PATH.tmp and renames it. */
+static void check_writable(const char *path) {
+  buffer name = {NULL, 0, 0};
+  int existed;
+  FILE *f;
+#ifdef SYN__POSIX
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) fail(FAILED_JOB, "cannot write %s: it is a folder", path);
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device, written directly */
+#endif
+  put(&name, path, strlen(path));
+  put(&name, ".tmp", 5);
+  existed = file_exists(name.at);
+  f = fopen(name.at, "ab");
+  if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
+  fclose(f);
+  if (!existed) remove(name.at);
+  free(name.at);
+}
+
+/* -- progress -- */
+
+/* Seconds that are left by the steps and by the minutes; below 0: not known. */
+static double train_left(const training *r, const syn_train_state *s, double now) {
+  double left = -1.0, by_minutes = r->begin + 60.0 * r->minutes - now;
+  long done = s->step - r->first_step;
+  if (r->config.steps < LONG_MAX && done > 0)
+    left = (double)(r->config.steps - s->step) * (now - r->begin) / (double)done;
+  if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left)) left = by_minutes > 0.0 ? by_minutes : 0.0;
+  return left;
+}
+
+/* One line; on a terminal it stays only when there is a validation in it. */
+static void train_line(const training *r, double loss, double speed, double now, int validated) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  double left = train_left(r, s, now);
+  char line[200];
+  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, loss);
+  if (r->valid && s->validations)
+    n += snprintf(line + n, sizeof line - (size_t)n, "  valid %.4f", (double)s->valid);
+  n += snprintf(line + n, sizeof line - (size_t)n, "  lr %.3g  %.0f tokens/s", (double)s->rate, speed);
+  if (left >= 0.0)
+    snprintf(line + n, sizeof line - (size_t)n, "  %.0f:%02.0f left", floor(left / 60.0),
+             floor(left - 60.0 * floor(left / 60.0)));
+  if (r->terminal) fprintf(stderr, "\r%-79s%s", line, validated ? "\n" : "");
+  else fprintf(stderr, "%s\n", line);
+  fflush(stderr);
+}
+
+static void train_json(const training *r, double loss, double speed, double now, int validated) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, loss);
+  if (r->valid && validated) printf("%.6f", (double)s->valid);
+  else printf("null");
+  printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed, now - r->begin);
+  fflush(stdout);
+}
+
+/* The loss shown is the mean over the steps since the last line. */
+static void train_show(training *r, double now, int validated) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  long steps = s->step - r->shown_step;
+  double span = now - r->shown, loss = steps ? r->losses / (double)steps : 0.0;
+  double speed = span > 0.0 ? (double)(s->tokens - r->shown_tokens) / span : 0.0;
+  if (r->json) train_json(r, loss, speed, now, validated);
+  else train_line(r, loss, speed, now, validated);
+  r->shown = now;
+  r->shown_step = s->step;
+  r->shown_tokens = s->tokens;
+  r->losses = 0.0;
+}
+
+/* A checkpoint that cannot be written does not end a training: the old one is whole, and the disk may
+   have room again at the next. */
+static void train_checkpoint(training *r) {
+  if (!r->checkpoint || !syn_trainer_save(&r->c, r->t, r->checkpoint)) return;
+  fprintf(stderr, "syn: %s\n", r->c.message);
+  syn_clear(&r->c);
+  r->lost = 1;
+}
+
+static int train_report(void *user, const syn_trainer *t, float loss, int validated) {
+  training *r = (training *)user;
+  double now = seconds();
+  if (!(loss - loss == 0.0f))
+    fail(FAILED_JOB, "the loss is %g at step %ld: a smaller --lr, a longer --warmup or --clip 1 may help",
+         (double)loss, syn_trainer_state(t)->step);
+  r->losses += (double)loss;
+  if (validated || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
+  if (validated) train_checkpoint(r);
+  return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
+}
+
+/* -- what is trained -- */
+
+/* Names what does not fit, so that nothing is dropped in silence. */
+static void train_add(training *r, syn_data *d, const pairs *p, int most) {
+  size_t left = pairs_add(&r->c, d, p, r->tokenizer[0], r->tokenizer[1], most);
+  int asked = opt_int(r->a, "max-len");
+  if (left == p->count) fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
+  if (left)
+    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out\n",
+            (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
+            most < asked ? " or --batch" : "");
+}
+
+static void train_read_pairs(training *r) {
+  static const char *const train_names[] = {"data", "src", "tgt"};
+  static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
+  int most = opt_int(r->a, "max-len"), batch = opt_int(r->a, "batch");
+  pairs p, v;
+  if (!pairs_read(&p, r->a, train_names)) fail(WRONG_USE, "train wants --data, or --src and --tgt");
+  if (pairs_read(&v, r->a, valid_names)) r->valid = syn_data_new(&r->c);
+  if (batch < most) most = batch;
+  learn_tokenizers(&r->c, r->a, &p, r->tokenizer);
+  train_add(r, r->data, &p, most);
+  if (r->valid) train_add(r, r->valid, &v, most);
+  pairs_free(&v);
+  pairs_free(&p);
+}
+
+static void train_read_text(training *r) {
+  const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
+  int window = opt_int(r->a, "max-len");
+  if (!*path) fail(WRONG_USE, "train --task lm wants --data FILE");
+  if (opt_int(r->a, "batch") <= window)
+    fail(WRONG_USE, "train --batch %d holds no window: more than --max-len %d is wanted",
+         opt_int(r->a, "batch"), window);
+  learn_tokenizer(&r->c, r->a, path, r->tokenizer);
+  windows_add(&r->c, r->data, path, r->tokenizer[1], window, window);
+  if (!*valid) return;
+  r->valid = syn_data_new(&r->c);
+  windows_add(&r->c, r->valid, valid, r->tokenizer[1], window, window / 2);
+}
+
+/* The first of --steps and --epochs; an epoch counts as many batches as the first one has. */
+static long train_steps(training *r) {
+  double epochs = opt_number(r->a, "epochs"), minutes = opt_number(r->a, "minutes"), by_epochs;
+  long steps = opt_int(r->a, "steps");
+  size_t batches = syn_data_batches(r->data, r->config.batch_tokens, r->config.seed);
+  check(&r->c);
+  if (steps == 0 && epochs <= 0.0 && minutes <= 0.0) epochs = 10.0;
+  by_epochs = ceil(epochs * (double)batches / (double)r->config.accumulate);
+  if (steps == 0) steps = LONG_MAX;
+  if (epochs > 0.0 && by_epochs < (double)steps) steps = (long)by_epochs;
+  return steps;
+}
+
+/* What can be said of the options before any file is read. */
+static void train_check(const arguments *a) {
+  const char *optimizer = opt_text(a, "optimizer"), *schedule = opt_text(a, "schedule");
+  int ends = opt_int(a, "steps") > 0 || opt_number(a, "epochs") > 0.0;
+  check_task(a, opt_text(a, "task"));
+  if (strcmp(optimizer, "adafactor") == 0 || strcmp(optimizer, "sgd") == 0)
+    fail(WRONG_USE, "optimizer %s is not built yet", optimizer);
+  if (opt_number(a, "minutes") > 0.0 && !ends &&
+      (strcmp(schedule, "linear") == 0 || strcmp(schedule, "cosine") == 0))
+    fail(WRONG_USE, "the schedule %s falls to the last step, so --minutes needs --steps or --epochs too",
+         schedule);
+  if (strcmp(schedule, "plateau") == 0 && !*opt_text(a, "valid") && !*opt_text(a, "valid-src"))
+    fail(WRONG_USE, "the schedule plateau follows the validation loss: --valid is wanted");
+  if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
+    fail(WRONG_USE, "train --resume wants --checkpoint FILE");
+  if (strcmp(opt_text(a, "checkpoint"), opt_text(a, "output")) == 0)
+    fail(WRONG_USE, "train --checkpoint and -o name the same file: %s", opt_text(a, "output"));
+  check_writable(opt_text(a, "output"));
+  if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
+}
+
+static void train_configure(training *r) {
+  const arguments *a = r->a;
+  syn_train_config *k = &r->config;
+  k->optimizer = opt_text(a, "optimizer");
+  k->schedule = opt_text(a, "schedule");
+  k->lr = (float)opt_number(a, "lr");
+  if (k->lr <= 0.0f) k->lr = strcmp(k->schedule, "noam") == 0 ? 1.0f : 0.002f;
+  k->warmup = opt_int(a, "warmup");
+  k->weight_decay = (float)opt_number(a, "weight-decay");
+  k->clip = (float)opt_number(a, "clip");
+  k->batch_tokens = opt_int(a, "batch");
+  k->accumulate = opt_int(a, "accumulate");
+  k->every = opt_int(a, "every");
+  k->average = opt_int(a, "average");
+  k->stop_after = opt_int(a, "stop-after");
+  k->seed = opt_big(a, "seed");
+  if (k->average == 1 && !r->valid) k->average = 0; /* the newest are the weights as they are */
+  k->steps = train_steps(r);
+}
+
+/* The network is checked before the data are read: a slip in its text shows at once. */
+static network train_network(training *r) {
+  network n = network_of(r->a);
+  syn_plan plan;
+  n.config.dropout = (float)opt_number(r->a, "dropout");
+  n.config.label_smoothing = (float)opt_number(r->a, "label-smoothing");
+  n.config.seed = opt_big(r->a, "seed");
+  n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
+  syn_plan_of(&r->c, &n.config, NULL, NULL, &plan);
+  check_use(&r->c);
+  return n;
+}
+
+/* The checkpoint must speak the same tokens: a changed training text would train nonsense. */
+static void train_same_tokens(training *r) {
+  static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
+  syn_file *f = syn_file_open(&r->c, r->checkpoint);
+  int k;
+  check(&r->c);
+  for (k = 0; k < 2; k++) {
+    const syn_entry *e = syn_file_find(f, names[k]);
+    size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
+    char *bytes = (char *)take(size, 1);
+    if (r->tokenizer[k]) syn_tokenizer_save(r->tokenizer[k], bytes, size);
+    if (e && (e->bytes != size || memcmp(e->data, bytes, size) != 0))
+      fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint, names[k]);
+    free(bytes);
+  }
+  syn_file_close(f);
+}
+
+static void train_resume(training *r) {
+  if (!file_exists(r->checkpoint)) {
+    fprintf(stderr, "syn: there is no %s yet: the training begins\n", r->checkpoint);
+    return;
+  }
+  train_same_tokens(r);
+  if (syn_trainer_load(r->t, r->checkpoint)) fail(FAILED_JOB, "%s: %s", r->checkpoint, r->c.message);
+  r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
+  r->shown_tokens = syn_trainer_state(r->t)->tokens;
+}
+
+/* -- the end -- */
+
+/* The checkpoint keeps the weights as they are; the model gets the mean of the best. Steps behind the
+   last validation get one of their own. */
+static void train_finish(training *r) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  int kept = 0;
+  train_checkpoint(r);
+  if (r->config.average) {
+    if (s->step % r->config.every != 0) {
+      syn_train_validate(r->t, r->valid);
+      check(&r->c);
+      train_show(r, seconds(), 1);
+    }
+    kept = syn_trainer_average(r->t);
+  }
+  if (r->terminal && !r->json) fputc('\n', stderr);
+  if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
+  if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
+  if (r->json) return;
+  fprintf(stderr, "step %ld, epoch %ld: %s is written", s->step, s->epoch + 1, r->output);
+  if (r->valid) fprintf(stderr, ", best validation loss %.4f", (double)s->best);
+  if (kept > 1) fprintf(stderr, ", mean of %d checkpoints", kept);
+  fputc('\n', stderr);
+}
+
+static size_t parameters_of(const syn_model *m) {
+  size_t i, sum = 0;
+  for (i = 0; i < syn_model_param_count(m); i++) sum += syn_model_param(m, i)->size;
+  return sum;
+}
+
+/* Model and trainer, when the data are there. */
+static void train_make(training *r, network *n) {
+  n->config.src_vocab = r->tokenizer[0] ? syn_tokenizer_size(r->tokenizer[0]) : 0;
+  n->config.tgt_vocab = syn_tokenizer_size(r->tokenizer[1]);
+  r->m = syn_model_new(&r->c, &n->config);
+  check_use(&r->c);
+  syn_model_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
+  train_configure(r);
+  r->t = syn_trainer_new(&r->c, r->m, &r->config);
+  check_use(&r->c);
+  if (r->json) return;
+  fprintf(stderr, "%lu %s, vocabulary %d, %lu parameters, ", (unsigned long)syn_data_count(r->data),
+          n->config.src_vocab ? "pairs" : "windows", n->config.tgt_vocab,
+          (unsigned long)parameters_of(r->m));
+  if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps\n", r->config.steps);
+  else fprintf(stderr, "%g minutes\n", r->minutes);
+}
+
+static int run_train(const arguments *a) {
+  training r;
+  network n;
+  memset(&r, 0, sizeof r);
+  r.begin = r.shown = seconds();
+  r.a = a;
+  r.output = opt_text(a, "output");
+  r.checkpoint = *opt_text(a, "checkpoint") ? opt_text(a, "checkpoint") : NULL;
+  r.json = opt_flag(a, "json");
+  r.terminal = is_terminal(2) && !r.json;
+  r.minutes = opt_number(a, "minutes");
+  train_check(a);
+  context_open(&r.c, a);
+  n = train_network(&r);
+  r.data = syn_data_new(&r.c);
+  check(&r.c);
+  if (strcmp(opt_text(a, "task"), "lm") == 0) train_read_text(&r);
+  else train_read_pairs(&r);
+  train_make(&r, &n);
+  if (opt_flag(a, "resume")) train_resume(&r);
+  signal(SIGINT, on_stop);
+  signal(SIGTERM, on_stop);
+  syn_train(r.t, r.data, r.valid, train_report, &r);
+  check(&r.c);
+  train_finish(&r);
+  syn_trainer_free(r.t);
+  syn_model_free(r.m);
+  syn_data_free(r.data);
+  syn_data_free(r.valid);
+  network_free(&n);
+  return r.lost ? FAILED_JOB : 0;
+}
+
+/* ===================================================================================================
+   >>tool run   one output line per input line
+   =================================================================================================== */
+
+/* Lines are read ahead, and those of like length decoded together; the order of the output is that
+   of the input. Line ends inside an output become spaces, so that a line stays a line. */
+
+/* One line of input and all that is printed for it. */
+typedef struct job {
+  size_t line;  /* from 1 */
+  int *ids;     /* [count] tokens of the input */
+  int count, skip; /* skip: nothing is decoded, the output stays empty */
+  buffer out;
+} job;
+
+typedef struct runner {
+  syn_context *c;
+  const syn_model *m;
+  syn_decoder *d;
+  const syn_tokenizer *in, *out;
+  int lm, json, terminal, stream, batch, most; /* most: tokens of an input, its end or begin counted */
+  uint64_t seed;
+  syn_decode_config config;
+  encoder e;
+  int first; /* stream: the next token is the first of its line */
+} runner;
+
+/* As many sentences at a time as 512 MB hold. */
+static void runner_batch(runner *r) {
+  syn_plan plan;
+  for (;; r->batch /= 2) {
+    r->config.sentences = r->batch;
+    syn_plan_of(r->c, syn_model_config(r->m), NULL, &r->config, &plan);
+    check_use(r->c);
+    if (r->batch == 1 || plan.decoding <= (size_t)512 << 20) return;
+  }
+}
+
+/* The rows of DECODE_OPTIONS; sampling only where the command has the options. */
+static void runner_open(runner *r, syn_context *c, const syn_model *m, const arguments *a) {
+  memset(r, 0, sizeof *r);
+  r->c = c;
+  r->m = m;
+  r->lm = strcmp(syn_model_config(m)->task, "lm") == 0;
+  r->out = syn_model_tokenizer(m, SYN_TGT);
+  r->in = r->lm ? r->out : syn_model_tokenizer(m, SYN_SRC);
+  check_task(a, syn_model_config(m)->task);
+  if (!r->in || !r->out) fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
+  r->config.beam = opt_int(a, "beam");
+  r->config.alpha = (float)opt_number(a, "alpha");
+  if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* the library's 0 is its default */
+  r->config.max_len = opt_int(a, "max-len");
+  r->most = syn_model_config(m)->max_len;
+  if (r->config.max_len > r->most) /* no more than the model can */
+    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name, r->most,
+         r->config.max_len);
+  if (r->lm && r->config.max_len) r->most = r->config.max_len;
+  r->batch = opt_int(a, "batch");
+  r->config.best = 1;
+}
+
+static void runner_ready(runner *r) {
+  runner_batch(r);
+  r->d = syn_decoder_new(r->c, r->m, &r->config);
+  check_use(r->c);
+}
+
+static void runner_close(runner *r) {
+  syn_decoder_free(r->d);
+  free(r->e.ids);
+}
+
+/* -- output -- */
+
+/* Line ends become spaces. */
+static void put_line_text(buffer *b, const char *at, size_t size) {
+  size_t i, from = b->size;
+  put(b, at, size);
+  for (i = from; i < b->size; i++)
+    if (b->at[i] == '\n' || b->at[i] == '\r') b->at[i] = ' ';
+}
+
+/* A JSON string; bytes that are not UTF-8 become U+FFFD. */
+static void put_json(buffer *b, syn_text t) {
+  char escape[8];
+  uint32_t code;
+  size_t i, size;
+  put_byte(b, '"');
+  for (i = 0; i < t.size; i += size) {
+    size = decode(t, i, &code);
+    if (code > 0x10FFFF) put(b, "\xEF\xBF\xBD", 3);
+    else if (code == '"' || code == '\\') put_byte(b, '\\'), put_byte(b, (char)code);
+    else if (code < 0x20) {
+      snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
+      put(b, escape, 6);
+    } else put(b, t.at + i, size);
+  }
+  put_byte(b, '"');
+}
+
+/* One hypothesis as a line: the text; with --nbest "line TAB score TAB text"; with --json an object. */
+static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, float score) {
+  char head[80];
+  int several = r->config.best > 1;
+  if (r->json) snprintf(head, sizeof head, "{\"line\":%lu,\"rank\":%d,\"score\":%.6f,\"text\":",
+                        (unsigned long)j->line, rank + 1, (double)score);
+  else snprintf(head, sizeof head, "%lu\t%.6f\t", (unsigned long)j->line, (double)score);
+  if (r->json || several) put(&j->out, head, strlen(head));
+  if (r->json) put_json(&j->out, text), put_byte(&j->out, '}');
+  else put_line_text(&j->out, text.at, text.size);
+  put_byte(&j->out, '\n');
+}
+
+/* The tokens behind those that were given, as text. */
+static void put_output(const runner *r, job *j, int sentence) {
+  int rank, size, given = r->lm ? j->count : 0;
+  float score;
+  for (rank = 0; rank < r->config.best; rank++) {
+    const int *ids = syn_decoder_output(r->d, sentence, rank, &size, &score);
+    buffer text = {NULL, 0, 0};
+    if (!ids) break;
+    if (given > size) given = size;
+    text.size = syn_tokenizer_decode(r->out, ids + given, size - given, NULL, 0);
+    text.at = (char *)take(text.size + 1, 1);
+    syn_tokenizer_decode(r->out, ids + given, size - given, text.at, text.size + 1);
+    put_hypothesis(r, j, rank, buffer_text(&text), score);
+    free(text.at);
+  }
+}
+
+/* Prints tokens as they come. */
+static int stream_token(void *user, int sentence, int token) {
+  runner *r = (runner *)user;
+  syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
+  buffer b = {NULL, 0, 0};
+  SYN__UNUSED(sentence);
+  r->first = 0;
+  if (r->terminal) put(&b, piece.at, piece.size);
+  else put_line_text(&b, piece.at, piece.size);
+  fwrite(b.at, 1, b.size, stdout);
+  fflush(stdout);
+  free(b.at);
+  return 0;
+}
+
+/* -- decoding -- */
+
+/* Sources with their end; lm: the begin with the line behind it. */
+static void decode_group(runner *r, job *const *group, int n) {
+  int width = group[n - 1]->count + 1, i, *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
+  uint64_t *seeds = (uint64_t *)take((size_t)n, sizeof *seeds);
+  syn_batch b;
+  memset(&b, 0, sizeof b);
+  for (i = 0; i < n; i++) {
+    int *row = ids + (size_t)i * (size_t)width, count = group[i]->count;
+    syn_random random;
+    memcpy(row + r->lm, group[i]->ids, (size_t)count * sizeof *row);
+    row[r->lm ? 0 : count] = r->lm ? SYN_BEGIN : SYN_END;
+    random.state = r->seed + (uint64_t)group[i]->line;
+    seeds[i] = syn_random_next(&random); /* a line's chance does not depend on its neighbours */
+  }
+  b.count = n;
+  if (r->lm) b.tgt = ids, b.tgt_width = width;
+  else b.src = ids, b.src_width = width;
+  r->first = 1;
+  syn_decoder_seeds(r->d, seeds);
+  syn_decode(r->d, &b, r->stream ? stream_token : NULL, r);
+  check(r->c);
+  for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
+  syn_decoder_seeds(r->d, NULL);
+  if (r->stream) put_byte(&group[0]->out, '\n');
+  free(ids);
+  free(seeds);
+}
+
+static int job_order(const void *a, const void *b) {
+  const job *x = *(job *const *)a, *y = *(job *const *)b;
+  if (x->count != y->count) return x->count < y->count ? -1 : 1;
+  return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Decodes all that are not skipped, in groups of like length; lm wants beginnings of one length. */
+static void decode_jobs(runner *r, job *jobs, size_t n) {
+  job **sorted = (job **)take(n, sizeof *sorted);
+  size_t count = 0, begin, end, i;
+  syn_text none = {NULL, 0};
+  for (i = 0; i < n; i++)
+    if (!jobs[i].skip) sorted[count++] = &jobs[i];
+    else put_hypothesis(r, &jobs[i], 0, none, 0.0f);
+  qsort(sorted, count, sizeof *sorted, job_order);
+  for (begin = 0; begin < count; begin = end) {
+    for (end = begin + 1; end < count && end - begin < (size_t)r->batch; end++)
+      if (r->lm && sorted[end]->count != sorted[begin]->count) break;
+    decode_group(r, sorted + begin, (int)(end - begin));
+  }
+  free(sorted);
+}
+
+/* Tokens of a line; 0 when there are more than the model takes. */
+static int job_fill(runner *r, job *j, size_t line, syn_text text) {
+  memset(j, 0, sizeof *j);
+  j->line = line;
+  j->count = encode(&r->e, r->in, text);
+  if (j->count + 1 > r->most) return 0;
+  j->skip = text.size == 0 && !r->lm; /* a language model goes on from nothing, too */
+  j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
+  memcpy(j->ids, r->e.ids, (size_t)j->count * sizeof *j->ids);
+  return 1;
+}
+
+static void job_free(job *j) {
+  free(j->ids);
+  free(j->out.at);
+}
+
+/* One line without its end; 0 at the end of the file. */
+static int read_line(FILE *f, buffer *b) {
+  int c;
+  b->size = 0;
+  while ((c = getc(f)) != EOF && c != '\n') put_byte(b, (char)c);
+  if (b->size && b->at[b->size - 1] == '\r') b->size--;
+  return c != EOF || b->size;
+}
+
+/* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends the
+   program, behind the output of those before it. */
+static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line) {
+  buffer text = {NULL, 0, 0};
+  size_t n = 0, i;
+  int whole = 1;
+  while (n < room && whole && read_line(in, &text)) {
+    buffer_reserve(&text, 1);
+    whole = job_fill(r, &jobs[n], line + n + 1, buffer_text(&text));
+    n += (size_t)whole;
+  }
+  decode_jobs(r, jobs, n);
+  for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
+  if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
+  if (!whole)
+    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d", (unsigned long)(line + n + 1),
+         jobs[n].count + 1, r->lm ? "begin" : "end", r->most);
+  for (i = 0; i < n; i++) job_free(&jobs[i]);
+  free(text.at);
+  return n;
+}
+
+/* What only `run` has: chance, several outputs, a terminal. */
+static void run_configure(runner *r, const arguments *a) {
+  r->config.temperature = (float)opt_number(a, "temperature");
+  r->config.top_k = opt_int(a, "top-k");
+  r->config.top_p = (float)opt_number(a, "top-p");
+  if (r->config.temperature > 0.0f) r->config.beam = 1;
+  r->config.best = opt_int(a, "nbest");
+  if (r->config.best > r->config.beam)
+    fail(WRONG_USE, "run --nbest wants at most as many as the beam has, %d, given: %d", r->config.beam,
+         r->config.best);
+  r->seed = opt_big(a, "seed");
+  r->json = opt_flag(a, "json");
+  r->terminal = !a->word_count && is_terminal(0);
+  if (r->terminal) r->batch = 1;
+  r->stream = r->batch == 1 && r->config.beam == 1 && !r->json;
+}
+
+static int run_run(const arguments *a) {
+  syn_context c;
+  runner r;
+  syn_model *m;
+  job *jobs;
+  size_t line = 0, n, room;
+  int from_file = a->word_count && strcmp(a->words[0], "-") != 0;
+  FILE *in = from_file ? fopen(a->words[0], "rb") : stdin;
+  if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
+  context_open(&c, a);
+  m = syn_model_load(&c, opt_text(a, "model"));
+  if (!m) fail(FAILED_JOB, "%s: %s", opt_text(a, "model"), c.message);
+  runner_open(&r, &c, m, a);
+  run_configure(&r, a);
+  runner_ready(&r);
+  room = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
+  jobs = (job *)take(room, sizeof *jobs);
+  while ((n = run_chunk(&r, in, jobs, room, line)) > 0) line += n;
+  if (ferror(in)) fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
+  if (from_file) fclose(in);
+  free(jobs);
+  runner_close(&r);
+  syn_model_free(m);
+  return 0;
+}
+
+/* ===================================================================================================
+   >>tool eval   metrics of a model on a file
+   =================================================================================================== */
+
+/* The metrics that come from the loss, beside those of >>tool metrics. */
+typedef struct evaluation {
+  const arguments *a;
+  syn_context c;
+  syn_model *m;
+  metric_options options;
+  pairs p;                  /* seq2seq */
+  syn_text *hyp;            /* [p.count] outputs, null until they are wanted */
+  job *jobs;
+  double loss, per_char;    /* nats per token, per character; loss < 0: not known yet */
+  long labels;
+} evaluation;
+
+static int is_loss_metric(syn_text name) {
+  return text_is(name, "ppl") || text_is(name, "nats") || text_is(name, "nats_char");
+}
+
+/* Characters of a text. */
+static double count_characters(syn_text t) {
+  size_t i = 0, n = 0;
+  uint32_t code;
+  for (; i < t.size; n++) i += decode(t, i, &code);
+  return (double)n;
+}
+
+/* Loss of the first alternatives; lm: of windows that slide by half their length. */
+static void eval_loss(evaluation *e) {
+  const syn_config *k = syn_model_config(e->m);
+  int tokens = k->max_len < 2047 ? 2048 : k->max_len + 1, lm = strcmp(k->task, "lm") == 0;
+  syn_data *d = syn_data_new(&e->c);
+  const syn_tokenizer *src = syn_model_tokenizer(e->m, SYN_SRC), *tgt = syn_model_tokenizer(e->m, SYN_TGT);
+  double characters = 0.0;
+  size_t i, left = 0;
+  check(&e->c);
+  if (lm) {
+    buffer text = read_file(opt_text(e->a, "data"));
+    characters = count_characters(buffer_text(&text));
+    windows_add(&e->c, d, opt_text(e->a, "data"), tgt, k->max_len, k->max_len > 1 ? k->max_len / 2 : 1);
+    free(text.at);
+  } else {
+    left = pairs_add(&e->c, d, &e->p, src, tgt, k->max_len);
+    for (i = 0; i < e->p.count; i++) characters += count_characters(first_alternative(&e->p, i));
+  }
+  if (left)
+    fprintf(stderr, "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
+            (unsigned long)left, (unsigned long)e->p.count, k->max_len);
+  syn_model_evaluate(&e->c, e->m, d, tokens, &e->loss, &e->labels);
+  check(&e->c);
+  e->per_char = characters > 0.0 ? e->loss * (double)e->labels / characters : 0.0;
+  syn_data_free(d);
+}
+
+/* All sources decoded; one that the model cannot take has an empty output, and counts. */
+static void eval_decode(evaluation *e) {
+  runner r;
+  size_t i, left = 0;
+  runner_open(&r, &e->c, e->m, e->a);
+  runner_ready(&r);
+  e->jobs = (job *)take(e->p.count, sizeof *e->jobs);
+  e->hyp = (syn_text *)take(e->p.count, sizeof *e->hyp);
+  for (i = 0; i < e->p.count; i++)
+    if (!job_fill(&r, &e->jobs[i], i + 1, e->p.side[0][i])) e->jobs[i].skip = 1, left++;
+  if (left)
+    fprintf(stderr, "syn: %lu of %lu sources do not fit the model's max_len %d: their output is empty\n",
+            (unsigned long)left, (unsigned long)e->p.count, r.most);
+  decode_jobs(&r, e->jobs, e->p.count);
+  for (i = 0; i < e->p.count; i++) {
+    e->hyp[i] = buffer_text(&e->jobs[i].out);
+    e->hyp[i].size--; /* its line end */
+  }
+  runner_close(&r);
+}
+
+static void eval_metric(evaluation *e, syn_text name) {
+  int json = opt_flag(e->a, "json");
+  const metric_row *row = is_loss_metric(name) ? NULL : metric_find(name);
+  double value;
+  if (row) {
+    if (!e->hyp) eval_decode(e);
+    value = metric(row->name, e->hyp, e->p.side[1], e->p.count, &e->options);
+    print_metric(row->name, value, e->p.count, json);
+    return;
+  }
+  if (e->loss < 0.0) eval_loss(e);
+  value = text_is(name, "ppl") ? exp(e->loss) : text_is(name, "nats") ? e->loss : e->per_char;
+  if (json) printf("{\"metric\":\"%.*s\",\"value\":%.6f,\"n\":%ld}\n", (int)name.size, name.at, value, e->labels);
+  else printf("%.*s %.4f\n", (int)name.size, name.at, value);
+}
+
+/* Which metrics, when none are named. */
+static const char *eval_default(const evaluation *e) {
+  const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
+  if (strcmp(syn_model_config(e->m)->task, "lm") != 0) return "ppl,bleu";
+  return t && strcmp(syn_tokenizer_type(t), "char") == 0 ? "nats,nats_char,ppl" : "nats,ppl";
+}
+
+static int run_eval(const arguments *a) {
+  static const char *const names[] = {"data", "src", "tgt"};
+  evaluation e;
+  syn_text list, rest, name;
+  size_t i;
+  int lm;
+  memset(&e, 0, sizeof e);
+  e.a = a;
+  e.loss = -1.0;
+  e.options = metric_options_of(a);
+  context_open(&e.c, a);
+  e.m = syn_model_load(&e.c, opt_text(a, "model"));
+  if (!e.m) fail(FAILED_JOB, "%s: %s", opt_text(a, "model"), e.c.message);
+  check_task(a, syn_model_config(e.m)->task);
+  lm = strcmp(syn_model_config(e.m)->task, "lm") == 0;
+  if (!syn_model_tokenizer(e.m, SYN_TGT)) fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+  list = text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
+  for (rest = list; next_piece(&rest, ",", &name);)
+    if (!is_loss_metric(name) && metric_find(name) && lm)
+      fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s", (int)name.size,
+           name.at);
+  if (lm && !*opt_text(a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
+  if (!lm && !pairs_read(&e.p, a, names)) fail(WRONG_USE, "eval wants --data, or --src and --tgt");
+  while (next_piece(&list, ",", &name)) eval_metric(&e, name);
+  for (i = 0; e.jobs && i < e.p.count; i++) job_free(&e.jobs[i]);
+  free(e.jobs);
+  free(e.hyp);
+  pairs_free(&e.p);
+  syn_model_free(e.m);
+  return 0;
 }
 
 /* ===================================================================================================
@@ -1513,13 +2533,20 @@ static int run_golden(const arguments *a) {
   {"isa", 0, TEXT, "", "ROW", "kernels to use; none: the best this machine has"}
 #define NETWORK_OPTIONS \
   {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag", "what the network is for"}, \
-  {"encoder", 0, TEXT, "", "TEXT", "the layers that read the source"}, \
-  {"decoder", 0, TEXT, "", "TEXT", "the layers that write the target"}, \
+  {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; none: " PLAIN_CHAIN}, \
+  {"decoder", 0, TEXT, "", "TEXT", "layers that write; none: the same with ->res_nd(mh_dot_att)->"}, \
   {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in both; may be repeated"}, \
-  {"d-model", 0, INT, "256", "1..65536", "width"}, \
+  {"d-model", 0, INT, "128", "1..65536", "width"}, \
   {"heads", 0, INT, "4", "1..1024", "heads of attention"}, \
-  {"max-len", 0, INT, "128", "2..1000000", "longest text in tokens, begin and end included"}, \
-  {"tie", 0, FLAG, "off", "", "one table for embedding and output"}
+  {"max-len", 0, INT, "128", "2..1000000", "longest text in tokens with its end (or begin)"}, \
+  {"tie", 0, CHOICE, "auto", "auto|none|out|all", \
+   "one table for out and target embedding (all: and source); auto: out where widths allow"}
+#define DECODE_OPTIONS \
+  {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
+  {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
+  {"max-len", 0, INT, "0", "0..1000000", \
+   "longest output in tokens (lm: with the line given); 0: the model's"}, \
+  {"batch", 0, INT, "32", "1..65536", "lines decoded together"}
 
 static const option train_options[] = {
     NETWORK_OPTIONS,
@@ -1529,42 +2556,44 @@ static const option train_options[] = {
     {"valid", 0, TEXT, "", "FILE", "as --data, for validation"},
     {"valid-src", 0, TEXT, "", "FILE", "as --src"},
     {"valid-tgt", 0, TEXT, "", "FILE", "as --tgt"},
+    LITERAL_OPTION,
     {"output", 'o', TEXT, NULL, "FILE", "the model to write"},
     {"dropout", 0, NUMBER, "0.1", "0..1", "rate"},
     {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others"},
-    {"tokenizer", 0, TEXT, "space", "char|byte|space|bpe:SIZE", "of both sides"},
+    {"tokenizer", 0, TEXT, "bpe:4000", "char|byte|space|bpe:SIZE", "of both sides"},
     {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; none: --tokenizer"},
     {"tgt-tokenizer", 0, TEXT, "", "TOKENIZER", "of the target; none: --tokenizer"},
     {"lowercase", 0, FLAG, "off", "", "texts in lower case"},
-    {"batch", 0, INT, "4096", "1..", "tokens: sentences times the longest padded side"},
-    {"accumulate", 0, INT, "1", "1..", "batches per step"},
+    {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
+    {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after so many; 0: no limit"},
-    {"epochs", 0, NUMBER, "0", "0..", "likewise"},
-    {"minutes", 0, NUMBER, "0", "0..", "likewise"},
+    {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 when none of the three is given"},
+    {"minutes", 0, NUMBER, "0", "0..", "likewise; linear and cosine need one of the others too"},
     {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd", "rule of a step"},
-    {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: the schedule's"},
-    {"schedule", 0, CHOICE, "noam", "noam|rsqrt|linear|cosine|constant|plateau",
+    {"weight-decay", 0, NUMBER, "0.01", "0..", "of adamw, times the learning rate"},
+    {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, and the factor 1 of noam"},
+    {"schedule", 0, CHOICE, "rsqrt", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},
-    {"warmup", 0, INT, "4000", "0..", "steps in which the learning rate rises"},
+    {"warmup", 0, INT, "500", "0..", "steps in which the learning rate rises"},
     {"clip", 0, NUMBER, "0", "0..", "largest norm of the gradient; 0: any"},
-    {"average", 0, INT, "1", "1..", "the model is the mean of so many best checkpoints"},
+    {"average", 0, INT, "1", "1..1000",
+     "the model is the mean of so many best checkpoints (without --valid: the newest)"},
+    {"stop-after", 0, INT, "0", "0..", "ends after so many validations without progress; 0: never"},
     {"checkpoint", 0, TEXT, "", "FILE", "what --resume goes on from"},
-    {"every", 0, INT, "1000", "1..", "steps between checkpoints, with a validation each"},
-    {"resume", 0, FLAG, "off", "", "goes on from --checkpoint"},
+    {"every", 0, INT, "500", "1..", "steps between checkpoints, with a validation each"},
+    {"resume", 0, FLAG, "off", "", "goes on from --checkpoint, or begins where there is none"},
     {"seed", 0, BIG, "1", "", "of initial values, order and dropout"},
     MACHINE_OPTIONS,
-    {"json", 0, FLAG, "off", "", "one JSON object a line"},
+    {"json", 0, FLAG, "off", "", "progress as one JSON object a line, on stdout"},
     END_OF_OPTIONS};
 
 static const option run_options[] = {
     MODEL_FILE,
-    {"beam", 0, INT, "4", "1..1024", "hypotheses kept"},
-    {"alpha", 0, NUMBER, "0.6", "", "length penalty of the beam"},
-    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed"},
+    DECODE_OPTIONS,
+    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
     {"top-k", 0, INT, "0", "0..", "samples among the k likeliest; 0: all"},
     {"top-p", 0, NUMBER, "1", "0..1", "samples among the likeliest of that sum"},
-    {"max-len", 0, INT, "0", "0..1000000", "longest output in tokens; 0: the model's"},
     {"seed", 0, BIG, "1", "", "of sampling"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
@@ -1572,10 +2601,13 @@ static const option run_options[] = {
 
 static const option eval_options[] = {
     MODEL_FILE,
-    {"data", 0, TEXT, NULL, "FILE", "TSV as for train"},
+    {"data", 0, TEXT, "", "FILE", "TSV as for train; lm: plain text"},
+    {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
+    {"tgt", 0, TEXT, "", "FILE", "target lines"},
+    {"metric", 0, TEXT, "", "LIST",
+     "parted by commas: ppl nats nats_char " METRIC_NAMES "; none: ppl,bleu, lm: nats,ppl"},
     METRIC_OPTIONS,
-    {"beam", 0, INT, "4", "1..1024", "hypotheses kept"},
-    {"alpha", 0, NUMBER, "0.6", "", "length penalty of the beam"},
+    DECODE_OPTIONS,
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
@@ -1597,9 +2629,9 @@ static const option grad_options[] = {
     END_OF_OPTIONS};
 
 static const command commands[] = {
-    {"train", "", 0, 0, train_options, NULL, "trains from text files and writes a model"},
-    {"run", "[FILE]", 0, 1, run_options, NULL, "one output line per input line"},
-    {"eval", "", 0, 0, eval_options, NULL, "metrics of a model on a file"},
+    {"train", "", 0, 0, train_options, run_train, "trains from text files and writes a model"},
+    {"run", "[FILE]", 0, 1, run_options, run_run, "one output line per input line"},
+    {"eval", "", 0, 0, eval_options, run_eval, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
     {"info", "", 0, 0, info_options, NULL, "parameters, multiply-adds and memory of a model"},
     {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
@@ -1663,6 +2695,9 @@ static int is_help(const char *s) {
    */
 int main(int argc, char **argv) {
   int status;
+#ifdef SIGXFSZ
+  signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is then an error like a full disk */
+#endif
   if (argc < 2) fail(WRONG_USE, "no command given, one is wanted: syn help lists them");
   if (is_help(argv[1])) status = print_help(argc > 2 ? argv[2] : NULL);
   else status = run_command(find_command(argv[1]), argc - 2, argv + 2);
