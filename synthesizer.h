@@ -101,8 +101,6 @@
        (R, D ...).
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
-     - syn_evaluate and syn_train lay out their data anew: give each syn_data to one trainer at a
-       time.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
    the first two.*/
@@ -130,7 +128,7 @@
    SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink. */
 
 #define SYN_MAX_THREADS 64
-#define SYN_MAX_TEXT 65536  /* bytes of an architecture text, before and after $NAMEs are replaced */
+#define SYN_MAX_TEXT 65536  /* bytes of an architecture text, also with its $NAMEs replaced */
 #define SYN_MAX_DEPTH 32    /* chains inside chains */
 #define SYN_MAX_NODES 4096  /* operations of one network */
 #define SYN_MAX_LAYERS 65536 /* of one network, with those that need no operation */
@@ -6883,12 +6881,11 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
   int i;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
-  memset(r->tape.stream, 0, sizeof r->tape.stream);
   if (r->m->task->encoder && syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count))
     return r->tape.c->status;
   if (r->m->task->decoder && syn__bind_side(r, SYN_TGT, b->tgt, b->tgt_width, b->count))
@@ -6899,6 +6896,15 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
   return syn__bind_labels(r, b);
+}
+
+/* A batch that is refused leaves a run without sentences. */
+static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+  syn_status s;
+  memset(r->tape.stream, 0, sizeof r->tape.stream);
+  s = syn__given(r->tape.c, b, "batch") ? syn__bind_batch(r, b) : SYN_E_VALUE;
+  if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
+  return s;
 }
 
 /* -- forward passes and what can be read after them -- */
@@ -6912,9 +6918,11 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
 }
 
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
-  const syn_stream *s = &r->tape.stream[r->m->task->labels];
-  const syn_tensor *z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
-  if (r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
+  const syn_tensor *z;
+  *rows = 0;
+  if (!r || r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
   *rows = s->off[sentence + 1] - s->off[sentence];
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
@@ -6928,14 +6936,15 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
 }
 
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
-  const syn_node *n = syn__attention_at(m, i);
-  if (n) *heads = syn__att_of(n)->heads;
+  const syn_node *n = m ? syn__attention_at(m, i) : NULL;
+  *heads = n ? syn__att_of(n)->heads : 0;
   return n ? n->path : NULL;
 }
 
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
-  const syn_node *n = syn__attention_at(r->m, layer);
+  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   syn__head x;
+  size[0] = size[1] = 0;
   if (!n || r->mode != SYN__KEEP || head < 0 || head >= syn__att_of(n)->heads || sentence < 0 ||
       sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
     return NULL;
@@ -7091,7 +7100,6 @@ struct syn_trainer {
   int n_best;
   syn_train_state state;
   int *ints;                /* the padded arrays of one batch */
-  const syn_data *laid;     /* whose epoch is laid out */
 };
 
 /* Fixed chunks, so that the sum does not depend on the number of threads. */
@@ -7161,6 +7169,12 @@ struct syn_data {
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
   size_t *shuffled;
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
+  struct {
+    int tokens;
+    uint64_t seed;
+    long epoch;
+    size_t count;
+  } laid;                  /* what `order` is for; tokens 0: nothing */
 };
 
 syn_data *syn_data_new(syn_context *c) {
@@ -7240,33 +7254,36 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
-  for (i = 0; i <= d->count; i++) {
-    int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
-    int most = syn__max(longest, n);
-    if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (i == begin && i < d->count)
-        return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
-                         tokens);
-      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
-        return SYN_E_MEMORY;
-      d->first[d->n_batches] = begin;
-      if (i > begin) d->n_batches++;
-      d->first[d->n_batches] = begin = i;
+  for (i = 0; i < d->count; i++) {
+    int n = syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)), most = syn__max(longest, n);
+    if (n > tokens)
+      return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
+                       tokens);
+    if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+      return SYN_E_MEMORY;
+    if ((size_t)most * (i - begin + 1) > (size_t)tokens) {
+      d->first[++d->n_batches] = begin = i;
       most = n;
     }
     longest = most;
   }
+  d->first[0] = 0;
+  d->first[++d->n_batches] = d->count;
   return SYN_OK;
 }
 
-/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
-   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order
-   of length, unshuffled. */
+/* The batches of one epoch, unless they are laid out already. Rows are sorted by length (in steps of
+   3 tokens, ties by chance), cut, and the batches shuffled; all from the seed and the epoch's
+   number. epoch < 0: in order of length, unshuffled. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
+  if (d->laid.tokens == tokens && d->laid.seed == seed && d->laid.epoch == epoch &&
+      d->laid.count == d->count)
+    return SYN_OK;
+  d->laid.tokens = 0;
   if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->count; i++) {
@@ -7287,6 +7304,10 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
+  d->laid.tokens = tokens;
+  d->laid.seed = seed;
+  d->laid.epoch = epoch;
+  d->laid.count = d->count;
   return SYN_OK;
 }
 
@@ -7315,14 +7336,14 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
     int n, *s = src + i * (size_t)b.src_width, *l = labels + i * (size_t)b.tgt_width;
     int *y = tgt + i * (size_t)b.tgt_width;
     const int *at = syn_data_row(d, row, 0, &n);
-    memcpy(s, at, (size_t)n * sizeof(int));
+    if (n) memcpy(s, at, (size_t)n * sizeof(int));
     s[n] = SYN_END;
     at = syn_data_row(d, row, 1, &n);
-    memcpy(l, at, (size_t)n * sizeof(int));
+    if (n) memcpy(l, at, (size_t)n * sizeof(int));
     y[0] = SYN_BEGIN;
     if (d->context[row] < 0) l[n] = SYN_END;
     else memset(l, 0, (size_t)d->context[row] * sizeof(int)), n--;
-    memcpy(y + 1, at, (size_t)n * sizeof(int));
+    if (n) memcpy(y + 1, at, (size_t)n * sizeof(int));
   }
   b.src = src;
   b.tgt = tgt;
@@ -7365,11 +7386,12 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   k->optimizer = syn__optimizers[t->decoupled];
   if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
       k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->length < 0 || k->steps < 0 ||
-      k->warmup < 0)
+      k->warmup < 0 || k->every < 0 || k->patience < 0 || k->stop_after < 0)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: average %d, accumulate %d, batch_tokens %d, steps %ld, "
-                     "warmup %ld: one is out of range",
-                     k->average, k->accumulate, k->batch_tokens, k->steps, k->warmup);
+                     "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
+                     "warmup %ld, every %ld, patience %d, stop_after %d: one is out of range",
+                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup,
+                     k->every, k->patience, k->stop_after);
   if (!(k->lr > 0.0f && k->beta1 >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && k->eps > 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
@@ -7382,7 +7404,7 @@ static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int le
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
   limits.src_rows = limits.tgt_rows = batch_tokens;
-  limits.sentences = syn__max(batch_tokens / 2, 1);
+  limits.sentences = batch_tokens; /* empty rows are one token long: their end, or their begin */
   limits.length = length ? length : m->config.max_len;
   return limits;
 }
@@ -7471,22 +7493,26 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return p->trained ? t->gradient + p->offset : NULL;
 }
 
-syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
-  double sum = 0.0;
-  long labels = 0;
-  int i;
-  *loss = 0.0f;
-  if (!t) return SYN_E_VALUE;
-  syn__train_begin(t, 1);
-  for (i = 0; i < count; i++) {
-    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
-    labels += t->run->n_labels;
-  }
+static syn_status syn__train_end(syn_trainer *t, double sum, long labels, float *loss) {
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   t->state.tokens += labels;
   *loss = (float)(sum / (double)labels);
   syn__optimize(t, labels);
   return SYN_OK;
+}
+
+syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
+  double sum = 0.0;
+  long labels = 0;
+  int i;
+  *loss = 0.0f;
+  if (!t || (count > 0 && !syn__given(t->c, batches, "batch"))) return SYN_E_VALUE;
+  syn__train_begin(t, 1);
+  for (i = 0; i < count; i++) {
+    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
+    labels += t->run->n_labels;
+  }
+  return syn__train_end(t, sum, labels, loss);
 }
 
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
@@ -7504,16 +7530,22 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 
 /* -- steps on data -- */
 
+/* Rows of data hold what a decoder writes. */
+static syn_status syn__data_task(syn_context *c, const syn_model *m) {
+  if (m->task->decoder) return SYN_OK;
+  return syn__fail(c, SYN_E_NOT_BUILT, "data for the task %s is not built yet; syn_train_step takes "
+                   "batches of it", m->task->name);
+}
+
 /* The next batch of the data; lays out the next epoch where one ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  if (t->laid != d && syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
-  t->laid = d;
+  if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
   if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
     s->epoch++;
     s->batch = 0;
-    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
+    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
   }
   *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
   return SYN_OK;
@@ -7523,18 +7555,16 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
+  syn_status s = syn__data_task(t->c, t->m);
   syn_batch b;
   int i;
   syn__train_begin(t, 1);
-  for (i = 0; i < t->config.accumulate; i++) {
-    if (syn__train_next(t, d, &b)) return t->c->status;
-    if (syn__train_batch(t, &b, 1.0f, &sum)) return t->c->status;
+  for (i = 0; s == SYN_OK && i < t->config.accumulate; i++) {
+    s = syn__train_next(t, d, &b);
+    if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  t->state.tokens += labels;
-  *loss = (float)(sum / (double)labels);
-  syn__optimize(t, labels);
-  return SYN_OK;
+  return s == SYN_OK ? syn__train_end(t, sum, labels, loss) : s;
 }
 
 /* `ints`: room for the arrays of one batch. */
@@ -7542,6 +7572,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
                                     long *labels) {
   double sum = 0.0;
   size_t i;
+  if (syn__data_task(r->tape.c, r->m)) return SYN_E_NOT_BUILT;
   if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
   for (i = 0; i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, i, ints);
@@ -7555,7 +7586,6 @@ syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels)
   *loss = 0.0;
   *labels = 0;
   if (!t || !d) return SYN_E_VALUE;
-  if (t->laid == d) t->laid = NULL;
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
@@ -7595,28 +7625,25 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* A validation: loss on `valid`, the N best, plateau, early stop. Returns 1 when it is time to
-   stop. */
-static int syn__train_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = &t->state;
-  double loss = -(double)s->step;
+/* A validation: loss on `valid`, the N best, plateau, early stop. */
+syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s = t ? &t->state : NULL;
+  double loss = s ? -(double)s->step : 0.0;
   long labels;
+  syn_status status;
+  if (!t) return SYN_E_VALUE;
+  status = valid ? syn_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (status != SYN_OK) return status;
   s->validations++;
-  if (valid && syn_evaluate(t, valid, &loss, &labels)) return 1;
   s->valid = valid ? (float)loss : 0.0f;
   syn__train_keep(t, (float)loss);
-  if (!valid) return 0;
+  if (!valid) return SYN_OK;
   if (s->validations == 1 || s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0)
     s->factor *= 0.5f;
-  return t->config.stop_after && s->worse >= t->config.stop_after;
-}
-
-syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
-  if (!t) return SYN_E_VALUE;
-  t->state.stopped = syn__train_validate(t, valid);
-  return t->c->status;
+  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
+  return SYN_OK;
 }
 
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
@@ -7625,12 +7652,12 @@ syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report
   if (!t || !data) return SYN_E_VALUE;
   while (t->state.step < t->config.steps && !t->state.stopped) {
     int validated = 0;
-    if (syn__train_update(t, data, &loss)) return t->c->status;
-    if (t->config.every && t->state.step % t->config.every == 0) {
+    syn_status s = syn__train_update(t, data, &loss);
+    if (s == SYN_OK && t->config.every && t->state.step % t->config.every == 0) {
       validated = 1;
-      t->state.stopped = syn__train_validate(t, valid);
-      if (t->c->status) return t->c->status;
+      s = syn_train_validate(t, valid);
     }
+    if (s != SYN_OK) return s;
     if (report && report(user, t, loss, validated)) return SYN_OK;
   }
   return SYN_OK;
@@ -10738,7 +10765,8 @@ static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const ch
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  *out = minus ? -(int64_t)sum : (int64_t)sum;
+  if (sum > (uint64_t)INT64_MAX + (minus ? 1u : 0u)) digits = 0;
+  *out = sum > (uint64_t)INT64_MAX ? INT64_MIN : minus ? -(int64_t)sum : (int64_t)sum;
   if (*at || !digits || *out < least || *out > most)
     return syn__fact_bad(c, key, value, "a whole number in range");
   return SYN_OK;
@@ -10782,7 +10810,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
       syn__fact_read_size(c, f, "classes", &k->classes) ||
       syn__fact_read_float(c, f, "dropout", &k->dropout) ||
       syn__fact_read_float(c, f, "label_smoothing", &k->label_smoothing) ||
-      syn__fact_read_int(c, f, "seed", -INT64_MAX, INT64_MAX, &seed))
+      syn__fact_read_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
     return SYN_E_FORMAT;
   k->seed = (uint64_t)seed;
   return SYN_OK;
@@ -10962,15 +10990,17 @@ static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   s->valid = syn__bits_float(l->value[9]);
   s->best = syn__bits_float(l->value[10]);
   t->n_best = (int)l->value[11];
-  t->laid = NULL;
 }
 
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
-  size_t n = t->m->trained, kept = (size_t)t->n_best;
+  size_t n, kept;
   syn__state_list list;
   syn__parcel p;
   syn_status s = SYN_E_MEMORY;
   int i;
+  if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
+  n = t->m->trained;
+  kept = (size_t)t->n_best;
   memset(&p, 0, sizeof p);
   syn__facts_model(&p.facts, t->m);
   syn__state_list_of(&list, t);
@@ -10989,32 +11019,37 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   return s;
 }
 
-static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name, float *out,
-                                    size_t n) {
+/* Reads n floats of the state; with `out` null it only looks whether they are there. */
+static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name,
+                                    float *out, size_t n) {
   const syn_entry *e = syn_file_find(f, name);
   if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  return syn_entry_floats(c, e, out, n);
+  if (e->dtype != SYN_F32 || e->bytes != syn__mul_size(n, sizeof(float)))
+    return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s has %lu bytes of %s, wanted %lu of F32",
+                     name, (unsigned long)e->bytes, syn_dtype_name(e->dtype),
+                     (unsigned long)syn__mul_size(n, sizeof(float)));
+  return out ? syn_entry_floats(c, e, out, n) : SYN_OK;
 }
 
 /* The facts of the training that is asked for must be those of the checkpoint. */
 static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
                                   syn__state_list *l) {
   syn__state_list now;
-  int i;
+  int i, bad = 0;
   syn__state_list_of(&now, t);
   *l = now;
   for (i = 0; i < l->count; i++) {
     if (!syn_file_value(f, l->key[i]))
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed",
                        l->key[i]);
-    if (syn__fact_read_int(c, f, l->key[i], -INT64_MAX, INT64_MAX, &l->value[i]))
+    if (syn__fact_read_int(c, f, l->key[i], INT64_MIN, INT64_MAX, &l->value[i]))
       return SYN_E_FORMAT;
     if (i >= 12 && l->value[i] != now.value[i])
       return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
                        (long)l->value[i], (long)now.value[i]);
+    bad |= i < 6 && (l->value[i] < 0 || l->value[i] > LONG_MAX / 2); /* counts, which will grow */
   }
-  if (l->value[0] < 0 || l->value[1] < 0 || l->value[2] < 0 || l->value[11] < 0 ||
-      l->value[11] > t->config.average)
+  if (bad || l->value[11] < 0 || l->value[11] > t->config.average)
     return syn__fail(c, SYN_E_FORMAT,
                      "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: one is out "
                      "of range",
@@ -11023,22 +11058,33 @@ static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_t
   return SYN_OK;
 }
 
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_context *c = t->c;
-  syn_file *f = syn_file_open(c, path);
-  size_t n = t->m->trained, i, kept;
-  syn__state_list list;
-  syn_status s = f ? syn__state_read(c, f, t, &list) : c->status;
+/* Reads weights, moments and kept weights; with `look` it only looks whether all of them are there. */
+static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept, int look) {
+  static const char *const names[] = {"optimizer.first", "optimizer.second", "optimizer.best",
+                                      "optimizer.best_loss"};
+  size_t n = t->m->trained, size[4], i;
+  float *to[4];
+  syn_status s = SYN_OK;
+  to[0] = t->first, to[1] = t->second, to[2] = t->best, to[3] = t->best_loss;
+  size[0] = size[1] = n, size[2] = kept * n, size[3] = kept;
   for (i = 0; s == SYN_OK && i < t->m->g.n_params; i++) {
     const syn_param *w = &t->m->g.params[i];
-    const syn_entry *e = syn__weight_find(c, f, w);
-    s = e ? syn_entry_floats(c, e, w->x, w->size) : SYN_E_FORMAT;
+    const syn_entry *e = syn__weight_find(t->c, f, w);
+    if (!e) s = SYN_E_FORMAT;
+    else if (!look) s = syn_entry_floats(t->c, e, w->x, w->size);
   }
-  kept = s == SYN_OK ? (size_t)list.value[11] : 0;
-  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.first", t->first, n);
-  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.second", t->second, n);
-  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best", t->best, kept * n);
-  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best_loss", t->best_loss, kept);
+  for (i = 0; s == SYN_OK && i < (kept ? 4 : 2); i++)
+    s = syn__state_floats(t->c, f, names[i], look ? NULL : to[i], size[i]);
+  return s;
+}
+
+/* All is there, or nothing changes. */
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_file *f = t ? syn_file_open(t->c, path) : NULL;
+  syn__state_list list;
+  syn_status s = f ? syn__state_read(t->c, f, t, &list) : t ? t->c->status : SYN_E_VALUE;
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 1);
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 0);
   if (s == SYN_OK) syn__state_take(&list, t);
   syn_file_close(f);
   return s;
