@@ -101,8 +101,6 @@
        (R, D ...).
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
-     - syn_evaluate and syn_train lay out their data anew: give each syn_data to one trainer at a
-       time.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
    the first two.*/
@@ -130,9 +128,11 @@
    SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink. */
 
 #define SYN_MAX_THREADS 64
-#define SYN_MAX_TEXT 65536  /* bytes of one architecture text, after its $NAMEs are replaced */
+#define SYN_MAX_TEXT 65536  /* bytes of an architecture text, also with its $NAMEs replaced */
 #define SYN_MAX_DEPTH 32    /* chains inside chains */
 #define SYN_MAX_NODES 4096  /* operations of one network */
+#define SYN_MAX_LAYERS 65536 /* of one network, with those that need no operation */
+#define SYN_MAX_PARAMS 16384 /* tensors of weights of one network */
 #define SYN_MAX_IN 16       /* inputs of one operation */
 #define SYN_MAX_PARAM 24    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
@@ -512,7 +512,8 @@ void syn_tape_free(syn_tape *t);
 void syn_tape_clear(syn_tape *t); /* forgets all tensors; the memory stays */
 /* A tensor of zeros, to be filled through ->x. */
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
-/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. */
+/* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
+   none. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room);
 /* b: the shape of a, its last part, or one number */
 syn_tensor *syn_add(syn_tensor *a, syn_tensor *b);
@@ -2398,7 +2399,7 @@ static size_t syn__tensor_rows(const syn_tensor *a) {
 static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
-  size_t i, used = 0, n = syn__count(a), width = (size_t)syn__width(a);
+  size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
   char number[32];
   for (i = 0; i < n; i++) {
     size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
@@ -2430,6 +2431,7 @@ typedef struct syn__graph {
   syn_param *params;
   syn_initial *inits;
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
+  size_t pos_floats; /* in the tables of `pos` */
   int n_encoder; /* nodes before the decoder's first */
 } syn__graph;
 
@@ -2442,6 +2444,7 @@ struct syn_build {
   const char *side;         /* "encoder", "decoder" */
   char path[160];           /* of the layer being built, or of the chain */
   int decoder, depth;
+  int layers;               /* built so far: layers without an operation count, too */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
@@ -2579,7 +2582,14 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
   syn_param *p;
-  if (old >= 0) return old;
+  if (old >= 0 && g->params[old].rank == rank &&
+      !memcmp(g->params[old].shape, shape, (size_t)rank * sizeof *shape))
+    return old;
+  if (old >= 0 || g->n_params == SYN_MAX_PARAMS) {
+    syn__fail_build(b, SYN_E_SHAPE, old >= 0 ? "two tensors of different shapes are named %s"
+                    : "%s: a network of more than 16384 tensors", name);
+    return -1;
+  }
   if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
       syn__grow(b->c, (void **)&g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
     return -1;
@@ -2644,7 +2654,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
-  memcpy(n->in, in, (size_t)n_in * sizeof *in);
+  if (n_in) memcpy(n->in, in, (size_t)n_in * sizeof *in);
   n->out = -1;
   return n->path ? n : NULL;
 }
@@ -3147,11 +3157,20 @@ static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
 /* The layers of a chain one after the other; b->path names the chain. */
 int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->chain(b, chain, x); }
 
+/* Appends .number to the path. A path that were cut would give two layers the same name. */
+static syn_status syn__path_push(syn_build *b, int number) {
+  size_t size = strlen(b->path), room = sizeof b->path - size;
+  if (snprintf(b->path + size, room, ".%d", number) < (int)room) return SYN_OK;
+  b->path[size] = 0;
+  return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
+                         (int)sizeof b->path - 1);
+}
+
 /* The same below path.number, for kinds that hold several chains or copies. */
 static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, int x) {
   size_t size = strlen(b->path);
   int y;
-  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
+  if (syn__path_push(b, number)) return -1;
   y = syn_build_chain(b, chain, x);
   b->path[size] = 0;
   return y;
@@ -3189,6 +3208,25 @@ static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
   return a->dx ? a : NULL;
 }
 
+/* How much stands on a tape. An operation that fails is taken back, or the next run would meet
+   it. */
+typedef struct syn__mark {
+  size_t nodes, values, used;
+} syn__mark;
+static syn__mark syn__tape_mark(const syn_tape *t) {
+  syn__mark mark;
+  mark.nodes = t->g->n_nodes;
+  mark.values = t->g->n_values;
+  mark.used = t->block_used;
+  return mark;
+}
+static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
+  t->own.g->n_nodes = mark.nodes;
+  t->own.g->n_values = mark.values;
+  t->block_used = mark.used;
+  return NULL;
+}
+
 static int syn__tape_full(syn_tape *t) {
   if (t->g->n_values < SYN__TAPE_TENSORS) return 0;
   syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
@@ -3214,8 +3252,8 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   }
   if (g) g->arena.c = c;
   if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
-  if (t && g) syn_tape_free(t);
-  else syn__free(c, t), syn__free(c, g);
+  if (t) syn_tape_free(t);
+  else syn__free(c, g);
   return NULL;
 }
 
@@ -3223,7 +3261,7 @@ void syn_tape_free(syn_tape *t) {
   syn_context *c;
   if (!t) return;
   c = t->c;
-  syn__graph_free(c, t->own.g);
+  if (t->own.g) syn__graph_free(c, t->own.g);
   syn__free(c, t->own.g);
   syn__free(c, t->tensors);
   syn__free(c, t->saved);
@@ -3233,23 +3271,28 @@ void syn_tape_free(syn_tape *t) {
 }
 
 void syn_tape_clear(syn_tape *t) {
-  syn__graph *g = t->own.g;
+  syn__graph *g = t ? t->own.g : NULL;
+  if (!g) return;
   syn__graph_free(t->c, g);
   g->arena.c = t->c;
   t->block_used = 0;
 }
 
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
+  syn__mark mark;
+  syn_tensor *a;
   int id, i;
-  if (!t || syn__tape_full(t)) return NULL;
+  if (!t || !shape || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
   if (rank < 1 || i < rank) {
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
     return NULL;
   }
+  mark = syn__tape_mark(t);
   id = syn__value_new(&t->own, SYN_OWN, rank, shape);
-  return id < 0 ? NULL : syn__tape_tensor(t, id);
+  a = id < 0 ? NULL : syn__tape_tensor(t, id);
+  return a ? a : syn__tape_back(t, mark);
 }
 
 /* Records one operation and runs it. */
@@ -3259,14 +3302,16 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   syn_tape *t = in[0] ? in[0]->tape : NULL;
   syn_node *n;
   syn_tensor *out;
+  syn__mark mark;
   if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   if (n_in > 1 && in[1]->tape != t) {
     syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors stand on different tapes", kind->name);
     return NULL;
   }
+  mark = syn__tape_mark(t);
   n = syn__node_new(&t->own, kind, n_in, ids);
-  if (!n) return NULL;
+  if (!n) return syn__tape_back(t, mark);
   n->which = which;
   n->number = number;
   i = syn__node_done(&t->own, n);
@@ -3274,14 +3319,17 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   for (k = 0; out && k < n->n_save; k++) {
     float *saved =
         (float *)syn__tape_get(t, n->save[k].fixed + n->save[k].row * syn__tensor_rows(out));
-    if (!saved) return NULL;
+    if (!saved) return syn__tape_back(t, mark);
     t->saved[n->id * SYN_MAX_SAVE + k] = saved;
   }
-  if (out) kind->forward(t, n);
+  if (!out) return syn__tape_back(t, mark);
+  kind->forward(t, n);
   return out;
 }
 
-void syn_forward(syn_tape *t) { syn__forward(t, 0, (int)t->g->n_nodes); }
+void syn_forward(syn_tape *t) {
+  if (t) syn__forward(t, 0, (int)t->g->n_nodes);
+}
 
 syn_status syn_backward(syn_tensor *loss) {
   syn_tape *t;
@@ -3316,15 +3364,17 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   size_t i, n;
   double worst = 0.0, largest = 1e-8;
+  int bad = 0;
   if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
   n = syn__count(leaf);
   for (i = 0; i < n; i++) {
     double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
-    if (!(difference <= worst)) worst = difference;
+    if (difference > worst) worst = difference;
     if (fabs(g) > largest) largest = fabs(g);
+    bad |= !(difference < (double)INFINITY); /* also not a number */
   }
   syn_forward(loss->tape);
-  return (float)(worst / largest);
+  return bad ? INFINITY : (float)(worst / largest);
 }
 
 /* ==============================================================================================
@@ -3653,11 +3703,11 @@ static const syn_kind syn__kind_act = {
 
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
-  for (i = 0; x && i < SYN__ACTS; i++)
+  for (i = 0; x && name && i < SYN__ACTS; i++)
     if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, i, 0.0f);
   if (x)
     syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
-              name);
+              name ? name : "null");
   return NULL;
 }
 
@@ -3841,10 +3891,12 @@ static const syn_kind syn__kind_rms_norm = {
 /* (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t */
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places */
+  int places, d; /* rows and columns of the table: the first N places, fewer if N is very large */
   float scale;
   float *table;
 } syn__pos;
+
+#define SYN__POS_TABLES ((size_t)1 << 22) /* floats in all tables of a network */
 
 static void syn__pos_row(float *p, int place, int d) {
   int j;
@@ -3856,18 +3908,33 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
+/* Layers of one width share a table. */
+static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
+  size_t i, d = (size_t)own->d;
+  for (i = 0; i < b->g->n_nodes; i++) {
+    const syn__pos *old = (const syn__pos *)b->g->nodes[i]->own;
+    if (b->g->nodes[i]->kind != kind) continue;
+    if (old->d == own->d) {
+      own->places = old->places;
+      own->table = old->table;
+      return SYN_OK;
+    }
+  }
+  own->places = syn__min(b->config->max_len, (int)((SYN__POS_TABLES - b->g->pos_floats) / d));
+  b->g->pos_floats += (size_t)own->places * d;
+  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
+  if (!own->table) return SYN_E_MEMORY;
+  for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
+  return SYN_OK;
+}
+
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
-  int scaled = syn_arg_int(b, "scale", 1, 0, 1), i;
+  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  own->places = b->config->max_len;
-  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * (size_t)own->d,
-                                       sizeof(float));
-  if (!own->table) return SYN_E_MEMORY;
-  for (i = 0; i < own->places; i++)
-    syn__pos_row(own->table + (size_t)i * (size_t)own->d, i, own->d);
+  if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   n->scratch.fixed = (size_t)own->d;
   return syn__out_like(b, n, 0);
@@ -3884,11 +3951,9 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   const int *at = t->at[t->g->values[n->out].stream];
   size_t r, d = (size_t)own->d;
   for (r = begin; r < end; r++) {
-    const float *p = own->table + (size_t)at[r] * d;
-    if (at[r] >= own->places) { /* past N: computed anew */
-      syn__pos_row(syn__scratch(t, thread), at[r], own->d);
-      p = syn__scratch(t, thread);
-    }
+    const float *p = syn__scratch(t, thread);
+    if (at[r] < own->places) p = own->table + (size_t)at[r] * d;
+    else syn__pos_row(syn__scratch(t, thread), at[r], own->d); /* past the table: computed anew */
     t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
     t->k->acc(y->x + r * d, p, d);
   }
@@ -4252,6 +4317,7 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    3 raw scores of a mixture   4 tables made from parameters   5 the gradients of those */
 
 #define SYN__MAX_SCORES 12
+#define SYN__ATT_WIDE (1 << 20) /* columns of all heads together: sums of some of them are ints */
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 
 /* One sentence and one head. */
@@ -4868,6 +4934,9 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   if ((double)a->a * a->b < a->size)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: a*b is %d*%d = %.0f, wanted at least %d", a->a,
                            a->b, (double)a->a * a->b, a->size);
+  if ((double)a->heads * ((double)a->a + a->b) > SYN__ATT_WIDE)
+    return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
+                           a->heads, a->a, a->b, SYN__ATT_WIDE);
   a->at[s] = a->wide;
   a->wide += a->e + a->heads * (a->a + a->b);
   if (syn__hidden_params(b, n, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
@@ -5417,6 +5486,9 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (c == 0 && a->d % a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", a->heads, a->d);
   a->c = c ? c : a->d / a->heads;
+  if ((double)a->heads * a->c > SYN__ATT_WIDE)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted at most %d columns in all",
+                           a->heads, a->c, SYN__ATT_WIDE);
   a->e = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
   a->wide = 2 * a->e;
@@ -5781,7 +5853,8 @@ static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
     }
     if (distance < least) least = distance, nearest = name;
   }
-  snprintf(text, sizeof text, "no such layer; the nearest name is %s", nearest);
+  snprintf(text, sizeof text, "no such layer%s%s", least < 99 ? "; the nearest name is " : "",
+           nearest);
   return syn__fail_at(x, text, l->name);
 }
 
@@ -5849,7 +5922,7 @@ static int syn__lexer_arrow(syn__lexer *x) {
 static size_t syn__number_read(const char *text, double *number) {
   const char *at = text;
   double value = 0.0, tenth = 1.0;
-  int digits = 0, exponent = 0, down = 0;
+  int digits = 0, exponent = 0, down = 0, power = 1;
   if (*at == '-' || *at == '+') at++;
   for (; *at >= '0' && *at <= '9'; at++, digits++) value = value * 10.0 + (*at - '0');
   if (*at == '.')
@@ -5858,12 +5931,22 @@ static size_t syn__number_read(const char *text, double *number) {
   if (digits && (*at == 'e' || *at == 'E')) {
     at++;
     if (*at == '-' || *at == '+') down = *at++ == '-';
-    for (; *at >= '0' && *at <= '9'; at++) exponent = syn__min(exponent * 10 + (*at - '0'), 400);
+    for (power = 0; *at >= '0' && *at <= '9'; at++, power++)
+      exponent = syn__min(exponent * 10 + (*at - '0'), 400);
   }
-  if (!digits || digits > 60) return 0;
+  if (!digits || !power || digits > 60) return 0;
   for (value /= tenth; exponent > 0; exponent--) value = down ? value / 10.0 : value * 10.0;
   *number = *text == '-' ? -value : value;
   return (size_t)(at - text);
+}
+
+/* The shortest text of `digits` digits; what the locale calls a comma is a point here. Returns its
+   bytes, also where they do not fit. */
+static size_t syn__number_write(char *out, size_t room, int digits, double number) {
+  int size = snprintf(out, room, "%.*g", digits, number), i;
+  for (i = 0; i < size && (size_t)i < room; i++)
+    if (out[i] == ',') out[i] = '.';
+  return (size_t)size;
 }
 
 static syn_status syn__lexer_number(syn__lexer *x, double *number) {
@@ -5945,15 +6028,20 @@ static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   return SYN_OK;
 }
 
+#define SYN__KINDS_TEXT 240 /* bytes of kinds joined by + */
+
 /* Kinds joined by +, kept without the white space and comments between them. */
 static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
-  char *out = (char *)syn__arena_get(&x->b->g->arena, strlen(x->at) + 1, 1);
+  char *out = (char *)syn__arena_get(&x->b->g->arena, SYN__KINDS_TEXT, 1);
+  syn__lexer from = *x;
   syn_text word;
   kinds->at = out;
   kinds->size = 0;
   if (!out) return SYN_E_MEMORY;
   do {
     if (syn__parse_word(x, &word)) return SYN_E_TEXT;
+    if (kinds->size + word.size + 1 > SYN__KINDS_TEXT)
+      return syn__fail_at(&from, "too many kinds", word);
     if (kinds->size) out[kinds->size++] = '+';
     memcpy(out + kinds->size, word.at, word.size);
     kinds->size += word.size;
@@ -6038,12 +6126,24 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   return chain;
 }
 
+static syn_status syn__text_long(syn_build *b) {
+  return syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
+}
+
+/* The caller's text, so that it need not live as long as the model. */
+static char *syn__text_copy(syn_build *b, const char *text) {
+  size_t size = strlen(text);
+  if (size <= SYN_MAX_TEXT) return syn__arena_text(&b->g->arena, text, size);
+  syn__text_long(b);
+  return NULL;
+}
+
 /* The text with every $NAME replaced by its number: what a model file stores. */
 static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
   if (!out) return NULL;
-  while (*text && used < SYN_MAX_TEXT) {
+  while (*text && used <= SYN_MAX_TEXT) {
     syn_text name;
     const syn_var *var;
     name.at = text + 1;
@@ -6051,13 +6151,12 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
     var = name.size && *text == '$' ? syn__var_find(b->config, name) : NULL;
     if (!var) out[used++] = *text++;
     else {
-      int n = snprintf(out + used, SYN_MAX_TEXT - used, "%.17g", var->value);
-      used = syn__min((int)used + n, SYN_MAX_TEXT) < 0 ? used : used + (size_t)n;
+      used += syn__number_write(out + used, SYN_MAX_TEXT + 1 - used, 17, var->value);
       text = name.at + name.size;
     }
   }
-  if (used < SYN_MAX_TEXT) return out;
-  syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
+  if (used <= SYN_MAX_TEXT) return out;
+  syn__text_long(b);
   return NULL;
 }
 
@@ -6067,8 +6166,12 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
   size_t size = strlen(b->path);
   int y;
-  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
   b->layer = l;
+  if (++b->layers > SYN_MAX_LAYERS) {
+    syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
+    return -1;
+  }
+  if (syn__path_push(b, number)) return -1;
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   return b->c->status == SYN_OK ? y : -1;
@@ -6232,21 +6335,22 @@ static int syn__build_embedding(syn_build *b, const char *name, int stream, int 
 /* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in. */
 static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
-  int repeats = 0, number = 0, at = 0, i;
-  for (l = chain; l; l = l->next, number++) {
+  int repeats = 0, last = (int)b->g->n_nodes - 1, i;
+  for (l = chain; l; l = l->next) {
     repeats += l->kind == &syn__kind_repeat;
     if (l->alias && repeats) repeats = 2;
     if (!repeats || l->kind == &syn__kind_repeat) continue;
-    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l, at = number;
+    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l;
     else if (l->kind != &syn__kind_dropout && l->kind != &syn__kind_id) repeats = 2;
   }
   if (repeats != 1)
     return syn__fail(b->c, SYN_E_SHAPE,
                      "source=increasing|decreasing wants an encoder with one repeat, "
                      "and nothing but a norm, dropout or id behind it");
+  while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--; /* its own node */
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
-    snprintf(b->path, sizeof b->path, "encoder.%d", at);
+    snprintf(b->path, sizeof b->path, "%s", b->g->nodes[last]->path);
     b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
     if (b->blocks[i] < 0) return SYN_E_SHAPE;
   }
@@ -6321,12 +6425,13 @@ static syn_status syn__build_network(syn_model *m) {
   b.encoder_out = -1;
   if (m->task->decoder) {
     syn__build_side(&b, "decoder");
-    m->config.decoder = syn__arena_text(&m->g.arena, m->config.decoder, strlen(m->config.decoder));
+    m->config.decoder = syn__text_copy(&b, m->config.decoder);
     decoder = m->config.decoder ? syn__parse(&b, m->config.decoder) : NULL;
     if (!decoder) return m->c->status;
   }
   if (m->task->encoder) {
-    m->config.encoder = syn__arena_text(&m->g.arena, m->config.encoder, strlen(m->config.encoder));
+    syn__build_side(&b, "encoder");
+    m->config.encoder = syn__text_copy(&b, m->config.encoder);
     if (!m->config.encoder) return SYN_E_MEMORY;
     x = syn__build_encoder(&b, m, decoder);
     if (x < 0) return m->c->status;
@@ -6776,12 +6881,11 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
   int i;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
-  memset(r->tape.stream, 0, sizeof r->tape.stream);
   if (r->m->task->encoder && syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count))
     return r->tape.c->status;
   if (r->m->task->decoder && syn__bind_side(r, SYN_TGT, b->tgt, b->tgt_width, b->count))
@@ -6792,6 +6896,15 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
   return syn__bind_labels(r, b);
+}
+
+/* A batch that is refused leaves a run without sentences. */
+static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+  syn_status s;
+  memset(r->tape.stream, 0, sizeof r->tape.stream);
+  s = syn__given(r->tape.c, b, "batch") ? syn__bind_batch(r, b) : SYN_E_VALUE;
+  if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
+  return s;
 }
 
 /* -- forward passes and what can be read after them -- */
@@ -6805,9 +6918,11 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
 }
 
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
-  const syn_stream *s = &r->tape.stream[r->m->task->labels];
-  const syn_tensor *z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
-  if (r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
+  const syn_tensor *z;
+  *rows = 0;
+  if (!r || r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
   *rows = s->off[sentence + 1] - s->off[sentence];
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
@@ -6821,14 +6936,15 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
 }
 
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
-  const syn_node *n = syn__attention_at(m, i);
-  if (n) *heads = syn__att_of(n)->heads;
+  const syn_node *n = m ? syn__attention_at(m, i) : NULL;
+  *heads = n ? syn__att_of(n)->heads : 0;
   return n ? n->path : NULL;
 }
 
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
-  const syn_node *n = syn__attention_at(r->m, layer);
+  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   syn__head x;
+  size[0] = size[1] = 0;
   if (!n || r->mode != SYN__KEEP || head < 0 || head >= syn__att_of(n)->heads || sentence < 0 ||
       sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
     return NULL;
@@ -6984,7 +7100,6 @@ struct syn_trainer {
   int n_best;
   syn_train_state state;
   int *ints;                /* the padded arrays of one batch */
-  const syn_data *laid;     /* whose epoch is laid out */
 };
 
 /* Fixed chunks, so that the sum does not depend on the number of threads. */
@@ -7054,6 +7169,12 @@ struct syn_data {
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
   size_t *shuffled;
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
+  struct {
+    int tokens;
+    uint64_t seed;
+    long epoch;
+    size_t count;
+  } laid;                  /* what `order` is for; tokens 0: nothing */
 };
 
 syn_data *syn_data_new(syn_context *c) {
@@ -7133,33 +7254,36 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
-  for (i = 0; i <= d->count; i++) {
-    int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
-    int most = syn__max(longest, n);
-    if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (i == begin && i < d->count)
-        return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
-                         tokens);
-      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
-        return SYN_E_MEMORY;
-      d->first[d->n_batches] = begin;
-      if (i > begin) d->n_batches++;
-      d->first[d->n_batches] = begin = i;
+  for (i = 0; i < d->count; i++) {
+    int n = syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)), most = syn__max(longest, n);
+    if (n > tokens)
+      return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
+                       tokens);
+    if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+      return SYN_E_MEMORY;
+    if ((size_t)most * (i - begin + 1) > (size_t)tokens) {
+      d->first[++d->n_batches] = begin = i;
       most = n;
     }
     longest = most;
   }
+  d->first[0] = 0;
+  d->first[++d->n_batches] = d->count;
   return SYN_OK;
 }
 
-/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
-   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order
-   of length, unshuffled. */
+/* The batches of one epoch, unless they are laid out already. Rows are sorted by length (in steps of
+   3 tokens, ties by chance), cut, and the batches shuffled; all from the seed and the epoch's
+   number. epoch < 0: in order of length, unshuffled. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
+  if (d->laid.tokens == tokens && d->laid.seed == seed && d->laid.epoch == epoch &&
+      d->laid.count == d->count)
+    return SYN_OK;
+  d->laid.tokens = 0;
   if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->count; i++) {
@@ -7180,6 +7304,10 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
+  d->laid.tokens = tokens;
+  d->laid.seed = seed;
+  d->laid.epoch = epoch;
+  d->laid.count = d->count;
   return SYN_OK;
 }
 
@@ -7208,14 +7336,14 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
     int n, *s = src + i * (size_t)b.src_width, *l = labels + i * (size_t)b.tgt_width;
     int *y = tgt + i * (size_t)b.tgt_width;
     const int *at = syn_data_row(d, row, 0, &n);
-    memcpy(s, at, (size_t)n * sizeof(int));
+    if (n) memcpy(s, at, (size_t)n * sizeof(int));
     s[n] = SYN_END;
     at = syn_data_row(d, row, 1, &n);
-    memcpy(l, at, (size_t)n * sizeof(int));
+    if (n) memcpy(l, at, (size_t)n * sizeof(int));
     y[0] = SYN_BEGIN;
     if (d->context[row] < 0) l[n] = SYN_END;
     else memset(l, 0, (size_t)d->context[row] * sizeof(int)), n--;
-    memcpy(y + 1, at, (size_t)n * sizeof(int));
+    if (n) memcpy(y + 1, at, (size_t)n * sizeof(int));
   }
   b.src = src;
   b.tgt = tgt;
@@ -7258,11 +7386,12 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   k->optimizer = syn__optimizers[t->decoupled];
   if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
       k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->length < 0 || k->steps < 0 ||
-      k->warmup < 0)
+      k->warmup < 0 || k->every < 0 || k->patience < 0 || k->stop_after < 0)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: average %d, accumulate %d, batch_tokens %d, steps %ld, "
-                     "warmup %ld: one is out of range",
-                     k->average, k->accumulate, k->batch_tokens, k->steps, k->warmup);
+                     "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
+                     "warmup %ld, every %ld, patience %d, stop_after %d: one is out of range",
+                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup,
+                     k->every, k->patience, k->stop_after);
   if (!(k->lr > 0.0f && k->beta1 >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && k->eps > 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
@@ -7275,7 +7404,7 @@ static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int le
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
   limits.src_rows = limits.tgt_rows = batch_tokens;
-  limits.sentences = syn__max(batch_tokens / 2, 1);
+  limits.sentences = batch_tokens; /* empty rows are one token long: their end, or their begin */
   limits.length = length ? length : m->config.max_len;
   return limits;
 }
@@ -7364,22 +7493,26 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return p->trained ? t->gradient + p->offset : NULL;
 }
 
-syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
-  double sum = 0.0;
-  long labels = 0;
-  int i;
-  *loss = 0.0f;
-  if (!t) return SYN_E_VALUE;
-  syn__train_begin(t, 1);
-  for (i = 0; i < count; i++) {
-    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
-    labels += t->run->n_labels;
-  }
+static syn_status syn__train_end(syn_trainer *t, double sum, long labels, float *loss) {
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   t->state.tokens += labels;
   *loss = (float)(sum / (double)labels);
   syn__optimize(t, labels);
   return SYN_OK;
+}
+
+syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
+  double sum = 0.0;
+  long labels = 0;
+  int i;
+  *loss = 0.0f;
+  if (!t || (count > 0 && !syn__given(t->c, batches, "batch"))) return SYN_E_VALUE;
+  syn__train_begin(t, 1);
+  for (i = 0; i < count; i++) {
+    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
+    labels += t->run->n_labels;
+  }
+  return syn__train_end(t, sum, labels, loss);
 }
 
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
@@ -7397,16 +7530,22 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 
 /* -- steps on data -- */
 
+/* Rows of data hold what a decoder writes. */
+static syn_status syn__data_task(syn_context *c, const syn_model *m) {
+  if (m->task->decoder) return SYN_OK;
+  return syn__fail(c, SYN_E_NOT_BUILT, "data for the task %s is not built yet; syn_train_step takes "
+                   "batches of it", m->task->name);
+}
+
 /* The next batch of the data; lays out the next epoch where one ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  if (t->laid != d && syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
-  t->laid = d;
+  if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
   if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
     s->epoch++;
     s->batch = 0;
-    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
+    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
   }
   *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
   return SYN_OK;
@@ -7416,18 +7555,16 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
+  syn_status s = syn__data_task(t->c, t->m);
   syn_batch b;
   int i;
   syn__train_begin(t, 1);
-  for (i = 0; i < t->config.accumulate; i++) {
-    if (syn__train_next(t, d, &b)) return t->c->status;
-    if (syn__train_batch(t, &b, 1.0f, &sum)) return t->c->status;
+  for (i = 0; s == SYN_OK && i < t->config.accumulate; i++) {
+    s = syn__train_next(t, d, &b);
+    if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  t->state.tokens += labels;
-  *loss = (float)(sum / (double)labels);
-  syn__optimize(t, labels);
-  return SYN_OK;
+  return s == SYN_OK ? syn__train_end(t, sum, labels, loss) : s;
 }
 
 /* `ints`: room for the arrays of one batch. */
@@ -7435,6 +7572,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
                                     long *labels) {
   double sum = 0.0;
   size_t i;
+  if (syn__data_task(r->tape.c, r->m)) return SYN_E_NOT_BUILT;
   if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
   for (i = 0; i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, i, ints);
@@ -7448,7 +7586,6 @@ syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels)
   *loss = 0.0;
   *labels = 0;
   if (!t || !d) return SYN_E_VALUE;
-  if (t->laid == d) t->laid = NULL;
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
@@ -7488,28 +7625,25 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* A validation: loss on `valid`, the N best, plateau, early stop. Returns 1 when it is time to
-   stop. */
-static int syn__train_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = &t->state;
-  double loss = -(double)s->step;
+/* A validation: loss on `valid`, the N best, plateau, early stop. */
+syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s = t ? &t->state : NULL;
+  double loss = s ? -(double)s->step : 0.0;
   long labels;
+  syn_status status;
+  if (!t) return SYN_E_VALUE;
+  status = valid ? syn_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (status != SYN_OK) return status;
   s->validations++;
-  if (valid && syn_evaluate(t, valid, &loss, &labels)) return 1;
   s->valid = valid ? (float)loss : 0.0f;
   syn__train_keep(t, (float)loss);
-  if (!valid) return 0;
+  if (!valid) return SYN_OK;
   if (s->validations == 1 || s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0)
     s->factor *= 0.5f;
-  return t->config.stop_after && s->worse >= t->config.stop_after;
-}
-
-syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
-  if (!t) return SYN_E_VALUE;
-  t->state.stopped = syn__train_validate(t, valid);
-  return t->c->status;
+  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
+  return SYN_OK;
 }
 
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
@@ -7518,12 +7652,12 @@ syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report
   if (!t || !data) return SYN_E_VALUE;
   while (t->state.step < t->config.steps && !t->state.stopped) {
     int validated = 0;
-    if (syn__train_update(t, data, &loss)) return t->c->status;
-    if (t->config.every && t->state.step % t->config.every == 0) {
+    syn_status s = syn__train_update(t, data, &loss);
+    if (s == SYN_OK && t->config.every && t->state.step % t->config.every == 0) {
       validated = 1;
-      t->state.stopped = syn__train_validate(t, valid);
-      if (t->c->status) return t->c->status;
+      s = syn_train_validate(t, valid);
     }
+    if (s != SYN_OK) return s;
     if (report && report(user, t, loss, validated)) return SYN_OK;
   }
   return SYN_OK;
@@ -10477,12 +10611,10 @@ static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
   out[at] = 0;
   syn__fact(f, key, out);
 }
-/* Nine digits give a float back exactly; a locale's decimal comma becomes a point. */
+/* Nine digits give a float back exactly. */
 static void syn__fact_float(syn__facts *f, const char *key, float value) {
-  char *out = f->space[f->count % SYN__FACTS], *comma;
-  snprintf(out, SYN__FACT_SIZE, "%.9g", (double)value);
-  for (comma = out; *comma; comma++)
-    if (*comma == ',') *comma = '.';
+  char *out = f->space[f->count % SYN__FACTS];
+  syn__number_write(out, SYN__FACT_SIZE, 9, (double)value);
   syn__fact(f, key, out);
 }
 
@@ -10633,7 +10765,8 @@ static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const ch
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  *out = minus ? -(int64_t)sum : (int64_t)sum;
+  if (sum > (uint64_t)INT64_MAX + (minus ? 1u : 0u)) digits = 0;
+  *out = sum > (uint64_t)INT64_MAX ? INT64_MIN : minus ? -(int64_t)sum : (int64_t)sum;
   if (*at || !digits || *out < least || *out > most)
     return syn__fact_bad(c, key, value, "a whole number in range");
   return SYN_OK;
@@ -10677,7 +10810,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
       syn__fact_read_size(c, f, "classes", &k->classes) ||
       syn__fact_read_float(c, f, "dropout", &k->dropout) ||
       syn__fact_read_float(c, f, "label_smoothing", &k->label_smoothing) ||
-      syn__fact_read_int(c, f, "seed", -INT64_MAX, INT64_MAX, &seed))
+      syn__fact_read_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
     return SYN_E_FORMAT;
   k->seed = (uint64_t)seed;
   return SYN_OK;
@@ -10857,15 +10990,17 @@ static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   s->valid = syn__bits_float(l->value[9]);
   s->best = syn__bits_float(l->value[10]);
   t->n_best = (int)l->value[11];
-  t->laid = NULL;
 }
 
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
-  size_t n = t->m->trained, kept = (size_t)t->n_best;
+  size_t n, kept;
   syn__state_list list;
   syn__parcel p;
   syn_status s = SYN_E_MEMORY;
   int i;
+  if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
+  n = t->m->trained;
+  kept = (size_t)t->n_best;
   memset(&p, 0, sizeof p);
   syn__facts_model(&p.facts, t->m);
   syn__state_list_of(&list, t);
@@ -10884,32 +11019,37 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   return s;
 }
 
-static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name, float *out,
-                                    size_t n) {
+/* Reads n floats of the state; with `out` null it only looks whether they are there. */
+static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name,
+                                    float *out, size_t n) {
   const syn_entry *e = syn_file_find(f, name);
   if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  return syn_entry_floats(c, e, out, n);
+  if (e->dtype != SYN_F32 || e->bytes != syn__mul_size(n, sizeof(float)))
+    return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s has %lu bytes of %s, wanted %lu of F32",
+                     name, (unsigned long)e->bytes, syn_dtype_name(e->dtype),
+                     (unsigned long)syn__mul_size(n, sizeof(float)));
+  return out ? syn_entry_floats(c, e, out, n) : SYN_OK;
 }
 
 /* The facts of the training that is asked for must be those of the checkpoint. */
 static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
                                   syn__state_list *l) {
   syn__state_list now;
-  int i;
+  int i, bad = 0;
   syn__state_list_of(&now, t);
   *l = now;
   for (i = 0; i < l->count; i++) {
     if (!syn_file_value(f, l->key[i]))
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed",
                        l->key[i]);
-    if (syn__fact_read_int(c, f, l->key[i], -INT64_MAX, INT64_MAX, &l->value[i]))
+    if (syn__fact_read_int(c, f, l->key[i], INT64_MIN, INT64_MAX, &l->value[i]))
       return SYN_E_FORMAT;
     if (i >= 12 && l->value[i] != now.value[i])
       return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
                        (long)l->value[i], (long)now.value[i]);
+    bad |= i < 6 && (l->value[i] < 0 || l->value[i] > LONG_MAX / 2); /* counts, which will grow */
   }
-  if (l->value[0] < 0 || l->value[1] < 0 || l->value[2] < 0 || l->value[11] < 0 ||
-      l->value[11] > t->config.average)
+  if (bad || l->value[11] < 0 || l->value[11] > t->config.average)
     return syn__fail(c, SYN_E_FORMAT,
                      "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: one is out "
                      "of range",
@@ -10918,22 +11058,33 @@ static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_t
   return SYN_OK;
 }
 
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_context *c = t->c;
-  syn_file *f = syn_file_open(c, path);
-  size_t n = t->m->trained, i, kept;
-  syn__state_list list;
-  syn_status s = f ? syn__state_read(c, f, t, &list) : c->status;
+/* Reads weights, moments and kept weights; with `look` it only looks whether all of them are there. */
+static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept, int look) {
+  static const char *const names[] = {"optimizer.first", "optimizer.second", "optimizer.best",
+                                      "optimizer.best_loss"};
+  size_t n = t->m->trained, size[4], i;
+  float *to[4];
+  syn_status s = SYN_OK;
+  to[0] = t->first, to[1] = t->second, to[2] = t->best, to[3] = t->best_loss;
+  size[0] = size[1] = n, size[2] = kept * n, size[3] = kept;
   for (i = 0; s == SYN_OK && i < t->m->g.n_params; i++) {
     const syn_param *w = &t->m->g.params[i];
-    const syn_entry *e = syn__weight_find(c, f, w);
-    s = e ? syn_entry_floats(c, e, w->x, w->size) : SYN_E_FORMAT;
+    const syn_entry *e = syn__weight_find(t->c, f, w);
+    if (!e) s = SYN_E_FORMAT;
+    else if (!look) s = syn_entry_floats(t->c, e, w->x, w->size);
   }
-  kept = s == SYN_OK ? (size_t)list.value[11] : 0;
-  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.first", t->first, n);
-  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.second", t->second, n);
-  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best", t->best, kept * n);
-  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best_loss", t->best_loss, kept);
+  for (i = 0; s == SYN_OK && i < (kept ? 4 : 2); i++)
+    s = syn__state_floats(t->c, f, names[i], look ? NULL : to[i], size[i]);
+  return s;
+}
+
+/* All is there, or nothing changes. */
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_file *f = t ? syn_file_open(t->c, path) : NULL;
+  syn__state_list list;
+  syn_status s = f ? syn__state_read(t->c, f, t, &list) : t ? t->c->status : SYN_E_VALUE;
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 1);
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 0);
   if (s == SYN_OK) syn__state_take(&list, t);
   syn_file_close(f);
   return s;
