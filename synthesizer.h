@@ -2398,7 +2398,7 @@ static size_t syn__tensor_rows(const syn_tensor *a) {
 static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
-  size_t i, used = 0, n = syn__count(a), width = (size_t)syn__width(a);
+  size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
   char number[32];
   for (i = 0; i < n; i++) {
     size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
@@ -2433,6 +2433,11 @@ typedef struct syn__graph {
   int n_encoder; /* nodes before the decoder's first */
 } syn__graph;
 
+/* A path never outgrows this: its side, then for every chain inside another ".number" of a layer
+   (a text has fewer than 65536) and of a copy or branch. Were one cut short, two layers would have
+   one name, and by that one set of weights. */
+#define SYN__PATH (16 + 12 * (SYN_MAX_DEPTH + 2))
+
 /* The builder: the graph and where in the text it is. */
 struct syn_build {
   syn_context *c;
@@ -2440,7 +2445,7 @@ struct syn_build {
   const syn_config *config;
   const syn_layer *layer;   /* the layer being built */
   const char *side;         /* "encoder", "decoder" */
-  char path[160];           /* of the layer being built, or of the chain */
+  char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
@@ -2496,6 +2501,9 @@ struct syn_layer {
 
 /* -- recording -- */
 
+/* Of a row, and of heads * c: sums and doubles of a few widths stay far inside an int. */
+#define SYN__MAX_WIDTH (1 << 24)
+
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
@@ -2539,8 +2547,11 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
   int shape[2];
   shape[0] = 0;
   shape[1] = width;
-  if (width < 1 || width > (1 << 24))
-    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to 16777216", width);
+  if (width < 1 || width > SYN__MAX_WIDTH)
+    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to %d", width,
+                           SYN__MAX_WIDTH);
+  if (stream < SYN_SRC || stream > SYN_EACH)
+    return syn__fail_build(b, SYN_E_VALUE, "the output has stream %d, wanted 0 to 2", stream);
   n->out = syn__value_new(b, stream, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
@@ -2573,13 +2584,25 @@ static int syn__param_find(const syn__graph *g, const char *name) {
   return -1;
 }
 
-/* The number of the parameter `name`; one that is there already is shared (universal, tied). */
+/* The number of the parameter `name`; one that is there already is shared (universal, tied), and
+   must then have the same shape: the kernels trust it. -1: failed. */
 static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank,
                           const int *shape) {
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
+  size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
   syn_param *p;
-  if (old >= 0) return old;
+  if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
+    syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.4g numbers, wanted 1 to %d", name,
+                    rank, (double)size, INT_MAX);
+    return -1;
+  }
+  if (old >= 0) {
+    p = &g->params[old];
+    if (p->rank == rank && !memcmp(p->shape, shape, (size_t)rank * sizeof *shape)) return old;
+    syn__fail_build(b, SYN_E_SHAPE, "%s is there already with another shape", name);
+    return -1;
+  }
   if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
       syn__grow(b->c, (void **)&g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
     return -1;
@@ -2589,21 +2612,18 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   if (!p->name) return -1;
   p->rank = rank;
   memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
-  p->size = syn__size(rank, shape);
+  p->size = size;
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
-  if (p->size == 0 || p->size > ((size_t)1 << 31)) {
-    syn__fail_build(b, SYN_E_SHAPE, "%s would have %lu numbers", name, (unsigned long)p->size);
-    return -1;
-  }
   return (int)g->n_params++;
 }
 
 syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
                            const int *shape) {
-  char full[200];
+  char full[SYN__PATH + 64];
   int id;
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
+  if (strlen(name) > 60) return syn_build_fail(b, "the kind's parameter has too long a name");
   snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
@@ -2644,7 +2664,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
-  memcpy(n->in, in, (size_t)n_in * sizeof *in);
+  if (n_in) memcpy(n->in, in, (size_t)n_in * sizeof *in);
   n->out = -1;
   return n->path ? n : NULL;
 }
@@ -3177,7 +3197,7 @@ static void *syn__tape_get(syn_tape *t, size_t floats) {
 
 /* Gives the newest value its tensor. */
 static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
-  const syn__value *v = &t->g->values[id];
+  const syn__value *v = &t->own.g->values[id];
   syn_tensor *a = &t->tensors[id];
   size_t size = syn__size(v->rank, v->shape);
   a->tape = t;
@@ -3233,7 +3253,9 @@ void syn_tape_free(syn_tape *t) {
 }
 
 void syn_tape_clear(syn_tape *t) {
-  syn__graph *g = t->own.g;
+  syn__graph *g;
+  if (!t) return;
+  g = t->own.g;
   syn__graph_free(t->c, g);
   g->arena.c = t->c;
   t->block_used = 0;
@@ -3241,6 +3263,8 @@ void syn_tape_clear(syn_tape *t) {
 
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   int id, i;
+  syn_tensor *a;
+  size_t values = t ? t->g->n_values : 0;
   if (!t || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
   if (rank < 1 || i < rank) {
@@ -3249,17 +3273,36 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
     return NULL;
   }
   id = syn__value_new(&t->own, SYN_OWN, rank, shape);
-  return id < 0 ? NULL : syn__tape_tensor(t, id);
+  a = id < 0 ? NULL : syn__tape_tensor(t, id);
+  if (!a) t->own.g->n_values = values;
+  return a;
 }
 
-/* Records one operation and runs it. */
+/* Memory for the result of a node and for what it saves; null: the tape is full. */
+static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
+  syn_tensor *out = syn__tape_tensor(t, n->out);
+  size_t floats;
+  int k;
+  for (k = 0; out && k < n->n_save; k++) {
+    floats = n->save[k].fixed + n->save[k].row * syn__tensor_rows(out);
+    t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
+    if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
+  }
+  return out;
+}
+
+/* Records one operation and runs it. What fails leaves no trace: a value without memory, or a node
+   that writes to one, would be met by the next syn_backward. */
 static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in, int which,
                                float number) {
-  int ids[2], i, k;
+  int ids[2], i;
   syn_tape *t = in[0] ? in[0]->tape : NULL;
+  size_t values, nodes;
   syn_node *n;
   syn_tensor *out;
   if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
+  values = t->g->n_values;
+  nodes = t->g->n_nodes;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   if (n_in > 1 && in[1]->tape != t) {
     syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors stand on different tapes", kind->name);
@@ -3269,19 +3312,19 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!n) return NULL;
   n->which = which;
   n->number = number;
-  i = syn__node_done(&t->own, n);
-  out = i < 0 ? NULL : syn__tape_tensor(t, i);
-  for (k = 0; out && k < n->n_save; k++) {
-    float *saved =
-        (float *)syn__tape_get(t, n->save[k].fixed + n->save[k].row * syn__tensor_rows(out));
-    if (!saved) return NULL;
-    t->saved[n->id * SYN_MAX_SAVE + k] = saved;
+  out = syn__node_done(&t->own, n) < 0 ? NULL : syn__record_memory(t, n);
+  if (!out) {
+    t->own.g->n_values = values;
+    t->own.g->n_nodes = nodes;
+    return NULL;
   }
-  if (out) kind->forward(t, n);
+  kind->forward(t, n);
   return out;
 }
 
-void syn_forward(syn_tape *t) { syn__forward(t, 0, (int)t->g->n_nodes); }
+void syn_forward(syn_tape *t) {
+  if (t) syn__forward(t, 0, (int)t->g->n_nodes);
+}
 
 syn_status syn_backward(syn_tensor *loss) {
   syn_tape *t;
@@ -3650,11 +3693,11 @@ static const syn_kind syn__kind_act = {
 
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
-  for (i = 0; x && i < SYN__ACTS; i++)
+  for (i = 0; x && name && i < SYN__ACTS; i++)
     if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, i, 0.0f);
   if (x)
     syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
-              name);
+              name ? name : "");
   return NULL;
 }
 
