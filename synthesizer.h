@@ -2843,9 +2843,11 @@ static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, cons
   syn__matmul(t, &j);
 }
 
-/* y = x W^T (+ bias) with parameter `w` of node n, W [width_out, width_in]. */
-static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias, const float *x,
-                                float *y) {
+/* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
+   of a node. The rows are those of x: keys and values of attention to the source have more than
+   its output. */
+static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
+                                const syn_tensor *x, float *y) {
   const syn_param *p = &t->g->params[n->param[w]];
   syn__job j;
   memset(&j, 0, sizeof j);
@@ -2854,7 +2856,7 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
-  syn__linear(t, y, x, syn__tensor_rows(syn_out(t, n)), &j);
+  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
 typedef struct syn__columns {
@@ -2927,7 +2929,7 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
   g.w = t->weights[n->param[w]];
   g.dw = t->dweights[n->param[w]];
   g.db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
-  g.rows = syn__tensor_rows(syn_out(t, n));
+  g.rows = syn__tensor_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
   syn__linear_backward_of(t, &g);
@@ -3721,7 +3723,7 @@ static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
   syn_tensor *x = syn_in(t, n, 0);
@@ -3775,7 +3777,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   float *z = n->which == SYN__RELU ? y->x : syn_saved(t, n, 1);
   syn__act_job j;
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, z);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), z);
   if (n->which == SYN__GLU) {
     syn__parallel(t, syn__task_glu, n, syn__tensor_rows(y), 8);
     return;
@@ -4081,7 +4083,7 @@ static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   float *z = syn_saved(t, n, 0);
   size_t count = syn__count(y);
-  syn__linear_forward(t, n, 0, 1, x->x, z);
+  syn__linear_forward(t, n, 0, 1, x, z);
   t->k->act(SYN__SIGMOID, z, z, count); /* from here on z holds g */
   t->k->sub(y->x, x->x, c->x, count);
   t->k->mul(y->x, y->x, z, count);
@@ -4273,7 +4275,7 @@ static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
 }
 static void syn__output_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
 static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
                                           syn__output_forward, NULL, NULL, NULL, NULL};
@@ -4416,34 +4418,6 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
              ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* y = x W^T with the parameter p of the node, over the rows of x */
-static void syn__att_linear(syn_tape *t, const syn_node *n, int p, const syn_tensor *x, float *y) {
-  const syn_param *w = &t->g->params[n->param[p]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = w->shape[0];
-  j.p.k = w->shape[1];
-  j.p.b = t->weights[n->param[p]];
-  if (t->packed) j.panels = t->packed[n->param[p]];
-  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
-}
-/* and back: dx += dy W, dW += dy^T x */
-static void syn__att_linear_back(syn_tape *t, const syn_node *n, int p, const syn_tensor *x,
-                                 const float *dy) {
-  const syn_param *w = &t->g->params[n->param[p]];
-  syn__linear_grad g;
-  g.x = x->x;
-  g.dx = x->dx;
-  g.dy = dy;
-  g.w = t->weights[n->param[p]];
-  g.dw = t->dweights[n->param[p]];
-  g.db = NULL;
-  g.rows = syn__tensor_rows(x);
-  g.out = w->shape[0];
-  g.in = w->shape[1];
-  syn__linear_backward_of(t, &g);
-}
-
 static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e);
@@ -4453,11 +4427,12 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  syn__att_linear(t, n, a->param[s], x, q);
+  syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
   t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)a->e);
   if (t->live && a->cross) return;                          /* the keys are there since `start` */
-  syn__att_linear(t, n, a->param[s] + 1, syn__att_keys(t, n), syn__v_keys(t, n, SYN__ROWS, s));
+  syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                      syn__v_keys(t, n, SYN__ROWS, s));
 }
 
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -4502,8 +4477,8 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
   t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)a->e);
-  syn__att_linear_back(t, n, a->param[s], x, dq);
-  syn__att_linear_back(t, n, a->param[s] + 1, syn__att_keys(t, n),
+  syn__linear_backward(t, n, a->param[s], -1, x, dq);
+  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
@@ -4754,17 +4729,9 @@ static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) 
 
 /* u = relu(x W1^T + b1), in place of z */
 static void syn__hidden(syn_tape *t, const syn_node *n, int p, int bias, float *u) {
-  const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = a->e;
-  j.p.k = a->d;
-  j.p.b = syn_weight(t, n, p);
-  j.p.bias = bias ? syn_weight(t, n, p + 1) : NULL;
-  if (t->packed) j.panels = t->packed[n->param[p]];
-  syn__linear(t, u, x->x, syn__tensor_rows(x), &j);
-  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)a->e);
+  syn__linear_forward(t, n, p, bias ? p + 1 : -1, x, u);
+  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)syn__att_of(n)->e);
 }
 /* dz = du where u > 0, then as linear */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int p, int bias, const float *u,
@@ -4773,10 +4740,7 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int p, int bias, co
   size_t i, count = syn__tensor_rows(x) * (size_t)syn__att_of(n)->e;
   for (i = 0; i < count; i++)
     if (!(u[i] > 0.0f)) du[i] = 0.0f;
-  syn__att_linear_back(t, n, p, x, du);
-  if (bias)
-    syn__column_sums(t, syn_dweight(t, n, p + 1), du, syn__tensor_rows(x),
-                     (size_t)syn__att_of(n)->e);
+  syn__linear_backward(t, n, p, bias ? p + 1 : -1, x, du);
 }
 
 static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
@@ -5314,13 +5278,20 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   }
 }
 
+/* out = Y W_o^T, of a whole pass or of the rows of a step */
+static void syn__att_out(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* for its rows */
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
+}
+
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int sentences = t->stream[t->g->values[n->out].stream].count;
-  syn__att_linear(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
-  syn__parallel(t, syn__task_heads, n, (size_t)(sentences * a->heads), 1);
-  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+  syn__parallel(t, syn__task_heads, n, (size_t)sentences * (size_t)a->heads, 1);
+  syn__att_out(t, n);
 }
 
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
@@ -5333,13 +5304,13 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   y.x = syn__att_y(t, n, SYN__ROWS);
   y.dx = dy;
   syn__linear_backward(t, n, a->w_o, -1, &y, syn_out(t, n)->dx);
-  syn__parallel(t, syn__task_heads_back, n, (size_t)(sentences * a->heads), 1);
+  syn__parallel(t, syn__task_heads_back, n, (size_t)sentences * (size_t)a->heads, 1);
   if (a->shared)
     syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
   else
     syn__parallel(t, syn__task_shared, n, (size_t)a->heads, 1);
   syn__att_finish(t, n);
-  syn__att_linear_back(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* Decoding, attention to the source: its values and keys, once per sentence. */
@@ -5349,8 +5320,8 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
   size_t r, rows = syn__tensor_rows(u), e = (size_t)a->e;
   float *to = t->live->source[n->id];
   float *v = syn__att_v(t, n, SYN__ROWS), *k = syn__v_keys(t, n, SYN__ROWS, 0);
-  syn__att_linear(t, n, a->w_v, u, v);
-  syn__att_linear(t, n, a->param[0] + 1, u, k);
+  syn__linear_forward(t, n, a->w_v, -1, u, v);
+  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
   for (r = 0; r < rows; r++) {
     memcpy(to + 2 * r * e, v + r * e, e * sizeof *to);
     memcpy(to + (2 * r + 1) * e, k + r * e, e * sizeof *to);
@@ -5406,11 +5377,12 @@ static void syn__att_remember(syn_tape *t, const syn_node *n) {
 
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  if (!a->cross) syn__att_linear(t, n, a->w_v, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
+  if (!a->cross)
+    syn__linear_forward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   if (!a->cross) syn__att_remember(t, n);
-  syn__parallel(t, syn__task_att_rows, n, (size_t)(t->live->rows * a->heads), 4);
-  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+  syn__parallel(t, syn__task_att_rows, n, (size_t)t->live->rows * (size_t)a->heads, 4);
+  syn__att_out(t, n);
 }
 
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
