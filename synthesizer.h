@@ -2704,6 +2704,41 @@ float *syn_dweight(const syn_tape *t, const syn_node *n, int i) { return t->dwei
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
 }
+/* The scratch floats of one thread: a task uses those of the thread it was given, no other's. */
+static float *syn__scratch(const syn_tape *t, int thread) {
+  return t->scratch + (size_t)thread * t->scratch_size;
+}
+
+/* -- decoding: what earlier tokens and the source left behind -- */
+
+/* Rows that are decoded together, one per hypothesis; t->live of the tape while it decodes. A token
+   keeps the place it was given: hypotheses that begin alike share the slots of their beginning, and
+   a beam that reorders its rows moves lists of slots, never what is kept in them. */
+typedef struct syn__live {
+  int rows, length;    /* length: places per slot */
+  const int *slot;     /* [rows] where the new token of a row is kept */
+  const int *past;     /* [rows,length] slot of every token of the row's hypothesis */
+  const int *sentence; /* [rows] */
+  const int *source_off; /* first source row of every sentence, [sentences+1] */
+  float **history;     /* by node: [slots, length, n->history] */
+  float **source;      /* by node: [source rows, n->source] */
+} syn__live;
+
+/* [n->history] of the token at `place` that is kept in a slot. */
+static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
+  return t->live->history[n->id] +
+         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
+}
+/* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
+static const float *syn__past(const syn_tape *t, const syn_node *n, int r, int place) {
+  const syn__live *l = t->live;
+  return syn__history(t, n, l->past[(size_t)r * (size_t)l->length + (size_t)place], place);
+}
+/* What token j of the source sentence of row r left, [n->source]. */
+static const float *syn__source(const syn_tape *t, const syn_node *n, int r, int j) {
+  const syn__live *l = t->live;
+  return l->source[n->id] + (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
+}
 
 /* -- threads: they split outputs, never sums -- */
 
@@ -3880,14 +3915,25 @@ static const syn_kind syn__kind_rms_norm = {
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
 
-/* (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t */
+/*
+   x, y [rows,d], t the place of a row in its sentence, from 0 (Vaswani et al. 2017, section 3.5).
+   sqrt(d) lifts the embeddings, of standard deviation d^-1/2 at first, to the size of the
+   sinusoids.
+   scale=0: y_t = x_t + p_t. No parameter, so no length limit; nothing is saved. A step of decoding
+   is the forward pass: every row is computed alone, from its own place. */
+
+/* Floats of the table at most: max_len and widths are one line of a file that may be hostile, and
+   must not make gigabytes of it. */
+#define SYN__POS_TABLE (1 << 22)
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places */
-  float scale;
-  float *table;
+  int places, d; /* the first places have a row in the table, later ones are computed anew */
+  float scale;   /* of x: sqrt(d) or 1 */
+  float *table;  /* [places,d] */
 } syn__pos;
 
+/* p [d] of one place, far dearer than reading it from the table; the bits are the same. An odd d
+   ends in a sine. */
 static void syn__pos_row(float *p, int place, int d) {
   int j;
   for (j = 0; j < d; j += 2) {
@@ -3898,27 +3944,6 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
-static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
-  syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
-  int scaled = syn_arg_int(b, "scale", 1, 0, 1), i;
-  if (!own) return SYN_E_MEMORY;
-  own->d = syn_build_width(b, n, 0);
-  own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  own->places = b->config->max_len;
-  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * (size_t)own->d,
-                                       sizeof(float));
-  if (!own->table) return SYN_E_MEMORY;
-  for (i = 0; i < own->places; i++)
-    syn__pos_row(own->table + (size_t)i * (size_t)own->d, i, own->d);
-  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  n->scratch.fixed = (size_t)own->d;
-  return syn__out_like(b, n, 0);
-}
-
-static float *syn__scratch(const syn_tape *t, int thread) {
-  return t->scratch + (size_t)thread * t->scratch_size;
-}
-
 static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__pos *own = (const syn__pos *)n->own;
@@ -3926,11 +3951,9 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   const int *at = t->at[t->g->values[n->out].stream];
   size_t r, d = (size_t)own->d;
   for (r = begin; r < end; r++) {
-    const float *p = own->table + (size_t)at[r] * d;
-    if (at[r] >= own->places) { /* past N: computed anew */
-      syn__pos_row(syn__scratch(t, thread), at[r], own->d);
-      p = syn__scratch(t, thread);
-    }
+    const float *p = syn__scratch(t, thread);
+    if (at[r] < own->places) p = own->table + (size_t)at[r] * d;
+    else syn__pos_row(syn__scratch(t, thread), at[r], own->d);
     t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
     t->k->acc(y->x + r * d, p, d);
   }
@@ -3938,6 +3961,35 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
 static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
+
+/* The table for width d: that of an earlier layer (encoder and decoder have one each), or made. */
+static float *syn__pos_table(syn_build *b, const syn__pos *own) {
+  size_t i, d = (size_t)own->d;
+  float *table;
+  for (i = 0; i < b->g->n_nodes; i++) {
+    const syn_node *other = b->g->nodes[i];
+    if (other->kind->forward == syn__pos_forward && ((const syn__pos *)other->own)->d == own->d)
+      return ((const syn__pos *)other->own)->table;
+  }
+  table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
+  for (i = 0; table && i < (size_t)own->places; i++) syn__pos_row(table + i * d, (int)i, own->d);
+  return table;
+}
+
+static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
+  syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
+  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
+  if (!own) return SYN_E_MEMORY;
+  own->d = syn_build_width(b, n, 0);
+  own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
+  own->places = syn__min(b->config->max_len, SYN__POS_TABLE / own->d);
+  own->table = syn__pos_table(b, own);
+  if (!own->table) return SYN_E_MEMORY;
+  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->scratch.fixed = (size_t)own->d;
+  return syn__out_like(b, n, 0);
+}
+
 /* dx += sqrt(d) dy */
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
@@ -3955,7 +4007,6 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   int shape[2];
   shape[0] = b->config->max_len;
   shape[1] = syn_build_width(b, n, 0);
-  n->which = shape[0];
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
@@ -4482,30 +4533,9 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
-/* -- decoding: what earlier tokens and the source left behind -- */
-
-/* A group of rows that are decoded together, one row per hypothesis. */
-typedef struct syn__live {
-  int rows, length;    /* length: places per slot */
-  const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [rows,length] slot of every earlier token of the row's hypothesis */
-  const int *sentence; /* [rows] */
-  const int *source_off; /* first source row of every sentence, [sentences+1] */
-  float **history;     /* by node: [slots, length, n->history] */
-  float **source;      /* by node: [source rows, n->source] */
-} syn__live;
-
-static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
-  return t->live->history[n->id] +
-         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
-}
-/* What token j of row r's hypothesis (or of its source sentence) left: v, then k. */
+/* What key j of row r left behind: v [e], then k [e]. */
 static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
-  const syn__live *l = t->live;
-  if (syn__att_of(n)->cross)
-    return l->source[n->id] +
-           (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
-  return syn__history(t, n, l->past[r * l->length + j], j);
+  return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
 }
 
 static void syn__v_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
