@@ -3898,7 +3898,8 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   SYN__UNUSED(thread);
-  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin, end);
+  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
+                          end);
 }
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
@@ -4347,28 +4348,40 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
 #define SYN__MAX_SCORES 12
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 
-/* One sentence and one head. */
+/* One sentence and one head; while decoding one row (nq = 1) and one head. */
 typedef struct syn__head {
-  int sentence, h, nq, nk;
+  int sentence, h;
+  int nq, nk;     /* queries and keys of the sentence */
+  int first;      /* place of the first query in its sentence: 0, but in a step that of the token */
   size_t q0, k0;  /* first row of its queries and keys */
   float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
-  float *scratch; /* pack, then two matrices [nq,nk] */
+  float *scratch; /* pack, then two matrices [nq,nk]; of one thread */
 } syn__head;
 
-/* A way to make scores. `s` is its place in the mixture. */
+/* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
+   Forward calls `prepare` once, then `fill` for every sentence and head (tasks of any thread).
+   Backward calls `back` for every sentence and head, in any order, so that it may write only what
+   belongs to both; `back_shared` for the sentences of a head one after the other, so that what
+   they share is summed in one order; then `finish` once. Decoding calls `prepare` with the new
+   rows, then `row` for every row and head. Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
   int built;
-  int table;   /* does not depend on the input */
-  int limited; /* has a table of N */
+  int table;   /* 1: does not depend on the input */
+  int limited; /* 1: has a table of N, so that a sentence cannot be longer */
+  /* parameters, floats per row (a->wide), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
-  void (*prepare)(syn_tape *t, const syn_node *n, int s);   /* products over all rows */
+  void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
+  /* score [nq,nk] = S_h, keys no query may see included */
   void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  /* ds [nq,nk], 0 where masked; gradients of rows: written, not added (each is met once) */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  /* gradients of parameters and tables: added */
   void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  void (*finish)(syn_tape *t, const syn_node *n, int s);    /* products over all rows, backwards */
-  void (*row)(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score);
-  double (*cost)(const syn_node *n, int length);            /* multiply-adds per token */
+  void (*finish)(syn_tape *t, const syn_node *n, int s); /* products over all rows, backwards */
+  /* score [nk] of one row: `fill` itself where nothing is gained by another text */
+  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  double (*cost)(const syn_node *n, int length); /* multiply-adds per token */
 } syn__score;
 
 typedef struct syn__att {
@@ -4439,6 +4452,12 @@ static syn__job syn__slice_job(int m, int n, int k) {
   j.p.a_col = 1;
   j.b_col = 1;
   return j;
+}
+
+/* The table of score s takes `heads` parts of `part` floats behind those before it. */
+static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
+  a->table[s] = a->tables;
+  a->tables = syn__add_size(a->tables, syn__mul_size(heads, part));
 }
 
 /* How many keys query i sees. */
@@ -4538,14 +4557,14 @@ static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, i
   return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
 }
 
-static void syn__v_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
+/* Another text than `fill`: the keys of a hypothesis lie scattered over slots. */
+static void syn__v_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t slice = (size_t)(x->h * a->c);
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + (size_t)r * (size_t)a->e + slice;
+  const float *q = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + slice;
   int j;
   for (j = 0; j < x->nk; j++)
-    score[j] = t->k->dot(q, syn__att_past(t, n, r, j) + a->e + slice, (size_t)a->c);
+    score[j] = t->k->dot(q, syn__att_past(t, n, (int)x->q0, j) + a->e + slice, (size_t)a->c);
 }
 static double syn__v_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
@@ -4554,21 +4573,21 @@ static double syn__v_cost(const syn_node *n, int length) {
 
 /* -- the scores R, Fix and FR: S_ij from a table that no input changes (Tay et al. 2021, 3.2) -- */
 
-static syn_status syn__r_params(syn_build *b, syn_node *n, int s, const char *name,
-                                syn_initial init) {
+static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
   const syn__att *a = syn__att_of(n);
   int shape[3];
-  SYN__UNUSED(s);
   shape[0] = a->heads;
   shape[1] = shape[2] = a->size;
   return syn_build_param(b, n, name, init, 3, shape);
 }
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
-  return syn__r_params(b, n, s, "r",
+  SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
+  return syn__r_params(b, n, "r",
                        syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
 }
 static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
-  return syn__r_params(b, n, s, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
+  SYN__UNUSED(s);
+  return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
 }
 
 /* Row i of a table [size,size], repeated every `size` columns when tiled. */
@@ -4583,7 +4602,8 @@ static void syn__table_row(const syn__att *a, const float *table, int i, int n, 
 static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
                             float *score) {
   int i;
-  for (i = 0; i < x->nq; i++) syn__table_row(a, table, i, x->nk, score + (size_t)i * (size_t)x->nk);
+  for (i = 0; i < x->nq; i++)
+    syn__table_row(a, table, x->first + i, x->nk, score + (size_t)i * (size_t)x->nk);
 }
 /* dtable[i,j] += dS_ij, sentence after sentence; ds is folded into the first `size` columns */
 static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
@@ -4606,17 +4626,6 @@ static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   const syn__att *a = syn__att_of(n);
   syn__table_back(t, a, x, ds, syn__att_dweight(t, n, s, 0) + syn__table_at(a, x->h));
 }
-static void syn__r_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_row(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), t->at[SYN_TGT][r], x->nk,
-                 score);
-}
-static double syn__r_cost(const syn_node *n, int length) {
-  SYN__UNUSED(n);
-  SYN__UNUSED(length);
-  return 0.0;
-}
 
 /* FR: S_ij = r1_i . r2_j, r1 and r2 [H,N,k]; the table is made once per pass. Their product of k
    terms has variance 1/N when both are uniform within sqrt(3) (kN)^(-1/4). */
@@ -4627,8 +4636,7 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->k;
-  a->table[s] = a->tables;
-  a->tables += syn__table_at(a, a->heads);
+  syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
              ? SYN_E_SHAPE : SYN_OK;
 }
@@ -4691,12 +4699,11 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
     syn__matmul(t, &j);
   }
 }
-static void syn__fr_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                        float *score) {
+/* Another text than `fill`: a step needs one row of the table, not the whole of it. */
+static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  size_t k = (size_t)a->k, head = (size_t)(x->h * a->size);
-  const float *r1 =
-      syn__att_weight(t, n, s, 0) + (head + (size_t)(t->at[SYN_TGT][r] % a->size)) * k;
+  size_t k = (size_t)a->k, head = (size_t)x->h * (size_t)a->size;
+  const float *r1 = syn__att_weight(t, n, s, 0) + (head + (size_t)(x->first % a->size)) * k;
   const float *r2 = syn__att_weight(t, n, s, 1) + head * k;
   int j;
   for (j = 0; j < x->nk; j++) score[j] = t->k->dot(r1, r2 + (size_t)(j % a->size) * k, k);
@@ -4730,8 +4737,8 @@ static syn_status syn__d_shape(syn_build *b, syn_node *n, int s) {
   int shape[3];
   a->at[s] = a->wide;
   a->wide += a->e;
-  a->table[s] = a->tables;
-  a->tables += (size_t)(a->shared ? 1 : a->heads) * (size_t)a->c * syn__round16((size_t)a->size);
+  syn__att_table(a, s, a->shared ? 1 : (size_t)a->heads,
+                 syn__mul_size((size_t)a->c, syn__round16((size_t)a->size)));
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->c;
@@ -4749,6 +4756,10 @@ static syn_status syn__d_shape(syn_build *b, syn_node *n, int s) {
 static int syn__d_w2(const syn__att *a) { return a->shared ? !syn__d_uses_q(a) : 2; }
 static size_t syn__d_w2_at(const syn__att *a, int h) {
   return a->shared ? 0 : (size_t)h * (size_t)a->size * (size_t)a->c;
+}
+/* b2 of head h: [N] of [H,N] */
+static const float *syn__d_b2(const syn__att *a, const float *b2, int h) {
+  return b2 + (size_t)h * (size_t)a->size;
 }
 static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) {
   const syn__att *a = syn__att_of(n);
@@ -4808,7 +4819,7 @@ static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   p.b_row = 16;
   p.b_panel = 16 * (size_t)a->c;
   if (!a->shared) {
-    p.bias = syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+    p.bias = syn__d_b2(a, syn__att_weight(t, n, s, 3), x->h);
     p.start = SYN__BIAS;
   }
   p.c = score;
@@ -4846,8 +4857,8 @@ static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn_
   j.p.c_row = (size_t)a->c;
   syn__small(t, &j);
   if (!a->shared)
-    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)(x->h * a->size), ds, (size_t)x->nq,
-                      (size_t)x->nk, 0, (size_t)columns);
+    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)x->h * (size_t)a->size, ds,
+                      (size_t)x->nq, (size_t)x->nk, 0, (size_t)columns);
 }
 static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
@@ -4863,15 +4874,16 @@ static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
   for (i = 0; i < count; i++)
     if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
 }
-static void syn__d_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
+/* Another text than `fill`: a step has no panels, which are made for many rows. */
+static void syn__d_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s) + (size_t)(r * a->e) + (size_t)(x->h * a->c);
+  size_t c = (size_t)a->c;
+  const float *u = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + (size_t)x->h * c;
   const float *w2 = syn__att_weight(t, n, s, syn__d_w2(a)) + syn__d_w2_at(a, x->h);
-  const float *b2 = a->shared ? NULL : syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+  const float *b2 = a->shared ? NULL : syn__d_b2(a, syn__att_weight(t, n, s, 3), x->h);
   int j, columns = syn__att_columns(a, x->nk);
   for (j = 0; j < columns; j++)
-    score[j] = t->k->dot(u, w2 + (size_t)(j * a->c), (size_t)a->c) + (b2 ? b2[j] : 0.0f);
+    score[j] = t->k->dot(u, w2 + (size_t)j * c, c) + (b2 ? b2[j] : 0.0f);
   syn__tile_columns(a, x, score);
 }
 static double syn__d_cost(const syn_node *n, int length) {
@@ -4915,9 +4927,6 @@ static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
 }
-static float *syn__fd_row(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
-  return syn__fd_rows(t, n, buffer, s, side);
-}
 
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
@@ -4947,10 +4956,9 @@ static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const
                         float *score) {
   const syn__att *a = syn__att_of(n);
   int j, columns = syn__att_columns(a, x->nk);
-  const float *A =
-      syn__fd_row(t, n, SYN__ROWS, s, 0) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->a;
-  const float *B =
-      syn__fd_row(t, n, SYN__ROWS, s, 1) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->b;
+  size_t at = row * (size_t)a->heads + (size_t)x->h;
+  const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + at * (size_t)a->a;
+  const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + at * (size_t)a->b;
   for (j = 0; j < columns; j += a->b)
     t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
 }
@@ -4967,10 +4975,10 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
   int i, j, columns = syn__att_columns(a, x->nk);
   for (i = 0; i < x->nq; i++) {
     size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
-    const float *A = syn__fd_row(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
-    const float *B = syn__fd_row(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
-    float *dA = syn__fd_row(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
-    float *dB = syn__fd_row(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
+    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
+    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
     for (j = 0; j < columns; j += a->b) {
@@ -5017,11 +5025,6 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__hidden_back(t, n, syn__att_of(n)->param[s], 1, syn__att_own(t, n, SYN__ROWS, s),
                    syn__att_own(t, n, SYN__DROWS, s));
 }
-static void syn__fd_step(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                         float *score) {
-  syn__fd_one(t, n, s, (size_t)r, x, score);
-  syn__tile_columns(syn__att_of(n), x, score);
-}
 static double syn__fd_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) + (double)length * a->heads;
@@ -5032,15 +5035,14 @@ static double syn__fd_cost(const syn_node *n, int length) {
 static const syn__score syn__scores[] = {
     {"V", 1, 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
      syn__v_row, syn__v_cost},
-    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_row,
-     syn__r_cost},
-    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_row, syn__r_cost},
+    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL},
+    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL},
     {"FR", 1, 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back,
      syn__fr_finish, syn__fr_row, syn__fr_cost},
     {"D", 1, 0, 1, syn__d_shape, syn__d_prepare, syn__d_fill, syn__d_back, syn__d_back_shared,
      syn__d_finish, syn__d_row, syn__d_cost},
     {"FD", 1, 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL,
-     syn__fd_finish, syn__fd_step, syn__fd_cost},
+     syn__fd_finish, syn__fd_fill, syn__fd_cost},
     {"Conv", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {"CRC", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {"BD", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
@@ -5085,6 +5087,7 @@ static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence
   syn__head x;
   x.sentence = sentence;
   x.h = h;
+  x.first = 0;
   x.q0 = (size_t)q[sentence];
   x.k0 = (size_t)k[sentence];
   x.nq = q[sentence + 1] - q[sentence];
@@ -5238,7 +5241,8 @@ static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn
 /* Row sums for d alpha: [sentence rows, H * scores], behind the other gradients. */
 static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, SYN__DROWS, a->wide) + (size_t)(sentence * a->heads * a->n_scores);
+  return syn__att_block(t, n, SYN__DROWS, a->wide) +
+         (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
 
 static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
@@ -5359,21 +5363,21 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
 }
 
 /* One head of one new row: the same mixture and softmax over the keys that are there. */
-static void syn__att_row(syn_tape *t, const syn_node *n, int r, const syn__head *x) {
+static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   float *score = x->scratch, *raw = score + x->nk, alpha[SYN__MAX_SCORES];
-  float *y = syn__att_y(t, n, SYN__ROWS) + (size_t)(r * a->e + x->h * a->c);
+  float *y = syn__att_y(t, n, SYN__ROWS) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
   int s, j;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    a->score[s]->row(t, n, s, r, x, s ? raw : score);
+    a->score[s]->row(t, n, s, x, s ? raw : score);
     if (s == 0) t->k->scale(score, alpha[0], score, (size_t)x->nk);
     else t->k->acc_scale(score, alpha[s], raw, (size_t)x->nk);
   }
   if (a->softmax) t->k->softmax(score, score, (size_t)x->nk);
   memset(y, 0, (size_t)a->c * sizeof *y);
   for (j = 0; j < x->nk; j++)
-    t->k->acc_scale(y, score[j], syn__att_past(t, n, r, j) + x->h * a->c, (size_t)a->c);
+    t->k->acc_scale(y, score[j], syn__att_past(t, n, (int)x->q0, j) + x->h * a->c, (size_t)a->c);
 }
 
 static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -5386,10 +5390,12 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
     memset(&x, 0, sizeof x);
     x.sentence = sentence;
     x.h = (int)(i % heads);
+    x.q0 = (size_t)r;
+    x.first = place;
     x.nq = 1;
     x.nk = a->cross ? t->live->source_off[sentence + 1] - t->live->source_off[sentence] : place + 1;
     x.scratch = syn__scratch(t, thread);
-    syn__att_row(t, n, r, &x);
+    syn__att_row(t, n, &x);
   }
 }
 
@@ -5420,7 +5426,7 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   int s;
   cost->multiply_adds = (a->cross ? 1.0 : 2.0) * a->d * a->e + (double)cost->length * a->e;
   for (s = 0; s < a->n_scores; s++)
-    cost->multiply_adds += a->score[s]->cost(n, cost->length);
+    if (a->score[s]->cost) cost->multiply_adds += a->score[s]->cost(n, cost->length);
   cost->decode_bytes = 4.0 * n->history;
 }
 
@@ -5459,6 +5465,9 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (c == 0 && a->d % a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", a->heads, a->d);
   a->c = c ? c : a->d / a->heads;
+  if (a->c > SYN__MAX_WIDTH / a->heads)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
+                           a->heads, a->c, SYN__MAX_WIDTH);
   a->e = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
   a->wide = 2 * a->e;
@@ -5500,13 +5509,13 @@ static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
 static const char *const syn__mix_names[] = {"alpha", "sum"};
 
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, limited = 0;
+  int s, limited = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
   a->tile = syn_arg_int(b, "tile", 0, 0, 1 << 20);
   a->size = a->tile ? a->tile : b->config->max_len;
   a->k = syn_arg_int(b, "k", 8, 1, 65536);
   a->softmax = syn_arg_int(b, "softmax", 1, 0, 1);
   a->shared = syn_arg_int(b, "shared", 0, 0, 1);
-  a->mixed = a->n_scores > 1 && syn_arg_word(b, "mix", syn__mix_names, 2, 0) == 0;
+  a->mixed = a->n_scores > 1 && mix == 0;
   a->causal = b->decoder;
   a->all_tables = 1;
   for (s = 0; s < a->n_scores; s++) {
@@ -5569,7 +5578,7 @@ static int syn__source_value(syn_build *b) {
   if (which == 0) return b->encoder_out;
   n = which == 1 ? b->n_increasing : b->n_decreasing;
   i = which == 1 ? b->seen_increasing++ : b->seen_decreasing++;
-  if (n != b->n_blocks) {
+  if (n != b->n_blocks || i >= n) {
     syn__fail_build(b, SYN_E_SHAPE,
                     "source=%s: the decoder has %d such layers, the encoder's repeat %d"
                     " copies",
