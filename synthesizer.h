@@ -4469,8 +4469,14 @@ static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
 
-/* -- the score V: S_ij = q_i . k_j / sqrt(c), q = x W_q^T, k = u W_k^T (Vaswani et al. 2017) -- */
-
+/* The place of a score in the mixture, -1: it is not there. */
+static int syn__score_at(const syn__att *a, const char *name) {
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (!strcmp(a->score[s]->name, name)) return s;
+  return -1;
+}
+/* A matrix without bias, [rows,columns], columns the width it multiplies. */
 static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, int rows,
                                  int columns) {
   int shape[2];
@@ -4478,6 +4484,33 @@ static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, in
   shape[1] = columns;
   return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
 }
+/* Rows and columns of a table that this batch can reach: no more are made. */
+static int syn__att_longest(const syn_tape *t, const syn_node *n) {
+  int longest = t->stream[t->g->values[n->out].stream].longest;
+  return syn__min(longest, syn__att_of(n)->size);
+}
+/* A tiled table repeats its columns. */
+static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
+  int i, j;
+  for (i = 0; i < x->nq && a->tile; i++)
+    for (j = a->size; j < x->nk; j++)
+      score[(size_t)i * (size_t)x->nk + (size_t)j] =
+          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
+}
+/* What key j of row r left behind: v [e], then k [e]. */
+static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
+  return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
+}
+
+/* ==============================================================================================
+   >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
+   ============================================================================================== */
+
+/*
+   (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
+   W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
+   rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
+   history of a decoded token: its v, and behind it its k. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
@@ -4552,11 +4585,6 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
-/* What key j of row r left behind: v [e], then k [e]. */
-static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
-  return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
-}
-
 /* Another text than `fill`: the keys of a hypothesis lie scattered over slots. */
 static void syn__v_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
@@ -4571,7 +4599,17 @@ static double syn__v_cost(const syn_node *n, int length) {
   return (a->cross ? 1.0 : 2.0) * a->e * a->d + (double)length * a->e;
 }
 
-/* -- the scores R, Fix and FR: S_ij from a table that no input changes (Tay et al. 2021, 3.2) -- */
+/* ==============================================================================================
+   >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
+   ============================================================================================== */
+
+/*
+   (Random Synthesizer, Tay et al. 2021, section 3.2; FR: 3.3.) R: F = r [H,N,N], learned. Fix: the
+   same, never trained: drawn once from the seed and saved. FR: F_ij = r1_i . r2_j of rank k, r1 and
+   r2 [H,N,k]. A sentence of n tokens uses the first n rows and columns. tile: both indices modulo
+   the tile. Decoding needs nothing of the past but the values. Since all sentences add into the
+   one table, its gradient is made in back_shared.
+   rows buffer: nothing. tables: FR the product F [H,N,N], and its gradient. */
 
 static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
   const syn__att *a = syn__att_of(n);
@@ -4649,11 +4687,6 @@ static syn__job syn__fr_job(const syn__att *a, int m, int n, int k) {
   return j;
 }
 
-static int syn__att_longest(const syn_tape *t, const syn_node *n) {
-  int longest = t->stream[t->g->values[n->out].stream].longest;
-  return syn__min(longest, syn__att_of(n)->size);
-}
-
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   int h, L = syn__att_longest(t, n);
@@ -4713,16 +4746,21 @@ static double syn__fr_cost(const syn_node *n, int length) {
   return (double)length * a->heads * a->k;
 }
 
-/* -- the dense family: a hidden stage or none, then an output stage that makes N scores a row.
-   D: S_ij = W2_h[j] . relu(W1 x_i + b1)_slice + b2_h[j] (Tay et al. 2021, 3.1). shared=1: one W2
-   [N,c] for all heads, no biases; beside V, relu(q) of V is the hidden stage -- */
+/* ==============================================================================================
+   >>kind syn_att: D and its family   a row of N scores from the token of the row alone
+   ============================================================================================== */
 
-static int syn__score_at(const syn__att *a, const char *name) {
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (!strcmp(a->score[s]->name, name)) return s;
-  return -1;
-}
+/*
+   A hidden stage or none makes u from x, an output stage makes N scores of every row of u:
+   Conv, CRC, BD, BCRC and GLU of the language are of this family, and this is their room.
+   D (Dense Synthesizer, Tay et al. 2021, section 3.1): u = relu(x W1^T + b1) [rows,e],
+   S_ij = W2_h[j] . u_i's slice + b2_h[j]; W1 [e,d], b1 [e], W2 [H,N,c], b2 [H,N]. Only the columns
+   the sentence has are computed. shared=1, as in the published code: one W2 [N,c] for all heads and
+   no biases; beside V, relu(q) of V is the hidden stage, and there is no W1.
+   rows buffer: u, e floats a row; in the buffer of gradients du, then dz. tables: W2 in panels of
+   16 columns, packed once per pass instead of once per sentence; their place among the gradients
+   of tables is not used, dW2 goes straight to its parameter. */
+
 static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
 
 static syn_status syn__hidden_params(syn_build *b, syn_node *n, const char *w, const char *bias) {
@@ -4799,15 +4837,6 @@ static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
   for (h = 0; h < (a->shared ? 1 : a->heads); h++)
     t->k->pack(syn_weight(t, n, p + syn__d_w2(a)) + syn__d_w2_at(a, h), 1, (size_t)a->c, a->c,
                syn__att_longest(t, n), syn__d_panels(t, n, s, h));
-}
-
-/* A tiled table repeats its columns. */
-static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
-  int i, j;
-  for (i = 0; i < x->nq && a->tile; i++)
-    for (j = a->size; j < x->nk; j++)
-      score[(size_t)i * (size_t)x->nk + (size_t)j] =
-          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
 }
 
 static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -4891,8 +4920,16 @@ static double syn__d_cost(const syn_node *n, int length) {
   return (syn__d_uses_q(a) ? 0.0 : (double)a->e * a->d) + (double)length * a->e;
 }
 
-/* -- the score FD: S_ij = A_i[j div b] B_i[j mod b], A = WA_h u + ba_h, B = WB_h u + bb_h,
-      u = relu(W1 x + b1)_slice (Tay et al. 2021, 3.3). rows: u [e], A [H a], B [H b] -- */
+/* ==============================================================================================
+   >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
+   ============================================================================================== */
+
+/*
+   (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) Of a row come a + b numbers instead
+   of N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1 [e,d],
+   b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div b, j mod b),
+   so a row of S is a times a copy of B, each copy multiplied by one number of A.
+   rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
 
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
@@ -5029,6 +5066,15 @@ static double syn__fd_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) + (double)length * a->heads;
 }
+
+/* ==============================================================================================
+   >>kind syn_att: the layer   mixture, mask, softmax, values; the only room that knows the list
+   ============================================================================================== */
+
+/*
+   The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
+   head (fill, mix, mask, softmax, drop, times v), then W_o. Backward walks it the other way round.
+   A step of decoding does the same with one row for each hypothesis and what was remembered. */
 
 /* -- the list of scores -- */
 
