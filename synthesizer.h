@@ -2383,6 +2383,8 @@ int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kerne
    >>tensor   sizes and rows of a tensor; its numbers as text
    ============================================================================================== */
 
+/* Numbers of a shape, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape) become huge
+   and fail the same way. */
 static size_t syn__size(int rank, const int *shape) {
   size_t size = 1;
   int i;
@@ -2397,6 +2399,7 @@ static size_t syn__tensor_rows(const syn_tensor *a) {
 }
 static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
+/* Counts every byte and writes those that fit, so that a call with room 0 measures. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
   size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
   char number[32];
@@ -2414,6 +2417,15 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
    >>tape   a graph of operations: record it, plan its memory, run it forward, run it backward
    ============================================================================================== */
 
+/*
+   There are two ways to run a graph. A model is recorded once, from its text; then it is only read:
+   its buffers are placed by the times at which they are needed, and every pass fills them with
+   another batch. A tape of a user's own is recorded and run in the same moment, and every tensor
+   keeps its memory. Kinds cannot tell the two apart.
+
+   Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
+   that a tensor with two readers gets the sum of both; it never writes them. */
+
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
 typedef struct syn__value {
@@ -2425,10 +2437,10 @@ typedef struct syn__value {
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
   syn__arena arena;
-  syn_node **nodes;
-  syn__value *values;
-  syn_param *params;
-  syn_initial *inits;
+  syn_node **nodes;    /* [n_nodes] pointers: syn__grow moves the array, a node stays */
+  syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
+  syn_param *params;   /* [n_params] */
+  syn_initial *inits;  /* [n_params] how the numbers of each begin */
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
   int n_encoder; /* nodes before the decoder's first */
 } syn__graph;
@@ -2455,11 +2467,13 @@ struct syn_build {
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
 };
 
+/* All that a pass reads and writes. One batch, one tape: many tapes may share a graph, which none
+   of them changes. */
 struct syn_tape {
   syn_context *c;
   const syn_kernels *k;
   const syn__graph *g;
-  int threads, training;
+  int threads, training;               /* training: 1 where dropout drops */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -2481,6 +2495,7 @@ struct syn_tape {
 
 /* -- the text of a layer, and its arguments -- */
 
+/* These two are of >>language, below; kinds read their arguments through syn_arg_... */
 typedef struct syn__arg {
   const char *name;  /* of the kind's own argument list */
   int line, column;
@@ -2504,6 +2519,7 @@ struct syn_layer {
 /* Of a row, and of heads * c: sums and doubles of a few widths stay far inside an int. */
 #define SYN__MAX_WIDTH (1 << 24)
 
+/* An error with its place in the text, and the layer's name as it is written there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
@@ -2531,6 +2547,7 @@ int syn_build_stream(const syn_build *b, const syn_node *n, int input) {
 const syn_config *syn_build_config(const syn_build *b) { return b->config; }
 int syn_build_decoder(const syn_build *b) { return b->decoder; }
 
+/* The number of a new value, -1: no memory. A pointer to an older value is stale afterwards. */
 static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) {
   syn__graph *g = b->g;
   syn__value *v;
@@ -2570,6 +2587,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
   return SYN_OK;
 }
 
+/* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
 static syn_status syn__save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
   syn_extent e;
   memset(&e, 0, sizeof e);
@@ -2645,11 +2663,13 @@ syn_initial syn_initial_of(int kind, double amount) {
   return init;
 }
 
+/* The kind's own struct of a node: zeroed, lives as long as the graph. */
 static void *syn__own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
-/* A node with its inputs; the caller may set `which`, `number` before syn__node_done. */
+/* A node with its inputs, not yet in the graph; the caller may set `which`, `number`, `drop` before
+   syn__node_done. A null node is passed on: only the last call of a row must be looked at. */
 static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, const int *in) {
   syn__graph *g = b->g;
   syn_node *n;
@@ -2675,7 +2695,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
   int i;
   if (!n || n->kind->shape(b, n) != SYN_OK || b->c->status != SYN_OK) return -1;
   for (i = 0; i < n->n_in; i++) {
-    syn__value *v = &g->values[n->in[i]];
+    syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
     v->last = n->id;
   }
@@ -2694,6 +2714,8 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
 }
 
 /* -- what a kind sees while it runs -- */
+
+/* By number, as `shape` counted them: inputs, parameters (syn_build_param), buffers (_save). */
 
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
@@ -2740,11 +2762,17 @@ static const float *syn__source(const syn_tape *t, const syn_node *n, int r, int
   return l->source[n->id] + (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
 }
 
-/* -- threads: they split outputs, never sums -- */
+/* -- threads: they split outputs, never sums --
+
+   Every number is made by one thread, in an order that does not depend on how many there are: the
+   bits are the same for any count. A gradient that all rows of a batch add into is therefore split
+   by columns or by heads, and each thread walks all rows. */
 
 typedef void (*syn__task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
 
-/* Runs the task over 0..items in slices whose ends are multiples of `unit`. */
+/* Runs the task over 0..items in slices whose ends are multiples of `unit`: whole vectors or tiles,
+   and no cache line that two threads write. `thread` is the number of the slice, not of OpenMP's
+   thread, which may be given two slices: scratch memory stays apart all the same. */
 static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
   int i, threads = t->threads;
@@ -2763,7 +2791,12 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
   }
 }
 
-/* -- products of any size over the kernels -- */
+/* -- products of any size over the kernels --
+
+   A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
+   whatever the strides of b were. A large b is packed in blocks that stay in the cache while all
+   rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
+   (decoding) come packed. Any strides: a transposed product is the same call. */
 
 #define SYN__PACK_K 256 /* a block of 256 x 512 floats stays in the second-level cache */
 #define SYN__PACK_N 512
@@ -2772,7 +2805,8 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 #define SYN__PACK_A ((size_t)SYN__PACK_K * SYN__PACK_M)
 
-/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. */
+/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
+   bias [n] of every row, or what c holds. */
 typedef struct syn__job {
   syn__product p;    /* b_row: from k to k+1; b_panel is not read */
   size_t b_col;      /* from n to n+1 */
@@ -2780,6 +2814,7 @@ typedef struct syn__job {
   float *pack;       /* where a block of b is packed */
 } syn__job;
 
+/* Panels begin..end of b into j->pack; the last may be narrower than 16, the kernel fills it up. */
 static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__job *j = (const syn__job *)job;
   int n = syn__min(j->p.n, (int)end * 16) - (int)begin * 16;
@@ -2819,8 +2854,11 @@ static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t be
   t->k->product(p, 0, p->m, (int)begin, (int)end);
 }
 
+/* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
 static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads * SYN__PACK_A; }
 
+/* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
+   way a thread reads what the others read and writes only its own part of c. */
 static void syn__product_split(syn_tape *t, const syn__product *p) {
   if (p->m >= 24 * t->threads)
     syn__parallel(t, syn__task_rows, p, (size_t)p->m, 12);
@@ -2863,7 +2901,8 @@ static void syn__matmul(syn_tape *t, const syn__job *job) {
     }
 }
 
-/* y [rows,n] = x [rows,k] W^T + b, W [n,k]; b may be null. param: number of W, or -1 */
+/* y [rows,n] = x [rows,k] W^T + b. Of `shape` are read: n, k, W [n,k] in p.b (or its panels), b [n]
+   in p.bias, which may be null. */
 static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, const syn__job *shape) {
   syn__job j = *shape;
   j.p.m = (int)rows;
@@ -2895,8 +2934,8 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
 }
 
 typedef struct syn__columns {
-  float *sums;
-  const float *x;
+  float *sums;        /* [width] */
+  const float *x;     /* [rows,width] */
   size_t rows, width;
 } syn__columns;
 
@@ -2906,7 +2945,7 @@ static void syn__task_columns(syn_tape *t, const void *job, int thread, size_t b
   t->k->column_sums(j->sums, j->x, j->rows, j->width, begin, end);
 }
 
-/* sums[c] += sum over the rows of x[row,c] */
+/* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
 static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
   syn__columns j;
   j.sums = sums;
@@ -2918,8 +2957,8 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
 
 /* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
 typedef struct syn__linear_grad {
-  const float *x, *dy, *w;
-  float *dx, *dw, *db; /* each may be null */
+  const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
+  float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
   size_t rows;
   int in, out;
 } syn__linear_grad;
@@ -2932,7 +2971,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
   j.b_col = 1;
   j.p.n = g->in;
   j.p.b_row = j.p.c_row = (size_t)g->in;
-  if (g->dx) {
+  if (g->dx) { /* [rows,out] [out,in], both as they stand */
     j.p.m = (int)g->rows;
     j.p.k = g->out;
     j.p.a_row = (size_t)g->out;
@@ -2941,7 +2980,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.c = g->dx;
     syn__matmul(t, &j);
   }
-  if (g->dw) {
+  if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
     j.p.m = g->out;
     j.p.k = (int)g->rows;
     j.p.a_row = 1;
@@ -2972,7 +3011,10 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
 
 /* -- running -- */
 
-/* The key of one layer's dropout in one step. */
+/* The key of one layer's dropout in one step. Whether an element is dropped is a hash of this key
+   and the element's place, so that backward makes the same mask again instead of keeping it, and
+   no thread waits for another's random numbers. `stream`: 2 id for the output of a node, 2 id + 1
+   for the weights of an attention. */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
   syn__dropout d;
@@ -3003,6 +3045,7 @@ static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
 }
 
+/* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
 static void syn__forward(syn_tape *t, int begin, int end) {
   int i;
   for (i = begin; i < end; i++) {
@@ -3026,6 +3069,7 @@ static void syn__backward(syn_tape *t, int end) {
         memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
     }
     if (!syn_out(t, n)->dx || (out->last < 0 && out->stream != SYN_OWN)) continue;
+    /* all readers have added: from the gradient behind the dropout to the one before it */
     syn__drop(t, n, syn_out(t, n)->dx);
     if (n->kind->backward) n->kind->backward(t, n);
   }
@@ -3035,9 +3079,13 @@ static void syn__backward(syn_tape *t, int end) {
 
 /* The largest batch a run is planned for. */
 typedef struct syn__capacity {
-  size_t rows[SYN_STREAMS], longest[2];
+  size_t rows[SYN_STREAMS]; /* tokens of all sentences together; SYN_EACH: sentences */
+  size_t longest[2];        /* tokens of one sentence, source and target */
 } syn__capacity;
 
+/* Floats of an extent for the largest batch. pair: every query meets the keys of its own sentence,
+   `longest` at most, so that rows * longest holds any batch that fits. SIZE_MAX when it is too
+   much: the allocation then fails. */
 static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
                                  const syn__capacity *cap) {
   int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
@@ -3053,13 +3101,14 @@ static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const s
 
 /* One buffer: when it is needed, how large, where it lies. */
 typedef struct syn__item {
-  int from, to;
-  size_t size, at;
+  int from, to;    /* first and last time, both included */
+  size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where; /* pointer to set; null while only sizes are asked */
 } syn__item;
 
-/* First fit: items come in order of `from`; those that ended make room. Returns the floats
-   needed. */
+/* First fit: items come in order of `from`; those that ended make room, and a new one takes the
+   first gap it fits in. Returns the floats needed. Only sizes and times are known here, so a plan
+   without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   size_t i, k, live = 0, peak = 0;
   for (i = 0; i < count; i++) {
@@ -3082,15 +3131,21 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   return peak;
 }
 
+/* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
+   INFER: forward, a buffer is given away after its last reader. */
 enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
 
+/* Keeps the list in order of `from`, and of arrival where that is equal. */
 static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
   size_t k = (*count)++;
   for (; k > 0 && items[k - 1].from > item->from; k--) items[k] = items[k - 1];
   items[k] = *item;
 }
 
-/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then. */
+/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
+   value until its maker has gone back, since the maker may look at its own output; its gradient
+   from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
+   begins at n, where the way back does. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
   int n = (int)g->n_nodes, end = 2 * n - 1;
@@ -3114,6 +3169,8 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
   return count;
 }
 
+/* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
+   BOTH from one to the other. Without a backward pass only the moment of forward is left. */
 static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *cap,
                             syn__item *items, size_t *count, float **saved) {
   int n = (int)g->n_nodes, i, k;
@@ -3132,6 +3189,7 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     }
 }
 
+/* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
 static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap) {
   size_t i, most = 0;
   for (i = 0; i < g->n_nodes; i++) {
@@ -3140,6 +3198,7 @@ static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap)
   }
   return most;
 }
+
 /* -- arguments of a layer, branches, leaves -- */
 
 static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
@@ -3149,6 +3208,8 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
   return NULL;
 }
 
+/* These three return `otherwise` where the layer does not say, and after recording an error: the
+   builder looks at the context's status once, when the node is done. */
 int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
   const syn__arg *a = syn__arg_find(b->layer, name);
   if (!a) return otherwise;
@@ -3214,10 +3275,12 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
   return y;
 }
 
-#define SYN__TAPE_TENSORS 4096 /* of one tape of a user */
-
 /* -- a user's own tape: every operation runs as it is recorded -- */
 
+/* Of one tape; the array is never moved, since the user holds pointers into it. */
+#define SYN__TAPE_TENSORS 4096
+
+/* Zeroed floats from the tape's block: gradients begin at 0, leaves as the api promises. */
 static void *syn__tape_get(syn_tape *t, size_t floats) {
   size_t bytes = syn__mul_size(syn__round16(floats), sizeof(float));
   char *at = t->block + t->block_used;
@@ -3270,6 +3333,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
     t->block_size = bytes;
   }
   if (g) g->arena.c = c;
+  /* the graph has an owner only once there is a tape */
   if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
   if (t && g) syn_tape_free(t);
   else syn__free(c, t), syn__free(c, g);
@@ -3304,6 +3368,7 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   size_t values = t ? t->g->n_values : 0;
   if (!t || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
+  /* i == rank when all is well */
   if (rank < 1 || i < rank) {
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
@@ -3373,7 +3438,7 @@ syn_status syn_backward(syn_tensor *loss) {
                      (unsigned long)syn__count(loss));
   for (i = 0; i < t->g->n_values; i++)
     memset(t->tensors[i].dx, 0, syn__count(&t->tensors[i]) * sizeof(float));
-  loss->dx[0] = 1.0f;
+  loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
   syn__backward(t, (int)t->g->n_nodes);
   return SYN_OK;
 }
@@ -3393,6 +3458,8 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
   return (up - down) / (2.0 * (double)h);
 }
 
+/* The error relative to the largest gradient of the leaf: a small one beside it is all rounding. A
+   NaN anywhere comes out as NaN, since it is not below `worst`. */
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   size_t i, n;
   double worst = 0.0, largest = 1e-8;
@@ -3411,6 +3478,12 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
    >>kind add   y = a + b, also y = a - b and y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
+/*
+   a and y have one shape; b [...] has the last part of it, or is [1]: b is read again for every
+   repetition, and its gradient is the sum over them. Nothing is saved: backward of y = a b reads
+   the inputs. In a model's text this is `res` and `parallel_add`; syn_add, syn_sub, syn_mul record
+   it on a user's tape. a and b may be the same tensor: both gradients are added, none written. */
+
 /* Both have the same shape, or the shape of b is the last part of the shape of a. */
 static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
@@ -3424,9 +3497,9 @@ static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
 
 typedef struct syn__pair {
   void (*f)(float *y, const float *a, const float *b, size_t n);
-  float *y;
+  float *y;           /* [numbers of a] */
   const float *a, *b;
-  size_t size_b;
+  size_t size_b;      /* numbers of b, which divides those of a */
 } syn__pair;
 
 static void syn__task_pair(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3453,7 +3526,7 @@ static void syn__pair_run(syn_tape *t, const syn_node *n,
 }
 
 typedef struct syn__acc_job {
-  float *y;
+  float *y;           /* both as long as syn__accumulate is told */
   const float *x;
   float factor;
 } syn__acc_job;
@@ -3474,7 +3547,8 @@ static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor,
   syn__parallel(t, syn__task_acc, &j, n, 4096);
 }
 
-/* db += factor times the sum of dy over the repetitions of b */
+/* db += factor times the sum of dy over the repetitions of b, one after the other: they all add
+   into the same numbers, so threads may not share them out. */
 static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, float factor) {
   syn_tensor *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
@@ -3508,7 +3582,7 @@ static const syn_kind syn__kind_sub = {
     "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->mul); }
-/* da += dy b, db += dy a */
+/* da += dy b, db += dy a; for b [1] the second is one dot product over all of dy and a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(y), i;
@@ -3539,6 +3613,8 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
    >>kind scale   y = s x
    ============================================================================================== */
 
+/* s is a number of the caller, n->number, and no tensor: it has no gradient. */
+
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn__out_like(b, n, 0); }
 
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
@@ -3557,6 +3633,9 @@ syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_sc
 /* ==============================================================================================
    >>kind sum   y [1] = sum of all numbers of x, or their mean
    ============================================================================================== */
+
+/* x of any shape. which: 1 is the mean, n->number what the sum is multiplied by: 1 or 1/count. The
+   sum goes through the kernels' fixed tree, as every sum along a row: the same bits everywhere. */
 
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
@@ -3584,6 +3663,11 @@ syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 
 /* ==============================================================================================
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
    ============================================================================================== */
+
+/*
+   Both factors are tensors with gradients; products with weights are `linear`. The three products
+   are one text (syn__matmul) with other strides: a transposed matrix is read by its columns, never
+   copied as a whole. Nothing is saved. */
 
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
@@ -3630,7 +3714,7 @@ static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
   j.p.c = a->dx;
   j.p.c_row = (size_t)a->shape[1];
   syn__matmul(t, &j);
-  j.p.m = a->shape[1];
+  j.p.m = a->shape[1]; /* a^T: from row to row one number, from column to column one row */
   j.p.n = y->shape[1];
   j.p.k = a->shape[0];
   j.p.a = a->x;
@@ -3653,12 +3737,17 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
+/*
+   x and y [rows,n]. The kernel subtracts the largest x first: exp never overflows, and y is the
+   same. While going back one row [n] of scratch (the buffer 0): the kernel writes dx, but a gradient
+   is added to. */
+
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
   for (r = 0; r < rows; r++) t->k->softmax(y->x + r * width, x->x + r * width, width);
 }
-/* dx_i += y_i (dy_i - sum_j y_j dy_j); saved: one row for the right side */
+/* dx_i += y_i (dy_i - sum_j y_j dy_j): from dy_i/dx_j = y_i ((i = j) - y_j) */
 static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
@@ -3683,6 +3772,13 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
    ============================================================================================== */
 
+/*
+   relu(x) = max(x, 0); gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel
+   2016); sigmoid(x) = 1/(1+e^-x); swish(x) = x sigmoid(x) (Ramachandran, Zoph and Le 2017).
+   x and y of one shape; nothing is saved, backward reads x. As a layer it stands where no `ff` does
+   the same along with its product. glu is of `ff` alone: it halves the width. */
+
+/* In the order of the kernels' functions; glu follows them, since no kernel of them is it. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -3692,9 +3788,9 @@ static syn_status syn__act_shape(syn_build *b, syn_node *n) {
 }
 
 typedef struct syn__act_job {
-  int which;
-  float *y;
-  const float *x, *dy;
+  int which;           /* SYN__RELU ... */
+  float *y;            /* the result; with dy the gradient that is added to */
+  const float *x, *dy; /* dy null: forward */
 } syn__act_job;
 
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3742,6 +3838,13 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
    ============================================================================================== */
 
+/*
+   d is the width of x, n that of y, the model's d_model if not given. bias=0: no b. Rows are
+   independent, so that a step of decoding is the forward pass over the new rows. Nothing is saved:
+   backward reads x. Both parameters have the layout of PyTorch, one row of W for every output.
+   dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
+
+/* w [out,width of x] and b [out], the first two parameters of linear, ff and highway. */
 static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
   int shape[2];
   shape[0] = out;
@@ -3753,7 +3856,7 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
-  n->which = syn_arg_int(b, "bias", 1, 0, 1);
+  n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -3772,7 +3875,12 @@ static const syn_kind syn__kind_linear = {
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
 
-/* saved: z = x W^T + b (not for relu, whose derivative shows in y), dz while going back */
+/*
+   The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin, Fan,
+   Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n] with the
+   gate in the second half.
+   saved: 0 dz, while going back   1 z, but not for relu, which works in place: y > 0 says what its
+   derivative is, also after dropout, since a dropped y has a dropped dy. */
 
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), wide;
@@ -3784,6 +3892,7 @@ static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
+/* y = a sigma(b), z = [a; b] of every row */
 static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
@@ -3824,7 +3933,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__act_run(t, j, syn__count(y));
 }
 
-/* dz = dy act'(z), then as linear */
+/* dz = dy act'(z), then as linear. The kernels add, so dz begins at 0. */
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *x = syn_in(t, n, 0);
   float *dz = syn_saved(t, n, 0);
@@ -3846,8 +3955,13 @@ static const syn_kind syn__kind_ff = {
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b, mean and biased variance over the row
    ============================================================================================== */
 
-/* (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g
-   (Zhang and Sennrich 2019). saved: mean and 1/sqrt(...) of every row */
+/*
+   (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich
+   2019). x, y [rows,d], g and b [d]; rms_norm has no b, and by that the room tells them apart.
+   saved: 0 mean and r = 1/sqrt(...) of every row, [rows,2]: with x they give xhat = (x - mean) r
+   again, which is as large as x and need not be kept.
+   With q = dy g: dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q);
+   dg += sum over rows of dy xhat, db += sum over rows of dy. */
 
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
@@ -3873,6 +3987,7 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_norm, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
+/* What the two kernels of the way back read. */
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__norm_rows j;
@@ -3901,6 +4016,7 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
   t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
                           end);
 }
+/* dx is split by rows; dg and db, sums over all rows, by columns. */
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
@@ -4004,6 +4120,10 @@ static const syn_kind syn__kind_pos = {
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
    ============================================================================================== */
 
+/*
+   x, y [rows,d], t the place of the row in its sentence. A sentence cannot be longer than N: the
+   runner checks n->table and names both numbers. Nothing is saved. */
+
 static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   int shape[2];
   shape[0] = b->config->max_len;
@@ -4022,7 +4142,7 @@ static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
   for (r = 0; r < rows; r++)
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
-/* dx += dy, dw_t += dy_t, rows in order */
+/* dx += dy, dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t */
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
@@ -4037,6 +4157,11 @@ static const syn_kind syn__kind_learn_pos = {
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); and id: y = x
    ============================================================================================== */
+
+/*
+   Dividing by 1 - rate while training keeps the mean, so that nothing is scaled afterwards. Neither
+   has a room in the graph where it can be spared: id and a rate of 0 hand their input on, and most
+   dropouts are the rate of the layer before them (the kinds that `drops`). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -4059,6 +4184,7 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   memcpy(y->x, syn_in(t, n, 0)->x, syn__count(y) * sizeof *y->x);
 }
+/* dx += dy: the mask was put on dy by the runner before */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
@@ -4070,6 +4196,8 @@ static const syn_kind syn__kind_dropout = {
 /* ==============================================================================================
    >>kind res   y = x + chain(x) (He et al. 2016)
    ============================================================================================== */
+
+/* Made of the operation `add`: it builds, and has no forward of its own. */
 
 static int syn__build_width_of(const syn_build *b, int value) {
   const syn__value *v = &b->g->values[value];
@@ -4089,6 +4217,7 @@ static int syn__build_add(syn_build *b, int x, int y) {
   return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
 }
 
+/* The chain argument `number` of a layer, from 0. */
 static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int number) {
   int i;
   for (i = 0; i < l->n_args; i++)
@@ -4100,7 +4229,7 @@ static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int num
 static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
   const syn_layer *chain = syn__arg_chain(b, l, 0);
   int y = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l;
+  b->layer = l; /* the chain's layers have put themselves there */
   return y < 0 ? -1 : syn__build_add(b, x, y);
 }
 static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
@@ -4110,7 +4239,10 @@ static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL
    >>kind highway   z = x W^T + b, g = sigma(z), y = g x + (1-g) c, c = chain(x); W [d,d]
    ============================================================================================== */
 
-/* (Srivastava, Greff and Schmidhuber 2015). saved: z; dz while going back */
+/*
+   (Srivastava, Greff and Schmidhuber 2015, there with the chain on the other side of the gate.)
+   x, c, y [rows,d], b [d]. Two inputs: the chain is built first, this operation joins both.
+   saved: 0 z, turned into g at once, [rows,d]   1 dz while going back, [rows,d] */
 
 static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
@@ -4130,7 +4262,7 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   b->layer = l;
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
-/* g x + (1-g) c = c + g (x - c) */
+/* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   float *z = syn_saved(t, n, 0);
@@ -4163,6 +4295,10 @@ static const syn_kind syn__kind_highway = {
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
 
+/* x [rows,d], y [rows, sum of the widths]: the branches read the same x, each builds below a number
+   of its own in the path. Nothing is saved. */
+
+/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; how many, or -1. */
 static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
   int count = 0, i;
   for (i = 0; i < l->n_args; i++) {
@@ -4199,6 +4335,7 @@ static void syn__concat_forward(syn_tape *t, const syn_node *n) {
     at += width;
   }
 }
+/* dx_i += its columns of dy */
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
@@ -4218,6 +4355,8 @@ static const syn_kind syn__kind_concat = {
    >>kind parallel_add   y = a(x) + b(x) + ...
    ============================================================================================== */
 
+/* Adds pairwise from the left with `add`; one chain alone is that chain. */
+
 static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
   int in[SYN_MAX_IN], count = syn__branches(b, l, x, in), i, sum;
   if (count < 0) return -1;
@@ -4232,7 +4371,11 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
    ============================================================================================== */
 
-/* The copies of the encoder's outermost repeat are its blocks (source=increasing). */
+/* Nothing runs here: the graph simply has n copies. The number of a copy stands in the path, and so
+   in the names of its parameters: without it the copies would share them. */
+
+/* The copies of the encoder's outermost repeat are its blocks (source=increasing). `count` bounds
+   the list: it is called once for each copy of one repeat. */
 static syn_status syn__note_block(syn_build *b, int count, int y) {
   if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
   if (!b->blocks) return SYN_E_MEMORY;
@@ -4259,6 +4402,11 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repea
 /* ==============================================================================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]
    ============================================================================================== */
+
+/*
+   V tokens, y [rows,d]; n->which is the side whose tokens are read, SYN_SRC or SYN_TGT. No input:
+   the ids are the batch, checked against V when it was bound. w may be shared with the output layer
+   or the other side (tie): each reader adds to the one gradient. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
@@ -4291,6 +4439,9 @@ static const syn_kind syn__kind_embedding = {
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
    ============================================================================================== */
 
+/* x [rows,d] of the source side; a bound sentence has a token at least, so the mean exists. dx of
+   each row of a sentence += dy / rows of the sentence. */
+
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
@@ -4322,6 +4473,11 @@ static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, sy
 /* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b; while training the loss does this in blocks of rows
    ============================================================================================== */
+
+/*
+   w [V,d], often the embedding (tie), b [V]; for classify and tag V is the number of classes. All
+   logits of a training batch would be by far the largest tensor, and each is needed for a moment
+   only: >>loss makes them and their gradients block by block, so this kind has no backward. */
 
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
@@ -4515,12 +4671,13 @@ static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, i
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
-  a->at[s] = a->wide;
+  a->at[s] = a->wide; /* q, then k */
   a->wide += 2 * a->e;
   return syn__att_param(b, n, "w_q", a->e, a->d) || syn__att_param(b, n, "w_k", a->e, d_keys)
              ? SYN_E_SHAPE : SYN_OK;
 }
 
+/* k [rows,e], or dk in the buffer of gradients */
 static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e);
@@ -4538,6 +4695,7 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
                       syn__v_keys(t, n, SYN__ROWS, s));
 }
 
+/* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t e = (size_t)a->e, slice = (size_t)(x->h * a->c);
@@ -4553,7 +4711,8 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__small(t, &j);
 }
 
-/* dq = dS k (the scale comes in finish), dk = dS^T q */
+/* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
+   s dS k, but dk = dS^T (s q), which is what the buffer holds. */
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4575,6 +4734,7 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__small(t, &j);
 }
 
+/* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
 static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
@@ -4594,6 +4754,7 @@ static void syn__v_row(syn_tape *t, const syn_node *n, int s, const syn__head *x
   for (j = 0; j < x->nk; j++)
     score[j] = t->k->dot(q, syn__att_past(t, n, (int)x->q0, j) + a->e + slice, (size_t)a->c);
 }
+/* The source's keys are made once per sentence, so a token of cross-attention pays for q alone. */
 static double syn__v_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (a->cross ? 1.0 : 2.0) * a->e * a->d + (double)length * a->e;
@@ -4618,6 +4779,7 @@ static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn
   shape[1] = shape[2] = a->size;
   return syn_build_param(b, n, name, init, 3, shape);
 }
+/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
   SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
   return syn__r_params(b, n, "r",
@@ -4628,7 +4790,7 @@ static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
   return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
 }
 
-/* Row i of a table [size,size], repeated every `size` columns when tiled. */
+/* score [n] = row i of a table [size,size], repeated every `size` columns when tiled. */
 static void syn__table_row(const syn__att *a, const float *table, int i, int n, float *score) {
   const float *row = table + (size_t)(i % a->size) * (size_t)a->size;
   int j, m;
@@ -4637,6 +4799,7 @@ static void syn__table_row(const syn__att *a, const float *table, int i, int n, 
     memcpy(score + j, row, (size_t)m * sizeof *score);
   }
 }
+/* All queries of a sentence, or the one of a step: the same text. */
 static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
                             float *score) {
   int i;
@@ -4652,9 +4815,11 @@ static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__hea
               (size_t)syn__att_columns(a, x->nk));
 }
 
+/* Where head h begins in a table [H,size,size]. */
 static size_t syn__table_at(const syn__att *a, int h) {
   return (size_t)h * (size_t)a->size * (size_t)a->size;
 }
+/* For r and for fix: both are the first parameter of their score. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__table_fill(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), x, score);
@@ -4679,14 +4844,15 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
              ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* c = a b^T or with `grad` one of da += dc b, db += dc^T a, for the head h of FR; L rows and
-   columns. */
+/* A product of the size [m,k] [k,n] whose matrices are rows of r1 and r2 [N,k] but where the caller
+   says otherwise. */
 static syn__job syn__fr_job(const syn__att *a, int m, int n, int k) {
   syn__job j = syn__slice_job(m, n, k);
   j.p.a_row = j.p.b_row = j.p.c_row = (size_t)a->k;
   return j;
 }
 
+/* F_h [L,L] = r1_h r2_h^T, once for all sentences of the batch; L rows and columns of [N,N] */
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   int h, L = syn__att_longest(t, n);
@@ -4703,6 +4869,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
     syn__matmul(t, &j);
   }
 }
+/* From here on as R, with F in the place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, x->h), x, score);
@@ -4761,8 +4928,11 @@ static double syn__fr_cost(const syn_node *n, int length) {
    16 columns, packed once per pass instead of once per sentence; their place among the gradients
    of tables is not used, dW2 goes straight to its parameter. */
 
+/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last, the
+   layer knows this order (syn__att_prepare). */
 static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
 
+/* The hidden stage shared by D and FD. */
 static syn_status syn__hidden_params(syn_build *b, syn_node *n, const char *w, const char *bias) {
   const syn__att *a = syn__att_of(n);
   if (syn__att_param(b, n, w, a->e, a->d)) return SYN_E_SHAPE;
@@ -4780,7 +4950,7 @@ static syn_status syn__d_shape(syn_build *b, syn_node *n, int s) {
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->c;
-  if (a->shared) {
+  if (a->shared) { /* shape + 1: without the heads */
     if (!syn__d_uses_q(a) && syn__hidden_params(b, n, "d_w1", NULL)) return SYN_E_SHAPE;
     return syn_build_param(b, n, "d_w2", syn_initial_glorot(a->c, a->size), 2, shape + 1);
   }
@@ -4799,6 +4969,7 @@ static size_t syn__d_w2_at(const syn__att *a, int h) {
 static const float *syn__d_b2(const syn__att *a, const float *b2, int h) {
   return b2 + (size_t)h * (size_t)a->size;
 }
+/* W2_h as panels [ceil(N/16)][c][16] */
 static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) {
   const syn__att *a = syn__att_of(n);
   size_t head = a->shared ? 0 : (size_t)h;
@@ -4806,13 +4977,13 @@ static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) 
          head * (size_t)a->c * syn__round16((size_t)a->size);
 }
 
-/* u = relu(x W1^T + b1), in place of z */
+/* u [rows,e] = relu(x W1^T + b1), in place; p: number of W1 in the node, b1 follows it */
 static void syn__hidden(syn_tape *t, const syn_node *n, int p, int bias, float *u) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__linear_forward(t, n, p, bias ? p + 1 : -1, x, u);
   t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)syn__att_of(n)->e);
 }
-/* dz = du where u > 0, then as linear */
+/* dz = du where u > 0, else 0, in place; then as linear. Written so that a NaN in u stops, too. */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int p, int bias, const float *u,
                              float *du) {
   const syn_tensor *x = syn_in(t, n, 0);
@@ -4833,12 +5004,13 @@ static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
   } else {
     syn__hidden(t, n, p, !a->shared, u);
   }
-  if (t->live) return;
+  if (t->live) return; /* a step reads W2 by rows */
   for (h = 0; h < (a->shared ? 1 : a->heads); h++)
     t->k->pack(syn_weight(t, n, p + syn__d_w2(a)) + syn__d_w2_at(a, h), 1, (size_t)a->c, a->c,
                syn__att_longest(t, n), syn__d_panels(t, n, s, h));
 }
 
+/* S [nq, columns] = u W2^T + b2 over the head's slice of u */
 static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__product p = syn__slice_job(x->nq, syn__att_columns(a, x->nk), a->c).p;
@@ -4857,7 +5029,7 @@ static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__tile_columns(a, x, score);
 }
 
-/* du = dS W2 */
+/* du = dS W2, the columns of this head only: `back` of another head writes the others */
 static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4870,7 +5042,7 @@ static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   j.p.c_row = (size_t)a->e;
   syn__small(t, &j);
 }
-/* dW2 += dS^T u, db2 += column sums of dS */
+/* dW2 += dS^T u, db2 += column sums of dS. Columns no sentence of the batch reaches get nothing. */
 static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4889,6 +5061,7 @@ static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn_
     t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)x->h * (size_t)a->size, ds,
                       (size_t)x->nq, (size_t)x->nk, 0, (size_t)columns);
 }
+/* Into W1 and x; or, where u = relu(q), into the dq that V takes on from here. */
 static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s);
@@ -4898,7 +5071,7 @@ static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
     syn__hidden_back(t, n, a->param[s], !a->shared, u, du);
     return;
   }
-  /* its finish comes last, and scales */
+  /* V multiplies dq by its scale at the end: divided by it here, du arrives whole */
   dq = syn__att_own(t, n, SYN__DROWS, syn__score_at(a, "V"));
   for (i = 0; i < count; i++)
     if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
@@ -4925,12 +5098,13 @@ static double syn__d_cost(const syn_node *n, int length) {
    ============================================================================================== */
 
 /*
-   (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) Of a row come a + b numbers instead
-   of N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1 [e,d],
+   (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers, not
+   N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1 [e,d],
    b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div b, j mod b),
    so a row of S is a times a copy of B, each copy multiplied by one number of A.
    rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
 
+/* The two sides A and B are one text; only their sizes and parameters differ. */
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
   const syn__att *a = syn__att_of(n);
@@ -4945,7 +5119,7 @@ static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const c
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int root = 1;
-  while (root * root < a->size) root++;
+  while (root * root < a->size) root++; /* ceil(sqrt N): a = b is the smallest a + b */
   a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
   a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
   if ((double)a->a * a->b < a->size)
@@ -4958,13 +5132,16 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
 }
 
-/* side 0: A, side 1: B */
+/* Numbers of a row and head: side 0: A, side 1: B */
 static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
+/* A [rows,H,a] or B [rows,H,b] */
 static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
 }
 
+/* A_h [rows,a] = u's slice WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
+   Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   int h, size = syn__fd_size(a, side);
@@ -4999,13 +5176,16 @@ static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const
   for (j = 0; j < columns; j += a->b)
     t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
 }
+/* Forward and step: a step is a sentence of one query, whose row is x->q0. */
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   int i;
   for (i = 0; i < x->nq; i++)
     syn__fd_one(t, n, s, x->q0 + (size_t)i, x, score + (size_t)i * (size_t)x->nk);
   syn__tile_columns(syn__att_of(n), x, score);
 }
-/* dA_i[g] = sum over the group of dS B, dB_i += A_i[g] dS of the group */
+/* dA_i[g] = sum over the group g of dS B, dB_i += A_i[g] dS of the group. Groups the sentence does
+   not reach keep the 0 they begin with: `finish` sums over all of A and B. The last group may be
+   cut; then B's end gets nothing from it. */
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -5026,7 +5206,8 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     }
   }
 }
-/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B */
+/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B. Side A comes first and
+   writes du (start 0), side B adds to it. */
 static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   size_t rows = syn__tensor_rows(syn_in(t, n, 0));
