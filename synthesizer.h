@@ -2384,6 +2384,8 @@ int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kerne
    >>tensor   sizes and rows of a tensor; its numbers as text
    ============================================================================================== */
 
+/* Numbers of a shape, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape) become huge
+   and fail the same way. */
 static size_t syn__size(int rank, const int *shape) {
   size_t size = 1;
   int i;
@@ -2398,6 +2400,7 @@ static size_t syn__tensor_rows(const syn_tensor *a) {
 }
 static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
+/* Counts every byte and writes those that fit, so that a call with room 0 measures. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
   size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
   char number[32];
@@ -2415,6 +2418,15 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
    >>tape   a graph of operations: record it, plan its memory, run it forward, run it backward
    ============================================================================================== */
 
+/*
+   There are two ways to run a graph. A model is recorded once, from its text; then it is only read:
+   its buffers are placed by the times at which they are needed, and every pass fills them with
+   another batch. A tape of a user's own is recorded and run in the same moment, and every tensor
+   keeps its memory. Kinds cannot tell the two apart.
+
+   Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
+   that a tensor with two readers gets the sum of both; it never writes them. */
+
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
 typedef struct syn__value {
@@ -2426,14 +2438,18 @@ typedef struct syn__value {
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
   syn__arena arena;
-  syn_node **nodes;
-  syn__value *values;
-  syn_param *params;
-  syn_initial *inits;
+  syn_node **nodes;    /* [n_nodes] pointers: syn__grow moves the array, a node stays */
+  syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
+  syn_param *params;   /* [n_params] */
+  syn_initial *inits;  /* [n_params] how the numbers of each begin */
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
-  size_t pos_floats; /* in the tables of `pos` */
   int n_encoder; /* nodes before the decoder's first */
 } syn__graph;
+
+/* A path never outgrows this: its side, then for every chain inside another ".number" of a layer
+   (a text has fewer than 65536) and of a copy or branch. Were one cut short, two layers would have
+   one name, and by that one set of weights. */
+#define SYN__PATH (16 + 12 * (SYN_MAX_DEPTH + 2))
 
 /* The builder: the graph and where in the text it is. */
 struct syn_build {
@@ -2442,7 +2458,7 @@ struct syn_build {
   const syn_config *config;
   const syn_layer *layer;   /* the layer being built */
   const char *side;         /* "encoder", "decoder" */
-  char path[160];           /* of the layer being built, or of the chain */
+  char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
   int encoder_out;          /* value, -1 before it is there */
@@ -2453,11 +2469,13 @@ struct syn_build {
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
 };
 
+/* All that a pass reads and writes. One batch, one tape: many tapes may share a graph, which none
+   of them changes. */
 struct syn_tape {
   syn_context *c;
   const syn_kernels *k;
   const syn__graph *g;
-  int threads, training;
+  int threads, training;               /* training: 1 where dropout drops */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -2479,6 +2497,7 @@ struct syn_tape {
 
 /* -- the text of a layer, and its arguments -- */
 
+/* These two are of >>language, below; kinds read their arguments through syn_arg_... */
 typedef struct syn__arg {
   const char *name;  /* of the kind's own argument list */
   int line, column;
@@ -2499,6 +2518,10 @@ struct syn_layer {
 
 /* -- recording -- */
 
+/* Of a row, and of heads * c: sums and doubles of a few widths stay far inside an int. */
+#define SYN__MAX_WIDTH (1 << 24)
+
+/* An error with its place in the text, and the layer's name as it is written there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
@@ -2526,6 +2549,7 @@ int syn_build_stream(const syn_build *b, const syn_node *n, int input) {
 const syn_config *syn_build_config(const syn_build *b) { return b->config; }
 int syn_build_decoder(const syn_build *b) { return b->decoder; }
 
+/* The number of a new value, -1: no memory. A pointer to an older value is stale afterwards. */
 static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) {
   syn__graph *g = b->g;
   syn__value *v;
@@ -2542,8 +2566,11 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
   int shape[2];
   shape[0] = 0;
   shape[1] = width;
-  if (width < 1 || width > (1 << 24))
-    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to 16777216", width);
+  if (width < 1 || width > SYN__MAX_WIDTH)
+    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to %d", width,
+                           SYN__MAX_WIDTH);
+  if (stream < SYN_SRC || stream > SYN_EACH)
+    return syn__fail_build(b, SYN_E_VALUE, "the output has stream %d, wanted 0 to 2", stream);
   n->out = syn__value_new(b, stream, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
@@ -2562,6 +2589,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
   return SYN_OK;
 }
 
+/* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
 static syn_status syn__save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
   syn_extent e;
   memset(&e, 0, sizeof e);
@@ -2576,18 +2604,27 @@ static int syn__param_find(const syn__graph *g, const char *name) {
   return -1;
 }
 
-/* The number of the parameter `name`; one that is there already is shared (universal, tied). */
+/* The number of the parameter `name`; one that is there already is shared (universal, tied), and
+   must then have the same shape: the kernels trust it. -1: failed. */
 static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank,
                           const int *shape) {
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
+  size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
   syn_param *p;
-  if (old >= 0 && g->params[old].rank == rank &&
-      !memcmp(g->params[old].shape, shape, (size_t)rank * sizeof *shape))
-    return old;
-  if (old >= 0 || g->n_params == SYN_MAX_PARAMS) {
-    syn__fail_build(b, SYN_E_SHAPE, old >= 0 ? "two tensors of different shapes are named %s"
-                    : "%s: a network of more than 16384 tensors", name);
+  if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
+    syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.4g numbers, wanted 1 to %d", name,
+                    rank, (double)size, INT_MAX);
+    return -1;
+  }
+  if (old >= 0) {
+    p = &g->params[old];
+    if (p->rank == rank && !memcmp(p->shape, shape, (size_t)rank * sizeof *shape)) return old;
+    syn__fail_build(b, SYN_E_SHAPE, "two tensors of different shapes are named %s", name);
+    return -1;
+  }
+  if (g->n_params == SYN_MAX_PARAMS) {
+    syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
     return -1;
   }
   if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
@@ -2599,21 +2636,18 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   if (!p->name) return -1;
   p->rank = rank;
   memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
-  p->size = syn__size(rank, shape);
+  p->size = size;
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
-  if (p->size == 0 || p->size > ((size_t)1 << 31)) {
-    syn__fail_build(b, SYN_E_SHAPE, "%s would have %lu numbers", name, (unsigned long)p->size);
-    return -1;
-  }
   return (int)g->n_params++;
 }
 
 syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
                            const int *shape) {
-  char full[200];
+  char full[SYN__PATH + 64];
   int id;
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
+  if (strlen(name) > 60) return syn_build_fail(b, "the kind's parameter has too long a name");
   snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
@@ -2635,11 +2669,13 @@ syn_initial syn_initial_of(int kind, double amount) {
   return init;
 }
 
+/* The kind's own struct of a node: zeroed, lives as long as the graph. */
 static void *syn__own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
-/* A node with its inputs; the caller may set `which`, `number` before syn__node_done. */
+/* A node with its inputs, not yet in the graph; the caller may set `which`, `number`, `drop` before
+   syn__node_done. A null node is passed on: only the last call of a row must be looked at. */
 static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, const int *in) {
   syn__graph *g = b->g;
   syn_node *n;
@@ -2665,7 +2701,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
   int i;
   if (!n || n->kind->shape(b, n) != SYN_OK || b->c->status != SYN_OK) return -1;
   for (i = 0; i < n->n_in; i++) {
-    syn__value *v = &g->values[n->in[i]];
+    syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
     v->last = n->id;
   }
@@ -2685,6 +2721,8 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
 
 /* -- what a kind sees while it runs -- */
 
+/* By number, as `shape` counted them: inputs, parameters (syn_build_param), buffers (_save). */
+
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
@@ -2694,12 +2732,53 @@ float *syn_dweight(const syn_tape *t, const syn_node *n, int i) { return t->dwei
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
 }
+/* The scratch floats of one thread: a task uses those of the thread it was given, no other's. */
+static float *syn__scratch(const syn_tape *t, int thread) {
+  return t->scratch + (size_t)thread * t->scratch_size;
+}
 
-/* -- threads: they split outputs, never sums -- */
+/* -- decoding: what earlier tokens and the source left behind -- */
+
+/* Rows that are decoded together, one per hypothesis; t->live of the tape while it decodes. A token
+   keeps the place it was given: hypotheses that begin alike share the slots of their beginning, and
+   a beam that reorders its rows moves lists of slots, never what is kept in them. */
+typedef struct syn__live {
+  int rows, length;    /* length: places per slot */
+  const int *slot;     /* [rows] where the new token of a row is kept */
+  const int *past;     /* [rows,length] slot of every token of the row's hypothesis */
+  const int *sentence; /* [rows] */
+  const int *source_off; /* first source row of every sentence, [sentences+1] */
+  float **history;     /* by node: [slots, length, n->history] */
+  float **source;      /* by node: [source rows, n->source] */
+} syn__live;
+
+/* [n->history] of the token at `place` that is kept in a slot. */
+static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
+  return t->live->history[n->id] +
+         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
+}
+/* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
+static const float *syn__past(const syn_tape *t, const syn_node *n, int r, int place) {
+  const syn__live *l = t->live;
+  return syn__history(t, n, l->past[(size_t)r * (size_t)l->length + (size_t)place], place);
+}
+/* What token j of the source sentence of row r left, [n->source]. */
+static const float *syn__source(const syn_tape *t, const syn_node *n, int r, int j) {
+  const syn__live *l = t->live;
+  return l->source[n->id] + (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
+}
+
+/* -- threads: they split outputs, never sums --
+
+   Every number is made by one thread, in an order that does not depend on how many there are: the
+   bits are the same for any count. A gradient that all rows of a batch add into is therefore split
+   by columns or by heads, and each thread walks all rows. */
 
 typedef void (*syn__task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
 
-/* Runs the task over 0..items in slices whose ends are multiples of `unit`. */
+/* Runs the task over 0..items in slices whose ends are multiples of `unit`: whole vectors or tiles,
+   and no cache line that two threads write. `thread` is the number of the slice, not of OpenMP's
+   thread, which may be given two slices: scratch memory stays apart all the same. */
 static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
   int i, threads = t->threads;
@@ -2718,7 +2797,12 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
   }
 }
 
-/* -- products of any size over the kernels -- */
+/* -- products of any size over the kernels --
+
+   A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
+   whatever the strides of b were. A large b is packed in blocks that stay in the cache while all
+   rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
+   (decoding) come packed. Any strides: a transposed product is the same call. */
 
 #define SYN__PACK_K 256 /* a block of 256 x 512 floats stays in the second-level cache */
 #define SYN__PACK_N 512
@@ -2727,7 +2811,8 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 #define SYN__PACK_A ((size_t)SYN__PACK_K * SYN__PACK_M)
 
-/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. */
+/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
+   bias [n] of every row, or what c holds. */
 typedef struct syn__job {
   syn__product p;    /* b_row: from k to k+1; b_panel is not read */
   size_t b_col;      /* from n to n+1 */
@@ -2735,6 +2820,7 @@ typedef struct syn__job {
   float *pack;       /* where a block of b is packed */
 } syn__job;
 
+/* Panels begin..end of b into j->pack; the last may be narrower than 16, the kernel fills it up. */
 static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__job *j = (const syn__job *)job;
   int n = syn__min(j->p.n, (int)end * 16) - (int)begin * 16;
@@ -2774,8 +2860,11 @@ static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t be
   t->k->product(p, 0, p->m, (int)begin, (int)end);
 }
 
+/* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
 static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads * SYN__PACK_A; }
 
+/* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
+   way a thread reads what the others read and writes only its own part of c. */
 static void syn__product_split(syn_tape *t, const syn__product *p) {
   if (p->m >= 24 * t->threads)
     syn__parallel(t, syn__task_rows, p, (size_t)p->m, 12);
@@ -2818,7 +2907,8 @@ static void syn__matmul(syn_tape *t, const syn__job *job) {
     }
 }
 
-/* y [rows,n] = x [rows,k] W^T + b, W [n,k]; b may be null. param: number of W, or -1 */
+/* y [rows,n] = x [rows,k] W^T + b. Of `shape` are read: n, k, W [n,k] in p.b (or its panels), b [n]
+   in p.bias, which may be null. */
 static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, const syn__job *shape) {
   syn__job j = *shape;
   j.p.m = (int)rows;
@@ -2833,9 +2923,11 @@ static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, cons
   syn__matmul(t, &j);
 }
 
-/* y = x W^T (+ bias) with parameter `w` of node n, W [width_out, width_in]. */
-static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias, const float *x,
-                                float *y) {
+/* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
+   of a node. The rows are those of x: keys and values of attention to the source have more than
+   its output. */
+static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
+                                const syn_tensor *x, float *y) {
   const syn_param *p = &t->g->params[n->param[w]];
   syn__job j;
   memset(&j, 0, sizeof j);
@@ -2844,12 +2936,12 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
-  syn__linear(t, y, x, syn__tensor_rows(syn_out(t, n)), &j);
+  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
 typedef struct syn__columns {
-  float *sums;
-  const float *x;
+  float *sums;        /* [width] */
+  const float *x;     /* [rows,width] */
   size_t rows, width;
 } syn__columns;
 
@@ -2859,7 +2951,7 @@ static void syn__task_columns(syn_tape *t, const void *job, int thread, size_t b
   t->k->column_sums(j->sums, j->x, j->rows, j->width, begin, end);
 }
 
-/* sums[c] += sum over the rows of x[row,c] */
+/* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
 static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
   syn__columns j;
   j.sums = sums;
@@ -2871,8 +2963,8 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
 
 /* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
 typedef struct syn__linear_grad {
-  const float *x, *dy, *w;
-  float *dx, *dw, *db; /* each may be null */
+  const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
+  float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
   size_t rows;
   int in, out;
 } syn__linear_grad;
@@ -2885,7 +2977,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
   j.b_col = 1;
   j.p.n = g->in;
   j.p.b_row = j.p.c_row = (size_t)g->in;
-  if (g->dx) {
+  if (g->dx) { /* [rows,out] [out,in], both as they stand */
     j.p.m = (int)g->rows;
     j.p.k = g->out;
     j.p.a_row = (size_t)g->out;
@@ -2894,7 +2986,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.c = g->dx;
     syn__matmul(t, &j);
   }
-  if (g->dw) {
+  if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
     j.p.m = g->out;
     j.p.k = (int)g->rows;
     j.p.a_row = 1;
@@ -2917,7 +3009,7 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
   g.w = t->weights[n->param[w]];
   g.dw = t->dweights[n->param[w]];
   g.db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
-  g.rows = syn__tensor_rows(syn_out(t, n));
+  g.rows = syn__tensor_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
   syn__linear_backward_of(t, &g);
@@ -2925,7 +3017,10 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
 
 /* -- running -- */
 
-/* The key of one layer's dropout in one step. */
+/* The key of one layer's dropout in one step. Whether an element is dropped is a hash of this key
+   and the element's place, so that backward makes the same mask again instead of keeping it, and
+   no thread waits for another's random numbers. `stream`: 2 id for the output of a node, 2 id + 1
+   for the weights of an attention. */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
   syn__dropout d;
@@ -2956,6 +3051,7 @@ static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
 }
 
+/* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
 static void syn__forward(syn_tape *t, int begin, int end) {
   int i;
   for (i = begin; i < end; i++) {
@@ -2979,6 +3075,7 @@ static void syn__backward(syn_tape *t, int end) {
         memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
     }
     if (!syn_out(t, n)->dx || (out->last < 0 && out->stream != SYN_OWN)) continue;
+    /* all readers have added: from the gradient behind the dropout to the one before it */
     syn__drop(t, n, syn_out(t, n)->dx);
     if (n->kind->backward) n->kind->backward(t, n);
   }
@@ -2988,9 +3085,13 @@ static void syn__backward(syn_tape *t, int end) {
 
 /* The largest batch a run is planned for. */
 typedef struct syn__capacity {
-  size_t rows[SYN_STREAMS], longest[2];
+  size_t rows[SYN_STREAMS]; /* tokens of all sentences together; SYN_EACH: sentences */
+  size_t longest[2];        /* tokens of one sentence, source and target */
 } syn__capacity;
 
+/* Floats of an extent for the largest batch. pair: every query meets the keys of its own sentence,
+   `longest` at most, so that rows * longest holds any batch that fits. SIZE_MAX when it is too
+   much: the allocation then fails. */
 static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
                                  const syn__capacity *cap) {
   int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
@@ -3006,13 +3107,14 @@ static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const s
 
 /* One buffer: when it is needed, how large, where it lies. */
 typedef struct syn__item {
-  int from, to;
-  size_t size, at;
+  int from, to;    /* first and last time, both included */
+  size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where; /* pointer to set; null while only sizes are asked */
 } syn__item;
 
-/* First fit: items come in order of `from`; those that ended make room. Returns the floats
-   needed. */
+/* First fit: items come in order of `from`; those that ended make room, and a new one takes the
+   first gap it fits in. Returns the floats needed. Only sizes and times are known here, so a plan
+   without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   size_t i, k, live = 0, peak = 0;
   for (i = 0; i < count; i++) {
@@ -3035,15 +3137,21 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   return peak;
 }
 
+/* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
+   INFER: forward, a buffer is given away after its last reader. */
 enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
 
+/* Keeps the list in order of `from`, and of arrival where that is equal. */
 static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
   size_t k = (*count)++;
   for (; k > 0 && items[k - 1].from > item->from; k--) items[k] = items[k - 1];
   items[k] = *item;
 }
 
-/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then. */
+/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
+   value until its maker has gone back, since the maker may look at its own output; its gradient
+   from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
+   begins at n, where the way back does. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
   int n = (int)g->n_nodes, end = 2 * n - 1;
@@ -3067,6 +3175,8 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
   return count;
 }
 
+/* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
+   BOTH from one to the other. Without a backward pass only the moment of forward is left. */
 static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *cap,
                             syn__item *items, size_t *count, float **saved) {
   int n = (int)g->n_nodes, i, k;
@@ -3085,6 +3195,7 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     }
 }
 
+/* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
 static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap) {
   size_t i, most = 0;
   for (i = 0; i < g->n_nodes; i++) {
@@ -3093,6 +3204,7 @@ static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap)
   }
   return most;
 }
+
 /* -- arguments of a layer, branches, leaves -- */
 
 static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
@@ -3102,6 +3214,8 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
   return NULL;
 }
 
+/* These three return `otherwise` where the layer does not say, and after recording an error: the
+   builder looks at the context's status once, when the node is done. */
 int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
   const syn__arg *a = syn__arg_find(b->layer, name);
   if (!a) return otherwise;
@@ -3176,10 +3290,12 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
   return y;
 }
 
-#define SYN__TAPE_TENSORS 4096 /* of one tape of a user */
-
 /* -- a user's own tape: every operation runs as it is recorded -- */
 
+/* Of one tape; the array is never moved, since the user holds pointers into it. */
+#define SYN__TAPE_TENSORS 4096
+
+/* Zeroed floats from the tape's block: gradients begin at 0, leaves as the api promises. */
 static void *syn__tape_get(syn_tape *t, size_t floats) {
   size_t bytes = syn__mul_size(syn__round16(floats), sizeof(float));
   char *at = t->block + t->block_used;
@@ -3196,7 +3312,7 @@ static void *syn__tape_get(syn_tape *t, size_t floats) {
 
 /* Gives the newest value its tensor. */
 static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
-  const syn__value *v = &t->g->values[id];
+  const syn__value *v = &t->own.g->values[id];
   syn_tensor *a = &t->tensors[id];
   size_t size = syn__size(v->rank, v->shape);
   a->tape = t;
@@ -3251,6 +3367,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
     t->block_size = bytes;
   }
   if (g) g->arena.c = c;
+  /* the graph has an owner only once there is a tape */
   if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
   if (t) syn_tape_free(t);
   else syn__free(c, g);
@@ -3284,6 +3401,7 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   int id, i;
   if (!t || !shape || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
+  /* i == rank when all is well */
   if (rank < 1 || i < rank) {
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
@@ -3295,10 +3413,24 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   return a ? a : syn__tape_back(t, mark);
 }
 
-/* Records one operation and runs it. */
+/* Memory for the result of a node and for what it saves; null: the tape is full. */
+static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
+  syn_tensor *out = syn__tape_tensor(t, n->out);
+  size_t floats;
+  int k;
+  for (k = 0; out && k < n->n_save; k++) {
+    floats = n->save[k].fixed + n->save[k].row * syn__tensor_rows(out);
+    t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
+    if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
+  }
+  return out;
+}
+
+/* Records one operation and runs it. What fails leaves no trace: a value without memory, or a node
+   that writes to one, would be met by the next syn_backward. */
 static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in, int which,
                                float number) {
-  int ids[2], i, k;
+  int ids[2], i;
   syn_tape *t = in[0] ? in[0]->tape : NULL;
   syn_node *n;
   syn_tensor *out;
@@ -3314,14 +3446,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!n) return syn__tape_back(t, mark);
   n->which = which;
   n->number = number;
-  i = syn__node_done(&t->own, n);
-  out = i < 0 ? NULL : syn__tape_tensor(t, i);
-  for (k = 0; out && k < n->n_save; k++) {
-    float *saved =
-        (float *)syn__tape_get(t, n->save[k].fixed + n->save[k].row * syn__tensor_rows(out));
-    if (!saved) return syn__tape_back(t, mark);
-    t->saved[n->id * SYN_MAX_SAVE + k] = saved;
-  }
+  out = syn__node_done(&t->own, n) < 0 ? NULL : syn__record_memory(t, n);
   if (!out) return syn__tape_back(t, mark);
   kind->forward(t, n);
   return out;
@@ -3341,7 +3466,7 @@ syn_status syn_backward(syn_tensor *loss) {
                      (unsigned long)syn__count(loss));
   for (i = 0; i < t->g->n_values; i++)
     memset(t->tensors[i].dx, 0, syn__count(&t->tensors[i]) * sizeof(float));
-  loss->dx[0] = 1.0f;
+  loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
   syn__backward(t, (int)t->g->n_nodes);
   return SYN_OK;
 }
@@ -3361,6 +3486,8 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
   return (up - down) / (2.0 * (double)h);
 }
 
+/* The error relative to the largest gradient of the leaf: a small one beside it is all rounding. A
+   NaN anywhere comes out as NaN, since it is not below `worst`. */
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   size_t i, n;
   double worst = 0.0, largest = 1e-8;
@@ -3381,6 +3508,12 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
    >>kind add   y = a + b, also y = a - b and y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
+/*
+   a and y have one shape; b [...] has the last part of it, or is [1]: b is read again for every
+   repetition, and its gradient is the sum over them. Nothing is saved: backward of y = a b reads
+   the inputs. In a model's text this is `res` and `parallel_add`; syn_add, syn_sub, syn_mul record
+   it on a user's tape. a and b may be the same tensor: both gradients are added, none written. */
+
 /* Both have the same shape, or that of b, without its leading ones, is the last part of that of a. */
 static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
@@ -3397,9 +3530,9 @@ static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
 
 typedef struct syn__pair {
   void (*f)(float *y, const float *a, const float *b, size_t n);
-  float *y;
+  float *y;           /* [numbers of a] */
   const float *a, *b;
-  size_t size_b;
+  size_t size_b;      /* numbers of b, which divides those of a */
 } syn__pair;
 
 static void syn__task_pair(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3426,7 +3559,7 @@ static void syn__pair_run(syn_tape *t, const syn_node *n,
 }
 
 typedef struct syn__acc_job {
-  float *y;
+  float *y;           /* both as long as syn__accumulate is told */
   const float *x;
   float factor;
 } syn__acc_job;
@@ -3447,7 +3580,8 @@ static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor,
   syn__parallel(t, syn__task_acc, &j, n, 4096);
 }
 
-/* db += factor times the sum of dy over the repetitions of b */
+/* db += factor times the sum of dy over the repetitions of b, one after the other: they all add
+   into the same numbers, so threads may not share them out. */
 static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, float factor) {
   syn_tensor *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
@@ -3481,7 +3615,7 @@ static const syn_kind syn__kind_sub = {
     "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->mul); }
-/* da += dy b, db += dy a */
+/* da += dy b, db += dy a; for b [1] the second is one dot product over all of dy and a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(y), i;
@@ -3512,6 +3646,8 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
    >>kind scale   y = s x
    ============================================================================================== */
 
+/* s is a number of the caller, n->number, and no tensor: it has no gradient. */
+
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn__out_like(b, n, 0); }
 
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
@@ -3530,6 +3666,9 @@ syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_sc
 /* ==============================================================================================
    >>kind sum   y [1] = sum of all numbers of x, or their mean
    ============================================================================================== */
+
+/* x of any shape. which: 1 is the mean, n->number what the sum is multiplied by: 1 or 1/count. The
+   sum goes through the kernels' fixed tree, as every sum along a row: the same bits everywhere. */
 
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
@@ -3557,6 +3696,11 @@ syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 
 /* ==============================================================================================
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
    ============================================================================================== */
+
+/*
+   Both factors are tensors with gradients; products with weights are `linear`. The three products
+   are one text (syn__matmul) with other strides: a transposed matrix is read by its columns, never
+   copied as a whole. Nothing is saved. */
 
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
@@ -3603,7 +3747,7 @@ static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
   j.p.c = a->dx;
   j.p.c_row = (size_t)a->shape[1];
   syn__matmul(t, &j);
-  j.p.m = a->shape[1];
+  j.p.m = a->shape[1]; /* a^T: from row to row one number, from column to column one row */
   j.p.n = y->shape[1];
   j.p.k = a->shape[0];
   j.p.a = a->x;
@@ -3626,12 +3770,17 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
+/*
+   x and y [rows,n]. The kernel subtracts the largest x first: exp never overflows, and y is the
+   same. While going back one row [n] of scratch (the buffer 0): the kernel writes dx, but a gradient
+   is added to. */
+
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
   for (r = 0; r < rows; r++) t->k->softmax(y->x + r * width, x->x + r * width, width);
 }
-/* dx_i += y_i (dy_i - sum_j y_j dy_j); saved: one row for the right side */
+/* dx_i += y_i (dy_i - sum_j y_j dy_j): from dy_i/dx_j = y_i ((i = j) - y_j) */
 static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
@@ -3656,6 +3805,13 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
    ============================================================================================== */
 
+/*
+   relu(x) = max(x, 0); gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel
+   2016); sigmoid(x) = 1/(1+e^-x); swish(x) = x sigmoid(x) (Ramachandran, Zoph and Le 2017).
+   x and y of one shape; nothing is saved, backward reads x. As a layer it stands where no `ff` does
+   the same along with its product. glu is of `ff` alone: it halves the width. */
+
+/* In the order of the kernels' functions; glu follows them, since no kernel of them is it. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -3665,9 +3821,9 @@ static syn_status syn__act_shape(syn_build *b, syn_node *n) {
 }
 
 typedef struct syn__act_job {
-  int which;
-  float *y;
-  const float *x, *dy;
+  int which;           /* SYN__RELU ... */
+  float *y;            /* the result; with dy the gradient that is added to */
+  const float *x, *dy; /* dy null: forward */
 } syn__act_job;
 
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3715,6 +3871,13 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
    ============================================================================================== */
 
+/*
+   d is the width of x, n that of y, the model's d_model if not given. bias=0: no b. Rows are
+   independent, so that a step of decoding is the forward pass over the new rows. Nothing is saved:
+   backward reads x. Both parameters have the layout of PyTorch, one row of W for every output.
+   dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
+
+/* w [out,width of x] and b [out], the first two parameters of linear, ff and highway. */
 static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
   int shape[2];
   shape[0] = out;
@@ -3726,12 +3889,12 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
-  n->which = syn_arg_int(b, "bias", 1, 0, 1);
+  n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
   syn_tensor *x = syn_in(t, n, 0);
@@ -3745,7 +3908,12 @@ static const syn_kind syn__kind_linear = {
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
 
-/* saved: z = x W^T + b (not for relu, whose derivative shows in y), dz while going back */
+/*
+   The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin, Fan,
+   Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n] with the
+   gate in the second half.
+   saved: 0 dz, while going back   1 z, but not for relu, which works in place: y > 0 says what its
+   derivative is, also after dropout, since a dropped y has a dropped dy. */
 
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), wide;
@@ -3757,6 +3925,7 @@ static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
+/* y = a sigma(b), z = [a; b] of every row */
 static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
@@ -3785,7 +3954,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   float *z = n->which == SYN__RELU ? y->x : syn_saved(t, n, 1);
   syn__act_job j;
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, z);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), z);
   if (n->which == SYN__GLU) {
     syn__parallel(t, syn__task_glu, n, syn__tensor_rows(y), 8);
     return;
@@ -3797,7 +3966,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__act_run(t, j, syn__count(y));
 }
 
-/* dz = dy act'(z), then as linear */
+/* dz = dy act'(z), then as linear. The kernels add, so dz begins at 0. */
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *x = syn_in(t, n, 0);
   float *dz = syn_saved(t, n, 0);
@@ -3819,8 +3988,13 @@ static const syn_kind syn__kind_ff = {
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b, mean and biased variance over the row
    ============================================================================================== */
 
-/* (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g
-   (Zhang and Sennrich 2019). saved: mean and 1/sqrt(...) of every row */
+/*
+   (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich
+   2019). x, y [rows,d], g and b [d]; rms_norm has no b, and by that the room tells them apart.
+   saved: 0 mean and r = 1/sqrt(...) of every row, [rows,2]: with x they give xhat = (x - mean) r
+   again, which is as large as x and need not be kept.
+   With q = dy g: dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q);
+   dg += sum over rows of dy xhat, db += sum over rows of dy. */
 
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
@@ -3846,6 +4020,7 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_norm, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
+/* What the two kernels of the way back read. */
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__norm_rows j;
@@ -3871,8 +4046,10 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   SYN__UNUSED(thread);
-  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin, end);
+  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
+                          end);
 }
+/* dx is split by rows; dg and db, sums over all rows, by columns. */
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
@@ -3888,16 +4065,25 @@ static const syn_kind syn__kind_rms_norm = {
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
 
-/* (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t */
+/*
+   x, y [rows,d], t the place of a row in its sentence, from 0 (Vaswani et al. 2017, section 3.5).
+   sqrt(d) lifts the embeddings, of standard deviation d^-1/2 at first, to the size of the
+   sinusoids.
+   scale=0: y_t = x_t + p_t. No parameter, so no length limit; nothing is saved. A step of decoding
+   is the forward pass: every row is computed alone, from its own place. */
+
+/* Floats of the table at most: max_len and widths are one line of a file that may be hostile, and
+   must not make gigabytes of it. */
+#define SYN__POS_TABLE (1 << 22)
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places, fewer if N is very large */
-  float scale;
-  float *table;
+  int places, d; /* the first places have a row in the table, later ones are computed anew */
+  float scale;   /* of x: sqrt(d) or 1 */
+  float *table;  /* [places,d] */
 } syn__pos;
 
-#define SYN__POS_TABLES ((size_t)1 << 22) /* floats in all tables of a network */
-
+/* p [d] of one place, far dearer than reading it from the table; the bits are the same. An odd d
+   ends in a sine. */
 static void syn__pos_row(float *p, int place, int d) {
   int j;
   for (j = 0; j < d; j += 2) {
@@ -3906,42 +4092,6 @@ static void syn__pos_row(float *p, int place, int d) {
     p[j] = (float)sine;
     if (j + 1 < d) p[j + 1] = (float)cosine;
   }
-}
-
-/* Layers of one width share a table. */
-static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
-  size_t i, d = (size_t)own->d;
-  for (i = 0; i < b->g->n_nodes; i++) {
-    const syn__pos *old = (const syn__pos *)b->g->nodes[i]->own;
-    if (b->g->nodes[i]->kind != kind) continue;
-    if (old->d == own->d) {
-      own->places = old->places;
-      own->table = old->table;
-      return SYN_OK;
-    }
-  }
-  own->places = syn__min(b->config->max_len, (int)((SYN__POS_TABLES - b->g->pos_floats) / d));
-  b->g->pos_floats += (size_t)own->places * d;
-  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
-  if (!own->table) return SYN_E_MEMORY;
-  for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
-  return SYN_OK;
-}
-
-static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
-  syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
-  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
-  if (!own) return SYN_E_MEMORY;
-  own->d = syn_build_width(b, n, 0);
-  own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
-  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  n->scratch.fixed = (size_t)own->d;
-  return syn__out_like(b, n, 0);
-}
-
-static float *syn__scratch(const syn_tape *t, int thread) {
-  return t->scratch + (size_t)thread * t->scratch_size;
 }
 
 static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3953,7 +4103,7 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   for (r = begin; r < end; r++) {
     const float *p = syn__scratch(t, thread);
     if (at[r] < own->places) p = own->table + (size_t)at[r] * d;
-    else syn__pos_row(syn__scratch(t, thread), at[r], own->d); /* past the table: computed anew */
+    else syn__pos_row(syn__scratch(t, thread), at[r], own->d);
     t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
     t->k->acc(y->x + r * d, p, d);
   }
@@ -3961,6 +4111,35 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
 static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
+
+/* The table for width d: that of an earlier layer (encoder and decoder have one each), or made. */
+static float *syn__pos_table(syn_build *b, const syn__pos *own) {
+  size_t i, d = (size_t)own->d;
+  float *table;
+  for (i = 0; i < b->g->n_nodes; i++) {
+    const syn_node *other = b->g->nodes[i];
+    if (other->kind->forward == syn__pos_forward && ((const syn__pos *)other->own)->d == own->d)
+      return ((const syn__pos *)other->own)->table;
+  }
+  table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
+  for (i = 0; table && i < (size_t)own->places; i++) syn__pos_row(table + i * d, (int)i, own->d);
+  return table;
+}
+
+static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
+  syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
+  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
+  if (!own) return SYN_E_MEMORY;
+  own->d = syn_build_width(b, n, 0);
+  own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
+  own->places = syn__min(b->config->max_len, SYN__POS_TABLE / own->d);
+  own->table = syn__pos_table(b, own);
+  if (!own->table) return SYN_E_MEMORY;
+  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->scratch.fixed = (size_t)own->d;
+  return syn__out_like(b, n, 0);
+}
+
 /* dx += sqrt(d) dy */
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
@@ -3974,11 +4153,14 @@ static const syn_kind syn__kind_pos = {
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
    ============================================================================================== */
 
+/*
+   x, y [rows,d], t the place of the row in its sentence. A sentence cannot be longer than N: the
+   runner checks n->table and names both numbers. Nothing is saved. */
+
 static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   int shape[2];
   shape[0] = b->config->max_len;
   shape[1] = syn_build_width(b, n, 0);
-  n->which = shape[0];
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
@@ -3993,7 +4175,7 @@ static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
   for (r = 0; r < rows; r++)
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
-/* dx += dy, dw_t += dy_t, rows in order */
+/* dx += dy, dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t */
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
@@ -4008,6 +4190,11 @@ static const syn_kind syn__kind_learn_pos = {
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); and id: y = x
    ============================================================================================== */
+
+/*
+   Dividing by 1 - rate while training keeps the mean, so that nothing is scaled afterwards. Neither
+   has a room in the graph where it can be spared: id and a rate of 0 hand their input on, and most
+   dropouts are the rate of the layer before them (the kinds that `drops`). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -4030,6 +4217,7 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   memcpy(y->x, syn_in(t, n, 0)->x, syn__count(y) * sizeof *y->x);
 }
+/* dx += dy: the mask was put on dy by the runner before */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
@@ -4041,6 +4229,8 @@ static const syn_kind syn__kind_dropout = {
 /* ==============================================================================================
    >>kind res   y = x + chain(x) (He et al. 2016)
    ============================================================================================== */
+
+/* Made of the operation `add`: it builds, and has no forward of its own. */
 
 static int syn__build_width_of(const syn_build *b, int value) {
   const syn__value *v = &b->g->values[value];
@@ -4060,6 +4250,7 @@ static int syn__build_add(syn_build *b, int x, int y) {
   return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
 }
 
+/* The chain argument `number` of a layer, from 0. */
 static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int number) {
   int i;
   for (i = 0; i < l->n_args; i++)
@@ -4071,7 +4262,7 @@ static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int num
 static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
   const syn_layer *chain = syn__arg_chain(b, l, 0);
   int y = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l;
+  b->layer = l; /* the chain's layers have put themselves there */
   return y < 0 ? -1 : syn__build_add(b, x, y);
 }
 static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
@@ -4081,7 +4272,10 @@ static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL
    >>kind highway   z = x W^T + b, g = sigma(z), y = g x + (1-g) c, c = chain(x); W [d,d]
    ============================================================================================== */
 
-/* (Srivastava, Greff and Schmidhuber 2015). saved: z; dz while going back */
+/*
+   (Srivastava, Greff and Schmidhuber 2015, there with the chain on the other side of the gate.)
+   x, c, y [rows,d], b [d]. Two inputs: the chain is built first, this operation joins both.
+   saved: 0 z, turned into g at once, [rows,d]   1 dz while going back, [rows,d] */
 
 static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
@@ -4101,12 +4295,12 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   b->layer = l;
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
-/* g x + (1-g) c = c + g (x - c) */
+/* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   float *z = syn_saved(t, n, 0);
   size_t count = syn__count(y);
-  syn__linear_forward(t, n, 0, 1, x->x, z);
+  syn__linear_forward(t, n, 0, 1, x, z);
   t->k->act(SYN__SIGMOID, z, z, count); /* from here on z holds g */
   t->k->sub(y->x, x->x, c->x, count);
   t->k->mul(y->x, y->x, z, count);
@@ -4134,6 +4328,10 @@ static const syn_kind syn__kind_highway = {
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
 
+/* x [rows,d], y [rows, sum of the widths]: the branches read the same x, each builds below a number
+   of its own in the path. Nothing is saved. */
+
+/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; how many, or -1. */
 static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
   int count = 0, i;
   for (i = 0; i < l->n_args; i++) {
@@ -4170,6 +4368,7 @@ static void syn__concat_forward(syn_tape *t, const syn_node *n) {
     at += width;
   }
 }
+/* dx_i += its columns of dy */
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
@@ -4189,6 +4388,8 @@ static const syn_kind syn__kind_concat = {
    >>kind parallel_add   y = a(x) + b(x) + ...
    ============================================================================================== */
 
+/* Adds pairwise from the left with `add`; one chain alone is that chain. */
+
 static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
   int in[SYN_MAX_IN], count = syn__branches(b, l, x, in), i, sum;
   if (count < 0) return -1;
@@ -4203,7 +4404,11 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
    ============================================================================================== */
 
-/* The copies of the encoder's outermost repeat are its blocks (source=increasing). */
+/* Nothing runs here: the graph simply has n copies. The number of a copy stands in the path, and so
+   in the names of its parameters: without it the copies would share them. */
+
+/* The copies of the encoder's outermost repeat are its blocks (source=increasing). `count` bounds
+   the list: it is called once for each copy of one repeat. */
 static syn_status syn__note_block(syn_build *b, int count, int y) {
   if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
   if (!b->blocks) return SYN_E_MEMORY;
@@ -4230,6 +4435,11 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repea
 /* ==============================================================================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]
    ============================================================================================== */
+
+/*
+   V tokens, y [rows,d]; n->which is the side whose tokens are read, SYN_SRC or SYN_TGT. No input:
+   the ids are the batch, checked against V when it was bound. w may be shared with the output layer
+   or the other side (tie): each reader adds to the one gradient. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
@@ -4261,6 +4471,9 @@ static const syn_kind syn__kind_embedding = {
 /* ==============================================================================================
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
    ============================================================================================== */
+
+/* x [rows,d] of the source side; a bound sentence has a token at least, so the mean exists. dx of
+   each row of a sentence += dy / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
@@ -4294,11 +4507,16 @@ static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, sy
    >>kind output   logits [rows,V] = x w^T + b; while training the loss does this in blocks of rows
    ============================================================================================== */
 
+/*
+   w [V,d], often the embedding (tie), b [V]; for classify and tag V is the number of classes. All
+   logits of a training batch would be by far the largest tensor, and each is needed for a moment
+   only: >>loss makes them and their gradients block by block, so this kind has no backward. */
+
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
 }
 static void syn__output_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
 static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
                                           syn__output_forward, NULL, NULL, NULL, NULL};
@@ -4317,31 +4535,42 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    3 raw scores of a mixture   4 tables made from parameters   5 the gradients of those */
 
 #define SYN__MAX_SCORES 12
-#define SYN__ATT_WIDE (1 << 20) /* columns of all heads together: sums of some of them are ints */
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 
-/* One sentence and one head. */
+/* One sentence and one head; while decoding one row (nq = 1) and one head. */
 typedef struct syn__head {
-  int sentence, h, nq, nk;
+  int sentence, h;
+  int nq, nk;     /* queries and keys of the sentence */
+  int first;      /* place of the first query in its sentence: 0, but in a step that of the token */
   size_t q0, k0;  /* first row of its queries and keys */
   float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
-  float *scratch; /* pack, then two matrices [nq,nk] */
+  float *scratch; /* pack, then two matrices [nq,nk]; of one thread */
 } syn__head;
 
-/* A way to make scores. `s` is its place in the mixture. */
+/* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
+   Forward calls `prepare` once, then `fill` for every sentence and head (tasks of any thread).
+   Backward calls `back` for every sentence and head, in any order, so that it may write only what
+   belongs to both; `back_shared` for the sentences of a head one after the other, so that what
+   they share is summed in one order; then `finish` once. Decoding calls `prepare` with the new
+   rows, then `row` for every row and head. Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
   int built;
-  int table;   /* does not depend on the input */
-  int limited; /* has a table of N */
+  int table;   /* 1: does not depend on the input */
+  int limited; /* 1: has a table of N, so that a sentence cannot be longer */
+  /* parameters, floats per row (a->wide), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
-  void (*prepare)(syn_tape *t, const syn_node *n, int s);   /* products over all rows */
+  void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
+  /* score [nq,nk] = S_h, keys no query may see included */
   void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  /* ds [nq,nk], 0 where masked; gradients of rows: written, not added (each is met once) */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  /* gradients of parameters and tables: added */
   void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  void (*finish)(syn_tape *t, const syn_node *n, int s);    /* products over all rows, backwards */
-  void (*row)(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score);
-  double (*cost)(const syn_node *n, int length);            /* multiply-adds per token */
+  void (*finish)(syn_tape *t, const syn_node *n, int s); /* products over all rows, backwards */
+  /* score [nk] of one row: `fill` itself where nothing is gained by another text */
+  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  double (*cost)(const syn_node *n, int length); /* multiply-adds per token */
 } syn__score;
 
 typedef struct syn__att {
@@ -4414,6 +4643,12 @@ static syn__job syn__slice_job(int m, int n, int k) {
   return j;
 }
 
+/* The table of score s takes `heads` parts of `part` floats behind those before it. */
+static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
+  a->table[s] = a->tables;
+  a->tables = syn__add_size(a->tables, syn__mul_size(heads, part));
+}
+
 /* How many keys query i sees. */
 static int syn__att_seen(const syn__att *a, const syn__head *x, int i) {
   return a->causal ? syn__min(i + 1, x->nk) : x->nk;
@@ -4423,8 +4658,14 @@ static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
 
-/* -- the score V: S_ij = q_i . k_j / sqrt(c), q = x W_q^T, k = u W_k^T (Vaswani et al. 2017) -- */
-
+/* The place of a score in the mixture, -1: it is not there. */
+static int syn__score_at(const syn__att *a, const char *name) {
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (!strcmp(a->score[s]->name, name)) return s;
+  return -1;
+}
+/* A matrix without bias, [rows,columns], columns the width it multiplies. */
 static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, int rows,
                                  int columns) {
   int shape[2];
@@ -4432,44 +4673,44 @@ static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, in
   shape[1] = columns;
   return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
 }
+/* Rows and columns of a table that this batch can reach: no more are made. */
+static int syn__att_longest(const syn_tape *t, const syn_node *n) {
+  int longest = t->stream[t->g->values[n->out].stream].longest;
+  return syn__min(longest, syn__att_of(n)->size);
+}
+/* A tiled table repeats its columns. */
+static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
+  int i, j;
+  for (i = 0; i < x->nq && a->tile; i++)
+    for (j = a->size; j < x->nk; j++)
+      score[(size_t)i * (size_t)x->nk + (size_t)j] =
+          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
+}
+/* What key j of row r left behind: v [e], then k [e]. */
+static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
+  return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
+}
+
+/* ==============================================================================================
+   >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
+   ============================================================================================== */
+
+/*
+   (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
+   W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
+   rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
+   history of a decoded token: its v, and behind it its k. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
-  a->at[s] = a->wide;
+  a->at[s] = a->wide; /* q, then k */
   a->wide += 2 * a->e;
   return syn__att_param(b, n, "w_q", a->e, a->d) || syn__att_param(b, n, "w_k", a->e, d_keys)
              ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* y = x W^T with the parameter p of the node, over the rows of x */
-static void syn__att_linear(syn_tape *t, const syn_node *n, int p, const syn_tensor *x, float *y) {
-  const syn_param *w = &t->g->params[n->param[p]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = w->shape[0];
-  j.p.k = w->shape[1];
-  j.p.b = t->weights[n->param[p]];
-  if (t->packed) j.panels = t->packed[n->param[p]];
-  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
-}
-/* and back: dx += dy W, dW += dy^T x */
-static void syn__att_linear_back(syn_tape *t, const syn_node *n, int p, const syn_tensor *x,
-                                 const float *dy) {
-  const syn_param *w = &t->g->params[n->param[p]];
-  syn__linear_grad g;
-  g.x = x->x;
-  g.dx = x->dx;
-  g.dy = dy;
-  g.w = t->weights[n->param[p]];
-  g.dw = t->dweights[n->param[p]];
-  g.db = NULL;
-  g.rows = syn__tensor_rows(x);
-  g.out = w->shape[0];
-  g.in = w->shape[1];
-  syn__linear_backward_of(t, &g);
-}
-
+/* k [rows,e], or dk in the buffer of gradients */
 static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e);
@@ -4479,13 +4720,15 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  syn__att_linear(t, n, a->param[s], x, q);
+  syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
   t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)a->e);
   if (t->live && a->cross) return;                          /* the keys are there since `start` */
-  syn__att_linear(t, n, a->param[s] + 1, syn__att_keys(t, n), syn__v_keys(t, n, SYN__ROWS, s));
+  syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                      syn__v_keys(t, n, SYN__ROWS, s));
 }
 
+/* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t e = (size_t)a->e, slice = (size_t)(x->h * a->c);
@@ -4501,7 +4744,8 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__small(t, &j);
 }
 
-/* dq = dS k (the scale comes in finish), dk = dS^T q */
+/* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
+   s dS k, but dk = dS^T (s q), which is what the buffer holds. */
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4523,76 +4767,63 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__small(t, &j);
 }
 
+/* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
 static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
   t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)a->e);
-  syn__att_linear_back(t, n, a->param[s], x, dq);
-  syn__att_linear_back(t, n, a->param[s] + 1, syn__att_keys(t, n),
+  syn__linear_backward(t, n, a->param[s], -1, x, dq);
+  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
-/* -- decoding: what earlier tokens and the source left behind -- */
-
-/* A group of rows that are decoded together, one row per hypothesis. */
-typedef struct syn__live {
-  int rows, length;    /* length: places per slot */
-  const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [rows,length] slot of every earlier token of the row's hypothesis */
-  const int *sentence; /* [rows] */
-  const int *source_off; /* first source row of every sentence, [sentences+1] */
-  float **history;     /* by node: [slots, length, n->history] */
-  float **source;      /* by node: [source rows, n->source] */
-} syn__live;
-
-static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
-  return t->live->history[n->id] +
-         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
-}
-/* What token j of row r's hypothesis (or of its source sentence) left: v, then k. */
-static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
-  const syn__live *l = t->live;
-  if (syn__att_of(n)->cross)
-    return l->source[n->id] +
-           (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
-  return syn__history(t, n, l->past[r * l->length + j], j);
-}
-
-static void syn__v_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
+/* Another text than `fill`: the keys of a hypothesis lie scattered over slots. */
+static void syn__v_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t slice = (size_t)(x->h * a->c);
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + (size_t)r * (size_t)a->e + slice;
+  const float *q = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + slice;
   int j;
   for (j = 0; j < x->nk; j++)
-    score[j] = t->k->dot(q, syn__att_past(t, n, r, j) + a->e + slice, (size_t)a->c);
+    score[j] = t->k->dot(q, syn__att_past(t, n, (int)x->q0, j) + a->e + slice, (size_t)a->c);
 }
+/* The source's keys are made once per sentence, so a token of cross-attention pays for q alone. */
 static double syn__v_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (a->cross ? 1.0 : 2.0) * a->e * a->d + (double)length * a->e;
 }
 
-/* -- the scores R, Fix and FR: S_ij from a table that no input changes (Tay et al. 2021, 3.2) -- */
+/* ==============================================================================================
+   >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
+   ============================================================================================== */
 
-static syn_status syn__r_params(syn_build *b, syn_node *n, int s, const char *name,
-                                syn_initial init) {
+/*
+   (Random Synthesizer, Tay et al. 2021, section 3.2; FR: 3.3.) R: F = r [H,N,N], learned. Fix: the
+   same, never trained: drawn once from the seed and saved. FR: F_ij = r1_i . r2_j of rank k, r1 and
+   r2 [H,N,k]. A sentence of n tokens uses the first n rows and columns. tile: both indices modulo
+   the tile. Decoding needs nothing of the past but the values. Since all sentences add into the
+   one table, its gradient is made in back_shared.
+   rows buffer: nothing. tables: FR the product F [H,N,N], and its gradient. */
+
+static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
   const syn__att *a = syn__att_of(n);
   int shape[3];
-  SYN__UNUSED(s);
   shape[0] = a->heads;
   shape[1] = shape[2] = a->size;
   return syn_build_param(b, n, name, init, 3, shape);
 }
+/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
-  return syn__r_params(b, n, s, "r",
+  SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
+  return syn__r_params(b, n, "r",
                        syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
 }
 static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
-  return syn__r_params(b, n, s, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
+  SYN__UNUSED(s);
+  return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
 }
 
-/* Row i of a table [size,size], repeated every `size` columns when tiled. */
+/* score [n] = row i of a table [size,size], repeated every `size` columns when tiled. */
 static void syn__table_row(const syn__att *a, const float *table, int i, int n, float *score) {
   const float *row = table + (size_t)(i % a->size) * (size_t)a->size;
   int j, m;
@@ -4601,10 +4832,12 @@ static void syn__table_row(const syn__att *a, const float *table, int i, int n, 
     memcpy(score + j, row, (size_t)m * sizeof *score);
   }
 }
+/* All queries of a sentence, or the one of a step: the same text. */
 static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
                             float *score) {
   int i;
-  for (i = 0; i < x->nq; i++) syn__table_row(a, table, i, x->nk, score + (size_t)i * (size_t)x->nk);
+  for (i = 0; i < x->nq; i++)
+    syn__table_row(a, table, x->first + i, x->nk, score + (size_t)i * (size_t)x->nk);
 }
 /* dtable[i,j] += dS_ij, sentence after sentence; ds is folded into the first `size` columns */
 static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
@@ -4615,9 +4848,11 @@ static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__hea
               (size_t)syn__att_columns(a, x->nk));
 }
 
+/* Where head h begins in a table [H,size,size]. */
 static size_t syn__table_at(const syn__att *a, int h) {
   return (size_t)h * (size_t)a->size * (size_t)a->size;
 }
+/* For r and for fix: both are the first parameter of their score. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__table_fill(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), x, score);
@@ -4626,17 +4861,6 @@ static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
   syn__table_back(t, a, x, ds, syn__att_dweight(t, n, s, 0) + syn__table_at(a, x->h));
-}
-static void syn__r_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_row(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), t->at[SYN_TGT][r], x->nk,
-                 score);
-}
-static double syn__r_cost(const syn_node *n, int length) {
-  SYN__UNUSED(n);
-  SYN__UNUSED(length);
-  return 0.0;
 }
 
 /* FR: S_ij = r1_i . r2_j, r1 and r2 [H,N,k]; the table is made once per pass. Their product of k
@@ -4648,25 +4872,20 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->k;
-  a->table[s] = a->tables;
-  a->tables += syn__table_at(a, a->heads);
+  syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
              ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* c = a b^T or with `grad` one of da += dc b, db += dc^T a, for the head h of FR; L rows and
-   columns. */
+/* A product of the size [m,k] [k,n] whose matrices are rows of r1 and r2 [N,k] but where the caller
+   says otherwise. */
 static syn__job syn__fr_job(const syn__att *a, int m, int n, int k) {
   syn__job j = syn__slice_job(m, n, k);
   j.p.a_row = j.p.b_row = j.p.c_row = (size_t)a->k;
   return j;
 }
 
-static int syn__att_longest(const syn_tape *t, const syn_node *n) {
-  int longest = t->stream[t->g->values[n->out].stream].longest;
-  return syn__min(longest, syn__att_of(n)->size);
-}
-
+/* F_h [L,L] = r1_h r2_h^T, once for all sentences of the batch; L rows and columns of [N,N] */
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   int h, L = syn__att_longest(t, n);
@@ -4683,6 +4902,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
     syn__matmul(t, &j);
   }
 }
+/* From here on as R, with F in the place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, x->h), x, score);
@@ -4712,12 +4932,11 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
     syn__matmul(t, &j);
   }
 }
-static void syn__fr_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                        float *score) {
+/* Another text than `fill`: a step needs one row of the table, not the whole of it. */
+static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  size_t k = (size_t)a->k, head = (size_t)(x->h * a->size);
-  const float *r1 =
-      syn__att_weight(t, n, s, 0) + (head + (size_t)(t->at[SYN_TGT][r] % a->size)) * k;
+  size_t k = (size_t)a->k, head = (size_t)x->h * (size_t)a->size;
+  const float *r1 = syn__att_weight(t, n, s, 0) + (head + (size_t)(x->first % a->size)) * k;
   const float *r2 = syn__att_weight(t, n, s, 1) + head * k;
   int j;
   for (j = 0; j < x->nk; j++) score[j] = t->k->dot(r1, r2 + (size_t)(j % a->size) * k, k);
@@ -4727,18 +4946,26 @@ static double syn__fr_cost(const syn_node *n, int length) {
   return (double)length * a->heads * a->k;
 }
 
-/* -- the dense family: a hidden stage or none, then an output stage that makes N scores a row.
-   D: S_ij = W2_h[j] . relu(W1 x_i + b1)_slice + b2_h[j] (Tay et al. 2021, 3.1). shared=1: one W2
-   [N,c] for all heads, no biases; beside V, relu(q) of V is the hidden stage -- */
+/* ==============================================================================================
+   >>kind syn_att: D and its family   a row of N scores from the token of the row alone
+   ============================================================================================== */
 
-static int syn__score_at(const syn__att *a, const char *name) {
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (!strcmp(a->score[s]->name, name)) return s;
-  return -1;
-}
+/*
+   A hidden stage or none makes u from x, an output stage makes N scores of every row of u:
+   Conv, CRC, BD, BCRC and GLU of the language are of this family, and this is their room.
+   D (Dense Synthesizer, Tay et al. 2021, section 3.1): u = relu(x W1^T + b1) [rows,e],
+   S_ij = W2_h[j] . u_i's slice + b2_h[j]; W1 [e,d], b1 [e], W2 [H,N,c], b2 [H,N]. Only the columns
+   the sentence has are computed. shared=1, as in the published code: one W2 [N,c] for all heads and
+   no biases; beside V, relu(q) of V is the hidden stage, and there is no W1.
+   rows buffer: u, e floats a row; in the buffer of gradients du, then dz. tables: W2 in panels of
+   16 columns, packed once per pass instead of once per sentence; their place among the gradients
+   of tables is not used, dW2 goes straight to its parameter. */
+
+/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last, the
+   layer knows this order (syn__att_prepare). */
 static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
 
+/* The hidden stage shared by D and FD. */
 static syn_status syn__hidden_params(syn_build *b, syn_node *n, const char *w, const char *bias) {
   const syn__att *a = syn__att_of(n);
   if (syn__att_param(b, n, w, a->e, a->d)) return SYN_E_SHAPE;
@@ -4751,12 +4978,12 @@ static syn_status syn__d_shape(syn_build *b, syn_node *n, int s) {
   int shape[3];
   a->at[s] = a->wide;
   a->wide += a->e;
-  a->table[s] = a->tables;
-  a->tables += (size_t)(a->shared ? 1 : a->heads) * (size_t)a->c * syn__round16((size_t)a->size);
+  syn__att_table(a, s, a->shared ? 1 : (size_t)a->heads,
+                 syn__mul_size((size_t)a->c, syn__round16((size_t)a->size)));
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->c;
-  if (a->shared) {
+  if (a->shared) { /* shape + 1: without the heads */
     if (!syn__d_uses_q(a) && syn__hidden_params(b, n, "d_w1", NULL)) return SYN_E_SHAPE;
     return syn_build_param(b, n, "d_w2", syn_initial_glorot(a->c, a->size), 2, shape + 1);
   }
@@ -4771,6 +4998,11 @@ static int syn__d_w2(const syn__att *a) { return a->shared ? !syn__d_uses_q(a) :
 static size_t syn__d_w2_at(const syn__att *a, int h) {
   return a->shared ? 0 : (size_t)h * (size_t)a->size * (size_t)a->c;
 }
+/* b2 of head h: [N] of [H,N] */
+static const float *syn__d_b2(const syn__att *a, const float *b2, int h) {
+  return b2 + (size_t)h * (size_t)a->size;
+}
+/* W2_h as panels [ceil(N/16)][c][16] */
 static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) {
   const syn__att *a = syn__att_of(n);
   size_t head = a->shared ? 0 : (size_t)h;
@@ -4778,31 +5010,20 @@ static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) 
          head * (size_t)a->c * syn__round16((size_t)a->size);
 }
 
-/* u = relu(x W1^T + b1), in place of z */
+/* u [rows,e] = relu(x W1^T + b1), in place; p: number of W1 in the node, b1 follows it */
 static void syn__hidden(syn_tape *t, const syn_node *n, int p, int bias, float *u) {
-  const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = a->e;
-  j.p.k = a->d;
-  j.p.b = syn_weight(t, n, p);
-  j.p.bias = bias ? syn_weight(t, n, p + 1) : NULL;
-  if (t->packed) j.panels = t->packed[n->param[p]];
-  syn__linear(t, u, x->x, syn__tensor_rows(x), &j);
-  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)a->e);
+  syn__linear_forward(t, n, p, bias ? p + 1 : -1, x, u);
+  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)syn__att_of(n)->e);
 }
-/* dz = du where u > 0, then as linear */
+/* dz = du where u > 0, else 0, in place; then as linear. Written so that a NaN in u stops, too. */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int p, int bias, const float *u,
                              float *du) {
   const syn_tensor *x = syn_in(t, n, 0);
   size_t i, count = syn__tensor_rows(x) * (size_t)syn__att_of(n)->e;
   for (i = 0; i < count; i++)
     if (!(u[i] > 0.0f)) du[i] = 0.0f;
-  syn__att_linear_back(t, n, p, x, du);
-  if (bias)
-    syn__column_sums(t, syn_dweight(t, n, p + 1), du, syn__tensor_rows(x),
-                     (size_t)syn__att_of(n)->e);
+  syn__linear_backward(t, n, p, bias ? p + 1 : -1, x, du);
 }
 
 static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
@@ -4816,21 +5037,13 @@ static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
   } else {
     syn__hidden(t, n, p, !a->shared, u);
   }
-  if (t->live) return;
+  if (t->live) return; /* a step reads W2 by rows */
   for (h = 0; h < (a->shared ? 1 : a->heads); h++)
     t->k->pack(syn_weight(t, n, p + syn__d_w2(a)) + syn__d_w2_at(a, h), 1, (size_t)a->c, a->c,
                syn__att_longest(t, n), syn__d_panels(t, n, s, h));
 }
 
-/* A tiled table repeats its columns. */
-static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
-  int i, j;
-  for (i = 0; i < x->nq && a->tile; i++)
-    for (j = a->size; j < x->nk; j++)
-      score[(size_t)i * (size_t)x->nk + (size_t)j] =
-          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
-}
-
+/* S [nq, columns] = u W2^T + b2 over the head's slice of u */
 static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__product p = syn__slice_job(x->nq, syn__att_columns(a, x->nk), a->c).p;
@@ -4840,7 +5053,7 @@ static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   p.b_row = 16;
   p.b_panel = 16 * (size_t)a->c;
   if (!a->shared) {
-    p.bias = syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+    p.bias = syn__d_b2(a, syn__att_weight(t, n, s, 3), x->h);
     p.start = SYN__BIAS;
   }
   p.c = score;
@@ -4849,7 +5062,7 @@ static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__tile_columns(a, x, score);
 }
 
-/* du = dS W2 */
+/* du = dS W2, the columns of this head only: `back` of another head writes the others */
 static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4862,7 +5075,7 @@ static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   j.p.c_row = (size_t)a->e;
   syn__small(t, &j);
 }
-/* dW2 += dS^T u, db2 += column sums of dS */
+/* dW2 += dS^T u, db2 += column sums of dS. Columns no sentence of the batch reaches get nothing. */
 static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4878,9 +5091,10 @@ static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn_
   j.p.c_row = (size_t)a->c;
   syn__small(t, &j);
   if (!a->shared)
-    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)(x->h * a->size), ds, (size_t)x->nq,
-                      (size_t)x->nk, 0, (size_t)columns);
+    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)x->h * (size_t)a->size, ds,
+                      (size_t)x->nq, (size_t)x->nk, 0, (size_t)columns);
 }
+/* Into W1 and x; or, where u = relu(q), into the dq that V takes on from here. */
 static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s);
@@ -4890,20 +5104,21 @@ static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
     syn__hidden_back(t, n, a->param[s], !a->shared, u, du);
     return;
   }
-  /* its finish comes last, and scales */
+  /* V multiplies dq by its scale at the end: divided by it here, du arrives whole */
   dq = syn__att_own(t, n, SYN__DROWS, syn__score_at(a, "V"));
   for (i = 0; i < count; i++)
     if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
 }
-static void syn__d_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
+/* Another text than `fill`: a step has no panels, which are made for many rows. */
+static void syn__d_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s) + (size_t)(r * a->e) + (size_t)(x->h * a->c);
+  size_t c = (size_t)a->c;
+  const float *u = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + (size_t)x->h * c;
   const float *w2 = syn__att_weight(t, n, s, syn__d_w2(a)) + syn__d_w2_at(a, x->h);
-  const float *b2 = a->shared ? NULL : syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+  const float *b2 = a->shared ? NULL : syn__d_b2(a, syn__att_weight(t, n, s, 3), x->h);
   int j, columns = syn__att_columns(a, x->nk);
   for (j = 0; j < columns; j++)
-    score[j] = t->k->dot(u, w2 + (size_t)(j * a->c), (size_t)a->c) + (b2 ? b2[j] : 0.0f);
+    score[j] = t->k->dot(u, w2 + (size_t)j * c, c) + (b2 ? b2[j] : 0.0f);
   syn__tile_columns(a, x, score);
 }
 static double syn__d_cost(const syn_node *n, int length) {
@@ -4911,9 +5126,18 @@ static double syn__d_cost(const syn_node *n, int length) {
   return (syn__d_uses_q(a) ? 0.0 : (double)a->e * a->d) + (double)length * a->e;
 }
 
-/* -- the score FD: S_ij = A_i[j div b] B_i[j mod b], A = WA_h u + ba_h, B = WB_h u + bb_h,
-      u = relu(W1 x + b1)_slice (Tay et al. 2021, 3.3). rows: u [e], A [H a], B [H b] -- */
+/* ==============================================================================================
+   >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
+   ============================================================================================== */
 
+/*
+   (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers, not
+   N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1 [e,d],
+   b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div b, j mod b),
+   so a row of S is a times a copy of B, each copy multiplied by one number of A.
+   rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
+
+/* The two sides A and B are one text; only their sizes and parameters differ. */
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
   const syn__att *a = syn__att_of(n);
@@ -4928,15 +5152,15 @@ static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const c
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int root = 1;
-  while (root * root < a->size) root++;
+  while (root * root < a->size) root++; /* ceil(sqrt N): a = b is the smallest a + b */
   a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
   a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
   if ((double)a->a * a->b < a->size)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: a*b is %d*%d = %.0f, wanted at least %d", a->a,
                            a->b, (double)a->a * a->b, a->size);
-  if ((double)a->heads * ((double)a->a + a->b) > SYN__ATT_WIDE)
+  if ((double)a->heads * ((double)a->a + a->b) > SYN__MAX_WIDTH)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
-                           a->heads, a->a, a->b, SYN__ATT_WIDE);
+                           a->heads, a->a, a->b, SYN__MAX_WIDTH);
   a->at[s] = a->wide;
   a->wide += a->e + a->heads * (a->a + a->b);
   if (syn__hidden_params(b, n, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
@@ -4944,16 +5168,16 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
 }
 
-/* side 0: A, side 1: B */
+/* Numbers of a row and head: side 0: A, side 1: B */
 static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
+/* A [rows,H,a] or B [rows,H,b] */
 static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
 }
-static float *syn__fd_row(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
-  return syn__fd_rows(t, n, buffer, s, side);
-}
 
+/* A_h [rows,a] = u's slice WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
+   Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   int h, size = syn__fd_size(a, side);
@@ -4982,30 +5206,32 @@ static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const
                         float *score) {
   const syn__att *a = syn__att_of(n);
   int j, columns = syn__att_columns(a, x->nk);
-  const float *A =
-      syn__fd_row(t, n, SYN__ROWS, s, 0) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->a;
-  const float *B =
-      syn__fd_row(t, n, SYN__ROWS, s, 1) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->b;
+  size_t at = row * (size_t)a->heads + (size_t)x->h;
+  const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + at * (size_t)a->a;
+  const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + at * (size_t)a->b;
   for (j = 0; j < columns; j += a->b)
     t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
 }
+/* Forward and step: a step is a sentence of one query, whose row is x->q0. */
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   int i;
   for (i = 0; i < x->nq; i++)
     syn__fd_one(t, n, s, x->q0 + (size_t)i, x, score + (size_t)i * (size_t)x->nk);
   syn__tile_columns(syn__att_of(n), x, score);
 }
-/* dA_i[g] = sum over the group of dS B, dB_i += A_i[g] dS of the group */
+/* dA_i[g] = sum over the group g of dS B, dB_i += A_i[g] dS of the group. Groups the sentence does
+   not reach keep the 0 they begin with: `finish` sums over all of A and B. The last group may be
+   cut; then B's end gets nothing from it. */
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
   int i, j, columns = syn__att_columns(a, x->nk);
   for (i = 0; i < x->nq; i++) {
     size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
-    const float *A = syn__fd_row(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
-    const float *B = syn__fd_row(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
-    float *dA = syn__fd_row(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
-    float *dB = syn__fd_row(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
+    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
+    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
     for (j = 0; j < columns; j += a->b) {
@@ -5016,7 +5242,8 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     }
   }
 }
-/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B */
+/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B. Side A comes first and
+   writes du (start 0), side B adds to it. */
 static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   size_t rows = syn__tensor_rows(syn_in(t, n, 0));
@@ -5052,30 +5279,33 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__hidden_back(t, n, syn__att_of(n)->param[s], 1, syn__att_own(t, n, SYN__ROWS, s),
                    syn__att_own(t, n, SYN__DROWS, s));
 }
-static void syn__fd_step(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                         float *score) {
-  syn__fd_one(t, n, s, (size_t)r, x, score);
-  syn__tile_columns(syn__att_of(n), x, score);
-}
 static double syn__fd_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) + (double)length * a->heads;
 }
+
+/* ==============================================================================================
+   >>kind syn_att: the layer   mixture, mask, softmax, values; the only room that knows the list
+   ============================================================================================== */
+
+/*
+   The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
+   head (fill, mix, mask, softmax, drop, times v), then W_o. Backward walks it the other way round.
+   A step of decoding does the same with one row for each hypothesis and what was remembered. */
 
 /* -- the list of scores -- */
 
 static const syn__score syn__scores[] = {
     {"V", 1, 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
      syn__v_row, syn__v_cost},
-    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_row,
-     syn__r_cost},
-    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_row, syn__r_cost},
+    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL},
+    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL},
     {"FR", 1, 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back,
      syn__fr_finish, syn__fr_row, syn__fr_cost},
     {"D", 1, 0, 1, syn__d_shape, syn__d_prepare, syn__d_fill, syn__d_back, syn__d_back_shared,
      syn__d_finish, syn__d_row, syn__d_cost},
     {"FD", 1, 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL,
-     syn__fd_finish, syn__fd_step, syn__fd_cost},
+     syn__fd_finish, syn__fd_fill, syn__fd_cost},
     {"Conv", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {"CRC", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {"BD", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
@@ -5120,6 +5350,7 @@ static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence
   syn__head x;
   x.sentence = sentence;
   x.h = h;
+  x.first = 0;
   x.q0 = (size_t)q[sentence];
   x.k0 = (size_t)k[sentence];
   x.nq = q[sentence + 1] - q[sentence];
@@ -5273,7 +5504,8 @@ static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn
 /* Row sums for d alpha: [sentence rows, H * scores], behind the other gradients. */
 static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, SYN__DROWS, a->wide) + (size_t)(sentence * a->heads * a->n_scores);
+  return syn__att_block(t, n, SYN__DROWS, a->wide) +
+         (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
 
 static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
@@ -5343,13 +5575,20 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   }
 }
 
+/* out = Y W_o^T, of a whole pass or of the rows of a step */
+static void syn__att_out(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* for its rows */
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
+}
+
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int sentences = t->stream[t->g->values[n->out].stream].count;
-  syn__att_linear(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
-  syn__parallel(t, syn__task_heads, n, (size_t)(sentences * a->heads), 1);
-  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+  syn__parallel(t, syn__task_heads, n, (size_t)sentences * (size_t)a->heads, 1);
+  syn__att_out(t, n);
 }
 
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
@@ -5362,13 +5601,13 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   y.x = syn__att_y(t, n, SYN__ROWS);
   y.dx = dy;
   syn__linear_backward(t, n, a->w_o, -1, &y, syn_out(t, n)->dx);
-  syn__parallel(t, syn__task_heads_back, n, (size_t)(sentences * a->heads), 1);
+  syn__parallel(t, syn__task_heads_back, n, (size_t)sentences * (size_t)a->heads, 1);
   if (a->shared)
     syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
   else
     syn__parallel(t, syn__task_shared, n, (size_t)a->heads, 1);
   syn__att_finish(t, n);
-  syn__att_linear_back(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* Decoding, attention to the source: its values and keys, once per sentence. */
@@ -5378,8 +5617,8 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
   size_t r, rows = syn__tensor_rows(u), e = (size_t)a->e;
   float *to = t->live->source[n->id];
   float *v = syn__att_v(t, n, SYN__ROWS), *k = syn__v_keys(t, n, SYN__ROWS, 0);
-  syn__att_linear(t, n, a->w_v, u, v);
-  syn__att_linear(t, n, a->param[0] + 1, u, k);
+  syn__linear_forward(t, n, a->w_v, -1, u, v);
+  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
   for (r = 0; r < rows; r++) {
     memcpy(to + 2 * r * e, v + r * e, e * sizeof *to);
     memcpy(to + (2 * r + 1) * e, k + r * e, e * sizeof *to);
@@ -5387,21 +5626,21 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
 }
 
 /* One head of one new row: the same mixture and softmax over the keys that are there. */
-static void syn__att_row(syn_tape *t, const syn_node *n, int r, const syn__head *x) {
+static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   float *score = x->scratch, *raw = score + x->nk, alpha[SYN__MAX_SCORES];
-  float *y = syn__att_y(t, n, SYN__ROWS) + (size_t)(r * a->e + x->h * a->c);
+  float *y = syn__att_y(t, n, SYN__ROWS) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
   int s, j;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    a->score[s]->row(t, n, s, r, x, s ? raw : score);
+    a->score[s]->row(t, n, s, x, s ? raw : score);
     if (s == 0) t->k->scale(score, alpha[0], score, (size_t)x->nk);
     else t->k->acc_scale(score, alpha[s], raw, (size_t)x->nk);
   }
   if (a->softmax) t->k->softmax(score, score, (size_t)x->nk);
   memset(y, 0, (size_t)a->c * sizeof *y);
   for (j = 0; j < x->nk; j++)
-    t->k->acc_scale(y, score[j], syn__att_past(t, n, r, j) + x->h * a->c, (size_t)a->c);
+    t->k->acc_scale(y, score[j], syn__att_past(t, n, (int)x->q0, j) + x->h * a->c, (size_t)a->c);
 }
 
 static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -5414,10 +5653,12 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
     memset(&x, 0, sizeof x);
     x.sentence = sentence;
     x.h = (int)(i % heads);
+    x.q0 = (size_t)r;
+    x.first = place;
     x.nq = 1;
     x.nk = a->cross ? t->live->source_off[sentence + 1] - t->live->source_off[sentence] : place + 1;
     x.scratch = syn__scratch(t, thread);
-    syn__att_row(t, n, r, &x);
+    syn__att_row(t, n, &x);
   }
 }
 
@@ -5435,11 +5676,12 @@ static void syn__att_remember(syn_tape *t, const syn_node *n) {
 
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  if (!a->cross) syn__att_linear(t, n, a->w_v, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
+  if (!a->cross)
+    syn__linear_forward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   if (!a->cross) syn__att_remember(t, n);
-  syn__parallel(t, syn__task_att_rows, n, (size_t)(t->live->rows * a->heads), 4);
-  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+  syn__parallel(t, syn__task_att_rows, n, (size_t)t->live->rows * (size_t)a->heads, 4);
+  syn__att_out(t, n);
 }
 
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
@@ -5447,7 +5689,7 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   int s;
   cost->multiply_adds = (a->cross ? 1.0 : 2.0) * a->d * a->e + (double)cost->length * a->e;
   for (s = 0; s < a->n_scores; s++)
-    cost->multiply_adds += a->score[s]->cost(n, cost->length);
+    if (a->score[s]->cost) cost->multiply_adds += a->score[s]->cost(n, cost->length);
   cost->decode_bytes = 4.0 * n->history;
 }
 
@@ -5486,9 +5728,9 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (c == 0 && a->d % a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", a->heads, a->d);
   a->c = c ? c : a->d / a->heads;
-  if ((double)a->heads * a->c > SYN__ATT_WIDE)
-    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted at most %d columns in all",
-                           a->heads, a->c, SYN__ATT_WIDE);
+  if (a->c > SYN__MAX_WIDTH / a->heads)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
+                           a->heads, a->c, SYN__MAX_WIDTH);
   a->e = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
   a->wide = 2 * a->e;
@@ -5530,13 +5772,13 @@ static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
 static const char *const syn__mix_names[] = {"alpha", "sum"};
 
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, limited = 0;
+  int s, limited = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
   a->tile = syn_arg_int(b, "tile", 0, 0, 1 << 20);
   a->size = a->tile ? a->tile : b->config->max_len;
   a->k = syn_arg_int(b, "k", 8, 1, 65536);
   a->softmax = syn_arg_int(b, "softmax", 1, 0, 1);
   a->shared = syn_arg_int(b, "shared", 0, 0, 1);
-  a->mixed = a->n_scores > 1 && syn_arg_word(b, "mix", syn__mix_names, 2, 0) == 0;
+  a->mixed = a->n_scores > 1 && mix == 0;
   a->causal = b->decoder;
   a->all_tables = 1;
   for (s = 0; s < a->n_scores; s++) {
@@ -5599,7 +5841,7 @@ static int syn__source_value(syn_build *b) {
   if (which == 0) return b->encoder_out;
   n = which == 1 ? b->n_increasing : b->n_decreasing;
   i = which == 1 ? b->seen_increasing++ : b->seen_decreasing++;
-  if (n != b->n_blocks) {
+  if (n != b->n_blocks || i >= n) {
     syn__fail_build(b, SYN_E_SHAPE,
                     "source=%s: the decoder has %d such layers, the encoder's repeat %d"
                     " copies",
