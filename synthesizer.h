@@ -130,18 +130,19 @@
    SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink. */
 
 #define SYN_MAX_THREADS 64
-#define SYN_MAX_TEXT 65536  /* bytes of one architecture text, after its $NAMEs are replaced */
+#define SYN_MAX_TEXT 65536  /* bytes of one architecture text, before and after its $NAMEs */
 #define SYN_MAX_DEPTH 32    /* chains inside chains */
 #define SYN_MAX_NODES 4096  /* operations of one network */
+#define SYN_MAX_LAYERS 65536 /* layers with every repeat counted out; some make no operation */
 #define SYN_MAX_IN 16       /* inputs of one operation */
 #define SYN_MAX_PARAM 24    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
-/* Token ids every vocabulary begins with. */
 #define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 
+/* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
 
 #ifdef __cplusplus
@@ -2442,6 +2443,7 @@ struct syn_build {
   const char *side;         /* "encoder", "decoder" */
   char path[160];           /* of the layer being built, or of the chain */
   int decoder, depth;
+  int layers;               /* built so far, of both sides; at most SYN_MAX_LAYERS */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
@@ -5853,9 +5855,10 @@ static size_t syn__number_read(const char *text, double *number) {
     for (at++; *at >= '0' && *at <= '9'; at++, digits++)
       value = value * 10.0 + (*at - '0'), tenth *= 10.0;
   if (digits && (*at == 'e' || *at == 'E')) {
-    at++;
-    if (*at == '-' || *at == '+') down = *at++ == '-';
-    for (; *at >= '0' && *at <= '9'; at++) exponent = syn__min(exponent * 10 + (*at - '0'), 400);
+    const char *after = at + 1;
+    if (*after == '-' || *after == '+') down = *after++ == '-';
+    for (; *after >= '0' && *after <= '9'; at = ++after) /* no digit: the number ends at the e */
+      exponent = syn__min(exponent * 10 + (*after - '0'), 400);
   }
   if (!digits || digits > 60) return 0;
   for (value /= tenth; exponent > 0; exponent--) value = down ? value / 10.0 : value * 10.0;
@@ -5942,10 +5945,16 @@ static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   return SYN_OK;
 }
 
-/* Kinds joined by +, kept without the white space and comments between them. */
+/* Kinds joined by +, kept without the white space and comments between them. Read twice, first to
+   learn where they end: room for the rest of the text at every layer would be the square of it. */
 static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
-  char *out = (char *)syn__arena_get(&x->b->g->arena, strlen(x->at) + 1, 1);
+  syn__lexer end = *x;
   syn_text word;
+  char *out;
+  do {
+    if (syn__parse_word(&end, &word)) return SYN_E_TEXT;
+  } while (syn__lexer_take(&end, "+"));
+  out = (char *)syn__arena_get(&x->b->g->arena, (size_t)(end.at - x->at) + 1, 1);
   kinds->at = out;
   kinds->size = 0;
   if (!out) return SYN_E_MEMORY;
@@ -6049,7 +6058,9 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
     if (!var) out[used++] = *text++;
     else {
       int n = snprintf(out + used, SYN_MAX_TEXT - used, "%.17g", var->value);
-      used = syn__min((int)used + n, SYN_MAX_TEXT) < 0 ? used : used + (size_t)n;
+      char *comma = strchr(out + used, ','); /* of the host program's locale */
+      if (comma) *comma = '.';
+      used += (size_t)syn__max(n, 0); /* what was cut off ends the loop, and is the error below */
       text = name.at + name.size;
     }
   }
@@ -6060,20 +6071,32 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 
 /* -- building -- */
 
-/* One layer; an alias first becomes layers, which take the next numbers of the chain. */
+/* One layer at the end of b->path, which names its parameters. A path that was cut off would give
+   two layers one name, so the second would run on the weights of the first, whatever their shape.
+   The numbers of branches come without a look of their own: behind each stands one of a layer. */
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
-  size_t size = strlen(b->path);
+  size_t size = strlen(b->path), room = sizeof b->path - size;
   int y;
-  snprintf(b->path + size, sizeof b->path - size, ".%d", number);
   b->layer = l;
+  if ((size_t)snprintf(b->path + size, room, ".%d", number) >= room) {
+    syn__fail_build(b, SYN_E_TEXT, "the place %s has no room for another number", b->path);
+    return -1;
+  }
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   return b->c->status == SYN_OK ? y : -1;
 }
 
-/* A `dropout` directly after a layer that ends with dropout does nothing. */
+/* The layers of a chain or of an alias, which take the next numbers of the chain. A `dropout`
+   directly after a layer that ends with dropout does nothing. Layers are counted, since nodes alone
+   do not bound the time: repeat(1000, repeat(1000, repeat(1000, id))) makes none. */
 static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
   for (; l && x >= 0; l = l->next) {
+    if (b->layers++ == SYN_MAX_LAYERS) {
+      b->layer = l;
+      syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
+      return -1;
+    }
     if (l->alias) {
       const syn_layer *expanded;
       b->layer = l;
@@ -6107,7 +6130,8 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
     int inside = 0;
     if (a && syn__text_is(a->word, source)) sum++;
     for (i = 0; i < l->n_args; i++)
-      if (l->args[i].chain) inside += syn__count_source(b, l->args[i].chain, source);
+      if (l->args[i].chain)
+        inside = syn__min(inside + syn__count_source(b, l->args[i].chain, source), 1 << 20);
     if (inside && l->kind == &syn__kind_repeat && n && n->number >= 1 && n->number <= 1000)
       inside *= (int)n->number;
     sum = syn__min(sum + inside, 1 << 20);
@@ -6171,11 +6195,25 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return SYN_OK;
 }
 
+/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted. */
+static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
+  int i, bad = k->n_vars < 0 || k->n_kinds < 0 || (k->n_vars && !k->vars) ||
+               (k->n_kinds && !k->kinds);
+  for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
+  for (i = 0; !bad && i < k->n_kinds; i++)
+    bad = !k->kinds[i] || !k->kinds[i]->name || !k->kinds[i]->args;
+  if (!bad) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%d vars, %d kinds: a list, a name or a kind's args is null",
+                   k->n_vars, k->n_kinds);
+}
+
 /* The one place where defaults are resolved. */
 static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   syn_config *k = &m->config;
   size_t i;
+  if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
   *k = *given;
+  if (syn__config_lists(m->c, k)) return SYN_E_VALUE;
   if (!k->task) k->task = "seq2seq";
   if (!k->d_model) k->d_model = 64;
   if (!k->heads) k->heads = 4;
@@ -6200,6 +6238,8 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
     return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
                      m->task->encoder && !k->encoder ? "encoder" : "decoder");
+  if (!m->task->encoder) k->encoder = NULL; /* what is not used is not copied and must not stay */
+  if (!m->task->decoder) k->decoder = NULL;
   return syn__config_sizes(m->c, k, m->task);
 }
 
@@ -6226,24 +6266,37 @@ static int syn__build_embedding(syn_build *b, const char *name, int stream, int 
   return n->param[0] < 0 ? -1 : syn__node_done(b, n);
 }
 
-/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in. */
+/* The path of the newest layer of that kind in the encoder's own chain: "encoder.7", nothing behind
+   the number. Asked of the nodes, because an alias in front of it may take more than one number. */
+static const char *syn__top_path(const syn__graph *g, const syn_kind *kind) {
+  size_t i;
+  for (i = g->n_nodes; i-- > 0;)
+    if (g->nodes[i]->kind == kind && !strchr(g->nodes[i]->path + strlen("encoder."), '.'))
+      return g->nodes[i]->path;
+  return "encoder";
+}
+
+/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in.
+   The copies of the norm take its path, so that syn__param_new gives them its parameters. */
 static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
-  int repeats = 0, number = 0, at = 0, i;
-  for (l = chain; l; l = l->next, number++) {
+  const char *path;
+  int repeats = 0, i;
+  for (l = chain; l; l = l->next) {
     repeats += l->kind == &syn__kind_repeat;
     if (l->alias && repeats) repeats = 2;
     if (!repeats || l->kind == &syn__kind_repeat) continue;
-    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l, at = number;
+    if (!norm && (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm)) norm = l;
     else if (l->kind != &syn__kind_dropout && l->kind != &syn__kind_id) repeats = 2;
   }
   if (repeats != 1)
     return syn__fail(b->c, SYN_E_SHAPE,
                      "source=increasing|decreasing wants an encoder with one repeat, "
                      "and nothing but a norm, dropout or id behind it");
+  path = norm ? syn__top_path(b->g, norm->kind) : "encoder";
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
-    snprintf(b->path, sizeof b->path, "encoder.%d", at);
+    snprintf(b->path, sizeof b->path, "%s", path);
     b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
     if (b->blocks[i] < 0) return SYN_E_SHAPE;
   }
@@ -6306,6 +6359,14 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
 }
 
+/* The model's own copy of a text; limited before it is read, since reading needs memory too. */
+static const char *syn__build_text(syn_build *b, const char *text) {
+  size_t size = strlen(text);
+  if (size < SYN_MAX_TEXT) return syn__arena_text(&b->g->arena, text, size);
+  syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
+  return NULL;
+}
+
 static syn_status syn__build_network(syn_model *m) {
   syn_build b;
   syn_layer *decoder = NULL;
@@ -6318,13 +6379,14 @@ static syn_status syn__build_network(syn_model *m) {
   b.encoder_out = -1;
   if (m->task->decoder) {
     syn__build_side(&b, "decoder");
-    m->config.decoder = syn__arena_text(&m->g.arena, m->config.decoder, strlen(m->config.decoder));
+    m->config.decoder = syn__build_text(&b, m->config.decoder);
     decoder = m->config.decoder ? syn__parse(&b, m->config.decoder) : NULL;
     if (!decoder) return m->c->status;
   }
   if (m->task->encoder) {
-    m->config.encoder = syn__arena_text(&m->g.arena, m->config.encoder, strlen(m->config.encoder));
-    if (!m->config.encoder) return SYN_E_MEMORY;
+    syn__build_side(&b, "encoder");
+    m->config.encoder = syn__build_text(&b, m->config.encoder);
+    if (!m->config.encoder) return m->c->status;
     x = syn__build_encoder(&b, m, decoder);
     if (x < 0) return m->c->status;
   }
