@@ -3840,10 +3840,13 @@ static const syn_kind syn__kind_rms_norm = {
 /* (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t */
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places */
+  int places, d; /* rows and columns of the table: the first N places, or as many as there is room */
+  int first;     /* 1: the table was made for this layer */
   float scale;
   float *table;
 } syn__pos;
+
+static void syn__pos_forward(syn_tape *t, const syn_node *n);
 
 static void syn__pos_row(float *p, int place, int d) {
   int j;
@@ -3855,18 +3858,37 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
+#define SYN__POS_FLOATS ((size_t)1 << 22) /* of all tables of a network */
+
+/* The table of a width that an earlier layer has serves again. A model file of a few bytes may ask
+   for max_len 2^20 and any number of layers, so all tables together are bounded; rows behind the
+   bound are computed anew whenever they are read, to the same bits. */
+static syn_status syn__pos_table(syn_build *b, syn__pos *own) {
+  size_t i, left = SYN__POS_FLOATS, d = (size_t)own->d;
+  for (i = 0; i < b->g->n_nodes; i++) {
+    const syn__pos *old = (const syn__pos *)b->g->nodes[i]->own;
+    if (b->g->nodes[i]->kind->forward != syn__pos_forward) continue;
+    own->table = old->table;
+    own->places = old->places;
+    if (old->d == own->d) return SYN_OK;
+    if (old->first) left -= (size_t)old->places * (size_t)old->d;
+  }
+  own->first = 1;
+  own->places = b->config->max_len;
+  if ((size_t)own->places > left / d) own->places = (int)(left / d);
+  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
+  if (!own->table) return SYN_E_MEMORY;
+  for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
+  return SYN_OK;
+}
+
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
-  int scaled = syn_arg_int(b, "scale", 1, 0, 1), i;
+  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  own->places = b->config->max_len;
-  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * (size_t)own->d,
-                                       sizeof(float));
-  if (!own->table) return SYN_E_MEMORY;
-  for (i = 0; i < own->places; i++)
-    syn__pos_row(own->table + (size_t)i * (size_t)own->d, i, own->d);
+  if (syn__pos_table(b, own)) return SYN_E_MEMORY;
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   n->scratch.fixed = (size_t)own->d;
   return syn__out_like(b, n, 0);
@@ -3883,11 +3905,9 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   const int *at = t->at[t->g->values[n->out].stream];
   size_t r, d = (size_t)own->d;
   for (r = begin; r < end; r++) {
-    const float *p = own->table + (size_t)at[r] * d;
-    if (at[r] >= own->places) { /* past N: computed anew */
-      syn__pos_row(syn__scratch(t, thread), at[r], own->d);
-      p = syn__scratch(t, thread);
-    }
+    const float *p = own->table;
+    if (at[r] < own->places) p += (size_t)at[r] * d;
+    else syn__pos_row(syn__scratch(t, thread), at[r], own->d), p = syn__scratch(t, thread);
     t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
     t->k->acc(y->x + r * d, p, d);
   }
@@ -5526,7 +5546,7 @@ static int syn__source_value(syn_build *b) {
   if (which == 0) return b->encoder_out;
   n = which == 1 ? b->n_increasing : b->n_decreasing;
   i = which == 1 ? b->seen_increasing++ : b->seen_decreasing++;
-  if (n != b->n_blocks) {
+  if (n != b->n_blocks || i >= n) {
     syn__fail_build(b, SYN_E_SHAPE,
                     "source=%s: the decoder has %d such layers, the encoder's repeat %d"
                     " copies",
