@@ -6521,18 +6521,18 @@ syn_model *syn_model_new(syn_context *c, const syn_config *config) {
   return m;
 }
 
-const syn_config *syn_model_config(const syn_model *m) { return &m->config; }
-size_t syn_model_param_count(const syn_model *m) { return m->g.n_params; }
+const syn_config *syn_model_config(const syn_model *m) { return m ? &m->config : NULL; }
+size_t syn_model_param_count(const syn_model *m) { return m ? m->g.n_params : 0; }
 const syn_param *syn_model_param(const syn_model *m, size_t i) {
-  return i < m->g.n_params ? &m->g.params[i] : NULL;
+  return i < syn_model_param_count(m) ? &m->g.params[i] : NULL;
 }
 const syn_param *syn_model_find(const syn_model *m, const char *name) {
-  int i = syn__param_find(&m->g, name);
+  int i = m && name ? syn__param_find(&m->g, name) : -1;
   return i < 0 ? NULL : &m->g.params[i];
 }
-size_t syn_model_node_count(const syn_model *m) { return m->g.n_nodes; }
+size_t syn_model_node_count(const syn_model *m) { return m ? m->g.n_nodes : 0; }
 const syn_node *syn_model_node(const syn_model *m, size_t i) {
-  return i < m->g.n_nodes ? m->g.nodes[i] : NULL;
+  return i < syn_model_node_count(m) ? m->g.nodes[i] : NULL;
 }
 
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
@@ -6540,6 +6540,7 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   int i;
   memset(&cost, 0, sizeof cost);
   cost.length = length;
+  if (!m || !n) return cost;
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
@@ -6550,11 +6551,18 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
 }
 
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
-  m->tokenizer[0] = source;
-  m->tokenizer[1] = target;
+  syn_tokenizer *old[2];
+  int i;
+  if (!m) return;
+  memcpy(old, m->tokenizer, sizeof old);
+  m->tokenizer[SYN_SRC] = source;
+  m->tokenizer[SYN_TGT] = target;
+  if (old[1] == old[0]) old[1] = NULL;
+  for (i = 0; i < 2; i++)
+    if (old[i] != source && old[i] != target) syn_tokenizer_free(old[i]);
 }
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
-  return side == SYN_SRC || side == SYN_TGT ? m->tokenizer[side] : NULL;
+  return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
 }
 
 /* -- a run: the buffers of one forward (and backward) pass, in one block -- */
@@ -6763,7 +6771,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   int *off = r->off[side];
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", sides[side], sentence);
-  if ((size_t)length > r->cap.longest[side] || (size_t)(off[sentence] + length) > r->cap.rows[side])
+  if ((size_t)length > r->cap.longest[side] ||
+      (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
     return syn__fail(r->tape.c, SYN_E_SHAPE,
                      "%s sentence %d has %d tokens after %d of the batch; planned "
                      "were %d at most, %d in all",
@@ -6855,12 +6864,12 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   int i;
+  if (!syn__given(r->tape.c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
-  memset(r->tape.stream, 0, sizeof r->tape.stream);
   if (r->m->task->encoder && syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count))
     return r->tape.c->status;
   if (r->m->task->decoder && syn__bind_side(r, SYN_TGT, b->tgt, b->tgt_width, b->count))
@@ -6871,6 +6880,22 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
   return syn__bind_labels(r, b);
+}
+
+/* After a batch that was refused the run holds none: no sentence of it can be read. */
+static syn_status syn__bind(syn_run *r, const syn_batch *b) {
+  syn_status s;
+  memset(r->tape.stream, 0, sizeof r->tape.stream);
+  r->n_labels = 0;
+  s = syn__bind_all(r, b);
+  if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
+  return s;
+}
+
+/* For a loss: without labels those of the batch before would still stand in r->labels. */
+static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
+  if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
+  return syn__bind(r, b);
 }
 
 /* -- forward passes and what can be read after them -- */
@@ -6884,9 +6909,10 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
 }
 
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
-  const syn_stream *s = &r->tape.stream[r->m->task->labels];
-  const syn_tensor *z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
-  if (r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
+  const syn_tensor *z = r ? &r->tape.tensors[r->m->g.nodes[r->m->head]->out] : NULL;
+  *rows = 0;
+  if (!r || sentence < 0 || sentence >= s->count) return NULL;
   *rows = s->off[sentence + 1] - s->off[sentence];
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
@@ -6894,21 +6920,22 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
 /* The i-th attention layer of the network, in the order of the text; encoder first. */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
-  for (k = 0; k < m->g.n_nodes; k++)
+  for (k = 0; m && i >= 0 && k < m->g.n_nodes; k++)
     if (m->g.nodes[k]->kind->forward == syn__att_forward && i-- == 0) return m->g.nodes[k];
   return NULL;
 }
 
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   const syn_node *n = syn__attention_at(m, i);
-  if (n) *heads = syn__att_of(n)->heads;
+  *heads = n ? syn__att_of(n)->heads : 0;
   return n ? n->path : NULL;
 }
 
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
-  const syn_node *n = syn__attention_at(r->m, layer);
+  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   syn__head x;
-  if (!n || r->mode != SYN__KEEP || head < 0 || head >= syn__att_of(n)->heads || sentence < 0 ||
+  size[0] = size[1] = 0;
+  if (!n || head < 0 || head >= syn__att_of(n)->heads || sentence < 0 ||
       sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
     return NULL;
   x = syn__head_of(&r->tape, n, sentence, head);
@@ -6918,13 +6945,14 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
 }
 
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
-  static const char *const shades[] = {" ", "â", "â", "â",
-                                       "â"};
+  static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
+                                       "\xE2\x96\x88"};
   size_t used = 0;
   int j;
-  for (j = 0; j < keys; j++) {
-    int level = (int)(row[j] * 5.0f);
-    const char *s = shades[level < 0 ? 0 : level > 4 ? 4 : level];
+  for (j = 0; row && j < keys; j++) {
+    float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
+    int level = p < 0.8f ? (int)(p * 5.0f) : 4;
+    const char *s = shades[level];
     for (; *s; s++, used++)
       if (used + 1 < room) out[used] = *s;
   }
@@ -7062,8 +7090,7 @@ struct syn_trainer {
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
   syn_train_state state;
-  int *ints;                /* the padded arrays of one batch */
-  const syn_data *laid;     /* whose epoch is laid out */
+  int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
 /* Fixed chunks, so that the sum does not depend on the number of threads. */
@@ -7129,11 +7156,18 @@ struct syn_data {
   size_t *at;              /* [2 * count + 1] source, target, source, ... */
   int *context;            /* [count] first labels that do not count; -1: a sentence with its end */
   size_t count, cap_at;
-  uint64_t *order;         /* of the epoch that was laid out last */
+  uint64_t *order;         /* [count] the rows of an epoch, sorted; 28 low bits: which row */
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
-  size_t *shuffled;
+  size_t *shuffled;        /* [n_batches] the batches in the order they come */
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
+  size_t laid_count;       /* which epoch that is: of so many rows, 0: none was laid out */
+  int laid_tokens;
+  uint64_t laid_seed;
+  long laid_epoch;
 };
+
+#define SYN__DATA_ROWS ((size_t)1 << 27) /* fit the 28 bits of `order` */
+#define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
 
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
@@ -7152,16 +7186,20 @@ void syn_data_free(syn_data *d) {
   syn__free(d->c, d);
 }
 
-size_t syn_data_count(const syn_data *d) { return d->count; }
+size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
+  if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
+    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
+                     n_tgt, SYN__DATA_LENGTH);
+  if ((n_src && !syn__given(d->c, src, "source row")) ||
+      (n_tgt && !syn__given(d->c, tgt, "target row")))
+    return SYN_E_VALUE;
+  if (d->count >= SYN__DATA_ROWS)
+    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (n_src < 0 || n_tgt < 0)
-    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens", n_src, n_tgt);
-  if (d->count >= (size_t)1 << 27)
-    return syn__fail(d->c, SYN_E_VALUE, "data: more than 134217728 rows");
   if (syn__grow(d->c, (void **)&d->tokens, &d->cap_tokens, need, sizeof(int)) ||
       syn__grow(d->c, (void **)&d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
       syn__grow(d->c, (void **)&d->context, &d->cap_context, d->count + 1, sizeof(int)))
@@ -7177,14 +7215,17 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
+  syn_status s;
   size_t at;
   if (!d) return SYN_E_VALUE;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
+  if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
   for (at = 0; at < count; at += (size_t)stride) {
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
-    if (syn_data_add(d, NULL, 0, tokens + at, n)) return d->c->status;
+    s = syn_data_add(d, NULL, 0, tokens + at, n);
+    if (s != SYN_OK) return s;
     d->context[d->count - 1] = at ? window - stride : 0;
   }
   return SYN_OK;
@@ -7194,20 +7235,43 @@ static int syn__data_length(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
+  *length = 0;
+  if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_length(d, i, side);
   return d->tokens + d->at[2 * i + (size_t)side];
 }
-/* Tokens of the longer side with its end: what --batch counts. */
+/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
+   has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
 static int syn__data_longest(const syn_data *d, size_t i) {
-  return syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1)) + 1;
+  return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-static int syn__compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
+/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and may
+   call malloc behind the caller's allocator. No two keys are equal, so the order is one. */
+static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
+  uint64_t sinking = key[root];
+  size_t child;
+  while ((child = 2 * root + 1) < n) {
+    if (child + 1 < n && key[child] < key[child + 1]) child++;
+    if (sinking > key[child]) break;
+    key[root] = key[child];
+    root = child;
+  }
+  key[root] = sinking;
+}
+static void syn__sort_keys(uint64_t *key, size_t n) {
+  size_t i;
+  for (i = n / 2; i-- > 0;) syn__sort_sift(key, i, n);
+  for (i = n; i-- > 1;) {
+    uint64_t largest = key[0];
+    key[0] = key[i];
+    key[i] = largest;
+    syn__sort_sift(key, 0, i);
+  }
 }
 
-/* Cuts the sorted rows into batches of at most `tokens` padded tokens. */
+/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
+   long alone is found wherever it stands: the arrays of a batch have no room for it. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
@@ -7215,14 +7279,14 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   for (i = 0; i <= d->count; i++) {
     int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
     int most = syn__max(longest, n);
+    if (n > tokens)
+      return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
+                       tokens);
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (i == begin && i < d->count)
-        return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
-                         tokens);
       if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
         return SYN_E_MEMORY;
       d->first[d->n_batches] = begin;
-      if (i > begin) d->n_batches++;
+      d->n_batches++;
       d->first[d->n_batches] = begin = i;
       most = n;
     }
@@ -7237,6 +7301,8 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
+  syn_status s;
+  d->laid_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
@@ -7249,8 +7315,9 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     if (src > 4095) src = 4095;
     d->order[i] = tgt << 52 | src << 40 | (chance & 0xFFF) << 28 | (uint64_t)i;
   }
-  qsort(d->order, d->count, sizeof *d->order, syn__compare_keys); /* no two keys are equal */
-  if (syn__data_cut(d, tokens)) return d->c->status;
+  syn__sort_keys(d->order, d->count);
+  s = syn__data_cut(d, tokens);
+  if (s != SYN_OK) return s;
   if (syn__grow(d->c, (void **)&d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
@@ -7259,11 +7326,25 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
+  d->laid_count = d->count;
+  d->laid_tokens = tokens;
+  d->laid_seed = seed;
+  d->laid_epoch = epoch;
   return SYN_OK;
 }
 
+/* The same, unless it lies there already. Others may have laid the data out since the last batch (a
+   validation on the training data, a second trainer), and with larger batches than fit our arrays:
+   so whoever is about to read a batch asks here first. */
+static syn_status syn__data_lay(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  if (d->laid_count && d->laid_count == d->count && d->laid_tokens == tokens &&
+      d->laid_seed == seed && d->laid_epoch == epoch)
+    return SYN_OK;
+  return syn__data_epoch(d, tokens, seed, epoch);
+}
+
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
-  return syn__data_epoch(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+  return !d || syn__data_lay(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
 }
 
 /* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. */
@@ -7335,13 +7416,17 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
     return syn__fail(t->c, SYN_E_VALUE, "optimizer is '%.30s', wanted adam or adamw", k->optimizer);
   k->schedule = syn__schedules[t->schedule];
   k->optimizer = syn__optimizers[t->decoupled];
-  if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
-      k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->length < 0 || k->steps < 0 ||
-      k->warmup < 0)
+  if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
+      k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
+      k->steps < 0 || k->warmup < 0)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: average %d, accumulate %d, batch_tokens %d, steps %ld, "
+                     "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
                      "warmup %ld: one is out of range",
-                     k->average, k->accumulate, k->batch_tokens, k->steps, k->warmup);
+                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup);
+  if (k->every < 0 || k->patience < 0 || k->stop_after < 0)
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: every %ld, patience %d, stop_after %d: wanted 0 or more", k->every,
+                     k->patience, k->stop_after);
   if (!(k->lr > 0.0f && k->beta1 >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && k->eps > 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
@@ -7369,6 +7454,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   t->c = c;
   t->m = m;
   t->state.factor = 1.0f;
+  t->state.best = (float)INFINITY;
   if (syn__train_resolve(t, config ? config : &none) || syn__weights_own(m)) {
     syn_trainer_free(t);
     return NULL;
@@ -7398,8 +7484,8 @@ void syn_trainer_free(syn_trainer *t) {
   syn__free(t->c, t);
 }
 
-const syn_train_state *syn_trainer_state(const syn_trainer *t) { return &t->state; }
-const syn_train_config *syn_trainer_config(const syn_trainer *t) { return &t->config; }
+const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
+const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
 static void syn__gradients_clear(syn_trainer *t) {
   size_t i;
@@ -7413,7 +7499,8 @@ static void syn__gradients_clear(syn_trainer *t) {
 /* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
-  if (syn__bind(t->run, b)) return t->c->status;
+  syn_status s = syn__bind_labelled(t->run, b);
+  if (s != SYN_OK) return s;
   syn__forward(tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
@@ -7429,31 +7516,25 @@ static void syn__train_begin(syn_trainer *t, int dropout) {
 
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
+  syn_status s;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
-  if (syn__bind(t->run, batch)) return t->c->status;
+  s = syn__bind_labelled(t->run, batch); /* to count the labels, which scale the gradient */
+  if (s != SYN_OK) return s;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   syn__train_begin(t, 0);
-  if (syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum)) return t->c->status;
+  s = syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum);
+  if (s != SYN_OK) return s;
   *loss = (float)(sum / (double)t->run->n_labels);
   return SYN_OK;
 }
 
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
-  return p->trained ? t->gradient + p->offset : NULL;
+  return t && p && p->trained ? t->gradient + p->offset : NULL;
 }
 
-syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
-  double sum = 0.0;
-  long labels = 0;
-  int i;
-  *loss = 0.0f;
-  if (!t) return SYN_E_VALUE;
-  syn__train_begin(t, 1);
-  for (i = 0; i < count; i++) {
-    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
-    labels += t->run->n_labels;
-  }
+/* The step after its batches. No label: no mean, and division by zero would end in the weights. */
+static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   t->state.tokens += labels;
   *loss = (float)(sum / (double)labels);
@@ -7461,8 +7542,25 @@ syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, f
   return SYN_OK;
 }
 
+syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
+  double sum = 0.0;
+  long labels = 0;
+  int i;
+  syn_status s = SYN_OK;
+  *loss = 0.0f;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
+  syn__train_begin(t, 1);
+  for (i = 0; i < count && s == SYN_OK; i++) {
+    s = syn__train_batch(t, &batches[i], 1.0f, &sum);
+    labels += t->run->n_labels;
+  }
+  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
+}
+
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
-  if (syn__bind(r, batch)) return r->tape.c->status;
+  syn_status s = syn__bind_labelled(r, batch);
+  if (s != SYN_OK) return s;
   r->tape.training = 0;
   syn__forward(&r->tape, 0, r->nodes);
   *sum += syn__loss(r, 0.0f, 0.0f);
@@ -7476,16 +7574,25 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 
 /* -- steps on data -- */
 
+/* The arrays that syn__data_batch makes are those of seq2seq and lm. */
+static syn_status syn__data_task(syn_context *c, const syn_model *m) {
+  if (m->task->decoder) return SYN_OK;
+  return syn__fail(c, SYN_E_NOT_BUILT,
+                   "training on syn_data is not built yet for %s; use syn_train_step",
+                   m->task->name);
+}
+
 /* The next batch of the data; lays out the next epoch where one ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  if (t->laid != d && syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
-  t->laid = d;
+  syn_status status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+  if (status != SYN_OK) return status;
   if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
     s->epoch++;
     s->batch = 0;
-    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return t->c->status;
+    status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+    if (status != SYN_OK) return status;
   }
   *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
   return SYN_OK;
@@ -7496,17 +7603,15 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
   syn_batch b;
+  syn_status s = SYN_OK;
   int i;
   syn__train_begin(t, 1);
-  for (i = 0; i < t->config.accumulate; i++) {
-    if (syn__train_next(t, d, &b)) return t->c->status;
-    if (syn__train_batch(t, &b, 1.0f, &sum)) return t->c->status;
+  for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
+    s = syn__train_next(t, d, &b);
+    if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  t->state.tokens += labels;
-  *loss = (float)(sum / (double)labels);
-  syn__optimize(t, labels);
-  return SYN_OK;
+  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
 /* `ints`: room for the arrays of one batch. */
@@ -7514,11 +7619,13 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
                                     long *labels) {
   double sum = 0.0;
   size_t i;
-  if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
-  for (i = 0; i < d->n_batches; i++) {
+  syn_status s = syn__data_task(r->tape.c, r->m);
+  if (s == SYN_OK) s = syn__data_lay(d, tokens, 0, -1);
+  for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, i, ints);
-    if (syn__run_loss(r, &b, &sum, labels)) return r->tape.c->status;
+    s = syn__run_loss(r, &b, &sum, labels);
   }
+  if (s != SYN_OK) return s;
   *loss = *labels ? sum / (double)*labels : 0.0;
   return SYN_OK;
 }
@@ -7526,8 +7633,8 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
-  if (!t || !d) return SYN_E_VALUE;
-  if (t->laid == d) t->laid = NULL;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, d, "data")) return SYN_E_VALUE;
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
@@ -7557,7 +7664,8 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k;
   size_t size = t->m->trained;
-  if (most < 1 || (t->n_best == most && !(loss < t->best_loss[at]))) return;
+  if (most < 1 || !(loss < (float)INFINITY)) return; /* what is not a number would never leave */
+  if (t->n_best == most && !(loss < t->best_loss[at])) return;
   if (t->n_best < most) t->n_best++;
   for (k = at; k > 0 && loss < t->best_loss[k - 1]; k--) {
     memcpy(t->best + (size_t)k * size, t->best + (size_t)(k - 1) * size, size * sizeof(float));
@@ -7567,41 +7675,44 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* A validation: loss on `valid`, the N best, plateau, early stop. Returns 1 when it is time to
-   stop. */
-static int syn__train_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = &t->state;
-  double loss = -(double)s->step;
+syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
+  syn_train_state *s;
+  double loss;
   long labels;
+  syn_status status;
+  if (!t) return SYN_E_VALUE;
+  s = &t->state;
+  loss = -(double)s->step; /* without data the newest is the best */
+  status = valid ? syn_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (status != SYN_OK) return status;
   s->validations++;
-  if (valid && syn_evaluate(t, valid, &loss, &labels)) return 1;
   s->valid = valid ? (float)loss : 0.0f;
   syn__train_keep(t, (float)loss);
-  if (!valid) return 0;
-  if (s->validations == 1 || s->valid < s->best) s->best = s->valid, s->worse = 0;
+  if (!valid) return SYN_OK;
+  if (s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0)
     s->factor *= 0.5f;
-  return t->config.stop_after && s->worse >= t->config.stop_after;
-}
-
-syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
-  if (!t) return SYN_E_VALUE;
-  t->state.stopped = syn__train_validate(t, valid);
-  return t->c->status;
+  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
+  return SYN_OK;
 }
 
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   float loss = 0.0f;
-  if (!t || !data) return SYN_E_VALUE;
+  syn_status s;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, data, "data")) return SYN_E_VALUE;
+  s = syn__data_task(t->c, t->m);
+  if (s != SYN_OK) return s;
   while (t->state.step < t->config.steps && !t->state.stopped) {
     int validated = 0;
-    if (syn__train_update(t, data, &loss)) return t->c->status;
+    s = syn__train_update(t, data, &loss);
+    if (s != SYN_OK) return s;
     if (t->config.every && t->state.step % t->config.every == 0) {
       validated = 1;
-      t->state.stopped = syn__train_validate(t, valid);
-      if (t->c->status) return t->c->status;
+      s = syn_train_validate(t, valid);
+      if (s != SYN_OK) return s;
     }
     if (report && report(user, t, loss, validated)) return SYN_OK;
   }
@@ -10936,7 +11047,6 @@ static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   s->valid = syn__bits_float(l->value[9]);
   s->best = syn__bits_float(l->value[10]);
   t->n_best = (int)l->value[11];
-  t->laid = NULL;
 }
 
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
