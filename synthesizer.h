@@ -7740,9 +7740,9 @@ int syn_trainer_average(syn_trainer *t) {
    values. */
 
 typedef struct syn__beam_row {
-  int sentence, slot; /* slot: where its newest token is kept */
-  int token;          /* to be fed next */
-  float score;        /* sum of log p */
+  int sentence;
+  int token;   /* to be fed next */
+  float score; /* sum of log p */
 } syn__beam_row;
 
 /* An extension of a hypothesis by one token. */
@@ -7793,9 +7793,12 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
                      "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
                      "(1 to 65536)",
                      k->beam, k->best, k->sentences);
-  if (k->max_len < 1 || k->max_len > d->m->config.max_len || k->source_len < 1)
+  if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
+  if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
+                     k->source_len, INT_MAX / k->sentences, k->sentences);
   if (k->temperature < 0.0f || k->top_k < 0 || k->top_p < 0.0f || k->top_p > 1.0f ||
       (k->temperature > 0.0f && k->beam > 1))
     return syn__fail(d->c, SYN_E_VALUE,
@@ -7838,7 +7841,9 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
     float *at;
+    int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (p->rank != 2 || !strcmp(p->name, "src.embed")) continue;
+    if (!strcmp(p->name, "tgt.embed") && !head) continue;
     at = (float *)syn__carve(k, syn__mul_size(rows, columns), sizeof(float));
     if (!k->base) continue;
     d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
@@ -7933,7 +7938,8 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   int i;
   memset(t->stream, 0, sizeof t->stream);
   if (d->m->task->encoder) {
-    if (syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count)) return d->c->status;
+    syn_status s = syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
+    if (s != SYN_OK) return s;
     if (t->stream[SYN_SRC].longest > d->config.source_len)
       return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
                        t->stream[SYN_SRC].longest, d->config.source_len);
@@ -7961,7 +7967,7 @@ static void syn__decode_rows(syn_decoder *d, int place) {
     r->at[SYN_TGT][i] = place;
     d->slot[i] = i;
     d->sentence[i] = d->row[i].sentence;
-    d->past[i * d->limit + place] = i;
+    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = i;
   }
   d->live.rows = d->n_live;
   d->live.slot = d->slot;
@@ -8190,6 +8196,7 @@ static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
 
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   int i, j, length = 0;
+  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || b->count > d->config.sentences)
     return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
                      d->config.sentences);
@@ -8213,9 +8220,12 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
 
 syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
   int i, place;
+  syn_status s;
   if (!d) return SYN_E_VALUE;
-  d->sentences = 0;
-  if (syn__decode_check(d, b) || syn__decode_encode(d, b)) return d->c->status;
+  d->sentences = 0; /* of what failed nothing can be read */
+  s = syn__decode_check(d, b);
+  if (s == SYN_OK) s = syn__decode_encode(d, b);
+  if (s != SYN_OK) return s;
   d->sentences = d->n_live = b->count;
   for (i = 0; i < b->count; i++) {
     d->row[i].sentence = i;
@@ -8260,7 +8270,7 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   d.m = m;
   k.base = NULL;
   k.used = 0;
-  if (!m->task->decoder || syn__decode_resolve(&d, config ? config : &none)) return 0;
+  if (syn__decode_resolve(&d, config ? config : &none)) return 0;
   limits = syn__decode_limits(&d);
   syn__carve_decoder(&d, &k);
   return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
@@ -8269,16 +8279,22 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
-  size_t kept = train ? (size_t)train->average : 0;
+  syn_train_config none;
+  syn_trainer t;
   syn_limits limits;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
-  limits = syn__train_limits(m, train && train->batch_tokens ? train->batch_tokens : 4096,
-                             train ? train->length : 0);
-  plan->weights = syn__mul_size(m->floats, sizeof(float));
-  plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + kept));
-  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
-  plan->decoding = syn__decoder_bytes(c, m, decode);
+  memset(&none, 0, sizeof none);
+  memset(&t, 0, sizeof t);
+  t.c = c;
+  t.m = m;
+  if (!syn__train_resolve(&t, train ? train : &none)) {
+    limits = syn__train_limits(m, t.config.batch_tokens, t.config.length);
+    plan->weights = syn__mul_size(m->floats, sizeof(float));
+    plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + (size_t)t.config.average));
+    plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
+    if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
+  }
   syn_model_free(m);
   return c->status;
 }
@@ -10133,31 +10149,37 @@ void syn_file_close(syn_file *f) {
   syn__free(c, f);
 }
 
-size_t syn_file_count(const syn_file *f) { return f->n_entries; }
-size_t syn_file_pair_count(const syn_file *f) { return f->n_pairs; }
+size_t syn_file_count(const syn_file *f) { return f ? f->n_entries : 0; }
+size_t syn_file_pair_count(const syn_file *f) { return f ? f->n_pairs : 0; }
 
 const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
-  return i < f->n_entries ? &f->entries[i] : NULL;
+  return i < syn_file_count(f) ? &f->entries[i] : NULL;
 }
 
 const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
-  return i < f->n_pairs ? &f->pairs[i] : NULL;
+  return i < syn_file_pair_count(f) ? &f->pairs[i] : NULL;
 }
 
 const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  return (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name);
+  return f ? (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name) : NULL;
 }
 
 const char *syn_file_value(const syn_file *f, const char *key) {
-  const syn_pair *pair = (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key);
+  const syn_pair *pair =
+      f ? (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key) : NULL;
   return pair ? pair->value : NULL;
+}
+
+/* Bytes of one number of a dtype that comes back as floats; 0: another dtype. */
+static size_t syn__float_width(syn_dtype dtype) {
+  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
 }
 
 /* Says why an entry cannot be had as `count` floats. */
 static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
   char shown[SYN__SHOWN];
   const char *name = syn__show(shown, e->name ? e->name : "");
-  if (e->dtype != SYN_F32 && e->dtype != SYN_F16 && e->dtype != SYN_BF16)
+  if (!syn__float_width(e->dtype))
     return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
                      syn_dtype_name(e->dtype));
   return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
@@ -10165,14 +10187,14 @@ static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t c
 }
 
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  const unsigned char *at = (const unsigned char *)e->data;
-  size_t i, width = e->dtype == SYN_F32 ? 4 : e->dtype == SYN_F16 || e->dtype == SYN_BF16 ? 2 : 0;
+  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
+  size_t i, width = e ? syn__float_width(e->dtype) : 0;
   uint32_t bits;
   uint16_t half;
   /* e may be of the caller's making: only its bytes count, against what `count` elements need */
-  if (!width || e->bytes != syn__mul_size(count, width)) {
+  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
     for (i = 0; i < count; i++) out[i] = 0.0f;
-    return syn__entry_refuse(c, e, count);
+    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
   }
   if (width == 4 && count) memcpy(out, at, e->bytes);
   for (i = 0; width == 2 && i < count; i++) {
@@ -10420,6 +10442,9 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   size_t i, start[SYN__CLASSES], header, data;
   syn_status status = SYN_OK;
   *size = 0;
+  if ((w->n_pairs && !syn__given(c, w->pairs, "metadata")) ||
+      (w->n_entries && !syn__given(c, w->entries, "entries")))
+    return SYN_E_VALUE;
   for (i = 0; i < w->n_pairs; i++)
     if (!syn__file_text_ok(w->pairs[i].key) || !syn__file_text_ok(w->pairs[i].value))
       return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
@@ -10462,6 +10487,7 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
   if (status) return status;
+  if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
   if (syn__emit_file(&w, sink)) return SYN_OK;
   return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
                    (unsigned long)size);
@@ -10809,11 +10835,13 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
 
 static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
                                 const char *wanted) {
-  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%.60s', wanted %s", key,
-                   value ? value : "missing", wanted);
+  char shown[SYN__SHOWN];
+  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
+                   syn__show(shown, value ? value : "missing"), wanted);
 }
 
-/* A whole number of at most 20 digits; leaves *out where the key is absent. */
+/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key is
+   absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too. */
 static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key,
                                      int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
@@ -10823,8 +10851,10 @@ static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const ch
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  *out = minus ? -(int64_t)sum : (int64_t)sum;
-  if (*at || !digits || *out < least || *out > most)
+  if (*at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus)
+    return syn__fact_bad(c, key, value, "a whole number in range");
+  *out = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
+  if (*out < least || *out > most)
     return syn__fact_bad(c, key, value, "a whole number in range");
   return SYN_OK;
 }
@@ -10867,7 +10897,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
       syn__fact_read_size(c, f, "classes", &k->classes) ||
       syn__fact_read_float(c, f, "dropout", &k->dropout) ||
       syn__fact_read_float(c, f, "label_smoothing", &k->label_smoothing) ||
-      syn__fact_read_int(c, f, "seed", -INT64_MAX, INT64_MAX, &seed))
+      syn__fact_read_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
     return SYN_E_FORMAT;
   k->seed = (uint64_t)seed;
   return SYN_OK;
@@ -10893,7 +10923,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
   }
-  if (same && (e->dtype == SYN_F32 || e->dtype == SYN_F16 || e->dtype == SYN_BF16)) return e;
+  if (same && syn__float_width(e->dtype)) return e;
   syn__shape_text(wanted, sizeof wanted, shape, w->rank);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -10906,15 +10936,22 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   return NULL;
 }
 
-/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. */
+static int syn__name_weight(const char *name) {
+  return strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
+         strncmp(name, "tokenizer.", 10);
+}
+
+/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every weight
+   was found by now and names are unique, so counting tells; the search is only for the message. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
-  size_t i;
-  for (i = 0; i < syn_file_count(f); i++) {
-    const char *name = syn_file_entry(f, i)->name;
-    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name))
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %.80s is not part of this network",
-                       name);
+  size_t i, count = 0;
+  char shown[SYN__SHOWN];
+  for (i = 0; i < syn_file_count(f); i++) count += syn__name_weight(f->entries[i].name) != 0;
+  for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
+    const char *name = f->entries[i].name;
+    if (syn__name_weight(name) && !syn_model_find(m, name))
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
+                       syn__show(shown, name));
   }
   return SYN_OK;
 }
@@ -10983,7 +11020,7 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
   return syn__model_of(c, syn_file_open(c, path));
 }
 #endif
-const syn_file *syn_model_file(const syn_model *m) { return m->file; }
+const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
 /* -- checkpoints: a model file with the state of its training -- */
 
@@ -11050,11 +11087,14 @@ static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
 }
 
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
-  size_t n = t->m->trained, kept = (size_t)t->n_best;
+  size_t n, kept;
   syn__state_list list;
   syn__parcel p;
   syn_status s = SYN_E_MEMORY;
   int i;
+  if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
+  n = t->m->trained;
+  kept = (size_t)t->n_best;
   memset(&p, 0, sizeof p);
   syn__facts_model(&p.facts, t->m);
   syn__state_list_of(&list, t);
@@ -11073,11 +11113,21 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   return s;
 }
 
-static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name, float *out,
-                                    size_t n) {
+/* A tensor of the state that can be had as n floats. */
+static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char *name, size_t n) {
   const syn_entry *e = syn_file_find(f, name);
   if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  return syn_entry_floats(c, e, out, n);
+  if (!syn__float_width(e->dtype) || e->bytes != syn__mul_size(n, syn__float_width(e->dtype)))
+    return syn__entry_refuse(c, e, n);
+  return SYN_OK;
+}
+
+/* Numbers of a file that could not be those of a training; half of LONG_MAX leaves room to go on. */
+static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
+  int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
+  for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
+  for (i = 7; i < 11; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= UINT32_MAX;
+  return ok && (l->value[6] == 0 || l->value[6] == 1);
 }
 
 /* The facts of the training that is asked for must be those of the checkpoint. */
@@ -11091,38 +11141,60 @@ static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_t
     if (!syn_file_value(f, l->key[i]))
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed",
                        l->key[i]);
-    if (syn__fact_read_int(c, f, l->key[i], -INT64_MAX, INT64_MAX, &l->value[i]))
+    if (syn__fact_read_int(c, f, l->key[i], INT64_MIN, INT64_MAX, &l->value[i]))
       return SYN_E_FORMAT;
     if (i >= 12 && l->value[i] != now.value[i])
       return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
                        (long)l->value[i], (long)now.value[i]);
   }
-  if (l->value[0] < 0 || l->value[1] < 0 || l->value[2] < 0 || l->value[11] < 0 ||
-      l->value[11] > t->config.average)
+  if (!syn__state_sane(l, t))
     return syn__fail(c, SYN_E_FORMAT,
-                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: one is out "
-                     "of range",
+                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: a number of the "
+                     "state is out of range",
                      (long)l->value[0], (long)l->value[1], (long)l->value[2], (long)l->value[11],
                      t->config.average);
   return SYN_OK;
 }
 
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+/* A tensor of the state, and where its numbers belong. */
+typedef struct syn__state_tensor {
+  const char *name;
+  float *to;
+  size_t size;
+} syn__state_tensor;
+
+/* Everything is looked at before anything is taken: a file that is refused leaves the trainer and
+   its model as they were. What was looked at cannot fail when it is copied. */
+static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept) {
   syn_context *c = t->c;
-  syn_file *f = syn_file_open(c, path);
-  size_t n = t->m->trained, i, kept;
-  syn__state_list list;
-  syn_status s = f ? syn__state_read(c, f, t, &list) : c->status;
-  for (i = 0; s == SYN_OK && i < t->m->g.n_params; i++) {
-    const syn_param *w = &t->m->g.params[i];
-    const syn_entry *e = syn__weight_find(c, f, w);
-    s = e ? syn_entry_floats(c, e, w->x, w->size) : SYN_E_FORMAT;
+  size_t i, n = t->m->trained, count = kept ? 4 : 2;
+  const syn__state_tensor list[] = {{"optimizer.first", t->first, n},
+                                    {"optimizer.second", t->second, n},
+                                    {"optimizer.best", t->best, kept * n},
+                                    {"optimizer.best_loss", t->best_loss, kept}};
+  for (i = 0; i < t->m->g.n_params; i++)
+    if (!syn__weight_find(c, f, &t->m->g.params[i])) return SYN_E_FORMAT;
+  if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
+  for (i = 0; i < count; i++) {
+    syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
+    if (s != SYN_OK) return s;
   }
-  kept = s == SYN_OK ? (size_t)list.value[11] : 0;
-  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.first", t->first, n);
-  if (s == SYN_OK) s = syn__state_floats(c, f, "optimizer.second", t->second, n);
-  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best", t->best, kept * n);
-  if (s == SYN_OK && kept) s = syn__state_floats(c, f, "optimizer.best_loss", t->best_loss, kept);
+  for (i = 0; i < t->m->g.n_params; i++) {
+    const syn_param *w = &t->m->g.params[i];
+    syn_entry_floats(c, syn_file_find(f, w->name), w->x, w->size);
+  }
+  for (i = 0; i < count; i++)
+    syn_entry_floats(c, syn_file_find(f, list[i].name), list[i].to, list[i].size);
+  return SYN_OK;
+}
+
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_file *f = t ? syn_file_open(t->c, path) : NULL;
+  syn__state_list list;
+  syn_status s;
+  if (!f) return t ? t->c->status : SYN_E_VALUE;
+  s = syn__state_read(t->c, f, t, &list);
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
   syn_file_close(f);
   return s;
