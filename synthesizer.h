@@ -892,16 +892,20 @@ void syn_clear(syn_context *c) {
   c->message[0] = 0;
 }
 
-/* Records a failure, unless an earlier one is still there, and returns it. */
+/* Records a failure, unless an earlier one is still there, and returns it. The message stays one
+   line even where it shows a word of somebody's file: control characters become question marks. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
+  char *at;
   if (c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
   vsnprintf(c->message, sizeof c->message, format, args);
   va_end(args);
+  for (at = c->message; *at; at++)
+    if ((unsigned char)*at < 32 || *at == 127) *at = '?';
   return status;
 }
 
