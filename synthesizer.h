@@ -2650,7 +2650,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
-  memcpy(n->in, in, (size_t)n_in * sizeof *in);
+  if (n_in) memcpy(n->in, in, (size_t)n_in * sizeof *in);
   n->out = -1;
   return n->path ? n : NULL;
 }
@@ -7372,14 +7372,14 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
     int n, *s = src + i * (size_t)b.src_width, *l = labels + i * (size_t)b.tgt_width;
     int *y = tgt + i * (size_t)b.tgt_width;
     const int *at = syn_data_row(d, row, 0, &n);
-    memcpy(s, at, (size_t)n * sizeof(int));
+    if (n) memcpy(s, at, (size_t)n * sizeof(int));
     s[n] = SYN_END;
     at = syn_data_row(d, row, 1, &n);
-    memcpy(l, at, (size_t)n * sizeof(int));
+    if (n) memcpy(l, at, (size_t)n * sizeof(int));
     y[0] = SYN_BEGIN;
     if (d->context[row] < 0) l[n] = SYN_END;
     else memset(l, 0, (size_t)d->context[row] * sizeof(int)), n--;
-    memcpy(y + 1, at, (size_t)n * sizeof(int));
+    if (n > 0) memcpy(y + 1, at, (size_t)n * sizeof(int));
   }
   b.src = src;
   b.tgt = tgt;
