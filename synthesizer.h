@@ -46,7 +46,7 @@
    (It ends at once, so it leaves its memory to the system; every _new has its _free.)
 
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation,
-   where a room calls only rooms above it:
+   where a room calls only rooms above it (below it only public functions):
 
      base status memory random    sizes, elementary functions, errors, allocator, splitmix64
      words kernels dispatch       one text of every kernel; rows scalar, AVX2, AVX-512, NEON
@@ -73,20 +73,29 @@
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_EXACT: fmaf even
    where it is slow. With -fopenmp, syn_options.threads counts.
 
-   MEMORY    Nothing is allocated but by functions that end in _new, by _load, _view, _learn, _add,
-   _save, and the first steps on new data (the order of an epoch); never in syn_train_step or
-   syn_decode. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
+   MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
+   lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
+   for a while or keep it in the syn_data. syn_train_step, syn_run_forward and syn_decode allocate
+   nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
    configuration alone. What a function returns belongs to you until its _free, but for what says
-   "lives until".
+   "lives until". An object must be freed before what it was made of: a trainer, run or decoder
+   before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_clear. Null objects are accepted
-   everywhere and give errors or nothing, so a program may look only once at the end. The library
-   never prints or exits.
+   the first error as one line with its numbers, until syn_clear. As long as one is kept, no model,
+   run, trainer or decoder can be made. Null objects (not contexts, not places for results) are
+   accepted everywhere and give errors or nothing, so a program may look only once at the end. The
+   library never prints or exits.
 
-   THREADS    A context is for one thread of yours at a time. A model that nobody trains is const:
-   any number of decoders, each with a context of its own, may use it. Inside, OpenMP threads
-   split outputs.
+   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
+   nobody trains is const: any number of decoders and runs, each with a context of its own, may use
+   it. Inside, OpenMP threads split outputs.
+
+   FILES OF OTHERS    A model file, a checkpoint, a text in the language may come from anybody: each
+   is checked before it is used, and loading takes memory in proportion to the file (and at most a
+   few dozen megabytes for tables). What a file asks of later calls it may still exaggerate: a
+   decoder's memory grows with max_len, so look at syn_model_config and syn_plan_of first, or give
+   limits of your own.
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
@@ -101,8 +110,9 @@
        (R, D ...).
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
-     - syn_evaluate and syn_train lay out their data anew: give each syn_data to one trainer at a
-       time.
+     - A decoder packs the weights when it is made: make a new one after training on.
+     - syn_trainer_new moves the weights of a loaded model; runs and decoders made before keep
+       reading the old ones.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
    the first two.*/
@@ -178,7 +188,7 @@ typedef struct syn_options {
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both */
-  const char *isa; /* 0: the best row this machine has; or a row's name */
+  const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
 } syn_options;
 
@@ -271,15 +281,16 @@ struct syn_node {
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
-/* A kind of layer or operation: one struct, one room. `forward` may read inputs, parameters and
-   write `out` and its saved buffers; `backward` only ever adds into gradients and may read of
-   `out` only the sign (dropout has changed it). After `shape` accepted, nothing can fail. A kind
-   without `step` computes every row alone: then its forward is its step. */
+/* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
+   `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
+   parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
+   may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
+   fail. A kind without `step` computes every row alone: then its forward is its step. */
 struct syn_kind {
   const char *name;
-  const char
-      *args; /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order;
-                       i integer, f number, w word, k kinds joined by +, c chain, C chains */
+  /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
+     f number, w word, k kinds joined by +, c chain, C any number of chains; "": none */
+  const char *args;
   int drops;        /* 1: ends with dropout on its output */
   /* kinds made of others: tensor id, -1: failed */
   int (*build)(syn_build *b, const syn_layer *l, int x);
@@ -299,7 +310,9 @@ typedef struct syn_var {
   double value;
 } syn_var;
 
-/* What a model is. Zeroed, a field means what its comment says; the texts are copied. */
+/* What a model is. Zeroed, a field means what its comment says; texts, names and numbers are
+   copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20, vocabularies
+   4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
   const char *encoder;         /* architecture text; not for lm */
@@ -313,16 +326,17 @@ typedef struct syn_config {
   float dropout;               /* rate of every dropout that does not say its own */
   float label_smoothing;       /* eps of the training loss */
   uint64_t seed;               /* of the initial values */
-  const syn_var *vars;         /* the numbers of $NAMEs */
+  const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
   int n_vars;
-  /* a user's own kinds, beside the built-in ones; must outlive the model */
+  /* [n_kinds] kinds of your own, searched before the built-in ones; must outlive the model. A
+     model file cannot bring them: such models are built anew, not loaded */
   const syn_kind *const *kinds;
   int n_kinds;
 } syn_config;
 
 typedef struct syn_model syn_model;
 
-/* One tensor of weights. */
+/* One tensor of weights, row-major; W of y = x W^T + b is [out, in]. Lives as long as its model. */
 typedef struct syn_param {
   const char *name;          /* "encoder.1.0.0.1.w_v" */
   int rank, shape[SYN_MAX_RANK];
@@ -344,7 +358,8 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* How large a batch a run must hold. */
+/* How large a batch a run must hold; a larger one is SYN_E_SHAPE. The buffers grow with all
+   four. */
 typedef struct syn_limits {
   int sentences;  /* at most so many; 0: as many as the rows allow */
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
@@ -357,8 +372,9 @@ typedef struct syn_plan {
   size_t weights;      /* the parameters */
   size_t training;     /* gradients, optimizer, kept checkpoints */
   size_t activations;  /* one training step with the limits given */
-  size_t decoding;     /* one decoder with the limits given */
+  size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
 } syn_plan;
+
 /* -- training -- */
 
 typedef struct syn_run syn_run;
@@ -370,18 +386,19 @@ typedef struct syn_decoder syn_decoder;
 typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw" */
   const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
-  float lr; /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001,
-                             noam: 1 */
-  long warmup;            /* steps until it is reached */
+  /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001, noam: 1 */
+  float lr;
+  long warmup;            /* steps until it is reached, w; 0: it begins there */
   long steps;             /* updates in all; 0: 1000 */
   float beta1, beta2, eps; /* 0: 0.9, 0.98, 1e-9 */
   float weight_decay;     /* adamw: per step, times the learning rate */
-  float clip;             /* largest norm of the gradient; 0: any */
+  float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
   int accumulate;         /* batches per update; 0: 1 */
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
-  int average;            /* so many best weights are kept; without validation data the newest */
+  int average;            /* so many best weights are kept, at most 1000; without validation data
+                             the newest. Each takes the memory of all trained weights */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
   int stop_after;         /* validations without progress before training stops; 0: it does not */
   uint64_t seed;          /* of dropout and of the order of the batches */
@@ -393,11 +410,12 @@ typedef struct syn_train_state {
   long tokens;             /* labels seen */
   long validations, worse; /* done; since the best one */
   float rate, factor;      /* learning rate of the last step; what plateau made of it */
-  float valid, best;       /* loss of the last and of the best validation */
+  float valid, best;       /* loss of the last and of the best validation; infinite: none was */
   int stopped;             /* by stop_after */
 } syn_train_state;
 
-/* Called after every update. `validated`: state->valid is new. Nonzero stops the training. */
+/* Called after every update with its loss. `validated`: a validation was due, state->valid is new
+   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_train. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* -- decoding -- */
@@ -405,8 +423,8 @@ typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int vali
 /* How to decode. Zeroed, a field means what its comment says. */
 typedef struct syn_decode_config {
   int sentences;      /* at most so many at a time; 0: 1 */
-  int source_len;     /* tokens of the longest source; 0: the model's max_len */
-  int max_len;        /* tokens of an output at most, L; 0: the model's max_len */
+  int source_len;     /* tokens of the longest source with its end; 0: the model's max_len */
+  int max_len;        /* tokens of an output at most, L, with its end; 0: the model's max_len */
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
   float alpha;        /* length penalty; 0: 0.6; below 0: none */
@@ -416,13 +434,14 @@ typedef struct syn_decode_config {
   uint64_t seed;      /* of chance */
 } syn_decode_config;
 
-/* A token of sentence `sentence` as it is chosen; nonzero ends the sentence. */
+/* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
+   whose output then ends with this token. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
+
+/* -- text -- */
 
 /* A tokenizer: text to token ids and back. Made by syn_tokenizer_learn or syn_tokenizer_load; never
    changed afterwards, so any number of threads may encode and decode with one at the same time. */
-/* -- text -- */
-
 typedef struct syn_tokenizer syn_tokenizer;
 
 enum { SYN_LOWERCASE = 1 }; /* flag of syn_tokenizer_learn: upper case becomes lower case first */
@@ -570,21 +589,29 @@ const syn_kind *syn_kind_at(size_t i);
 
 /* -- models -- */
 
-/* Builds the network and gives its weights their initial values. */
+/* Builds the network and gives its weights their initial values, which depend on the seed and on
+   the name and shape of each tensor alone: layers can be added behind others without changing them.
+   Null: a text, a number or a shape is wrong (the context says where), or no memory. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config);
 void syn_model_free(syn_model *m);
-const syn_config *syn_model_config(const syn_model *m); /* with every default resolved */
+/* With every default resolved and every $NAME replaced. This and all that is asked of a model lives
+   as long as it does. */
+const syn_config *syn_model_config(const syn_model *m);
 size_t syn_model_param_count(const syn_model *m);
 const syn_param *syn_model_param(const syn_model *m, size_t i);
 const syn_param *syn_model_find(const syn_model *m, const char *name); /* null: there is none */
+/* The operations in the order they run; null past the end. */
 size_t syn_model_node_count(const syn_model *m);
 const syn_node *syn_model_node(const syn_model *m, size_t i);
+/* What one operation of the model costs in a sentence of `length` tokens. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
-/* Tokenizers that are saved with the model, which then owns them; may be the same one. */
+/* Tokenizers that are saved with the model, which then owns them and frees those it had; either may
+   be null, both may be the same. */
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* SYN_SRC, SYN_TGT; or null */
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
-/* Bytes needed, from the configuration alone. `train` and `decode` may be null: their defaults. */
+/* Bytes needed, from the configuration alone, with nothing allocated but the graph. `train` and
+   `decode` may be null: their defaults. *plan is zeroed on failure. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
@@ -592,19 +619,23 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
 /* -- forward passes -- */
 
-/* Buffers for forward passes whose results can be read. `limits` may be null. */
+/* Buffers for forward passes whose results can be read. `limits` may be null. The model must
+   outlive the run; weights that change between two passes count from the next pass on. */
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
 void syn_run_free(syn_run *r);
 /* The network over a batch, without dropout. Labels are not needed. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
-/* The logits of a sentence [rows, V] after it; they live until the next pass. */
+/* The logits of a sentence [rows, V] after it (classify: [1, classes], tag: [rows, classes]); null
+   with *rows 0 when there is no such sentence. They live until the next pass. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads);
-/* The attention weights [size[0] queries, size[1] keys] of the last pass; null: no such. */
+/* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
+   such. They live until the next pass. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
-/* One row of weights as shades, a character a key, in UTF-8; returns its bytes. */
+/* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
+   Returns its bytes; `out` gets what fits into `room` with a final 0. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
 
 /* -- training -- */
@@ -612,47 +643,56 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
 /* Rows of token ids without begin and end. The tokens are copied. */
 syn_data *syn_data_new(syn_context *c);
 void syn_data_free(syn_data *d);
-size_t syn_data_count(const syn_data *d);
+size_t syn_data_count(const syn_data *d); /* rows */
+/* One row: n_src source tokens (lm: none) and n_tgt target tokens, at most 2^24 each. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
-/* A long text for lm, cut into windows. stride < window: they overlap, and every token counts
-   once. */
+/* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
+   stride < window they overlap: the first window - stride tokens of a row are only read, so every
+   token counts once. No end token is asked for. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride);
+/* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
+   added. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
-/* How many batches the first epoch of a training has; 0: it fails. Not while a training runs. */
+/* How many batches the first epoch of a training has; 0: it fails. */
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
-/* `config` may be null. The trainer changes the weights of the model, which must outlive it. */
+/* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
+   model loaded from a file gets a copy of its weights first. One model, one trainer at a time. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
 void syn_trainer_free(syn_trainer *t);
 const syn_train_state *syn_trainer_state(const syn_trainer *t);
 const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
-/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing. */
+/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
+   the weights before the update. After an error nothing was updated. */
 syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
-/* The gradient alone, without dropout; read it with syn_trainer_gradient. */
+/* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
+   call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss);
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
 syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels);
-/* Mean loss over the data, the same way. */
+/* Mean loss per label over the data, the same way; *labels: how many. For seq2seq and lm. */
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
-   null. A further call goes on. The order of the batches depends on the seed alone. */
+   null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
+   alone. For seq2seq and lm; classify and tag are trained with syn_train_step. */
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user);
 /* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid);
-/* The model's weights become the mean of the kept ones; returns how many they are, 0: none were
-   kept. */
+/* The model's weights become the mean of the kept ones, for the end of a training: the moments of
+   the optimizer stay those of the last step. Returns how many they are, 0: none were kept. */
 int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
-   context. */
+   context. The weights are packed as they are now. Memory: sentences * beam * max_len tokens of
+   what the layers remember (syn_cost.decode_bytes each), and a copy of the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
 void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs
@@ -671,12 +711,13 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 /* -- text -- */
 
 /* Learns a tokenizer from `count` lines. It never emits SYN_PAD, SYN_BEGIN or SYN_END; what it
-   does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the
-   kind: "byte"      ids 4 .. 259 are the bytes: every text comes back exactly "char"      the
-   characters of the lines, in order of code point "space"     the words of the lines, the most
-   frequent first (ties: in order of their bytes) "bpe:SIZE"  byte pair encoding (Sennrich,
-   Haddow, Birch 2016) until the vocabulary has SIZE tokens, the 4 fixed ones included, or no
-   pair is left that occurs twice Words begin at white space (space, tab, line ends) and hold it
+   does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the kind:
+     "byte"      ids 4 .. 259 are the bytes: every text comes back exactly
+     "char"      the characters of the lines, in order of code point
+     "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
+     "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
+                 tokens, the 4 fixed ones included, or no pair is left that occurs twice
+   Words begin at white space (space, tab, line ends) and hold it
    as their first character; one space is put before a text and taken away again by
    syn_tokenizer_decode. So every text of known pieces comes back exactly; for "space" a run of n
    spaces holds n - 1 empty words, known if the lines had one. A byte that is not UTF-8 is
@@ -752,18 +793,22 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 /* -- model files and checkpoints -- */
 
-/* Writes the model with its tokenizers; a file as syn_file_write does, or into a sink. */
+/* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
+   sink. Metadata that came with the file of a loaded model go on with it. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
-   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own. */
+   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
+   Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
+   network in the metadata wants; the message names it. */
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
 const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
 syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
-   the data; a trainer of the same configuration that loads it goes on as if it had never
-   stopped, bit for bit. */
+   the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
+   on as if it had never stopped, bit for bit. A checkpoint that does not fit (seed, batch_tokens,
+   accumulate, every, shapes) is refused, and then trainer and model are what they were. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -1122,7 +1167,8 @@ struct syn_kernels {
   void (*softmax)(float *y, const float *x, size_t n);
   /* ds = p (dp - sum p dp), ds may be dp */
   void (*softmax_back)(float *ds, const float *p, const float *dp, size_t n);
-  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean 0 */
+  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean
+     0 */
   void (*norm)(float *y, const float *x, const float *g, const float *b, size_t n, float *stats);
   /* dx[row] += its gradient */
   void (*norm_back)(float *dx, const syn__norm_rows *j, size_t row);
@@ -3844,7 +3890,7 @@ static const syn_kind syn__kind_rms_norm = {
 /* (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t */
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places, or as many as there is room */
+  int places, d; /* rows and columns of the table: the first N places, or as many as have room */
   int first;     /* 1: the table was made for this layer */
   float scale;
   float *table;
@@ -9557,12 +9603,6 @@ static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
   return shown;
 }
 
-/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
-static const char *syn__show_path(const char *path) {
-  size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
-}
-
 /* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
    one look for doubles serves both. memcpy, since the two structs have no type in common. */
 static const char *syn__item_name(const void *item) {
@@ -10501,6 +10541,12 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 /* -- files -- */
 
+/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
+static const char *syn__show_path(const char *path) {
+  size_t n = strlen(path);
+  return n > 150 ? path + (n - 150) : path;
+}
+
 /* "path: cannot open: No such file or directory" */
 static syn_status syn__file_fail(syn_context *c, const char *path, const char *what, int error) {
   return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__show_path(path), what,
@@ -11126,7 +11172,7 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char
   return SYN_OK;
 }
 
-/* Numbers of a file that could not be those of a training; half of LONG_MAX leaves room to go on. */
+/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. */
 static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
   int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
   for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
