@@ -46,7 +46,7 @@
    (It ends at once, so it leaves its memory to the system; every _new has its _free.)
 
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation,
-   where a room calls only rooms above it:
+   where a room calls only rooms above it (below it only public functions):
 
      base status memory random    sizes, elementary functions, errors, allocator, splitmix64
      words kernels dispatch       one text of every kernel; rows scalar, AVX2, AVX-512, NEON
@@ -73,20 +73,29 @@
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_EXACT: fmaf even
    where it is slow. With -fopenmp, syn_options.threads counts.
 
-   MEMORY    Nothing is allocated but by functions that end in _new, by _load, _view, _learn, _add,
-   _save, and the first steps on new data (the order of an epoch); never in syn_train_step or
-   syn_decode. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
+   MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
+   lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
+   for a while or keep it in the syn_data. syn_train_step, syn_run_forward and syn_decode allocate
+   nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
    configuration alone. What a function returns belongs to you until its _free, but for what says
-   "lives until".
+   "lives until". An object must be freed before what it was made of: a trainer, run or decoder
+   before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_clear. Null objects are accepted
-   everywhere and give errors or nothing, so a program may look only once at the end. The library
-   never prints or exits.
+   the first error as one line with its numbers, until syn_clear. As long as one is kept, no model,
+   run, trainer or decoder can be made. Null objects (not contexts, not places for results) are
+   accepted everywhere and give errors or nothing, so a program may look only once at the end. The
+   library never prints or exits.
 
-   THREADS    A context is for one thread of yours at a time. A model that nobody trains is const:
-   any number of decoders, each with a context of its own, may use it. Inside, OpenMP threads
-   split outputs.
+   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
+   nobody trains is const: any number of decoders and runs, each with a context of its own, may use
+   it. Inside, OpenMP threads split outputs.
+
+   FILES OF OTHERS    A model file, a checkpoint, a text in the language may come from anybody: each
+   is checked before it is used, and loading takes memory in proportion to the file (and at most a
+   few dozen megabytes for tables). What a file asks of later calls it may still exaggerate: a
+   decoder's memory grows with max_len, so look at syn_model_config and syn_plan_of first, or give
+   limits of your own.
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
@@ -101,6 +110,9 @@
        (R, D ...).
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
+     - A decoder packs the weights when it is made: make a new one after training on.
+     - syn_trainer_new moves the weights of a loaded model; runs and decoders made before keep
+       reading the old ones.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
    the first two.*/
@@ -139,9 +151,9 @@
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
-/* Token ids every vocabulary begins with. */
 #define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 
+/* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
 
 #ifdef __cplusplus
@@ -177,7 +189,7 @@ typedef struct syn_options {
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both */
-  const char *isa; /* 0: the best row this machine has; or a row's name */
+  const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
 } syn_options;
 
@@ -270,15 +282,16 @@ struct syn_node {
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
-/* A kind of layer or operation: one struct, one room. `forward` may read inputs, parameters and
-   write `out` and its saved buffers; `backward` only ever adds into gradients and may read of
-   `out` only the sign (dropout has changed it). After `shape` accepted, nothing can fail. A kind
-   without `step` computes every row alone: then its forward is its step. */
+/* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
+   `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
+   parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
+   may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
+   fail. A kind without `step` computes every row alone: then its forward is its step. */
 struct syn_kind {
   const char *name;
-  const char
-      *args; /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order;
-                       i integer, f number, w word, k kinds joined by +, c chain, C chains */
+  /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
+     f number, w word, k kinds joined by +, c chain, C any number of chains; "": none */
+  const char *args;
   int drops;        /* 1: ends with dropout on its output */
   /* kinds made of others: tensor id, -1: failed */
   int (*build)(syn_build *b, const syn_layer *l, int x);
@@ -298,7 +311,9 @@ typedef struct syn_var {
   double value;
 } syn_var;
 
-/* What a model is. Zeroed, a field means what its comment says; the texts are copied. */
+/* What a model is. Zeroed, a field means what its comment says; texts, names and numbers are
+   copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20, vocabularies
+   4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
   const char *encoder;         /* architecture text; not for lm */
@@ -312,16 +327,17 @@ typedef struct syn_config {
   float dropout;               /* rate of every dropout that does not say its own */
   float label_smoothing;       /* eps of the training loss */
   uint64_t seed;               /* of the initial values */
-  const syn_var *vars;         /* the numbers of $NAMEs */
+  const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
   int n_vars;
-  /* a user's own kinds, beside the built-in ones; must outlive the model */
+  /* [n_kinds] kinds of your own, searched before the built-in ones; must outlive the model. A
+     model file cannot bring them: such models are built anew, not loaded */
   const syn_kind *const *kinds;
   int n_kinds;
 } syn_config;
 
 typedef struct syn_model syn_model;
 
-/* One tensor of weights. */
+/* One tensor of weights, row-major; W of y = x W^T + b is [out, in]. Lives as long as its model. */
 typedef struct syn_param {
   const char *name;          /* "encoder.1.0.0.1.w_v" */
   int rank, shape[SYN_MAX_RANK];
@@ -343,7 +359,8 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* How large a batch a run must hold. */
+/* How large a batch a run must hold; a larger one is SYN_E_SHAPE. The buffers grow with all
+   four. */
 typedef struct syn_limits {
   int sentences;  /* at most so many; 0: as many as the rows allow */
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
@@ -356,8 +373,9 @@ typedef struct syn_plan {
   size_t weights;      /* the parameters */
   size_t training;     /* gradients, optimizer, kept checkpoints */
   size_t activations;  /* one training step with the limits given */
-  size_t decoding;     /* one decoder with the limits given */
+  size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
 } syn_plan;
+
 /* -- training -- */
 
 typedef struct syn_run syn_run;
@@ -369,18 +387,19 @@ typedef struct syn_decoder syn_decoder;
 typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw" */
   const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
-  float lr; /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001,
-                             noam: 1 */
-  long warmup;            /* steps until it is reached */
+  /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001, noam: 1 */
+  float lr;
+  long warmup;            /* steps until it is reached, w; 0: it begins there */
   long steps;             /* updates in all; 0: 1000 */
   float beta1, beta2, eps; /* 0: 0.9, 0.98, 1e-9 */
   float weight_decay;     /* adamw: per step, times the learning rate */
-  float clip;             /* largest norm of the gradient; 0: any */
+  float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
   int accumulate;         /* batches per update; 0: 1 */
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
-  int average;            /* so many best weights are kept; without validation data the newest */
+  int average;            /* so many best weights are kept, at most 1000; without validation data
+                             the newest. Each takes the memory of all trained weights */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
   int stop_after;         /* validations without progress before training stops; 0: it does not */
   uint64_t seed;          /* of dropout and of the order of the batches */
@@ -392,11 +411,12 @@ typedef struct syn_train_state {
   long tokens;             /* labels seen */
   long validations, worse; /* done; since the best one */
   float rate, factor;      /* learning rate of the last step; what plateau made of it */
-  float valid, best;       /* loss of the last and of the best validation */
+  float valid, best;       /* loss of the last and of the best validation; infinite: none was */
   int stopped;             /* by stop_after */
 } syn_train_state;
 
-/* Called after every update. `validated`: state->valid is new. Nonzero stops the training. */
+/* Called after every update with its loss. `validated`: a validation was due, state->valid is new
+   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_train. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* -- decoding -- */
@@ -404,8 +424,8 @@ typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int vali
 /* How to decode. Zeroed, a field means what its comment says. */
 typedef struct syn_decode_config {
   int sentences;      /* at most so many at a time; 0: 1 */
-  int source_len;     /* tokens of the longest source; 0: the model's max_len */
-  int max_len;        /* tokens of an output at most, L; 0: the model's max_len */
+  int source_len;     /* tokens of the longest source with its end; 0: the model's max_len */
+  int max_len;        /* tokens of an output at most, L, with its end; 0: the model's max_len */
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
   float alpha;        /* length penalty; 0: 0.6; below 0: none */
@@ -415,13 +435,14 @@ typedef struct syn_decode_config {
   uint64_t seed;      /* of chance */
 } syn_decode_config;
 
-/* A token of sentence `sentence` as it is chosen; nonzero ends the sentence. */
+/* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
+   whose output then ends with this token. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
+
+/* -- text -- */
 
 /* A tokenizer: text to token ids and back. Made by syn_tokenizer_learn or syn_tokenizer_load; never
    changed afterwards, so any number of threads may encode and decode with one at the same time. */
-/* -- text -- */
-
 typedef struct syn_tokenizer syn_tokenizer;
 
 enum { SYN_LOWERCASE = 1 }; /* flag of syn_tokenizer_learn: upper case becomes lower case first */
@@ -570,21 +591,29 @@ const syn_kind *syn_kind_at(size_t i);
 
 /* -- models -- */
 
-/* Builds the network and gives its weights their initial values. */
+/* Builds the network and gives its weights their initial values, which depend on the seed and on
+   the name and shape of each tensor alone: layers can be added behind others without changing them.
+   Null: a text, a number or a shape is wrong (the context says where), or no memory. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config);
 void syn_model_free(syn_model *m);
-const syn_config *syn_model_config(const syn_model *m); /* with every default resolved */
+/* With every default resolved and every $NAME replaced. This and all that is asked of a model lives
+   as long as it does. */
+const syn_config *syn_model_config(const syn_model *m);
 size_t syn_model_param_count(const syn_model *m);
 const syn_param *syn_model_param(const syn_model *m, size_t i);
 const syn_param *syn_model_find(const syn_model *m, const char *name); /* null: there is none */
+/* The operations in the order they run; null past the end. */
 size_t syn_model_node_count(const syn_model *m);
 const syn_node *syn_model_node(const syn_model *m, size_t i);
+/* What one operation of the model costs in a sentence of `length` tokens. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
-/* Tokenizers that are saved with the model, which then owns them; may be the same one. */
+/* Tokenizers that are saved with the model, which then owns them and frees those it had; either may
+   be null, both may be the same. */
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* SYN_SRC, SYN_TGT; or null */
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
-/* Bytes needed, from the configuration alone. `train` and `decode` may be null: their defaults. */
+/* Bytes needed, from the configuration alone, with nothing allocated but the graph. `train` and
+   `decode` may be null: their defaults. *plan is zeroed on failure. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
@@ -592,19 +621,23 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
 /* -- forward passes -- */
 
-/* Buffers for forward passes whose results can be read. `limits` may be null. */
+/* Buffers for forward passes whose results can be read. `limits` may be null. The model must
+   outlive the run; weights that change between two passes count from the next pass on. */
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
 void syn_run_free(syn_run *r);
 /* The network over a batch, without dropout. Labels are not needed. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
-/* The logits of a sentence [rows, V] after it; they live until the next pass. */
+/* The logits of a sentence [rows, V] after it (classify: [1, classes], tag: [rows, classes]); null
+   with *rows 0 when there is no such sentence. They live until the next pass. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads);
-/* The attention weights [size[0] queries, size[1] keys] of the last pass; null: no such. */
+/* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
+   such. They live until the next pass. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
-/* One row of weights as shades, a character a key, in UTF-8; returns its bytes. */
+/* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
+   Returns its bytes; `out` gets what fits into `room` with a final 0. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
 
 /* -- training -- */
@@ -612,47 +645,56 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
 /* Rows of token ids without begin and end. The tokens are copied. */
 syn_data *syn_data_new(syn_context *c);
 void syn_data_free(syn_data *d);
-size_t syn_data_count(const syn_data *d);
+size_t syn_data_count(const syn_data *d); /* rows */
+/* One row: n_src source tokens (lm: none) and n_tgt target tokens, at most 2^24 each. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
-/* A long text for lm, cut into windows. stride < window: they overlap, and every token counts
-   once. */
+/* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
+   stride < window they overlap: the first window - stride tokens of a row are only read, so every
+   token counts once. No end token is asked for. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride);
+/* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
+   added. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
-/* How many batches the first epoch of a training has; 0: it fails. Not while a training runs. */
+/* How many batches the first epoch of a training has; 0: it fails. */
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
-/* `config` may be null. The trainer changes the weights of the model, which must outlive it. */
+/* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
+   model loaded from a file gets a copy of its weights first. One model, one trainer at a time. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
 void syn_trainer_free(syn_trainer *t);
 const syn_train_state *syn_trainer_state(const syn_trainer *t);
 const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
-/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing. */
+/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
+   the weights before the update. After an error nothing was updated. */
 syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
-/* The gradient alone, without dropout; read it with syn_trainer_gradient. */
+/* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
+   call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss);
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
 syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels);
-/* Mean loss over the data, the same way. */
+/* Mean loss per label over the data, the same way; *labels: how many. For seq2seq and lm. */
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
-   null. A further call goes on. The order of the batches depends on the seed alone. */
+   null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
+   alone. For seq2seq and lm; classify and tag are trained with syn_train_step. */
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user);
 /* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid);
-/* The model's weights become the mean of the kept ones; returns how many they are, 0: none were
-   kept. */
+/* The model's weights become the mean of the kept ones, for the end of a training: the moments of
+   the optimizer stay those of the last step. Returns how many they are, 0: none were kept. */
 int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
-   context. */
+   context. The weights are packed as they are now. Memory: sentences * beam * max_len tokens of
+   what the layers remember (syn_cost.decode_bytes each), and a copy of the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
 void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs
@@ -671,12 +713,13 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 /* -- text -- */
 
 /* Learns a tokenizer from `count` lines. It never emits SYN_PAD, SYN_BEGIN or SYN_END; what it
-   does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the
-   kind: "byte"      ids 4 .. 259 are the bytes: every text comes back exactly "char"      the
-   characters of the lines, in order of code point "space"     the words of the lines, the most
-   frequent first (ties: in order of their bytes) "bpe:SIZE"  byte pair encoding (Sennrich,
-   Haddow, Birch 2016) until the vocabulary has SIZE tokens, the 4 fixed ones included, or no
-   pair is left that occurs twice Words begin at white space (space, tab, line ends) and hold it
+   does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the kind:
+     "byte"      ids 4 .. 259 are the bytes: every text comes back exactly
+     "char"      the characters of the lines, in order of code point
+     "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
+     "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
+                 tokens, the 4 fixed ones included, or no pair is left that occurs twice
+   Words begin at white space (space, tab, line ends) and hold it
    as their first character; one space is put before a text and taken away again by
    syn_tokenizer_decode. So every text of known pieces comes back exactly; for "space" a run of n
    spaces holds n - 1 empty words, known if the lines had one. A byte that is not UTF-8 is
@@ -752,18 +795,22 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 /* -- model files and checkpoints -- */
 
-/* Writes the model with its tokenizers; a file as syn_file_write does, or into a sink. */
+/* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
+   sink. Metadata that came with the file of a loaded model go on with it. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
-   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own. */
+   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
+   Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
+   network in the metadata wants; the message names it. */
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
 const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
 syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
-   the data; a trainer of the same configuration that loads it goes on as if it had never
-   stopped, bit for bit. */
+   the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
+   on as if it had never stopped, bit for bit. A checkpoint that does not fit (seed, batch_tokens,
+   accumulate, every, shapes) is refused, and then trainer and model are what they were. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -892,16 +939,20 @@ void syn_clear(syn_context *c) {
   c->message[0] = 0;
 }
 
-/* Records a failure, unless an earlier one is still there, and returns it. */
+/* Records a failure, unless an earlier one is still there, and returns it. The message stays one
+   line even where it shows a word of somebody's file: control characters become question marks. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
+  char *at;
   if (c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
   vsnprintf(c->message, sizeof c->message, format, args);
   va_end(args);
+  for (at = c->message; *at; at++)
+    if ((unsigned char)*at < 32 || *at == 127) *at = '?';
   return status;
 }
 
@@ -1118,7 +1169,8 @@ struct syn_kernels {
   void (*softmax)(float *y, const float *x, size_t n);
   /* ds = p (dp - sum p dp), ds may be dp */
   void (*softmax_back)(float *ds, const float *p, const float *dp, size_t n);
-  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean 0 */
+  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean
+     0 */
   void (*norm)(float *y, const float *x, const float *g, const float *b, size_t n, float *stats);
   /* dx[row] += its gradient */
   void (*norm_back)(float *dx, const syn__norm_rows *j, size_t row);
@@ -6270,20 +6322,21 @@ static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   return SYN_OK;
 }
 
-#define SYN__KINDS_TEXT 240 /* bytes of kinds joined by + */
-
-/* Kinds joined by +, kept without the white space and comments between them. */
+/* Kinds joined by +, kept without the white space and comments between them. Read twice, first to
+   learn where they end: room for the rest of the text at every layer would be the square of it. */
 static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
-  char *out = (char *)syn__arena_get(&x->b->g->arena, SYN__KINDS_TEXT, 1);
-  syn__lexer from = *x;
+  syn__lexer end = *x;
   syn_text word;
+  char *out;
+  do {
+    if (syn__parse_word(&end, &word)) return SYN_E_TEXT;
+  } while (syn__lexer_take(&end, "+"));
+  out = (char *)syn__arena_get(&x->b->g->arena, (size_t)(end.at - x->at) + 1, 1);
   kinds->at = out;
   kinds->size = 0;
   if (!out) return SYN_E_MEMORY;
   do {
     if (syn__parse_word(x, &word)) return SYN_E_TEXT;
-    if (kinds->size + word.size + 1 > SYN__KINDS_TEXT)
-      return syn__fail_at(&from, "too many kinds", word);
     if (kinds->size) out[kinds->size++] = '+';
     memcpy(out + kinds->size, word.at, word.size);
     kinds->size += word.size;
@@ -6404,24 +6457,29 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 
 /* -- building -- */
 
-/* One layer; an alias first becomes layers, which take the next numbers of the chain. */
+/* One layer at the end of b->path, which names its parameters. A path that was cut off would give
+   two layers one name, so the second would run on the weights of the first, whatever their shape.
+   The numbers of branches come without a look of their own: behind each stands one of a layer. */
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
   size_t size = strlen(b->path);
   int y;
   b->layer = l;
-  if (++b->layers > SYN_MAX_LAYERS) {
-    syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
-    return -1;
-  }
   if (syn__path_push(b, number)) return -1;
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   return b->c->status == SYN_OK ? y : -1;
 }
 
-/* A `dropout` directly after a layer that ends with dropout does nothing. */
+/* The layers of a chain or of an alias, which take the next numbers of the chain. A `dropout`
+   directly after a layer that ends with dropout does nothing. Layers are counted, since nodes alone
+   do not bound the time: repeat(1000, repeat(1000, repeat(1000, id))) makes none. */
 static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
   for (; l && x >= 0; l = l->next) {
+    if (b->layers++ == SYN_MAX_LAYERS) {
+      b->layer = l;
+      syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
+      return -1;
+    }
     if (l->alias) {
       const syn_layer *expanded;
       b->layer = l;
@@ -6455,7 +6513,8 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
     int inside = 0;
     if (a && syn__text_is(a->word, source)) sum++;
     for (i = 0; i < l->n_args; i++)
-      if (l->args[i].chain) inside += syn__count_source(b, l->args[i].chain, source);
+      if (l->args[i].chain)
+        inside = syn__min(inside + syn__count_source(b, l->args[i].chain, source), 1 << 20);
     if (inside && l->kind == &syn__kind_repeat && n && n->number >= 1 && n->number <= 1000)
       inside *= (int)n->number;
     sum = syn__min(sum + inside, 1 << 20);
@@ -6519,11 +6578,25 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return SYN_OK;
 }
 
+/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted. */
+static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
+  int i, bad = k->n_vars < 0 || k->n_kinds < 0 || (k->n_vars && !k->vars) ||
+               (k->n_kinds && !k->kinds);
+  for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
+  for (i = 0; !bad && i < k->n_kinds; i++)
+    bad = !k->kinds[i] || !k->kinds[i]->name || !k->kinds[i]->args;
+  if (!bad) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%d vars, %d kinds: a list, a name or a kind's args is null",
+                   k->n_vars, k->n_kinds);
+}
+
 /* The one place where defaults are resolved. */
 static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   syn_config *k = &m->config;
   size_t i;
+  if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
   *k = *given;
+  if (syn__config_lists(m->c, k)) return SYN_E_VALUE;
   if (!k->task) k->task = "seq2seq";
   if (!k->d_model) k->d_model = 64;
   if (!k->heads) k->heads = 4;
@@ -6548,6 +6621,8 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
     return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
                      m->task->encoder && !k->encoder ? "encoder" : "decoder");
+  if (!m->task->encoder) k->encoder = NULL; /* what is not used is not copied and must not stay */
+  if (!m->task->decoder) k->decoder = NULL;
   return syn__config_sizes(m->c, k, m->task);
 }
 
@@ -6574,7 +6649,8 @@ static int syn__build_embedding(syn_build *b, const char *name, int stream, int 
   return n->param[0] < 0 ? -1 : syn__node_done(b, n);
 }
 
-/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in. */
+/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in.
+   The copies of the norm take its path, so that syn__param_new gives them its parameters. */
 static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
   int repeats = 0, last = (int)b->g->n_nodes - 1, i;
@@ -6789,18 +6865,18 @@ syn_model *syn_model_new(syn_context *c, const syn_config *config) {
   return m;
 }
 
-const syn_config *syn_model_config(const syn_model *m) { return &m->config; }
-size_t syn_model_param_count(const syn_model *m) { return m->g.n_params; }
+const syn_config *syn_model_config(const syn_model *m) { return m ? &m->config : NULL; }
+size_t syn_model_param_count(const syn_model *m) { return m ? m->g.n_params : 0; }
 const syn_param *syn_model_param(const syn_model *m, size_t i) {
-  return i < m->g.n_params ? &m->g.params[i] : NULL;
+  return i < syn_model_param_count(m) ? &m->g.params[i] : NULL;
 }
 const syn_param *syn_model_find(const syn_model *m, const char *name) {
-  int i = syn__param_find(&m->g, name);
+  int i = m && name ? syn__param_find(&m->g, name) : -1;
   return i < 0 ? NULL : &m->g.params[i];
 }
-size_t syn_model_node_count(const syn_model *m) { return m->g.n_nodes; }
+size_t syn_model_node_count(const syn_model *m) { return m ? m->g.n_nodes : 0; }
 const syn_node *syn_model_node(const syn_model *m, size_t i) {
-  return i < m->g.n_nodes ? m->g.nodes[i] : NULL;
+  return i < syn_model_node_count(m) ? m->g.nodes[i] : NULL;
 }
 
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
@@ -6808,6 +6884,7 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   int i;
   memset(&cost, 0, sizeof cost);
   cost.length = length;
+  if (!m || !n) return cost;
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
@@ -6818,11 +6895,18 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
 }
 
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
-  m->tokenizer[0] = source;
-  m->tokenizer[1] = target;
+  syn_tokenizer *old[2];
+  int i;
+  if (!m) return;
+  memcpy(old, m->tokenizer, sizeof old);
+  m->tokenizer[SYN_SRC] = source;
+  m->tokenizer[SYN_TGT] = target;
+  if (old[1] == old[0]) old[1] = NULL;
+  for (i = 0; i < 2; i++)
+    if (old[i] != source && old[i] != target) syn_tokenizer_free(old[i]);
 }
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
-  return side == SYN_SRC || side == SYN_TGT ? m->tokenizer[side] : NULL;
+  return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
 }
 
 /* -- a run: the buffers of one forward (and backward) pass, in one block -- */
@@ -7031,7 +7115,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   int *off = r->off[side];
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", sides[side], sentence);
-  if ((size_t)length > r->cap.longest[side] || (size_t)(off[sentence] + length) > r->cap.rows[side])
+  if ((size_t)length > r->cap.longest[side] ||
+      (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
     return syn__fail(r->tape.c, SYN_E_SHAPE,
                      "%s sentence %d has %d tokens after %d of the batch; planned "
                      "were %d at most, %d in all",
@@ -7125,6 +7210,7 @@ static syn_status syn__bind_tables(syn_run *r) {
 
 static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
   int i;
+  if (!syn__given(r->tape.c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
@@ -7147,6 +7233,12 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   s = syn__given(r->tape.c, b, "batch") ? syn__bind_batch(r, b) : SYN_E_VALUE;
   if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
   return s;
+}
+
+/* For a loss: without labels those of the batch before would still stand in r->labels. */
+static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
+  if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
+  return syn__bind(r, b);
 }
 
 /* -- forward passes and what can be read after them -- */
@@ -7172,7 +7264,7 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
 /* The i-th attention layer of the network, in the order of the text; encoder first. */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
-  for (k = 0; k < m->g.n_nodes; k++)
+  for (k = 0; m && i >= 0 && k < m->g.n_nodes; k++)
     if (m->g.nodes[k]->kind->forward == syn__att_forward && i-- == 0) return m->g.nodes[k];
   return NULL;
 }
@@ -7197,13 +7289,14 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
 }
 
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
-  static const char *const shades[] = {" ", "â", "â", "â",
-                                       "â"};
+  static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
+                                       "\xE2\x96\x88"};
   size_t used = 0;
   int j;
-  for (j = 0; j < keys; j++) {
-    int level = (int)(row[j] * 5.0f);
-    const char *s = shades[level < 0 ? 0 : level > 4 ? 4 : level];
+  for (j = 0; row && j < keys; j++) {
+    float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
+    int level = p < 0.8f ? (int)(p * 5.0f) : 4;
+    const char *s = shades[level];
     for (; *s; s++, used++)
       if (used + 1 < room) out[used] = *s;
   }
@@ -7341,7 +7434,7 @@ struct syn_trainer {
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
   syn_train_state state;
-  int *ints;                /* the padded arrays of one batch */
+  int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
 /* Fixed chunks, so that the sum does not depend on the number of threads. */
@@ -7407,17 +7500,18 @@ struct syn_data {
   size_t *at;              /* [2 * count + 1] source, target, source, ... */
   int *context;            /* [count] first labels that do not count; -1: a sentence with its end */
   size_t count, cap_at;
-  uint64_t *order;         /* of the epoch that was laid out last */
+  uint64_t *order;         /* [count] the rows of an epoch, sorted; 28 low bits: which row */
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
-  size_t *shuffled;
+  size_t *shuffled;        /* [n_batches] the batches in the order they come */
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
-  struct {
-    int tokens;
-    uint64_t seed;
-    long epoch;
-    size_t count;
-  } laid;                  /* what `order` is for; tokens 0: nothing */
+  size_t laid_count;       /* which epoch that is: of so many rows, 0: none was laid out */
+  int laid_tokens;
+  uint64_t laid_seed;
+  long laid_epoch;
 };
+
+#define SYN__DATA_ROWS ((size_t)1 << 27) /* fit the 28 bits of `order` */
+#define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
 
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
@@ -7436,16 +7530,20 @@ void syn_data_free(syn_data *d) {
   syn__free(d->c, d);
 }
 
-size_t syn_data_count(const syn_data *d) { return d->count; }
+size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
+  if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
+    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
+                     n_tgt, SYN__DATA_LENGTH);
+  if ((n_src && !syn__given(d->c, src, "source row")) ||
+      (n_tgt && !syn__given(d->c, tgt, "target row")))
+    return SYN_E_VALUE;
+  if (d->count >= SYN__DATA_ROWS)
+    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (n_src < 0 || n_tgt < 0)
-    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens", n_src, n_tgt);
-  if (d->count >= (size_t)1 << 27)
-    return syn__fail(d->c, SYN_E_VALUE, "data: more than 134217728 rows");
   if (syn__grow(d->c, (void **)&d->tokens, &d->cap_tokens, need, sizeof(int)) ||
       syn__grow(d->c, (void **)&d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
       syn__grow(d->c, (void **)&d->context, &d->cap_context, d->count + 1, sizeof(int)))
@@ -7461,14 +7559,17 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
+  syn_status s;
   size_t at;
   if (!d) return SYN_E_VALUE;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
+  if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
   for (at = 0; at < count; at += (size_t)stride) {
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
-    if (syn_data_add(d, NULL, 0, tokens + at, n)) return d->c->status;
+    s = syn_data_add(d, NULL, 0, tokens + at, n);
+    if (s != SYN_OK) return s;
     d->context[d->count - 1] = at ? window - stride : 0;
   }
   return SYN_OK;
@@ -7478,39 +7579,63 @@ static int syn__data_length(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
+  *length = 0;
+  if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_length(d, i, side);
   return d->tokens + d->at[2 * i + (size_t)side];
 }
-/* Tokens of the longer side with its end: what --batch counts. */
+/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
+   has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
 static int syn__data_longest(const syn_data *d, size_t i) {
-  return syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1)) + 1;
+  return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-static int syn__compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
+/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and may
+   call malloc behind the caller's allocator. No two keys are equal, so the order is one. */
+static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
+  uint64_t sinking = key[root];
+  size_t child;
+  while ((child = 2 * root + 1) < n) {
+    if (child + 1 < n && key[child] < key[child + 1]) child++;
+    if (sinking > key[child]) break;
+    key[root] = key[child];
+    root = child;
+  }
+  key[root] = sinking;
+}
+static void syn__sort_keys(uint64_t *key, size_t n) {
+  size_t i;
+  for (i = n / 2; i-- > 0;) syn__sort_sift(key, i, n);
+  for (i = n; i-- > 1;) {
+    uint64_t largest = key[0];
+    key[0] = key[i];
+    key[i] = largest;
+    syn__sort_sift(key, 0, i);
+  }
 }
 
-/* Cuts the sorted rows into batches of at most `tokens` padded tokens. */
+/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
+   long alone is found wherever it stands: the arrays of a batch have no room for it. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
-  for (i = 0; i < d->count; i++) {
-    int n = syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)), most = syn__max(longest, n);
+  for (i = 0; i <= d->count; i++) {
+    int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
+    int most = syn__max(longest, n);
     if (n > tokens)
       return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
                        tokens);
-    if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
-      return SYN_E_MEMORY;
-    if ((size_t)most * (i - begin + 1) > (size_t)tokens) {
-      d->first[++d->n_batches] = begin = i;
+    if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
+      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+        return SYN_E_MEMORY;
+      d->first[d->n_batches] = begin;
+      d->n_batches++;
+      d->first[d->n_batches] = begin = i;
       most = n;
     }
     longest = most;
   }
-  d->first[0] = 0;
-  d->first[++d->n_batches] = d->count;
   return SYN_OK;
 }
 
@@ -7520,12 +7645,10 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
+  syn_status s;
+  d->laid_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
-  if (d->laid.tokens == tokens && d->laid.seed == seed && d->laid.epoch == epoch &&
-      d->laid.count == d->count)
-    return SYN_OK;
-  d->laid.tokens = 0;
   if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->count; i++) {
@@ -7536,8 +7659,9 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     if (src > 4095) src = 4095;
     d->order[i] = tgt << 52 | src << 40 | (chance & 0xFFF) << 28 | (uint64_t)i;
   }
-  qsort(d->order, d->count, sizeof *d->order, syn__compare_keys); /* no two keys are equal */
-  if (syn__data_cut(d, tokens)) return d->c->status;
+  syn__sort_keys(d->order, d->count);
+  s = syn__data_cut(d, tokens);
+  if (s != SYN_OK) return s;
   if (syn__grow(d->c, (void **)&d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
@@ -7546,15 +7670,25 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
-  d->laid.tokens = tokens;
-  d->laid.seed = seed;
-  d->laid.epoch = epoch;
-  d->laid.count = d->count;
+  d->laid_count = d->count;
+  d->laid_tokens = tokens;
+  d->laid_seed = seed;
+  d->laid_epoch = epoch;
   return SYN_OK;
 }
 
+/* The same, unless it lies there already. Others may have laid the data out since the last batch (a
+   validation on the training data, a second trainer), and with larger batches than fit our arrays:
+   so whoever is about to read a batch asks here first. */
+static syn_status syn__data_lay(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  if (d->laid_count && d->laid_count == d->count && d->laid_tokens == tokens &&
+      d->laid_seed == seed && d->laid_epoch == epoch)
+    return SYN_OK;
+  return syn__data_epoch(d, tokens, seed, epoch);
+}
+
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
-  return syn__data_epoch(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+  return !d || syn__data_lay(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
 }
 
 /* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. */
@@ -7585,7 +7719,7 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
     y[0] = SYN_BEGIN;
     if (d->context[row] < 0) l[n] = SYN_END;
     else memset(l, 0, (size_t)d->context[row] * sizeof(int)), n--;
-    if (n) memcpy(y + 1, at, (size_t)n * sizeof(int));
+    if (n > 0) memcpy(y + 1, at, (size_t)n * sizeof(int));
   }
   b.src = src;
   b.tgt = tgt;
@@ -7626,14 +7760,17 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
     return syn__fail(t->c, SYN_E_VALUE, "optimizer is '%.30s', wanted adam or adamw", k->optimizer);
   k->schedule = syn__schedules[t->schedule];
   k->optimizer = syn__optimizers[t->decoupled];
-  if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
-      k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->length < 0 || k->steps < 0 ||
-      k->warmup < 0 || k->every < 0 || k->patience < 0 || k->stop_after < 0)
+  if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
+      k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
+      k->steps < 0 || k->warmup < 0)
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
-                     "warmup %ld, every %ld, patience %d, stop_after %d: one is out of range",
-                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup,
-                     k->every, k->patience, k->stop_after);
+                     "warmup %ld: one is out of range",
+                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup);
+  if (k->every < 0 || k->patience < 0 || k->stop_after < 0)
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: every %ld, patience %d, stop_after %d: wanted 0 or more", k->every,
+                     k->patience, k->stop_after);
   if (!(k->lr > 0.0f && k->beta1 >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && k->eps > 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
@@ -7661,6 +7798,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   t->c = c;
   t->m = m;
   t->state.factor = 1.0f;
+  t->state.best = (float)INFINITY;
   if (syn__train_resolve(t, config ? config : &none) || syn__weights_own(m)) {
     syn_trainer_free(t);
     return NULL;
@@ -7690,8 +7828,8 @@ void syn_trainer_free(syn_trainer *t) {
   syn__free(t->c, t);
 }
 
-const syn_train_state *syn_trainer_state(const syn_trainer *t) { return &t->state; }
-const syn_train_config *syn_trainer_config(const syn_trainer *t) { return &t->config; }
+const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
+const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
 static void syn__gradients_clear(syn_trainer *t) {
   size_t i;
@@ -7705,7 +7843,8 @@ static void syn__gradients_clear(syn_trainer *t) {
 /* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
-  if (syn__bind(t->run, b)) return t->c->status;
+  syn_status s = syn__bind_labelled(t->run, b);
+  if (s != SYN_OK) return s;
   syn__forward(tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
@@ -7721,21 +7860,25 @@ static void syn__train_begin(syn_trainer *t, int dropout) {
 
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
+  syn_status s;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
-  if (syn__bind(t->run, batch)) return t->c->status;
+  s = syn__bind_labelled(t->run, batch); /* to count the labels, which scale the gradient */
+  if (s != SYN_OK) return s;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   syn__train_begin(t, 0);
-  if (syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum)) return t->c->status;
+  s = syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum);
+  if (s != SYN_OK) return s;
   *loss = (float)(sum / (double)t->run->n_labels);
   return SYN_OK;
 }
 
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
-  return p->trained ? t->gradient + p->offset : NULL;
+  return t && p && p->trained ? t->gradient + p->offset : NULL;
 }
 
-static syn_status syn__train_end(syn_trainer *t, double sum, long labels, float *loss) {
+/* The step after its batches. No label: no mean, and division by zero would end in the weights. */
+static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   t->state.tokens += labels;
   *loss = (float)(sum / (double)labels);
@@ -7747,18 +7890,21 @@ syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, f
   double sum = 0.0;
   long labels = 0;
   int i;
+  syn_status s = SYN_OK;
   *loss = 0.0f;
-  if (!t || (count > 0 && !syn__given(t->c, batches, "batch"))) return SYN_E_VALUE;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   syn__train_begin(t, 1);
-  for (i = 0; i < count; i++) {
-    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
+  for (i = 0; i < count && s == SYN_OK; i++) {
+    s = syn__train_batch(t, &batches[i], 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  return syn__train_end(t, sum, labels, loss);
+  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
-  if (syn__bind(r, batch)) return r->tape.c->status;
+  syn_status s = syn__bind_labelled(r, batch);
+  if (s != SYN_OK) return s;
   r->tape.training = 0;
   syn__forward(&r->tape, 0, r->nodes);
   *sum += syn__loss(r, 0.0f, 0.0f);
@@ -7772,22 +7918,25 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 
 /* -- steps on data -- */
 
-/* Rows of data hold what a decoder writes. */
+/* The arrays that syn__data_batch makes are those of seq2seq and lm. */
 static syn_status syn__data_task(syn_context *c, const syn_model *m) {
   if (m->task->decoder) return SYN_OK;
-  return syn__fail(c, SYN_E_NOT_BUILT, "data for the task %s is not built yet; syn_train_step takes "
-                   "batches of it", m->task->name);
+  return syn__fail(c, SYN_E_NOT_BUILT,
+                   "training on syn_data is not built yet for %s; use syn_train_step",
+                   m->task->name);
 }
 
 /* The next batch of the data; lays out the next epoch where one ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
+  syn_status status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+  if (status != SYN_OK) return status;
   if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
     s->epoch++;
     s->batch = 0;
-    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
+    status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+    if (status != SYN_OK) return status;
   }
   *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
   return SYN_OK;
@@ -7797,16 +7946,16 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
-  syn_status s = syn__data_task(t->c, t->m);
+  syn_status s = SYN_OK;
   syn_batch b;
   int i;
   syn__train_begin(t, 1);
-  for (i = 0; s == SYN_OK && i < t->config.accumulate; i++) {
+  for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
     s = syn__train_next(t, d, &b);
     if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  return s == SYN_OK ? syn__train_end(t, sum, labels, loss) : s;
+  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
 /* `ints`: room for the arrays of one batch. */
@@ -7814,12 +7963,13 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
                                     long *labels) {
   double sum = 0.0;
   size_t i;
-  if (syn__data_task(r->tape.c, r->m)) return SYN_E_NOT_BUILT;
-  if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
-  for (i = 0; i < d->n_batches; i++) {
+  syn_status s = syn__data_task(r->tape.c, r->m);
+  if (s == SYN_OK) s = syn__data_lay(d, tokens, 0, -1);
+  for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, i, ints);
-    if (syn__run_loss(r, &b, &sum, labels)) return r->tape.c->status;
+    s = syn__run_loss(r, &b, &sum, labels);
   }
+  if (s != SYN_OK) return s;
   *loss = *labels ? sum / (double)*labels : 0.0;
   return SYN_OK;
 }
@@ -7827,7 +7977,8 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
-  if (!t || !d) return SYN_E_VALUE;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, d, "data")) return SYN_E_VALUE;
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
@@ -7857,7 +8008,8 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k;
   size_t size = t->m->trained;
-  if (most < 1 || (t->n_best == most && !(loss < t->best_loss[at]))) return;
+  if (most < 1 || !(loss < (float)INFINITY)) return; /* what is not a number would never leave */
+  if (t->n_best == most && !(loss < t->best_loss[at])) return;
   if (t->n_best < most) t->n_best++;
   for (k = at; k > 0 && loss < t->best_loss[k - 1]; k--) {
     memcpy(t->best + (size_t)k * size, t->best + (size_t)(k - 1) * size, size * sizeof(float));
@@ -7867,20 +8019,21 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* A validation: loss on `valid`, the N best, plateau, early stop. */
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = t ? &t->state : NULL;
-  double loss = s ? -(double)s->step : 0.0;
+  syn_train_state *s;
+  double loss;
   long labels;
   syn_status status;
   if (!t) return SYN_E_VALUE;
+  s = &t->state;
+  loss = -(double)s->step; /* without data the newest is the best */
   status = valid ? syn_evaluate(t, valid, &loss, &labels) : SYN_OK;
   if (status != SYN_OK) return status;
   s->validations++;
   s->valid = valid ? (float)loss : 0.0f;
   syn__train_keep(t, (float)loss);
   if (!valid) return SYN_OK;
-  if (s->validations == 1 || s->valid < s->best) s->best = s->valid, s->worse = 0;
+  if (s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0)
     s->factor *= 0.5f;
@@ -7891,13 +8044,19 @@ syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   float loss = 0.0f;
-  if (!t || !data) return SYN_E_VALUE;
+  syn_status s;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, data, "data")) return SYN_E_VALUE;
+  s = syn__data_task(t->c, t->m);
+  if (s != SYN_OK) return s;
   while (t->state.step < t->config.steps && !t->state.stopped) {
     int validated = 0;
-    syn_status s = syn__train_update(t, data, &loss);
-    if (s == SYN_OK && t->config.every && t->state.step % t->config.every == 0) {
+    s = syn__train_update(t, data, &loss);
+    if (s != SYN_OK) return s;
+    if (t->config.every && t->state.step % t->config.every == 0) {
       validated = 1;
       s = syn_train_validate(t, valid);
+      if (s != SYN_OK) return s;
     }
     if (s != SYN_OK) return s;
     if (report && report(user, t, loss, validated)) return SYN_OK;
@@ -7926,9 +8085,9 @@ int syn_trainer_average(syn_trainer *t) {
    values. */
 
 typedef struct syn__beam_row {
-  int sentence, slot; /* slot: where its newest token is kept */
-  int token;          /* to be fed next */
-  float score;        /* sum of log p */
+  int sentence;
+  int token;   /* to be fed next */
+  float score; /* sum of log p */
 } syn__beam_row;
 
 /* An extension of a hypothesis by one token. */
@@ -7979,9 +8138,12 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
                      "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
                      "(1 to 65536)",
                      k->beam, k->best, k->sentences);
-  if (k->max_len < 1 || k->max_len > d->m->config.max_len || k->source_len < 1)
+  if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
+  if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
+                     k->source_len, INT_MAX / k->sentences, k->sentences);
   if (k->temperature < 0.0f || k->top_k < 0 || k->top_p < 0.0f || k->top_p > 1.0f ||
       (k->temperature > 0.0f && k->beam > 1))
     return syn__fail(d->c, SYN_E_VALUE,
@@ -8024,7 +8186,9 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
     float *at;
+    int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (p->rank != 2 || !strcmp(p->name, "src.embed")) continue;
+    if (!strcmp(p->name, "tgt.embed") && !head) continue;
     at = (float *)syn__carve(k, syn__mul_size(rows, columns), sizeof(float));
     if (!k->base) continue;
     d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
@@ -8119,7 +8283,8 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   int i;
   memset(t->stream, 0, sizeof t->stream);
   if (d->m->task->encoder) {
-    if (syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count)) return d->c->status;
+    syn_status s = syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
+    if (s != SYN_OK) return s;
     if (t->stream[SYN_SRC].longest > d->config.source_len)
       return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
                        t->stream[SYN_SRC].longest, d->config.source_len);
@@ -8147,7 +8312,7 @@ static void syn__decode_rows(syn_decoder *d, int place) {
     r->at[SYN_TGT][i] = place;
     d->slot[i] = i;
     d->sentence[i] = d->row[i].sentence;
-    d->past[i * d->limit + place] = i;
+    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = i;
   }
   d->live.rows = d->n_live;
   d->live.slot = d->slot;
@@ -8376,6 +8541,7 @@ static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
 
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   int i, j, length = 0;
+  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || b->count > d->config.sentences)
     return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
                      d->config.sentences);
@@ -8399,9 +8565,12 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
 
 syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
   int i, place;
+  syn_status s;
   if (!d) return SYN_E_VALUE;
-  d->sentences = 0;
-  if (syn__decode_check(d, b) || syn__decode_encode(d, b)) return d->c->status;
+  d->sentences = 0; /* of what failed nothing can be read */
+  s = syn__decode_check(d, b);
+  if (s == SYN_OK) s = syn__decode_encode(d, b);
+  if (s != SYN_OK) return s;
   d->sentences = d->n_live = b->count;
   for (i = 0; i < b->count; i++) {
     d->row[i].sentence = i;
@@ -8446,7 +8615,7 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   d.m = m;
   k.base = NULL;
   k.used = 0;
-  if (!m->task->decoder || syn__decode_resolve(&d, config ? config : &none)) return 0;
+  if (syn__decode_resolve(&d, config ? config : &none)) return 0;
   limits = syn__decode_limits(&d);
   syn__carve_decoder(&d, &k);
   return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
@@ -8455,16 +8624,22 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
-  size_t kept = train ? (size_t)train->average : 0;
+  syn_train_config none;
+  syn_trainer t;
   syn_limits limits;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
-  limits = syn__train_limits(m, train && train->batch_tokens ? train->batch_tokens : 4096,
-                             train ? train->length : 0);
-  plan->weights = syn__mul_size(m->floats, sizeof(float));
-  plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + kept));
-  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
-  plan->decoding = syn__decoder_bytes(c, m, decode);
+  memset(&none, 0, sizeof none);
+  memset(&t, 0, sizeof t);
+  t.c = c;
+  t.m = m;
+  if (!syn__train_resolve(&t, train ? train : &none)) {
+    limits = syn__train_limits(m, t.config.batch_tokens, t.config.length);
+    plan->weights = syn__mul_size(m->floats, sizeof(float));
+    plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + (size_t)t.config.average));
+    plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
+    if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
+  }
   syn_model_free(m);
   return c->status;
 }
@@ -9723,12 +9898,6 @@ static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
   return shown;
 }
 
-/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
-static const char *syn__show_path(const char *path) {
-  size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
-}
-
 /* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
    one look for doubles serves both. memcpy, since the two structs have no type in common. */
 static const char *syn__item_name(const void *item) {
@@ -10319,31 +10488,37 @@ void syn_file_close(syn_file *f) {
   syn__free(c, f);
 }
 
-size_t syn_file_count(const syn_file *f) { return f->n_entries; }
-size_t syn_file_pair_count(const syn_file *f) { return f->n_pairs; }
+size_t syn_file_count(const syn_file *f) { return f ? f->n_entries : 0; }
+size_t syn_file_pair_count(const syn_file *f) { return f ? f->n_pairs : 0; }
 
 const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
-  return i < f->n_entries ? &f->entries[i] : NULL;
+  return i < syn_file_count(f) ? &f->entries[i] : NULL;
 }
 
 const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
-  return i < f->n_pairs ? &f->pairs[i] : NULL;
+  return i < syn_file_pair_count(f) ? &f->pairs[i] : NULL;
 }
 
 const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  return (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name);
+  return f ? (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name) : NULL;
 }
 
 const char *syn_file_value(const syn_file *f, const char *key) {
-  const syn_pair *pair = (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key);
+  const syn_pair *pair =
+      f ? (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key) : NULL;
   return pair ? pair->value : NULL;
+}
+
+/* Bytes of one number of a dtype that comes back as floats; 0: another dtype. */
+static size_t syn__float_width(syn_dtype dtype) {
+  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
 }
 
 /* Says why an entry cannot be had as `count` floats. */
 static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
   char shown[SYN__SHOWN];
   const char *name = syn__show(shown, e->name ? e->name : "");
-  if (e->dtype != SYN_F32 && e->dtype != SYN_F16 && e->dtype != SYN_BF16)
+  if (!syn__float_width(e->dtype))
     return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
                      syn_dtype_name(e->dtype));
   return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
@@ -10351,14 +10526,14 @@ static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t c
 }
 
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  const unsigned char *at = (const unsigned char *)e->data;
-  size_t i, width = e->dtype == SYN_F32 ? 4 : e->dtype == SYN_F16 || e->dtype == SYN_BF16 ? 2 : 0;
+  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
+  size_t i, width = e ? syn__float_width(e->dtype) : 0;
   uint32_t bits;
   uint16_t half;
   /* e may be of the caller's making: only its bytes count, against what `count` elements need */
-  if (!width || e->bytes != syn__mul_size(count, width)) {
+  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
     for (i = 0; i < count; i++) out[i] = 0.0f;
-    return syn__entry_refuse(c, e, count);
+    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
   }
   if (width == 4 && count) memcpy(out, at, e->bytes);
   for (i = 0; width == 2 && i < count; i++) {
@@ -10606,6 +10781,9 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   size_t i, start[SYN__CLASSES], header, data;
   syn_status status = SYN_OK;
   *size = 0;
+  if ((w->n_pairs && !syn__given(c, w->pairs, "metadata")) ||
+      (w->n_entries && !syn__given(c, w->entries, "entries")))
+    return SYN_E_VALUE;
   for (i = 0; i < w->n_pairs; i++)
     if (!syn__file_text_ok(w->pairs[i].key) || !syn__file_text_ok(w->pairs[i].value))
       return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
@@ -10648,6 +10826,7 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
   if (status) return status;
+  if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
   if (syn__emit_file(&w, sink)) return SYN_OK;
   return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
                    (unsigned long)size);
@@ -10656,6 +10835,12 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 #ifndef SYN_NO_STDIO
 
 /* -- files -- */
+
+/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
+static const char *syn__show_path(const char *path) {
+  size_t n = strlen(path);
+  return n > 150 ? path + (n - 150) : path;
+}
 
 /* "path: cannot open: No such file or directory" */
 static syn_status syn__file_fail(syn_context *c, const char *path, const char *what, int error) {
@@ -10993,11 +11178,13 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
 
 static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
                                 const char *wanted) {
-  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%.60s', wanted %s", key,
-                   value ? value : "missing", wanted);
+  char shown[SYN__SHOWN];
+  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
+                   syn__show(shown, value ? value : "missing"), wanted);
 }
 
-/* A whole number of at most 20 digits; leaves *out where the key is absent. */
+/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key is
+   absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too. */
 static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key,
                                      int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
@@ -11007,9 +11194,10 @@ static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const ch
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  if (sum > (uint64_t)INT64_MAX + (minus ? 1u : 0u)) digits = 0;
-  *out = sum > (uint64_t)INT64_MAX ? INT64_MIN : minus ? -(int64_t)sum : (int64_t)sum;
-  if (*at || !digits || *out < least || *out > most)
+  if (*at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus)
+    return syn__fact_bad(c, key, value, "a whole number in range");
+  *out = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
+  if (*out < least || *out > most)
     return syn__fact_bad(c, key, value, "a whole number in range");
   return SYN_OK;
 }
@@ -11078,7 +11266,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
   }
-  if (same && (e->dtype == SYN_F32 || e->dtype == SYN_F16 || e->dtype == SYN_BF16)) return e;
+  if (same && syn__float_width(e->dtype)) return e;
   syn__shape_text(wanted, sizeof wanted, shape, w->rank);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -11091,15 +11279,22 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   return NULL;
 }
 
-/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. */
+static int syn__name_weight(const char *name) {
+  return strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
+         strncmp(name, "tokenizer.", 10);
+}
+
+/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every weight
+   was found by now and names are unique, so counting tells; the search is only for the message. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
-  size_t i;
-  for (i = 0; i < syn_file_count(f); i++) {
-    const char *name = syn_file_entry(f, i)->name;
-    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name))
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %.80s is not part of this network",
-                       name);
+  size_t i, count = 0;
+  char shown[SYN__SHOWN];
+  for (i = 0; i < syn_file_count(f); i++) count += syn__name_weight(f->entries[i].name) != 0;
+  for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
+    const char *name = f->entries[i].name;
+    if (syn__name_weight(name) && !syn_model_find(m, name))
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
+                       syn__show(shown, name));
   }
   return SYN_OK;
 }
@@ -11168,7 +11363,7 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
   return syn__model_of(c, syn_file_open(c, path));
 }
 #endif
-const syn_file *syn_model_file(const syn_model *m) { return m->file; }
+const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
 /* -- checkpoints: a model file with the state of its training -- */
 
@@ -11261,16 +11456,21 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   return s;
 }
 
-/* Reads n floats of the state; with `out` null it only looks whether they are there. */
-static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name,
-                                    float *out, size_t n) {
+/* A tensor of the state that can be had as n floats. */
+static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char *name, size_t n) {
   const syn_entry *e = syn_file_find(f, name);
   if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  if (e->dtype != SYN_F32 || e->bytes != syn__mul_size(n, sizeof(float)))
-    return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s has %lu bytes of %s, wanted %lu of F32",
-                     name, (unsigned long)e->bytes, syn_dtype_name(e->dtype),
-                     (unsigned long)syn__mul_size(n, sizeof(float)));
-  return out ? syn_entry_floats(c, e, out, n) : SYN_OK;
+  if (!syn__float_width(e->dtype) || e->bytes != syn__mul_size(n, syn__float_width(e->dtype)))
+    return syn__entry_refuse(c, e, n);
+  return SYN_OK;
+}
+
+/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. */
+static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
+  int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
+  for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
+  for (i = 7; i < 11; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= UINT32_MAX;
+  return ok && (l->value[6] == 0 || l->value[6] == 1);
 }
 
 /* The facts of the training that is asked for must be those of the checkpoint. */
@@ -11291,42 +11491,54 @@ static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_t
                        (long)l->value[i], (long)now.value[i]);
     bad |= i < 6 && (l->value[i] < 0 || l->value[i] > LONG_MAX / 2); /* counts, which will grow */
   }
-  if (bad || l->value[11] < 0 || l->value[11] > t->config.average)
+  if (!syn__state_sane(l, t))
     return syn__fail(c, SYN_E_FORMAT,
-                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: one is out "
-                     "of range",
+                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: a number of the "
+                     "state is out of range",
                      (long)l->value[0], (long)l->value[1], (long)l->value[2], (long)l->value[11],
                      t->config.average);
   return SYN_OK;
 }
 
-/* Reads weights, moments and kept weights; with `look` it only looks whether all of them are there. */
-static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept, int look) {
-  static const char *const names[] = {"optimizer.first", "optimizer.second", "optimizer.best",
-                                      "optimizer.best_loss"};
-  size_t n = t->m->trained, size[4], i;
-  float *to[4];
-  syn_status s = SYN_OK;
-  to[0] = t->first, to[1] = t->second, to[2] = t->best, to[3] = t->best_loss;
-  size[0] = size[1] = n, size[2] = kept * n, size[3] = kept;
-  for (i = 0; s == SYN_OK && i < t->m->g.n_params; i++) {
-    const syn_param *w = &t->m->g.params[i];
-    const syn_entry *e = syn__weight_find(t->c, f, w);
-    if (!e) s = SYN_E_FORMAT;
-    else if (!look) s = syn_entry_floats(t->c, e, w->x, w->size);
+/* A tensor of the state, and where its numbers belong. */
+typedef struct syn__state_tensor {
+  const char *name;
+  float *to;
+  size_t size;
+} syn__state_tensor;
+
+/* Everything is looked at before anything is taken: a file that is refused leaves the trainer and
+   its model as they were. What was looked at cannot fail when it is copied. */
+static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept) {
+  syn_context *c = t->c;
+  size_t i, n = t->m->trained, count = kept ? 4 : 2;
+  const syn__state_tensor list[] = {{"optimizer.first", t->first, n},
+                                    {"optimizer.second", t->second, n},
+                                    {"optimizer.best", t->best, kept * n},
+                                    {"optimizer.best_loss", t->best_loss, kept}};
+  for (i = 0; i < t->m->g.n_params; i++)
+    if (!syn__weight_find(c, f, &t->m->g.params[i])) return SYN_E_FORMAT;
+  if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
+  for (i = 0; i < count; i++) {
+    syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
+    if (s != SYN_OK) return s;
   }
-  for (i = 0; s == SYN_OK && i < (kept ? 4 : 2); i++)
-    s = syn__state_floats(t->c, f, names[i], look ? NULL : to[i], size[i]);
-  return s;
+  for (i = 0; i < t->m->g.n_params; i++) {
+    const syn_param *w = &t->m->g.params[i];
+    syn_entry_floats(c, syn_file_find(f, w->name), w->x, w->size);
+  }
+  for (i = 0; i < count; i++)
+    syn_entry_floats(c, syn_file_find(f, list[i].name), list[i].to, list[i].size);
+  return SYN_OK;
 }
 
-/* All is there, or nothing changes. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_open(t->c, path) : NULL;
   syn__state_list list;
-  syn_status s = f ? syn__state_read(t->c, f, t, &list) : t ? t->c->status : SYN_E_VALUE;
-  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 1);
-  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 0);
+  syn_status s;
+  if (!f) return t ? t->c->status : SYN_E_VALUE;
+  s = syn__state_read(t->c, f, t, &list);
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
   syn_file_close(f);
   return s;
