@@ -2298,6 +2298,359 @@ static int run_eval(const arguments *a) {
 }
 
 /* ===================================================================================================
+   >>tool info   parameters, multiply-adds and memory of a network
+   =================================================================================================== */
+
+typedef struct description {
+  const syn_model *m;
+  unsigned char *seen; /* [parameters] counted already: a tied table counts once */
+  int length, json;
+  syn_cost encoder, decoder; /* sums */
+} description;
+
+/* A layer's own parameters: those that no earlier layer has. */
+static double info_parameters(description *d, const syn_node *n) {
+  double sum = 0.0;
+  int i;
+  for (i = 0; i < n->n_param; i++) {
+    if (!d->seen[n->param[i]]) sum += (double)syn_model_param(d->m, (size_t)n->param[i])->size;
+    d->seen[n->param[i]] = 1;
+  }
+  return sum;
+}
+
+static void info_row(const description *d, const char *path, const char *kind, const syn_cost *k) {
+  if (d->json)
+    printf("{\"layer\":\"%s\",\"kind\":\"%s\",\"parameters\":%.0f,\"multiply_adds\":%.0f,"
+           "\"decode_bytes\":%.0f}\n", path, kind, k->parameters, k->multiply_adds, k->decode_bytes);
+  else
+    printf("%-24s %-14s %12.0f %14.0f %14.0f\n", path, kind, k->parameters, k->multiply_adds,
+           k->decode_bytes);
+}
+
+/* Operations without a cost of their own (the sum of a `res`, dropout) are left out. */
+static void info_layer(description *d, const syn_node *n) {
+  syn_cost k = syn_model_cost(d->m, n, d->length);
+  syn_cost *sum = strncmp(n->path, "encoder", 7) == 0 ? &d->encoder : &d->decoder;
+  k.parameters = info_parameters(d, n);
+  sum->parameters += k.parameters;
+  sum->multiply_adds += k.multiply_adds;
+  sum->decode_bytes += k.decode_bytes;
+  if (k.parameters > 0.0 || k.multiply_adds > 0.0 || k.decode_bytes > 0.0)
+    info_row(d, n->path, n->kind->name, &k);
+}
+
+static void info_bytes(const description *d, const char *name, const char *what, size_t bytes) {
+  if (d->json) printf("{\"memory\":\"%s\",\"bytes\":%lu}\n", name, (unsigned long)bytes);
+  else printf("%-12s %10.2f MB  %s\n", name, (double)bytes / 1048576.0, what);
+}
+
+/* Bytes that are known before anything is allocated. */
+static void info_plan(const description *d, syn_context *c, const arguments *a) {
+  syn_train_config train;
+  syn_decode_config decode_as;
+  syn_plan plan;
+  char what[100];
+  memset(&train, 0, sizeof train);
+  memset(&decode_as, 0, sizeof decode_as);
+  train.batch_tokens = opt_int(a, "batch");
+  decode_as.beam = opt_int(a, "beam");
+  syn_plan_of(c, syn_model_config(d->m), &train, &decode_as, &plan);
+  check_use(c);
+  info_bytes(d, "weights", "float32", plan.weights);
+  info_bytes(d, "training", "gradients and moments, beside the weights", plan.training);
+  snprintf(what, sizeof what, "of one training step with --batch %d", opt_int(a, "batch"));
+  info_bytes(d, "activations", what, plan.activations);
+  snprintf(what, sizeof what, "one sentence with --beam %d", opt_int(a, "beam"));
+  if (plan.decoding) info_bytes(d, "decoding", what, plan.decoding);
+}
+
+static void info_facts(const description *d) {
+  const syn_config *k = syn_model_config(d->m);
+  int reads = strcmp(k->task, "lm") != 0;
+  int writes = !reads || strcmp(k->task, "seq2seq") == 0;
+  if (d->json) return;
+  printf("task %s, d_model %d, heads %d, max_len %d", k->task, k->d_model, k->heads, k->max_len);
+  if (reads) printf(", src_vocab %d", k->src_vocab);
+  if (writes) printf(", tgt_vocab %d", k->tgt_vocab);
+  else printf(", classes %d", k->classes);
+  printf(", tie %s\n", k->tie);
+  if (reads) printf("encoder %s\n", k->encoder);
+  if (writes) printf("decoder %s\n", k->decoder);
+  printf("\n%-24s %-14s %12s %14s %14s\n", "layer", "kind", "parameters", "mult-adds", "decode bytes");
+}
+
+/* The model of a file, or of the options. */
+static syn_model *info_model(syn_context *c, const arguments *a) {
+  const char *path = opt_text(a, "model");
+  network n;
+  syn_model *m;
+  if (*path) {
+    m = syn_model_load(c, path);
+    if (!m) fail(FAILED_JOB, "%s: %s", path, c->message);
+    return m;
+  }
+  n = network_of(a);
+  n.config.src_vocab = opt_int(a, "src-vocab");
+  n.config.tgt_vocab = opt_int(a, "tgt-vocab");
+  n.config.classes = opt_int(a, "classes");
+  m = syn_model_new(c, &n.config);
+  check_use(c);
+  network_free(&n);
+  return m;
+}
+
+static int run_info(const arguments *a) {
+  syn_context c;
+  description d;
+  syn_model *m;
+  syn_cost total;
+  size_t i;
+  context_open(&c, a);
+  m = info_model(&c, a);
+  memset(&d, 0, sizeof d);
+  d.m = m;
+  d.json = opt_flag(a, "json");
+  d.length = opt_int(a, "length") ? opt_int(a, "length") : syn_model_config(m)->max_len;
+  d.seen = (unsigned char *)take(syn_model_param_count(m), 1);
+  info_facts(&d);
+  for (i = 0; i < syn_model_node_count(m); i++) info_layer(&d, syn_model_node(m, i));
+  total = d.encoder;
+  total.parameters += d.decoder.parameters;
+  total.multiply_adds += d.decoder.multiply_adds;
+  total.decode_bytes += d.decoder.decode_bytes;
+  if (d.encoder.parameters > 0.0) info_row(&d, "encoder", "total", &d.encoder);
+  if (d.encoder.parameters > 0.0) info_row(&d, "decoder", "total", &d.decoder);
+  info_row(&d, "all", "total", &total);
+  if (!d.json)
+    printf("multiply-adds are per token of a sentence of %d; decode bytes are kept per token decoded\n\n",
+           d.length);
+  info_plan(&d, &c, a);
+  free(d.seen);
+  syn_model_free(m);
+  return 0;
+}
+
+/* ===================================================================================================
+   >>tool grad   gradient check of any network
+   =================================================================================================== */
+
+/* Every gradient against differences of the loss in the form
+     (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h,
+   whose error is h^4 f'''''/30 from the curve and 1.5 d/h from the noise d of f in float32, which is
+   measured. A kink of relu within the step spoils a difference: so an element is right when it is at
+   one of several steps, and one that fails is tried at four points. A wrong gradient is wrong at all
+   of them. */
+
+#define GRAD_SENTENCES 4
+#define GRAD_ELEMENTS 20
+#define GRAD_POINTS 4
+#define GRAD_TOLERANCE 1e-3 /* of the largest gradient, beside what the noise explains */
+
+static const double grad_steps[] = {0.03, 0.01, 0.003, 0.001, 0.0003};
+
+typedef struct gradients {
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_batch batch;
+  int *ints;
+  syn_random random;
+  double noise;        /* d, of the loss */
+  double worst;        /* relative error */
+  int failed, checked;
+} gradients;
+
+/* Mean loss per label. */
+static double grad_loss(gradients *g) {
+  double sum = 0.0;
+  long labels = 0;
+  syn_train_loss(g->t, &g->batch, &sum, &labels);
+  check(&g->c);
+  return labels ? sum / (double)labels : 0.0;
+}
+
+/* The loss at x + s u; the numbers are put back bit by bit. */
+static double grad_at(gradients *g, const syn_param *p, const float *u, double s) {
+  float *kept = (float *)take(p->size, sizeof *kept);
+  double f;
+  size_t i;
+  memcpy(kept, p->x, p->size * sizeof *kept);
+  for (i = 0; i < p->size; i++) p->x[i] = (float)((double)p->x[i] + s * (double)u[i]);
+  f = grad_loss(g);
+  memcpy(p->x, kept, p->size * sizeof *kept);
+  free(kept);
+  return f;
+}
+
+static double grad_slope(gradients *g, const syn_param *p, const float *u, double h) {
+  return (8.0 * (grad_at(g, p, u, h) - grad_at(g, p, u, -h)) -
+          (grad_at(g, p, u, 2.0 * h) - grad_at(g, p, u, -2.0 * h))) / (12.0 * h);
+}
+
+/* Whether the gradient along u is right at one step; *error: the smallest difference, relative. */
+static int grad_agrees(gradients *g, const syn_param *p, const float *u, double largest, double *error) {
+  const float *gradient = syn_trainer_gradient(g->t, p);
+  double slope = 0.0, off;
+  size_t i, k;
+  *error = 1e30;
+  for (i = 0; i < p->size; i++) slope += (double)gradient[i] * (double)u[i];
+  for (k = 0; k < SYN__COUNT(grad_steps); k++) {
+    off = fabs(grad_slope(g, p, u, grad_steps[k]) - slope) / largest;
+    if (off < *error) *error = off;
+    if (off <= GRAD_TOLERANCE + 3.0 * 1.5 * g->noise / grad_steps[k] / largest) return 1;
+  }
+  return 0;
+}
+
+/* The noise of f: its fourth difference along tiny steps, where the curve itself has none; for
+   independent noise d that is sqrt(70) d (Hamming; More and Wild 2011). The mean of 16. */
+static double grad_noise(gradients *g) {
+  static const double weights[] = {1.0, -4.0, 6.0, -4.0, 1.0};
+  double sum = 0.0;
+  int i, k;
+  for (i = 0; i < 16; i++) {
+    const syn_param *p = syn_model_param(g->m, (size_t)syn_random_below(
+                                                    &g->random, (int)syn_model_param_count(g->m)));
+    float *u = (float *)take(p->size, sizeof *u);
+    double difference = 0.0;
+    size_t n;
+    for (n = 0; n < p->size; n++) u[n] = syn_random_normal(&g->random);
+    for (k = 0; k < 5; k++) difference += weights[k] * grad_at(g, p, u, 1e-6 * (double)k);
+    sum += difference * difference / 70.0;
+    free(u);
+  }
+  return sqrt(sum / 16.0);
+}
+
+/* A failure moves the whole tensor and tries again. */
+static int grad_try(gradients *g, const syn_param *p, const float *u, double largest, double *error) {
+  float loss;
+  size_t i;
+  int point;
+  for (point = 0; point < GRAD_POINTS; point++) {
+    if (grad_agrees(g, p, u, largest, error)) return 1;
+    for (i = 0; i < p->size; i++) p->x[i] += 0.02f * syn_random_normal(&g->random);
+    syn_train_gradient(g->t, &g->batch, &loss);
+    check(&g->c);
+  }
+  return 0;
+}
+
+/* Elements and one random direction of length 1. Errors are relative to the largest gradient of the
+   tensor, or to 1e-3 where all are smaller. */
+static void grad_check(gradients *g, const syn_param *p) {
+  const float *gradient = syn_trainer_gradient(g->t, p);
+  float *u = (float *)take(p->size, sizeof *u);
+  int count = p->size < GRAD_ELEMENTS ? (int)p->size : GRAD_ELEMENTS, ok = 1, k;
+  double largest = 1e-3, worst = 0.0, length = 0.0, error;
+  size_t i;
+  for (i = 0; i < p->size; i++)
+    if (fabs((double)gradient[i]) > largest) largest = fabs((double)gradient[i]);
+  for (k = 0; k <= count; k++) {
+    size_t at = p->size <= GRAD_ELEMENTS ? (size_t)k : (size_t)syn_random_below(&g->random, (int)p->size);
+    for (i = 0; i < p->size; i++) u[i] = k < count ? (float)(i == at) : syn_random_normal(&g->random);
+    for (length = 0.0, i = 0; i < p->size; i++) length += (double)u[i] * (double)u[i];
+    for (i = 0; i < p->size; i++) u[i] = (float)((double)u[i] / sqrt(length));
+    ok = grad_try(g, p, u, largest, &error) && ok;
+    if (!(error <= worst)) worst = error;
+  }
+  printf("%-28s %10lu  largest gradient %.2e  error %.2e  %s\n", p->name, (unsigned long)p->size, largest,
+         worst, ok ? "ok" : "FAILED");
+  g->failed += !ok;
+  g->checked++;
+  if (!(worst <= g->worst)) g->worst = worst;
+  free(u);
+}
+
+/* -- a small batch of sentences of different lengths, by chance -- */
+
+static int grad_token(gradients *g, int vocabulary) {
+  return vocabulary > SYN_FIRST_TOKEN
+             ? SYN_FIRST_TOKEN + syn_random_below(&g->random, vocabulary - SYN_FIRST_TOKEN) : SYN_UNKNOWN;
+}
+
+static void grad_labels(gradients *g, const syn_config *k, int sentence, int n, int *labels) {
+  int i;
+  if (strcmp(k->task, "classify") == 0) labels[sentence] = syn_random_below(&g->random, k->classes);
+  for (i = 0; strcmp(k->task, "tag") == 0 && i < n; i++)
+    labels[sentence * g->batch.src_width + i] = syn_random_below(&g->random, k->classes);
+}
+
+/* The first sentence is as long as the batch is wide; one of them has a single token. */
+static void grad_batch(gradients *g) {
+  const syn_config *k = syn_model_config(g->m);
+  int wide = k->max_len < 9 ? k->max_len : 9, i, j, n, *src, *tgt, *labels;
+  size_t size = (size_t)GRAD_SENTENCES * (size_t)wide;
+  g->ints = src = (int *)take(3 * size, sizeof *src);
+  tgt = src + size;
+  labels = tgt + size;
+  g->batch.count = GRAD_SENTENCES;
+  g->batch.src_width = g->batch.tgt_width = wide;
+  for (i = 0; i < GRAD_SENTENCES; i++) {
+    n = i == 0 ? wide : i == 1 ? 1 : 1 + syn_random_below(&g->random, wide);
+    for (j = 0; j < n; j++) src[i * wide + j] = j + 1 < n ? grad_token(g, k->src_vocab) : SYN_END;
+    grad_labels(g, k, i, n, labels);
+    n = i == 0 ? wide : i == 2 ? 1 : 1 + syn_random_below(&g->random, wide);
+    for (j = 0; j < n && k->tgt_vocab; j++) {
+      tgt[i * wide + j] = j ? labels[i * wide + j - 1] : SYN_BEGIN;
+      labels[i * wide + j] = j + 1 < n ? grad_token(g, k->tgt_vocab) : SYN_END;
+    }
+  }
+  g->batch.src = src;
+  g->batch.tgt = tgt;
+  g->batch.labels = labels;
+}
+
+/* Biases of 0 and gains of 1 would hide errors: everything is moved a little. */
+static void grad_model(gradients *g, const arguments *a) {
+  network n = network_of(a);
+  int decoder = strcmp(n.config.task, "seq2seq") == 0 || strcmp(n.config.task, "lm") == 0;
+  size_t i, k;
+  n.config.src_vocab = opt_int(a, "src-vocab");
+  n.config.tgt_vocab = decoder ? opt_int(a, "tgt-vocab") : 0;
+  n.config.classes = opt_int(a, "classes");
+  n.config.seed = opt_big(a, "seed");
+  g->m = syn_model_new(&g->c, &n.config);
+  check_use(&g->c);
+  network_free(&n);
+  g->random.state = opt_big(a, "seed");
+  for (i = 0; i < syn_model_param_count(g->m); i++) {
+    const syn_param *p = syn_model_param(g->m, i);
+    for (k = 0; k < p->size; k++) p->x[k] += 0.1f * syn_random_normal(&g->random);
+  }
+}
+
+static int run_grad(const arguments *a) {
+  gradients g;
+  syn_train_config config;
+  float loss;
+  size_t i;
+  memset(&g, 0, sizeof g);
+  memset(&config, 0, sizeof config);
+  context_open(&g.c, a);
+  grad_model(&g, a);
+  grad_batch(&g);
+  config.batch_tokens = g.batch.count * g.batch.src_width;
+  g.t = syn_trainer_new(&g.c, g.m, &config);
+  check(&g.c);
+  g.noise = grad_noise(&g);
+  syn_train_gradient(g.t, &g.batch, &loss);
+  check(&g.c);
+  for (i = 0; i < syn_model_param_count(g.m); i++) {
+    const syn_param *p = syn_model_param(g.m, i);
+    if (p->trained) grad_check(&g, p);
+    else printf("%-28s %10lu  never trained\n", p->name, (unsigned long)p->size);
+  }
+  printf("loss %.6f, its noise %.1e, worst error %.2e: %d of %d parameters ok\n", (double)loss, g.noise,
+         g.worst, g.checked - g.failed, g.checked);
+  syn_trainer_free(g.t);
+  syn_model_free(g.m);
+  free(g.ints);
+  return g.failed ? FAILED_JOB : 0;
+}
+
+/* ===================================================================================================
    >>tool golden   answers of an independent program, in the files of ../shared/golden
    =================================================================================================== */
 
@@ -2536,11 +2889,16 @@ static int run_golden(const arguments *a) {
   {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; none: " PLAIN_CHAIN}, \
   {"decoder", 0, TEXT, "", "TEXT", "layers that write; none: the same with ->res_nd(mh_dot_att)->"}, \
   {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in both; may be repeated"}, \
-  {"d-model", 0, INT, "128", "1..65536", "width"}, \
-  {"heads", 0, INT, "4", "1..1024", "heads of attention"}, \
-  {"max-len", 0, INT, "128", "2..1000000", "longest text in tokens with its end (or begin)"}, \
   {"tie", 0, CHOICE, "auto", "auto|none|out|all", \
    "one table for out and target embedding (all: and source); auto: out where widths allow"}
+#define SIZE_OPTIONS(width, heads, length) \
+  {"d-model", 0, INT, width, "1..65536", "width"}, \
+  {"heads", 0, INT, heads, "1..1024", "heads of attention"}, \
+  {"max-len", 0, INT, length, "2..1000000", "longest text in tokens with its end (or begin)"}
+#define VOCABULARY_OPTIONS(src, tgt) \
+  {"src-vocab", 0, INT, src, "4..16777216", "size of the source vocabulary"}, \
+  {"tgt-vocab", 0, INT, tgt, "4..16777216", "size of the target vocabulary"}, \
+  {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
   {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
@@ -2550,6 +2908,7 @@ static int run_golden(const arguments *a) {
 
 static const option train_options[] = {
     NETWORK_OPTIONS,
+    SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, TEXT, "", "FILE", "TSV: source and target, or label and text; lm: plain text"},
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, TEXT, "", "FILE", "target lines"},
@@ -2614,9 +2973,12 @@ static const option eval_options[] = {
 static const option info_options[] = {
     {"model", 'm', TEXT, "", "FILE", "the model, or the network is described by the others"},
     NETWORK_OPTIONS,
-    {"src-vocab", 0, INT, "8000", "4..", "size of the source vocabulary"},
-    {"tgt-vocab", 0, INT, "8000", "4..", "size of the target vocabulary"},
-    {"classes", 0, INT, "2", "1..", "classes or tags"},
+    SIZE_OPTIONS("128", "4", "128"),
+    VOCABULARY_OPTIONS("4000", "4000"),
+    {"length", 0, INT, "0", "0..1000000", "tokens of the sentence costs are for; 0: max-len"},
+    {"batch", 0, INT, "2048", "2..16777216", "tokens of a training step"},
+    {"beam", 0, INT, "4", "1..1024", "hypotheses while decoding"},
+    MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
     END_OF_OPTIONS};
 
@@ -2624,6 +2986,8 @@ static const option golden_options[] = {MACHINE_OPTIONS, END_OF_OPTIONS};
 
 static const option grad_options[] = {
     NETWORK_OPTIONS,
+    SIZE_OPTIONS("16", "4", "12"),
+    VOCABULARY_OPTIONS("11", "11"),
     {"seed", 0, BIG, "1", "", "of weights and inputs"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
@@ -2633,9 +2997,9 @@ static const command commands[] = {
     {"run", "[FILE]", 0, 1, run_options, run_run, "one output line per input line"},
     {"eval", "", 0, 0, eval_options, run_eval, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
-    {"info", "", 0, 0, info_options, NULL, "parameters, multiply-adds and memory of a model"},
+    {"info", "", 0, 0, info_options, run_info, "parameters, multiply-adds and memory of a model"},
     {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
-    {"grad", "", 0, 0, grad_options, NULL, "gradient check of a network, per parameter"},
+    {"grad", "", 0, 0, grad_options, run_grad, "gradient check of a network, per parameter"},
     {"quantize", "", 0, 0, NULL, NULL, "smaller weights"},
     {"embed", "", 0, 0, NULL, NULL, "a model as a constant C array"},
     {"plot", "", 0, 0, NULL, NULL, "one page of attention maps, weights and loss"},
