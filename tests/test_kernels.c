@@ -1,6 +1,7 @@
 /* test_kernels: every row of kernels against a reference in double within a stated tolerance, every
-   exact row against the plain scalar one bit by bit, at odd sizes. Inputs stand at the end of a block of
-   malloc, so that an address sanitizer sees a read past them; outputs stand between guards. */
+   exact row against the plain scalar one bit by bit, at odd sizes. Inputs stand at the end of a
+   block of malloc, so that an address sanitizer sees a read past them; outputs stand between
+   guards. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
@@ -75,8 +76,8 @@ static void same(buffer a, buffer b, const syn_kernels *k, const char *what) {
   size_t i = 0;
   if (!k->exact || !plain->exact) return;
   while (i < a.n && !memcmp(a.at + i, b.at + i, sizeof(float))) i++;
-  CHECK(i == a.n, "%s %s: n %d, element %d is %.9g, scalar has %.9g", k->name, what, (int)a.n, (int)i,
-        (double)a.at[i], (double)b.at[i]);
+  CHECK(i == a.n, "%s %s: n %d, element %d is %.9g, scalar has %.9g", k->name, what, (int)a.n,
+        (int)i, (double)a.at[i], (double)b.at[i]);
 }
 
 static void same_number(float a, float b, const syn_kernels *k, const char *what, size_t n) {
@@ -96,9 +97,9 @@ static void near_number(float got, double want, double tolerance, const syn_kern
 enum { ADD, SUB, MUL, ACC, ACC_MUL, SCALE, ACC_SCALE, SOFTMAX_BACK, ACT, ACT_BACK = ACT + SYN__ACTS,
        SOFTMAX = ACT_BACK + SYN__ACTS, GLU, ELEMENTWISE };
 static const char *const names[] = {
-    "add", "sub", "mul", "acc", "acc_mul", "scale", "acc_scale", "softmax_back", "relu", "gelu", "tanh",
-    "sigmoid", "swish", "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "softmax",
-    "glu"};
+    "add", "sub", "mul", "acc", "acc_mul", "scale", "acc_scale", "softmax_back",
+    "relu", "gelu", "tanh", "sigmoid", "swish",
+    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "softmax", "glu"};
 
 static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
   if (op == ADD) k->add(y.at, a.at, b.at, y.n);
@@ -176,8 +177,8 @@ static void test_elementwise(const syn_kernels *k) {
         for (i = 0; i < n; i++) z.at[i] = op == SOFTMAX_BACK ? b.at[i] : a.at[i];
         run(k, op, z, op == SOFTMAX_BACK ? a : z, op == SOFTMAX_BACK ? z : b);
         guards(z, k->name, names[op]);
-        CHECK(!n || !memcmp(y.at, z.at, n * sizeof(float)), "%s %s: n %d, in place differs", k->name,
-              names[op], (int)n);
+        CHECK(!n || !memcmp(y.at, z.at, n * sizeof(float)), "%s %s: n %d, in place differs",
+              k->name, names[op], (int)n);
       }
       free(a.block), free(b.block), free(old.block), free(y.block), free(z.block);
     }
@@ -249,7 +250,8 @@ static void test_reductions(const syn_kernels *k) {
 
 /* -- special values -- */
 
-/* exp through softmax is hidden; the words are reached by glu, tanh and sigmoid over the whole range. */
+/* exp through softmax is hidden; the words are reached by glu, tanh and sigmoid over the whole
+   range. */
 static void test_range(const syn_kernels *k) {
   buffer x = input(4001), y = output(4001, NULL), z = output(4001, NULL);
   double *want = (double *)malloc(4001 * sizeof(double));
@@ -328,6 +330,7 @@ static void reference_norm_back(double *dx, buffer x, buffer g, buffer dy, const
 
 static void test_norm(const syn_kernels *k) {
   double want[MOST], wstats[2];
+  syn__norm_rows j;
   size_t s, i;
   int rms;
   for (rms = 0; rms < 2; rms++) {
@@ -343,12 +346,15 @@ static void test_norm(const syn_kernels *k) {
       k->norm(y.at, x.at, g.at, bias, n, stats.at);
       plain->norm(z.at, x.at, g.at, bias, n, stats2.at);
       guards(y, k->name, "norm"), guards(stats, k->name, "norm stats");
-      close_to(y, want, 4e-6, 1.0, k->name, "norm"), close_to(stats, wstats, 2e-6, 1.0, k->name, "stats");
+      close_to(y, want, 4e-6, 1.0, k->name, "norm");
+      close_to(stats, wstats, 2e-6, 1.0, k->name, "norm stats");
       same(y, z, k, "norm"), same(stats, stats2, k, "norm stats");
       for (i = 0; i < n; i++) want[i] = (double)b.at[i];
       reference_norm_back(want, x, g, dy, wstats, rms);
-      k->norm_back(dx.at, x.at, g.at, dy.at, n, stats.at, rms);
-      plain->norm_back(dz.at, x.at, g.at, dy.at, n, stats.at, rms);
+      j.x = x.at, j.g = g.at, j.dy = dy.at, j.stats = stats.at;
+      j.rows = 1, j.width = n, j.rms = rms;
+      k->norm_back(dx.at, &j, 0);
+      plain->norm_back(dz.at, &j, 0);
       guards(dx, k->name, "norm_back"), same(dx, dz, k, "norm_back");
       close_to(dx, want, 4e-6, 1.0 + wstats[1], k->name, "norm_back");
       free(x.block), free(g.block), free(b.block), free(dy.block), free(y.block), free(z.block);
@@ -360,6 +366,7 @@ static void test_norm(const syn_kernels *k) {
 static void test_columns(const syn_kernels *k) {
   static const size_t widths[] = {1, 15, 16, 17, 50, 100};
   double want[3][MOST];
+  syn__norm_rows j;
   size_t s, r, c, rows, c0, c1;
   for (s = 0; s < SYN__COUNT(widths); s++) {
     size_t w = widths[s];
@@ -378,16 +385,18 @@ static void test_columns(const syn_kernels *k) {
           want[1][c] += d, want[2][c] += d;
         }
       }
-      k->norm_back_columns(y[0].at, y[1].at, x.at, dy.at, stats.at, rows, w, c0, c1);
+      j.x = x.at, j.g = NULL, j.dy = dy.at, j.stats = stats.at;
+      j.rows = rows, j.width = w, j.rms = 0;
+      k->norm_back_columns(y[0].at, y[1].at, &j, c0, c1);
       k->column_sums(y[2].at, dy.at, rows, w, c0, c1);
-      plain->norm_back_columns(z[0].at, z[1].at, x.at, dy.at, stats.at, rows, w, c0, c1);
+      plain->norm_back_columns(z[0].at, z[1].at, &j, c0, c1);
       plain->column_sums(z[2].at, dy.at, rows, w, c0, c1);
       for (i = 0; i < 3; i++) {
         guards(y[i], k->name, "columns"), same(y[i], z[i], k, "columns");
         close_to(y[i], want[i], 2e-6, 1.0, k->name, i == 2 ? "column_sums" : "norm_back_columns");
       }
       memcpy(y[0].at, old.at, w * sizeof(float));
-      k->norm_back_columns(y[0].at, NULL, x.at, dy.at, stats.at, rows, w, c0, c1);
+      k->norm_back_columns(y[0].at, NULL, &j, c0, c1);
       same(y[0], z[0], k, "norm_back_columns without db");
       for (i = 0; i < 3; i++) free(y[i].block), free(z[i].block);
       free(x.block), free(dy.block), free(stats.block), free(old.block);
@@ -438,8 +447,8 @@ static void test_loss(const syn_kernels *k) {
 }
 
 #define DROPS 40000
-/* mean rate, and the agreement of neighbours, of strides 16 and 64, and of two keys: each within five
-   standard deviations of independence */
+/* mean rate, and the agreement of neighbours, of strides 16 and 64, and of two keys: each within
+   five standard deviations of independence */
 static void test_dropout(const syn_kernels *k) {
   static const uint32_t keys[][2] = {{1, 2}, {2, 1}, {1, 3}, {0, 0}, {0xFFFFFFFFu, 7}};
   static const size_t steps[] = {1, 16, 64};
@@ -460,8 +469,8 @@ static void test_dropout(const syn_kernels *k) {
     for (j = 0; j < 3; j++) {
       for (both = 0, i = steps[j]; i < DROPS; i++)
         both += x.at[i] == 0.0f && x.at[i - steps[j]] == 0.0f;
-      CHECK(fabs((double)both / DROPS - rate * rate) < limit, "%s dropout: step %d, both %g", k->name,
-            (int)steps[j], (double)both / DROPS);
+      CHECK(fabs((double)both / DROPS - rate * rate) < limit, "%s dropout: step %d, both %g",
+            k->name, (int)steps[j], (double)both / DROPS);
     }
     if (key == 0) memcpy(first.at, x.at, DROPS * sizeof(float));
     for (both = i = 0; key && i < DROPS; i++) both += x.at[i] == 0.0f && first.at[i] == 0.0f;
@@ -548,8 +557,9 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   size_t mn = (size_t)s.m * (size_t)s.n, kn = (size_t)s.k * (size_t)s.n, i;
   size_t packed = (size_t)s.k * (size_t)((s.n + 15) / 16) * 16;
   int panels = (s.n + 15) / 16, m, j;
-  buffer a = numbers((size_t)s.m * (size_t)s.k, seed, -1.0f, 1.0f), b = numbers(kn, seed + 1, -1.0f, 1.0f);
-  buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
+  buffer a = numbers((size_t)s.m * (size_t)s.k, seed, -1.0f, 1.0f);
+  buffer b = numbers(kn, seed + 1, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
+  buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f);
   buffer across = input(kn), one = output(packed, NULL), two = output(packed, NULL);
   buffer c[5];
   double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
@@ -576,8 +586,8 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
     close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "product");
     if (i == 1 || i == 4) same(c[i], c[0], k, "product");
     else CHECK(!mn || !memcmp(c[i].at, c[0].at, mn * sizeof(float)),
-               "%s product %d,%d,%d start %d: way %d has other bits", k->name, s.m, s.n, s.k, s.start,
-               (int)i);
+               "%s product %d,%d,%d start %d: way %d has other bits", k->name, s.m, s.n, s.k,
+               s.start, (int)i);
   }
   for (i = 0; i < 5; i++) free(c[i].block);
   guards(one, k->name, "pack"), same(one, two, plain, "pack");
@@ -610,8 +620,8 @@ static void test_dispatch(void) {
         "syn_init without options");
   CHECK(c.options.threads == 1, "threads %d by default", c.options.threads);
   o.threads = 1000000;
-  CHECK(syn_init(&c, &o) == SYN_OK && c.options.threads >= 1 && c.options.threads <= SYN_MAX_THREADS,
-        "threads %d", c.options.threads);
+  CHECK(syn_init(&c, &o) == SYN_OK && c.options.threads >= 1 &&
+            c.options.threads <= SYN_MAX_THREADS, "threads %d", c.options.threads);
   for (i = 0; i < syn_isa_count(); i++) {
     o.isa = syn_isa_name(i);
     if (syn_isa_usable(i))
