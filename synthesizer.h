@@ -2644,7 +2644,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
-  memcpy(n->in, in, (size_t)n_in * sizeof *in);
+  if (n_in) memcpy(n->in, in, (size_t)n_in * sizeof *in); /* an embedding has no inputs: in is null */
   n->out = -1;
   return n->path ? n : NULL;
 }

@@ -67,11 +67,12 @@ train $net -o m --steps $steps --every 10 --json >log 2>err
 is 'train' 0 $?
 is 'train: no news on stderr' '' "$(cat err)"
 is 'train: the loss falls' yes "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' log |
-  awk 'NR == 1 { first = $1 } { last = $1 } END { print last < 0.8 * first ? "yes" : "no: " last }')"
-has 'train: json' '{"step":10,"loss":[0-9]*,"valid":[0-9]*,"lr":[0-9]*,"tokens_per_s":[0-9]*,"seconds":[0-9]*}' \
-  "$(head -n 1 log)"
+  awk 'NR == 1 { first = $1 } { last = $1 } END { print last < 0.8 * first ? "yes" : last }')"
+keys='"step":10,"loss":[0-9]*,"valid":[0-9]*,"lr":[0-9]*,"tokens_per_s":[0-9]*,"seconds":[0-9]*'
+has 'train: json' "{$keys}" "$(head -n 1 log)"
 is 'train: a line each --every' $((steps / 10)) "$(wc -l <log | tr -d ' ')"
-has 'train: plain lines' "*step 10  loss *  valid *  lr * tokens/s*step 10, epoch 1: n is written, best*" \
+has 'train: plain lines' \
+  '*step 10  loss *  valid *  lr * tokens/s*step 10, epoch 1: n is written, best*' \
   "$(train $net -o n --steps 10 --every 10 2>&1)"
 is 'train: nothing on stdout' '' "$(train $net -o n --steps 2 2>err)"
 has 'train: the default end' '*pairs, vocabulary 9, * parameters, [0-9]* steps*' \
@@ -94,7 +95,8 @@ is 'run: --max-len' "$(cut -c 1-2 greedy)" "$("$SYN" run -m m --beam 1 --max-len
 is 'run: --nbest' '3 3 1 1' "$("$SYN" run -m m --nbest 3 gap | awk -F '\t' '
   { count[$1]++ } $1 == last && $2 > score { wrong = 1 } { last = $1; score = $2 }
   END { print count[1], count[2], count[4], !wrong }')"
-has 'run: --json' '{"line":1,"rank":1,"score":-[0-9]*,"text":"*"}' "$("$SYN" run -m m --json gap | head -n 1)"
+has 'run: --json' '{"line":1,"rank":1,"score":-[0-9]*,"text":"*"}' \
+  "$("$SYN" run -m m --json gap | head -n 1)"
 "$SYN" run -m m --temperature 1 --seed 5 lines >chance
 "$SYN" run -m m --temperature 1 --seed 5 --batch 3 lines >chance_again
 same 'run: chance of a line is its own' chance chance_again
@@ -111,9 +113,11 @@ cut -f 2 valid.tsv >tgt
 is 'eval --src --tgt' "$("$SYN" eval -m m --data valid.tsv --metric wer,nats)" \
   "$("$SYN" eval -m m --src lines --tgt tgt --metric wer,nats)"
 is 'eval: nats are those of the best validation' \
-  "$(sed 's/.*"valid":\([0-9.]*\).*/\1/' log | sort -n | awk 'NR == 1 { printf "nats %.4f", $1 }')" \
+  "$(sed 's/.*"valid":\([0-9.]*\).*/\1/' log | sort -n |
+    awk 'NR == 1 { printf "nats %.4f", $1 }')" \
   "$("$SYN" eval -m m --data valid.tsv --metric nats)"
-has 'eval --json' '{"metric":"ppl","value":[0-9]*,"n":[0-9]*}' "$("$SYN" eval -m m --data valid.tsv --metric ppl --json)"
+has 'eval --json' '{"metric":"ppl","value":[0-9]*,"n":[0-9]*}' \
+  "$("$SYN" eval -m m --data valid.tsv --metric ppl --json)"
 
 # -- equal runs give equal bytes; whatever stops a training, it goes on bit for bit --
 long="$net --steps $((steps / 2)) --every 7 --average 3"
@@ -169,14 +173,16 @@ for schedule in noam linear cosine constant plateau; do
   train $net -o n --steps 4 --every 2 --schedule $schedule --json >log 2>err
   is "schedule $schedule" "0 " "$? $(cat err)"
 done
-train --src lines --tgt tgt $small -o n --steps 4 --optimizer adamw --accumulate 2 --clip 1 --json >log
+train --src lines --tgt tgt $small -o n --steps 4 --json \
+  --optimizer adamw --accumulate 2 --clip 1 >log
 is 'train --src --tgt' 0 $?
 train $net --tie all --tokenizer bpe:14 -o n --steps 4 --json >log
 is 'train --tie all' 0 $?
 has 'one vocabulary for both' '*src_vocab 14, tgt_vocab 14, tie all*' "$("$SYN" info -m n)"
 train $net --src-tokenizer byte --tgt-tokenizer bpe:12 --lowercase -o n --steps 4 --json >log
 has 'one vocabulary each' '*src_vocab 260, tgt_vocab 12,*' "$("$SYN" info -m n)"
-has 'pairs that do not fit' '*syn: [0-9]* of 300 pairs of data.tsv do not fit --max-len 4 and are left out*' \
+has 'pairs that do not fit' \
+  '*syn: [0-9]* of 300 pairs of data.tsv do not fit --max-len 4 and are left out*' \
   "$(train $net --max-len 4 -o n --steps 2 2>&1)"
 train $net --encoder 'pos->res(ff($N)->linear)' --var N=8 -o n --steps 2 --json >log
 has '--var' '*encoder pos->res(ff(8)->linear)*' "$("$SYN" info -m n)"
@@ -198,7 +204,8 @@ same 'lm: in any batch' out one_by_one
 # -- info, grad --
 is 'info: sums' same "$("$SYN" info -m m --json | awk -F '[:,"}]+' '
   /"layer"/ && !/"total"/ { sum += $7 } /"all"/ { all = $7 } /"weights"/ { bytes = $5 }
-  END { print sum == all && 4 * all <= bytes && bytes < 4 * all + 64 * NR ? "same" : sum " " all " " bytes }')"
+  END { if (sum == all && 4 * all <= bytes && bytes < 4 * all + 64 * NR) print "same"
+        else print sum, all, bytes }')"
 has 'info of options' '*encoder.1.0.0.1 *syn_att *decoding*' "$("$SYN" info)"
 has 'grad' '*encoder.0.0.w *ok*15 of 15 parameters ok' "$("$SYN" grad --d-model 8 --heads 2 \
   --encoder 'res(linear)' --decoder 'pos->res(syn_att(R+V))->res(mh_dot_att)')"
@@ -222,8 +229,10 @@ refused 'both kinds of data' 2 'syn: train wants either --data, or --src and --t
 refused 'half of the data' 2 'syn: train wants either *' train -o m --src lines
 refused 'no TAB' 1 'syn: no_tab line 1 has no TAB; *given: a b' train $net -o m --data no_tab
 refused 'no TAB later' 1 'syn: no_tab_2 line 2 has no TAB; *' train $net -o m --data no_tab_2
-refused 'unequal files' 1 'syn: lines has 40 lines, no_tab has 1; *' train $small -o m --src lines --tgt no_tab
-refused 'nothing fits' 1 'syn: no pair of * fits --max-len 2' train $net -o m --data no_fit --max-len 2
+refused 'unequal files' 1 'syn: lines has 40 lines, no_tab has 1; *' \
+  train $small -o m --src lines --tgt no_tab
+refused 'nothing fits' 1 'syn: no pair of * fits --max-len 2' \
+  train $net -o m --data no_fit --max-len 2
 refused 'missing data' 1 'syn: cannot open nowhere: *' train $net -o m --data nowhere
 refused 'missing folder' 1 'syn: cannot write nowhere/m.tmp: *' train $net -o nowhere/m
 refused 'a folder' 1 'syn: cannot write elsewhere: it is a folder' train $net -o elsewhere
@@ -232,12 +241,14 @@ refused 'checkpoint in a missing folder' 1 'syn: cannot write nowhere/c.tmp: *' 
 refused 'two tokenizers for one table' 2 'syn: --tie all wants one tokenizer *' \
   train $net -o m --tie all --src-tokenizer byte
 refused 'no tokenizer' 2 '*bpe*' train $net -o m --tokenizer bpe
-refused 'resume without a name' 2 'syn: train --resume wants --checkpoint FILE' train $net -o m --resume
+refused 'resume without a name' 2 'syn: train --resume wants --checkpoint FILE' \
+  train $net -o m --resume
 refused 'one name for two' 2 'syn: train --checkpoint and -o name the same file: m' \
   train $net -o m --checkpoint m
 refused 'no end of the schedule' 2 'syn: the schedule cosine *--steps*' \
   train $net -o m --minutes 1 --schedule cosine
-refused 'nothing to follow' 2 'syn: the schedule plateau *' train --data data.tsv -o m --schedule plateau
+refused 'nothing to follow' 2 'syn: the schedule plateau *' \
+  train --data data.tsv -o m --schedule plateau
 refused 'a model as checkpoint' 1 '*cannot be resumed*' \
   train $net -o n --checkpoint kept --resume --json
 refused 'another network' 1 '*c: *tensor * is *, wanted *' \
@@ -260,14 +271,17 @@ if [ "$(wc -c <shaped)" = "$(wc -c <m)" ]; then
 fi
 refused 'missing lines' 1 'syn: cannot open nowhere: *' run -m m nowhere
 refused 'too many outputs' 2 'syn: run --nbest *4, given: 5' run -m m --nbest 5 lines
-refused 'longer than the model' 2 'syn: run --max-len wants at most 9, *' run -m m --max-len 10 lines
+refused 'longer than the model' 2 'syn: run --max-len wants at most 9, *' \
+  run -m m --max-len 10 lines
 refused 'no such metric' 2 'syn: no metric blue; *' eval -m m --data valid.tsv --metric blue
 refused 'text metric of lm' 2 'syn: eval of a language model *' eval -m l --data text --metric bleu
 "$SYN" run -m m too_long >out 2>err
 is 'text longer than max_len: status' 1 $?
 is 'text longer than max_len: what came before' 1 "$(wc -l <out | tr -d ' ')"
-is 'text longer than max_len' 'syn: line 2 has 16 tokens with its end, the model takes 9' "$(cat err)"
-refused 'diverged' 1 'syn: the loss is *--lr*' train $net -o m --steps 50 --lr 1e30 --warmup 0 --json
+is 'text longer than max_len' \
+  'syn: line 2 has 16 tokens with its end, the model takes 9' "$(cat err)"
+refused 'diverged' 1 'syn: the loss is *--lr*' \
+  train $net -o m --steps 50 --lr 1e30 --warmup 0 --json
 same 'the old model stays' kept m
 
 # -- disk full --

@@ -20,9 +20,9 @@
 #include <signal.h>
 #include <time.h>
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool base   errors, memory, growing bytes, pieces of text
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The library never exits and allocates only through its context; the tool is a program and may do
    both: memory that is not there, like any other failure, ends it with one line. So no function
@@ -116,9 +116,9 @@ static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
   return 1;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool files   a whole file as lines
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The whole file is read at once: every metric and every training pass needs all lines, and slices
    of one block need no copy. Bytes are taken as they are, 0 and invalid UTF-8 too. */
@@ -169,9 +169,9 @@ static void lines_free(lines *l) {
   free(l->at);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool units   a text cut into words or characters; edit distance, longest common subsequence
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* All metrics but pearson compare sequences of units. They keep the text itself and where each unit
    stands in it; nothing is numbered or hashed, so there is no vocabulary to build or to overflow.
@@ -357,9 +357,9 @@ static size_t name_distance(syn_text a, syn_text b) {
   return distance;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool options   one table of options per command; parsing, checking, look-up, help
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* A table says all there is to know of an option: help prints it, the parser checks values by it,
    and the default is the same text a user would have typed. A command asks for values by name. */
@@ -625,9 +625,9 @@ static void print_command(const command_row *c) {
   if (c->options) print_option(&option_help);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool metrics   what eval and score measure; every value in per cent
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* A metric sees the whole corpus, since most of them are no mean over lines. Each line is cut into
    units by the metric's own cutter, first the output, then every accepted alternative of the
@@ -1213,9 +1213,9 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   else printf("%s %.2f\n", name, value);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool score   metrics of two text files, without a model
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The rows that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
@@ -1267,9 +1267,9 @@ static int run_score(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool library   contexts, failures of the library, networks from options
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* A failure of the library is a failed job: its message is already one line with all numbers. */
 static void check(const syn_context *c) {
@@ -1285,7 +1285,8 @@ static void check_use(const syn_context *c) {
 /* A failure with a file; where the message does not begin with its name, that is put before it. */
 static void check_file(const syn_context *c, const char *path) {
   int named = strncmp(c->message, path, strlen(path)) == 0;
-  if (c->status != SYN_OK) fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
+  if (c->status == SYN_OK) return;
+  fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }
 
 static void context_open(syn_context *c, const arguments *a) {
@@ -1360,9 +1361,9 @@ static void check_task(const arguments *a, const char *task) {
     fail(WRONG_USE, "%s of the task %s is not built yet", a->command->name, task);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool data   text files become pairs of texts, tokenizers, rows of tokens
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* Source and target texts, line by line; they point into the files. */
 typedef struct pairs {
@@ -1523,9 +1524,9 @@ static void learn_tokenizer(syn_context *c, const arguments *a, const char *path
   free(text.at);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool train   trains from text files and writes a model
-   =================================================================================================== */
+   ============================================================================================== */
 
 typedef struct training {
   const arguments *a;
@@ -1897,9 +1898,9 @@ static int run_train(const arguments *a) {
   return r.lost ? FAILED_JOB : 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool run   one output line per input line
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* Lines are read ahead, and those of like length decoded together; the order of the output is that
    of the input. Line ends inside an output become spaces, so that a line stays a line. */
@@ -2191,9 +2192,9 @@ static int run_run(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool eval   metrics of a model on a file
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The metrics that come from the loss, beside those of >>tool metrics. */
 typedef struct evaluation {
@@ -2330,9 +2331,9 @@ static int run_eval(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool info   parameters, multiply-adds and memory of a network
-   =================================================================================================== */
+   ============================================================================================== */
 
 typedef struct description {
   const syn_model *m;
@@ -2468,9 +2469,9 @@ static int run_info(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool grad   gradient check of any network
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* Every gradient against differences of the loss in the form
      (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h,
@@ -2692,9 +2693,9 @@ static int run_grad(const arguments *a) {
   return g.failed ? FAILED_JOB : 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool golden   answers of an independent program, in the files of ../shared/golden
-   =================================================================================================== */
+   ============================================================================================== */
 
 typedef struct golden {
   syn_context *c;
@@ -2915,9 +2916,9 @@ static int run_golden(const arguments *a) {
   return counts[1] ? FAILED_JOB : 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool commands   the tables of options, the list of commands, help, main
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* "must be given" is for what no run can do without; what depends on other options (--data, or
    --src and --tgt) has the default "none" and is checked by the command. A 0 that means "choose for
@@ -2972,7 +2973,8 @@ static const option train_options[] = {
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after so many; 0: no limit"},
     {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 when none of the three is given"},
-    {"minutes", 0, NUMBER, "0", "0..", "likewise; linear and cosine need one of the others too"},
+    {"minutes", 0, NUMBER, "0", "0..",
+     "likewise, from the program's start; linear and cosine need one of the others too"},
     {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd", "rule of a step"},
     {"weight-decay", 0, NUMBER, "0.01", "0..", "of adamw, times the learning rate"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, and the factor 1 of noam"},
@@ -2983,7 +2985,8 @@ static const option train_options[] = {
     {"average", 0, INT, "1", "1..1000",
      "the model is the mean of so many best checkpoints (without --valid: the newest)"},
     {"stop-after", 0, INT, "0", "0..", "ends after so many validations without progress; 0: never"},
-    {"checkpoint", 0, TEXT, "", "FILE", "what --resume goes on from"},
+    {"checkpoint", 0, TEXT, "", "FILE",
+     "what --resume goes on from; Ctrl-C writes it, then the model"},
     {"every", 0, INT, "500", "1..", "steps between checkpoints, with a validation each"},
     {"resume", 0, FLAG, "off", "", "goes on from --checkpoint, or begins where there is none"},
     {"seed", 0, BIG, "1", "", "of initial values, order and dropout"},
