@@ -120,14 +120,14 @@ has 'eval --json' '{"metric":"ppl","value":[0-9]*,"n":[0-9]*}' \
   "$("$SYN" eval -m m --data valid.tsv --metric ppl --json)"
 
 # -- equal runs give equal bytes; whatever stops a training, it goes on bit for bit --
-long="$net --steps $((steps / 2)) --every 7 --average 3"
+long="$net --steps 30 --every 7 --average 3" # the end is no multiple of 7
 train $long -o whole --json >log
 mkdir elsewhere
 train $long -o elsewhere/again --json >log
 same 'equal runs' whole elsewhere/again
 train $long -o n --seed 2 --json >log
 is 'another seed' different "$(cmp -s whole n && echo same || echo different)"
-train $long -o n --steps $((steps / 4)) --checkpoint c --json >log
+train $long -o n --steps 17 --checkpoint c --json >log
 train $long -o n --checkpoint c --resume --json >log
 same 'resume' whole n
 for round in 1 2 3; do

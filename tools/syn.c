@@ -1539,7 +1539,7 @@ typedef struct training {
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, lost;        /* lost: a checkpoint could not be written */
   double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
-  double shown, losses;            /* seconds() of the last line; sum of the losses since then */
+  double shown, losses, loss;      /* seconds() of the last line; the losses since then; their mean */
   long first_step, shown_step, shown_tokens;
 } training;
 
@@ -1611,11 +1611,11 @@ static double train_left(const training *r, const syn_train_state *s, double now
 }
 
 /* One line; on a terminal it stays only when there is a validation in it. */
-static void train_line(const training *r, double loss, double speed, double now, int validated) {
+static void train_line(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   double left = train_left(r, s, now);
   char line[200];
-  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, loss);
+  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, r->loss);
   if (r->valid && s->validations)
     n += snprintf(line + n, sizeof line - (size_t)n, "  valid %.4f", (double)s->valid);
   n += snprintf(line + n, sizeof line - (size_t)n, "  lr %.3g  %.0f tokens/s", (double)s->rate,
@@ -1628,9 +1628,9 @@ static void train_line(const training *r, double loss, double speed, double now,
   fflush(stderr);
 }
 
-static void train_json(const training *r, double loss, double speed, double now, int validated) {
+static void train_json(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, loss);
+  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, r->loss);
   if (r->valid && validated) printf("%.6f", (double)s->valid);
   else printf("null");
   printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed,
@@ -1642,10 +1642,11 @@ static void train_json(const training *r, double loss, double speed, double now,
 static void train_show(training *r, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   long steps = s->step - r->shown_step;
-  double span = now - r->shown, loss = steps ? r->losses / (double)steps : 0.0;
+  double span = now - r->shown;
   double speed = span > 0.0 ? (double)(s->tokens - r->shown_tokens) / span : 0.0;
-  if (r->json) train_json(r, loss, speed, now, validated);
-  else train_line(r, loss, speed, now, validated);
+  if (steps) r->loss = r->losses / (double)steps;
+  if (r->json) train_json(r, speed, now, validated);
+  else train_line(r, speed, now, validated);
   r->shown = now;
   r->shown_step = s->step;
   r->shown_tokens = s->tokens;
