@@ -2570,8 +2570,9 @@ struct syn_layer {
 
 /* -- recording -- */
 
-/* Of a row, and of heads * c: sums and doubles of a few widths stay far inside an int. */
-#define SYN__MAX_WIDTH (1 << 24)
+/* Of a row, and of all heads of an attention together: sums of a few stay far inside an int. */
+#define SYN__MAX_ROW (1 << 24)
+#define SYN__MAX_WIDTH (1 << 20)
 
 /* An error with its place in the text, and the layer's name as it is written there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
@@ -2618,9 +2619,9 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
   int shape[2];
   shape[0] = 0;
   shape[1] = width;
-  if (width < 1 || width > SYN__MAX_WIDTH)
+  if (width < 1 || width > SYN__MAX_ROW)
     return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to %d", width,
-                           SYN__MAX_WIDTH);
+                           SYN__MAX_ROW);
   if (stream < SYN_SRC || stream > SYN_EACH)
     return syn__fail_build(b, SYN_E_VALUE, "the output has stream %d, wanted 0 to 2", stream);
   n->out = syn__value_new(b, stream, 2, shape);
@@ -2665,7 +2666,7 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
   syn_param *p;
   if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
-    syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.4g numbers, wanted 1 to %d", name,
+    syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.0f numbers, wanted 1 to %d", name,
                     rank, (double)size, INT_MAX);
     return -1;
   }
@@ -4131,6 +4132,7 @@ static const syn_kind syn__kind_rms_norm = {
 typedef struct syn__pos {
   int places, d; /* the first places have a row in the table, later ones are computed anew */
   float scale;   /* of x: sqrt(d) or 1 */
+  int made;      /* 1: the table was made for this layer */
   float *table;  /* [places,d] */
 } syn__pos;
 
@@ -4164,18 +4166,24 @@ static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
-/* The table for width d: that of an earlier layer (encoder and decoder have one each), or made. */
-static float *syn__pos_table(syn_build *b, const syn__pos *own) {
-  size_t i, d = (size_t)own->d;
-  float *table;
+/* The table of a width that an earlier layer has serves again. All tables together are bounded; rows
+   behind the bound are computed anew whenever they are read, to the same bits. */
+static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
+  size_t i, left = SYN__POS_TABLE, d = (size_t)own->d;
   for (i = 0; i < b->g->n_nodes; i++) {
-    const syn_node *other = b->g->nodes[i];
-    if (other->kind->forward == syn__pos_forward && ((const syn__pos *)other->own)->d == own->d)
-      return ((const syn__pos *)other->own)->table;
+    const syn__pos *old = (const syn__pos *)b->g->nodes[i]->own;
+    if (b->g->nodes[i]->kind != kind) continue;
+    own->table = old->table;
+    own->places = old->places;
+    if (old->d == own->d) return SYN_OK;
+    if (old->made) left -= (size_t)old->places * (size_t)old->d;
   }
-  table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
-  for (i = 0; table && i < (size_t)own->places; i++) syn__pos_row(table + i * d, (int)i, own->d);
-  return table;
+  own->made = 1;
+  own->places = syn__min(b->config->max_len, (int)(left / d));
+  own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
+  if (!own->table) return SYN_E_MEMORY;
+  for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
+  return SYN_OK;
 }
 
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
@@ -4184,9 +4192,7 @@ static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  own->places = syn__min(b->config->max_len, SYN__POS_TABLE / own->d);
-  own->table = syn__pos_table(b, own);
-  if (!own->table) return SYN_E_MEMORY;
+  if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   n->scratch.fixed = (size_t)own->d;
   return syn__out_like(b, n, 0);
