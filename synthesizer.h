@@ -3567,7 +3567,8 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
    the inputs. In a model's text this is `res` and `parallel_add`; syn_add, syn_sub, syn_mul record
    it on a user's tape. a and b may be the same tensor: both gradients are added, none written. */
 
-/* Both have the same shape, or that of b, without its leading ones, is the last part of that of a. */
+/* Both have the same shape, or that of b, without its leading ones, is the last part of that of
+   a. */
 static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
   int i, ones = 0, rank;
@@ -3823,10 +3824,9 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
-/*
-   x and y [rows,n]. The kernel subtracts the largest x first: exp never overflows, and y is the
-   same. While going back one row [n] of scratch (the buffer 0): the kernel writes dx, but a gradient
-   is added to. */
+/* x and y [rows,n]. The kernel subtracts the largest x first: exp never overflows, and y is the
+   same. While going back one row [n] of scratch (the buffer 0): the kernel writes dx, but a
+   gradient is added to. */
 
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -3858,11 +3858,10 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
    ============================================================================================== */
 
-/*
-   relu(x) = max(x, 0); gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel
-   2016); sigmoid(x) = 1/(1+e^-x); swish(x) = x sigmoid(x) (Ramachandran, Zoph and Le 2017).
-   x and y of one shape; nothing is saved, backward reads x. As a layer it stands where no `ff` does
-   the same along with its product. glu is of `ff` alone: it halves the width. */
+/* relu(x) = max(x, 0); gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and
+   Gimpel 2016); sigmoid(x) = 1/(1+e^-x); swish(x) = x sigmoid(x) (Ramachandran, Zoph and Le
+   2017). x and y of one shape; nothing is saved, backward reads x. As a layer it stands where no
+   `ff` does the same along with its product. glu is of `ff` alone: it halves the width. */
 
 /* In the order of the kernels' functions; glu follows them, since no kernel of them is it. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
@@ -3961,12 +3960,11 @@ static const syn_kind syn__kind_linear = {
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
 
-/*
-   The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin, Fan,
-   Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n] with the
-   gate in the second half.
-   saved: 0 dz, while going back   1 z, but not for relu, which works in place: y > 0 says what its
-   derivative is, also after dropout, since a dropped y has a dropped dy. */
+/* The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin,
+   Fan, Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n]
+   with the gate in the second half. saved: 0 dz, while going back   1 z, but not for relu, which
+   works in place: y > 0 says what its derivative is, also after dropout, since a dropped y has a
+   dropped dy. */
 
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), wide;
@@ -4166,8 +4164,8 @@ static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
-/* The table of a width that an earlier layer has serves again. All tables together are bounded; rows
-   behind the bound are computed anew whenever they are read, to the same bits. */
+/* The table of a width that an earlier layer has serves again. All tables together are bounded;
+   rows behind the bound are computed anew whenever they are read, to the same bits. */
 static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
   size_t i, left = SYN__POS_TABLE, d = (size_t)own->d;
   for (i = 0; i < b->g->n_nodes; i++) {
@@ -4870,7 +4868,8 @@ static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn
   shape[1] = shape[2] = a->size;
   return syn_build_param(b, n, name, init, 3, shape);
 }
-/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost uniform. */
+/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost
+   uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
   SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
   return syn__r_params(b, n, "r",
@@ -5019,8 +5018,8 @@ static double syn__fr_cost(const syn_node *n, int length) {
    16 columns, packed once per pass instead of once per sentence; their place among the gradients
    of tables is not used, dW2 goes straight to its parameter. */
 
-/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last, the
-   layer knows this order (syn__att_prepare). */
+/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last,
+   the layer knows this order (syn__att_prepare). */
 static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
 
 /* The hidden stage shared by D and FD. */
@@ -5188,11 +5187,10 @@ static double syn__d_cost(const syn_node *n, int length) {
    >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
    ============================================================================================== */
 
-/*
-   (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers, not
-   N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1 [e,d],
-   b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div b, j mod b),
-   so a row of S is a times a copy of B, each copy multiplied by one number of A.
+/* (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers,
+   not N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1
+   [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div
+   b, j mod b), so a row of S is a times a copy of B, each copy multiplied by one number of A.
    rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
 
 /* The two sides A and B are one text; only their sizes and parameters differ. */
@@ -7645,9 +7643,9 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   return SYN_OK;
 }
 
-/* The batches of one epoch, unless they are laid out already. Rows are sorted by length (in steps of
-   3 tokens, ties by chance), cut, and the batches shuffled; all from the seed and the epoch's
-   number. epoch < 0: in order of length, unshuffled. */
+/* The batches of one epoch, unless they are laid out already. Rows are sorted by length (in
+   steps of 3 tokens, ties by chance), cut, and the batches shuffled; all from the seed and the
+   epoch's number. epoch < 0: in order of length, unshuffled. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
