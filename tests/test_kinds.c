@@ -1,0 +1,867 @@
+/* Every kind of layer inside small networks: gradients, step = full pass, causality, padding, files,
+   threads and rows of kernels, dropout. A kind, score, activation or choice without a case fails. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+
+typedef struct net {
+  const char *task, *encoder, *decoder, *tie;
+} net;
+
+/* $D is d_model. Most cases are made from the attention texts below: */
+static const char *const attentions[] = {
+    "V", "V, heads=1", "V, c=3", "R", "R, heads=1", "Fix", "FR", "FR, k=2", "D", "D, c=3", "FD",
+    "FD, a=2", "FD, a=2, b=7", "D, shared=1", "D, shared=1, heads=1", "D+V, shared=1",
+    "V+D, shared=1, c=5", "R+V", "R+V, mix=sum", "FR+D+V", "D+FD", "Fix+V, mix=alpha", "R+FR+Fix",
+    "R, softmax=0", "Fix, softmax=0", "FR, softmax=0", "R+Fix, softmax=0",
+    "R+FR, softmax=0, mix=sum", "R, tile=3", "Fix, tile=2", "FR, tile=3", "D, tile=3", "FD, tile=4",
+    "R+D+V, tile=3", "D+V, tile=3, shared=1", "R, tile=3, softmax=0", "D+R, tile=2, mix=sum",
+    "FD+FR+V+R+D+Fix", "D, heads=4, tile=1"};
+
+static const net nets[] = {
+    {"seq2seq", "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm",
+     "pos -> repeat(2, res_nd(mh_dot_self_att) -> res_nd(mh_dot_att) -> res_nd(ffl)) -> norm", NULL},
+    {"seq2seq", "learn_pos -> res_d(syn_att(R+V)) -> rms_norm",
+     "learn_pos -> res_d(syn_att(D)) -> res(mh_dot_src_att(heads=1, scale=0.5) -> dropout)", "all"},
+    {"seq2seq", "id", "mh_dot_src_att(c=3, scale=1)", "none"},
+    {"seq2seq", "linear(6) -> ff(10, act=tanh)", "res(mh_dot_src_att(heads=4)) -> linear(5)", "none"},
+    {"seq2seq", "pos -> repeat(2, res_nd(ffl)) -> norm",
+     "pos -> repeat(2, res_nd(mh_dot_src_att(source=increasing)))", NULL},
+    {"seq2seq", "repeat(2, res_nd(syn_att(R))) -> rms_norm -> dropout",
+     "repeat(2, res(mh_dot_src_att(source=decreasing))) -> norm", "out"},
+    {"seq2seq", "pos -> ffl(6) -> res_d(ffl) -> repeat(2, ffl(7)) -> norm -> id",
+     "mh_dot_att(source=decreasing) -> repeat(2, res(mh_dot_att(source=increasing))) ->"
+     " mh_dot_att(source=upper) -> mh_dot_att(source=decreasing)", NULL},
+    {"seq2seq", "repeat(2, res(ff))", "repeat(2, res(mh_dot_src_att(source=increasing)))", NULL},
+    {"lm", NULL, "ff(8, act=relu) -> linear", NULL},
+    {"lm", NULL, "ff(8, act=gelu) -> linear(6, bias=0)", "none"},
+    {"lm", NULL, "ff(8, act=tanh) -> ff", "out"},
+    {"lm", NULL, "ff(8, act=sigmoid) -> linear(bias=1)", "all"},
+    {"lm", NULL, "res(ff(8, act=swish) -> linear)", NULL},
+    {"lm", NULL, "res(ff(act=glu)) -> ff(act=glu)", NULL},
+    {"lm", NULL, "linear -> act(relu) -> linear -> act(gelu)", NULL},
+    {"lm", NULL, "linear -> act(tanh) -> linear -> act(sigmoid) -> linear -> act(swish)", NULL},
+    {"lm", NULL, "highway(ff) -> highway(linear) -> highway(syn_att(R))", NULL},
+    {"lm", NULL, "concat(id | ff(6) | linear(3, bias=0)) -> linear", NULL},
+    {"lm", NULL, "concat(id | id) -> norm -> parallel(ff(5) | syn_att(V)) -> ff", NULL},
+    {"lm", NULL, "parallel_add(id | ff | linear) -> parallel_add(ff) -> rms_norm", NULL},
+    {"lm", NULL, "repeat(2, repeat(2, res_nd(ff)) -> learn_pos) -> res(id)", NULL},
+    {"lm", NULL, "id", NULL},
+    {"lm", NULL, "pos(scale=0) -> dropout(0.3) -> res(norm -> syn_att(R+V, dropout=0.4) -> dropout)",
+     NULL},
+    {"classify", "pos -> res_nd(syn_att(V)) -> norm", NULL, NULL},
+    {"classify", "id", NULL, NULL},
+    {"classify", "learn_pos -> res_nd(syn_att(R)) -> highway(ffl(6)) -> linear(5)", NULL, NULL},
+    {"tag", "pos -> repeat(2, res_nd(syn_att(FD)) -> res_nd(ffl(act=glu)))", NULL, NULL},
+    {"tag", "id", NULL, NULL}};
+
+enum {
+  N_ATT = (int)(sizeof attentions / sizeof attentions[0]),
+  N_NETS = (int)(sizeof nets / sizeof nets[0]),
+  N_CASES = 2 * N_ATT + N_NETS,
+  MAX_LEN = 9
+};
+
+/* Case i: each attention in a decoder and in an encoder, then the networks above. */
+static net case_of(int i, char *space, size_t room) {
+  net n = {"lm", NULL, NULL, NULL};
+  if (i >= 2 * N_ATT) return nets[i - 2 * N_ATT];
+  snprintf(space, room, i % 2 ? "pos(scale=0) -> res_nd(syn_att(%s))"
+                              : "learn_pos -> res(norm -> syn_att(%s)) -> norm", attentions[i / 2]);
+  if (i % 2) n.task = i % 4 == 1 ? "tag" : "classify", n.encoder = space;
+  else n.decoder = space;
+  return n;
+}
+
+/* -- a model of a case, and a batch for it -- */
+
+typedef struct bench {
+  syn_context c;
+  syn_model *m;
+  net n;
+  char space[200], name[300];
+  int v_src, v_tgt, classes;
+} bench;
+
+static syn_config config_of(const net *n, int d, float dropout, syn_var *var) {
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  var->name = "D";
+  var->value = d;
+  k.task = n->task;
+  k.encoder = n->encoder;
+  k.decoder = n->decoder;
+  k.tie = n->tie;
+  k.d_model = d;
+  k.heads = 2;
+  k.max_len = MAX_LEN;
+  k.src_vocab = k.tgt_vocab = n->tie && !strcmp(n->tie, "all") ? 11 : 13;
+  if (!k.tie) k.tgt_vocab = 10;
+  k.classes = 5;
+  k.dropout = dropout;
+  k.seed = 5;
+  k.vars = var;
+  k.n_vars = 1;
+  return k;
+}
+
+/* All trained weights get noise, so that none is 0 or 1. */
+static void stir(const syn_model *m) {
+  syn_random r = {99};
+  size_t i, k;
+  for (i = 0; i < syn_model_param_count(m); i++) {
+    const syn_param *p = syn_model_param(m, i);
+    for (k = 0; p->trained && k < p->size; k++) p->x[k] += 0.35f * syn_random_normal(&r);
+  }
+}
+
+static int bench_make(bench *b, int i, int d, float dropout, const syn_options *options) {
+  syn_var var;
+  syn_config k;
+  memset(b, 0, sizeof *b);
+  b->n = case_of(i, b->space, sizeof b->space);
+  snprintf(b->name, sizeof b->name, "%s: %s / %s", b->n.task, b->n.encoder ? b->n.encoder : "",
+           b->n.decoder ? b->n.decoder : "");
+  if (syn_init(&b->c, options) != SYN_OK) return 0;
+  k = config_of(&b->n, d, dropout, &var);
+  b->v_src = k.src_vocab;
+  b->v_tgt = k.tgt_vocab;
+  b->classes = k.classes;
+  b->m = syn_model_new(&b->c, &k);
+  CHECK(b->m, "%s: %s", b->name, b->c.message);
+  if (b->m) stir(b->m);
+  return b->m != NULL;
+}
+
+enum { SENTENCES = 16, CELLS = SENTENCES * (MAX_LEN + 4) };
+typedef struct sheet {
+  int src[CELLS], tgt[CELLS], labels[CELLS];
+  syn_batch b;
+} sheet;
+
+/* Sentences first .. first+count-1 of an endless list; `pad` more columns than needed. */
+static void sheet_fill(sheet *s, const bench *b, int first, int count, int pad) {
+  static const int src_size[] = {5, 2, 4, 9, 1, 7, 3}, tgt_size[] = {4, 6, 1, 3, 9, 2};
+  int i, j, ns = 0, nt = 0;
+  memset(s, 0, sizeof *s);
+  for (i = first; i < first + count; i++) {
+    ns = ns > src_size[i % 7] ? ns : src_size[i % 7];
+    nt = nt > tgt_size[i % 6] ? nt : tgt_size[i % 6];
+  }
+  s->b.count = count;
+  s->b.src_width = ns + pad;
+  s->b.tgt_width = nt + pad;
+  for (i = 0; i < count; i++) {
+    int tag = !strcmp(b->n.task, "tag"), width = tag ? s->b.src_width : s->b.tgt_width;
+    int size = tag ? src_size[(first + i) % 7] : tgt_size[(first + i) % 6];
+    syn_random r;
+    r.state = (uint64_t)(first + i) * 77;
+    for (j = 0; j < src_size[(first + i) % 7]; j++)
+      s->src[i * s->b.src_width + j] = 1 + syn_random_below(&r, b->v_src - 1);
+    for (j = 0; j < tgt_size[(first + i) % 6]; j++)
+      s->tgt[i * s->b.tgt_width + j] = j ? 1 + syn_random_below(&r, b->v_tgt - 1) : SYN_BEGIN;
+    for (j = 0; j < size; j++) /* some labels are 0: they do not count */
+      s->labels[i * width + j] = syn_random_below(&r, tag ? b->classes : b->v_tgt);
+    s->labels[i * width] = 1;
+  }
+  for (i = 0; i < count && !strcmp(b->n.task, "classify"); i++)
+    s->labels[i] = (first + i * 3) % b->classes;
+  s->b.src = s->src;
+  s->b.tgt = s->tgt;
+  s->b.labels = s->labels;
+}
+
+/* Everything that a pass computes becomes NaN: no result may depend on what stood there before. */
+static void poison(syn_run *r, const syn_limits *limits) {
+  syn_tape *t = &r->tape;
+  char *least = (char *)t->scratch, *end = (char *)r + (sizeof *r + 63) / 64 * 64;
+  end += syn__run_bytes(t->c, r->m, r->mode, limits);
+  memset(least, 0xFF, (size_t)(end - least)); /* scratch, buffers of the loss, all tensors */
+  memset(t->pack, 0xFF, syn__pack_floats(t->threads) * sizeof(float));
+}
+static void poison_trainer(syn_trainer *t) {
+  syn_limits limits = syn__train_limits(t->m, t->config.batch_tokens, t->config.length);
+  poison(t->run, &limits);
+}
+
+/* -- gradients: the derivative along a direction in double-difference form -- */
+
+/* The loss is a mean of floats of order 1 with rounding errors of about 2e-7: divided by h they are the
+   noise of a difference; its truncation error is of order h^4. One of three h must agree. Where a relu
+   bends between -2h and 2h the difference says nothing; at most 3 % may be left out because that is so
+   even for the smallest h. */
+static const double steps[] = {1.0 / 64, 1.0 / 256, 1.0 / 1024};
+static double tolerance(double h, double g) { return 1.5e-6 / h + 1e-3 * fabs(g); }
+static long compared, bent;
+
+static uint64_t pattern_add(uint64_t hash, const float *y, size_t count) {
+  size_t i;
+  for (i = 0; i < count; i++) hash = syn__mix(hash * 2 + (y[i] > 0.0f));
+  return hash;
+}
+/* Which relus of the pass that was run are open, as a hash. */
+static uint64_t relu_pattern(const syn_trainer *trainer) {
+  const syn_tape *t = &trainer->run->tape;
+  uint64_t hash = 0;
+  int i, s;
+  for (i = 0; i < trainer->run->nodes; i++) {
+    const syn_node *n = t->g->nodes[i];
+    const syn__att *a = syn__att_of(n);
+    int plain = n->kind == &syn__kind_ff || n->kind == &syn__kind_act;
+    if (plain && n->which == SYN__RELU)
+      hash = pattern_add(hash, syn_out(t, n)->x, syn__count(syn_out(t, n)));
+    for (s = 0; n->kind == &syn__kind_syn_att && s < a->n_scores; s++)
+      if (strchr(a->score[s]->name, 'D'))
+        hash = pattern_add(hash, syn__att_own(t, n, SYN__ROWS, s),
+                           syn__tensor_rows(syn_out(t, n)) * (size_t)a->e);
+  }
+  return hash;
+}
+
+static double loss_of(syn_trainer *t, const syn_batch *b, int training) {
+  syn_tape *tape = &t->run->tape;
+  if (syn__bind(t->run, b)) return (double)INFINITY;
+  tape->training = training;
+  tape->seed = 12345;
+  syn__forward(tape, 0, t->run->nodes);
+  return syn__loss(t->run, 0.0f, 0.0f) / (double)t->run->n_labels;
+}
+
+static int gradient_of(syn_trainer *t, const syn_batch *b, int training) {
+  double sum = 0.0;
+  syn__gradients_clear(t);
+  if (syn__bind(t->run, b)) return 0;
+  t->run->tape.training = training;
+  t->run->tape.seed = 12345;
+  return syn__train_batch(t, b, 1.0f / (float)t->run->n_labels, &sum) == SYN_OK;
+}
+
+typedef struct probe {
+  syn_trainer *t;
+  const syn_batch *b;
+  const syn_param *p;
+  int training;
+  uint64_t pattern;        /* of the relus where the weights stand */
+  float *keep, *direction; /* [size] */
+} probe;
+
+/* The loss at a distance along the direction; *same becomes 0 when a relu has bent on the way. */
+static double loss_along(const probe *q, double h, int *same) {
+  double loss;
+  size_t k;
+  for (k = 0; k < q->p->size; k++)
+    q->p->x[k] = (float)((double)q->keep[k] + h * (double)q->direction[k]);
+  loss = loss_of(q->t, q->b, q->training);
+  *same = *same && relu_pattern(q->t) == q->pattern;
+  memcpy(q->p->x, q->keep, q->p->size * sizeof(float));
+  return loss;
+}
+static double slope(const probe *q, double h, int *same) {
+  double one, two;
+  *same = 1;
+  one = loss_along(q, h, same) - loss_along(q, -h, same);
+  two = loss_along(q, 2 * h, same) - loss_along(q, -2 * h, same);
+  return (8 * one - two) / (12 * h);
+}
+
+/* The gradient along the direction, against its difference. */
+static void probe_check(const probe *q, const float *gradient, const char *name, const char *what) {
+  double g = 0, seen = 0;
+  size_t k;
+  int i, same = 0, close = 0;
+  for (k = 0; k < q->p->size; k++) g += (double)gradient[k] * (double)q->direction[k];
+  for (i = 0; i < 3 && !close; i++) {
+    seen = slope(q, steps[i], &same);
+    close = same && fabs(seen - g) <= tolerance(steps[i], g);
+  }
+  compared++;
+  bent += !same;
+  if (same) CHECK(close, "%s: %s %s%s: gradient %.6g, difference %.6g", name,
+        q->p->name, what, q->training ? " with dropout" : "", g, seen);
+}
+
+/* Direction of the gradient and of chance, each of length 1, added; returns the gradient's length. */
+static double probe_mixed(const probe *q, const float *gradient, syn_random *r) {
+  double g2 = 0, r2 = 0;
+  size_t k;
+  for (k = 0; k < q->p->size; k++) {
+    q->direction[k] = syn_random_normal(r);
+    g2 += (double)gradient[k] * (double)gradient[k];
+    r2 += (double)q->direction[k] * (double)q->direction[k];
+  }
+  for (k = 0; k < q->p->size; k++)
+    q->direction[k] = (float)((double)q->direction[k] / sqrt(r2) +
+                              (g2 > 0 ? (double)gradient[k] / sqrt(g2) : 0));
+  return sqrt(g2);
+}
+
+static void check_tensor(probe *q, const float *gradient, const char *name, int elements) {
+  syn_random r = {3};
+  size_t k, most = 0;
+  int i;
+  memcpy(q->keep, q->p->x, q->p->size * sizeof(float));
+  CHECK(probe_mixed(q, gradient, &r) > 0, "%s: %s has no gradient", name, q->p->name);
+  probe_check(q, gradient, name, "along a direction");
+  for (k = 0; k < q->p->size; k++)
+    if (fabsf(gradient[k]) > fabsf(gradient[most])) most = k;
+  for (i = 0; i < elements; i++) { /* the largest element, then some by chance */
+    size_t at = i ? (size_t)syn_random_below(&r, (int)q->p->size) : most;
+    char what[40];
+    memset(q->direction, 0, q->p->size * sizeof(float));
+    q->direction[at] = 1;
+    snprintf(what, sizeof what, "[%lu]", (unsigned long)at);
+    probe_check(q, gradient, name, what);
+  }
+}
+
+static syn_trainer *trainer_of(bench *b, syn_train_config *k) {
+  syn_train_config none;
+  if (!k) memset(&none, 0, sizeof none), k = &none;
+  k->batch_tokens = 200;
+  return syn_trainer_new(&b->c, b->m, k);
+}
+
+static void test_gradients(int i, float dropout) {
+  bench b;
+  sheet s;
+  syn_trainer *t;
+  probe q;
+  size_t n;
+  float *space;
+  if (!bench_make(&b, i, 8, dropout, NULL)) return;
+  sheet_fill(&s, &b, 0, 5, 0);
+  t = trainer_of(&b, NULL);
+  space = (float *)malloc((2 * b.m->floats + b.m->trained) * sizeof *space);
+  memset(&q, 0, sizeof q);
+  q.t = t;
+  q.b = &s.b;
+  q.training = dropout > 0.0f;
+  q.keep = space;
+  q.direction = space + b.m->floats;
+  CHECK(t && gradient_of(t, &s.b, q.training), "%s: %s", b.name, b.c.message);
+  if (t) memcpy(space + 2 * b.m->floats, t->gradient, b.m->trained * sizeof *space);
+  if (t) loss_of(t, &s.b, q.training), q.pattern = relu_pattern(t);
+  for (n = 0; t && n < syn_model_param_count(b.m); n++) {
+    q.p = syn_model_param(b.m, n);
+    CHECK(q.p->trained == (strstr(q.p->name, ".fix") == NULL), "%s: trained is %d", q.p->name,
+          q.p->trained);
+    CHECK((syn_trainer_gradient(t, q.p) != NULL) == q.p->trained, "%s", q.p->name);
+    if (q.p->trained)
+      check_tensor(&q, space + 2 * b.m->floats + q.p->offset, b.name, CHECK_QUICK ? 1 : 3);
+  }
+  if (t) { /* nothing of the passes between is left in the buffers */
+    poison_trainer(t);
+    CHECK(gradient_of(t, &s.b, q.training) &&
+          !memcmp(t->gradient, space + 2 * b.m->floats, b.m->trained * sizeof *space),
+          "%s: the gradient is not the same for the second time", b.name);
+  }
+  free(space);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
+/* -- logits of a full pass, kept as a copy -- */
+
+typedef struct pass {
+  int rows[SENTENCES], width;
+  float *z[SENTENCES];
+  float space[CELLS * 16];
+} pass;
+
+static void pass_read(pass *p, const syn_run *r, const bench *b, int count) {
+  float *at = p->space;
+  int i;
+  p->width = strcmp(b->n.task, "tag") && strcmp(b->n.task, "classify") ? b->v_tgt : b->classes;
+  for (i = 0; i < count; i++) {
+    const float *z = syn_run_logits(r, i, &p->rows[i]);
+    size_t size = (size_t)(p->rows[i] * p->width);
+    p->z[i] = at;
+    if (z) memcpy(at, z, size * sizeof *z);
+    else CHECK(z, "%s: no logits of sentence %d", b->name, i);
+    at += size;
+  }
+}
+static void pass_run(pass *p, syn_run *r, const bench *b, const syn_batch *batch) {
+  memset(p, 0, sizeof *p);
+  poison(r, NULL);
+  CHECK(syn_run_forward(r, batch) == SYN_OK, "%s: %s", b->name, b->c.message);
+  pass_read(p, r, b, batch->count);
+}
+
+/* 1 if the first `rows` rows of a sentence have the same bits. */
+static int same_rows(const pass *a, int i, const pass *b, int k, int rows) {
+  return !memcmp(a->z[i], b->z[k], (size_t)(rows * a->width) * sizeof(float));
+}
+
+/* -- a step of the decoder equals a row of the full pass, layer by layer -- */
+
+/* Worst |a-b| / max(1, |a|) over a row. */
+static double row_apart(const float *a, const float *b, int width) {
+  double worst = 0, d;
+  int i;
+  for (i = 0; i < width; i++) {
+    d = fabs((double)a[i] - (double)b[i]) / (fabs((double)a[i]) > 1 ? fabs((double)a[i]) : 1);
+    if (!(d <= worst)) worst = d;
+  }
+  return worst;
+}
+
+static void step_compare(const bench *b, const syn_decoder *d, const syn_run *full, int place, int all) {
+  const syn__graph *g = &b->m->g;
+  int node = all ? g->n_encoder : (int)g->n_nodes - 1, i;
+  for (; node < (int)g->n_nodes; node++) {
+    int id = g->nodes[node]->out;
+    const syn_tensor *x = &full->tape.tensors[id], *y = &d->run->tape.tensors[id];
+    int width = syn__width(x);
+    if (g->values[id].stream != SYN_TGT) continue;
+    for (i = 0; i < d->n_live; i++) {
+      const float *row = x->x + (size_t)(full->off[SYN_TGT][i] + place) * (size_t)width;
+      double apart = row_apart(row, y->x + (size_t)i * (size_t)width, width);
+      CHECK(apart <= 1e-5, "%s: node %d (%s %s), sentence %d, row %d: step and full pass differ by %g",
+            b->name, node, g->nodes[node]->kind->name, g->nodes[node]->path, i, place, apart);
+    }
+  }
+}
+
+/* Feeds the targets, all of one length, token by token. */
+static void step_all(bench *b, syn_decoder *d, const syn_run *full, const syn_batch *batch, int all) {
+  syn_limits limits = syn__decode_limits(d);
+  int i, place;
+  poison(d->run, &limits);
+  d->sentences = d->n_live = batch->count;
+  CHECK(syn__decode_check(d, batch) == SYN_OK && syn__decode_encode(d, batch) == SYN_OK, "%s: %s",
+        b->name, b->c.message);
+  for (i = 0; i < batch->count; i++) {
+    d->row[i].sentence = i;
+    d->row[i].token = SYN_BEGIN;
+  }
+  for (place = 0; place < batch->tgt_width; place++) {
+    syn__decode_rows(d, place);
+    step_compare(b, d, full, place, all);
+    if (place + 1 < batch->tgt_width) syn__decode_feed(d, batch, place);
+  }
+}
+
+static void test_steps(bench *b) {
+  enum { COUNT = 4 };
+  sheet s;
+  syn_decode_config k;
+  syn_decoder *d;
+  syn_run *full = syn_run_new(&b->c, b->m, NULL), *keep;
+  syn_limits limits;
+  int i;
+  sheet_fill(&s, b, 0, COUNT, 0);
+  s.b.tgt_width = MAX_LEN;
+  for (i = 0; i < COUNT * MAX_LEN; i++)
+    s.tgt[i] = i % MAX_LEN ? 1 + (i * 7 + i / 3) % (b->v_tgt - 1) : SYN_BEGIN;
+  s.b.labels = NULL;
+  memset(&k, 0, sizeof k);
+  k.sentences = COUNT;
+  d = syn_decoder_new(&b->c, b->m, &k);
+  CHECK(full && d && syn_run_forward(full, &s.b) == SYN_OK, "%s: %s", b->name, b->c.message);
+  if (full && d) {
+    step_all(b, d, full, &s.b, 0);
+    limits = syn__decode_limits(d);
+    keep = syn__run_new(&b->c, b->m, SYN__KEEP, &limits); /* in place of a run that reuses buffers */
+    keep->tape.packed = d->run->tape.packed;
+    syn_run_free(d->run);
+    d->run = keep;
+    step_all(b, d, full, &s.b, 1);
+  }
+  syn_decoder_free(d);
+  syn_run_free(full);
+}
+
+/* -- causality and padding, to the bit -- */
+
+static void test_causal(const bench *b, syn_run *r) {
+  static sheet s, other;
+  static pass a, z;
+  int i, t, j;
+  sheet_fill(&s, b, 0, 5, 0);
+  s.b.labels = NULL;
+  pass_run(&a, r, b, &s.b);
+  for (t = 0; t < MAX_LEN; t++) {
+    other = s;
+    other.b.src = other.src;
+    other.b.tgt = other.tgt;
+    for (i = 0; i < 5; i++) /* other tokens past t */
+      for (j = t + 1; j < a.rows[i]; j++) {
+        int *at = &other.tgt[i * s.b.tgt_width + j];
+        *at = 1 + (*at + j) % (b->v_tgt - 1);
+      }
+    pass_run(&z, r, b, &other.b);
+    for (i = 0; i < 5; i++)
+      CHECK(same_rows(&a, i, &z, i, t + 1 < a.rows[i] ? t + 1 : a.rows[i]),
+            "%s: tokens past %d change sentence %d", b->name, t, i);
+    for (i = 0; i < 5; i++) /* no tokens past t */
+      for (j = t + 1; j < a.rows[i]; j++) other.tgt[i * s.b.tgt_width + j] = 0;
+    pass_run(&z, r, b, &other.b);
+    for (i = 0; i < 5; i++)
+      CHECK(z.rows[i] <= t + 1 && same_rows(&a, i, &z, i, z.rows[i]),
+            "%s: sentence %d cut behind %d has other bits", b->name, i, t);
+  }
+}
+
+static void test_padding(const bench *b, syn_run *r) {
+  static sheet s;
+  static pass all, one, wide;
+  int i;
+  sheet_fill(&s, b, 0, 8, 0);
+  s.b.labels = NULL;
+  pass_run(&all, r, b, &s.b);
+  sheet_fill(&s, b, 0, 8, 4);
+  s.b.labels = NULL;
+  pass_run(&wide, r, b, &s.b);
+  for (i = 0; i < 8; i++)
+    CHECK(all.rows[i] == wide.rows[i] && same_rows(&all, i, &wide, i, all.rows[i]),
+          "%s: four padded columns change sentence %d", b->name, i);
+  for (i = 0; i < 8; i++) {
+    sheet_fill(&s, b, i, 1, 0);
+    s.b.labels = NULL;
+    pass_run(&one, r, b, &s.b);
+    CHECK(all.rows[i] == one.rows[0] && same_rows(&all, i, &one, 0, all.rows[i]),
+          "%s: sentence %d alone has other bits", b->name, i);
+  }
+}
+
+/* -- files -- */
+
+typedef struct bytes {
+  char *at;
+  size_t size, room;
+} bytes;
+
+static size_t bytes_write(void *user, const void *from, size_t size) {
+  bytes *b = (bytes *)user;
+  if (b->size + size > b->room) {
+    b->room = 2 * (b->size + size);
+    b->at = (char *)realloc(b->at, b->room);
+  }
+  memcpy(b->at + b->size, from, size);
+  b->size += size;
+  return size;
+}
+
+static void test_file(bench *b, syn_run *r) {
+  static sheet s;
+  static pass before, after;
+  bytes file = {NULL, 0, 0};
+  syn_sink sink;
+  syn_model *m;
+  syn_run *again;
+  int i;
+  sink.write = bytes_write;
+  sink.user = &file;
+  sheet_fill(&s, b, 0, 5, 0);
+  s.b.labels = NULL;
+  pass_run(&before, r, b, &s.b);
+  CHECK(syn_model_save_to(&b->c, b->m, &sink) == SYN_OK, "%s: %s", b->name, b->c.message);
+  m = syn_model_view(&b->c, file.at, file.size);
+  again = m ? syn_run_new(&b->c, m, NULL) : NULL;
+  CHECK(again, "%s: %s", b->name, b->c.message);
+  if (again) {
+    pass_run(&after, again, b, &s.b);
+    for (i = 0; i < 5; i++)
+      CHECK(same_rows(&before, i, &after, i, before.rows[i]), "%s: sentence %d loaded differs", b->name, i);
+  }
+  syn_run_free(again);
+  syn_model_free(m);
+  free(file.at);
+}
+
+/* -- the same bits for every row of kernels and number of threads -- */
+
+typedef struct prints {
+  uint64_t logits, gradient, weights;
+  float loss[3];
+} prints;
+
+static int fingerprint(int i, const syn_options *options, prints *p) {
+  static sheet s;
+  bench b;
+  syn_train_config k;
+  syn_trainer *t;
+  syn_run *r;
+  int step;
+  memset(p, 0, sizeof *p);
+  if (!bench_make(&b, i, 48, 0.1f, options)) return 0;
+  sheet_fill(&s, &b, 0, SENTENCES, 0);
+  memset(&k, 0, sizeof k);
+  k.lr = 0.01f;
+  k.clip = 0.5f;
+  t = trainer_of(&b, &k);
+  r = syn_run_new(&b.c, b.m, NULL);
+  CHECK(t && r && syn_run_forward(r, &s.b) == SYN_OK, "%s: %s", b.name, b.c.message);
+  if (t && r) {
+    const syn_tensor *z = &r->tape.tensors[b.m->g.nodes[b.m->head]->out];
+    p->logits = syn_hash(SYN_HASH_START, z->x, syn__count(z) * sizeof(float));
+    CHECK(syn_train_gradient(t, &s.b, &p->loss[0]) == SYN_OK, "%s: %s", b.name, b.c.message);
+    p->gradient = syn_hash(SYN_HASH_START, t->gradient, b.m->trained * sizeof(float));
+    for (step = 1; step < 3; step++)
+      CHECK(syn_train_step(t, &s.b, 1, &p->loss[step]) == SYN_OK, "%s: %s", b.name, b.c.message);
+    p->weights = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
+  }
+  syn_run_free(r);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+  return t && r;
+}
+
+static void test_machines(int i) {
+  syn_options o;
+  syn_context c;
+  prints first, p;
+  int row, threads, best = 0;
+  memset(&o, 0, sizeof o);
+  if (syn_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) return;
+  if (!fingerprint(i, &o, &first)) return;
+  for (row = 0; row < syn_isa_count(); row++)
+    if (syn_isa_usable(row)) best = row;
+  for (row = 0; row < syn_isa_count(); row++)
+    for (threads = 1; threads <= 2; threads++) {
+      o.isa = syn_isa_name(row);
+      o.threads = threads;
+#ifndef _OPENMP
+      if (threads > 1) continue;
+#endif
+      if (threads > 1 && (row != best || (i < N_ATT * 2 && i / 2 % 2))) continue;
+      if (!syn_isa_usable(row) || syn_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) continue;
+      if (!fingerprint(i, &o, &p)) continue;
+      CHECK(p.logits == first.logits, "case %d: logits on %s, %d threads", i, o.isa, threads);
+      CHECK(p.gradient == first.gradient && p.loss[0] == first.loss[0],
+            "case %d: gradient on %s, %d threads", i, o.isa, threads);
+      CHECK(p.weights == first.weights && p.loss[1] == first.loss[1] && p.loss[2] == first.loss[2],
+            "case %d: weights after two steps on %s, %d threads", i, o.isa, threads);
+    }
+}
+
+static void test_passes(int i) {
+  bench b;
+  syn_run *r;
+  if (!bench_make(&b, i, 8, 0.2f, NULL)) return;
+  r = syn_run_new(&b.c, b.m, NULL);
+  if (b.n.decoder) test_causal(&b, r);
+  if (b.n.decoder) test_steps(&b);
+  test_padding(&b, r);
+  test_file(&b, r);
+  CHECK(b.c.status == SYN_OK, "%s: %s", b.name, b.c.message);
+  syn_run_free(r);
+  syn_model_free(b.m);
+}
+
+/* -- dropout -- */
+
+/* Steps with a learning rate too small to change a weight: only the masks differ. */
+static void losses_of(int i, uint64_t seed, float *loss, int steps_made) {
+  bench b;
+  sheet s;
+  syn_train_config k;
+  syn_trainer *t;
+  int step;
+  if (!bench_make(&b, i, 8, 0.3f, NULL)) return;
+  sheet_fill(&s, &b, 0, 5, 0);
+  memset(&k, 0, sizeof k);
+  k.lr = 1e-30f;
+  k.seed = seed;
+  t = trainer_of(&b, &k);
+  for (step = 0; t && step < steps_made; step++)
+    CHECK(syn_train_step(t, &s.b, 1, &loss[step]) == SYN_OK, "%s: %s", b.name, b.c.message);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
+/* Whether a case drops anything: one "id" alone does not. */
+static int drops(const net *n) {
+  return strcmp(n->decoder ? n->decoder : n->encoder, "id") != 0;
+}
+
+static void test_dropout_seed(int i) {
+  float a[4] = {0}, b[4] = {0}, other[4] = {0};
+  char space[200];
+  net n = case_of(i, space, sizeof space);
+  if (!drops(&n)) return;
+  losses_of(i, 7, a, 4);
+  losses_of(i, 7, b, 4);
+  losses_of(i, 8, other, 4);
+  CHECK(!memcmp(a, b, sizeof a), "case %d: the seed does not give the same losses again", i);
+  CHECK(a[0] != a[1] && a[1] != a[2] && a[2] != a[3], "case %d: losses %g %g %g %g", i, (double)a[0],
+        (double)a[1], (double)a[2], (double)a[3]);
+  CHECK(a[0] != other[0], "case %d: another seed, the same loss %g", i, (double)a[0]);
+}
+
+static void drop_forward(syn_trainer *t, const syn_batch *b, int training, uint64_t seed) {
+  CHECK(syn__bind(t->run, b) == SYN_OK, "%s", t->c->message);
+  t->run->tape.training = training;
+  t->run->tape.seed = syn__mix(seed);
+  syn__forward(&t->run->tape, 0, t->run->nodes);
+}
+
+/* The mean of each output element over 600 seeds is within 5.5 standard errors of the undropped one,
+   for networks whose output is linear in every mask. */
+static void test_dropout_mean(const char *text) {
+  enum { TIMES = 600, MOST = 400 };
+  static double sum[MOST], squares[MOST];
+  static float plain[MOST];
+  net n = {"tag", NULL, NULL, NULL};
+  syn_var var;
+  syn_config k;
+  bench b;
+  sheet s;
+  syn_trainer *t;
+  int i, e, size = 0;
+  double worst = 0;
+  memset(&b, 0, sizeof b);
+  memset(sum, 0, sizeof sum);
+  memset(squares, 0, sizeof squares);
+  n.encoder = text;
+  b.n = n;
+  syn_init(&b.c, NULL);
+  k = config_of(&n, 8, 0.3f, &var);
+  b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
+  b.m = syn_model_new(&b.c, &k);
+  t = b.m ? trainer_of(&b, NULL) : NULL;
+  CHECK(t, "%s: %s", text, b.c.message);
+  sheet_fill(&s, &b, 0, 6, 0);
+  for (i = -1; t && i < TIMES; i++) {
+    const syn_tensor *y = &t->run->tape.tensors[b.m->final];
+    drop_forward(t, &s.b, i >= 0, (uint64_t)i * 3);
+    size = (int)syn__count(y);
+    if (i < 0) memcpy(plain, y->x, (size_t)size * sizeof *plain);
+    for (e = 0; e < size && i >= 0; e++)
+      sum[e] += (double)y->x[e], squares[e] += (double)y->x[e] * (double)y->x[e];
+  }
+  CHECK(size > 100 && size <= MOST, "%d elements", size);
+  for (e = 0; e < size; e++) {
+    double times = TIMES, mean = sum[e] / times, variance = squares[e] / times - mean * mean;
+    double z = fabs(mean - (double)plain[e]) / (sqrt(variance / times) + 1e-6);
+    if (!(z <= worst)) worst = z;
+  }
+  CHECK(worst < 5.5, "%s: a mean is %.2f standard errors off", text, worst);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
+/* The weights of one head of one sentence after dropout; where they are 0 is the mask. */
+static void mask_of(const syn_trainer *t, const syn_node *n, int sentence, int h, float *out, int *size) {
+  syn__head x = syn__head_of(&t->run->tape, n, sentence, h);
+  const float *z;
+  x.scratch = syn__scratch(&t->run->tape, 0);
+  z = syn__head_dropped(&t->run->tape, n, &x);
+  *size = x.nq;
+  memcpy(out, z, (size_t)(x.nq * x.nk) * sizeof *out);
+}
+
+/* How many places of the common part of two masks differ. */
+static int masks_apart(const float *a, int na, const float *b, int nb) {
+  int i, j, apart = 0, n = na < nb ? na : nb;
+  for (i = 0; i < n; i++)
+    for (j = 0; j < n; j++) apart += (a[i * na + j] == 0.0f) != (b[i * nb + j] == 0.0f);
+  return apart;
+}
+
+/* Weights that no input changes have one mask per head for all sentences; others one for each. */
+static void test_shared_masks(const char *kinds, int shared) {
+  net n = {"tag", NULL, NULL, NULL};
+  float a[MAX_LEN * MAX_LEN], z[MAX_LEN * MAX_LEN], head[MAX_LEN * MAX_LEN];
+  char text[60];
+  syn_var var;
+  syn_config k;
+  bench b;
+  sheet s;
+  syn_trainer *t;
+  int na, nz, i, zeros = 0;
+  snprintf(text, sizeof text, "syn_att(%s)", kinds);
+  n.encoder = text;
+  memset(&b, 0, sizeof b);
+  b.n = n;
+  syn_init(&b.c, NULL);
+  k = config_of(&n, 8, 0.4f, &var);
+  b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
+  b.m = syn_model_new(&b.c, &k);
+  t = b.m ? trainer_of(&b, NULL) : NULL;
+  sheet_fill(&s, &b, 3, 4, 0); /* lengths 9 1 7 3 */
+  if (t) {
+    const syn_node *att = b.m->g.nodes[1];
+    drop_forward(t, &s.b, 1, 4);
+    mask_of(t, att, 0, 0, a, &na);
+    mask_of(t, att, 0, 1, head, &nz);
+    CHECK(masks_apart(a, na, head, nz) > 10, "%s: two heads have one mask", kinds);
+    mask_of(t, att, 2, 0, z, &nz);
+    CHECK(na == 9 && nz == 7 && (masks_apart(a, na, z, nz) == 0) == shared,
+          "%s: masks of sentences of %d and %d tokens differ in %d places", kinds, na, nz,
+          masks_apart(a, na, z, nz));
+    for (i = 0; i < 81; i++) zeros += a[i] == 0.0f;
+    CHECK(zeros > 15 && zeros < 55, "%s: %d of 81 weights dropped at rate 0.4", kinds, zeros);
+  }
+  CHECK(t, "%s: %s", kinds, b.c.message);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
+/* -- nothing is forgotten -- */
+
+static int has_word(const char *text, const char *word) {
+  size_t size = strlen(word);
+  const char *at = text;
+  while (at && (at = strstr(at, word)) != NULL) {
+    if ((at == text || !syn__is_name(at[-1])) && !syn__is_name(at[size])) return 1;
+    at++;
+  }
+  return 0;
+}
+
+static int cases_with(const char *word) {
+  int i, count = 0;
+  for (i = 0; i < N_CASES; i++) {
+    char space[200];
+    net n = case_of(i, space, sizeof space);
+    count += has_word(n.encoder, word) || has_word(n.decoder, word);
+  }
+  return count;
+}
+
+static void test_coverage(void) {
+  size_t i;
+  for (i = 0; i < syn_kind_count(); i++)
+    CHECK(cases_with(syn_kind_at(i)->name) > 0, "kind %s has no case", syn_kind_at(i)->name);
+  for (i = 0; i < SYN__COUNT(syn__scores); i++)
+    if (syn__scores[i].built)
+      CHECK(cases_with(syn__scores[i].name) > 0, "score %s has no case", syn__scores[i].name);
+  for (i = 0; i < SYN__COUNT(syn__act_names); i++)
+    CHECK(cases_with(syn__act_names[i]) > 0, "activation %s has no case", syn__act_names[i]);
+  for (i = 0; i < SYN__COUNT(syn__mix_names); i++)
+    CHECK(cases_with(syn__mix_names[i]) > 0, "mix=%s has no case", syn__mix_names[i]);
+  for (i = 0; i < SYN__COUNT(syn__source_names); i++)
+    CHECK(cases_with(syn__source_names[i]) > 0, "source=%s has no case", syn__source_names[i]);
+  for (i = 0; i < SYN__COUNT(syn__aliases); i++)
+    CHECK(cases_with(syn__aliases[i].name) > 0, "alias %s has no case", syn__aliases[i].name);
+  CHECK(syn_kind_at(syn_kind_count()) == NULL, "a kind past the end");
+}
+
+int main(void) {
+  static const char *const linear_in_masks[] = {
+      "dropout", "linear -> dropout", "ff -> linear", "pos", "learn_pos", "syn_att(V)", "syn_att(R)",
+      "syn_att(R+V)", "syn_att(D, tile=2)", "res_d(linear) -> res(syn_att(FR))"};
+  int i;
+  size_t k;
+  test_coverage();
+  for (i = 0; i < N_CASES; i++) {
+    test_passes(i);
+    if (!CHECK_QUICK || i % 4 == 0) test_machines(i);
+    test_gradients(i, 0.0f);
+    if (!CHECK_QUICK || i % 4 == 0) test_gradients(i, 0.25f);
+    test_dropout_seed(i);
+  }
+  CHECK(bent * 100 <= 3 * compared, "%ld of %ld differences left out", bent, compared);
+  for (k = 0; k < sizeof linear_in_masks / sizeof linear_in_masks[0]; k++)
+    test_dropout_mean(linear_in_masks[k]);
+  test_shared_masks("R", 1);
+  test_shared_masks("Fix", 1);
+  test_shared_masks("FR", 1);
+  test_shared_masks("R+FR", 1);
+  test_shared_masks("V", 0);
+  test_shared_masks("D", 0);
+  test_shared_masks("R+V", 0);
+  return CHECK_END("kinds");
+}

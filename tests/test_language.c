@@ -1,0 +1,592 @@
+/* The architecture language: grammar, aliases, parameter names, errors with their places, hostile texts. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+#include <time.h>
+
+/* An allocator that counts its bytes: how many live, how many lived at most. */
+typedef struct heap {
+  size_t live, most;
+  long blocks;
+} heap;
+
+static void *heap_alloc(void *user, size_t bytes) {
+  heap *h = (heap *)user;
+  char *block = bytes < (size_t)1 << 30 ? (char *)malloc(bytes + 16) : NULL;
+  if (!block) return NULL;
+  memcpy(block, &bytes, sizeof bytes);
+  h->blocks++;
+  h->live += bytes;
+  if (h->live > h->most) h->most = h->live;
+  return block + 16;
+}
+static void heap_release(void *user, void *at) {
+  heap *h = (heap *)user;
+  char *block = (char *)at - 16;
+  size_t bytes;
+  memcpy(&bytes, block, sizeof bytes);
+  h->blocks--;
+  h->live -= bytes;
+  free(block);
+}
+static void context_on(syn_context *c, heap *h) {
+  syn_options o;
+  memset(&o, 0, sizeof o);
+  memset(h, 0, sizeof *h);
+  o.alloc = heap_alloc;
+  o.release = heap_release;
+  o.user = h;
+  syn_init(c, &o);
+}
+
+static const syn_var vars[] = {{"FF_NUM_HIDDEN", 24}, {"N", 2}, {"HALF", 0.5}, {"BIG", 1e300}};
+
+static syn_config config_of(const char *task, const char *encoder, const char *decoder) {
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  k.task = task;
+  k.encoder = encoder;
+  k.decoder = decoder;
+  k.d_model = 8;
+  k.heads = 2;
+  k.max_len = 9;
+  k.src_vocab = k.tgt_vocab = 11;
+  k.classes = 3;
+  k.dropout = 0.25f;
+  k.vars = vars;
+  k.n_vars = 4;
+  return k;
+}
+
+/* -- parameter names and shapes -- */
+
+/* "name[3,4] ..." of all tensors, in order. */
+static void names_of(const syn_model *m, char *out, size_t room) {
+  size_t i, used = 0;
+  int k;
+  out[0] = 0;
+  for (i = 0; i < syn_model_param_count(m) && used < room; i++) {
+    const syn_param *p = syn_model_param(m, i);
+    used += (size_t)snprintf(out + used, room - used, "%s%s", i ? " " : "", p->name);
+    for (k = 0; k < p->rank && used < room; k++)
+      used += (size_t)snprintf(out + used, room - used, "%c%d", k ? ',' : '[', p->shape[k]);
+    if (used < room) used += (size_t)snprintf(out + used, room - used, "]");
+  }
+}
+
+/* 1 if both lists have the same words, in any order. */
+static int same_words(const char *a, const char *b) {
+  const char *lists[2], *at, *end;
+  int side;
+  lists[0] = a, lists[1] = b;
+  for (side = 0; side < 2; side++)
+    for (at = lists[side]; *at; at = *end ? end + 1 : end) {
+      const char *other = lists[!side];
+      size_t size;
+      end = strchr(at, ' ');
+      if (!end) end = at + strlen(at);
+      size = (size_t)(end - at);
+      while ((other = strstr(other, "")) != NULL && *other) {
+        const char *next = strchr(other, ' ');
+        size_t length = next ? (size_t)(next - other) : strlen(other);
+        if (length == size && !memcmp(other, at, size)) break;
+        other += length + (next != NULL);
+      }
+      if (!*other) return 0;
+    }
+  return 1;
+}
+
+typedef struct naming {
+  const char *task, *encoder, *decoder, *tie, *names;
+} naming;
+
+/* The first is the example of the language's section 7. */
+static const naming namings[] = {
+    {"classify", "pos->repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm", NULL, NULL,
+     "src.embed[11,8] "
+     "encoder.1.0.0.0.g[8] encoder.1.0.0.0.b[8] encoder.1.0.0.1.w_v[8,8] encoder.1.0.0.1.w_o[8,8] "
+     "encoder.1.0.0.1.r[2,9,9] encoder.1.0.0.1.w_q[8,8] encoder.1.0.0.1.w_k[8,8] "
+     "encoder.1.0.0.1.alpha[2,2] encoder.1.0.1.0.g[8] encoder.1.0.1.0.b[8] encoder.1.0.1.1.w[32,8] "
+     "encoder.1.0.1.1.b[32] encoder.1.0.1.2.w[8,32] encoder.1.0.1.2.b[8] "
+     "encoder.1.1.0.0.g[8] encoder.1.1.0.0.b[8] encoder.1.1.0.1.w_v[8,8] encoder.1.1.0.1.w_o[8,8] "
+     "encoder.1.1.0.1.r[2,9,9] encoder.1.1.0.1.w_q[8,8] encoder.1.1.0.1.w_k[8,8] "
+     "encoder.1.1.0.1.alpha[2,2] encoder.1.1.1.0.g[8] encoder.1.1.1.0.b[8] encoder.1.1.1.1.w[32,8] "
+     "encoder.1.1.1.1.b[32] encoder.1.1.1.2.w[8,32] encoder.1.1.1.2.b[8] "
+     "encoder.2.g[8] encoder.2.b[8] out.w[3,8] out.b[3]"},
+    {"lm", NULL, "concat(id | ff(6) -> linear(5, bias=0)) -> ffl(3, glu) -> highway(linear(13))", NULL,
+     "tgt.embed[11,8] decoder.0.1.0.w[6,8] decoder.0.1.0.b[6] decoder.0.1.1.w[5,6] decoder.1.w[6,13] "
+     "decoder.1.b[6] decoder.2.w[13,3] decoder.2.b[13] decoder.3.w[13,13] decoder.3.b[13] "
+     "decoder.3.0.w[13,13] decoder.3.0.b[13] out.w[11,13] out.b[11]"},
+    {"lm", NULL, "parallel_add(res_d(linear) | repeat(2, norm) | id) -> learn_pos -> rms_norm", "out",
+     "tgt.embed[11,8] decoder.0.0.0.0.w[8,8] decoder.0.0.0.0.b[8] decoder.0.1.0.0.0.g[8] "
+     "decoder.0.1.0.0.0.b[8] decoder.0.1.0.1.0.g[8] decoder.0.1.0.1.0.b[8] decoder.1.w[9,8] "
+     "decoder.2.g[8] out.b[11]"},
+    {"tag", "id -> dropout(0) -> id -> syn_att(FD+D+FR+Fix, c=3, k=5, a=2) -> linear(6) -> linear", NULL,
+     NULL,
+     "src.embed[11,8] encoder.3.w_v[6,8] encoder.3.w_o[8,6] encoder.3.fd_w1[6,8] encoder.3.fd_b1[6] "
+     "encoder.3.fd_wa[2,2,3] encoder.3.fd_ba[2,2] encoder.3.fd_wb[2,5,3] encoder.3.fd_bb[2,5] "
+     "encoder.3.d_w1[6,8] encoder.3.d_b1[6] encoder.3.d_w2[2,9,3] encoder.3.d_b2[2,9] "
+     "encoder.3.r1[2,9,5] encoder.3.r2[2,9,5] encoder.3.fix[2,9,9] encoder.3.alpha[2,4] "
+     "encoder.4.w[6,8] encoder.4.b[6] encoder.5.w[8,6] encoder.5.b[8] out.w[3,8] out.b[3]"},
+    {"lm", NULL, "syn_att(D+V, shared=1, mix=sum) -> syn_att(D, shared=1) -> syn_att(R, tile=4)", "none",
+     "tgt.embed[11,8] decoder.0.w_v[8,8] decoder.0.w_o[8,8] decoder.0.d_w2[9,4] decoder.0.w_q[8,8] "
+     "decoder.0.w_k[8,8] decoder.1.w_v[8,8] decoder.1.w_o[8,8] decoder.1.d_w1[8,8] decoder.1.d_w2[9,4] "
+     "decoder.2.w_v[8,8] decoder.2.w_o[8,8] decoder.2.r[2,4,4] out.w[11,8] out.b[11]"},
+    {"seq2seq", "pos -> ffl(5) -> repeat(2, res_nd(ffl(7))) -> norm -> dropout",
+     "repeat(2, res(mh_dot_att(source=increasing, heads=1)))", "all",
+     "tgt.embed[11,8] encoder.1.w[5,8] encoder.1.b[5] encoder.2.w[8,5] encoder.2.b[8] "
+     "encoder.3.0.0.0.g[8] encoder.3.0.0.0.b[8] encoder.3.0.0.1.w[7,8] encoder.3.0.0.1.b[7] "
+     "encoder.3.0.0.2.w[8,7] encoder.3.0.0.2.b[8] encoder.3.1.0.0.g[8] encoder.3.1.0.0.b[8] "
+     "encoder.3.1.0.1.w[7,8] encoder.3.1.0.1.b[7] encoder.3.1.0.2.w[8,7] encoder.3.1.0.2.b[8] "
+     "encoder.4.g[8] encoder.4.b[8] decoder.0.0.0.0.w_v[8,8] decoder.0.0.0.0.w_o[8,8] "
+     "decoder.0.0.0.0.w_q[8,8] decoder.0.0.0.0.w_k[8,8] decoder.0.1.0.0.w_v[8,8] "
+     "decoder.0.1.0.0.w_o[8,8] decoder.0.1.0.0.w_q[8,8] decoder.0.1.0.0.w_k[8,8] out.b[11]"}};
+
+static void test_names(void) {
+  static char seen[8000];
+  size_t i;
+  for (i = 0; i < sizeof namings / sizeof namings[0]; i++) {
+    const naming *n = &namings[i];
+    syn_config k = config_of(n->task, n->encoder, n->decoder);
+    syn_context c;
+    syn_model *m;
+    syn_init(&c, NULL);
+    k.tie = n->tie;
+    m = syn_model_new(&c, &k);
+    CHECK(m, "%s", c.message);
+    if (m) names_of(m, seen, sizeof seen);
+    CHECK(!m || same_words(seen, n->names), "%s%s\n has %s\n not %s", n->encoder ? n->encoder : "",
+          n->decoder ? n->decoder : "", seen, n->names);
+    syn_model_free(m);
+  }
+}
+
+/* -- texts that mean the same network -- */
+
+/* In each row every text is the same network: same parameters, same bits, also while training with
+   dropout. The first letter is the side. */
+static const char *const same[][6] = {
+    {"e:res(norm->ff(8)->linear)", "e:res_nd(ffl(8))", "e:res(norm->ff(8)->linear->dropout)",
+     "e:res_d(norm->ff(8)->linear)", "e: res ( norm -> ff ( 8 ) -> linear )", "e:res_nd(ffl(n=8))"},
+    {"e:ff(8, relu) -> linear", "e:ff(8|relu) \xE2\x86\x92 linear()", "e:ff(n=8, act=relu)->linear",
+     "e:ff(act=relu, n = 8)\n\t-> # a comment -> nothing\nlinear", "e:#first\nff(+8.0)->linear#last",
+     "e:ff(8e0)->linear(n=8, bias=1)->dropout"},
+    {"e:syn_att(V, heads=2)", "e:syn_att", "e:mh_dot_self_att", "e:syn_att(V, 2)->dropout",
+     "e:mh_dot_self_att(2)", "e:syn_att(kinds=V, c=4, dropout=0.25)"},
+    {"e:syn_att(R+V)", "e:syn_att(R + V)", "e:syn_att(kinds = R # one\n + # two\n V)",
+     "e:syn_att(R+V, mix=alpha)", "e:syn_att(R+V, f=3, m=16)", "e:syn_att(mix=alpha, kinds=R+V)"},
+    {"e:concat(id | ff(5))", "e:parallel(id | ff(5))", "e:concat(id, ff(5))", "e:parallel(chain=id | ff(5))",
+     "e:concat(id|ff(5))->dropout(0)", "e:concat(id\n|\nff(5)\n)"},
+    {"e:repeat(2, ffl)", "e:repeat(2 | ffl)", "e:repeat(n=2, chain=ffl)", "e:repeat($N, ffl)",
+     "e:repeat(2,ff(32)->linear)", "e:repeat(2,ffl(n=32,act=relu))"},
+    {"e:linear(6)->ffl->ff", "e:linear(6)->ff(24)->linear(6)->ff(8)",
+     "e:linear(6)->ff($FF_NUM_HIDDEN)->linear(6)->ff", "e:linear(6) -> ffl(act=relu) -> ff(act=relu)",
+     "e:linear(6)->ffl($FF_NUM_HIDDEN)->ff(8)", "e:linear(n=6)->ffl(24,relu)->ff(n=8)"},
+    {"e:ff->dropout(0.25)", "e:ff->dropout", "e:ff", "e:ff(8)", "e:ff(dropout=0.25)", "e:ff->dropout(0.9)"},
+    {"d:mh_dot_att", "d:mh_dot_src_att", "d:mh_dot_att(2)", "d:mh_dot_src_att(scale=$HALF)",
+     "d:mh_dot_att(source=upper)->dropout", "d:mh_dot_src_att(2, 0.5, upper, 4)"}};
+
+enum { SAME_ROWS = (int)(sizeof same / sizeof same[0]) };
+
+/* Hash of all names, weights and the losses of three training steps. */
+static uint64_t network_hash(const char *text) {
+  static const int src[] = {4, 5, 6, 3, 7, 3, 0, 0}, tgt[] = {2, 5, 6, 7, 2, 6, 0, 0};
+  static const int labels[] = {1, 2};
+  static const int next[] = {5, 6, 7, 3, 6, 3, 0, 0};
+  int decoder = text[0] == 'd', step;
+  syn_config k = config_of(decoder ? "seq2seq" : "classify", decoder ? "id" : text + 2,
+                           decoder ? text + 2 : NULL);
+  syn_train_config train;
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_batch b;
+  uint64_t hash = SYN_HASH_START;
+  size_t i;
+  float loss;
+  syn_init(&c, NULL);
+  memset(&b, 0, sizeof b);
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 32;
+  b.count = 2, b.src = src, b.tgt = tgt, b.src_width = b.tgt_width = 4;
+  b.labels = decoder ? next : labels;
+  m = syn_model_new(&c, &k);
+  t = m ? syn_trainer_new(&c, m, &train) : NULL;
+  CHECK(t, "%s: %s", text, c.message);
+  for (step = 0; t && step < 3; step++) {
+    CHECK(syn_train_step(t, &b, 1, &loss) == SYN_OK, "%s: %s", text, c.message);
+    hash = syn_hash(hash, &loss, sizeof loss);
+  }
+  for (i = 0; t && i < syn_model_param_count(m); i++) {
+    const syn_param *p = syn_model_param(m, i);
+    hash = syn_hash(hash, p->name, strlen(p->name));
+    hash = syn_hash(hash, p->x, p->size * sizeof *p->x);
+  }
+  syn_trainer_free(t);
+  syn_model_free(m);
+  return hash;
+}
+
+static void test_same(void) {
+  int i, k;
+  for (i = 0; i < SAME_ROWS; i++)
+    for (k = 1; k < 6; k++)
+      CHECK(network_hash(same[i][k]) == network_hash(same[i][0]), "%s is not %s", same[i][k], same[i][0]);
+  CHECK(network_hash("e:ff(dropout=0.5)") != network_hash("e:ff"), "an argument without effect");
+  CHECK(network_hash("e:dropout->id") != network_hash("e:id"), "dropout without effect");
+  CHECK(network_hash("e:id->dropout->dropout") != network_hash("e:dropout"), "two dropouts are two");
+}
+
+/* The text in the model's configuration has numbers for its $NAMEs, and builds the same network. */
+static void test_replaced(void) {
+  syn_config k = config_of("classify", "repeat($N, res_nd(ffl($FF_NUM_HIDDEN))) # $N $UNKNOWN", NULL), again;
+  char text[200];
+  syn_context c;
+  syn_model *m, *other;
+  syn_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  CHECK(m, "%s", c.message);
+  if (!m) return;
+  CHECK(!strcmp(syn_model_config(m)->encoder, "repeat(2, res_nd(ffl(24))) # 2 $UNKNOWN"), "%s",
+        syn_model_config(m)->encoder);
+  CHECK(syn_model_config(m)->n_vars == 0 && syn_model_config(m)->vars == NULL, "variables are left");
+  CHECK(strcmp(syn_model_config(m)->tie, "none") == 0 && syn_model_config(m)->heads == 2, "defaults");
+  again = *syn_model_config(m);
+  other = syn_model_new(&c, &again);
+  CHECK(other && syn_model_param_count(other) == syn_model_param_count(m), "%s", c.message);
+  syn_model_free(other);
+  syn_model_free(m);
+  CHECK(syn__number_write(text, sizeof text, 17, 0.5) == 3 && !strcmp(text, "0.5"), "%s", text);
+}
+
+/* -- errors -- */
+
+typedef struct wrong {
+  const char *task, *encoder, *decoder;
+  syn_status status;
+  int line, column; /* of the side whose text it is; 0: no place */
+  const char *words[4];
+} wrong;
+
+#define E SYN_E_TEXT
+#define S SYN_E_SHAPE
+#define B SYN_E_NOT_BUILT
+static const wrong wrongs[] = {
+    {"tag", "lineer(4)", NULL, E, 1, 1, {"lineer", "nearest", "linear", NULL}},
+    {"tag", "norm -> rmsnorm", NULL, E, 1, 9, {"rmsnorm", "rms_norm", NULL, NULL}},
+    {"tag", "norm ->\n  foo", NULL, E, 2, 3, {"foo", "no such layer", NULL, NULL}},
+    {"tag", "# \xC3\xA4\xC3\xB6\n\xE2\x86\x92 ff", NULL, E, 2, 1, {"wanted the name of a layer", NULL, NULL, NULL}},
+    {"tag", "norm \xE2\x86\x92 bar", NULL, E, 1, 8, {"bar", NULL, NULL, NULL}},
+    {"tag", "ff(bar=3)", NULL, E, 1, 4, {"'bar'", "no such argument", "act", NULL}},
+    {"tag", "ff(8, relu, 0.1, 7)", NULL, E, 1, 18, {"'7'", "too many", NULL, NULL}},
+    {"tag", "ff(8, n=8)", NULL, E, 1, 7, {"twice", "n", NULL, NULL}},
+    {"tag", "norm(8)", NULL, E, 1, 6, {"'8'", "too many", NULL, NULL}},
+    {"tag", "ff(8", NULL, E, 1, 5, {"end of text", "wanted", ")", NULL}},
+    {"tag", "res(ff(8)", NULL, E, 1, 10, {"end of text", ")", NULL, NULL}},
+    {"tag", "ff(8))", NULL, E, 1, 6, {"')'", "end of the text", NULL, NULL}},
+    {"tag", "ff norm", NULL, E, 1, 4, {"'norm'", "->", NULL, NULL}},
+    {"tag", "ff ->", NULL, E, 1, 6, {"end of text", "name of a layer", NULL, NULL}},
+    {"tag", "", NULL, E, 1, 1, {"end of text", NULL, NULL, NULL}},
+    {"tag", " # nothing", NULL, E, 1, 11, {"end of text", NULL, NULL, NULL}},
+    {"tag", "ff(eight)", NULL, E, 1, 4, {"'eight'", "number", NULL, NULL}},
+    {"tag", "ff(8x)", NULL, E, 1, 4, {"8x", "number", NULL, NULL}},
+    {"tag", "ff(4e)", NULL, E, 1, 4, {"4e", "number", NULL, NULL}},
+    {"tag", "ff(0x10)", NULL, E, 1, 4, {"0x10", "number", NULL, NULL}},
+    {"tag", "ff(n=)", NULL, E, 1, 6, {"')'", "number", NULL, NULL}},
+    {"tag", "ff(--3)", NULL, E, 1, 4, {"'-'", "number", NULL, NULL}},
+    {"tag", "ff(0)", NULL, E, 1, 1, {"n is 0", "from 1", NULL, NULL}},
+    {"tag", "ff(-5)", NULL, E, 1, 1, {"n is -5", NULL, NULL, NULL}},
+    {"tag", "ff(2.5)", NULL, E, 1, 1, {"2.5", "whole number", NULL, NULL}},
+    {"tag", "ff(99999999999)", NULL, E, 1, 1, {"1e+11", "1048576", NULL, NULL}},
+    {"tag", "ff(1e400)", NULL, E, 1, 1, {"inf", NULL, NULL, NULL}},
+    {"tag", "ff(-1e400)", NULL, E, 1, 1, {"inf", NULL, NULL, NULL}},
+    {"tag", "ff(8, act=rleu)", NULL, E, 1, 1, {"rleu", "relu, gelu", NULL, NULL}},
+    {"tag", "act(glu)", NULL, E, 1, 1, {"glu", "relu", NULL, NULL}},
+    {"tag", "ff($NOPE)", NULL, E, 1, 5, {"'NOPE'", "$NAME", NULL, NULL}},
+    {"tag", "ff($)", NULL, E, 1, 5, {"')'", "$NAME", NULL, NULL}},
+    {"tag", "ff($BIG)", NULL, E, 1, 1, {"1e+300", NULL, NULL, NULL}},
+    {"tag", "ff($HALF)", NULL, E, 1, 1, {"0.5", "whole", NULL, NULL}},
+    {"tag", "dropout(1)", NULL, E, 1, 1, {"rate is 1", "0.99", NULL, NULL}},
+    {"tag", "ff(dropout=-0.1)", NULL, E, 1, 1, {"-0.1", "dropout", NULL, NULL}},
+    {"tag", "res", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
+    {"tag", "res()", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
+    {"tag", "concat()", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
+    {"tag", "norm -> highway", NULL, E, 1, 9, {"highway", "chain is missing", NULL, NULL}},
+    {"tag", "repeat(ff)", NULL, E, 1, 8, {"'ff'", "number", NULL, NULL}},
+    {"tag", "repeat(chain=ff)", NULL, E, 1, 1, {"number of copies is missing", NULL, NULL, NULL}},
+    {"tag", "repeat(2)", NULL, E, 1, 1, {"chain is missing", NULL, NULL, NULL}},
+    {"tag", "repeat(0, ff)", NULL, E, 1, 1, {"n is 0", "1000", NULL, NULL}},
+    {"tag", "repeat(1001, ff)", NULL, E, 1, 1, {"1001", "1000", NULL, NULL}},
+    {"tag", "syn_att(heads=3)", NULL, S, 1, 1, {"3 heads", "width 8", NULL, NULL}},
+    {"tag", "linear(6) -> syn_att(R, heads=4)", NULL, S, 1, 14, {"syn_att", "4 heads", "width 6", NULL}},
+    {"tag", "norm -> res(linear(5))", NULL, S, 1, 9, {"res", "width 5", "width 8", NULL}},
+    {"tag", "highway(ff(7))", NULL, S, 1, 1, {"highway", "7", "8", NULL}},
+    {"tag", "parallel_add(ff(7) | ff(6))", NULL, S, 1, 1, {"parallel_add", "6", "7", NULL}},
+    {"tag", "syn_att(R+V+R)", NULL, E, 1, 1, {"kind R", "twice", NULL, NULL}},
+    {"tag", "syn_att(Q)", NULL, E, 1, 1, {"'Q'", "V, R, Fix", NULL, NULL}},
+    {"tag", "syn_att(R+)", NULL, E, 1, 11, {"')'", "word", NULL, NULL}},
+    {"tag", "syn_att(R+V, mix=max)", NULL, E, 1, 1, {"max", "alpha, sum", NULL, NULL}},
+    {"tag", "syn_att(V, softmax=0)", NULL, E, 1, 1, {"softmax=0", "R, Fix and FR", NULL, NULL}},
+    {"tag", "syn_att(R+V, softmax=0)", NULL, E, 1, 1, {"softmax=0", NULL, NULL, NULL}},
+    {"tag", "syn_att(R, shared=1)", NULL, E, 1, 1, {"shared=1", "kind D", NULL, NULL}},
+    {"tag", "syn_att(FD, a=2, b=4)", NULL, S, 1, 1, {"2*4 = 8", "at least 9", NULL, NULL}},
+    {"tag", "syn_att(R, tile=-1)", NULL, E, 1, 1, {"tile is -1", NULL, NULL, NULL}},
+    {"tag", "syn_att(V, heads=4096, c=65536)", NULL, S, 1, 1, {"4096", "65536", NULL, NULL}},
+    {"tag", "syn_att(FD, heads=16, c=1, a=65536, b=65536)", NULL, S, 1, 1, {"16 heads", "65536", NULL, NULL}},
+    {"tag", "linear(1000000) -> linear(1000000)", NULL, S, 1, 20, {"encoder.1.w", "1000000000000", NULL, NULL}},
+    {"tag", "norm -> mh_dot_att", NULL, E, 1, 9, {"mh_dot_att", "encoder", NULL, NULL}},
+    {"tag", "mh_dot_src_att", NULL, E, 1, 1, {"mh_dot_src_att", "encoder", NULL, NULL}},
+    {"seq2seq", "norm", "norm", E, 0, 0, {"decoder", "attention to the source", "mh_dot_att", NULL}},
+    {"seq2seq", "norm", "norm ->\nmh_dot_src_att(heads=5)", S, 2, 1, {"5 heads", "width 8", NULL, NULL}},
+    {"seq2seq", "id", "mh_dot_att(source=lower)", E, 1, 1, {"lower", "upper, increasing", NULL, NULL}},
+    {"seq2seq", "repeat(3, ff)", "repeat(2, mh_dot_att(source=increasing))", S, 1, 11,
+     {"2", "3", "copies", NULL}},
+    {"seq2seq", "ff", "mh_dot_att(source=decreasing)", S, 0, 0, {"one repeat", NULL, NULL, NULL}},
+    {"seq2seq", "repeat(1, ff) -> repeat(1, ff)", "mh_dot_att(source=increasing)", S, 0, 0,
+     {"one repeat", NULL, NULL, NULL}},
+    {"seq2seq", "repeat(1, ff) -> ff", "mh_dot_att(source=increasing)", S, 0, 0,
+     {"one repeat", NULL, NULL, NULL}},
+    {"lm", NULL, "mh_dot_att", E, 1, 1, {"no encoder", NULL, NULL, NULL}},
+    {"seq2seq", "repeat(2, res(syn_att(V, heads=3)))", "mh_dot_att", S, 1, 15, {"encoder", "3 heads", NULL, NULL}},
+    {"tag", "res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res(res"
+     "(res(res(res(res(res(res(res(res(ff)))))))))))))))))))))))))))))))))", NULL, E, 1, 129,
+     {"32 deep", NULL, NULL, NULL}},
+    {"tag", "universal(2, ff)", NULL, B, 1, 1, {"universal", "not built", NULL, NULL}}};
+
+static void wrong_check(const wrong *w) {
+  syn_config k = config_of(w->task, w->encoder, w->decoder);
+  char place[60];
+  syn_context c;
+  heap h;
+  int i;
+  syn_model *m;
+  const char *text = w->decoder ? w->decoder : w->encoder;
+  context_on(&c, &h);
+  m = syn_model_new(&c, &k);
+  snprintf(place, sizeof place, " line %d column %d: ", w->line, w->column);
+  CHECK(!m && c.status == w->status, "%s: status %d: %s", text, (int)c.status, c.message);
+  CHECK(!w->line || strstr(c.message, place), "%s: wanted%s in: %s", text, place, c.message);
+  for (i = 0; i < 4 && w->words[i]; i++)
+    CHECK(strstr(c.message, w->words[i]), "%s: wanted \"%s\" in: %s", text, w->words[i], c.message);
+  CHECK(strlen(c.message) < sizeof c.message - 1, "%s: the message is cut", text);
+  syn_model_free(m);
+  CHECK(h.blocks == 0, "%s: %ld blocks left", text, h.blocks);
+}
+
+/* Every name of the language that is not built yet, as a layer and as a kind, says so. */
+static void test_not_built(void) {
+  size_t i;
+  char text[60];
+  for (i = 0; i < SYN__COUNT(syn__later); i++) {
+    wrong w = {"tag", NULL, NULL, B, 1, 1, {"not built", NULL, NULL, NULL}};
+    w.encoder = syn__later[i].name;
+    w.words[1] = syn__later[i].name;
+    wrong_check(&w);
+  }
+  for (i = 0; i < SYN__COUNT(syn__scores); i++) {
+    wrong w = {"tag", NULL, NULL, B, 1, 1, {"not built", NULL, NULL, NULL}};
+    if (syn__scores[i].built) continue;
+    snprintf(text, sizeof text, "syn_att(V+%s)", syn__scores[i].name);
+    w.encoder = text;
+    w.words[1] = syn__scores[i].name;
+    wrong_check(&w);
+  }
+}
+#undef E
+#undef S
+#undef B
+
+static void test_wrong(void) {
+  size_t i;
+  for (i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) wrong_check(&wrongs[i]);
+}
+
+/* -- hostile texts: an answer within a second of CPU time and 48 MB -- */
+
+static syn_status hostile(const char *text, const char *name, char *message) {
+  syn_config k = config_of("lm", NULL, text);
+  clock_t begin = clock();
+  double seconds;
+  syn_context c;
+  syn_model *m;
+  heap h;
+  context_on(&c, &h);
+  m = syn_model_new(&c, &k);
+  CHECK((m != NULL) == (c.status == SYN_OK), "%s: a model and an error, or none", name);
+  syn_model_free(m);
+  seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+  CHECK(h.blocks == 0 && h.live == 0, "%s: %ld blocks left", name, h.blocks);
+  CHECK(h.most < (size_t)48 << 20, "%s: %lu bytes", name, (unsigned long)h.most);
+  CHECK(seconds < (CHECK_QUICK ? 60 : 5), "%s: %g s", name, seconds); /* a sanitizer takes its time */
+  if (message) strcpy(message, c.message);
+  return c.status;
+}
+
+/* `piece` again and again, up to `size` bytes, between two ends. */
+static char *long_text(const char *begin, const char *piece, const char *end, size_t size) {
+  char *text = (char *)malloc(size + 1);
+  size_t at = strlen(begin), n = strlen(piece), last = strlen(end);
+  memcpy(text, begin, at);
+  for (; at + n + last <= size; at += n) memcpy(text + at, piece, n);
+  memcpy(text + at, end, last + 1);
+  return text;
+}
+
+static void test_long(void) {
+  static const char *const pieces[][3] = {
+      {"", "id->", "id"}, {"", "syn_att(V)->", "id"}, {"", "dropout(0) -> ", "id"}, {"", " ", "id"},
+      {"", "res_nd(ffl)->", "id"}, {"id #", "x", ""}, {"syn_att(", "R+", "R)"}, {"ff(", "8,", "8)"},
+      {"concat(", "id|", "id)"}, {"", "res(", ""}, {"", "(", ""}, {"ff(n=", "9", ")"}, {"", "x", ""},
+      {"ff($", "Y", ")"}, {"", "pos->", "id"}, {"", "pos->concat(id|linear(1))->", "id"},
+      {"syn_att(kinds=", "V+R+", "D)"}, {"", "\xE2\x86\x92", "id"}, {"", "\xFF", "\x80"},
+      {"", "mh_dot_self_att->", "id"}, {"ff(", "n=8,", "n=8)"}, {"", "-", "id"}};
+  char message[400];
+  size_t i;
+  for (i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    char *text = long_text(pieces[i][0], pieces[i][1], pieces[i][2], SYN_MAX_TEXT);
+    hostile(text, pieces[i][1], message);
+    if (i == 0) CHECK(!message[0], "64 KiB of id: %s", message);
+    free(text);
+    text = long_text(pieces[i][0], pieces[i][1], pieces[i][2], SYN_MAX_TEXT + 40);
+    CHECK(hostile(text, pieces[i][1], message) == SYN_E_TEXT && strstr(message, "65536"), "%s", message);
+    free(text);
+  }
+}
+
+/* Chains inside chains inside repeats. */
+static void test_deep(void) {
+  static const char *const texts[] = {
+      "repeat(1000, repeat(1000, id))", "repeat(1000,repeat(1000,repeat(1000,repeat(1000,id))))",
+      "repeat(1000,repeat(1000,dropout(0)))", "repeat(1000,repeat(1000,res(id)))",
+      "repeat(1000,repeat(1000,parallel_add(id)))", "repeat(1000,repeat(1000,res_d(id->id->id)))",
+      "repeat(1000,repeat(1000,syn_att(V+R+D+FR+FD+Fix)))", "repeat(1000,repeat(1000,learn_pos))",
+      "repeat(1000,repeat(1000,concat(id|id)))", "repeat(12,concat(id|id))", "repeat(40,concat(id|id))",
+      "repeat(1000, pos)", "repeat(1000, concat(id | linear(1)) -> pos)",
+      "repeat(1000,repeat(1000,mh_dot_self_att))", "repeat(1000, ffl(1000000))"};
+  static const int built[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0};
+  char message[400];
+  size_t i;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    CHECK((hostile(texts[i], texts[i], message) == SYN_OK) == built[i], "%s: %s", texts[i], message);
+}
+
+/* Places like .10.10.10 of many levels: never cut, or two layers would share their weights. */
+static void test_path(void) {
+  char text[4000] = "", message[400], *end = text;
+  int levels, i, failed = 0;
+  for (levels = 1; levels < 31; levels++) {
+    end = text;
+    for (i = 0; i < levels; i++)
+      end += sprintf(end, "id->id->id->id->id->id->id->id->id->id->res(%s",
+                     i % 2 ? "" : "repeat(1, id->id->id->id->id->id->id->id->id->id->");
+    end += sprintf(end, "linear -> linear");
+    for (i = 0; i < levels; i++) end += sprintf(end, i % 2 == levels % 2 ? ")" : "))");
+    if (hostile(text, text, message) == SYN_OK) continue;
+    failed = 1;
+    CHECK(strstr(message, "longer than") || strstr(message, "deep"), "%d levels: %s", levels, message);
+  }
+  CHECK(failed, "30 levels are built");
+}
+
+/* -- chance -- */
+
+/* A text with some bytes replaced, removed, doubled, or a piece of another text put in. */
+static void mutate(char *text, size_t room, syn_random *r) {
+  static const char letters[] = "()|,+->=#$ \nRVDF0123456789.eabn_\x80\xE2";
+  static const char *const pieces[] = {"res(", "->", "repeat(", "syn_att(", "1000", ")", "|", "norm", "ffl",
+                                       "concat(", "heads=", "\xE2\x86\x92", "dropout", "R+V", "$N", "c=", "tile=3"};
+  int times = 1 + syn_random_below(r, 4);
+  while (times--) {
+    size_t size = strlen(text), at = (size_t)syn_random_below(r, (int)size + 1), n;
+    const char *piece = pieces[syn_random_below(r, (int)(sizeof pieces / sizeof pieces[0]))];
+    switch (syn_random_below(r, 4)) {
+      case 0:
+        if (at < size) text[at] = letters[syn_random_below(r, (int)sizeof letters - 1)];
+        break;
+      case 1:
+        n = (size_t)syn_random_below(r, 6);
+        if (at + n <= size) memmove(text + at, text + at + n, size - at - n + 1);
+        break;
+      case 2:
+        n = strlen(piece);
+        if (size + n + 1 >= room) break;
+        memmove(text + at + n, text + at, size - at + 1);
+        memcpy(text + at, piece, n);
+        break;
+      default:
+        n = (size - at) / 2;
+        if (size + n + 1 < room) memmove(text + at + n, text + at, size - at + 1);
+    }
+  }
+}
+
+static void test_chance(void) {
+  static const char *const good[] = {
+      "pos->repeat(2, res_nd(syn_att(R+V, heads=2)) -> res_nd(ffl)) -> norm",
+      "concat(id | ff(6) -> linear(5, bias=0)) -> ffl(3, glu) -> highway(linear(13))",
+      "parallel_add(res_d(linear) | repeat(2, norm) | id) -> learn_pos -> rms_norm",
+      "syn_att(FD+D+FR+Fix, c=3, k=5, a=2, tile=4) -> linear(6) # x\n -> act(gelu) -> dropout(0.1)",
+      "mh_dot_self_att(2) -> parallel(ff(5, tanh) | syn_att(D, shared=1)) -> linear($FF_NUM_HIDDEN)"};
+  syn_random r = {17};
+  char text[600];
+  int i, built = 0, times = CHECK_QUICK ? 500 : 6000;
+  for (i = 0; i < times; i++) {
+    strcpy(text, good[i % 5]);
+    mutate(text, sizeof text, &r);
+    built += hostile(text, text, NULL) == SYN_OK;
+  }
+  CHECK(built > times / 50 && built < times, "%d of %d are still networks", built, times);
+}
+
+/* A kind of the caller's own stands beside the built-in ones, in texts and in proposals. */
+static syn_status twice_shape(syn_build *b, syn_node *n) {
+  n->number = syn_arg_float(b, "by", 2.0f, -10.0f, 10.0f);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn_build_width(b, n, 0));
+}
+static void twice_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn_tensor *y = syn_out(t, n);
+  int i;
+  for (i = 0; i < y->shape[0] * y->shape[1]; i++) y->x[i] = n->number * x->x[i];
+}
+
+static void test_own_kind(void) {
+  static const syn_kind twice = {"twice", "f:by", 0, NULL, twice_shape, twice_forward, NULL, NULL, NULL, NULL};
+  static const syn_kind *const kinds[] = {&twice};
+  syn_config k = config_of("tag", "res(twice(3))", NULL);
+  static const int src[] = {4, 5};
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_batch b;
+  int i;
+  syn_init(&c, NULL);
+  k.kinds = kinds;
+  k.n_kinds = 1;
+  m = syn_model_new(&c, &k);
+  r = m ? syn_run_new(&c, m, NULL) : NULL;
+  memset(&b, 0, sizeof b);
+  b.count = 1, b.src = src, b.src_width = 2;
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+  for (i = 0; r && i < 16; i++)
+    CHECK(r->tape.tensors[m->final].x[i] == 4.0f * r->tape.tensors[0].x[i], "number %d", i);
+  syn_run_free(r);
+  syn_model_free(m);
+  k.encoder = "twise";
+  CHECK(!syn_model_new(&c, &k) && strstr(c.message, "nearest name is twice"), "%s", c.message);
+}
+
+int main(void) {
+  test_names();
+  test_same();
+  test_replaced();
+  test_wrong();
+  test_not_built();
+  test_long();
+  test_deep();
+  test_path();
+  test_chance();
+  test_own_kind();
+  return CHECK_END("language");
+}

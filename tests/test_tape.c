@@ -1,0 +1,481 @@
+/* A tape of one's own: operations, their gradients against closed forms, errors, memory. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+
+/* An allocator that refuses call number `fail_at` (from 1; 0: never) and counts its blocks. */
+typedef struct heap {
+  long calls, live, fail_at;
+} heap;
+
+static void *heap_alloc(void *user, size_t bytes) {
+  heap *h = (heap *)user;
+  void *block;
+  if (++h->calls == h->fail_at || bytes > (size_t)1 << 28) return NULL;
+  block = malloc(bytes);
+  if (block) h->live++;
+  return block;
+}
+static void heap_release(void *user, void *block) {
+  if (block) ((heap *)user)->live--;
+  free(block);
+}
+static void context_on(syn_context *c, heap *h, long fail_at) {
+  syn_options o;
+  memset(&o, 0, sizeof o);
+  memset(h, 0, sizeof *h);
+  h->fail_at = fail_at;
+  o.alloc = heap_alloc;
+  o.release = heap_release;
+  o.user = h;
+  syn_init(c, &o);
+}
+
+static size_t count_of(const syn_tensor *a) {
+  size_t n = 1;
+  int i;
+  for (i = 0; i < a->rank; i++) n *= (size_t)a->shape[i];
+  return n;
+}
+
+/* A tensor [rows,columns], or [columns] when rows is 0, of normal numbers. */
+static syn_tensor *filled(syn_tape *t, int rows, int columns, uint64_t seed) {
+  int shape[2];
+  syn_tensor *a;
+  syn_random r;
+  size_t i;
+  r.state = seed;
+  shape[0] = rows ? rows : columns;
+  shape[1] = columns;
+  a = syn_tensor_new(t, rows ? 2 : 1, shape);
+  for (i = 0; a && i < count_of(a); i++) a->x[i] = syn_random_normal(&r);
+  return a;
+}
+
+static int near(float got, double want) { return fabs((double)got - want) <= 1e-5 * (1 + fabs(want)); }
+
+/* -- gradients against closed forms -- */
+
+/* y = a b + c, loss = sum(y): da = b, db = a, dc = 1; mean: a tenth of that */
+static void test_linear(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *a, *b, *k, *y, *loss;
+  int i, round;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  for (round = 0; round < 2; round++) {
+    double scale = round ? 0.1 : 1;
+    syn_tape_clear(t);
+    a = filled(t, 2, 5, 1);
+    b = filled(t, 2, 5, 2);
+    k = filled(t, 2, 5, 3);
+    y = syn_add(syn_mul(a, b), k);
+    loss = round ? syn_mean(y) : syn_sum(y);
+    CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+    if (!loss) continue;
+    CHECK(loss->rank == 1 && loss->shape[0] == 1, "the loss is [%d]", loss->shape[0]);
+    for (i = 0; i < 10; i++) {
+      CHECK(y->x[i] == a->x[i] * b->x[i] + k->x[i], "y[%d] = %g", i, (double)y->x[i]);
+      CHECK(near(a->dx[i], scale * (double)b->x[i]) && near(b->dx[i], scale * (double)a->x[i]),
+            "da[%d] = %g, db[%d] = %g", i, (double)a->dx[i], i, (double)b->dx[i]);
+      CHECK(near(k->dx[i], scale), "dc[%d] = %g", i, (double)k->dx[i]);
+    }
+    CHECK(syn_backward(loss) == SYN_OK && near(k->dx[9], scale), "a second backward adds nothing");
+  }
+  syn_tape_free(t);
+}
+
+/* The same tensor on both sides: x x -> 2x, x + x -> 2, x - x -> 0. */
+static void test_twice(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *loss;
+  int i;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 14);
+  x = filled(t, 0, 7, 5);
+  loss = syn_sum(syn_add(syn_mul(x, x), syn_sub(syn_add(x, x), syn_sub(x, x))));
+  CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+  for (i = 0; loss && i < 7; i++)
+    CHECK(near(x->dx[i], 2 * (double)x->x[i] + 2), "dx[%d] = %g", i, (double)x->dx[i]);
+  syn_tape_free(t);
+}
+
+/* loss = sum(w softmax(x)): dx_i = p_i (w_i - sum_j p_j w_j) */
+static void test_softmax(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *w, *p, *loss;
+  int r, i;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 14);
+  x = filled(t, 3, 19, 7);
+  w = filled(t, 3, 19, 8);
+  p = syn_softmax(x);
+  loss = syn_sum(syn_mul(p, w));
+  CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+  for (r = 0; loss && r < 3; r++) {
+    double sum = 0, mean = 0;
+    for (i = 0; i < 19; i++) sum += exp((double)x->x[19 * r + i]);
+    for (i = 0; i < 19; i++) mean += exp((double)x->x[19 * r + i]) / sum * (double)w->x[19 * r + i];
+    for (i = 0; i < 19; i++) {
+      double q = exp((double)x->x[19 * r + i]) / sum;
+      CHECK(near(p->x[19 * r + i], q), "p[%d,%d]", r, i);
+      CHECK(near(x->dx[19 * r + i], q * ((double)w->x[19 * r + i] - mean)), "dx[%d,%d]", r, i);
+    }
+  }
+  syn_tape_free(t);
+}
+
+/* loss = sum(W (A B)): dA = W B^T, dB = A^T W; sizes beyond one packed block, too */
+static void matmul_case(int m, int k, int n) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *a, *b, *w, *y, *loss;
+  int i, j, l;
+  syn_random r = {1};
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, (size_t)1 << 24);
+  a = filled(t, m, k, 1);
+  b = filled(t, k, n, 2);
+  w = filled(t, m, n, 3);
+  y = syn_matmul(a, b);
+  loss = syn_sum(syn_mul(y, w));
+  CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+  for (l = 0; loss && l < 40; l++) { /* some places; errors grow with the root of the length */
+    double sum = 0, da = 0, db = 0, tolerance = 2e-6 * sqrt((double)(m + k + n));
+    int p = syn_random_below(&r, k);
+    i = syn_random_below(&r, m);
+    j = syn_random_below(&r, n);
+    for (p = 0; p < k; p++) sum += (double)a->x[i * k + p] * (double)b->x[p * n + j];
+    p = syn_random_below(&r, k);
+    for (int q = 0; q < n; q++) da += (double)w->x[i * n + q] * (double)b->x[p * n + q];
+    for (int q = 0; q < m; q++) db += (double)a->x[q * k + p] * (double)w->x[q * n + j];
+    CHECK(fabs((double)y->x[i * n + j] - sum) < tolerance * 8, "[%d,%d,%d] y[%d,%d]", m, k, n, i, j);
+    CHECK(fabs((double)a->dx[i * k + p] - da) < tolerance * 8, "[%d,%d,%d] da[%d,%d]", m, k, n, i, p);
+    CHECK(fabs((double)b->dx[p * n + j] - db) < tolerance * 8, "[%d,%d,%d] db[%d,%d]", m, k, n, p, j);
+  }
+  syn_tape_free(t);
+}
+
+/* f and f' in double: relu, gelu (tanh form), tanh, sigmoid, swish */
+static double act_of(int which, double x) {
+  double s = 1 / (1 + exp(-x));
+  if (which == 0) return x > 0 ? x : 0;
+  if (which == 1) return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+  return which == 2 ? tanh(x) : which == 3 ? s : x * s;
+}
+
+static void test_acts(void) {
+  static const char *const names[] = {"relu", "gelu", "tanh", "sigmoid", "swish"};
+  syn_context c;
+  syn_tape *t;
+  int which, i;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  for (which = 0; which < 5; which++) {
+    syn_tensor *x = filled(t, 5, 9, 11), *y, *loss;
+    for (i = 0; i < 45; i++) x->x[i] *= 2;
+    y = syn_act(x, names[which]);
+    loss = syn_sum(y);
+    CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+    for (i = 0; loss && i < 45; i++) {
+      double at = (double)x->x[i], h = 1e-5, want = (act_of(which, at + h) - act_of(which, at - h)) / (2 * h);
+      CHECK(near(y->x[i], act_of(which, at)), "%s(%g) = %g", names[which], at, (double)y->x[i]);
+      CHECK(near(x->dx[i], want), "%s'(%g) = %g, not %g", names[which], at, (double)x->dx[i], want);
+    }
+  }
+  syn_tape_free(t);
+}
+
+/* b: the last part of the shape of a, or one number; its gradient is the sum over the repetitions. */
+static void test_broadcast(void) {
+  syn_context c;
+  syn_tape *t;
+  int i, j, one;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  for (one = 0; one < 2; one++) {
+    syn_tensor *a = filled(t, 4, 3, 21), *b = filled(t, 0, one ? 1 : 3, 22), *w = filled(t, 4, 3, 23), *loss;
+    syn_tensor *sum, *difference, *product;
+    double db[3] = {0, 0, 0};
+    sum = syn_add(a, b);
+    difference = syn_sub(a, b);
+    product = syn_mul(a, b);
+    loss = syn_sum(syn_mul(w, syn_add(syn_scale(sum, 2.0f), syn_add(difference, product))));
+    CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+    if (!loss) continue;
+    for (i = 0; i < 12; i++) {
+      double bi = (double)b->x[one ? 0 : i % 3], wi = (double)w->x[i];
+      CHECK(near(sum->x[i], (double)a->x[i] + bi) && near(difference->x[i], (double)a->x[i] - bi) &&
+                near(product->x[i], (double)a->x[i] * bi), "number %d", i);
+      CHECK(near(a->dx[i], wi * (2 + 1 + bi)), "da[%d]", i);
+      db[one ? 0 : i % 3] += wi * (2 - 1 + (double)a->x[i]);
+    }
+    for (j = 0; j < (one ? 1 : 3); j++)
+      CHECK(near(b->dx[j], db[j]), "db[%d] = %g, not %g", j, (double)b->dx[j], db[j]);
+  }
+  syn_tape_free(t);
+}
+
+/* -- gradient check, forward again -- */
+
+static syn_tensor *all_operations(syn_tensor *x, syn_tensor *w, syn_tensor *row, syn_tensor *one) {
+  syn_tensor *y = syn_act(syn_add(syn_matmul(x, w), row), "gelu");
+  y = syn_mul(syn_softmax(syn_scale(y, 1.5f)), syn_act(syn_sub(y, one), "tanh"));
+  return syn_add(syn_mean(syn_act(syn_mul(y, row), "swish")), syn_sum(syn_act(y, "sigmoid")));
+}
+
+static void test_check(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *leaf[4], *loss;
+  float before;
+  int i;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 18);
+  leaf[0] = filled(t, 4, 6, 31);
+  leaf[1] = filled(t, 6, 5, 32);
+  leaf[2] = filled(t, 0, 5, 33);
+  leaf[3] = filled(t, 0, 1, 34);
+  loss = all_operations(leaf[0], leaf[1], leaf[2], leaf[3]);
+  CHECK(loss, "%s", c.message);
+  before = loss ? loss->x[0] : 0;
+  for (i = 0; loss && i < 4; i++) {
+    float error = syn_gradient_check(loss, leaf[i], 0.01f);
+    CHECK(error < 2e-3f, "leaf %d: %g", i, (double)error);
+    CHECK(loss->x[0] == before, "the leaves are put back, %g became %g", (double)before, (double)loss->x[0]);
+  }
+  leaf[3]->x[0] = 2;
+  syn_forward(t);
+  CHECK(loss->x[0] != before, "a changed leaf changes the loss");
+  CHECK(syn_gradient_check(NULL, leaf[0], 0.01f) == INFINITY, "no loss");
+  CHECK(syn_gradient_check(loss, NULL, 0.01f) == INFINITY, "no leaf");
+  CHECK(syn_gradient_check(leaf[0], leaf[0], 0.01f) == INFINITY && c.status == SYN_E_SHAPE, "no number");
+  syn_clear(&c);
+  leaf[0]->x[0] = NAN;
+  syn_forward(t);
+  CHECK(!(syn_gradient_check(loss, leaf[1], 0.01f) < 1e30f), "not a number goes unseen");
+  syn_tape_free(t);
+}
+
+/* A kind whose backward is wrong by a tenth is caught. */
+static void wrong_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  size_t i;
+  for (i = 0; i < count_of(y); i++) syn_in(t, n, 0)->dx[i] += 1.1f * n->number * y->dx[i];
+}
+static void test_wrong_backward(void) {
+  syn_kind kind = syn__kind_scale;
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x;
+  float error;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 14);
+  x = filled(t, 2, 3, 1);
+  kind.backward = wrong_backward;
+  error = syn_gradient_check(syn_sum(syn__record(&kind, 1, &x, 0, 3.0f)), x, 0.01f);
+  CHECK(error > 0.05f && error < 0.15f, "a wrong gradient: %g", (double)error);
+  syn_tape_free(t);
+}
+
+/* Least squares by gradient descent finds the plane. */
+static void test_descent(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *w, *b, *y, *e, *loss;
+  int i, step;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  x = filled(t, 30, 2, 41);
+  y = filled(t, 30, 1, 42);
+  w = filled(t, 2, 1, 43);
+  b = filled(t, 0, 1, 44);
+  for (i = 0; i < 30; i++) y->x[i] = 3 * x->x[2 * i] - x->x[2 * i + 1] + 0.5f;
+  e = syn_sub(syn_add(syn_matmul(x, w), b), y);
+  loss = syn_mean(syn_mul(e, e));
+  for (step = 0; loss && step < 300; step++) {
+    syn_backward(loss);
+    for (i = 0; i < 2; i++) w->x[i] -= 0.1f * w->dx[i];
+    b->x[0] -= 0.1f * b->dx[0];
+    syn_forward(t);
+  }
+  CHECK(loss && loss->x[0] < 1e-8f, "loss %g", (double)(loss ? loss->x[0] : -1));
+  CHECK(fabsf(w->x[0] - 3) < 1e-3f && fabsf(w->x[1] + 1) < 1e-3f && fabsf(b->x[0] - 0.5f) < 1e-3f,
+        "y = %g a %g b + %g", (double)w->x[0], (double)w->x[1], (double)b->x[0]);
+  syn_tape_free(t);
+}
+
+/* -- errors -- */
+
+static void expect(syn_context *c, const syn_tensor *a, syn_status status, const char *word) {
+  CHECK(!a && c->status == status && strstr(c->message, word), "wanted %d %s, got %d %s", (int)status, word,
+        (int)c->status, c->message);
+  syn_clear(c);
+}
+
+static void test_errors(void) {
+  static const int big[] = {1 << 30, 1 << 30, 1 << 30, 1 << 30}, zero[] = {3, 0}, minus[] = {-2, 4};
+  syn_context c, other;
+  syn_tape *t, *far;
+  syn_tensor *a, *b, *x, *loss;
+  int i;
+  syn_init(&c, NULL);
+  syn_init(&other, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  far = syn_tape_new(&other, 1 << 16);
+  a = filled(t, 4, 3, 1);
+  b = filled(t, 4, 5, 2);
+  x = filled(far, 4, 3, 3);
+  loss = syn_sum(a);
+  expect(&c, syn_add(a, b), SYN_E_SHAPE, "3 and 5");
+  expect(&c, syn_mul(a, filled(t, 3, 3, 1)), SYN_E_SHAPE, "mul");
+  expect(&c, syn_sub(filled(t, 0, 3, 1), a), SYN_E_SHAPE, "sub");
+  expect(&c, syn_matmul(a, b), SYN_E_SHAPE, "3");
+  expect(&c, syn_matmul(a, filled(t, 0, 3, 1)), SYN_E_SHAPE, "matmul");
+  expect(&c, syn_act(a, "glu"), SYN_E_VALUE, "glu");
+  expect(&c, syn_act(a, NULL), SYN_E_VALUE, "act");
+  expect(&c, syn_tensor_new(t, 0, zero), SYN_E_SHAPE, "rank 0");
+  expect(&c, syn_tensor_new(t, 5, big), SYN_E_SHAPE, "rank 5");
+  expect(&c, syn_tensor_new(t, 2, zero), SYN_E_SHAPE, "above 0");
+  expect(&c, syn_tensor_new(t, 2, minus), SYN_E_SHAPE, "above 0");
+  expect(&c, syn_tensor_new(t, 4, big), SYN_E_MEMORY, "the tape has");
+  expect(&c, syn_add(a, x), SYN_E_VALUE, "different tapes");
+  expect(&other, syn_matmul(x, a), SYN_E_VALUE, "different tapes");
+  CHECK(syn_backward(a) == SYN_E_SHAPE && strstr(c.message, "12 numbers"), "%s", c.message);
+  CHECK(!syn_add(a, a), "the first error stays until it is cleared");
+  syn_clear(&c);
+  CHECK(!syn_add(NULL, a) && !syn_add(a, NULL) && !syn_sub(NULL, NULL) && !syn_mul(NULL, a) &&
+            !syn_matmul(a, NULL) && !syn_scale(NULL, 2) && !syn_act(NULL, "relu") && !syn_softmax(NULL) &&
+            !syn_sum(NULL) && !syn_mean(NULL) && !syn_tensor_new(NULL, 1, zero) && !syn_tensor_new(t, 1, NULL),
+        "null gives null");
+  CHECK(syn_backward(NULL) != SYN_OK && c.status == SYN_OK, "no loss");
+  syn_forward(NULL);
+  syn_tape_clear(NULL);
+  syn_tape_free(NULL);
+  CHECK(syn_backward(loss) == SYN_OK && other.status == SYN_OK, "%s", c.message);
+  for (i = 0; i < 12; i++) CHECK(a->dx[i] == 1.0f, "da[%d] after all that: %g", i, (double)a->dx[i]);
+  syn_tape_free(t);
+  syn_tape_free(far);
+}
+
+/* A full tape: the operation is refused, whatever size the tape has; what stands on it goes on. */
+static void test_full(void) {
+  syn_context c;
+  size_t bytes;
+  int refused = 0, done = 0;
+  for (bytes = 0; bytes < 6000; bytes += 64) {
+    syn_tape *t;
+    syn_tensor *a, *loss, *more;
+    syn_init(&c, NULL);
+    t = syn_tape_new(&c, bytes);
+    CHECK(t, "%s", c.message);
+    a = filled(t, 4, 4, 1);
+    loss = syn_sum(a);
+    more = syn_softmax(syn_matmul(a, syn_act(a, "tanh")));
+    if (more) done++;
+    else {
+      refused++;
+      CHECK(c.status == SYN_E_MEMORY && strstr(c.message, "bytes left"), "%lu: %s", (unsigned long)bytes, c.message);
+    }
+    syn_clear(&c);
+    syn_forward(t);
+    if (loss) CHECK(syn_backward(loss) == SYN_OK && a->dx[15] == 1.0f, "%lu bytes", (unsigned long)bytes);
+    if (loss) CHECK(syn_gradient_check(loss, a, 0.125f) < 1e-4f, "%lu bytes", (unsigned long)bytes);
+    syn_tape_clear(t);
+    CHECK(t->block_used == 0 && t->g->n_nodes == 0 && t->g->n_values == 0, "a cleared tape is empty");
+    syn_tape_free(t);
+  }
+  CHECK(refused > 5 && done > 5, "%d refused, %d done", refused, done);
+}
+
+static void test_many(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *y, *last = NULL;
+  long i;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, (size_t)1 << 20);
+  x = y = filled(t, 0, 1, 1);
+  for (i = 0; (y = syn_scale(y, 1.0f)) != NULL && i < 100000; i++) last = y;
+  CHECK(i == 4095 && c.status == SYN_E_MEMORY && strstr(c.message, "4096"), "%ld: %s", i, c.message);
+  CHECK(syn_backward(last) == SYN_OK && x->dx[0] == 1.0f, "through all of them: %g", (double)x->dx[0]);
+  syn_tape_free(t);
+}
+
+/* Refusing any allocation leaves nothing behind. */
+static int small_work(syn_context *c) {
+  syn_tape *t = syn_tape_new(c, 1 << 16);
+  syn_tensor *x, *loss = NULL;
+  int i;
+  if (!t) return 0;
+  x = filled(t, 4, 4, 1);
+  for (i = 0; x && i < 40; i++) x = syn_softmax(syn_matmul(x, x));
+  loss = syn_sum(x);
+  if (loss) syn_backward(loss);
+  syn_tape_free(t);
+  return loss != NULL;
+}
+static void test_memory(void) {
+  syn_context c;
+  heap h;
+  long calls, n;
+  context_on(&c, &h, 0);
+  CHECK(small_work(&c) && h.live == 0, "%s, %ld blocks left", c.message, h.live);
+  calls = h.calls;
+  for (n = 1; n <= calls; n++) {
+    context_on(&c, &h, n);
+    CHECK(!small_work(&c) && c.status == SYN_E_MEMORY, "refused call %ld went unseen: %s", n, c.message);
+    CHECK(h.live == 0, "refused call %ld: %ld blocks left", n, h.live);
+  }
+}
+
+/* -- text -- */
+
+static void test_text(void) {
+  static const char want[] = "         1       -2.5  3.142e-05\n       inf      1e+10          0\n";
+  static const float numbers[] = {1, -2.5f, 3.14159e-5f, INFINITY, 1e10f, 0};
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *a;
+  char out[100];
+  size_t room, size = sizeof want - 1;
+  syn_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 12);
+  a = filled(t, 2, 3, 1);
+  memcpy(a->x, numbers, sizeof numbers);
+  for (room = 0; room <= sizeof out; room++) {
+    size_t fits = room == 0 ? 0 : room - 1 < size ? room - 1 : size;
+    memset(out, '?', sizeof out);
+    CHECK(syn_tensor_text(a, out, room) == size, "its size, room %lu", (unsigned long)room);
+    CHECK(!memcmp(out, want, fits) && (room == 0 || out[fits] == 0) && (room >= sizeof out || out[room] == '?'),
+          "room %lu: %.*s", (unsigned long)room, (int)fits, out);
+  }
+  CHECK(syn_tensor_text(NULL, out, sizeof out) == 0 && out[0] == 0, "no tensor");
+  syn_tape_free(t);
+}
+
+int main(void) {
+  test_linear();
+  test_twice();
+  test_softmax();
+  matmul_case(1, 1, 1);
+  matmul_case(3, 5, 2);
+  matmul_case(17, 33, 49);
+  matmul_case(60, 300, 20);
+  matmul_case(5, 700, 530);
+  matmul_case(130, 257, 513);
+  test_acts();
+  test_broadcast();
+  test_check();
+  test_wrong_backward();
+  test_descent();
+  test_errors();
+  test_full();
+  test_many();
+  test_memory();
+  test_text();
+  return CHECK_END("tape");
+}

@@ -1,0 +1,908 @@
+/* Training: losses, schedules, Adam, batches of data, validation, checkpoints. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+
+/* Two small networks; without dropout unless it is asked for. */
+static syn_config config_of(int lm) {
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  k.task = lm ? "lm" : "seq2seq";
+  k.encoder = lm ? NULL : "pos -> res_nd(syn_att(R+V)) -> norm";
+  k.decoder = lm ? "learn_pos -> res_nd(syn_att(D)) -> res_nd(ffl) -> norm"
+                 : "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> norm";
+  k.d_model = 16;
+  k.heads = 2;
+  k.max_len = 12;
+  k.src_vocab = k.tgt_vocab = 14;
+  k.seed = 3;
+  return k;
+}
+
+typedef struct bench {
+  syn_context c;
+  syn_config k;
+  syn_model *m;
+  syn_trainer *t;
+} bench;
+
+static int bench_make(bench *b, const syn_config *k, const syn_train_config *train) {
+  memset(b, 0, sizeof *b);
+  syn_init(&b->c, NULL);
+  b->k = *k;
+  b->m = syn_model_new(&b->c, k);
+  b->t = b->m ? syn_trainer_new(&b->c, b->m, train) : NULL;
+  CHECK(b->t, "%s", b->c.message);
+  return b->t != NULL;
+}
+static void bench_free(bench *b) {
+  syn_trainer_free(b->t);
+  syn_model_free(b->m);
+}
+
+/* `count` copies of 1 .. 6 tokens, each row begun by its own number where `marked`. */
+static syn_data *copies(syn_context *c, int count, uint64_t seed, int marked) {
+  syn_data *d = syn_data_new(c);
+  int row[16], i, j, n;
+  syn_random r;
+  r.state = seed;
+  for (i = 0; i < count; i++) {
+    n = 1 + syn_random_below(&r, 6);
+    for (j = 0; j < n; j++) row[j] = 4 + syn_random_below(&r, 10);
+    if (marked) row[0] = 1000 + i;
+    CHECK(syn_data_add(d, row, n, row, n) == SYN_OK, "%s", c->message);
+  }
+  return d;
+}
+
+/* Padded arrays of three sentences. */
+static const int three_src[] = {4, 5, 6, 3, 7, 3, 0, 0, 8, 9, 3, 0};
+static const int three_in[] = {2, 4, 5, 6, 2, 7, 0, 0, 2, 8, 9, 0};
+static const int three_out[] = {4, 5, 6, 3, 7, 3, 0, 0, 8, 9, 3, 0};
+static syn_batch three(int first, int count) {
+  syn_batch b;
+  b.count = count;
+  b.src = three_src + 4 * first;
+  b.tgt = three_in + 4 * first;
+  b.labels = three_out + 4 * first;
+  b.src_width = b.tgt_width = 4;
+  return b;
+}
+
+/* -- a copy task is learned -- */
+
+static int last_report(void *user, const syn_trainer *t, float loss, int validated) {
+  SYN__UNUSED(t);
+  SYN__UNUSED(validated);
+  *(float *)user = loss;
+  return 0;
+}
+
+static void test_learns(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_data *d;
+  bench b;
+  float loss = 99;
+  double valid;
+  long labels;
+  memset(&train, 0, sizeof train);
+  k.d_model = 32;
+  train.lr = 0.005f;
+  train.warmup = 20;
+  train.steps = CHECK_QUICK ? 150 : 300;
+  train.batch_tokens = 300;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 400, 1, 0);
+  CHECK(syn_train(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
+  CHECK(loss < (CHECK_QUICK ? 0.5f : 0.1f), "loss %g after %ld steps", (double)loss,
+        syn_trainer_state(b.t)->step);
+  CHECK(syn_trainer_state(b.t)->step == train.steps, "%ld steps", syn_trainer_state(b.t)->step);
+  syn_data_free(d);
+  d = copies(&b.c, 60, 2, 0);
+  CHECK(syn_evaluate(b.t, d, &valid, &labels) == SYN_OK && valid < 0.8, "unseen rows: %g", valid);
+  syn_data_free(d);
+  bench_free(&b);
+}
+
+/* -- schedules -- */
+
+typedef struct point {
+  int which;
+  double t, w, n, d, want;
+} point;
+
+static void test_schedules(void) {
+  static const point points[] = {
+      {SYN__NOAM, 1, 100, 0, 64, 0.125 * 0.001}, {SYN__NOAM, 50, 100, 0, 64, 0.125 * 0.05},
+      {SYN__NOAM, 100, 100, 0, 64, 0.0125},      {SYN__NOAM, 400, 100, 0, 64, 0.00625},
+      {SYN__NOAM, 4, 0, 0, 16, 0.125},           {SYN__RSQRT, 1, 10, 0, 1, 0.1},
+      {SYN__RSQRT, 10, 10, 0, 1, 1},             {SYN__RSQRT, 40, 10, 0, 1, 0.5},
+      {SYN__RSQRT, 1, 0, 0, 1, 1},               {SYN__RSQRT, 4, 0, 0, 1, 0.5},
+      {SYN__LINEAR, 5, 10, 110, 1, 0.5},         {SYN__LINEAR, 10, 10, 110, 1, 1},
+      {SYN__LINEAR, 60, 10, 110, 1, 0.5},        {SYN__LINEAR, 110, 10, 110, 1, 0},
+      {SYN__LINEAR, 200, 10, 110, 1, 0},         {SYN__COSINE, 2, 10, 110, 1, 0.2},
+      {SYN__COSINE, 10, 10, 110, 1, 1},          {SYN__COSINE, 35, 10, 110, 1, 0.85355339059327373},
+      {SYN__COSINE, 60, 10, 110, 1, 0.5},        {SYN__COSINE, 110, 10, 110, 1, 0},
+      {SYN__CONSTANT, 3, 4, 9, 1, 0.75},         {SYN__CONSTANT, 7, 4, 9, 1, 1},
+      {SYN__PLATEAU, 1, 4, 9, 1, 0.25},          {SYN__PLATEAU, 9, 0, 9, 1, 1}};
+  static const char *const names[] = {"noam", "rsqrt", "linear", "cosine", "constant", "plateau"};
+  size_t i;
+  int which, step;
+  for (i = 0; i < sizeof points / sizeof points[0]; i++) {
+    const point *p = &points[i];
+    double got = syn__schedule(p->which, p->t, p->w, p->n, p->d);
+    CHECK(fabs(got - p->want) < 1e-12, "%s at step %g: %.17g, not %.17g", names[p->which], p->t, got,
+          p->want);
+  }
+  for (which = 0; which < 6; which++) { /* and what a trainer makes of them */
+    syn_config k = config_of(1);
+    syn_train_config train;
+    bench b;
+    syn_batch batch = three(0, 3);
+    float loss;
+    memset(&train, 0, sizeof train);
+    train.schedule = names[which];
+    train.warmup = 3;
+    train.steps = 8;
+    train.lr = 0.5f;
+    train.batch_tokens = 40;
+    if (!bench_make(&b, &k, &train)) continue;
+    for (step = 1; step <= 8; step++) {
+      double want = syn__schedule(which, step, 3, 8, 16) * 0.5;
+      CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
+      CHECK(fabs((double)syn_trainer_state(b.t)->rate - want) < 1e-7, "%s, step %d: %g, not %g",
+            names[which], step, (double)syn_trainer_state(b.t)->rate, want);
+    }
+    bench_free(&b);
+  }
+}
+
+/* -- Adam against a reference in double -- */
+
+/* One step with the mean gradient g: Kingma and Ba 2015, Loshchilov and Hutter 2019, in double. */
+static void reference_adam(double *w, double *m, double *v, const double *g, size_t n, double t,
+                           const syn_train_config *k) {
+  double norm = 0, lr = (double)k->lr, b1 = (double)k->beta1, b2 = (double)k->beta2, scale = 1;
+  size_t i;
+  for (i = 0; i < n; i++) norm += g[i] * g[i];
+  norm = sqrt(norm);
+  if (k->clip > 0.0f && norm > (double)k->clip) scale = (double)k->clip / norm;
+  for (i = 0; i < n; i++) {
+    double d = g[i] * scale, decay = k->optimizer[4] == 'w' ? (double)k->weight_decay : 0;
+    m[i] = b1 * m[i] + (1 - b1) * d;
+    v[i] = b2 * v[i] + (1 - b2) * d * d;
+    w[i] -= lr * (m[i] / (1 - pow(b1, t))) / (sqrt(v[i] / (1 - pow(b2, t))) + (double)k->eps) +
+            lr * decay * w[i];
+  }
+}
+
+static void adam_case(const char *optimizer, float decay, float clip) {
+  syn_config k = config_of(1);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  bench b;
+  double *w, *m, *v, *g, worst = 0;
+  size_t n, i;
+  float loss;
+  int step;
+  memset(&train, 0, sizeof train);
+  train.optimizer = optimizer;
+  train.schedule = "constant";
+  train.lr = 0.01f;
+  train.beta2 = 0.95f;
+  train.eps = 1e-6f;
+  train.weight_decay = decay;
+  train.clip = clip;
+  train.batch_tokens = 40;
+  if (!bench_make(&b, &k, &train)) return;
+  n = b.m->trained;
+  w = (double *)calloc(4 * n, sizeof *w);
+  m = w + n, v = m + n, g = v + n;
+  for (i = 0; i < n; i++) w[i] = (double)b.m->weights[i];
+  for (step = 1; step <= 8; step++) {
+    CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
+    for (i = 0; i < n; i++) g[i] = (double)b.t->gradient[i];
+    CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
+    reference_adam(w, m, v, g, n, step, syn_trainer_config(b.t));
+  }
+  for (i = 0; i < n; i++) {
+    double apart = fabs((double)b.m->weights[i] - w[i]);
+    if (!(apart <= worst)) worst = apart;
+  }
+  CHECK(worst < 2e-5, "%s, decay %g, clip %g: %g apart after 8 steps of 0.01", optimizer, (double)decay,
+        (double)clip, worst);
+  free(w);
+  bench_free(&b);
+}
+
+/* Weights after some steps, as a hash. */
+static uint64_t weights_after(const syn_train_config *train, const syn_batch *batches, int count, int steps,
+                              float *loss) {
+  syn_config k = config_of(1);
+  bench b;
+  uint64_t hash = 0;
+  if (!bench_make(&b, &k, train)) return 0;
+  while (steps--) CHECK(syn_train_step(b.t, batches, count, loss) == SYN_OK, "%s", b.c.message);
+  hash = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
+  bench_free(&b);
+  return hash;
+}
+
+static void test_adam(void) {
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  float loss;
+  uint64_t plain;
+  adam_case("adam", 0.0f, 0.0f);
+  adam_case("adam", 0.3f, 0.0f); /* without w there is no decay */
+  adam_case("adamw", 0.3f, 0.0f);
+  adam_case("adam", 0.0f, 0.05f);
+  adam_case("adamw", 0.1f, 1e6f);
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  plain = weights_after(&train, &batch, 1, 4, &loss);
+  train.clip = 1e6f;
+  CHECK(weights_after(&train, &batch, 1, 4, &loss) == plain, "a clip that never cuts changes bits");
+  train.clip = 0.01f;
+  CHECK(weights_after(&train, &batch, 1, 4, &loss) != plain, "a clip that cuts changes nothing");
+}
+
+/* -- accumulated batches -- */
+
+/* A step from two batches is the step from all their sentences: losses and gradients are means over
+   all labels. Equal up to the order of the sums: the loss within 1e-6, the weights after a step of
+   0.01 within 1e-5 (Adam divides by the gradient's size, so tiny ones lose digits). */
+static void test_accumulate(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_batch whole = three(0, 3), parts[2];
+  float loss[2] = {0, 0};
+  bench a, b;
+  size_t i;
+  double worst = 0;
+  parts[0] = three(0, 1);
+  parts[1] = three(1, 2);
+  memset(&train, 0, sizeof train);
+  train.lr = 0.01f;
+  train.eps = 1e-5f;
+  train.schedule = "constant";
+  train.batch_tokens = 40;
+  if (!bench_make(&a, &k, &train) || !bench_make(&b, &k, &train)) return;
+  CHECK(syn_train_step(a.t, &whole, 1, &loss[0]) == SYN_OK, "%s", a.c.message);
+  CHECK(syn_train_step(b.t, parts, 2, &loss[1]) == SYN_OK, "%s", b.c.message);
+  CHECK(fabsf(loss[0] - loss[1]) < 1e-6f, "losses %.9g and %.9g", (double)loss[0], (double)loss[1]);
+  CHECK(a.t->state.tokens == 9 && b.t->state.tokens == 9, "%ld and %ld labels", a.t->state.tokens,
+        b.t->state.tokens);
+  for (i = 0; i < a.m->trained; i++) {
+    double apart = fabs((double)a.m->weights[i] - (double)b.m->weights[i]);
+    if (!(apart <= worst)) worst = apart;
+  }
+  CHECK(worst < 1e-5, "weights %g apart", worst);
+  bench_free(&a);
+  bench_free(&b);
+}
+
+/* -- the loss -- */
+
+/* -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere, in double */
+static double reference_loss(const float *z, int v, int label, double eps) {
+  double most = (double)z[0], sum = 0, loss = 0;
+  int i;
+  for (i = 1; i < v; i++)
+    if ((double)z[i] > most) most = (double)z[i];
+  for (i = 0; i < v; i++) sum += exp((double)z[i] - most);
+  for (i = 0; i < v; i++)
+    loss -= (i == label ? 1 - eps : eps / (v - 1)) * ((double)z[i] - most - log(sum));
+  return loss;
+}
+
+typedef struct labelled {
+  const char *task;
+  int labels[12], width; /* of a row of labels */
+} labelled;
+
+/* The mean over the labels that count; the gradient of out.b is the mean of p - q. */
+static void loss_case(const labelled *l, float eps) {
+  syn_config k = config_of(!strcmp(l->task, "lm"));
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  bench b;
+  syn_run *r;
+  const syn_param *bias;
+  const float *db;
+  double want = 0, plain = 0, sum = 0, dz[14] = {0};
+  float loss;
+  long labels = 0;
+  int i, j, v, rows, count = 0, each = !strcmp(l->task, "classify");
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  k.task = l->task;
+  k.classes = 5;
+  k.label_smoothing = eps;
+  batch.labels = l->labels;
+  if (!bench_make(&b, &k, &train)) return;
+  v = b.m->task->classes ? k.classes : k.tgt_vocab;
+  r = syn_run_new(&b.c, b.m, NULL);
+  CHECK(r && syn_run_forward(r, &batch) == SYN_OK, "%s", b.c.message);
+  for (i = 0; r && i < 3; i++) {
+    const float *z = syn_run_logits(r, i, &rows);
+    for (j = 0; z && j < rows; j++) {
+      int label = l->labels[i * l->width + j], c;
+      double p = 0;
+      if (!label && !each) continue;
+      count++;
+      want += reference_loss(z + j * v, v, label, (double)eps);
+      plain += reference_loss(z + j * v, v, label, 0);
+      for (c = 0; c < v; c++) p += exp((double)z[j * v + c]);
+      for (c = 0; c < v; c++)
+        dz[c] += exp((double)z[j * v + c]) / p - (c == label ? 1 - (double)eps : (double)eps / (v - 1));
+    }
+  }
+  CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_OK, "%s: %s", l->task, b.c.message);
+  CHECK(fabs((double)loss - want / count) < 1e-5, "%s, eps %g: loss %g, not %g", l->task, (double)eps,
+        (double)loss, want / count);
+  bias = syn_model_find(b.m, "out.b");
+  db = syn_trainer_gradient(b.t, bias);
+  for (j = 0; j < v; j++)
+    CHECK(fabs((double)db[j] - dz[j] / count) < 1e-6, "%s: d out.b[%d] = %g, not %g", l->task, j,
+          (double)db[j], dz[j] / count);
+  CHECK(syn_train_loss(b.t, &batch, &sum, &labels) == SYN_OK && labels == count, "%ld labels, not %d",
+        labels, count);
+  CHECK(fabs(sum - plain) < 1e-4, "%s: without smoothing %g, not %g", l->task, sum, plain);
+  syn_run_free(r);
+  bench_free(&b);
+}
+
+static void test_loss(void) {
+  static const labelled cases[] = {{"seq2seq", {4, 5, 6, 3, 7, 3, 0, 0, 8, 9, 3, 0}, 4},
+                                   {"lm", {0, 5, 0, 3, 7, 0, 0, 0, 13, 9, 1, 0}, 4},
+                                   {"classify", {0, 4, 2}, 1},
+                                   {"tag", {1, 2, 0, 4, 0, 3, 0, 0, 1, 0, 0, 0}, 4}};
+  size_t i;
+  for (i = 0; i < 4; i++) {
+    loss_case(&cases[i], 0.0f);
+    loss_case(&cases[i], 0.1f);
+    loss_case(&cases[i], 0.9f);
+  }
+}
+
+/* -- batches of data -- */
+
+/* Every row once, each batch within the limit, the arrays as they should be. Returns a hash of the order. */
+static uint64_t epoch_check(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  int *ints = (int *)malloc(3 * (size_t)tokens * sizeof(int)), *seen;
+  uint64_t hash = SYN_HASH_START;
+  size_t n, count = syn_data_count(d), all = 0;
+  int i, j, size;
+  seen = (int *)calloc(count, sizeof(int));
+  CHECK(syn__data_epoch(d, tokens, seed, epoch) == SYN_OK, "%s", d->c->message);
+  for (n = 0; n < d->n_batches; n++) {
+    syn_batch b = syn__data_batch(d, n, ints);
+    CHECK(b.count > 0 && b.count * b.src_width <= tokens && b.count * b.tgt_width <= tokens,
+          "batch %lu: %d sentences of %d and %d", (unsigned long)n, b.count, b.src_width, b.tgt_width);
+    for (i = 0; i < b.count; i++) {
+      const int *s = b.src + i * b.src_width, *x = b.tgt + i * b.tgt_width, *y = b.labels + i * b.tgt_width;
+      int row = s[0] - 1000;
+      const int *want = syn_data_row(d, (size_t)row, 0, &size);
+      int ok = row >= 0 && row < (int)count && seen[row]++ == 0 && x[0] == SYN_BEGIN;
+      for (j = 0; ok && j < size; j++) ok = s[j] == want[j] && x[j + 1] == want[j] && y[j] == want[j];
+      ok = ok && s[size] == SYN_END && y[size] == SYN_END;
+      for (j = size + 1; ok && j < b.src_width; j++) ok = !s[j] && !x[j] && !y[j];
+      CHECK(ok, "batch %lu, sentence %d is not row %d", (unsigned long)n, i, row);
+      hash = syn_hash(hash, &row, sizeof row);
+      all++;
+    }
+  }
+  CHECK(all == count, "%lu of %lu rows in epoch %ld", (unsigned long)all, (unsigned long)count, epoch);
+  free(seen);
+  free(ints);
+  return hash;
+}
+
+static void test_batches(void) {
+  syn_context c;
+  syn_data *d;
+  uint64_t first, again, e;
+  long epoch;
+  int tokens;
+  syn_init(&c, NULL);
+  d = copies(&c, 211, 5, 1);
+  for (tokens = 7; tokens < 2000; tokens = tokens * 2 + 1)
+    for (epoch = -1; epoch < 3; epoch++) epoch_check(d, tokens, 9, epoch);
+  first = epoch_check(d, 60, 9, 0);
+  e = epoch_check(d, 60, 9, 1);
+  again = epoch_check(d, 60, 9, 0);
+  CHECK(first == again, "an epoch laid out twice differs");
+  CHECK(first != e, "two epochs are alike");
+  CHECK(first != epoch_check(d, 60, 10, 0), "two seeds give one order");
+  CHECK(syn_data_batches(d, 60, 9) == d->n_batches && d->n_batches > 10, "%lu batches",
+        (unsigned long)d->n_batches);
+  syn_data_free(d);
+}
+
+/* A row that no batch can hold is an error, wherever it stands; rows at the limit fit. */
+static void test_long_rows(void) {
+  int row[64], size, place, i;
+  for (i = 0; i < 64; i++) row[i] = 1000;
+  for (place = 0; place < 4; place++)
+    for (size = 18; size < 23; size++) {
+      syn_context c;
+      syn_data *d;
+      syn_init(&c, NULL);
+      d = syn_data_new(&c);
+      for (i = 0; i < 4; i++) row[0] = 1000 + i, syn_data_add(d, row, i == place ? size : 3, row, i);
+      CHECK((syn_data_batches(d, 20, 0) > 0) == (size < 20), "a row of %d, place %d: %s", size, place,
+            c.message);
+      CHECK(size < 20 || (c.status == SYN_E_SHAPE && strstr(c.message, "20")), "%s", c.message);
+      syn_data_free(d);
+    }
+}
+
+/* Many empty rows: batches hold as many sentences as tokens. */
+static void test_empty_rows(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  bench b;
+  syn_data *d;
+  int i;
+  double loss;
+  long labels;
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 32;
+  train.steps = 9;
+  if (!bench_make(&b, &k, &train)) return;
+  d = syn_data_new(&b.c);
+  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "no data"), "%s",
+        b.c.message);
+  syn_clear(&b.c);
+  for (i = 0; i < 100; i++) CHECK(syn_data_add(d, NULL, 0, NULL, 0) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_evaluate(b.t, d, &loss, &labels) == SYN_OK && labels == 100, "%ld labels: %s", labels,
+        b.c.message);
+  CHECK(syn_data_add(d, NULL, -1, NULL, 0) == SYN_E_VALUE, "a row of -1 tokens");
+  CHECK(syn_data_add(NULL, NULL, 0, NULL, 0) == SYN_E_VALUE, "no data");
+  syn_data_free(d);
+  syn_data_free(NULL);
+  bench_free(&b);
+}
+
+/* -- windows -- */
+
+/* Every token of the text is a label exactly once, whatever window and stride. */
+static void windows_case(size_t count, int window, int stride) {
+  int *text = (int *)malloc((count + 1) * sizeof(int)), *seen = (int *)calloc(count + 1, sizeof(int));
+  int *ints = (int *)malloc(3 * 400 * sizeof(int)), i, j, length;
+  syn_context c;
+  syn_data *d;
+  size_t n, k, wrong = 0;
+  syn_init(&c, NULL);
+  d = syn_data_new(&c);
+  for (k = 0; k < count; k++) text[k] = 4 + (int)k;
+  CHECK(syn_data_add_windows(d, text, count, window, stride) == SYN_OK, "%s", c.message);
+  CHECK(count == 0 || syn__data_epoch(d, 400, 1, 0) == SYN_OK, "%s", c.message);
+  for (n = 0; count && n < d->n_batches; n++) {
+    syn_batch b = syn__data_batch(d, n, ints);
+    for (i = 0; i < b.count; i++) {
+      const int *x = b.tgt + i * b.tgt_width, *y = b.labels + i * b.tgt_width;
+      for (length = b.tgt_width; length > 0 && !x[length - 1]; length--) continue;
+      wrong += length > window || x[0] != SYN_BEGIN;
+      for (j = 0; j < b.tgt_width; j++) {
+        if (!y[j]) continue;
+        wrong += j >= length || (j && x[j] != y[j] - 1) || y[j] < 4 || y[j] >= 4 + (int)count;
+        seen[y[j] - 4]++;
+      }
+    }
+  }
+  for (k = 0; k < count; k++) wrong += seen[k] != 1;
+  CHECK(wrong == 0, "%lu tokens in windows of %d every %d: %lu wrong", (unsigned long)count, window, stride,
+        (unsigned long)wrong);
+  syn_data_free(d);
+  free(text);
+  free(seen);
+  free(ints);
+}
+
+static void test_windows(void) {
+  static const size_t counts[] = {0, 1, 2, 7, 8, 9, 16, 17, 100, 101, 128};
+  syn_context c;
+  syn_data *d;
+  size_t i;
+  int window, stride;
+  for (i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (window = 1; window < 18; window += window < 9 ? 1 : 4)
+      for (stride = 1; stride <= window; stride++) windows_case(counts[i], window, stride);
+  syn_init(&c, NULL);
+  d = syn_data_new(&c);
+  CHECK(syn_data_add_windows(d, three_src, 12, 4, 5) == SYN_E_VALUE && strstr(c.message, "5"), "%s",
+        c.message);
+  CHECK(syn_data_add_windows(d, three_src, 12, 0, 0) == SYN_E_VALUE, "windows of nothing");
+  syn_data_free(d);
+}
+
+/* -- evaluation -- */
+
+/* The mean over all labels does not depend on how rows are batched, and leaves the training as it is. */
+static void test_evaluate(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  bench a, b;
+  syn_data *data, *other;
+  double loss[3], sum = 0;
+  long labels[3], step;
+  size_t n;
+  memset(&train, 0, sizeof train);
+  k.dropout = 0.1f;
+  k.label_smoothing = 0.1f;
+  train.batch_tokens = 60;
+  train.steps = 5;
+  if (!bench_make(&a, &k, &train) || !bench_make(&b, &k, &train)) return;
+  data = copies(&a.c, 50, 1, 0);
+  other = copies(&b.c, 50, 1, 0);
+  CHECK(syn_evaluate(a.t, data, &loss[0], &labels[0]) == SYN_OK, "%s", a.c.message);
+  CHECK(syn_model_evaluate(&a.c, a.m, data, 33, &loss[1], &labels[1]) == SYN_OK, "%s", a.c.message);
+  labels[2] = 0;
+  for (n = 0; n < 50; n++) { /* row by row */
+    int row[16], in[16], size, i;
+    const int *at = syn_data_row(data, n, 0, &size);
+    syn_batch batch;
+    for (i = 0; i < size; i++) row[i] = at[i], in[i + 1] = at[i];
+    row[size] = SYN_END, in[0] = SYN_BEGIN;
+    batch.count = 1, batch.src = batch.labels = row, batch.tgt = in;
+    batch.src_width = batch.tgt_width = size + 1;
+    CHECK(syn_train_loss(a.t, &batch, &sum, &labels[2]) == SYN_OK, "%s", a.c.message);
+  }
+  loss[2] = sum / (double)labels[2];
+  CHECK(labels[0] == labels[1] && labels[1] == labels[2], "%ld, %ld, %ld labels", labels[0], labels[1],
+        labels[2]);
+  CHECK(fabs(loss[0] - loss[1]) < 1e-9 && fabs(loss[0] - loss[2]) < 1e-9, "%.12g, %.12g, %.12g", loss[0],
+        loss[1], loss[2]);
+  CHECK(syn_train(b.t, other, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  for (step = 1; step <= 5; step++) { /* stop after every step to evaluate the training data */
+    a.t->config.steps = step;
+    CHECK(syn_train(a.t, data, NULL, NULL, NULL) == SYN_OK, "%s", a.c.message);
+    CHECK(syn_evaluate(a.t, data, &loss[0], &labels[0]) == SYN_OK, "%s", a.c.message);
+    CHECK(syn_data_batches(data, 30, 4) > 0, "%s", a.c.message);
+  }
+  CHECK(!memcmp(a.m->weights, b.m->weights, a.m->floats * sizeof(float)), "evaluation changed the training");
+  syn_data_free(data);
+  syn_data_free(other);
+  bench_free(&a);
+  bench_free(&b);
+}
+
+/* -- validation: early stop, plateau, the mean of the best -- */
+
+/* A learning rate that changes nothing: every validation but the first is no progress. */
+static void test_stop(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  bench b;
+  syn_data *d;
+  const syn_train_state *s;
+  memset(&train, 0, sizeof train);
+  train.lr = 1e-30f;
+  train.schedule = "plateau";
+  train.batch_tokens = 60;
+  train.steps = 100;
+  train.every = 3;
+  train.patience = 2;
+  train.stop_after = 5;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 30, 1, 0);
+  CHECK(syn_train(b.t, d, d, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  s = syn_trainer_state(b.t);
+  CHECK(s->stopped && s->step == 18 && s->validations == 6 && s->worse == 5,
+        "stopped %d at step %ld after %ld validations, %ld of them worse", s->stopped, s->step,
+        s->validations, s->worse);
+  CHECK(s->factor == 0.25f, "plateau made the rate %g", (double)s->factor);
+  CHECK(s->valid == s->best && s->best > 0.0f, "losses %g and %g", (double)s->valid, (double)s->best);
+  CHECK(syn_train(b.t, d, d, NULL, NULL) == SYN_OK && s->step == 18, "a stopped training goes on");
+  syn_data_free(d);
+  bench_free(&b);
+}
+
+enum { KEPT = 3, MOST = 12 };
+typedef struct snapshots {
+  float *weights[MOST], loss[MOST];
+  int count, calls;
+} snapshots;
+
+static int snapshot(void *user, const syn_trainer *t, float loss, int validated) {
+  snapshots *s = (snapshots *)user;
+  CHECK(loss > 0.0f && loss < 20.0f, "loss %g", (double)loss);
+  s->calls++;
+  CHECK(validated == (syn_trainer_state(t)->step % 2 == 0), "step %ld", syn_trainer_state(t)->step);
+  if (!validated || s->count == MOST) return 0;
+  s->weights[s->count] = (float *)malloc(t->m->trained * sizeof(float));
+  memcpy(s->weights[s->count], t->m->weights, t->m->trained * sizeof(float));
+  s->loss[s->count++] = syn_trainer_state(t)->valid;
+  return 0;
+}
+
+/* The mean of the KEPT weights of least validation loss; without validation of the newest. */
+static void average_case(int with_valid) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  snapshots s;
+  bench b;
+  syn_data *d, *valid;
+  size_t i;
+  int j, n, used[MOST] = {0}, pick[KEPT];
+  double worst = 0;
+  memset(&s, 0, sizeof s);
+  memset(&train, 0, sizeof train);
+  train.lr = 0.05f; /* up and down */
+  train.schedule = "constant";
+  train.batch_tokens = 40;
+  train.steps = 20;
+  train.every = 2;
+  train.average = KEPT;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 40, 1, 0);
+  valid = copies(&b.c, 20, 2, 0);
+  CHECK(syn_trainer_average(b.t) == 0, "nothing is kept yet");
+  CHECK(syn_train(b.t, d, with_valid ? valid : NULL, snapshot, &s) == SYN_OK, "%s", b.c.message);
+  CHECK(s.calls == 20 && s.count == 10, "%d reports, %d validations", s.calls, s.count);
+  for (n = 0; n < KEPT; n++) {
+    pick[n] = -1;
+    for (j = s.count - 1; j >= 0; j--)
+      if (!used[j] && (pick[n] < 0 || (with_valid && s.loss[j] < s.loss[pick[n]]))) pick[n] = j;
+    used[pick[n]] = 1;
+  }
+  CHECK(syn_trainer_average(b.t) == KEPT, "%d are kept", b.t->n_best);
+  for (i = 0; i < b.m->trained; i++) {
+    double mean = 0, apart;
+    for (n = 0; n < KEPT; n++) mean += (double)s.weights[pick[n]][i] / (double)(int)KEPT;
+    apart = fabs(mean - (double)b.m->weights[i]);
+    if (!(apart <= worst)) worst = apart;
+  }
+  CHECK(worst < 1e-6, "the mean of the best (%s) is %g off", with_valid ? "valid" : "newest", worst);
+  for (j = 0; j < s.count; j++) free(s.weights[j]);
+  syn_data_free(d);
+  syn_data_free(valid);
+  bench_free(&b);
+}
+
+/* -- checkpoints -- */
+
+static int stop_at(void *user, const syn_trainer *t, float loss, int validated) {
+  SYN__UNUSED(loss);
+  SYN__UNUSED(validated);
+  return syn_trainer_state(t)->step >= *(const long *)user;
+}
+
+static char *file_read(const char *path, size_t *size) {
+  FILE *f = fopen(path, "rb");
+  char *bytes;
+  *size = 0;
+  if (!f) return NULL;
+  fseek(f, 0, SEEK_END);
+  *size = (size_t)ftell(f);
+  rewind(f);
+  bytes = (char *)malloc(*size + 1);
+  *size = fread(bytes, 1, *size, f);
+  fclose(f);
+  return bytes;
+}
+
+static syn_train_config resume_config(void) {
+  syn_train_config train;
+  memset(&train, 0, sizeof train);
+  train.schedule = "plateau";
+  train.lr = 0.02f;
+  train.warmup = 4;
+  train.batch_tokens = 50;
+  train.accumulate = 2;
+  train.steps = 21;
+  train.every = 4;
+  train.average = 2;
+  train.patience = 1;
+  train.seed = UINT64_C(0x8000000000000000); /* the hardest number for a signed one */
+  return train;
+}
+
+/* Trains to `until`, from a checkpoint if `from` is given, and writes one. */
+static void resume_part(const char *from, long until, const char *to) {
+  syn_config k = config_of(0);
+  syn_train_config train = resume_config();
+  bench b;
+  syn_data *d, *valid;
+  k.dropout = 0.2f;
+  k.label_smoothing = 0.1f;
+  k.seed = train.seed;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 45, 1, 0);
+  valid = copies(&b.c, 10, 2, 0);
+  if (from) CHECK(syn_trainer_load(b.t, from) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_train(b.t, d, valid, stop_at, &until) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_save(&b.c, b.t, to) == SYN_OK, "%s", b.c.message);
+  syn_data_free(d);
+  syn_data_free(valid);
+  bench_free(&b);
+}
+
+/* Stopped after any step, in the middle or at the end of an epoch, before or after a validation: the last
+   checkpoint has the same bytes. */
+static void test_resume(void) {
+  size_t size, n;
+  char *whole, *bytes;
+  long step;
+  resume_part(NULL, 1000, "whole.safetensors");
+  whole = file_read("whole.safetensors", &size);
+  CHECK(whole && size > 5000, "a checkpoint of %lu bytes", (unsigned long)size);
+  for (step = 1; step < 21; step += CHECK_QUICK ? 4 : 1) {
+    resume_part(NULL, step, "part.safetensors");
+    resume_part("part.safetensors", 1000, "rest.safetensors");
+    bytes = file_read("rest.safetensors", &n);
+    CHECK(bytes && n == size && !memcmp(bytes, whole, size), "stopped after step %ld: other bytes", step);
+    free(bytes);
+  }
+  free(whole);
+}
+
+static void load_fails(bench *b, const char *path, syn_status status, const char *word) {
+  uint64_t before = syn_hash(SYN_HASH_START, b->m->weights, b->m->floats * sizeof(float));
+  CHECK(syn_trainer_load(b->t, path) == status && strstr(b->c.message, word), "wanted %s: %s", word,
+        b->c.message);
+  CHECK(syn_hash(SYN_HASH_START, b->m->weights, b->m->floats * sizeof(float)) == before && b->t->state.step == 0,
+        "%s: a load that failed changed the trainer", b->c.message);
+  syn_clear(&b->c);
+}
+
+/* A checkpoint of another training, a model file, damaged ones: an error, and nothing has changed. */
+static void test_resume_errors(void) {
+  syn_config k = config_of(0);
+  syn_train_config train = resume_config();
+  bench b;
+  size_t size, cut;
+  char *bytes;
+  FILE *f;
+  k.dropout = 0.2f;
+  if (!bench_make(&b, &k, &train)) return;
+  load_fails(&b, "nowhere.safetensors", SYN_E_FILE, "nowhere");
+  CHECK(syn_model_save(&b.c, b.m, "model.safetensors") == SYN_OK, "%s", b.c.message);
+  load_fails(&b, "model.safetensors", SYN_E_FORMAT, "cannot be resumed");
+  bytes = file_read("part.safetensors", &size);
+  for (cut = 0; bytes && cut < size; cut += 1 + size / 40) {
+    f = fopen("cut.safetensors", "wb");
+    CHECK(f && fwrite(bytes, 1, cut, f) == cut, "the disk");
+    if (f) fclose(f);
+    load_fails(&b, "cut.safetensors", SYN_E_FORMAT, "cut.safetensors");
+  }
+  free(bytes);
+  bench_free(&b);
+  train.seed = 4;
+  if (!bench_make(&b, &k, &train)) return;
+  load_fails(&b, "part.safetensors", SYN_E_VALUE, "train.seed");
+  bench_free(&b);
+  train = resume_config();
+  train.average = 1;
+  if (!bench_make(&b, &k, &train)) return;
+  load_fails(&b, "whole.safetensors", SYN_E_FORMAT, "2 kept of 1");
+  bench_free(&b);
+  train = resume_config();
+  k.decoder = "res_nd(mh_dot_att)";
+  if (!bench_make(&b, &k, &train)) return;
+  load_fails(&b, "part.safetensors", SYN_E_FORMAT, "decoder.0.0.g");
+  CHECK(syn_trainer_load(NULL, "part.safetensors") != SYN_OK, "no trainer");
+  CHECK(syn_trainer_save(&b.c, NULL, "part.safetensors") != SYN_OK, "no trainer");
+  bench_free(&b);
+}
+
+/* -- errors -- */
+
+static void bad_config(const char *what, syn_train_config train, const char *word) {
+  syn_config k = config_of(1);
+  syn_context c;
+  syn_model *m;
+  syn_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  CHECK(!syn_trainer_new(&c, m, &train) && c.status == SYN_E_VALUE && strstr(c.message, word), "%s: %s", what,
+        c.message);
+  syn_model_free(m);
+}
+
+static void test_errors(void) {
+  syn_train_config none, t;
+  syn_config k = config_of(0);
+  syn_batch batch = three(0, 3);
+  static const int nothing[12] = {0};
+  bench b;
+  syn_data *d;
+  float loss = 5;
+  double sum;
+  long labels;
+  memset(&none, 0, sizeof none);
+#define BAD(field, value, word) t = none, t.field = value, bad_config(#field, t, word)
+  BAD(optimizer, "sgd", "sgd");
+  BAD(schedule, "step", "step");
+  BAD(average, -1, "average -1");
+  BAD(accumulate, -2, "accumulate -2");
+  BAD(batch_tokens, 1, "batch_tokens 1");
+  BAD(batch_tokens, -5, "batch_tokens -5");
+  BAD(steps, -1, "steps -1");
+  BAD(warmup, -1, "warmup -1");
+  BAD(every, -1, "every -1");
+  BAD(patience, -1, "patience -1");
+  BAD(stop_after, -1, "stop_after -1");
+  BAD(length, -1, "length -1");
+  BAD(lr, -0.1f, "lr -0.1");
+  BAD(lr, NAN, "nan");
+  BAD(beta1, 1.0f, "beta1 1");
+  BAD(beta2, -0.5f, "beta2 -0.5");
+  BAD(eps, -1.0f, "eps -1");
+  BAD(clip, -1.0f, "clip -1");
+  BAD(weight_decay, -1.0f, "weight_decay -1");
+#undef BAD
+  none.batch_tokens = 40;
+  if (!bench_make(&b, &k, &none)) return;
+  batch.labels = nothing;
+  CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && strstr(b.c.message, "without a label"), "%s",
+        b.c.message);
+  CHECK(loss == 0.0f && b.t->state.step == 0, "loss %g", (double)loss);
+  syn_clear(&b.c);
+  batch.labels = NULL;
+  CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_E_VALUE && loss == 0.0f, "%s", b.c.message);
+  syn_clear(&b.c);
+  CHECK(syn_train_step(b.t, &batch, 0, &loss) == SYN_E_VALUE, "no batches");
+  syn_clear(&b.c);
+  CHECK(syn_train_step(b.t, NULL, 1, &loss) == SYN_E_VALUE, "no batch");
+  syn_clear(&b.c);
+  CHECK(syn_train_step(NULL, &batch, 1, &loss) == SYN_E_VALUE && b.c.status == SYN_OK, "no trainer");
+  bench_free(&b);
+  k = config_of(0); /* rows of data are for decoders: without the check labels would be misread */
+  k.task = "classify";
+  k.classes = 3;
+  if (!bench_make(&b, &k, &none)) return;
+  d = copies(&b.c, 5, 1, 0);
+  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_E_NOT_BUILT, "%s", b.c.message);
+  CHECK(strstr(b.c.message, "classify"), "%s", b.c.message);
+  CHECK(syn_evaluate(b.t, d, &sum, &labels) == SYN_E_NOT_BUILT && labels == 0, "%s", b.c.message);
+  syn_data_free(d);
+  bench_free(&b);
+}
+
+/* An error of data that another context made reaches the caller. */
+static void test_two_contexts(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_context other;
+  bench b;
+  syn_data *d, *empty;
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  train.every = 1;
+  train.steps = 3;
+  if (!bench_make(&b, &k, &train)) return;
+  syn_init(&other, NULL);
+  empty = syn_data_new(&other);
+  d = copies(&b.c, 10, 1, 0);
+  CHECK(syn_train(b.t, empty, NULL, NULL, NULL) == SYN_E_VALUE && b.c.status == SYN_OK, "%s", b.c.message);
+  CHECK(syn_train(b.t, d, empty, NULL, NULL) == SYN_E_VALUE && other.status == SYN_E_VALUE, "%s",
+        other.message);
+  syn_data_free(d);
+  syn_data_free(empty);
+  bench_free(&b);
+}
+
+int main(void) {
+  test_learns();
+  test_schedules();
+  test_adam();
+  test_accumulate();
+  test_loss();
+  test_batches();
+  test_long_rows();
+  test_empty_rows();
+  test_windows();
+  test_evaluate();
+  test_stop();
+  average_case(1);
+  average_case(0);
+  test_resume();
+  test_resume_errors();
+  test_errors();
+  test_two_contexts();
+  return CHECK_END("train");
+}
