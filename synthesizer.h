@@ -5975,6 +5975,8 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 
 /* -- aliases: other names for one or more layers -- */
 
+/* An empty layer of that kind, which says it stands where `at` stands: a message about what an
+   alias has become points at the alias, the only thing the user wrote. */
 static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_kind *kind) {
   syn_layer *l = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *l);
   if (!l) return NULL;
@@ -5985,6 +5987,9 @@ static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_ki
   return l;
 }
 
+/* Room for one argument more. The array moves when it grows and the arena keeps the old one until
+   the end, so doubling wastes at most as much as it holds; no pointer to an argument survives the
+   next call. */
 static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   syn__arg *args;
   if (l->n_args == l->cap_args) {
@@ -5998,7 +6003,10 @@ static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   return &l->args[l->n_args++];
 }
 
-/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it */
+/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it. The width is known only
+   while building, not while reading, and a copy in a repeat may see another one than the copy
+   before: that is why aliases are expanded at every place they stand, each time anew. The number
+   is set in the argument `n` as if it had been written there. */
 static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   syn_layer *ff = syn__layer_new(b, l, &syn__kind_ff);
   syn_layer *linear = syn__layer_new(b, l, &syn__kind_linear);
@@ -6022,7 +6030,10 @@ static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   return ff;
 }
 
-/* res(before -> X -> dropout); before may be null */
+/* res(before -> X -> dropout); before may be null. The layers of X are copied, because `next` of
+   the last one must now point to the dropout; their arguments are shared, nobody changes them. A
+   dropout behind a layer that ends with dropout is dropped later, in syn__build_layers, by the
+   same rule as one that was written by hand. */
 static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, const syn_kind *before) {
   const syn_layer *inner = syn__arg_chain(b, l, 0);
   syn_layer *res = syn__layer_new(b, l, &syn__kind_res), *first = NULL, *copy, **end = &first;
@@ -6050,7 +6061,9 @@ static syn_layer *syn__expand_res_nd(syn_build *b, const syn_layer *l, int width
   return syn__expand_res(b, l, &syn__kind_norm);
 }
 
-/* The same arguments under the name of a kind. */
+/* The same arguments under the name of a kind. Aliases of this sort are spellings: published
+   texts say mh_dot_self_att where this language says syn_att. cap_args = n_args, so that adding
+   one to the copy would make it move to an array of its own. */
 static syn_layer *syn__expand_same(syn_build *b, const syn_layer *l, const syn_kind *kind) {
   syn_layer *copy = syn__layer_new(b, l, kind);
   if (!copy) return NULL;
@@ -6062,6 +6075,8 @@ static syn_layer *syn__expand_self_att(syn_build *b, const syn_layer *l, int wid
   SYN__UNUSED(width);
   return syn__expand_same(b, l, &syn__kind_syn_att);
 }
+/* Domhan's texts write the same name on both sides; in an encoder there is no source to attend
+   to, and what was meant can be guessed. */
 static syn_layer *syn__expand_att(syn_build *b, const syn_layer *l, int width) {
   SYN__UNUSED(width);
   if (b->decoder) return syn__expand_same(b, l, &syn__kind_mh_dot_src_att);
@@ -6074,6 +6089,8 @@ static syn_layer *syn__expand_parallel(syn_build *b, const syn_layer *l, int wid
   return syn__expand_same(b, l, &syn__kind_concat);
 }
 
+/* `args` is written as for a kind (syn_kind.args), so an alias checks its arguments before it is
+   expanded; `width` is the width that reaches it. Null: failed, recorded. */
 struct syn__alias {
   const char *name, *args;
   syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
@@ -6088,7 +6105,9 @@ static const struct syn__alias syn__aliases[] = {
 
 /* -- names -- */
 
-/* Edit distance, for "did you mean"; names are short. */
+/* Edit distance, for "did you mean"; names are short. One row of the table of Wagner and Fischer
+   1974: row[j] is the distance between the first i letters of a and the first j of b, `diagonal`
+   the entry up and left, which the row has already lost. */
 static int syn__distance(syn_text a, const char *b) {
   int row[40], i, j, nb = (int)strlen(b), na = (int)a.size;
   if (nb > 38 || na > 38) return 99;
@@ -6112,7 +6131,9 @@ typedef struct syn__lexer {
   int line, column, depth;
 } syn__lexer;
 
-/* The i-th name of the language: the user's kinds, then ours, aliases, those of later. */
+/* The i-th name of the language: the user's kinds, then ours, aliases, those of later. A list in
+   four parts that is read as one. The user's come first, so he may replace a layer by his own;
+   those of later come last and only serve a better message than `no such layer`. */
 static const char *syn__name_at(const syn_config *config, size_t i, const syn_kind **kind,
                                 const struct syn__alias **alias) {
   size_t user = (size_t)config->n_kinds;
@@ -6127,11 +6148,16 @@ static const char *syn__name_at(const syn_config *config, size_t i, const syn_ki
   return i < SYN__COUNT(syn__later) ? (*kind = &syn__later[i])->name : NULL;
 }
 
+/* Line and column are those of the lexer, that is of the first character of the word; 40 bytes of
+   it are shown. A message that names side, line, column and word can be found in any editor. */
 static syn_status syn__fail_at(const syn__lexer *x, const char *what, syn_text word) {
   return syn__fail(x->b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s", x->b->side, x->line,
                    x->column, word.size < 40 ? (int)word.size : 40, word.at, what);
 }
 
+/* Names become kinds while reading, not while building: then a chain in brackets knows from the
+   kind's argument list whether `8` is a number, a word or a chain, and a wrong name fails at its
+   place. */
 static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
   const syn_kind *kind;
   const struct syn__alias *alias;
@@ -6158,17 +6184,22 @@ static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
 
 /* -- words of the text -- */
 
+/* ASCII alone, and not isalnum, which asks the locale of the host program. */
 static int syn__is_name(char ch) {
   return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
          ch == '_';
 }
 
+/* The only step forward, so that line and column are right everywhere. Columns count characters,
+   as editors do: bytes 10xxxxxx of UTF-8 follow a character's first and count nothing. */
 static void syn__lexer_move(syn__lexer *x) {
   if (*x->at == '\n') x->line++, x->column = 1;
   else if (((unsigned char)*x->at & 0xC0) != 0x80) x->column++; /* count characters, not bytes */
   x->at++;
 }
 
+/* White space and comments. Called behind every word and sign, so that the lexer always stands on
+   the first character of the next one and a place taken for a message is a word's place. */
 static void syn__lexer_space(syn__lexer *x) {
   for (;;) {
     if (*x->at == ' ' || *x->at == '\t' || *x->at == '\n' || *x->at == '\r') syn__lexer_move(x);
@@ -6178,6 +6209,8 @@ static void syn__lexer_space(syn__lexer *x) {
   }
 }
 
+/* Letters, digits and _; may be empty. Steps over no space behind it: whether = or ( follows is
+   for the caller to see. */
 static syn_text syn__lexer_name(syn__lexer *x) {
   syn_text word;
   word.at = x->at;
@@ -6186,7 +6219,8 @@ static syn_text syn__lexer_name(syn__lexer *x) {
   return word;
 }
 
-/* What stands here, for a message: a name, or one character with all its bytes. */
+/* What stands here, for a message: a name, or one character with all its bytes. A name is shown
+   whole, so that a message says `rezidual` and not `r`. */
 static syn_text syn__lexer_here(const syn__lexer *x) {
   syn__lexer y = *x;
   syn_text word = syn__lexer_name(&y);
@@ -6202,6 +6236,8 @@ static syn_text syn__lexer_here(const syn__lexer *x) {
   return word;
 }
 
+/* Steps over the sign if it stands here, and over the space behind it. All branching of the
+   grammar is this one question, so it is read with one character of foresight (two for ->). */
 static int syn__lexer_take(syn__lexer *x, const char *sign) {
   size_t i, size = strlen(sign);
   if (strncmp(x->at, sign, size)) return 0;
@@ -6216,7 +6252,9 @@ static int syn__lexer_arrow(syn__lexer *x) {
 /* -- numbers -- */
 
 /* [+-] digits [ . digits ] [ e [+-] digits ]; returns how many characters, 0: no number. Our
-   own, since strtod reads what the host program's locale says. */
+   own, since strtod reads what the host program's locale says. Digits are gathered in a double:
+   up to 15 of them are exact, and the few numbers of a network have fewer. More than 60 are no
+   number anybody means. */
 static size_t syn__number_read(const char *text, double *number) {
   const char *at = text;
   double value = 0.0, tenth = 1.0;
@@ -6247,6 +6285,8 @@ static size_t syn__number_write(char *out, size_t room, int digits, double numbe
   return (size_t)size;
 }
 
+/* A letter right behind the digits is an error: `8x` is not 8. What the number may be is for the
+   layer to say, while building. */
 static syn_status syn__lexer_number(syn__lexer *x, double *number) {
   size_t size = syn__number_read(x->at, number);
   if (!size || syn__is_name(x->at[size]))
@@ -6256,6 +6296,7 @@ static syn_status syn__lexer_number(syn__lexer *x, double *number) {
   return SYN_OK;
 }
 
+/* $NAME by its name; null: nobody gave a number for it. */
 static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   int i;
   for (i = 0; i < config->n_vars; i++)
@@ -6263,6 +6304,8 @@ static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   return NULL;
 }
 
+/* The published texts of Domhan 2018 say $FF_NUM_HIDDEN, and one text serves every size. A number
+   may stand here or a $NAME, nothing else. */
 static syn_status syn__lexer_value(syn__lexer *x, double *number) {
   syn__lexer from = *x;
   const syn_var *var;
@@ -6281,7 +6324,8 @@ static syn_status syn__lexer_value(syn__lexer *x, double *number) {
 /* -- arguments -- */
 
 /* The k-th "type:name" of an argument list; chains repeat the last one. Returns the type, 0:
-   none. */
+   none. Asked in two ways: by place (`wanted` null) for positional arguments, by name for `KEY
+   =`. The list is a string and not an array of structs, because messages show it as it is. */
 static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *name) {
   while (*spec) {
     char type = spec[0];
@@ -6299,9 +6343,13 @@ static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *
 static const char *syn__layer_args(const syn_layer *l) {
   return l->alias ? l->alias->args : l->kind->args;
 }
+/* chain, layer and arg call each other; SYN_MAX_DEPTH bounds how deep, else a text of brackets
+   alone would overflow the stack. */
 static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain);
 
-/* KEY "=" in front of a value: the key, and its type from the argument list */
+/* KEY "=" in front of a value: the key, and its type from the argument list. Without `=` behind
+   it the word is not a key but a value or a layer's name (`res` in `repeat(2, res(id))`): then
+   the lexer goes back and the place decides. `heads` alone could be both, hence the look ahead. */
 static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *name, char *type) {
   syn__lexer from = *x;
   char key[40], text[200];
@@ -6319,6 +6367,7 @@ static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *na
   return syn__fail_at(&from, text, word);
 }
 
+/* A word is what a name is; which words are allowed only the layer knows (syn_arg_word). */
 static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   *word = syn__lexer_name(x);
   if (!word->size) return syn__fail_at(x, "wanted a word", syn__lexer_here(x));
@@ -6348,6 +6397,9 @@ static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
   return SYN_OK;
 }
 
+/* A chain is stored through the index, so that nothing hangs on where the list lies after a
+   whole chain was read.
+   An argument given twice is refused here, because syn__arg_find would silently take the first. */
 static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
   syn__lexer from = *x;
   syn_text name;
@@ -6372,6 +6424,8 @@ static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
   return syn__lexer_value(x, &a->number);
 }
 
+/* `,` and `|` are the same to us: Sockeye writes `|` between chains, and people forget which one
+   it was. */
 static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
   int place = 0;
   if (syn__lexer_take(x, ")")) return SYN_OK;
@@ -6382,6 +6436,8 @@ static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
   return SYN_OK;
 }
 
+/* *out is set before anything can fail, so that the chain read so far hangs together. No bracket
+   and () are the same: all arguments have their defaults. */
 static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
   syn__lexer from = *x;
   syn_layer *l = (syn_layer *)syn__arena_get(&x->b->g->arena, 1, sizeof *l);
@@ -6409,6 +6465,8 @@ static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
   return SYN_OK;
 }
 
+/* Reads all of a text; null: recorded. The tree lies in the arena of the graph and lives as long
+   as the model does, since kinds keep paths and words of it. */
 static syn_layer *syn__parse(syn_build *b, const char *text) {
   syn__lexer x;
   syn_layer *chain = NULL;
@@ -6437,7 +6495,10 @@ static char *syn__text_copy(syn_build *b, const char *text) {
   return NULL;
 }
 
-/* The text with every $NAME replaced by its number: what a model file stores. */
+/* The text with every $NAME replaced by its number: what a model file stores. Only $NAMEs that
+   were given are replaced; one in a comment may have no number and stays. %.17g gives every
+   double back exactly. A file without $ can be read by whoever does not know the numbers, and its
+   text alone says what the network is. */
 static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
@@ -6498,6 +6559,9 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
   return x;
 }
 
+/* Numbers of layers begin anew, `dropped` too: a dropout at the head of a chain follows nothing
+   of that chain. The depth was bounded while reading already; this bound is for kinds of a user
+   that call syn_build_chain on their own account. */
 static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   int number = 0, dropped = 0;
   if (++b->depth > SYN_MAX_DEPTH + 1) {
@@ -6509,7 +6573,10 @@ static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   return x;
 }
 
-/* How many source attentions with this `source` a chain has, repeat counted out. */
+/* How many source attentions with this `source` a chain has, repeat counted out. Needed before
+   the decoder is built: the i-th of n layers with source=decreasing reads block n+1-i, so the
+   first one must know n. Sums are capped at 2^20, far above SYN_MAX_NODES; without a cap repeats
+   inside repeats would overflow an int. */
 static int syn__count_source(syn_build *b, const syn_layer *l, const char *source) {
   int sum = 0, i;
   for (; l; l = l->next) {
@@ -6530,6 +6597,9 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
    >>model   a network with its weights: configuration, building, initial values, runs
    ============================================================================================== */
 
+/* What the four tasks differ in. A seq2seq model is trained on the rows of its target, tag on
+   those of its source, classify on one row a sentence: everything else (loss, labels, limits)
+   follows from `labels`. */
 typedef struct syn__task_kind {
   const char *name;
   int encoder, decoder, classes; /* what it has */
@@ -6541,6 +6611,9 @@ static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT},
                                             {"classify", 1, 0, 1, SYN_EACH},
                                             {"tag", 1, 0, 1, SYN_SRC}};
 static const char *const syn__ties[] = {"none", "out", "all"};
+/* Press and Wolf 2017: the table that embeds target tokens also scores them, which saves V d
+   weights and usually helps. `all` shares it with the source side too, where both speak one
+   vocabulary. */
 enum { SYN__TIE_NONE, SYN__TIE_OUT, SYN__TIE_ALL };
 
 struct syn_model {
@@ -6557,12 +6630,16 @@ struct syn_model {
 
 /* -- configuration -- */
 
+/* The bounds are wide, but they keep products of two of these numbers inside 2^63 and products of
+   one with a small constant inside an int, so that code below needs no check of its own. */
 static syn_status syn__config_range(syn_context *c, const char *name, int value, int least,
                                     int most) {
   if (value >= least && value <= most) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", name, value, least, most);
 }
 
+/* !(x >= 0 && x < 1) instead of (x < 0 || x >= 1): what is not a number fails every comparison,
+   and must be refused. */
 static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
                                     const syn__task_kind *task) {
   if (syn__config_range(c, "d_model", k->d_model, 1, 1 << 16) ||
@@ -6582,7 +6659,8 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return SYN_OK;
 }
 
-/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted. */
+/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted.
+   Everything behind these pointers is read while the network is built. */
 static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
   int i, bad = k->n_vars < 0 || k->n_kinds < 0 || (k->n_vars && !k->vars) ||
                (k->n_kinds && !k->kinds);
@@ -6594,7 +6672,10 @@ static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
                    k->n_vars, k->n_kinds);
 }
 
-/* The one place where defaults are resolved. */
+/* The one place where defaults are resolved. Order: lists and task first, since the rest depends
+   on them. `tie` 0 stays open (m->tie -1) until the width of the decoder's output is known, in
+   syn__build_head. Pointers into the caller's memory (task, tie) are replaced by our own; texts
+   are copied when they are built. */
 static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   syn_config *k = &m->config;
   size_t i;
@@ -6632,6 +6713,8 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
 
 /* -- building the graph -- */
 
+/* From here on paths begin with the side's name and messages speak of it. `decoder` makes
+   attention causal. */
 static void syn__build_side(syn_build *b, const char *side) {
   b->side = side;
   b->decoder = side[0] == 'd';
@@ -6639,7 +6722,9 @@ static void syn__build_side(syn_build *b, const char *side) {
   snprintf(b->path, sizeof b->path, "%s", side);
 }
 
-/* Embedded tokens of one side: [rows, d_model]. */
+/* Embedded tokens of one side: [rows, d_model]. Standard deviation d^-1/2, so that a row has
+   length about 1; `pos` scales it by sqrt(d) to the size of the sinusoids. The embedding is a
+   node like any other, only that the text does not name it. */
 static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
   syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
   int shape[2];
@@ -6679,6 +6764,9 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   return SYN_OK;
 }
 
+/* Order of events: parse, embed, build, then the blocks that source=increasing wants, which needs
+   the decoder's text (parsed before) to know whether anybody asks for them. Nodes up to here run
+   once per sentence when decoding; n_encoder divides them from those that run once per token. */
 static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer *decoder) {
   const syn_layer *chain;
   int x = -1;
@@ -6696,6 +6784,8 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
   return x;
 }
 
+/* A seq2seq decoder that never looks at the source would train without complaint and translate
+   nothing: an error is kinder. */
 static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
   int x;
   syn__build_side(b, "decoder");
@@ -6709,7 +6799,10 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
   return x;
 }
 
-/* out.w and out.b, tied as asked, and the output node. */
+/* out.w and out.b, tied as asked, and the output node. Tied weights need the width of the
+   embedding; by default they are tied where that is so. syn__param_new finds the name tgt.embed
+   again and shares it, gradients and all. Last comes syn__node_done: it asks the kind for its
+   shapes, and those need the parameters. */
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
   int shape[2], width = syn__build_width_of(b, x), fits = width == m->config.d_model;
@@ -6735,6 +6828,8 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
 }
 
+/* The decoder is parsed before the encoder is built and built after it. No number of any weight
+   is touched: a plan and a file that will not fit cost the graph and nothing more. */
 static syn_status syn__build_network(syn_model *m) {
   syn_build b;
   syn_layer *decoder = NULL;
@@ -6780,7 +6875,10 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   return hash;
 }
 
-/* Every tensor begins at a multiple of 16 floats; those that training never changes come last. */
+/* Every tensor begins at a multiple of 16 floats; those that training never changes come last. 16
+   floats are 64 bytes, a cache line: rows of different tensors never share one, and a kernel's
+   first load is aligned. Trained ones lie together, so optimizer, gradient and average walk one
+   array; padding between tensors is zero and stays zero under Adam (its gradient is). */
 static void syn__weights_place(syn_model *m) {
   size_t i, at = 0;
   int trained;
@@ -6795,7 +6893,10 @@ static void syn__weights_place(syn_model *m) {
   m->floats = at;
 }
 
-/* The numbers of a tensor depend on the seed and its name alone. */
+/* The numbers of a tensor depend on the seed and its name alone. Not on the order of tensors, nor
+   on the number of threads: a network with one more layer begins with the same numbers in all the
+   others, which makes experiments comparable. syn__mix(seed + 1) spreads neighbouring seeds over
+   all 64 bits before the name is hashed in. p->size numbers, row-major, one or two draws each. */
 static void syn__weights_init(syn_model *m, size_t i) {
   syn_param *p = &m->g.params[i];
   syn_initial init = m->g.inits[i];
@@ -6810,6 +6911,7 @@ static void syn__weights_init(syn_model *m, size_t i) {
   }
 }
 
+/* One block for all weights. syn__alloc zeroes it, the padding too. */
 static syn_status syn__weights_new(syn_model *m) {
   size_t i;
   m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
@@ -6818,7 +6920,9 @@ static syn_status syn__weights_new(syn_model *m) {
   return SYN_OK;
 }
 
-/* Weights that lie in a file are copied before they are trained. */
+/* Weights that lie in a file are copied before they are trained. The caller's bytes
+   (syn_model_view) may be a read-only mapping, and were promised to be only read. Pointers of
+   runs made before keep the old place. */
 static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
@@ -6832,6 +6936,8 @@ static syn_status syn__weights_own(syn_model *m) {
   return SYN_OK;
 }
 
+/* Null is nothing to free. Both tokenizers may be one, freed once. The arena goes last but for
+   the struct itself: names, paths and texts lie in it. */
 void syn_model_free(syn_model *m) {
   if (!m) return;
   syn_tokenizer_free(m->tokenizer[0]);
@@ -6842,7 +6948,9 @@ void syn_model_free(syn_model *m) {
   syn__free(m->c, m);
 }
 
-/* A model without the numbers of its weights. */
+/* A model without the numbers of its weights. What a plan, a new model and a loaded one have in
+   common: configuration, graph, sizes and names of all parameters. c->status is asked too,
+   because a kind may record an error and still return. */
 static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
   if (!m) return NULL;
@@ -6883,6 +6991,8 @@ const syn_node *syn_model_node(const syn_model *m, size_t i) {
   return i < syn_model_node_count(m) ? m->g.nodes[i] : NULL;
 }
 
+/* A matrix is read once per token: so many multiply-adds. An embedding has no input and only
+   copies a row. What depends on the length of the sentence (attention) the kind adds itself. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   syn_cost cost;
   int i;
@@ -6898,6 +7008,8 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   return cost;
 }
 
+/* Both sides may share one, and a call may hand in what the model has already: freed is only what
+   the new pair does not hold, and once. */
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
   syn_tokenizer *old[2];
   int i;
@@ -6915,12 +7027,15 @@ const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
 
 /* -- a run: the buffers of one forward (and backward) pass, in one block -- */
 
-/* Hands out parts of a block; with `base` null it only adds up. */
+/* Hands out parts of a block; with `base` null it only adds up. The same function first measures
+   and then cuts: sizes that are planned and memory that is used cannot drift apart. */
 typedef struct syn__carver {
   char *base;
   size_t used;
 } syn__carver;
 
+/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which no allocation
+   gets, so no caller has to check. */
 static void *syn__carve(syn__carver *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
@@ -6928,13 +7043,18 @@ static void *syn__carve(syn__carver *k, size_t count, size_t size) {
   return k->base ? k->base + at : NULL;
 }
 
-/* What >>loss needs beside the tape. */
+/* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
+   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. block
+   is chosen so that the logits take 8 MB, which stay near the cache, but at least 32 rows:
+   fewer would leave the product nothing to reuse. They exist in a training run only. */
 typedef struct syn__loss_buffers {
   size_t block;          /* rows at a time */
   float *rows, *logits, *drows, *each, *panels;
   int *which;            /* rows that have a label */
 } syn__loss_buffers;
 
+/* A tape over the graph of a model, with the integers of one batch. The run lies at the head of
+   its own block: one allocation, one free. */
 struct syn_run {
   syn_tape tape;
   const syn_model *m;
@@ -6948,6 +7068,8 @@ struct syn_run {
   syn__loss_buffers loss;
 };
 
+/* A side that the task has not gets no rows, so nothing is planned for it. More sentences than
+   rows there can never be. */
 static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits,
                                       size_t *sentences) {
   syn__capacity cap;
@@ -6962,7 +7084,9 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
   return cap;
 }
 
-/* The integers: lengths, tokens, places, labels. */
+/* The integers: lengths, tokens, places, labels. off [stream][sentences+1] first rows of the
+   sentences; ids and at [rows] tokens and their places; pairs [sentences+1]: sums of products of
+   lengths, where the attention matrix of a sentence begins. */
 static void syn__carve_batch(syn_run *r, syn__carver *k) {
   int i, j;
   for (i = 0; i < SYN_STREAMS; i++) r->off[i] = (int *)syn__carve(k, r->sentences + 1, sizeof(int));
@@ -6976,6 +7100,8 @@ static void syn__carve_batch(syn_run *r, syn__carver *k) {
   r->labels = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
+/* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
+   floats, half a gigabyte) are never needed at one time. */
 static void syn__carve_loss(syn_run *r, syn__carver *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
@@ -6991,7 +7117,10 @@ static void syn__carve_loss(syn_run *r, syn__carver *k) {
   l->which = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* All buffers; while training the logits of the head are never whole, so its node does not run. */
+/* All buffers; while training the logits of the head are never whole, so its node does not run.
+   Order matters in one way only: values and saved buffers come last, because syn__place overlays
+   buffers whose times of use do not meet and needs them all together. Measuring and cutting do
+   the same steps; `where` is null while measuring. */
 static void syn__carve_run(syn_run *r, syn__carver *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
@@ -7017,7 +7146,9 @@ static void syn__carve_run(syn_run *r, syn__carver *k) {
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
 }
 
-/* What a run knows before it has memory. */
+/* What a run knows before it has memory. `items` and `active` serve the placing alone and are
+   given back right after it. `most`: a value and its gradient each, and the saved buffers of
+   every node. */
 static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                  const syn_limits *limits) {
   static const syn_limits none = {0, 0, 0, 0};
@@ -7039,6 +7170,7 @@ static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m,
   return r->items && r->active ? SYN_OK : SYN_E_MEMORY;
 }
 
+/* Of use only until the buffers have their places; what stays is one block. */
 static void syn__run_forget(syn_run *r, syn_context *c) {
   syn__free(c, r->items);
   syn__free(c, r->active);
@@ -7046,7 +7178,8 @@ static void syn__run_forget(syn_run *r, syn_context *c) {
   r->active = NULL;
 }
 
-/* The tensors' shapes but for their rows; pointers to the weights. */
+/* The tensors' shapes but for their rows; pointers to the weights. Rows come with every batch, in
+   syn__bind_shapes; the rest of a shape never changes. */
 static void syn__run_tensors(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -7064,6 +7197,7 @@ static void syn__run_tensors(syn_run *r) {
   }
 }
 
+/* Bytes of the block of such a run, counted on a run that stands on the stack and has no memory. */
 static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   syn_run r;
@@ -7076,6 +7210,8 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
   return k.used;
 }
 
+/* Measure, allocate once, cut. `head` keeps the first part at a multiple of 64 behind the
+   struct. */
 static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
@@ -7106,12 +7242,16 @@ void syn_run_free(syn_run *r) {
 
 /* -- binding a batch: padded arrays become packed rows -- */
 
-/* The tokens of a padded row without the zeros at its end. */
+/* The tokens of a padded row without the zeros at its end. Only zeros behind the last token are
+   padding; one in between is left for the check that refuses it. */
 static int syn__row_length(const int *row, int width) {
   while (width > 0 && row[width - 1] == SYN_PAD) width--;
   return width;
 }
 
+/* Copies the tokens of a sentence behind those before. Tokens are checked here and never again:
+   an embedding reads w[token] without a look. A 0 inside a sentence is refused, since it could
+   only be a mistake. Differences, not sums, are compared: two ints near 2^31 must not be added. */
 static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
                                      int sentence) {
   static const char *const sides[] = {"source", "target"};
@@ -7137,6 +7277,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   return SYN_OK;
 }
 
+/* Rows [count, width] of the caller become off, ids, at. Padding vanishes here: from now on it
+   costs nothing and can change nothing. */
 static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
   syn_stream *s = &r->tape.stream[side];
   int i;
@@ -7156,7 +7298,9 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   return SYN_OK;
 }
 
-/* Labels beside the rows; a label where there is no row, or none that fits, is an error. */
+/* Labels beside the rows; a label where there is no row, or none that fits, is an error. Width of
+   the labels: 1 for classify, else that of the side they belong to. Label 0 is `ignored`, but for
+   classify, where it is a class. n_labels counts those that count: the mean is over them. */
 static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   const syn__task_kind *task = r->m->task;
   int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
@@ -7177,7 +7321,9 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* Rows of every tensor, and where the attention of each sentence begins. */
+/* Rows of every tensor, and where the attention of each sentence begins. pairs[q][k][s] = sum
+   over the sentences before s of queries times keys: attention of all sentences lies in one
+   buffer, each sentence its own rectangle. A side that is not there has no `off` and no rows. */
 static void syn__bind_shapes(syn_run *r) {
   const syn__graph *g = &r->m->g;
   syn_tape *t = &r->tape;
@@ -7197,6 +7343,8 @@ static void syn__bind_shapes(syn_run *r) {
     }
 }
 
+/* Tables of N are a promise of the text (R, D, learn_pos): a longer sentence is an error that
+   names both numbers, never a silent cut. */
 static syn_status syn__bind_tables(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -7212,7 +7360,9 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
+/* Source before target; limits before copies; tables last, when the longest sentence is known. A
+   stream that is not bound has count 0 and a null `off`. */
+static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   int i;
   if (!syn__given(r->tape.c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || (size_t)b->count > r->sentences)
@@ -7230,11 +7380,12 @@ static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
-/* A batch that is refused leaves a run without sentences. */
+/* After a batch that was refused the run holds none: no sentence of it can be read. Binding is
+   all or nothing for those who read results, and the first thing every pass does. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn_status s;
   memset(r->tape.stream, 0, sizeof r->tape.stream);
-  s = syn__given(r->tape.c, b, "batch") ? syn__bind_batch(r, b) : SYN_E_VALUE;
+  s = syn__given(r->tape.c, b, "batch") ? syn__bind_all(r, b) : SYN_E_VALUE;
   if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
   return s;
 }
@@ -7247,6 +7398,8 @@ static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
 
 /* -- forward passes and what can be read after them -- */
 
+/* All nodes, the head included; training stops in front of the head and lets >>loss make logits
+   block by block. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
@@ -7255,6 +7408,8 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   return SYN_OK;
 }
 
+/* The rows of the stream that carries the labels: those of the target for seq2seq and lm, of the
+   source for tag, one a sentence for classify. They lie packed, so a sentence is one pointer. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
@@ -7265,7 +7420,9 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
 
-/* The i-th attention layer of the network, in the order of the text; encoder first. */
+/* The i-th attention layer of the network, in the order of the text; encoder first. Attention
+   layers are known by their forward function, self-attention and attention to the source alike;
+   null past the last. */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
   for (k = 0; m && i >= 0 && k < m->g.n_nodes; k++)
@@ -7279,6 +7436,8 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   return n ? n->path : NULL;
 }
 
+/* KEEP lets every saved buffer live to the end of the pass, so the weights of all layers can be
+   read afterwards: those behind the softmax, before any dropout (a run has none). */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
   const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   syn__head x;
@@ -7292,6 +7451,8 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
   return x.p;
 }
 
+/* The blocks U+2591, 2592, 2593 and 2588 as bytes: a source file that was saved in another
+   encoding must not change them. Counts on when `room` is full, like snprintf. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
   static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
                                        "\xE2\x96\x88"};
@@ -7315,12 +7476,18 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) 
 /* (Szegedy et al. 2016), together with its gradient, in blocks of rows: the logits of a
    whole batch never exist, and rows without a label are never computed */
 
+/* One block: rows first .. first+rows-1 of `which`, the list of rows that have a label. With
+   scale s the kernel leaves s (p - q) where the logits were, the gradient of s times the loss:
+   softmax minus target, p_v - q_v. */
 typedef struct syn__loss_job {
   const syn_run *r;
   int first, rows;   /* of `which` */
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
 
+/* Rows are independent; threads share them out, each row is summed by one thread in one order.
+   The losses are added up afterwards, in the order of the rows: same bits for any number of
+   threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
   size_t i, v = (size_t)t->g->params[t->g->nodes[j->r->m->head]->param[0]].shape[0];
@@ -7331,7 +7498,10 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
-/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. */
+/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
+   without a label (ignored positions) are left out by copying the others side by side: the
+   product of [rows, d] with [V, d] is the largest of the network, and a third of it for nothing
+   would be felt. panels: packed once per batch, used by all blocks. */
 static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7350,7 +7520,9 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn__linear(t, r->loss.logits, r->loss.rows, (size_t)j->rows, &p);
 }
 
-/* The logits have become their gradient: to out.w, out.b and the rows they came from. */
+/* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
+   dlogits W, dW += dlogits^T x, db += column sums. Each row belongs to one label, so the gradient
+   of a row is written, not added; rows without a label keep the zeros of syn__loss. */
 static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7374,7 +7546,10 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
            d * sizeof(float));
 }
 
-/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale. */
+/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
+   The sum is in double: 4096 floats of about 5 each would lose four digits. x->dx is zeroed here
+   and not in syn__backward, which begins one node earlier: the head is no node of a training
+   run. */
 static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7412,6 +7587,10 @@ static const char *const syn__schedules[] = {"noam",   "rsqrt",    "linear",
 enum { SYN__NOAM, SYN__RSQRT, SYN__LINEAR, SYN__COSINE, SYN__CONSTANT, SYN__PLATEAU };
 static const char *const syn__optimizers[] = {"adam", "adamw"};
 
+/* Returns the factor of lr. t counts from 1, so that the first step of a warm-up is not 0. rsqrt
+   falls as sqrt(w/t) from its peak at t = w; linear and cosine end at 0 at t = n; plateau is
+   constant here, validations halve state.factor instead. cos(pi t) by our own syn__sincos: libm
+   differs in the last bit, and a training must not. */
 static double syn__schedule(int which, double t, double w, double n, double d) {
   double up = w > 0.0 && t < w ? t / w : 1.0, rest, sine, cosine;
   if (which == SYN__NOAM) { /* Vaswani et al. 2017, section 5.3 */
@@ -7427,6 +7606,9 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
   return 0.5 * (1.0 + cosine);
 }
 
+/* gradient, first, second and best lie in one block, [3 + average][trained]: what the optimizer
+   does is one walk along arrays of like layout. The gradient belongs to the trainer and not to
+   the model, so a model that is only read stays small. */
 struct syn_trainer {
   syn_context *c;
   syn_model *m;
@@ -7444,6 +7626,8 @@ struct syn_trainer {
 /* Fixed chunks, so that the sum does not depend on the number of threads. */
 #define SYN__CHUNK ((size_t)1 << 16)
 
+/* The norm of the sum over all labels; the caller divides. Each chunk's dot product is in float
+   along 16 lanes, the chunks are added in double. */
 static double syn__gradient_norm(const syn_trainer *t) {
   size_t i, n;
   double sum = 0.0;
@@ -7454,11 +7638,15 @@ static double syn__gradient_norm(const syn_trainer *t) {
   return sqrt(sum);
 }
 
+/* One job for all threads; each takes its slice of the four arrays. */
 typedef struct syn__adam_job {
   const syn_trainer *t;
   syn__adam a;
 } syn__adam_job;
 
+/* m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w,
+   with g the summed gradient times a.scale. Every number on its own: any slicing gives the same
+   bits. */
 static void syn__task_adam(syn_tape *tape, const void *job, int thread, size_t begin, size_t end) {
   const syn__adam_job *j = (const syn__adam_job *)job;
   const syn_trainer *t = j->t;
@@ -7468,7 +7656,10 @@ static void syn__task_adam(syn_tape *tape, const void *job, int thread, size_t b
 }
 
 /* One step of Adam with the gradients of `labels` losses added up, that is with their mean
-   (Kingma and Ba 2015; Loshchilov and Hutter 2019). */
+   (Kingma and Ba 2015; Loshchilov and Hutter 2019). fix1 = 1/(1 - b1^t) and fix2 undo that both
+   moments begin at 0. Clipping is by the norm of the mean gradient and folded into a.scale, so no
+   pass over the gradient is spent on it. AdamW decays by lr * weight_decay, whose schedule it
+   shares. */
 static void syn__optimize(syn_trainer *t, long labels) {
   double step = (double)++t->state.step, norm = 1.0;
   const syn_train_config *k = &t->config;
@@ -7497,6 +7688,8 @@ static void syn__optimize(syn_trainer *t, long labels) {
 
 /* -- data: pairs of token rows in one growing array -- */
 
+/* Row i owns tokens at[2i] .. at[2i+1]-1 (source) and at[2i+1] .. at[2i+2]-1 (target): two arrays
+   for any number of rows, and a row costs no allocation. */
 struct syn_data {
   syn_context *c;
   int *tokens;
@@ -7517,6 +7710,7 @@ struct syn_data {
 #define SYN__DATA_ROWS ((size_t)1 << 27) /* fit the 28 bits of `order` */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
 
+/* at[0] is 0 because grown memory is zeroed; nothing more is allocated before the first row. */
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
   if (d) d->c = c;
@@ -7536,6 +7730,9 @@ void syn_data_free(syn_data *d) {
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
+/* Three arrays grow before anything is written: when one fails, the rows that were there are
+   whole and no row is half there. What the tokens are is checked when a batch is bound, where the
+   vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
@@ -7579,6 +7776,7 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
   return SYN_OK;
 }
 
+/* Fits an int: a row has at most 2^24 tokens. */
 static int syn__data_length(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
@@ -7619,7 +7817,9 @@ static void syn__sort_keys(uint64_t *key, size_t n) {
 }
 
 /* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
-   long alone is found wherever it stands: the arrays of a batch have no room for it. */
+   long alone is found wherever it stands: the arrays of a batch have no room for it. `longest` is
+   that of the batch so far, `most` with the row at i: (i - begin + 1) rows of `most` tokens is
+   what the padded batch would take. At i == count, n is 0 and the last batch is closed. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
@@ -7643,9 +7843,13 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   return SYN_OK;
 }
 
-/* The batches of one epoch, unless they are laid out already. Rows are sorted by length (in
-   steps of 3 tokens, ties by chance), cut, and the batches shuffled; all from the seed and the
-   epoch's number. epoch < 0: in order of length, unshuffled. */
+/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
+   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order of
+   length, unshuffled. Key of a row: 12 bits of target length / 3, 12 bits of source length / 3,
+   12 bits of chance, 28 bits of the row's number, so one sort of integers does it all. Rows of
+   like length waste no padding; a random remainder before the division lets a length fall on
+   either side of a border, so batches differ from epoch to epoch. Shuffled after Fisher and
+   Yates. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
@@ -7695,7 +7899,11 @@ size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
   return !d || syn__data_lay(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
 }
 
-/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. */
+/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. A sentence:
+   decoder input begin y_1 .. y_n, labels y_1 .. y_n end. A window of a long text has no end, so
+   its last token is only a label: input begin y_1 .. y_n-1, labels y_1 .. y_n, the first
+   `context` of them 0. Three arrays of count rows each; syn__data_cut saw to it that they fit 3
+   batch_tokens. */
 static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
   size_t k = d->shuffled[number], i;
   syn_batch b;
@@ -7733,6 +7941,7 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
 
 /* -- the trainer -- */
 
+/* The place of a name in a list; -1: not in it. */
 static int syn__name_index(const char *name, const char *const *names, int count) {
   int i;
   for (i = 0; i < count; i++)
@@ -7740,6 +7949,9 @@ static int syn__name_index(const char *name, const char *const *names, int count
   return -1;
 }
 
+/* The one place where defaults of training are resolved; a plan asks it too. Names are replaced
+   by those of our own lists, so the caller's strings need not live on. Comparisons are written so
+   that what is not a number fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
   syn_train_config *k = &t->config;
   *k = *given;
@@ -7783,6 +7995,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return SYN_OK;
 }
 
+/* batch_tokens bounds each side of a batch by itself. Two sentences a row would be below
+   syn__data_longest, hence half as many sentences as tokens. */
 static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
@@ -7792,6 +8006,8 @@ static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int le
   return limits;
 }
 
+/* The weights must be the model's own before the run takes pointers to them. Whatever fails,
+   syn_trainer_free takes what is there: everything else is null. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
@@ -7835,6 +8051,9 @@ void syn_trainer_free(syn_trainer *t) {
 const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
 const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
+/* Zeros, and pointers to where each parameter's gradient is added up; null for what is never
+   trained, which kinds then skip. Set anew every step because it costs nothing and holds no
+   state. */
 static void syn__gradients_clear(syn_trainer *t) {
   size_t i;
   memset(t->gradient, 0, t->m->trained * sizeof(float));
@@ -7844,7 +8063,9 @@ static void syn__gradients_clear(syn_trainer *t) {
   }
 }
 
-/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum. */
+/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum.
+   dweights are added into, so batches of one step accumulate. syn__loss leaves the gradient in
+   the last value; syn__backward carries it from there to the embeddings. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
   syn_status s = syn__bind_labelled(t->run, b);
@@ -7856,12 +8077,16 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
   return SYN_OK;
 }
 
+/* Dropout depends on seed and step alone: a training that was resumed drops what it would have
+   dropped. The constant keeps step 0 of one seed from being another seed. */
 static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
   t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
 }
 
+/* Bound twice: once to count the labels, since the scale must be known before the backward
+   pass. */
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
   syn_status s;
@@ -7890,6 +8115,9 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   return SYN_OK;
 }
 
+/* The gradient is that of the sum over all labels of all batches; the mean is taken at the end,
+   by the optimizer, so a batch with more labels counts for more: `accumulate` small batches are
+   one large one. After an error the optimizer has not run, the next step clears the gradient. */
 syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
   double sum = 0.0;
   long labels = 0;
@@ -7906,6 +8134,7 @@ syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, f
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
+/* Plain cross entropy (eps 0) without gradient (scale 0): what perplexity is made of. */
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
   syn_status s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
@@ -7930,7 +8159,9 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m) {
                    m->task->name);
 }
 
-/* The next batch of the data; lays out the next epoch where one ends. */
+/* The next batch of the data; lays out the next epoch where one ends. state.batch counts within
+   the epoch and is what a checkpoint keeps: from seed, epoch and batch alone the next batch
+   follows. A checkpoint may have been written where an epoch ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
@@ -7946,7 +8177,8 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   return SYN_OK;
 }
 
-/* One update from `accumulate` batches. */
+/* One update from `accumulate` batches. Counters of state move even when a batch is refused: the
+   next call goes on behind it. */
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
@@ -7962,7 +8194,9 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
-/* `ints`: room for the arrays of one batch. */
+/* `ints`: room for the arrays of one batch. Epoch -1 is the order of length without chance, so
+   that a loss is always summed in one order. The data stay laid out that way: a validation set is
+   sorted once. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
                                     long *labels) {
   double sum = 0.0;
@@ -7978,6 +8212,8 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   return SYN_OK;
 }
 
+/* On the trainer's own buffers. When d is also the training data, syn__train_next lays them out
+   anew afterwards. */
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
@@ -8008,7 +8244,10 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   return s;
 }
 
-/* Keeps the weights of now among the best; without validation the newest are the best. */
+/* Keeps the weights of now among the best; without validation the newest are the best. best_loss
+   is sorted, best first; the new one sinks to its place and the last falls out. Ties keep the
+   older. Moving whole weights costs a copy each, once per validation. Without validation data the
+   loss is -step, so newest is best. */
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k;
   size_t size = t->m->trained;
@@ -8023,6 +8262,8 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
+/* best begins at infinity, so the first loss is better than none. worse counts validations since
+   the best; plateau halves the rate at every `patience` of them, stop_after ends the training. */
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s;
   double loss;
@@ -8068,6 +8309,8 @@ syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report
   return SYN_OK;
 }
 
+/* Sum first, then one division: in order from the best, so the bits do not depend on when each
+   was kept. Fixed tensors are the same in all of them and are not touched. */
 int syn_trainer_average(syn_trainer *t) {
   size_t size = t ? t->m->trained : 0;
   int k;
@@ -8088,13 +8331,16 @@ int syn_trainer_average(syn_trainer *t) {
    a slot; a hypothesis is a list of slots, so that reordering a beam copies integers, not keys and
    values. */
 
+/* A live hypothesis, one row of every tensor of the decoder. All rows of a sentence are
+   neighbours, so a beam finds its own by walking. */
 typedef struct syn__beam_row {
   int sentence;
   int token;   /* to be fed next */
   float score; /* sum of log p */
 } syn__beam_row;
 
-/* An extension of a hypothesis by one token. */
+/* An extension of a hypothesis by one token. Row and token say which; `score` is the sum of log
+   p with it. */
 typedef struct syn__extension {
   float score;
   int row, token;
@@ -8124,6 +8370,9 @@ struct syn_decoder {
   void *block;
 };
 
+/* rows = beam * sentences is the most that can be alive: every buffer of a step is sized by it.
+   Products stay inside an int by the limits: 1024 * 65536 = 2^26. Beam and chance exclude each
+   other, since a beam of random hypotheses is neither. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
   *k = *given;
@@ -8159,7 +8408,10 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   return SYN_OK;
 }
 
-/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead. */
+/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead.
+   history [rows, L, floats] for every decoder node that looks back; source [tokens of all
+   sources, floats] for those that attend to the source, shared by the whole beam. This is
+   nearly all of a decoder's memory, so it is asked of every node alone. */
 static void syn__carve_live(syn_decoder *d, syn__carver *k) {
   const syn__graph *g = &d->m->g;
   size_t i, sources = (size_t)d->config.sentences * (size_t)d->config.source_len;
@@ -8181,7 +8433,10 @@ static void syn__carve_live(syn_decoder *d, syn__carver *k) {
   }
 }
 
-/* Weights of products in panels of 16 outputs, once: a step then reads them straight through. */
+/* Weights of products in panels of 16 outputs, once: a step then reads them straight through.
+   An embedding is read row by row, never as a product, and needs no panels: src.embed never,
+   tgt.embed unless it is the output's matrix too. Weights of rank 3 (tables per head) are
+   packed by nobody. */
 static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
   const syn__graph *g = &d->m->g;
   size_t i;
@@ -8201,6 +8456,8 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
   if (k->base) d->run->tape.packed = packed;
 }
 
+/* past and text twice: the rows of the next step are written while those of this step are read,
+   then the two change places (syn__decode_turn). */
 static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
@@ -8224,6 +8481,8 @@ static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   syn__carve_packed(d, k);
 }
 
+/* The encoder sees whole sources, the decoder one token per live row: that is why a decoder's
+   activations are small whatever L is. */
 static syn_limits syn__decode_limits(const syn_decoder *d) {
   syn_limits limits;
   limits.sentences = d->config.sentences;
@@ -8233,6 +8492,7 @@ static syn_limits syn__decode_limits(const syn_decoder *d) {
   return limits;
 }
 
+/* Measure, allocate, cut, as a run is made; the second pass also packs the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
   syn_decode_config none;
   syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
@@ -8273,14 +8533,19 @@ void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) {
   if (d) d->seeds = seeds;
 }
 
-/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14) */
+/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Divides log p, so that long
+   hypotheses are not worse for having more factors; length counts the end. alpha 0: 1, no
+   penalty. */
 static float syn__length_penalty(const syn_decoder *d, int length) {
   return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
 }
 
 /* -- one step -- */
 
-/* The encoder over all sentences, then what the decoder keeps of it. */
+/* The encoder over all sentences, then what the decoder keeps of it. Binds the source alone:
+   target rows come one at a time. The encoder's nodes run as in training without dropout; then
+   every layer that attends to the source projects keys and values of it once (`start`).
+   source_off is kept, because r->off is the run's and a later batch writes it. */
 static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -8305,7 +8570,10 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
 }
 
 /* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
-   tensor. */
+   tensor. Row i writes what it leaves behind into slot i of this place, and past[i][place] = i
+   says so; later steps find the keys of place p of hypothesis i in slot past[i][p]. Shapes of
+   all target tensors become n_live rows. Nodes behind n_encoder that belong to the source
+   (norms of blocks) ran in `start` or before and are skipped. */
 static void syn__decode_rows(syn_decoder *d, int place) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -8333,6 +8601,8 @@ static void syn__decode_rows(syn_decoder *d, int place) {
   }
 }
 
+/* [V] of one live row, over all V classes: what may not be chosen is left out when choosing,
+   not here, so probabilities are those of the softmax over all of them. */
 static float *syn__decode_logits(const syn_decoder *d, int row) {
   const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
   return z->x + (size_t)row * (size_t)syn__width(z);
@@ -8340,11 +8610,14 @@ static float *syn__decode_logits(const syn_decoder *d, int row) {
 
 /* -- outputs -- */
 
+/* out_tokens [sentences, best, L]. */
 static int *syn__out_tokens(const syn_decoder *d, int sentence, int rank) {
   return d->out_tokens + (size_t)(sentence * d->config.best + rank) * (size_t)d->limit;
 }
 
-/* Puts a finished hypothesis among the best of its sentence. */
+/* Puts a finished hypothesis among the best of its sentence. The list is sorted, best first,
+   and a tie goes to the one that finished first. Copying L tokens for each step down is nothing
+   beside a step of the network. */
 static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size,
                                float score) {
   int best = d->config.best, *sizes = d->out_size + sentence * best, k;
@@ -8363,7 +8636,9 @@ static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, in
   sizes[k] = size;
 }
 
-/* Row `from` lives on as the next row `to`, with one more token. */
+/* Row `from` lives on as the next row `to`, with one more token. Copies the hypothesis
+   (integers: its slots and its tokens so far), whose keys and values stay where they are; two
+   children of one row share their past. text gets the token now, past only when it is fed. */
 static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, int place) {
   size_t size = (size_t)(place + 1) * sizeof(int), limit = (size_t)d->limit;
   syn__beam_row *row = &d->row_next[to];
@@ -8375,6 +8650,7 @@ static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, 
   row->score = e->score;
 }
 
+/* What was written becomes what is read. Only pointers move. */
 static void syn__decode_turn(syn_decoder *d, int n_live) {
   syn__beam_row *row = d->row;
   int *past = d->past, *text = d->text;
@@ -8389,6 +8665,7 @@ static void syn__decode_turn(syn_decoder *d, int n_live) {
 
 /* -- choosing: the most probable token, or one by chance -- */
 
+/* Ties: the smaller token, on every machine. Padding and begin are never chosen. */
 static int syn__choose_most(const float *z, int v) {
   int i, best = SYN_UNKNOWN;
   for (i = SYN_UNKNOWN; i < v; i++)
@@ -8396,7 +8673,8 @@ static int syn__choose_most(const float *z, int v) {
   return best;
 }
 
-/* The heap's largest probability is at its root; equal ones by the smaller token. */
+/* The heap's largest probability is at its root; equal ones by the smaller token. A total order
+   even among equal probabilities, else the heap's layout would decide. */
 static int syn__heap_less(const float *p, int a, int b) {
   return p[a] < p[b] || (!(p[b] < p[a]) && a > b);
 }
@@ -8412,7 +8690,11 @@ static void syn__heap_down(const float *p, int *heap, int i, int n) {
   }
 }
 
-/* From the k most probable tokens, or those whose probabilities first reach p, by chance. */
+/* From the k most probable tokens, or those whose probabilities first reach p, by chance. top_k
+   and top_p need the largest few of V: a heap is built in V steps and gives each next in log V,
+   where sorting all would take V log V. chance [V] and heap [V] are the decoder's buffers. The
+   point falls uniformly within the sum of those taken; when rounding leaves it behind the last,
+   the last is it. */
 static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random) {
   int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
@@ -8438,7 +8720,10 @@ static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random
   return d->heap[i];
 }
 
-/* One token for every row; rows that ended leave. */
+/* One token for every row; rows that ended leave. Greedy or by chance: one row per sentence.
+   Chance is a hash of seed (or the sentence's own), sentence and place and not a running state,
+   so a sentence gets the same output whoever is decoded beside it. Rows that go on close ranks:
+   n <= i, and what is read (d->row) is not what is written. */
 static void syn__decode_single(syn_decoder *d, int place, syn_token_callback call, void *user) {
   int i, n = 0, v = d->m->config.tgt_vocab;
   for (i = 0; i < d->n_live; i++) {
@@ -8465,7 +8750,10 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
 /* -- beam search -- */
 
 /* The best 2K extensions of rows begin..end-1, best first; equal scores keep the order row,
-   token. */
+   token. log p = logit - log sum exp, so no row of probabilities is ever written. Insertion
+   into a short sorted list: most of the V candidates fail at its last entry, with one
+   comparison. 2K are enough: at most K of them end (one end token per row), so K others live
+   on. */
 static int syn__beam_top(syn_decoder *d, int begin, int end) {
   int most = 2 * d->config.beam, n = 0, i, k, w, v = d->m->config.tgt_vocab;
   for (i = begin; i < end; i++) {
@@ -8484,7 +8772,11 @@ static int syn__beam_top(syn_decoder *d, int begin, int end) {
   return n;
 }
 
-/* One sentence of a beam: extensions that end are finished, the first K others live on. */
+/* One sentence of a beam: extensions that end are finished, the first K others live on.
+   begin..end are the live rows of one sentence, `to` the first free row of the next step;
+   returns how many live on. An ending hypothesis is scored at once with its length, the live
+   ones keep the plain sum. Going on past the K-th finish is right, since a later one can still
+   win, until the bound below says none can. */
 static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int to) {
   int n = syn__beam_top(d, begin, end), k, kept = 0, sentence = d->row[begin].sentence;
   size_t limit = (size_t)d->limit;
@@ -8513,6 +8805,7 @@ static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int
   return best <= worst ? 0 : kept;
 }
 
+/* Sentences that are done leave; the rows of the others move up, still in order. */
 static void syn__decode_beam(syn_decoder *d, int place) {
   int begin, end, n = 0;
   for (begin = 0; begin < d->n_live; begin = end) {
@@ -8525,12 +8818,15 @@ static void syn__decode_beam(syn_decoder *d, int place) {
 
 /* -- the loop -- */
 
-/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. */
+/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. 0 behind the
+   beginning, also where the caller's array is wider: there it is padding. */
 static int syn__decode_forced(const syn_batch *b, int sentence, int place) {
   if (!b->tgt || place + 1 >= b->tgt_width) return 0;
   return b->tgt[(size_t)sentence * (size_t)b->tgt_width + (size_t)place + 1];
 }
 
+/* With score and all as if chosen, so the beam begins behind the beginning with K = 1 row a
+   sentence. The callback is not told: the caller knows these tokens. */
 static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
   int i;
   for (i = 0; i < d->n_live; i++) {
@@ -8543,6 +8839,8 @@ static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
   syn__decode_turn(d, d->n_live);
 }
 
+/* Beginnings of one length, because all rows stand at one place at a time; a mixture of chosen
+   and given tokens in one step would be possible, but nobody needs it. */
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   int i, j, length = 0;
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
@@ -8567,6 +8865,9 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   return SYN_OK;
 }
 
+/* Each round feeds the newest token of every live row at `place` and chooses the next; the
+   first is begin, fed for everybody. Ends when no row lives or L tokens are made. Nothing is
+   allocated. */
 syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
   int i, place;
   syn_status s;
@@ -8607,6 +8908,8 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 
 /* -- the plan: the same carving, with nothing to carve -- */
 
+/* Measured on a decoder without memory. A configuration that is refused has 0 bytes, and the
+   error is recorded. */
 static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
                                  const syn_decode_config *config) {
   syn_decode_config none;
@@ -11019,7 +11322,10 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 #define SYN__FACTS 40
 #define SYN__FACT_SIZE 40
 
-/* The metadata of a file to be written. Numbers are spelled into `space`. */
+/* The metadata of a file to be written. Numbers are spelled into `space`. format, version,
+   task, texts, sizes, and for checkpoints the state: SYN__FACTS is above their sum. Keys are
+   constants, values strings of the model or digits in `space`; both live until the file is
+   written. */
 typedef struct syn__facts {
   syn_pair pairs[SYN__FACTS];
   char space[SYN__FACTS][SYN__FACT_SIZE];
@@ -11031,6 +11337,7 @@ static void syn__fact(syn__facts *f, const char *key, const char *value) {
   f->pairs[f->count].key = key;
   f->pairs[f->count++].value = value;
 }
+/* Digits are made by hand: the length of a 64-bit number in printf differs between C libraries. */
 static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
   char *out = f->space[f->count % SYN__FACTS], digits[24];
   uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
@@ -11049,6 +11356,9 @@ static void syn__fact_float(syn__facts *f, const char *key, float value) {
   syn__fact(f, key, out);
 }
 
+/* Everything needed to build the same network again, with no default left open, so that a later
+   version may change its defaults. $NAMEs are numbers by now. The order of keys is fixed: same
+   model, same bytes. */
 static void syn__facts_model(syn__facts *f, const syn_model *m) {
   const syn_config *k = &m->config;
   f->count = 0;
@@ -11075,6 +11385,7 @@ static void syn__entry_fill(syn_entry *e, const char *name, syn_dtype dtype, con
   e->dtype = dtype;
   e->data = data;
 }
+/* A tensor of rank 1: [n] floats, or n bytes. */
 static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, const void *data,
                             size_t n) {
   syn__entry_fill(e, name, dtype, data);
@@ -11083,7 +11394,9 @@ static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, con
   e->bytes = n * (dtype == SYN_F32 ? sizeof(float) : 1);
 }
 
-/* What goes into one file: facts, the facts of the file the model came from, tensors. */
+/* What goes into one file: facts, the facts of the file the model came from, tensors.
+   Everything borrowed but the two lists and the tokenizers' bytes, which syn__parcel_free gives
+   back whatever was made of them. */
 typedef struct syn__parcel {
   syn__facts facts;
   syn_pair *pairs;
@@ -11092,6 +11405,8 @@ typedef struct syn__parcel {
   void *tokenizer[2]; /* as bytes */
 } syn__parcel;
 
+/* One tokenizer for both sides is stored once, as that of the source; the reader gives it to
+   both sides. */
 static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int side,
                                         syn__parcel *p) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
@@ -11106,6 +11421,8 @@ static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int 
   return SYN_OK;
 }
 
+/* Keys that are written anew. Facts of a training are known too: a model saved after it is no
+   checkpoint, and stale ones must not make it look like one. */
 static int syn__fact_known(const syn__facts *f, const char *key) {
   size_t i;
   for (i = 0; i < f->count; i++)
@@ -11126,7 +11443,8 @@ static syn_status syn__parcel_facts(syn_context *c, const syn_model *m, syn__par
   return SYN_OK;
 }
 
-/* Weights and tokenizers; room for `more` entries behind them. */
+/* Weights and tokenizers; room for `more` entries behind them. Weights in the order of the
+   network, as F32 whatever they were loaded from; their bytes are not copied. */
 static syn_status syn__parcel_model(syn_context *c, const syn_model *m, syn__parcel *p,
                                     size_t more) {
   size_t i;
@@ -11152,6 +11470,7 @@ static void syn__parcel_free(syn_context *c, syn__parcel *p) {
   syn__free(c, p->tokenizer[1]);
 }
 
+/* Two steps of preparation, each can fail; the sink is called only when both are done. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
   syn__parcel p;
   syn_status s = SYN_E_MEMORY;
@@ -11180,6 +11499,8 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
 
 /* -- reading a model -- */
 
+/* Names the key, what stands there and what was wanted; the value is somebody else's text and
+   is shown as such. */
 static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
                                 const char *wanted) {
   char shown[SYN__SHOWN];
@@ -11205,6 +11526,8 @@ static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const ch
     return syn__fact_bad(c, key, value, "a whole number in range");
   return SYN_OK;
 }
+/* An absent size stays 0 and gets its default or, where the task needs it, the error of
+   syn__config_sizes. */
 static syn_status syn__fact_read_size(syn_context *c, const syn_file *f, const char *key,
                                       int *out) {
   int64_t value = 0;
@@ -11224,6 +11547,9 @@ static syn_status syn__fact_read_float(syn_context *c, const syn_file *f, const 
   return SYN_OK;
 }
 
+/* Fills a configuration with pointers into the file; syn__model_shell copies what it keeps.
+   format and version come first: a file of another program should say that, not that its
+   d_model is missing. */
 static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
   const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
   int64_t seed = 0;
@@ -11250,7 +11576,8 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   return SYN_OK;
 }
 
-/* The shape as text, "[3,4]", for messages. */
+/* The shape as text, "[3,4]", for messages. Cut off where the room ends: the message stays
+   readable. */
 static void syn__shape_text(char *out, size_t room, const size_t *shape, int rank) {
   size_t used = 0;
   int i;
@@ -11260,6 +11587,9 @@ static void syn__shape_text(char *out, size_t room, const size_t *shape, int ran
   if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
 }
 
+/* Null: recorded, with name, wanted and given. No memory for weights is asked for before every
+   tensor has passed here, so a small file cannot make the loader allocate what its metadata
+   dream of. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
   const syn_entry *e = syn_file_find(f, w->name);
   size_t shape[SYN_MAX_RANK];
@@ -11303,7 +11633,10 @@ static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const 
   return SYN_OK;
 }
 
-/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. */
+/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. First
+   every entry is looked at, then memory is asked for, then it is filled: the second pass cannot
+   fail. Bytes of a view that lie crooked would be read as floats at odd addresses, hence the
+   copy. */
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
   int in_place = 1;
@@ -11325,6 +11658,9 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
   return SYN_OK;
 }
 
+/* A tokenizer with more tokens than the model would make ids that are refused only when a batch
+   is bound; the file is the place where the two can be compared. What was loaded before an
+   error belongs to the model and goes with it. */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
@@ -11343,7 +11679,9 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
   return SYN_OK;
 }
 
-/* The model takes the file, and closes it in the end. */
+/* The model takes the file, and closes it in the end. f may be null (it could not be opened):
+   then the error is recorded already. From m->file = f on, freeing the model closes the file,
+   before that it is done here. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m;
@@ -11380,7 +11718,9 @@ static int64_t syn__float_bits(float x) {
   return (int64_t)bits;
 }
 
-/* Numbers of the state under their keys, in one list for writing and reading. */
+/* Numbers of the state under their keys, in one list for writing and reading. 12 numbers to go
+   on with, then 4 that must agree. One list, so that what is written and what is read cannot
+   differ. */
 typedef struct syn__state_list {
   const char *key[16];
   int64_t value[16];
@@ -11391,6 +11731,7 @@ static void syn__state_put(syn__state_list *l, const char *key, int64_t value) {
   l->key[l->count] = key;
   l->value[l->count++] = value;
 }
+/* The order is that of syn__state_take and of the limits in syn__state_sane. */
 static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
   const syn_train_state *s = &t->state;
   l->count = 0;
@@ -11411,12 +11752,15 @@ static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
   syn__state_put(l, "train.accumulate", t->config.accumulate);
   syn__state_put(l, "train.every", t->config.every);
 }
+/* The inverse of syn__float_bits. */
 static float syn__bits_float(int64_t value) {
   uint32_t bits = (uint32_t)value;
   float x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
+/* Only after everything was checked. The order of an epoch is no state: it follows from seed
+   and epoch. */
 static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   syn_train_state *s = &t->state;
   s->step = (long)l->value[0];
@@ -11433,6 +11777,8 @@ static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   t->n_best = (int)l->value[11];
 }
 
+/* A checkpoint is a model file with more in it: it can be loaded as a model, too. Written over
+   the old one by syn_file_write, so a crash leaves one of the two whole. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   size_t n, kept;
   syn__state_list list;
@@ -11477,7 +11823,9 @@ static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
   return ok && (l->value[6] == 0 || l->value[6] == 1);
 }
 
-/* The facts of the training that is asked for must be those of the checkpoint. */
+/* The facts of the training that is asked for must be those of the checkpoint. Reads into a
+   list of its own. Entries from 12 on are compared: another seed or batch size would go on with
+   other batches than those that were still to come, without anybody noticing. */
 static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
                                   syn__state_list *l) {
   syn__state_list now;
@@ -11536,6 +11884,7 @@ static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t k
   return SYN_OK;
 }
 
+/* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_open(t->c, path) : NULL;
   syn__state_list list;
