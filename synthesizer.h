@@ -46,7 +46,7 @@
    (It ends at once, so it leaves its memory to the system; every _new has its _free.)
 
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation,
-   where a room calls only rooms above it:
+   where a room calls only rooms above it (below it only public functions):
 
      base status memory random    sizes, elementary functions, errors, allocator, splitmix64
      words kernels dispatch       one text of every kernel; rows scalar, AVX2, AVX-512, NEON
@@ -73,20 +73,29 @@
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_EXACT: fmaf even
    where it is slow. With -fopenmp, syn_options.threads counts.
 
-   MEMORY    Nothing is allocated but by functions that end in _new, by _load, _view, _learn, _add,
-   _save, and the first steps on new data (the order of an epoch); never in syn_train_step or
-   syn_decode. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
+   MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
+   lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
+   for a while or keep it in the syn_data. syn_train_step, syn_run_forward and syn_decode allocate
+   nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
    configuration alone. What a function returns belongs to you until its _free, but for what says
-   "lives until".
+   "lives until". An object must be freed before what it was made of: a trainer, run or decoder
+   before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_clear. Null objects are accepted
-   everywhere and give errors or nothing, so a program may look only once at the end. The library
-   never prints or exits.
+   the first error as one line with its numbers, until syn_clear. As long as one is kept, no model,
+   run, trainer or decoder can be made. Null objects (not contexts, not places for results) are
+   accepted everywhere and give errors or nothing, so a program may look only once at the end. The
+   library never prints or exits.
 
-   THREADS    A context is for one thread of yours at a time. A model that nobody trains is const:
-   any number of decoders, each with a context of its own, may use it. Inside, OpenMP threads
-   split outputs.
+   THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
+   nobody trains is const: any number of decoders and runs, each with a context of its own, may use
+   it. Inside, OpenMP threads split outputs.
+
+   FILES OF OTHERS    A model file, a checkpoint, a text in the language may come from anybody: each
+   is checked before it is used, and loading takes memory in proportion to the file (and at most a
+   few dozen megabytes for tables). What a file asks of later calls it may still exaggerate: a
+   decoder's memory grows with max_len, so look at syn_model_config and syn_plan_of first, or give
+   limits of your own.
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
@@ -101,6 +110,9 @@
        (R, D ...).
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
+     - A decoder packs the weights when it is made: make a new one after training on.
+     - syn_trainer_new moves the weights of a loaded model; runs and decoders made before keep
+       reading the old ones.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
    the first two.*/
@@ -139,9 +151,9 @@
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
-/* Token ids every vocabulary begins with. */
 #define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 
+/* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
 
 #ifdef __cplusplus
@@ -177,7 +189,7 @@ typedef struct syn_options {
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both */
-  const char *isa; /* 0: the best row this machine has; or a row's name */
+  const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
 } syn_options;
 
@@ -270,15 +282,16 @@ struct syn_node {
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
-/* A kind of layer or operation: one struct, one room. `forward` may read inputs, parameters and
-   write `out` and its saved buffers; `backward` only ever adds into gradients and may read of
-   `out` only the sign (dropout has changed it). After `shape` accepted, nothing can fail. A kind
-   without `step` computes every row alone: then its forward is its step. */
+/* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
+   `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
+   parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
+   may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
+   fail. A kind without `step` computes every row alone: then its forward is its step. */
 struct syn_kind {
   const char *name;
-  const char
-      *args; /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order;
-                       i integer, f number, w word, k kinds joined by +, c chain, C chains */
+  /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
+     f number, w word, k kinds joined by +, c chain, C any number of chains; "": none */
+  const char *args;
   int drops;        /* 1: ends with dropout on its output */
   /* kinds made of others: tensor id, -1: failed */
   int (*build)(syn_build *b, const syn_layer *l, int x);
@@ -298,7 +311,9 @@ typedef struct syn_var {
   double value;
 } syn_var;
 
-/* What a model is. Zeroed, a field means what its comment says; the texts are copied. */
+/* What a model is. Zeroed, a field means what its comment says; texts, names and numbers are
+   copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20, vocabularies
+   4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
   const char *encoder;         /* architecture text; not for lm */
@@ -312,16 +327,17 @@ typedef struct syn_config {
   float dropout;               /* rate of every dropout that does not say its own */
   float label_smoothing;       /* eps of the training loss */
   uint64_t seed;               /* of the initial values */
-  const syn_var *vars;         /* the numbers of $NAMEs */
+  const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
   int n_vars;
-  /* a user's own kinds, beside the built-in ones; must outlive the model */
+  /* [n_kinds] kinds of your own, searched before the built-in ones; must outlive the model. A
+     model file cannot bring them: such models are built anew, not loaded */
   const syn_kind *const *kinds;
   int n_kinds;
 } syn_config;
 
 typedef struct syn_model syn_model;
 
-/* One tensor of weights. */
+/* One tensor of weights, row-major; W of y = x W^T + b is [out, in]. Lives as long as its model. */
 typedef struct syn_param {
   const char *name;          /* "encoder.1.0.0.1.w_v" */
   int rank, shape[SYN_MAX_RANK];
@@ -343,7 +359,8 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* How large a batch a run must hold. */
+/* How large a batch a run must hold; a larger one is SYN_E_SHAPE. The buffers grow with all
+   four. */
 typedef struct syn_limits {
   int sentences;  /* at most so many; 0: as many as the rows allow */
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
@@ -356,8 +373,9 @@ typedef struct syn_plan {
   size_t weights;      /* the parameters */
   size_t training;     /* gradients, optimizer, kept checkpoints */
   size_t activations;  /* one training step with the limits given */
-  size_t decoding;     /* one decoder with the limits given */
+  size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
 } syn_plan;
+
 /* -- training -- */
 
 typedef struct syn_run syn_run;
@@ -369,18 +387,19 @@ typedef struct syn_decoder syn_decoder;
 typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw" */
   const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
-  float lr; /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001,
-                             noam: 1 */
-  long warmup;            /* steps until it is reached */
+  /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001, noam: 1 */
+  float lr;
+  long warmup;            /* steps until it is reached, w; 0: it begins there */
   long steps;             /* updates in all; 0: 1000 */
   float beta1, beta2, eps; /* 0: 0.9, 0.98, 1e-9 */
   float weight_decay;     /* adamw: per step, times the learning rate */
-  float clip;             /* largest norm of the gradient; 0: any */
+  float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
   int accumulate;         /* batches per update; 0: 1 */
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
-  int average;            /* so many best weights are kept; without validation data the newest */
+  int average;            /* so many best weights are kept, at most 1000; without validation data
+                             the newest. Each takes the memory of all trained weights */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
   int stop_after;         /* validations without progress before training stops; 0: it does not */
   uint64_t seed;          /* of dropout and of the order of the batches */
@@ -392,11 +411,12 @@ typedef struct syn_train_state {
   long tokens;             /* labels seen */
   long validations, worse; /* done; since the best one */
   float rate, factor;      /* learning rate of the last step; what plateau made of it */
-  float valid, best;       /* loss of the last and of the best validation */
+  float valid, best;       /* loss of the last and of the best validation; infinite: none was */
   int stopped;             /* by stop_after */
 } syn_train_state;
 
-/* Called after every update. `validated`: state->valid is new. Nonzero stops the training. */
+/* Called after every update with its loss. `validated`: a validation was due, state->valid is new
+   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_train. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* -- decoding -- */
@@ -404,8 +424,8 @@ typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int vali
 /* How to decode. Zeroed, a field means what its comment says. */
 typedef struct syn_decode_config {
   int sentences;      /* at most so many at a time; 0: 1 */
-  int source_len;     /* tokens of the longest source; 0: the model's max_len */
-  int max_len;        /* tokens of an output at most, L; 0: the model's max_len */
+  int source_len;     /* tokens of the longest source with its end; 0: the model's max_len */
+  int max_len;        /* tokens of an output at most, L, with its end; 0: the model's max_len */
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
   float alpha;        /* length penalty; 0: 0.6; below 0: none */
@@ -415,13 +435,14 @@ typedef struct syn_decode_config {
   uint64_t seed;      /* of chance */
 } syn_decode_config;
 
-/* A token of sentence `sentence` as it is chosen; nonzero ends the sentence. */
+/* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
+   whose output then ends with this token. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
+
+/* -- text -- */
 
 /* A tokenizer: text to token ids and back. Made by syn_tokenizer_learn or syn_tokenizer_load; never
    changed afterwards, so any number of threads may encode and decode with one at the same time. */
-/* -- text -- */
-
 typedef struct syn_tokenizer syn_tokenizer;
 
 enum { SYN_LOWERCASE = 1 }; /* flag of syn_tokenizer_learn: upper case becomes lower case first */
@@ -570,21 +591,29 @@ const syn_kind *syn_kind_at(size_t i);
 
 /* -- models -- */
 
-/* Builds the network and gives its weights their initial values. */
+/* Builds the network and gives its weights their initial values, which depend on the seed and on
+   the name and shape of each tensor alone: layers can be added behind others without changing them.
+   Null: a text, a number or a shape is wrong (the context says where), or no memory. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config);
 void syn_model_free(syn_model *m);
-const syn_config *syn_model_config(const syn_model *m); /* with every default resolved */
+/* With every default resolved and every $NAME replaced. This and all that is asked of a model lives
+   as long as it does. */
+const syn_config *syn_model_config(const syn_model *m);
 size_t syn_model_param_count(const syn_model *m);
 const syn_param *syn_model_param(const syn_model *m, size_t i);
 const syn_param *syn_model_find(const syn_model *m, const char *name); /* null: there is none */
+/* The operations in the order they run; null past the end. */
 size_t syn_model_node_count(const syn_model *m);
 const syn_node *syn_model_node(const syn_model *m, size_t i);
+/* What one operation of the model costs in a sentence of `length` tokens. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
-/* Tokenizers that are saved with the model, which then owns them; may be the same one. */
+/* Tokenizers that are saved with the model, which then owns them and frees those it had; either may
+   be null, both may be the same. */
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* SYN_SRC, SYN_TGT; or null */
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
-/* Bytes needed, from the configuration alone. `train` and `decode` may be null: their defaults. */
+/* Bytes needed, from the configuration alone, with nothing allocated but the graph. `train` and
+   `decode` may be null: their defaults. *plan is zeroed on failure. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
@@ -592,19 +621,23 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
 /* -- forward passes -- */
 
-/* Buffers for forward passes whose results can be read. `limits` may be null. */
+/* Buffers for forward passes whose results can be read. `limits` may be null. The model must
+   outlive the run; weights that change between two passes count from the next pass on. */
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
 void syn_run_free(syn_run *r);
 /* The network over a batch, without dropout. Labels are not needed. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
-/* The logits of a sentence [rows, V] after it; they live until the next pass. */
+/* The logits of a sentence [rows, V] after it (classify: [1, classes], tag: [rows, classes]); null
+   with *rows 0 when there is no such sentence. They live until the next pass. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads);
-/* The attention weights [size[0] queries, size[1] keys] of the last pass; null: no such. */
+/* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
+   such. They live until the next pass. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
-/* One row of weights as shades, a character a key, in UTF-8; returns its bytes. */
+/* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
+   Returns its bytes; `out` gets what fits into `room` with a final 0. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
 
 /* -- training -- */
@@ -612,47 +645,56 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
 /* Rows of token ids without begin and end. The tokens are copied. */
 syn_data *syn_data_new(syn_context *c);
 void syn_data_free(syn_data *d);
-size_t syn_data_count(const syn_data *d);
+size_t syn_data_count(const syn_data *d); /* rows */
+/* One row: n_src source tokens (lm: none) and n_tgt target tokens, at most 2^24 each. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
-/* A long text for lm, cut into windows. stride < window: they overlap, and every token counts
-   once. */
+/* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
+   stride < window they overlap: the first window - stride tokens of a row are only read, so every
+   token counts once. No end token is asked for. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride);
+/* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
+   added. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
-/* How many batches the first epoch of a training has; 0: it fails. Not while a training runs. */
+/* How many batches the first epoch of a training has; 0: it fails. */
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
-/* `config` may be null. The trainer changes the weights of the model, which must outlive it. */
+/* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
+   model loaded from a file gets a copy of its weights first. One model, one trainer at a time. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
 void syn_trainer_free(syn_trainer *t);
 const syn_train_state *syn_trainer_state(const syn_trainer *t);
 const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
-/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing. */
+/* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
+   the weights before the update. After an error nothing was updated. */
 syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
-/* The gradient alone, without dropout; read it with syn_trainer_gradient. */
+/* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
+   call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss);
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
 syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels);
-/* Mean loss over the data, the same way. */
+/* Mean loss per label over the data, the same way; *labels: how many. For seq2seq and lm. */
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
-   null. A further call goes on. The order of the batches depends on the seed alone. */
+   null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
+   alone. For seq2seq and lm; classify and tag are trained with syn_train_step. */
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user);
 /* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid);
-/* The model's weights become the mean of the kept ones; returns how many they are, 0: none were
-   kept. */
+/* The model's weights become the mean of the kept ones, for the end of a training: the moments of
+   the optimizer stay those of the last step. Returns how many they are, 0: none were kept. */
 int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
-   context. */
+   context. The weights are packed as they are now. Memory: sentences * beam * max_len tokens of
+   what the layers remember (syn_cost.decode_bytes each), and a copy of the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
 void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs
@@ -671,12 +713,13 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 /* -- text -- */
 
 /* Learns a tokenizer from `count` lines. It never emits SYN_PAD, SYN_BEGIN or SYN_END; what it
-   does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the
-   kind: "byte"      ids 4 .. 259 are the bytes: every text comes back exactly "char"      the
-   characters of the lines, in order of code point "space"     the words of the lines, the most
-   frequent first (ties: in order of their bytes) "bpe:SIZE"  byte pair encoding (Sennrich,
-   Haddow, Birch 2016) until the vocabulary has SIZE tokens, the 4 fixed ones included, or no
-   pair is left that occurs twice Words begin at white space (space, tab, line ends) and hold it
+   does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the kind:
+     "byte"      ids 4 .. 259 are the bytes: every text comes back exactly
+     "char"      the characters of the lines, in order of code point
+     "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
+     "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
+                 tokens, the 4 fixed ones included, or no pair is left that occurs twice
+   Words begin at white space (space, tab, line ends) and hold it
    as their first character; one space is put before a text and taken away again by
    syn_tokenizer_decode. So every text of known pieces comes back exactly; for "space" a run of n
    spaces holds n - 1 empty words, known if the lines had one. A byte that is not UTF-8 is
@@ -752,18 +795,22 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 /* -- model files and checkpoints -- */
 
-/* Writes the model with its tokenizers; a file as syn_file_write does, or into a sink. */
+/* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
+   sink. Metadata that came with the file of a loaded model go on with it. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
-   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own. */
+   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
+   Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
+   network in the metadata wants; the message names it. */
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
 const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
 syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
-   the data; a trainer of the same configuration that loads it goes on as if it had never
-   stopped, bit for bit. */
+   the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
+   on as if it had never stopped, bit for bit. A checkpoint that does not fit (seed, batch_tokens,
+   accumulate, every, shapes) is refused, and then trainer and model are what they were. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -892,16 +939,20 @@ void syn_clear(syn_context *c) {
   c->message[0] = 0;
 }
 
-/* Records a failure, unless an earlier one is still there, and returns it. */
+/* Records a failure, unless an earlier one is still there, and returns it. The message stays one
+   line even where it shows a word of somebody's file: control characters become question marks. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
+  char *at;
   if (c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
   vsnprintf(c->message, sizeof c->message, format, args);
   va_end(args);
+  for (at = c->message; *at; at++)
+    if ((unsigned char)*at < 32 || *at == 127) *at = '?';
   return status;
 }
 
@@ -1118,7 +1169,8 @@ struct syn_kernels {
   void (*softmax)(float *y, const float *x, size_t n);
   /* ds = p (dp - sum p dp), ds may be dp */
   void (*softmax_back)(float *ds, const float *p, const float *dp, size_t n);
-  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean 0 */
+  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean
+     0 */
   void (*norm)(float *y, const float *x, const float *g, const float *b, size_t n, float *stats);
   /* dx[row] += its gradient */
   void (*norm_back)(float *dx, const syn__norm_rows *j, size_t row);
@@ -2384,6 +2436,8 @@ int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kerne
    >>tensor   sizes and rows of a tensor; its numbers as text
    ============================================================================================== */
 
+/* Numbers of a shape, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape) become huge
+   and fail the same way. */
 static size_t syn__size(int rank, const int *shape) {
   size_t size = 1;
   int i;
@@ -2398,6 +2452,7 @@ static size_t syn__tensor_rows(const syn_tensor *a) {
 }
 static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
+/* Counts every byte and writes those that fit, so that a call with room 0 measures. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
   size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
   char number[32];
@@ -2415,6 +2470,15 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
    >>tape   a graph of operations: record it, plan its memory, run it forward, run it backward
    ============================================================================================== */
 
+/*
+   There are two ways to run a graph. A model is recorded once, from its text; then it is only read:
+   its buffers are placed by the times at which they are needed, and every pass fills them with
+   another batch. A tape of a user's own is recorded and run in the same moment, and every tensor
+   keeps its memory. Kinds cannot tell the two apart.
+
+   Backward is the list of nodes read from its end. A kind adds into the gradients of its inputs, so
+   that a tensor with two readers gets the sum of both; it never writes them. */
+
 /* What is known of a tensor before it has numbers. Rows that depend on the batch have shape[0] =
    0. */
 typedef struct syn__value {
@@ -2426,14 +2490,18 @@ typedef struct syn__value {
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
   syn__arena arena;
-  syn_node **nodes;
-  syn__value *values;
-  syn_param *params;
-  syn_initial *inits;
+  syn_node **nodes;    /* [n_nodes] pointers: syn__grow moves the array, a node stays */
+  syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
+  syn_param *params;   /* [n_params] */
+  syn_initial *inits;  /* [n_params] how the numbers of each begin */
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
-  size_t pos_floats; /* in the tables of `pos` */
   int n_encoder; /* nodes before the decoder's first */
 } syn__graph;
+
+/* A path never outgrows this: its side, then for every chain inside another ".number" of a layer
+   (a text has fewer than 65536) and of a copy or branch. Were one cut short, two layers would have
+   one name, and by that one set of weights. */
+#define SYN__PATH (16 + 12 * (SYN_MAX_DEPTH + 2))
 
 /* The builder: the graph and where in the text it is. */
 struct syn_build {
@@ -2442,7 +2510,7 @@ struct syn_build {
   const syn_config *config;
   const syn_layer *layer;   /* the layer being built */
   const char *side;         /* "encoder", "decoder" */
-  char path[160];           /* of the layer being built, or of the chain */
+  char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
   int encoder_out;          /* value, -1 before it is there */
@@ -2453,11 +2521,13 @@ struct syn_build {
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
 };
 
+/* All that a pass reads and writes. One batch, one tape: many tapes may share a graph, which none
+   of them changes. */
 struct syn_tape {
   syn_context *c;
   const syn_kernels *k;
   const syn__graph *g;
-  int threads, training;
+  int threads, training;               /* training: 1 where dropout drops */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -2479,6 +2549,7 @@ struct syn_tape {
 
 /* -- the text of a layer, and its arguments -- */
 
+/* These two are of >>language, below; kinds read their arguments through syn_arg_... */
 typedef struct syn__arg {
   const char *name;  /* of the kind's own argument list */
   int line, column;
@@ -2499,6 +2570,11 @@ struct syn_layer {
 
 /* -- recording -- */
 
+/* Of a row, and of all heads of an attention together: sums of a few stay far inside an int. */
+#define SYN__MAX_ROW (1 << 24)
+#define SYN__MAX_WIDTH (1 << 20)
+
+/* An error with its place in the text, and the layer's name as it is written there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
@@ -2526,6 +2602,7 @@ int syn_build_stream(const syn_build *b, const syn_node *n, int input) {
 const syn_config *syn_build_config(const syn_build *b) { return b->config; }
 int syn_build_decoder(const syn_build *b) { return b->decoder; }
 
+/* The number of a new value, -1: no memory. A pointer to an older value is stale afterwards. */
 static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) {
   syn__graph *g = b->g;
   syn__value *v;
@@ -2542,8 +2619,11 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
   int shape[2];
   shape[0] = 0;
   shape[1] = width;
-  if (width < 1 || width > (1 << 24))
-    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to 16777216", width);
+  if (width < 1 || width > SYN__MAX_ROW)
+    return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to %d", width,
+                           SYN__MAX_ROW);
+  if (stream < SYN_SRC || stream > SYN_EACH)
+    return syn__fail_build(b, SYN_E_VALUE, "the output has stream %d, wanted 0 to 2", stream);
   n->out = syn__value_new(b, stream, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
@@ -2562,6 +2642,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
   return SYN_OK;
 }
 
+/* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
 static syn_status syn__save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
   syn_extent e;
   memset(&e, 0, sizeof e);
@@ -2576,18 +2657,27 @@ static int syn__param_find(const syn__graph *g, const char *name) {
   return -1;
 }
 
-/* The number of the parameter `name`; one that is there already is shared (universal, tied). */
+/* The number of the parameter `name`; one that is there already is shared (universal, tied), and
+   must then have the same shape: the kernels trust it. -1: failed. */
 static int syn__param_new(syn_build *b, const char *name, syn_initial init, int rank,
                           const int *shape) {
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
+  size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
   syn_param *p;
-  if (old >= 0 && g->params[old].rank == rank &&
-      !memcmp(g->params[old].shape, shape, (size_t)rank * sizeof *shape))
-    return old;
-  if (old >= 0 || g->n_params == SYN_MAX_PARAMS) {
-    syn__fail_build(b, SYN_E_SHAPE, old >= 0 ? "two tensors of different shapes are named %s"
-                    : "%s: a network of more than 16384 tensors", name);
+  if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
+    syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.0f numbers, wanted 1 to %d", name,
+                    rank, (double)size, INT_MAX);
+    return -1;
+  }
+  if (old >= 0) {
+    p = &g->params[old];
+    if (p->rank == rank && !memcmp(p->shape, shape, (size_t)rank * sizeof *shape)) return old;
+    syn__fail_build(b, SYN_E_SHAPE, "two tensors of different shapes are named %s", name);
+    return -1;
+  }
+  if (g->n_params == SYN_MAX_PARAMS) {
+    syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
     return -1;
   }
   if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
@@ -2599,21 +2689,18 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   if (!p->name) return -1;
   p->rank = rank;
   memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
-  p->size = syn__size(rank, shape);
+  p->size = size;
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
-  if (p->size == 0 || p->size > ((size_t)1 << 31)) {
-    syn__fail_build(b, SYN_E_SHAPE, "%s would have %lu numbers", name, (unsigned long)p->size);
-    return -1;
-  }
   return (int)g->n_params++;
 }
 
 syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
                            const int *shape) {
-  char full[200];
+  char full[SYN__PATH + 64];
   int id;
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
+  if (strlen(name) > 60) return syn_build_fail(b, "the kind's parameter has too long a name");
   snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
@@ -2635,11 +2722,13 @@ syn_initial syn_initial_of(int kind, double amount) {
   return init;
 }
 
+/* The kind's own struct of a node: zeroed, lives as long as the graph. */
 static void *syn__own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
-/* A node with its inputs; the caller may set `which`, `number` before syn__node_done. */
+/* A node with its inputs, not yet in the graph; the caller may set `which`, `number`, `drop` before
+   syn__node_done. A null node is passed on: only the last call of a row must be looked at. */
 static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, const int *in) {
   syn__graph *g = b->g;
   syn_node *n;
@@ -2665,7 +2754,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
   int i;
   if (!n || n->kind->shape(b, n) != SYN_OK || b->c->status != SYN_OK) return -1;
   for (i = 0; i < n->n_in; i++) {
-    syn__value *v = &g->values[n->in[i]];
+    syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
     v->last = n->id;
   }
@@ -2685,6 +2774,8 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
 
 /* -- what a kind sees while it runs -- */
 
+/* By number, as `shape` counted them: inputs, parameters (syn_build_param), buffers (_save). */
+
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
@@ -2694,12 +2785,53 @@ float *syn_dweight(const syn_tape *t, const syn_node *n, int i) { return t->dwei
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
 }
+/* The scratch floats of one thread: a task uses those of the thread it was given, no other's. */
+static float *syn__scratch(const syn_tape *t, int thread) {
+  return t->scratch + (size_t)thread * t->scratch_size;
+}
 
-/* -- threads: they split outputs, never sums -- */
+/* -- decoding: what earlier tokens and the source left behind -- */
+
+/* Rows that are decoded together, one per hypothesis; t->live of the tape while it decodes. A token
+   keeps the place it was given: hypotheses that begin alike share the slots of their beginning, and
+   a beam that reorders its rows moves lists of slots, never what is kept in them. */
+typedef struct syn__live {
+  int rows, length;    /* length: places per slot */
+  const int *slot;     /* [rows] where the new token of a row is kept */
+  const int *past;     /* [rows,length] slot of every token of the row's hypothesis */
+  const int *sentence; /* [rows] */
+  const int *source_off; /* first source row of every sentence, [sentences+1] */
+  float **history;     /* by node: [slots, length, n->history] */
+  float **source;      /* by node: [source rows, n->source] */
+} syn__live;
+
+/* [n->history] of the token at `place` that is kept in a slot. */
+static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
+  return t->live->history[n->id] +
+         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
+}
+/* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
+static const float *syn__past(const syn_tape *t, const syn_node *n, int r, int place) {
+  const syn__live *l = t->live;
+  return syn__history(t, n, l->past[(size_t)r * (size_t)l->length + (size_t)place], place);
+}
+/* What token j of the source sentence of row r left, [n->source]. */
+static const float *syn__source(const syn_tape *t, const syn_node *n, int r, int j) {
+  const syn__live *l = t->live;
+  return l->source[n->id] + (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
+}
+
+/* -- threads: they split outputs, never sums --
+
+   Every number is made by one thread, in an order that does not depend on how many there are: the
+   bits are the same for any count. A gradient that all rows of a batch add into is therefore split
+   by columns or by heads, and each thread walks all rows. */
 
 typedef void (*syn__task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
 
-/* Runs the task over 0..items in slices whose ends are multiples of `unit`. */
+/* Runs the task over 0..items in slices whose ends are multiples of `unit`: whole vectors or tiles,
+   and no cache line that two threads write. `thread` is the number of the slice, not of OpenMP's
+   thread, which may be given two slices: scratch memory stays apart all the same. */
 static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
   int i, threads = t->threads;
@@ -2718,7 +2850,12 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
   }
 }
 
-/* -- products of any size over the kernels -- */
+/* -- products of any size over the kernels --
+
+   A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
+   whatever the strides of b were. A large b is packed in blocks that stay in the cache while all
+   rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
+   (decoding) come packed. Any strides: a transposed product is the same call. */
 
 #define SYN__PACK_K 256 /* a block of 256 x 512 floats stays in the second-level cache */
 #define SYN__PACK_N 512
@@ -2727,7 +2864,8 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 #define SYN__PACK_A ((size_t)SYN__PACK_K * SYN__PACK_M)
 
-/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. */
+/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
+   bias [n] of every row, or what c holds. */
 typedef struct syn__job {
   syn__product p;    /* b_row: from k to k+1; b_panel is not read */
   size_t b_col;      /* from n to n+1 */
@@ -2735,6 +2873,7 @@ typedef struct syn__job {
   float *pack;       /* where a block of b is packed */
 } syn__job;
 
+/* Panels begin..end of b into j->pack; the last may be narrower than 16, the kernel fills it up. */
 static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__job *j = (const syn__job *)job;
   int n = syn__min(j->p.n, (int)end * 16) - (int)begin * 16;
@@ -2774,8 +2913,11 @@ static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t be
   t->k->product(p, 0, p->m, (int)begin, (int)end);
 }
 
+/* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
 static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads * SYN__PACK_A; }
 
+/* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
+   way a thread reads what the others read and writes only its own part of c. */
 static void syn__product_split(syn_tape *t, const syn__product *p) {
   if (p->m >= 24 * t->threads)
     syn__parallel(t, syn__task_rows, p, (size_t)p->m, 12);
@@ -2818,7 +2960,8 @@ static void syn__matmul(syn_tape *t, const syn__job *job) {
     }
 }
 
-/* y [rows,n] = x [rows,k] W^T + b, W [n,k]; b may be null. param: number of W, or -1 */
+/* y [rows,n] = x [rows,k] W^T + b. Of `shape` are read: n, k, W [n,k] in p.b (or its panels), b [n]
+   in p.bias, which may be null. */
 static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, const syn__job *shape) {
   syn__job j = *shape;
   j.p.m = (int)rows;
@@ -2833,9 +2976,11 @@ static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, cons
   syn__matmul(t, &j);
 }
 
-/* y = x W^T (+ bias) with parameter `w` of node n, W [width_out, width_in]. */
-static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias, const float *x,
-                                float *y) {
+/* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
+   of a node. The rows are those of x: keys and values of attention to the source have more than
+   its output. */
+static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
+                                const syn_tensor *x, float *y) {
   const syn_param *p = &t->g->params[n->param[w]];
   syn__job j;
   memset(&j, 0, sizeof j);
@@ -2844,12 +2989,12 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
-  syn__linear(t, y, x, syn__tensor_rows(syn_out(t, n)), &j);
+  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
 typedef struct syn__columns {
-  float *sums;
-  const float *x;
+  float *sums;        /* [width] */
+  const float *x;     /* [rows,width] */
   size_t rows, width;
 } syn__columns;
 
@@ -2859,7 +3004,7 @@ static void syn__task_columns(syn_tape *t, const void *job, int thread, size_t b
   t->k->column_sums(j->sums, j->x, j->rows, j->width, begin, end);
 }
 
-/* sums[c] += sum over the rows of x[row,c] */
+/* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
 static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
   syn__columns j;
   j.sums = sums;
@@ -2871,8 +3016,8 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
 
 /* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
 typedef struct syn__linear_grad {
-  const float *x, *dy, *w;
-  float *dx, *dw, *db; /* each may be null */
+  const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
+  float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
   size_t rows;
   int in, out;
 } syn__linear_grad;
@@ -2885,7 +3030,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
   j.b_col = 1;
   j.p.n = g->in;
   j.p.b_row = j.p.c_row = (size_t)g->in;
-  if (g->dx) {
+  if (g->dx) { /* [rows,out] [out,in], both as they stand */
     j.p.m = (int)g->rows;
     j.p.k = g->out;
     j.p.a_row = (size_t)g->out;
@@ -2894,7 +3039,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.c = g->dx;
     syn__matmul(t, &j);
   }
-  if (g->dw) {
+  if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
     j.p.m = g->out;
     j.p.k = (int)g->rows;
     j.p.a_row = 1;
@@ -2917,7 +3062,7 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
   g.w = t->weights[n->param[w]];
   g.dw = t->dweights[n->param[w]];
   g.db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
-  g.rows = syn__tensor_rows(syn_out(t, n));
+  g.rows = syn__tensor_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
   syn__linear_backward_of(t, &g);
@@ -2925,7 +3070,10 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
 
 /* -- running -- */
 
-/* The key of one layer's dropout in one step. */
+/* The key of one layer's dropout in one step. Whether an element is dropped is a hash of this key
+   and the element's place, so that backward makes the same mask again instead of keeping it, and
+   no thread waits for another's random numbers. `stream`: 2 id for the output of a node, 2 id + 1
+   for the weights of an attention. */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
   syn__dropout d;
@@ -2956,6 +3104,7 @@ static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
 }
 
+/* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
 static void syn__forward(syn_tape *t, int begin, int end) {
   int i;
   for (i = begin; i < end; i++) {
@@ -2979,6 +3128,7 @@ static void syn__backward(syn_tape *t, int end) {
         memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
     }
     if (!syn_out(t, n)->dx || (out->last < 0 && out->stream != SYN_OWN)) continue;
+    /* all readers have added: from the gradient behind the dropout to the one before it */
     syn__drop(t, n, syn_out(t, n)->dx);
     if (n->kind->backward) n->kind->backward(t, n);
   }
@@ -2988,9 +3138,13 @@ static void syn__backward(syn_tape *t, int end) {
 
 /* The largest batch a run is planned for. */
 typedef struct syn__capacity {
-  size_t rows[SYN_STREAMS], longest[2];
+  size_t rows[SYN_STREAMS]; /* tokens of all sentences together; SYN_EACH: sentences */
+  size_t longest[2];        /* tokens of one sentence, source and target */
 } syn__capacity;
 
+/* Floats of an extent for the largest batch. pair: every query meets the keys of its own sentence,
+   `longest` at most, so that rows * longest holds any batch that fits. SIZE_MAX when it is too
+   much: the allocation then fails. */
 static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
                                  const syn__capacity *cap) {
   int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
@@ -3006,13 +3160,14 @@ static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const s
 
 /* One buffer: when it is needed, how large, where it lies. */
 typedef struct syn__item {
-  int from, to;
-  size_t size, at;
+  int from, to;    /* first and last time, both included */
+  size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
   float **where; /* pointer to set; null while only sizes are asked */
 } syn__item;
 
-/* First fit: items come in order of `from`; those that ended make room. Returns the floats
-   needed. */
+/* First fit: items come in order of `from`; those that ended make room, and a new one takes the
+   first gap it fits in. Returns the floats needed. Only sizes and times are known here, so a plan
+   without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   size_t i, k, live = 0, peak = 0;
   for (i = 0; i < count; i++) {
@@ -3035,15 +3190,21 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   return peak;
 }
 
+/* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
+   INFER: forward, a buffer is given away after its last reader. */
 enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
 
+/* Keeps the list in order of `from`, and of arrival where that is equal. */
 static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
   size_t k = (*count)++;
   for (; k > 0 && items[k - 1].from > item->from; k--) items[k] = items[k - 1];
   items[k] = *item;
 }
 
-/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then. */
+/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
+   value until its maker has gone back, since the maker may look at its own output; its gradient
+   from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
+   begins at n, where the way back does. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
   int n = (int)g->n_nodes, end = 2 * n - 1;
@@ -3067,6 +3228,8 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
   return count;
 }
 
+/* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
+   BOTH from one to the other. Without a backward pass only the moment of forward is left. */
 static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *cap,
                             syn__item *items, size_t *count, float **saved) {
   int n = (int)g->n_nodes, i, k;
@@ -3085,6 +3248,7 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     }
 }
 
+/* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
 static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap) {
   size_t i, most = 0;
   for (i = 0; i < g->n_nodes; i++) {
@@ -3093,6 +3257,7 @@ static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap)
   }
   return most;
 }
+
 /* -- arguments of a layer, branches, leaves -- */
 
 static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
@@ -3102,6 +3267,8 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
   return NULL;
 }
 
+/* These three return `otherwise` where the layer does not say, and after recording an error: the
+   builder looks at the context's status once, when the node is done. */
 int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
   const syn__arg *a = syn__arg_find(b->layer, name);
   if (!a) return otherwise;
@@ -3176,10 +3343,12 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
   return y;
 }
 
-#define SYN__TAPE_TENSORS 4096 /* of one tape of a user */
-
 /* -- a user's own tape: every operation runs as it is recorded -- */
 
+/* Of one tape; the array is never moved, since the user holds pointers into it. */
+#define SYN__TAPE_TENSORS 4096
+
+/* Zeroed floats from the tape's block: gradients begin at 0, leaves as the api promises. */
 static void *syn__tape_get(syn_tape *t, size_t floats) {
   size_t bytes = syn__mul_size(syn__round16(floats), sizeof(float));
   char *at = t->block + t->block_used;
@@ -3196,7 +3365,7 @@ static void *syn__tape_get(syn_tape *t, size_t floats) {
 
 /* Gives the newest value its tensor. */
 static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
-  const syn__value *v = &t->g->values[id];
+  const syn__value *v = &t->own.g->values[id];
   syn_tensor *a = &t->tensors[id];
   size_t size = syn__size(v->rank, v->shape);
   a->tape = t;
@@ -3251,6 +3420,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
     t->block_size = bytes;
   }
   if (g) g->arena.c = c;
+  /* the graph has an owner only once there is a tape */
   if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
   if (t) syn_tape_free(t);
   else syn__free(c, g);
@@ -3284,6 +3454,7 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   int id, i;
   if (!t || !shape || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
+  /* i == rank when all is well */
   if (rank < 1 || i < rank) {
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
@@ -3295,10 +3466,24 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   return a ? a : syn__tape_back(t, mark);
 }
 
-/* Records one operation and runs it. */
+/* Memory for the result of a node and for what it saves; null: the tape is full. */
+static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
+  syn_tensor *out = syn__tape_tensor(t, n->out);
+  size_t floats;
+  int k;
+  for (k = 0; out && k < n->n_save; k++) {
+    floats = n->save[k].fixed + n->save[k].row * syn__tensor_rows(out);
+    t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
+    if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
+  }
+  return out;
+}
+
+/* Records one operation and runs it. What fails leaves no trace: a value without memory, or a node
+   that writes to one, would be met by the next syn_backward. */
 static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in, int which,
                                float number) {
-  int ids[2], i, k;
+  int ids[2], i;
   syn_tape *t = in[0] ? in[0]->tape : NULL;
   syn_node *n;
   syn_tensor *out;
@@ -3314,14 +3499,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!n) return syn__tape_back(t, mark);
   n->which = which;
   n->number = number;
-  i = syn__node_done(&t->own, n);
-  out = i < 0 ? NULL : syn__tape_tensor(t, i);
-  for (k = 0; out && k < n->n_save; k++) {
-    float *saved =
-        (float *)syn__tape_get(t, n->save[k].fixed + n->save[k].row * syn__tensor_rows(out));
-    if (!saved) return syn__tape_back(t, mark);
-    t->saved[n->id * SYN_MAX_SAVE + k] = saved;
-  }
+  out = syn__node_done(&t->own, n) < 0 ? NULL : syn__record_memory(t, n);
   if (!out) return syn__tape_back(t, mark);
   kind->forward(t, n);
   return out;
@@ -3341,7 +3519,7 @@ syn_status syn_backward(syn_tensor *loss) {
                      (unsigned long)syn__count(loss));
   for (i = 0; i < t->g->n_values; i++)
     memset(t->tensors[i].dx, 0, syn__count(&t->tensors[i]) * sizeof(float));
-  loss->dx[0] = 1.0f;
+  loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
   syn__backward(t, (int)t->g->n_nodes);
   return SYN_OK;
 }
@@ -3361,6 +3539,8 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
   return (up - down) / (2.0 * (double)h);
 }
 
+/* The error relative to the largest gradient of the leaf: a small one beside it is all rounding. A
+   NaN anywhere comes out as NaN, since it is not below `worst`. */
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   size_t i, n;
   double worst = 0.0, largest = 1e-8;
@@ -3381,7 +3561,14 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
    >>kind add   y = a + b, also y = a - b and y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
-/* Both have the same shape, or that of b, without its leading ones, is the last part of that of a. */
+/*
+   a and y have one shape; b [...] has the last part of it, or is [1]: b is read again for every
+   repetition, and its gradient is the sum over them. Nothing is saved: backward of y = a b reads
+   the inputs. In a model's text this is `res` and `parallel_add`; syn_add, syn_sub, syn_mul record
+   it on a user's tape. a and b may be the same tensor: both gradients are added, none written. */
+
+/* Both have the same shape, or that of b, without its leading ones, is the last part of that of
+   a. */
 static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
   int i, ones = 0, rank;
@@ -3397,9 +3584,9 @@ static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
 
 typedef struct syn__pair {
   void (*f)(float *y, const float *a, const float *b, size_t n);
-  float *y;
+  float *y;           /* [numbers of a] */
   const float *a, *b;
-  size_t size_b;
+  size_t size_b;      /* numbers of b, which divides those of a */
 } syn__pair;
 
 static void syn__task_pair(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3426,7 +3613,7 @@ static void syn__pair_run(syn_tape *t, const syn_node *n,
 }
 
 typedef struct syn__acc_job {
-  float *y;
+  float *y;           /* both as long as syn__accumulate is told */
   const float *x;
   float factor;
 } syn__acc_job;
@@ -3447,7 +3634,8 @@ static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor,
   syn__parallel(t, syn__task_acc, &j, n, 4096);
 }
 
-/* db += factor times the sum of dy over the repetitions of b */
+/* db += factor times the sum of dy over the repetitions of b, one after the other: they all add
+   into the same numbers, so threads may not share them out. */
 static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, float factor) {
   syn_tensor *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
@@ -3481,7 +3669,7 @@ static const syn_kind syn__kind_sub = {
     "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->mul); }
-/* da += dy b, db += dy a */
+/* da += dy b, db += dy a; for b [1] the second is one dot product over all of dy and a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(y), i;
@@ -3512,6 +3700,8 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
    >>kind scale   y = s x
    ============================================================================================== */
 
+/* s is a number of the caller, n->number, and no tensor: it has no gradient. */
+
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn__out_like(b, n, 0); }
 
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
@@ -3530,6 +3720,9 @@ syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_sc
 /* ==============================================================================================
    >>kind sum   y [1] = sum of all numbers of x, or their mean
    ============================================================================================== */
+
+/* x of any shape. which: 1 is the mean, n->number what the sum is multiplied by: 1 or 1/count. The
+   sum goes through the kernels' fixed tree, as every sum along a row: the same bits everywhere. */
 
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
@@ -3557,6 +3750,11 @@ syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 
 /* ==============================================================================================
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
    ============================================================================================== */
+
+/*
+   Both factors are tensors with gradients; products with weights are `linear`. The three products
+   are one text (syn__matmul) with other strides: a transposed matrix is read by its columns, never
+   copied as a whole. Nothing is saved. */
 
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
@@ -3603,7 +3801,7 @@ static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
   j.p.c = a->dx;
   j.p.c_row = (size_t)a->shape[1];
   syn__matmul(t, &j);
-  j.p.m = a->shape[1];
+  j.p.m = a->shape[1]; /* a^T: from row to row one number, from column to column one row */
   j.p.n = y->shape[1];
   j.p.k = a->shape[0];
   j.p.a = a->x;
@@ -3626,12 +3824,16 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
+/* x and y [rows,n]. The kernel subtracts the largest x first: exp never overflows, and y is the
+   same. While going back one row [n] of scratch (the buffer 0): the kernel writes dx, but a
+   gradient is added to. */
+
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
   for (r = 0; r < rows; r++) t->k->softmax(y->x + r * width, x->x + r * width, width);
 }
-/* dx_i += y_i (dy_i - sum_j y_j dy_j); saved: one row for the right side */
+/* dx_i += y_i (dy_i - sum_j y_j dy_j): from dy_i/dx_j = y_i ((i = j) - y_j) */
 static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
@@ -3656,6 +3858,12 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
    ============================================================================================== */
 
+/* relu(x) = max(x, 0); gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and
+   Gimpel 2016); sigmoid(x) = 1/(1+e^-x); swish(x) = x sigmoid(x) (Ramachandran, Zoph and Le
+   2017). x and y of one shape; nothing is saved, backward reads x. As a layer it stands where no
+   `ff` does the same along with its product. glu is of `ff` alone: it halves the width. */
+
+/* In the order of the kernels' functions; glu follows them, since no kernel of them is it. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -3665,9 +3873,9 @@ static syn_status syn__act_shape(syn_build *b, syn_node *n) {
 }
 
 typedef struct syn__act_job {
-  int which;
-  float *y;
-  const float *x, *dy;
+  int which;           /* SYN__RELU ... */
+  float *y;            /* the result; with dy the gradient that is added to */
+  const float *x, *dy; /* dy null: forward */
 } syn__act_job;
 
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -3715,6 +3923,13 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
    ============================================================================================== */
 
+/*
+   d is the width of x, n that of y, the model's d_model if not given. bias=0: no b. Rows are
+   independent, so that a step of decoding is the forward pass over the new rows. Nothing is saved:
+   backward reads x. Both parameters have the layout of PyTorch, one row of W for every output.
+   dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
+
+/* w [out,width of x] and b [out], the first two parameters of linear, ff and highway. */
 static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
   int shape[2];
   shape[0] = out;
@@ -3726,12 +3941,12 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
-  n->which = syn_arg_int(b, "bias", 1, 0, 1);
+  n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
   syn_tensor *x = syn_in(t, n, 0);
@@ -3745,7 +3960,11 @@ static const syn_kind syn__kind_linear = {
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
 
-/* saved: z = x W^T + b (not for relu, whose derivative shows in y), dz while going back */
+/* The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin,
+   Fan, Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n]
+   with the gate in the second half. saved: 0 dz, while going back   1 z, but not for relu, which
+   works in place: y > 0 says what its derivative is, also after dropout, since a dropped y has a
+   dropped dy. */
 
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), wide;
@@ -3757,6 +3976,7 @@ static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
+/* y = a sigma(b), z = [a; b] of every row */
 static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
@@ -3785,7 +4005,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   float *z = n->which == SYN__RELU ? y->x : syn_saved(t, n, 1);
   syn__act_job j;
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, z);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), z);
   if (n->which == SYN__GLU) {
     syn__parallel(t, syn__task_glu, n, syn__tensor_rows(y), 8);
     return;
@@ -3797,7 +4017,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__act_run(t, j, syn__count(y));
 }
 
-/* dz = dy act'(z), then as linear */
+/* dz = dy act'(z), then as linear. The kernels add, so dz begins at 0. */
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *x = syn_in(t, n, 0);
   float *dz = syn_saved(t, n, 0);
@@ -3819,8 +4039,13 @@ static const syn_kind syn__kind_ff = {
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b, mean and biased variance over the row
    ============================================================================================== */
 
-/* (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g
-   (Zhang and Sennrich 2019). saved: mean and 1/sqrt(...) of every row */
+/*
+   (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich
+   2019). x, y [rows,d], g and b [d]; rms_norm has no b, and by that the room tells them apart.
+   saved: 0 mean and r = 1/sqrt(...) of every row, [rows,2]: with x they give xhat = (x - mean) r
+   again, which is as large as x and need not be kept.
+   With q = dy g: dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q);
+   dg += sum over rows of dy xhat, db += sum over rows of dy. */
 
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
@@ -3846,6 +4071,7 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_norm, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
+/* What the two kernels of the way back read. */
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__norm_rows j;
@@ -3871,8 +4097,10 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   SYN__UNUSED(thread);
-  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin, end);
+  t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
+                          end);
 }
+/* dx is split by rows; dg and db, sums over all rows, by columns. */
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
@@ -3888,16 +4116,26 @@ static const syn_kind syn__kind_rms_norm = {
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
 
-/* (Vaswani et al. 2017, section 3.5); scale=0: y_t = x_t + p_t */
+/*
+   x, y [rows,d], t the place of a row in its sentence, from 0 (Vaswani et al. 2017, section 3.5).
+   sqrt(d) lifts the embeddings, of standard deviation d^-1/2 at first, to the size of the
+   sinusoids.
+   scale=0: y_t = x_t + p_t. No parameter, so no length limit; nothing is saved. A step of decoding
+   is the forward pass: every row is computed alone, from its own place. */
+
+/* Floats of the table at most: max_len and widths are one line of a file that may be hostile, and
+   must not make gigabytes of it. */
+#define SYN__POS_TABLE (1 << 22)
 
 typedef struct syn__pos {
-  int places, d; /* rows and columns of the table: the first N places, fewer if N is very large */
-  float scale;
-  float *table;
+  int places, d; /* the first places have a row in the table, later ones are computed anew */
+  float scale;   /* of x: sqrt(d) or 1 */
+  int made;      /* 1: the table was made for this layer */
+  float *table;  /* [places,d] */
 } syn__pos;
 
-#define SYN__POS_TABLES ((size_t)1 << 22) /* floats in all tables of a network */
-
+/* p [d] of one place, far dearer than reading it from the table; the bits are the same. An odd d
+   ends in a sine. */
 static void syn__pos_row(float *p, int place, int d) {
   int j;
   for (j = 0; j < d; j += 2) {
@@ -3908,20 +4146,38 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
-/* Layers of one width share a table. */
+static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__pos *own = (const syn__pos *)n->own;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *at = t->at[t->g->values[n->out].stream];
+  size_t r, d = (size_t)own->d;
+  for (r = begin; r < end; r++) {
+    const float *p = syn__scratch(t, thread);
+    if (at[r] < own->places) p = own->table + (size_t)at[r] * d;
+    else syn__pos_row(syn__scratch(t, thread), at[r], own->d);
+    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
+    t->k->acc(y->x + r * d, p, d);
+  }
+}
+static void syn__pos_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
+
+/* The table of a width that an earlier layer has serves again. All tables together are bounded;
+   rows behind the bound are computed anew whenever they are read, to the same bits. */
 static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
-  size_t i, d = (size_t)own->d;
+  size_t i, left = SYN__POS_TABLE, d = (size_t)own->d;
   for (i = 0; i < b->g->n_nodes; i++) {
     const syn__pos *old = (const syn__pos *)b->g->nodes[i]->own;
     if (b->g->nodes[i]->kind != kind) continue;
-    if (old->d == own->d) {
-      own->places = old->places;
-      own->table = old->table;
-      return SYN_OK;
-    }
+    own->table = old->table;
+    own->places = old->places;
+    if (old->d == own->d) return SYN_OK;
+    if (old->made) left -= (size_t)old->places * (size_t)old->d;
   }
-  own->places = syn__min(b->config->max_len, (int)((SYN__POS_TABLES - b->g->pos_floats) / d));
-  b->g->pos_floats += (size_t)own->places * d;
+  own->made = 1;
+  own->places = syn__min(b->config->max_len, (int)(left / d));
   own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
   if (!own->table) return SYN_E_MEMORY;
   for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
@@ -3940,27 +4196,6 @@ static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   return syn__out_like(b, n, 0);
 }
 
-static float *syn__scratch(const syn_tape *t, int thread) {
-  return t->scratch + (size_t)thread * t->scratch_size;
-}
-
-static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn__pos *own = (const syn__pos *)n->own;
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)own->d;
-  for (r = begin; r < end; r++) {
-    const float *p = syn__scratch(t, thread);
-    if (at[r] < own->places) p = own->table + (size_t)at[r] * d;
-    else syn__pos_row(syn__scratch(t, thread), at[r], own->d); /* past the table: computed anew */
-    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
-    t->k->acc(y->x + r * d, p, d);
-  }
-}
-static void syn__pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
-}
 /* dx += sqrt(d) dy */
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
@@ -3974,11 +4209,14 @@ static const syn_kind syn__kind_pos = {
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
    ============================================================================================== */
 
+/*
+   x, y [rows,d], t the place of the row in its sentence. A sentence cannot be longer than N: the
+   runner checks n->table and names both numbers. Nothing is saved. */
+
 static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   int shape[2];
   shape[0] = b->config->max_len;
   shape[1] = syn_build_width(b, n, 0);
-  n->which = shape[0];
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
@@ -3993,7 +4231,7 @@ static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
   for (r = 0; r < rows; r++)
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
-/* dx += dy, dw_t += dy_t, rows in order */
+/* dx += dy, dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t */
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
@@ -4008,6 +4246,11 @@ static const syn_kind syn__kind_learn_pos = {
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); and id: y = x
    ============================================================================================== */
+
+/*
+   Dividing by 1 - rate while training keeps the mean, so that nothing is scaled afterwards. Neither
+   has a room in the graph where it can be spared: id and a rate of 0 hand their input on, and most
+   dropouts are the rate of the layer before them (the kinds that `drops`). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -4030,6 +4273,7 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   memcpy(y->x, syn_in(t, n, 0)->x, syn__count(y) * sizeof *y->x);
 }
+/* dx += dy: the mask was put on dy by the runner before */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
@@ -4041,6 +4285,8 @@ static const syn_kind syn__kind_dropout = {
 /* ==============================================================================================
    >>kind res   y = x + chain(x) (He et al. 2016)
    ============================================================================================== */
+
+/* Made of the operation `add`: it builds, and has no forward of its own. */
 
 static int syn__build_width_of(const syn_build *b, int value) {
   const syn__value *v = &b->g->values[value];
@@ -4060,6 +4306,7 @@ static int syn__build_add(syn_build *b, int x, int y) {
   return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
 }
 
+/* The chain argument `number` of a layer, from 0. */
 static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int number) {
   int i;
   for (i = 0; i < l->n_args; i++)
@@ -4071,7 +4318,7 @@ static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int num
 static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
   const syn_layer *chain = syn__arg_chain(b, l, 0);
   int y = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l;
+  b->layer = l; /* the chain's layers have put themselves there */
   return y < 0 ? -1 : syn__build_add(b, x, y);
 }
 static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
@@ -4081,7 +4328,10 @@ static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL
    >>kind highway   z = x W^T + b, g = sigma(z), y = g x + (1-g) c, c = chain(x); W [d,d]
    ============================================================================================== */
 
-/* (Srivastava, Greff and Schmidhuber 2015). saved: z; dz while going back */
+/*
+   (Srivastava, Greff and Schmidhuber 2015, there with the chain on the other side of the gate.)
+   x, c, y [rows,d], b [d]. Two inputs: the chain is built first, this operation joins both.
+   saved: 0 z, turned into g at once, [rows,d]   1 dz while going back, [rows,d] */
 
 static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
@@ -4101,12 +4351,12 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   b->layer = l;
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
-/* g x + (1-g) c = c + g (x - c) */
+/* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   float *z = syn_saved(t, n, 0);
   size_t count = syn__count(y);
-  syn__linear_forward(t, n, 0, 1, x->x, z);
+  syn__linear_forward(t, n, 0, 1, x, z);
   t->k->act(SYN__SIGMOID, z, z, count); /* from here on z holds g */
   t->k->sub(y->x, x->x, c->x, count);
   t->k->mul(y->x, y->x, z, count);
@@ -4134,6 +4384,10 @@ static const syn_kind syn__kind_highway = {
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
 
+/* x [rows,d], y [rows, sum of the widths]: the branches read the same x, each builds below a number
+   of its own in the path. Nothing is saved. */
+
+/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; how many, or -1. */
 static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
   int count = 0, i;
   for (i = 0; i < l->n_args; i++) {
@@ -4170,6 +4424,7 @@ static void syn__concat_forward(syn_tape *t, const syn_node *n) {
     at += width;
   }
 }
+/* dx_i += its columns of dy */
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
@@ -4189,6 +4444,8 @@ static const syn_kind syn__kind_concat = {
    >>kind parallel_add   y = a(x) + b(x) + ...
    ============================================================================================== */
 
+/* Adds pairwise from the left with `add`; one chain alone is that chain. */
+
 static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
   int in[SYN_MAX_IN], count = syn__branches(b, l, x, in), i, sum;
   if (count < 0) return -1;
@@ -4203,7 +4460,11 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
    ============================================================================================== */
 
-/* The copies of the encoder's outermost repeat are its blocks (source=increasing). */
+/* Nothing runs here: the graph simply has n copies. The number of a copy stands in the path, and so
+   in the names of its parameters: without it the copies would share them. */
+
+/* The copies of the encoder's outermost repeat are its blocks (source=increasing). `count` bounds
+   the list: it is called once for each copy of one repeat. */
 static syn_status syn__note_block(syn_build *b, int count, int y) {
   if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
   if (!b->blocks) return SYN_E_MEMORY;
@@ -4230,6 +4491,11 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repea
 /* ==============================================================================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]
    ============================================================================================== */
+
+/*
+   V tokens, y [rows,d]; n->which is the side whose tokens are read, SYN_SRC or SYN_TGT. No input:
+   the ids are the batch, checked against V when it was bound. w may be shared with the output layer
+   or the other side (tie): each reader adds to the one gradient. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
@@ -4261,6 +4527,9 @@ static const syn_kind syn__kind_embedding = {
 /* ==============================================================================================
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
    ============================================================================================== */
+
+/* x [rows,d] of the source side; a bound sentence has a token at least, so the mean exists. dx of
+   each row of a sentence += dy / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
@@ -4294,11 +4563,16 @@ static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, sy
    >>kind output   logits [rows,V] = x w^T + b; while training the loss does this in blocks of rows
    ============================================================================================== */
 
+/*
+   w [V,d], often the embedding (tie), b [V]; for classify and tag V is the number of classes. All
+   logits of a training batch would be by far the largest tensor, and each is needed for a moment
+   only: >>loss makes them and their gradients block by block, so this kind has no backward. */
+
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
 }
 static void syn__output_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0)->x, syn_out(t, n)->x);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
 static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
                                           syn__output_forward, NULL, NULL, NULL, NULL};
@@ -4317,31 +4591,42 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    3 raw scores of a mixture   4 tables made from parameters   5 the gradients of those */
 
 #define SYN__MAX_SCORES 12
-#define SYN__ATT_WIDE (1 << 20) /* columns of all heads together: sums of some of them are ints */
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 
-/* One sentence and one head. */
+/* One sentence and one head; while decoding one row (nq = 1) and one head. */
 typedef struct syn__head {
-  int sentence, h, nq, nk;
+  int sentence, h;
+  int nq, nk;     /* queries and keys of the sentence */
+  int first;      /* place of the first query in its sentence: 0, but in a step that of the token */
   size_t q0, k0;  /* first row of its queries and keys */
   float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
-  float *scratch; /* pack, then two matrices [nq,nk] */
+  float *scratch; /* pack, then two matrices [nq,nk]; of one thread */
 } syn__head;
 
-/* A way to make scores. `s` is its place in the mixture. */
+/* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
+   Forward calls `prepare` once, then `fill` for every sentence and head (tasks of any thread).
+   Backward calls `back` for every sentence and head, in any order, so that it may write only what
+   belongs to both; `back_shared` for the sentences of a head one after the other, so that what
+   they share is summed in one order; then `finish` once. Decoding calls `prepare` with the new
+   rows, then `row` for every row and head. Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
   int built;
-  int table;   /* does not depend on the input */
-  int limited; /* has a table of N */
+  int table;   /* 1: does not depend on the input */
+  int limited; /* 1: has a table of N, so that a sentence cannot be longer */
+  /* parameters, floats per row (a->wide), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
-  void (*prepare)(syn_tape *t, const syn_node *n, int s);   /* products over all rows */
+  void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
+  /* score [nq,nk] = S_h, keys no query may see included */
   void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  /* ds [nq,nk], 0 where masked; gradients of rows: written, not added (each is met once) */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  /* gradients of parameters and tables: added */
   void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  void (*finish)(syn_tape *t, const syn_node *n, int s);    /* products over all rows, backwards */
-  void (*row)(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x, float *score);
-  double (*cost)(const syn_node *n, int length);            /* multiply-adds per token */
+  void (*finish)(syn_tape *t, const syn_node *n, int s); /* products over all rows, backwards */
+  /* score [nk] of one row: `fill` itself where nothing is gained by another text */
+  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  double (*cost)(const syn_node *n, int length); /* multiply-adds per token */
 } syn__score;
 
 typedef struct syn__att {
@@ -4414,6 +4699,12 @@ static syn__job syn__slice_job(int m, int n, int k) {
   return j;
 }
 
+/* The table of score s takes `heads` parts of `part` floats behind those before it. */
+static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
+  a->table[s] = a->tables;
+  a->tables = syn__add_size(a->tables, syn__mul_size(heads, part));
+}
+
 /* How many keys query i sees. */
 static int syn__att_seen(const syn__att *a, const syn__head *x, int i) {
   return a->causal ? syn__min(i + 1, x->nk) : x->nk;
@@ -4423,8 +4714,14 @@ static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
 
-/* -- the score V: S_ij = q_i . k_j / sqrt(c), q = x W_q^T, k = u W_k^T (Vaswani et al. 2017) -- */
-
+/* The place of a score in the mixture, -1: it is not there. */
+static int syn__score_at(const syn__att *a, const char *name) {
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (!strcmp(a->score[s]->name, name)) return s;
+  return -1;
+}
+/* A matrix without bias, [rows,columns], columns the width it multiplies. */
 static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, int rows,
                                  int columns) {
   int shape[2];
@@ -4432,44 +4729,44 @@ static syn_status syn__att_param(syn_build *b, syn_node *n, const char *name, in
   shape[1] = columns;
   return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
 }
+/* Rows and columns of a table that this batch can reach: no more are made. */
+static int syn__att_longest(const syn_tape *t, const syn_node *n) {
+  int longest = t->stream[t->g->values[n->out].stream].longest;
+  return syn__min(longest, syn__att_of(n)->size);
+}
+/* A tiled table repeats its columns. */
+static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
+  int i, j;
+  for (i = 0; i < x->nq && a->tile; i++)
+    for (j = a->size; j < x->nk; j++)
+      score[(size_t)i * (size_t)x->nk + (size_t)j] =
+          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
+}
+/* What key j of row r left behind: v [e], then k [e]. */
+static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
+  return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
+}
+
+/* ==============================================================================================
+   >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
+   ============================================================================================== */
+
+/*
+   (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
+   W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
+   rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
+   history of a decoded token: its v, and behind it its k. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
-  a->at[s] = a->wide;
+  a->at[s] = a->wide; /* q, then k */
   a->wide += 2 * a->e;
   return syn__att_param(b, n, "w_q", a->e, a->d) || syn__att_param(b, n, "w_k", a->e, d_keys)
              ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* y = x W^T with the parameter p of the node, over the rows of x */
-static void syn__att_linear(syn_tape *t, const syn_node *n, int p, const syn_tensor *x, float *y) {
-  const syn_param *w = &t->g->params[n->param[p]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = w->shape[0];
-  j.p.k = w->shape[1];
-  j.p.b = t->weights[n->param[p]];
-  if (t->packed) j.panels = t->packed[n->param[p]];
-  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
-}
-/* and back: dx += dy W, dW += dy^T x */
-static void syn__att_linear_back(syn_tape *t, const syn_node *n, int p, const syn_tensor *x,
-                                 const float *dy) {
-  const syn_param *w = &t->g->params[n->param[p]];
-  syn__linear_grad g;
-  g.x = x->x;
-  g.dx = x->dx;
-  g.dy = dy;
-  g.w = t->weights[n->param[p]];
-  g.dw = t->dweights[n->param[p]];
-  g.db = NULL;
-  g.rows = syn__tensor_rows(x);
-  g.out = w->shape[0];
-  g.in = w->shape[1];
-  syn__linear_backward_of(t, &g);
-}
-
+/* k [rows,e], or dk in the buffer of gradients */
 static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e);
@@ -4479,13 +4776,15 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  syn__att_linear(t, n, a->param[s], x, q);
+  syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
   t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)a->e);
   if (t->live && a->cross) return;                          /* the keys are there since `start` */
-  syn__att_linear(t, n, a->param[s] + 1, syn__att_keys(t, n), syn__v_keys(t, n, SYN__ROWS, s));
+  syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                      syn__v_keys(t, n, SYN__ROWS, s));
 }
 
+/* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t e = (size_t)a->e, slice = (size_t)(x->h * a->c);
@@ -4501,7 +4800,8 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__small(t, &j);
 }
 
-/* dq = dS k (the scale comes in finish), dk = dS^T q */
+/* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
+   s dS k, but dk = dS^T (s q), which is what the buffer holds. */
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4523,76 +4823,64 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__small(t, &j);
 }
 
+/* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
 static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
   t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)a->e);
-  syn__att_linear_back(t, n, a->param[s], x, dq);
-  syn__att_linear_back(t, n, a->param[s] + 1, syn__att_keys(t, n),
+  syn__linear_backward(t, n, a->param[s], -1, x, dq);
+  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
-/* -- decoding: what earlier tokens and the source left behind -- */
-
-/* A group of rows that are decoded together, one row per hypothesis. */
-typedef struct syn__live {
-  int rows, length;    /* length: places per slot */
-  const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [rows,length] slot of every earlier token of the row's hypothesis */
-  const int *sentence; /* [rows] */
-  const int *source_off; /* first source row of every sentence, [sentences+1] */
-  float **history;     /* by node: [slots, length, n->history] */
-  float **source;      /* by node: [source rows, n->source] */
-} syn__live;
-
-static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
-  return t->live->history[n->id] +
-         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
-}
-/* What token j of row r's hypothesis (or of its source sentence) left: v, then k. */
-static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
-  const syn__live *l = t->live;
-  if (syn__att_of(n)->cross)
-    return l->source[n->id] +
-           (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
-  return syn__history(t, n, l->past[r * l->length + j], j);
-}
-
-static void syn__v_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
+/* Another text than `fill`: the keys of a hypothesis lie scattered over slots. */
+static void syn__v_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t slice = (size_t)(x->h * a->c);
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + (size_t)r * (size_t)a->e + slice;
+  const float *q = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + slice;
   int j;
   for (j = 0; j < x->nk; j++)
-    score[j] = t->k->dot(q, syn__att_past(t, n, r, j) + a->e + slice, (size_t)a->c);
+    score[j] = t->k->dot(q, syn__att_past(t, n, (int)x->q0, j) + a->e + slice, (size_t)a->c);
 }
+/* The source's keys are made once per sentence, so a token of cross-attention pays for q alone. */
 static double syn__v_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (a->cross ? 1.0 : 2.0) * a->e * a->d + (double)length * a->e;
 }
 
-/* -- the scores R, Fix and FR: S_ij from a table that no input changes (Tay et al. 2021, 3.2) -- */
+/* ==============================================================================================
+   >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
+   ============================================================================================== */
 
-static syn_status syn__r_params(syn_build *b, syn_node *n, int s, const char *name,
-                                syn_initial init) {
+/*
+   (Random Synthesizer, Tay et al. 2021, section 3.2; FR: 3.3.) R: F = r [H,N,N], learned. Fix: the
+   same, never trained: drawn once from the seed and saved. FR: F_ij = r1_i . r2_j of rank k, r1 and
+   r2 [H,N,k]. A sentence of n tokens uses the first n rows and columns. tile: both indices modulo
+   the tile. Decoding needs nothing of the past but the values. Since all sentences add into the
+   one table, its gradient is made in back_shared.
+   rows buffer: nothing. tables: FR the product F [H,N,N], and its gradient. */
+
+static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
   const syn__att *a = syn__att_of(n);
   int shape[3];
-  SYN__UNUSED(s);
   shape[0] = a->heads;
   shape[1] = shape[2] = a->size;
   return syn_build_param(b, n, name, init, 3, shape);
 }
+/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost
+   uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
-  return syn__r_params(b, n, s, "r",
+  SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
+  return syn__r_params(b, n, "r",
                        syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
 }
 static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
-  return syn__r_params(b, n, s, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
+  SYN__UNUSED(s);
+  return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
 }
 
-/* Row i of a table [size,size], repeated every `size` columns when tiled. */
+/* score [n] = row i of a table [size,size], repeated every `size` columns when tiled. */
 static void syn__table_row(const syn__att *a, const float *table, int i, int n, float *score) {
   const float *row = table + (size_t)(i % a->size) * (size_t)a->size;
   int j, m;
@@ -4601,10 +4889,12 @@ static void syn__table_row(const syn__att *a, const float *table, int i, int n, 
     memcpy(score + j, row, (size_t)m * sizeof *score);
   }
 }
+/* All queries of a sentence, or the one of a step: the same text. */
 static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
                             float *score) {
   int i;
-  for (i = 0; i < x->nq; i++) syn__table_row(a, table, i, x->nk, score + (size_t)i * (size_t)x->nk);
+  for (i = 0; i < x->nq; i++)
+    syn__table_row(a, table, x->first + i, x->nk, score + (size_t)i * (size_t)x->nk);
 }
 /* dtable[i,j] += dS_ij, sentence after sentence; ds is folded into the first `size` columns */
 static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
@@ -4615,9 +4905,11 @@ static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__hea
               (size_t)syn__att_columns(a, x->nk));
 }
 
+/* Where head h begins in a table [H,size,size]. */
 static size_t syn__table_at(const syn__att *a, int h) {
   return (size_t)h * (size_t)a->size * (size_t)a->size;
 }
+/* For r and for fix: both are the first parameter of their score. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__table_fill(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), x, score);
@@ -4626,17 +4918,6 @@ static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
   syn__table_back(t, a, x, ds, syn__att_dweight(t, n, s, 0) + syn__table_at(a, x->h));
-}
-static void syn__r_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_row(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), t->at[SYN_TGT][r], x->nk,
-                 score);
-}
-static double syn__r_cost(const syn_node *n, int length) {
-  SYN__UNUSED(n);
-  SYN__UNUSED(length);
-  return 0.0;
 }
 
 /* FR: S_ij = r1_i . r2_j, r1 and r2 [H,N,k]; the table is made once per pass. Their product of k
@@ -4648,25 +4929,20 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->k;
-  a->table[s] = a->tables;
-  a->tables += syn__table_at(a, a->heads);
+  syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
              ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* c = a b^T or with `grad` one of da += dc b, db += dc^T a, for the head h of FR; L rows and
-   columns. */
+/* A product of the size [m,k] [k,n] whose matrices are rows of r1 and r2 [N,k] but where the caller
+   says otherwise. */
 static syn__job syn__fr_job(const syn__att *a, int m, int n, int k) {
   syn__job j = syn__slice_job(m, n, k);
   j.p.a_row = j.p.b_row = j.p.c_row = (size_t)a->k;
   return j;
 }
 
-static int syn__att_longest(const syn_tape *t, const syn_node *n) {
-  int longest = t->stream[t->g->values[n->out].stream].longest;
-  return syn__min(longest, syn__att_of(n)->size);
-}
-
+/* F_h [L,L] = r1_h r2_h^T, once for all sentences of the batch; L rows and columns of [N,N] */
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   int h, L = syn__att_longest(t, n);
@@ -4683,6 +4959,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
     syn__matmul(t, &j);
   }
 }
+/* From here on as R, with F in the place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, x->h), x, score);
@@ -4712,12 +4989,11 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
     syn__matmul(t, &j);
   }
 }
-static void syn__fr_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                        float *score) {
+/* Another text than `fill`: a step needs one row of the table, not the whole of it. */
+static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  size_t k = (size_t)a->k, head = (size_t)(x->h * a->size);
-  const float *r1 =
-      syn__att_weight(t, n, s, 0) + (head + (size_t)(t->at[SYN_TGT][r] % a->size)) * k;
+  size_t k = (size_t)a->k, head = (size_t)x->h * (size_t)a->size;
+  const float *r1 = syn__att_weight(t, n, s, 0) + (head + (size_t)(x->first % a->size)) * k;
   const float *r2 = syn__att_weight(t, n, s, 1) + head * k;
   int j;
   for (j = 0; j < x->nk; j++) score[j] = t->k->dot(r1, r2 + (size_t)(j % a->size) * k, k);
@@ -4727,18 +5003,26 @@ static double syn__fr_cost(const syn_node *n, int length) {
   return (double)length * a->heads * a->k;
 }
 
-/* -- the dense family: a hidden stage or none, then an output stage that makes N scores a row.
-   D: S_ij = W2_h[j] . relu(W1 x_i + b1)_slice + b2_h[j] (Tay et al. 2021, 3.1). shared=1: one W2
-   [N,c] for all heads, no biases; beside V, relu(q) of V is the hidden stage -- */
+/* ==============================================================================================
+   >>kind syn_att: D and its family   a row of N scores from the token of the row alone
+   ============================================================================================== */
 
-static int syn__score_at(const syn__att *a, const char *name) {
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (!strcmp(a->score[s]->name, name)) return s;
-  return -1;
-}
+/*
+   A hidden stage or none makes u from x, an output stage makes N scores of every row of u:
+   Conv, CRC, BD, BCRC and GLU of the language are of this family, and this is their room.
+   D (Dense Synthesizer, Tay et al. 2021, section 3.1): u = relu(x W1^T + b1) [rows,e],
+   S_ij = W2_h[j] . u_i's slice + b2_h[j]; W1 [e,d], b1 [e], W2 [H,N,c], b2 [H,N]. Only the columns
+   the sentence has are computed. shared=1, as in the published code: one W2 [N,c] for all heads and
+   no biases; beside V, relu(q) of V is the hidden stage, and there is no W1.
+   rows buffer: u, e floats a row; in the buffer of gradients du, then dz. tables: W2 in panels of
+   16 columns, packed once per pass instead of once per sentence; their place among the gradients
+   of tables is not used, dW2 goes straight to its parameter. */
+
+/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last,
+   the layer knows this order (syn__att_prepare). */
 static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
 
+/* The hidden stage shared by D and FD. */
 static syn_status syn__hidden_params(syn_build *b, syn_node *n, const char *w, const char *bias) {
   const syn__att *a = syn__att_of(n);
   if (syn__att_param(b, n, w, a->e, a->d)) return SYN_E_SHAPE;
@@ -4751,12 +5035,12 @@ static syn_status syn__d_shape(syn_build *b, syn_node *n, int s) {
   int shape[3];
   a->at[s] = a->wide;
   a->wide += a->e;
-  a->table[s] = a->tables;
-  a->tables += (size_t)(a->shared ? 1 : a->heads) * (size_t)a->c * syn__round16((size_t)a->size);
+  syn__att_table(a, s, a->shared ? 1 : (size_t)a->heads,
+                 syn__mul_size((size_t)a->c, syn__round16((size_t)a->size)));
   shape[0] = a->heads;
   shape[1] = a->size;
   shape[2] = a->c;
-  if (a->shared) {
+  if (a->shared) { /* shape + 1: without the heads */
     if (!syn__d_uses_q(a) && syn__hidden_params(b, n, "d_w1", NULL)) return SYN_E_SHAPE;
     return syn_build_param(b, n, "d_w2", syn_initial_glorot(a->c, a->size), 2, shape + 1);
   }
@@ -4771,6 +5055,11 @@ static int syn__d_w2(const syn__att *a) { return a->shared ? !syn__d_uses_q(a) :
 static size_t syn__d_w2_at(const syn__att *a, int h) {
   return a->shared ? 0 : (size_t)h * (size_t)a->size * (size_t)a->c;
 }
+/* b2 of head h: [N] of [H,N] */
+static const float *syn__d_b2(const syn__att *a, const float *b2, int h) {
+  return b2 + (size_t)h * (size_t)a->size;
+}
+/* W2_h as panels [ceil(N/16)][c][16] */
 static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) {
   const syn__att *a = syn__att_of(n);
   size_t head = a->shared ? 0 : (size_t)h;
@@ -4778,31 +5067,20 @@ static float *syn__d_panels(const syn_tape *t, const syn_node *n, int s, int h) 
          head * (size_t)a->c * syn__round16((size_t)a->size);
 }
 
-/* u = relu(x W1^T + b1), in place of z */
+/* u [rows,e] = relu(x W1^T + b1), in place; p: number of W1 in the node, b1 follows it */
 static void syn__hidden(syn_tape *t, const syn_node *n, int p, int bias, float *u) {
-  const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = a->e;
-  j.p.k = a->d;
-  j.p.b = syn_weight(t, n, p);
-  j.p.bias = bias ? syn_weight(t, n, p + 1) : NULL;
-  if (t->packed) j.panels = t->packed[n->param[p]];
-  syn__linear(t, u, x->x, syn__tensor_rows(x), &j);
-  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)a->e);
+  syn__linear_forward(t, n, p, bias ? p + 1 : -1, x, u);
+  t->k->act(SYN__RELU, u, u, syn__tensor_rows(x) * (size_t)syn__att_of(n)->e);
 }
-/* dz = du where u > 0, then as linear */
+/* dz = du where u > 0, else 0, in place; then as linear. Written so that a NaN in u stops, too. */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int p, int bias, const float *u,
                              float *du) {
   const syn_tensor *x = syn_in(t, n, 0);
   size_t i, count = syn__tensor_rows(x) * (size_t)syn__att_of(n)->e;
   for (i = 0; i < count; i++)
     if (!(u[i] > 0.0f)) du[i] = 0.0f;
-  syn__att_linear_back(t, n, p, x, du);
-  if (bias)
-    syn__column_sums(t, syn_dweight(t, n, p + 1), du, syn__tensor_rows(x),
-                     (size_t)syn__att_of(n)->e);
+  syn__linear_backward(t, n, p, bias ? p + 1 : -1, x, du);
 }
 
 static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
@@ -4816,21 +5094,13 @@ static void syn__d_prepare(syn_tape *t, const syn_node *n, int s) {
   } else {
     syn__hidden(t, n, p, !a->shared, u);
   }
-  if (t->live) return;
+  if (t->live) return; /* a step reads W2 by rows */
   for (h = 0; h < (a->shared ? 1 : a->heads); h++)
     t->k->pack(syn_weight(t, n, p + syn__d_w2(a)) + syn__d_w2_at(a, h), 1, (size_t)a->c, a->c,
                syn__att_longest(t, n), syn__d_panels(t, n, s, h));
 }
 
-/* A tiled table repeats its columns. */
-static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
-  int i, j;
-  for (i = 0; i < x->nq && a->tile; i++)
-    for (j = a->size; j < x->nk; j++)
-      score[(size_t)i * (size_t)x->nk + (size_t)j] =
-          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
-}
-
+/* S [nq, columns] = u W2^T + b2 over the head's slice of u */
 static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   syn__product p = syn__slice_job(x->nq, syn__att_columns(a, x->nk), a->c).p;
@@ -4840,7 +5110,7 @@ static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   p.b_row = 16;
   p.b_panel = 16 * (size_t)a->c;
   if (!a->shared) {
-    p.bias = syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+    p.bias = syn__d_b2(a, syn__att_weight(t, n, s, 3), x->h);
     p.start = SYN__BIAS;
   }
   p.c = score;
@@ -4849,7 +5119,7 @@ static void syn__d_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__tile_columns(a, x, score);
 }
 
-/* du = dS W2 */
+/* du = dS W2, the columns of this head only: `back` of another head writes the others */
 static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4862,7 +5132,7 @@ static void syn__d_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   j.p.c_row = (size_t)a->e;
   syn__small(t, &j);
 }
-/* dW2 += dS^T u, db2 += column sums of dS */
+/* dW2 += dS^T u, db2 += column sums of dS. Columns no sentence of the batch reaches get nothing. */
 static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -4878,9 +5148,10 @@ static void syn__d_back_shared(syn_tape *t, const syn_node *n, int s, const syn_
   j.p.c_row = (size_t)a->c;
   syn__small(t, &j);
   if (!a->shared)
-    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)(x->h * a->size), ds, (size_t)x->nq,
-                      (size_t)x->nk, 0, (size_t)columns);
+    t->k->column_sums(syn__att_dweight(t, n, s, 3) + (size_t)x->h * (size_t)a->size, ds,
+                      (size_t)x->nq, (size_t)x->nk, 0, (size_t)columns);
 }
+/* Into W1 and x; or, where u = relu(q), into the dq that V takes on from here. */
 static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s);
@@ -4890,20 +5161,21 @@ static void syn__d_finish(syn_tape *t, const syn_node *n, int s) {
     syn__hidden_back(t, n, a->param[s], !a->shared, u, du);
     return;
   }
-  /* its finish comes last, and scales */
+  /* V multiplies dq by its scale at the end: divided by it here, du arrives whole */
   dq = syn__att_own(t, n, SYN__DROWS, syn__score_at(a, "V"));
   for (i = 0; i < count; i++)
     if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
 }
-static void syn__d_row(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                       float *score) {
+/* Another text than `fill`: a step has no panels, which are made for many rows. */
+static void syn__d_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s) + (size_t)(r * a->e) + (size_t)(x->h * a->c);
+  size_t c = (size_t)a->c;
+  const float *u = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + (size_t)x->h * c;
   const float *w2 = syn__att_weight(t, n, s, syn__d_w2(a)) + syn__d_w2_at(a, x->h);
-  const float *b2 = a->shared ? NULL : syn__att_weight(t, n, s, 3) + (size_t)(x->h * a->size);
+  const float *b2 = a->shared ? NULL : syn__d_b2(a, syn__att_weight(t, n, s, 3), x->h);
   int j, columns = syn__att_columns(a, x->nk);
   for (j = 0; j < columns; j++)
-    score[j] = t->k->dot(u, w2 + (size_t)(j * a->c), (size_t)a->c) + (b2 ? b2[j] : 0.0f);
+    score[j] = t->k->dot(u, w2 + (size_t)j * c, c) + (b2 ? b2[j] : 0.0f);
   syn__tile_columns(a, x, score);
 }
 static double syn__d_cost(const syn_node *n, int length) {
@@ -4911,9 +5183,17 @@ static double syn__d_cost(const syn_node *n, int length) {
   return (syn__d_uses_q(a) ? 0.0 : (double)a->e * a->d) + (double)length * a->e;
 }
 
-/* -- the score FD: S_ij = A_i[j div b] B_i[j mod b], A = WA_h u + ba_h, B = WB_h u + bb_h,
-      u = relu(W1 x + b1)_slice (Tay et al. 2021, 3.3). rows: u [e], A [H a], B [H b] -- */
+/* ==============================================================================================
+   >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
+   ============================================================================================== */
 
+/* (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers,
+   not N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1
+   [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div
+   b, j mod b), so a row of S is a times a copy of B, each copy multiplied by one number of A.
+   rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
+
+/* The two sides A and B are one text; only their sizes and parameters differ. */
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
   const syn__att *a = syn__att_of(n);
@@ -4928,15 +5208,15 @@ static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const c
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int root = 1;
-  while (root * root < a->size) root++;
+  while (root * root < a->size) root++; /* ceil(sqrt N): a = b is the smallest a + b */
   a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
   a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
   if ((double)a->a * a->b < a->size)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: a*b is %d*%d = %.0f, wanted at least %d", a->a,
                            a->b, (double)a->a * a->b, a->size);
-  if ((double)a->heads * ((double)a->a + a->b) > SYN__ATT_WIDE)
+  if ((double)a->heads * ((double)a->a + a->b) > SYN__MAX_WIDTH)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
-                           a->heads, a->a, a->b, SYN__ATT_WIDE);
+                           a->heads, a->a, a->b, SYN__MAX_WIDTH);
   a->at[s] = a->wide;
   a->wide += a->e + a->heads * (a->a + a->b);
   if (syn__hidden_params(b, n, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
@@ -4944,16 +5224,16 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
 }
 
-/* side 0: A, side 1: B */
+/* Numbers of a row and head: side 0: A, side 1: B */
 static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
+/* A [rows,H,a] or B [rows,H,b] */
 static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
 }
-static float *syn__fd_row(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
-  return syn__fd_rows(t, n, buffer, s, side);
-}
 
+/* A_h [rows,a] = u's slice WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
+   Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   int h, size = syn__fd_size(a, side);
@@ -4982,30 +5262,32 @@ static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const
                         float *score) {
   const syn__att *a = syn__att_of(n);
   int j, columns = syn__att_columns(a, x->nk);
-  const float *A =
-      syn__fd_row(t, n, SYN__ROWS, s, 0) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->a;
-  const float *B =
-      syn__fd_row(t, n, SYN__ROWS, s, 1) + (row * (size_t)a->heads + (size_t)x->h) * (size_t)a->b;
+  size_t at = row * (size_t)a->heads + (size_t)x->h;
+  const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + at * (size_t)a->a;
+  const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + at * (size_t)a->b;
   for (j = 0; j < columns; j += a->b)
     t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
 }
+/* Forward and step: a step is a sentence of one query, whose row is x->q0. */
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   int i;
   for (i = 0; i < x->nq; i++)
     syn__fd_one(t, n, s, x->q0 + (size_t)i, x, score + (size_t)i * (size_t)x->nk);
   syn__tile_columns(syn__att_of(n), x, score);
 }
-/* dA_i[g] = sum over the group of dS B, dB_i += A_i[g] dS of the group */
+/* dA_i[g] = sum over the group g of dS B, dB_i += A_i[g] dS of the group. Groups the sentence does
+   not reach keep the 0 they begin with: `finish` sums over all of A and B. The last group may be
+   cut; then B's end gets nothing from it. */
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
   int i, j, columns = syn__att_columns(a, x->nk);
   for (i = 0; i < x->nq; i++) {
     size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
-    const float *A = syn__fd_row(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
-    const float *B = syn__fd_row(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
-    float *dA = syn__fd_row(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
-    float *dB = syn__fd_row(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
+    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
+    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
     for (j = 0; j < columns; j += a->b) {
@@ -5016,7 +5298,8 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     }
   }
 }
-/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B */
+/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B. Side A comes first and
+   writes du (start 0), side B adds to it. */
 static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   size_t rows = syn__tensor_rows(syn_in(t, n, 0));
@@ -5052,30 +5335,33 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__hidden_back(t, n, syn__att_of(n)->param[s], 1, syn__att_own(t, n, SYN__ROWS, s),
                    syn__att_own(t, n, SYN__DROWS, s));
 }
-static void syn__fd_step(syn_tape *t, const syn_node *n, int s, int r, const syn__head *x,
-                         float *score) {
-  syn__fd_one(t, n, s, (size_t)r, x, score);
-  syn__tile_columns(syn__att_of(n), x, score);
-}
 static double syn__fd_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) + (double)length * a->heads;
 }
+
+/* ==============================================================================================
+   >>kind syn_att: the layer   mixture, mask, softmax, values; the only room that knows the list
+   ============================================================================================== */
+
+/*
+   The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
+   head (fill, mix, mask, softmax, drop, times v), then W_o. Backward walks it the other way round.
+   A step of decoding does the same with one row for each hypothesis and what was remembered. */
 
 /* -- the list of scores -- */
 
 static const syn__score syn__scores[] = {
     {"V", 1, 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
      syn__v_row, syn__v_cost},
-    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_row,
-     syn__r_cost},
-    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_row, syn__r_cost},
+    {"R", 1, 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL},
+    {"Fix", 1, 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL},
     {"FR", 1, 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back,
      syn__fr_finish, syn__fr_row, syn__fr_cost},
     {"D", 1, 0, 1, syn__d_shape, syn__d_prepare, syn__d_fill, syn__d_back, syn__d_back_shared,
      syn__d_finish, syn__d_row, syn__d_cost},
     {"FD", 1, 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL,
-     syn__fd_finish, syn__fd_step, syn__fd_cost},
+     syn__fd_finish, syn__fd_fill, syn__fd_cost},
     {"Conv", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {"CRC", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {"BD", 0, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
@@ -5120,6 +5406,7 @@ static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence
   syn__head x;
   x.sentence = sentence;
   x.h = h;
+  x.first = 0;
   x.q0 = (size_t)q[sentence];
   x.k0 = (size_t)k[sentence];
   x.nq = q[sentence + 1] - q[sentence];
@@ -5273,7 +5560,8 @@ static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn
 /* Row sums for d alpha: [sentence rows, H * scores], behind the other gradients. */
 static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, SYN__DROWS, a->wide) + (size_t)(sentence * a->heads * a->n_scores);
+  return syn__att_block(t, n, SYN__DROWS, a->wide) +
+         (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
 
 static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
@@ -5343,13 +5631,20 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   }
 }
 
+/* out = Y W_o^T, of a whole pass or of the rows of a step */
+static void syn__att_out(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* for its rows */
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
+}
+
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int sentences = t->stream[t->g->values[n->out].stream].count;
-  syn__att_linear(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
-  syn__parallel(t, syn__task_heads, n, (size_t)(sentences * a->heads), 1);
-  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+  syn__parallel(t, syn__task_heads, n, (size_t)sentences * (size_t)a->heads, 1);
+  syn__att_out(t, n);
 }
 
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
@@ -5362,13 +5657,13 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   y.x = syn__att_y(t, n, SYN__ROWS);
   y.dx = dy;
   syn__linear_backward(t, n, a->w_o, -1, &y, syn_out(t, n)->dx);
-  syn__parallel(t, syn__task_heads_back, n, (size_t)(sentences * a->heads), 1);
+  syn__parallel(t, syn__task_heads_back, n, (size_t)sentences * (size_t)a->heads, 1);
   if (a->shared)
     syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
   else
     syn__parallel(t, syn__task_shared, n, (size_t)a->heads, 1);
   syn__att_finish(t, n);
-  syn__att_linear_back(t, n, a->w_v, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* Decoding, attention to the source: its values and keys, once per sentence. */
@@ -5378,8 +5673,8 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
   size_t r, rows = syn__tensor_rows(u), e = (size_t)a->e;
   float *to = t->live->source[n->id];
   float *v = syn__att_v(t, n, SYN__ROWS), *k = syn__v_keys(t, n, SYN__ROWS, 0);
-  syn__att_linear(t, n, a->w_v, u, v);
-  syn__att_linear(t, n, a->param[0] + 1, u, k);
+  syn__linear_forward(t, n, a->w_v, -1, u, v);
+  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
   for (r = 0; r < rows; r++) {
     memcpy(to + 2 * r * e, v + r * e, e * sizeof *to);
     memcpy(to + (2 * r + 1) * e, k + r * e, e * sizeof *to);
@@ -5387,21 +5682,21 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
 }
 
 /* One head of one new row: the same mixture and softmax over the keys that are there. */
-static void syn__att_row(syn_tape *t, const syn_node *n, int r, const syn__head *x) {
+static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   float *score = x->scratch, *raw = score + x->nk, alpha[SYN__MAX_SCORES];
-  float *y = syn__att_y(t, n, SYN__ROWS) + (size_t)(r * a->e + x->h * a->c);
+  float *y = syn__att_y(t, n, SYN__ROWS) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
   int s, j;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    a->score[s]->row(t, n, s, r, x, s ? raw : score);
+    a->score[s]->row(t, n, s, x, s ? raw : score);
     if (s == 0) t->k->scale(score, alpha[0], score, (size_t)x->nk);
     else t->k->acc_scale(score, alpha[s], raw, (size_t)x->nk);
   }
   if (a->softmax) t->k->softmax(score, score, (size_t)x->nk);
   memset(y, 0, (size_t)a->c * sizeof *y);
   for (j = 0; j < x->nk; j++)
-    t->k->acc_scale(y, score[j], syn__att_past(t, n, r, j) + x->h * a->c, (size_t)a->c);
+    t->k->acc_scale(y, score[j], syn__att_past(t, n, (int)x->q0, j) + x->h * a->c, (size_t)a->c);
 }
 
 static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -5414,10 +5709,12 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
     memset(&x, 0, sizeof x);
     x.sentence = sentence;
     x.h = (int)(i % heads);
+    x.q0 = (size_t)r;
+    x.first = place;
     x.nq = 1;
     x.nk = a->cross ? t->live->source_off[sentence + 1] - t->live->source_off[sentence] : place + 1;
     x.scratch = syn__scratch(t, thread);
-    syn__att_row(t, n, r, &x);
+    syn__att_row(t, n, &x);
   }
 }
 
@@ -5435,11 +5732,12 @@ static void syn__att_remember(syn_tape *t, const syn_node *n) {
 
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  if (!a->cross) syn__att_linear(t, n, a->w_v, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
+  if (!a->cross)
+    syn__linear_forward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   if (!a->cross) syn__att_remember(t, n);
-  syn__parallel(t, syn__task_att_rows, n, (size_t)(t->live->rows * a->heads), 4);
-  syn__linear_forward(t, n, a->w_o, -1, syn__att_y(t, n, SYN__ROWS), syn_out(t, n)->x);
+  syn__parallel(t, syn__task_att_rows, n, (size_t)t->live->rows * (size_t)a->heads, 4);
+  syn__att_out(t, n);
 }
 
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
@@ -5447,7 +5745,7 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   int s;
   cost->multiply_adds = (a->cross ? 1.0 : 2.0) * a->d * a->e + (double)cost->length * a->e;
   for (s = 0; s < a->n_scores; s++)
-    cost->multiply_adds += a->score[s]->cost(n, cost->length);
+    if (a->score[s]->cost) cost->multiply_adds += a->score[s]->cost(n, cost->length);
   cost->decode_bytes = 4.0 * n->history;
 }
 
@@ -5486,9 +5784,9 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (c == 0 && a->d % a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", a->heads, a->d);
   a->c = c ? c : a->d / a->heads;
-  if ((double)a->heads * a->c > SYN__ATT_WIDE)
-    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted at most %d columns in all",
-                           a->heads, a->c, SYN__ATT_WIDE);
+  if (a->c > SYN__MAX_WIDTH / a->heads)
+    return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
+                           a->heads, a->c, SYN__MAX_WIDTH);
   a->e = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
   a->wide = 2 * a->e;
@@ -5530,13 +5828,13 @@ static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
 static const char *const syn__mix_names[] = {"alpha", "sum"};
 
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, limited = 0;
+  int s, limited = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
   a->tile = syn_arg_int(b, "tile", 0, 0, 1 << 20);
   a->size = a->tile ? a->tile : b->config->max_len;
   a->k = syn_arg_int(b, "k", 8, 1, 65536);
   a->softmax = syn_arg_int(b, "softmax", 1, 0, 1);
   a->shared = syn_arg_int(b, "shared", 0, 0, 1);
-  a->mixed = a->n_scores > 1 && syn_arg_word(b, "mix", syn__mix_names, 2, 0) == 0;
+  a->mixed = a->n_scores > 1 && mix == 0;
   a->causal = b->decoder;
   a->all_tables = 1;
   for (s = 0; s < a->n_scores; s++) {
@@ -5599,7 +5897,7 @@ static int syn__source_value(syn_build *b) {
   if (which == 0) return b->encoder_out;
   n = which == 1 ? b->n_increasing : b->n_decreasing;
   i = which == 1 ? b->seen_increasing++ : b->seen_decreasing++;
-  if (n != b->n_blocks) {
+  if (n != b->n_blocks || i >= n) {
     syn__fail_build(b, SYN_E_SHAPE,
                     "source=%s: the decoder has %d such layers, the encoder's repeat %d"
                     " copies",
@@ -5677,6 +5975,8 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 
 /* -- aliases: other names for one or more layers -- */
 
+/* An empty layer of that kind, which says it stands where `at` stands: a message about what an
+   alias has become points at the alias, the only thing the user wrote. */
 static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_kind *kind) {
   syn_layer *l = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *l);
   if (!l) return NULL;
@@ -5687,6 +5987,9 @@ static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_ki
   return l;
 }
 
+/* Room for one argument more. The array moves when it grows and the arena keeps the old one until
+   the end, so doubling wastes at most as much as it holds; no pointer to an argument survives the
+   next call. */
 static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   syn__arg *args;
   if (l->n_args == l->cap_args) {
@@ -5700,7 +6003,10 @@ static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   return &l->args[l->n_args++];
 }
 
-/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it */
+/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it. The width is known only
+   while building, not while reading, and a copy in a repeat may see another one than the copy
+   before: that is why aliases are expanded at every place they stand, each time anew. The number
+   is set in the argument `n` as if it had been written there. */
 static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   syn_layer *ff = syn__layer_new(b, l, &syn__kind_ff);
   syn_layer *linear = syn__layer_new(b, l, &syn__kind_linear);
@@ -5724,7 +6030,10 @@ static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   return ff;
 }
 
-/* res(before -> X -> dropout); before may be null */
+/* res(before -> X -> dropout); before may be null. The layers of X are copied, because `next` of
+   the last one must now point to the dropout; their arguments are shared, nobody changes them. A
+   dropout behind a layer that ends with dropout is dropped later, in syn__build_layers, by the
+   same rule as one that was written by hand. */
 static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, const syn_kind *before) {
   const syn_layer *inner = syn__arg_chain(b, l, 0);
   syn_layer *res = syn__layer_new(b, l, &syn__kind_res), *first = NULL, *copy, **end = &first;
@@ -5752,7 +6061,9 @@ static syn_layer *syn__expand_res_nd(syn_build *b, const syn_layer *l, int width
   return syn__expand_res(b, l, &syn__kind_norm);
 }
 
-/* The same arguments under the name of a kind. */
+/* The same arguments under the name of a kind. Aliases of this sort are spellings: published
+   texts say mh_dot_self_att where this language says syn_att. cap_args = n_args, so that adding
+   one to the copy would make it move to an array of its own. */
 static syn_layer *syn__expand_same(syn_build *b, const syn_layer *l, const syn_kind *kind) {
   syn_layer *copy = syn__layer_new(b, l, kind);
   if (!copy) return NULL;
@@ -5764,6 +6075,8 @@ static syn_layer *syn__expand_self_att(syn_build *b, const syn_layer *l, int wid
   SYN__UNUSED(width);
   return syn__expand_same(b, l, &syn__kind_syn_att);
 }
+/* Domhan's texts write the same name on both sides; in an encoder there is no source to attend
+   to, and what was meant can be guessed. */
 static syn_layer *syn__expand_att(syn_build *b, const syn_layer *l, int width) {
   SYN__UNUSED(width);
   if (b->decoder) return syn__expand_same(b, l, &syn__kind_mh_dot_src_att);
@@ -5776,6 +6089,8 @@ static syn_layer *syn__expand_parallel(syn_build *b, const syn_layer *l, int wid
   return syn__expand_same(b, l, &syn__kind_concat);
 }
 
+/* `args` is written as for a kind (syn_kind.args), so an alias checks its arguments before it is
+   expanded; `width` is the width that reaches it. Null: failed, recorded. */
 struct syn__alias {
   const char *name, *args;
   syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
@@ -5790,7 +6105,9 @@ static const struct syn__alias syn__aliases[] = {
 
 /* -- names -- */
 
-/* Edit distance, for "did you mean"; names are short. */
+/* Edit distance, for "did you mean"; names are short. One row of the table of Wagner and Fischer
+   1974: row[j] is the distance between the first i letters of a and the first j of b, `diagonal`
+   the entry up and left, which the row has already lost. */
 static int syn__distance(syn_text a, const char *b) {
   int row[40], i, j, nb = (int)strlen(b), na = (int)a.size;
   if (nb > 38 || na > 38) return 99;
@@ -5814,7 +6131,9 @@ typedef struct syn__lexer {
   int line, column, depth;
 } syn__lexer;
 
-/* The i-th name of the language: the user's kinds, then ours, aliases, those of later. */
+/* The i-th name of the language: the user's kinds, then ours, aliases, those of later. A list in
+   four parts that is read as one. The user's come first, so he may replace a layer by his own;
+   those of later come last and only serve a better message than `no such layer`. */
 static const char *syn__name_at(const syn_config *config, size_t i, const syn_kind **kind,
                                 const struct syn__alias **alias) {
   size_t user = (size_t)config->n_kinds;
@@ -5829,11 +6148,16 @@ static const char *syn__name_at(const syn_config *config, size_t i, const syn_ki
   return i < SYN__COUNT(syn__later) ? (*kind = &syn__later[i])->name : NULL;
 }
 
+/* Line and column are those of the lexer, that is of the first character of the word; 40 bytes of
+   it are shown. A message that names side, line, column and word can be found in any editor. */
 static syn_status syn__fail_at(const syn__lexer *x, const char *what, syn_text word) {
   return syn__fail(x->b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s", x->b->side, x->line,
                    x->column, word.size < 40 ? (int)word.size : 40, word.at, what);
 }
 
+/* Names become kinds while reading, not while building: then a chain in brackets knows from the
+   kind's argument list whether `8` is a number, a word or a chain, and a wrong name fails at its
+   place. */
 static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
   const syn_kind *kind;
   const struct syn__alias *alias;
@@ -5860,17 +6184,22 @@ static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
 
 /* -- words of the text -- */
 
+/* ASCII alone, and not isalnum, which asks the locale of the host program. */
 static int syn__is_name(char ch) {
   return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
          ch == '_';
 }
 
+/* The only step forward, so that line and column are right everywhere. Columns count characters,
+   as editors do: bytes 10xxxxxx of UTF-8 follow a character's first and count nothing. */
 static void syn__lexer_move(syn__lexer *x) {
   if (*x->at == '\n') x->line++, x->column = 1;
   else if (((unsigned char)*x->at & 0xC0) != 0x80) x->column++; /* count characters, not bytes */
   x->at++;
 }
 
+/* White space and comments. Called behind every word and sign, so that the lexer always stands on
+   the first character of the next one and a place taken for a message is a word's place. */
 static void syn__lexer_space(syn__lexer *x) {
   for (;;) {
     if (*x->at == ' ' || *x->at == '\t' || *x->at == '\n' || *x->at == '\r') syn__lexer_move(x);
@@ -5880,6 +6209,8 @@ static void syn__lexer_space(syn__lexer *x) {
   }
 }
 
+/* Letters, digits and _; may be empty. Steps over no space behind it: whether = or ( follows is
+   for the caller to see. */
 static syn_text syn__lexer_name(syn__lexer *x) {
   syn_text word;
   word.at = x->at;
@@ -5888,7 +6219,8 @@ static syn_text syn__lexer_name(syn__lexer *x) {
   return word;
 }
 
-/* What stands here, for a message: a name, or one character with all its bytes. */
+/* What stands here, for a message: a name, or one character with all its bytes. A name is shown
+   whole, so that a message says `rezidual` and not `r`. */
 static syn_text syn__lexer_here(const syn__lexer *x) {
   syn__lexer y = *x;
   syn_text word = syn__lexer_name(&y);
@@ -5904,6 +6236,8 @@ static syn_text syn__lexer_here(const syn__lexer *x) {
   return word;
 }
 
+/* Steps over the sign if it stands here, and over the space behind it. All branching of the
+   grammar is this one question, so it is read with one character of foresight (two for ->). */
 static int syn__lexer_take(syn__lexer *x, const char *sign) {
   size_t i, size = strlen(sign);
   if (strncmp(x->at, sign, size)) return 0;
@@ -5918,7 +6252,9 @@ static int syn__lexer_arrow(syn__lexer *x) {
 /* -- numbers -- */
 
 /* [+-] digits [ . digits ] [ e [+-] digits ]; returns how many characters, 0: no number. Our
-   own, since strtod reads what the host program's locale says. */
+   own, since strtod reads what the host program's locale says. Digits are gathered in a double:
+   up to 15 of them are exact, and the few numbers of a network have fewer. More than 60 are no
+   number anybody means. */
 static size_t syn__number_read(const char *text, double *number) {
   const char *at = text;
   double value = 0.0, tenth = 1.0;
@@ -5949,6 +6285,8 @@ static size_t syn__number_write(char *out, size_t room, int digits, double numbe
   return (size_t)size;
 }
 
+/* A letter right behind the digits is an error: `8x` is not 8. What the number may be is for the
+   layer to say, while building. */
 static syn_status syn__lexer_number(syn__lexer *x, double *number) {
   size_t size = syn__number_read(x->at, number);
   if (!size || syn__is_name(x->at[size]))
@@ -5958,6 +6296,7 @@ static syn_status syn__lexer_number(syn__lexer *x, double *number) {
   return SYN_OK;
 }
 
+/* $NAME by its name; null: nobody gave a number for it. */
 static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   int i;
   for (i = 0; i < config->n_vars; i++)
@@ -5965,6 +6304,8 @@ static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   return NULL;
 }
 
+/* The published texts of Domhan 2018 say $FF_NUM_HIDDEN, and one text serves every size. A number
+   may stand here or a $NAME, nothing else. */
 static syn_status syn__lexer_value(syn__lexer *x, double *number) {
   syn__lexer from = *x;
   const syn_var *var;
@@ -5983,7 +6324,8 @@ static syn_status syn__lexer_value(syn__lexer *x, double *number) {
 /* -- arguments -- */
 
 /* The k-th "type:name" of an argument list; chains repeat the last one. Returns the type, 0:
-   none. */
+   none. Asked in two ways: by place (`wanted` null) for positional arguments, by name for `KEY
+   =`. The list is a string and not an array of structs, because messages show it as it is. */
 static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *name) {
   while (*spec) {
     char type = spec[0];
@@ -6001,9 +6343,13 @@ static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *
 static const char *syn__layer_args(const syn_layer *l) {
   return l->alias ? l->alias->args : l->kind->args;
 }
+/* chain, layer and arg call each other; SYN_MAX_DEPTH bounds how deep, else a text of brackets
+   alone would overflow the stack. */
 static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain);
 
-/* KEY "=" in front of a value: the key, and its type from the argument list */
+/* KEY "=" in front of a value: the key, and its type from the argument list. Without `=` behind
+   it the word is not a key but a value or a layer's name (`res` in `repeat(2, res(id))`): then
+   the lexer goes back and the place decides. `heads` alone could be both, hence the look ahead. */
 static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *name, char *type) {
   syn__lexer from = *x;
   char key[40], text[200];
@@ -6021,6 +6367,7 @@ static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *na
   return syn__fail_at(&from, text, word);
 }
 
+/* A word is what a name is; which words are allowed only the layer knows (syn_arg_word). */
 static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   *word = syn__lexer_name(x);
   if (!word->size) return syn__fail_at(x, "wanted a word", syn__lexer_here(x));
@@ -6028,20 +6375,21 @@ static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
   return SYN_OK;
 }
 
-#define SYN__KINDS_TEXT 240 /* bytes of kinds joined by + */
-
-/* Kinds joined by +, kept without the white space and comments between them. */
+/* Kinds joined by +, kept without the white space and comments between them. Read twice, first to
+   learn where they end: room for the rest of the text at every layer would be the square of it. */
 static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
-  char *out = (char *)syn__arena_get(&x->b->g->arena, SYN__KINDS_TEXT, 1);
-  syn__lexer from = *x;
+  syn__lexer end = *x;
   syn_text word;
+  char *out;
+  do {
+    if (syn__parse_word(&end, &word)) return SYN_E_TEXT;
+  } while (syn__lexer_take(&end, "+"));
+  out = (char *)syn__arena_get(&x->b->g->arena, (size_t)(end.at - x->at) + 1, 1);
   kinds->at = out;
   kinds->size = 0;
   if (!out) return SYN_E_MEMORY;
   do {
     if (syn__parse_word(x, &word)) return SYN_E_TEXT;
-    if (kinds->size + word.size + 1 > SYN__KINDS_TEXT)
-      return syn__fail_at(&from, "too many kinds", word);
     if (kinds->size) out[kinds->size++] = '+';
     memcpy(out + kinds->size, word.at, word.size);
     kinds->size += word.size;
@@ -6049,6 +6397,9 @@ static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
   return SYN_OK;
 }
 
+/* A chain is stored through the index, so that nothing hangs on where the list lies after a
+   whole chain was read.
+   An argument given twice is refused here, because syn__arg_find would silently take the first. */
 static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
   syn__lexer from = *x;
   syn_text name;
@@ -6073,6 +6424,8 @@ static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
   return syn__lexer_value(x, &a->number);
 }
 
+/* `,` and `|` are the same to us: Sockeye writes `|` between chains, and people forget which one
+   it was. */
 static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
   int place = 0;
   if (syn__lexer_take(x, ")")) return SYN_OK;
@@ -6083,6 +6436,8 @@ static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
   return SYN_OK;
 }
 
+/* *out is set before anything can fail, so that the chain read so far hangs together. No bracket
+   and () are the same: all arguments have their defaults. */
 static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
   syn__lexer from = *x;
   syn_layer *l = (syn_layer *)syn__arena_get(&x->b->g->arena, 1, sizeof *l);
@@ -6110,6 +6465,8 @@ static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
   return SYN_OK;
 }
 
+/* Reads all of a text; null: recorded. The tree lies in the arena of the graph and lives as long
+   as the model does, since kinds keep paths and words of it. */
 static syn_layer *syn__parse(syn_build *b, const char *text) {
   syn__lexer x;
   syn_layer *chain = NULL;
@@ -6138,7 +6495,10 @@ static char *syn__text_copy(syn_build *b, const char *text) {
   return NULL;
 }
 
-/* The text with every $NAME replaced by its number: what a model file stores. */
+/* The text with every $NAME replaced by its number: what a model file stores. Only $NAMEs that
+   were given are replaced; one in a comment may have no number and stays. %.17g gives every
+   double back exactly. A file without $ can be read by whoever does not know the numbers, and its
+   text alone says what the network is. */
 static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
@@ -6162,24 +6522,29 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 
 /* -- building -- */
 
-/* One layer; an alias first becomes layers, which take the next numbers of the chain. */
+/* One layer at the end of b->path, which names its parameters. A path that was cut off would give
+   two layers one name, so the second would run on the weights of the first, whatever their shape.
+   The numbers of branches come without a look of their own: behind each stands one of a layer. */
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
   size_t size = strlen(b->path);
   int y;
   b->layer = l;
-  if (++b->layers > SYN_MAX_LAYERS) {
-    syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
-    return -1;
-  }
   if (syn__path_push(b, number)) return -1;
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   return b->c->status == SYN_OK ? y : -1;
 }
 
-/* A `dropout` directly after a layer that ends with dropout does nothing. */
+/* The layers of a chain or of an alias, which take the next numbers of the chain. A `dropout`
+   directly after a layer that ends with dropout does nothing. Layers are counted, since nodes alone
+   do not bound the time: repeat(1000, repeat(1000, repeat(1000, id))) makes none. */
 static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
   for (; l && x >= 0; l = l->next) {
+    if (b->layers++ == SYN_MAX_LAYERS) {
+      b->layer = l;
+      syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
+      return -1;
+    }
     if (l->alias) {
       const syn_layer *expanded;
       b->layer = l;
@@ -6194,6 +6559,9 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
   return x;
 }
 
+/* Numbers of layers begin anew, `dropped` too: a dropout at the head of a chain follows nothing
+   of that chain. The depth was bounded while reading already; this bound is for kinds of a user
+   that call syn_build_chain on their own account. */
 static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   int number = 0, dropped = 0;
   if (++b->depth > SYN_MAX_DEPTH + 1) {
@@ -6205,7 +6573,10 @@ static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   return x;
 }
 
-/* How many source attentions with this `source` a chain has, repeat counted out. */
+/* How many source attentions with this `source` a chain has, repeat counted out. Needed before
+   the decoder is built: the i-th of n layers with source=decreasing reads block n+1-i, so the
+   first one must know n. Sums are capped at 2^20, far above SYN_MAX_NODES; without a cap repeats
+   inside repeats would overflow an int. */
 static int syn__count_source(syn_build *b, const syn_layer *l, const char *source) {
   int sum = 0, i;
   for (; l; l = l->next) {
@@ -6213,7 +6584,8 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
     int inside = 0;
     if (a && syn__text_is(a->word, source)) sum++;
     for (i = 0; i < l->n_args; i++)
-      if (l->args[i].chain) inside += syn__count_source(b, l->args[i].chain, source);
+      if (l->args[i].chain)
+        inside = syn__min(inside + syn__count_source(b, l->args[i].chain, source), 1 << 20);
     if (inside && l->kind == &syn__kind_repeat && n && n->number >= 1 && n->number <= 1000)
       inside *= (int)n->number;
     sum = syn__min(sum + inside, 1 << 20);
@@ -6225,6 +6597,9 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
    >>model   a network with its weights: configuration, building, initial values, runs
    ============================================================================================== */
 
+/* What the four tasks differ in. A seq2seq model is trained on the rows of its target, tag on
+   those of its source, classify on one row a sentence: everything else (loss, labels, limits)
+   follows from `labels`. */
 typedef struct syn__task_kind {
   const char *name;
   int encoder, decoder, classes; /* what it has */
@@ -6236,6 +6611,9 @@ static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT},
                                             {"classify", 1, 0, 1, SYN_EACH},
                                             {"tag", 1, 0, 1, SYN_SRC}};
 static const char *const syn__ties[] = {"none", "out", "all"};
+/* Press and Wolf 2017: the table that embeds target tokens also scores them, which saves V d
+   weights and usually helps. `all` shares it with the source side too, where both speak one
+   vocabulary. */
 enum { SYN__TIE_NONE, SYN__TIE_OUT, SYN__TIE_ALL };
 
 struct syn_model {
@@ -6252,12 +6630,16 @@ struct syn_model {
 
 /* -- configuration -- */
 
+/* The bounds are wide, but they keep products of two of these numbers inside 2^63 and products of
+   one with a small constant inside an int, so that code below needs no check of its own. */
 static syn_status syn__config_range(syn_context *c, const char *name, int value, int least,
                                     int most) {
   if (value >= least && value <= most) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", name, value, least, most);
 }
 
+/* !(x >= 0 && x < 1) instead of (x < 0 || x >= 1): what is not a number fails every comparison,
+   and must be refused. */
 static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
                                     const syn__task_kind *task) {
   if (syn__config_range(c, "d_model", k->d_model, 1, 1 << 16) ||
@@ -6277,11 +6659,29 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return SYN_OK;
 }
 
-/* The one place where defaults are resolved. */
+/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted.
+   Everything behind these pointers is read while the network is built. */
+static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
+  int i, bad = k->n_vars < 0 || k->n_kinds < 0 || (k->n_vars && !k->vars) ||
+               (k->n_kinds && !k->kinds);
+  for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
+  for (i = 0; !bad && i < k->n_kinds; i++)
+    bad = !k->kinds[i] || !k->kinds[i]->name || !k->kinds[i]->args;
+  if (!bad) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%d vars, %d kinds: a list, a name or a kind's args is null",
+                   k->n_vars, k->n_kinds);
+}
+
+/* The one place where defaults are resolved. Order: lists and task first, since the rest depends
+   on them. `tie` 0 stays open (m->tie -1) until the width of the decoder's output is known, in
+   syn__build_head. Pointers into the caller's memory (task, tie) are replaced by our own; texts
+   are copied when they are built. */
 static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   syn_config *k = &m->config;
   size_t i;
+  if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
   *k = *given;
+  if (syn__config_lists(m->c, k)) return SYN_E_VALUE;
   if (!k->task) k->task = "seq2seq";
   if (!k->d_model) k->d_model = 64;
   if (!k->heads) k->heads = 4;
@@ -6306,11 +6706,15 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
     return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
                      m->task->encoder && !k->encoder ? "encoder" : "decoder");
+  if (!m->task->encoder) k->encoder = NULL; /* what is not used is not copied and must not stay */
+  if (!m->task->decoder) k->decoder = NULL;
   return syn__config_sizes(m->c, k, m->task);
 }
 
 /* -- building the graph -- */
 
+/* From here on paths begin with the side's name and messages speak of it. `decoder` makes
+   attention causal. */
 static void syn__build_side(syn_build *b, const char *side) {
   b->side = side;
   b->decoder = side[0] == 'd';
@@ -6318,7 +6722,9 @@ static void syn__build_side(syn_build *b, const char *side) {
   snprintf(b->path, sizeof b->path, "%s", side);
 }
 
-/* Embedded tokens of one side: [rows, d_model]. */
+/* Embedded tokens of one side: [rows, d_model]. Standard deviation d^-1/2, so that a row has
+   length about 1; `pos` scales it by sqrt(d) to the size of the sinusoids. The embedding is a
+   node like any other, only that the text does not name it. */
 static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
   syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
   int shape[2];
@@ -6332,7 +6738,8 @@ static int syn__build_embedding(syn_build *b, const char *name, int stream, int 
   return n->param[0] < 0 ? -1 : syn__node_done(b, n);
 }
 
-/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in. */
+/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in.
+   The copies of the norm take its path, so that syn__param_new gives them its parameters. */
 static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
   int repeats = 0, last = (int)b->g->n_nodes - 1, i;
@@ -6357,6 +6764,9 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   return SYN_OK;
 }
 
+/* Order of events: parse, embed, build, then the blocks that source=increasing wants, which needs
+   the decoder's text (parsed before) to know whether anybody asks for them. Nodes up to here run
+   once per sentence when decoding; n_encoder divides them from those that run once per token. */
 static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer *decoder) {
   const syn_layer *chain;
   int x = -1;
@@ -6374,6 +6784,8 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
   return x;
 }
 
+/* A seq2seq decoder that never looks at the source would train without complaint and translate
+   nothing: an error is kinder. */
 static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
   int x;
   syn__build_side(b, "decoder");
@@ -6387,7 +6799,10 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
   return x;
 }
 
-/* out.w and out.b, tied as asked, and the output node. */
+/* out.w and out.b, tied as asked, and the output node. Tied weights need the width of the
+   embedding; by default they are tied where that is so. syn__param_new finds the name tgt.embed
+   again and shares it, gradients and all. Last comes syn__node_done: it asks the kind for its
+   shapes, and those need the parameters. */
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
   int shape[2], width = syn__build_width_of(b, x), fits = width == m->config.d_model;
@@ -6413,6 +6828,8 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
 }
 
+/* The decoder is parsed before the encoder is built and built after it. No number of any weight
+   is touched: a plan and a file that will not fit cost the graph and nothing more. */
 static syn_status syn__build_network(syn_model *m) {
   syn_build b;
   syn_layer *decoder = NULL;
@@ -6458,7 +6875,10 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   return hash;
 }
 
-/* Every tensor begins at a multiple of 16 floats; those that training never changes come last. */
+/* Every tensor begins at a multiple of 16 floats; those that training never changes come last. 16
+   floats are 64 bytes, a cache line: rows of different tensors never share one, and a kernel's
+   first load is aligned. Trained ones lie together, so optimizer, gradient and average walk one
+   array; padding between tensors is zero and stays zero under Adam (its gradient is). */
 static void syn__weights_place(syn_model *m) {
   size_t i, at = 0;
   int trained;
@@ -6473,7 +6893,10 @@ static void syn__weights_place(syn_model *m) {
   m->floats = at;
 }
 
-/* The numbers of a tensor depend on the seed and its name alone. */
+/* The numbers of a tensor depend on the seed and its name alone. Not on the order of tensors, nor
+   on the number of threads: a network with one more layer begins with the same numbers in all the
+   others, which makes experiments comparable. syn__mix(seed + 1) spreads neighbouring seeds over
+   all 64 bits before the name is hashed in. p->size numbers, row-major, one or two draws each. */
 static void syn__weights_init(syn_model *m, size_t i) {
   syn_param *p = &m->g.params[i];
   syn_initial init = m->g.inits[i];
@@ -6488,6 +6911,7 @@ static void syn__weights_init(syn_model *m, size_t i) {
   }
 }
 
+/* One block for all weights. syn__alloc zeroes it, the padding too. */
 static syn_status syn__weights_new(syn_model *m) {
   size_t i;
   m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
@@ -6496,7 +6920,9 @@ static syn_status syn__weights_new(syn_model *m) {
   return SYN_OK;
 }
 
-/* Weights that lie in a file are copied before they are trained. */
+/* Weights that lie in a file are copied before they are trained. The caller's bytes
+   (syn_model_view) may be a read-only mapping, and were promised to be only read. Pointers of
+   runs made before keep the old place. */
 static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
@@ -6510,6 +6936,8 @@ static syn_status syn__weights_own(syn_model *m) {
   return SYN_OK;
 }
 
+/* Null is nothing to free. Both tokenizers may be one, freed once. The arena goes last but for
+   the struct itself: names, paths and texts lie in it. */
 void syn_model_free(syn_model *m) {
   if (!m) return;
   syn_tokenizer_free(m->tokenizer[0]);
@@ -6520,7 +6948,9 @@ void syn_model_free(syn_model *m) {
   syn__free(m->c, m);
 }
 
-/* A model without the numbers of its weights. */
+/* A model without the numbers of its weights. What a plan, a new model and a loaded one have in
+   common: configuration, graph, sizes and names of all parameters. c->status is asked too,
+   because a kind may record an error and still return. */
 static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
   if (!m) return NULL;
@@ -6547,25 +6977,28 @@ syn_model *syn_model_new(syn_context *c, const syn_config *config) {
   return m;
 }
 
-const syn_config *syn_model_config(const syn_model *m) { return &m->config; }
-size_t syn_model_param_count(const syn_model *m) { return m->g.n_params; }
+const syn_config *syn_model_config(const syn_model *m) { return m ? &m->config : NULL; }
+size_t syn_model_param_count(const syn_model *m) { return m ? m->g.n_params : 0; }
 const syn_param *syn_model_param(const syn_model *m, size_t i) {
-  return i < m->g.n_params ? &m->g.params[i] : NULL;
+  return i < syn_model_param_count(m) ? &m->g.params[i] : NULL;
 }
 const syn_param *syn_model_find(const syn_model *m, const char *name) {
-  int i = syn__param_find(&m->g, name);
+  int i = m && name ? syn__param_find(&m->g, name) : -1;
   return i < 0 ? NULL : &m->g.params[i];
 }
-size_t syn_model_node_count(const syn_model *m) { return m->g.n_nodes; }
+size_t syn_model_node_count(const syn_model *m) { return m ? m->g.n_nodes : 0; }
 const syn_node *syn_model_node(const syn_model *m, size_t i) {
-  return i < m->g.n_nodes ? m->g.nodes[i] : NULL;
+  return i < syn_model_node_count(m) ? m->g.nodes[i] : NULL;
 }
 
+/* A matrix is read once per token: so many multiply-adds. An embedding has no input and only
+   copies a row. What depends on the length of the sentence (attention) the kind adds itself. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   syn_cost cost;
   int i;
   memset(&cost, 0, sizeof cost);
   cost.length = length;
+  if (!m || !n) return cost;
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
@@ -6575,22 +7008,34 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   return cost;
 }
 
+/* Both sides may share one, and a call may hand in what the model has already: freed is only what
+   the new pair does not hold, and once. */
 void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
-  m->tokenizer[0] = source;
-  m->tokenizer[1] = target;
+  syn_tokenizer *old[2];
+  int i;
+  if (!m) return;
+  memcpy(old, m->tokenizer, sizeof old);
+  m->tokenizer[SYN_SRC] = source;
+  m->tokenizer[SYN_TGT] = target;
+  if (old[1] == old[0]) old[1] = NULL;
+  for (i = 0; i < 2; i++)
+    if (old[i] != source && old[i] != target) syn_tokenizer_free(old[i]);
 }
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
-  return side == SYN_SRC || side == SYN_TGT ? m->tokenizer[side] : NULL;
+  return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
 }
 
 /* -- a run: the buffers of one forward (and backward) pass, in one block -- */
 
-/* Hands out parts of a block; with `base` null it only adds up. */
+/* Hands out parts of a block; with `base` null it only adds up. The same function first measures
+   and then cuts: sizes that are planned and memory that is used cannot drift apart. */
 typedef struct syn__carver {
   char *base;
   size_t used;
 } syn__carver;
 
+/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which no allocation
+   gets, so no caller has to check. */
 static void *syn__carve(syn__carver *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
@@ -6598,13 +7043,18 @@ static void *syn__carve(syn__carver *k, size_t count, size_t size) {
   return k->base ? k->base + at : NULL;
 }
 
-/* What >>loss needs beside the tape. */
+/* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
+   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. block
+   is chosen so that the logits take 8 MB, which stay near the cache, but at least 32 rows:
+   fewer would leave the product nothing to reuse. They exist in a training run only. */
 typedef struct syn__loss_buffers {
   size_t block;          /* rows at a time */
   float *rows, *logits, *drows, *each, *panels;
   int *which;            /* rows that have a label */
 } syn__loss_buffers;
 
+/* A tape over the graph of a model, with the integers of one batch. The run lies at the head of
+   its own block: one allocation, one free. */
 struct syn_run {
   syn_tape tape;
   const syn_model *m;
@@ -6618,6 +7068,8 @@ struct syn_run {
   syn__loss_buffers loss;
 };
 
+/* A side that the task has not gets no rows, so nothing is planned for it. More sentences than
+   rows there can never be. */
 static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits,
                                       size_t *sentences) {
   syn__capacity cap;
@@ -6632,7 +7084,9 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
   return cap;
 }
 
-/* The integers: lengths, tokens, places, labels. */
+/* The integers: lengths, tokens, places, labels. off [stream][sentences+1] first rows of the
+   sentences; ids and at [rows] tokens and their places; pairs [sentences+1]: sums of products of
+   lengths, where the attention matrix of a sentence begins. */
 static void syn__carve_batch(syn_run *r, syn__carver *k) {
   int i, j;
   for (i = 0; i < SYN_STREAMS; i++) r->off[i] = (int *)syn__carve(k, r->sentences + 1, sizeof(int));
@@ -6646,6 +7100,8 @@ static void syn__carve_batch(syn_run *r, syn__carver *k) {
   r->labels = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
+/* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
+   floats, half a gigabyte) are never needed at one time. */
 static void syn__carve_loss(syn_run *r, syn__carver *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
@@ -6661,7 +7117,10 @@ static void syn__carve_loss(syn_run *r, syn__carver *k) {
   l->which = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* All buffers; while training the logits of the head are never whole, so its node does not run. */
+/* All buffers; while training the logits of the head are never whole, so its node does not run.
+   Order matters in one way only: values and saved buffers come last, because syn__place overlays
+   buffers whose times of use do not meet and needs them all together. Measuring and cutting do
+   the same steps; `where` is null while measuring. */
 static void syn__carve_run(syn_run *r, syn__carver *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
@@ -6687,7 +7146,9 @@ static void syn__carve_run(syn_run *r, syn__carver *k) {
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
 }
 
-/* What a run knows before it has memory. */
+/* What a run knows before it has memory. `items` and `active` serve the placing alone and are
+   given back right after it. `most`: a value and its gradient each, and the saved buffers of
+   every node. */
 static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                  const syn_limits *limits) {
   static const syn_limits none = {0, 0, 0, 0};
@@ -6709,6 +7170,7 @@ static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m,
   return r->items && r->active ? SYN_OK : SYN_E_MEMORY;
 }
 
+/* Of use only until the buffers have their places; what stays is one block. */
 static void syn__run_forget(syn_run *r, syn_context *c) {
   syn__free(c, r->items);
   syn__free(c, r->active);
@@ -6716,7 +7178,8 @@ static void syn__run_forget(syn_run *r, syn_context *c) {
   r->active = NULL;
 }
 
-/* The tensors' shapes but for their rows; pointers to the weights. */
+/* The tensors' shapes but for their rows; pointers to the weights. Rows come with every batch, in
+   syn__bind_shapes; the rest of a shape never changes. */
 static void syn__run_tensors(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -6734,6 +7197,7 @@ static void syn__run_tensors(syn_run *r) {
   }
 }
 
+/* Bytes of the block of such a run, counted on a run that stands on the stack and has no memory. */
 static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   syn_run r;
@@ -6746,6 +7210,8 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
   return k.used;
 }
 
+/* Measure, allocate once, cut. `head` keeps the first part at a multiple of 64 behind the
+   struct. */
 static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
@@ -6776,12 +7242,16 @@ void syn_run_free(syn_run *r) {
 
 /* -- binding a batch: padded arrays become packed rows -- */
 
-/* The tokens of a padded row without the zeros at its end. */
+/* The tokens of a padded row without the zeros at its end. Only zeros behind the last token are
+   padding; one in between is left for the check that refuses it. */
 static int syn__row_length(const int *row, int width) {
   while (width > 0 && row[width - 1] == SYN_PAD) width--;
   return width;
 }
 
+/* Copies the tokens of a sentence behind those before. Tokens are checked here and never again:
+   an embedding reads w[token] without a look. A 0 inside a sentence is refused, since it could
+   only be a mistake. Differences, not sums, are compared: two ints near 2^31 must not be added. */
 static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
                                      int sentence) {
   static const char *const sides[] = {"source", "target"};
@@ -6789,7 +7259,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   int *off = r->off[side];
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", sides[side], sentence);
-  if ((size_t)length > r->cap.longest[side] || (size_t)(off[sentence] + length) > r->cap.rows[side])
+  if ((size_t)length > r->cap.longest[side] ||
+      (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
     return syn__fail(r->tape.c, SYN_E_SHAPE,
                      "%s sentence %d has %d tokens after %d of the batch; planned "
                      "were %d at most, %d in all",
@@ -6806,6 +7277,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   return SYN_OK;
 }
 
+/* Rows [count, width] of the caller become off, ids, at. Padding vanishes here: from now on it
+   costs nothing and can change nothing. */
 static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
   syn_stream *s = &r->tape.stream[side];
   int i;
@@ -6825,7 +7298,9 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   return SYN_OK;
 }
 
-/* Labels beside the rows; a label where there is no row, or none that fits, is an error. */
+/* Labels beside the rows; a label where there is no row, or none that fits, is an error. Width of
+   the labels: 1 for classify, else that of the side they belong to. Label 0 is `ignored`, but for
+   classify, where it is a class. n_labels counts those that count: the mean is over them. */
 static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   const syn__task_kind *task = r->m->task;
   int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
@@ -6846,7 +7321,9 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* Rows of every tensor, and where the attention of each sentence begins. */
+/* Rows of every tensor, and where the attention of each sentence begins. pairs[q][k][s] = sum
+   over the sentences before s of queries times keys: attention of all sentences lies in one
+   buffer, each sentence its own rectangle. A side that is not there has no `off` and no rows. */
 static void syn__bind_shapes(syn_run *r) {
   const syn__graph *g = &r->m->g;
   syn_tape *t = &r->tape;
@@ -6866,6 +7343,8 @@ static void syn__bind_shapes(syn_run *r) {
     }
 }
 
+/* Tables of N are a promise of the text (R, D, learn_pos): a longer sentence is an error that
+   names both numbers, never a silent cut. */
 static syn_status syn__bind_tables(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -6881,8 +7360,11 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
+/* Source before target; limits before copies; tables last, when the longest sentence is known. A
+   stream that is not bound has count 0 and a null `off`. */
+static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   int i;
+  if (!syn__given(r->tape.c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
@@ -6898,17 +7380,26 @@ static syn_status syn__bind_batch(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
-/* A batch that is refused leaves a run without sentences. */
+/* After a batch that was refused the run holds none: no sentence of it can be read. Binding is
+   all or nothing for those who read results, and the first thing every pass does. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn_status s;
   memset(r->tape.stream, 0, sizeof r->tape.stream);
-  s = syn__given(r->tape.c, b, "batch") ? syn__bind_batch(r, b) : SYN_E_VALUE;
+  s = syn__given(r->tape.c, b, "batch") ? syn__bind_all(r, b) : SYN_E_VALUE;
   if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
   return s;
 }
 
+/* For a loss: without labels those of the batch before would still stand in r->labels. */
+static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
+  if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
+  return syn__bind(r, b);
+}
+
 /* -- forward passes and what can be read after them -- */
 
+/* All nodes, the head included; training stops in front of the head and lets >>loss make logits
+   block by block. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
@@ -6917,6 +7408,8 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   return SYN_OK;
 }
 
+/* The rows of the stream that carries the labels: those of the target for seq2seq and lm, of the
+   source for tag, one a sentence for classify. They lie packed, so a sentence is one pointer. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
@@ -6927,10 +7420,12 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
 
-/* The i-th attention layer of the network, in the order of the text; encoder first. */
+/* The i-th attention layer of the network, in the order of the text; encoder first. Attention
+   layers are known by their forward function, self-attention and attention to the source alike;
+   null past the last. */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
-  for (k = 0; k < m->g.n_nodes; k++)
+  for (k = 0; m && i >= 0 && k < m->g.n_nodes; k++)
     if (m->g.nodes[k]->kind->forward == syn__att_forward && i-- == 0) return m->g.nodes[k];
   return NULL;
 }
@@ -6941,6 +7436,8 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   return n ? n->path : NULL;
 }
 
+/* KEEP lets every saved buffer live to the end of the pass, so the weights of all layers can be
+   read afterwards: those behind the softmax, before any dropout (a run has none). */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
   const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   syn__head x;
@@ -6954,14 +7451,17 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
   return x.p;
 }
 
+/* The blocks U+2591, 2592, 2593 and 2588 as bytes: a source file that was saved in another
+   encoding must not change them. Counts on when `room` is full, like snprintf. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
-  static const char *const shades[] = {" ", "â", "â", "â",
-                                       "â"};
+  static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
+                                       "\xE2\x96\x88"};
   size_t used = 0;
   int j;
-  for (j = 0; j < keys; j++) {
-    int level = (int)(row[j] * 5.0f);
-    const char *s = shades[level < 0 ? 0 : level > 4 ? 4 : level];
+  for (j = 0; row && j < keys; j++) {
+    float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
+    int level = p < 0.8f ? (int)(p * 5.0f) : 4;
+    const char *s = shades[level];
     for (; *s; s++, used++)
       if (used + 1 < room) out[used] = *s;
   }
@@ -6976,12 +7476,18 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) 
 /* (Szegedy et al. 2016), together with its gradient, in blocks of rows: the logits of a
    whole batch never exist, and rows without a label are never computed */
 
+/* One block: rows first .. first+rows-1 of `which`, the list of rows that have a label. With
+   scale s the kernel leaves s (p - q) where the logits were, the gradient of s times the loss:
+   softmax minus target, p_v - q_v. */
 typedef struct syn__loss_job {
   const syn_run *r;
   int first, rows;   /* of `which` */
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
 
+/* Rows are independent; threads share them out, each row is summed by one thread in one order.
+   The losses are added up afterwards, in the order of the rows: same bits for any number of
+   threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
   size_t i, v = (size_t)t->g->params[t->g->nodes[j->r->m->head]->param[0]].shape[0];
@@ -6992,7 +7498,10 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
-/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. */
+/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
+   without a label (ignored positions) are left out by copying the others side by side: the
+   product of [rows, d] with [V, d] is the largest of the network, and a third of it for nothing
+   would be felt. panels: packed once per batch, used by all blocks. */
 static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7011,7 +7520,9 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn__linear(t, r->loss.logits, r->loss.rows, (size_t)j->rows, &p);
 }
 
-/* The logits have become their gradient: to out.w, out.b and the rows they came from. */
+/* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
+   dlogits W, dW += dlogits^T x, db += column sums. Each row belongs to one label, so the gradient
+   of a row is written, not added; rows without a label keep the zeros of syn__loss. */
 static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7035,7 +7546,10 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
            d * sizeof(float));
 }
 
-/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale. */
+/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
+   The sum is in double: 4096 floats of about 5 each would lose four digits. x->dx is zeroed here
+   and not in syn__backward, which begins one node earlier: the head is no node of a training
+   run. */
 static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7073,6 +7587,10 @@ static const char *const syn__schedules[] = {"noam",   "rsqrt",    "linear",
 enum { SYN__NOAM, SYN__RSQRT, SYN__LINEAR, SYN__COSINE, SYN__CONSTANT, SYN__PLATEAU };
 static const char *const syn__optimizers[] = {"adam", "adamw"};
 
+/* Returns the factor of lr. t counts from 1, so that the first step of a warm-up is not 0. rsqrt
+   falls as sqrt(w/t) from its peak at t = w; linear and cosine end at 0 at t = n; plateau is
+   constant here, validations halve state.factor instead. cos(pi t) by our own syn__sincos: libm
+   differs in the last bit, and a training must not. */
 static double syn__schedule(int which, double t, double w, double n, double d) {
   double up = w > 0.0 && t < w ? t / w : 1.0, rest, sine, cosine;
   if (which == SYN__NOAM) { /* Vaswani et al. 2017, section 5.3 */
@@ -7088,6 +7606,9 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
   return 0.5 * (1.0 + cosine);
 }
 
+/* gradient, first, second and best lie in one block, [3 + average][trained]: what the optimizer
+   does is one walk along arrays of like layout. The gradient belongs to the trainer and not to
+   the model, so a model that is only read stays small. */
 struct syn_trainer {
   syn_context *c;
   syn_model *m;
@@ -7099,12 +7620,14 @@ struct syn_trainer {
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
   syn_train_state state;
-  int *ints;                /* the padded arrays of one batch */
+  int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
 /* Fixed chunks, so that the sum does not depend on the number of threads. */
 #define SYN__CHUNK ((size_t)1 << 16)
 
+/* The norm of the sum over all labels; the caller divides. Each chunk's dot product is in float
+   along 16 lanes, the chunks are added in double. */
 static double syn__gradient_norm(const syn_trainer *t) {
   size_t i, n;
   double sum = 0.0;
@@ -7115,11 +7638,15 @@ static double syn__gradient_norm(const syn_trainer *t) {
   return sqrt(sum);
 }
 
+/* One job for all threads; each takes its slice of the four arrays. */
 typedef struct syn__adam_job {
   const syn_trainer *t;
   syn__adam a;
 } syn__adam_job;
 
+/* m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w,
+   with g the summed gradient times a.scale. Every number on its own: any slicing gives the same
+   bits. */
 static void syn__task_adam(syn_tape *tape, const void *job, int thread, size_t begin, size_t end) {
   const syn__adam_job *j = (const syn__adam_job *)job;
   const syn_trainer *t = j->t;
@@ -7129,7 +7656,10 @@ static void syn__task_adam(syn_tape *tape, const void *job, int thread, size_t b
 }
 
 /* One step of Adam with the gradients of `labels` losses added up, that is with their mean
-   (Kingma and Ba 2015; Loshchilov and Hutter 2019). */
+   (Kingma and Ba 2015; Loshchilov and Hutter 2019). fix1 = 1/(1 - b1^t) and fix2 undo that both
+   moments begin at 0. Clipping is by the norm of the mean gradient and folded into a.scale, so no
+   pass over the gradient is spent on it. AdamW decays by lr * weight_decay, whose schedule it
+   shares. */
 static void syn__optimize(syn_trainer *t, long labels) {
   double step = (double)++t->state.step, norm = 1.0;
   const syn_train_config *k = &t->config;
@@ -7158,6 +7688,8 @@ static void syn__optimize(syn_trainer *t, long labels) {
 
 /* -- data: pairs of token rows in one growing array -- */
 
+/* Row i owns tokens at[2i] .. at[2i+1]-1 (source) and at[2i+1] .. at[2i+2]-1 (target): two arrays
+   for any number of rows, and a row costs no allocation. */
 struct syn_data {
   syn_context *c;
   int *tokens;
@@ -7165,18 +7697,20 @@ struct syn_data {
   size_t *at;              /* [2 * count + 1] source, target, source, ... */
   int *context;            /* [count] first labels that do not count; -1: a sentence with its end */
   size_t count, cap_at;
-  uint64_t *order;         /* of the epoch that was laid out last */
+  uint64_t *order;         /* [count] the rows of an epoch, sorted; 28 low bits: which row */
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
-  size_t *shuffled;
+  size_t *shuffled;        /* [n_batches] the batches in the order they come */
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
-  struct {
-    int tokens;
-    uint64_t seed;
-    long epoch;
-    size_t count;
-  } laid;                  /* what `order` is for; tokens 0: nothing */
+  size_t laid_count;       /* which epoch that is: of so many rows, 0: none was laid out */
+  int laid_tokens;
+  uint64_t laid_seed;
+  long laid_epoch;
 };
 
+#define SYN__DATA_ROWS ((size_t)1 << 27) /* fit the 28 bits of `order` */
+#define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
+
+/* at[0] is 0 because grown memory is zeroed; nothing more is allocated before the first row. */
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
   if (d) d->c = c;
@@ -7194,16 +7728,23 @@ void syn_data_free(syn_data *d) {
   syn__free(d->c, d);
 }
 
-size_t syn_data_count(const syn_data *d) { return d->count; }
+size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
+/* Three arrays grow before anything is written: when one fails, the rows that were there are
+   whole and no row is half there. What the tokens are is checked when a batch is bound, where the
+   vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
+  if (n_src < 0 || n_tgt < 0 || n_src > SYN__DATA_LENGTH || n_tgt > SYN__DATA_LENGTH)
+    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens, wanted 0 to %d", n_src,
+                     n_tgt, SYN__DATA_LENGTH);
+  if ((n_src && !syn__given(d->c, src, "source row")) ||
+      (n_tgt && !syn__given(d->c, tgt, "target row")))
+    return SYN_E_VALUE;
+  if (d->count >= SYN__DATA_ROWS)
+    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (n_src < 0 || n_tgt < 0)
-    return syn__fail(d->c, SYN_E_VALUE, "data: rows of %d and %d tokens", n_src, n_tgt);
-  if (d->count >= (size_t)1 << 27)
-    return syn__fail(d->c, SYN_E_VALUE, "data: more than 134217728 rows");
   if (syn__grow(d->c, (void **)&d->tokens, &d->cap_tokens, need, sizeof(int)) ||
       syn__grow(d->c, (void **)&d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
       syn__grow(d->c, (void **)&d->context, &d->cap_context, d->count + 1, sizeof(int)))
@@ -7219,71 +7760,103 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
+  syn_status s;
   size_t at;
   if (!d) return SYN_E_VALUE;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
+  if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
   for (at = 0; at < count; at += (size_t)stride) {
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
-    if (syn_data_add(d, NULL, 0, tokens + at, n)) return d->c->status;
+    s = syn_data_add(d, NULL, 0, tokens + at, n);
+    if (s != SYN_OK) return s;
     d->context[d->count - 1] = at ? window - stride : 0;
   }
   return SYN_OK;
 }
 
+/* Fits an int: a row has at most 2^24 tokens. */
 static int syn__data_length(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
+  *length = 0;
+  if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_length(d, i, side);
   return d->tokens + d->at[2 * i + (size_t)side];
 }
-/* Tokens of the longer side with its end: what --batch counts. */
+/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
+   has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
 static int syn__data_longest(const syn_data *d, size_t i) {
-  return syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1)) + 1;
+  return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-static int syn__compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
+/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and may
+   call malloc behind the caller's allocator. No two keys are equal, so the order is one. */
+static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
+  uint64_t sinking = key[root];
+  size_t child;
+  while ((child = 2 * root + 1) < n) {
+    if (child + 1 < n && key[child] < key[child + 1]) child++;
+    if (sinking > key[child]) break;
+    key[root] = key[child];
+    root = child;
+  }
+  key[root] = sinking;
+}
+static void syn__sort_keys(uint64_t *key, size_t n) {
+  size_t i;
+  for (i = n / 2; i-- > 0;) syn__sort_sift(key, i, n);
+  for (i = n; i-- > 1;) {
+    uint64_t largest = key[0];
+    key[0] = key[i];
+    key[i] = largest;
+    syn__sort_sift(key, 0, i);
+  }
 }
 
-/* Cuts the sorted rows into batches of at most `tokens` padded tokens. */
+/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
+   long alone is found wherever it stands: the arrays of a batch have no room for it. `longest` is
+   that of the batch so far, `most` with the row at i: (i - begin + 1) rows of `most` tokens is
+   what the padded batch would take. At i == count, n is 0 and the last batch is closed. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
-  for (i = 0; i < d->count; i++) {
-    int n = syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)), most = syn__max(longest, n);
+  for (i = 0; i <= d->count; i++) {
+    int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
+    int most = syn__max(longest, n);
     if (n > tokens)
       return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
                        tokens);
-    if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
-      return SYN_E_MEMORY;
-    if ((size_t)most * (i - begin + 1) > (size_t)tokens) {
-      d->first[++d->n_batches] = begin = i;
+    if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
+      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+        return SYN_E_MEMORY;
+      d->first[d->n_batches] = begin;
+      d->n_batches++;
+      d->first[d->n_batches] = begin = i;
       most = n;
     }
     longest = most;
   }
-  d->first[0] = 0;
-  d->first[++d->n_batches] = d->count;
   return SYN_OK;
 }
 
-/* The batches of one epoch, unless they are laid out already. Rows are sorted by length (in steps of
-   3 tokens, ties by chance), cut, and the batches shuffled; all from the seed and the epoch's
-   number. epoch < 0: in order of length, unshuffled. */
+/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
+   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order of
+   length, unshuffled. Key of a row: 12 bits of target length / 3, 12 bits of source length / 3,
+   12 bits of chance, 28 bits of the row's number, so one sort of integers does it all. Rows of
+   like length waste no padding; a random remainder before the division lets a length fall on
+   either side of a border, so batches differ from epoch to epoch. Shuffled after Fisher and
+   Yates. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
+  syn_status s;
+  d->laid_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
-  if (d->laid.tokens == tokens && d->laid.seed == seed && d->laid.epoch == epoch &&
-      d->laid.count == d->count)
-    return SYN_OK;
-  d->laid.tokens = 0;
   if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->count; i++) {
@@ -7294,8 +7867,9 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     if (src > 4095) src = 4095;
     d->order[i] = tgt << 52 | src << 40 | (chance & 0xFFF) << 28 | (uint64_t)i;
   }
-  qsort(d->order, d->count, sizeof *d->order, syn__compare_keys); /* no two keys are equal */
-  if (syn__data_cut(d, tokens)) return d->c->status;
+  syn__sort_keys(d->order, d->count);
+  s = syn__data_cut(d, tokens);
+  if (s != SYN_OK) return s;
   if (syn__grow(d->c, (void **)&d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
@@ -7304,18 +7878,32 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
-  d->laid.tokens = tokens;
-  d->laid.seed = seed;
-  d->laid.epoch = epoch;
-  d->laid.count = d->count;
+  d->laid_count = d->count;
+  d->laid_tokens = tokens;
+  d->laid_seed = seed;
+  d->laid_epoch = epoch;
   return SYN_OK;
 }
 
-size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
-  return syn__data_epoch(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+/* The same, unless it lies there already. Others may have laid the data out since the last batch (a
+   validation on the training data, a second trainer), and with larger batches than fit our arrays:
+   so whoever is about to read a batch asks here first. */
+static syn_status syn__data_lay(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  if (d->laid_count && d->laid_count == d->count && d->laid_tokens == tokens &&
+      d->laid_seed == seed && d->laid_epoch == epoch)
+    return SYN_OK;
+  return syn__data_epoch(d, tokens, seed, epoch);
 }
 
-/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. */
+size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
+  return !d || syn__data_lay(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+}
+
+/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. A sentence:
+   decoder input begin y_1 .. y_n, labels y_1 .. y_n end. A window of a long text has no end, so
+   its last token is only a label: input begin y_1 .. y_n-1, labels y_1 .. y_n, the first
+   `context` of them 0. Three arrays of count rows each; syn__data_cut saw to it that they fit 3
+   batch_tokens. */
 static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
   size_t k = d->shuffled[number], i;
   syn_batch b;
@@ -7343,7 +7931,7 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
     y[0] = SYN_BEGIN;
     if (d->context[row] < 0) l[n] = SYN_END;
     else memset(l, 0, (size_t)d->context[row] * sizeof(int)), n--;
-    if (n) memcpy(y + 1, at, (size_t)n * sizeof(int));
+    if (n > 0) memcpy(y + 1, at, (size_t)n * sizeof(int));
   }
   b.src = src;
   b.tgt = tgt;
@@ -7353,6 +7941,7 @@ static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
 
 /* -- the trainer -- */
 
+/* The place of a name in a list; -1: not in it. */
 static int syn__name_index(const char *name, const char *const *names, int count) {
   int i;
   for (i = 0; i < count; i++)
@@ -7360,6 +7949,9 @@ static int syn__name_index(const char *name, const char *const *names, int count
   return -1;
 }
 
+/* The one place where defaults of training are resolved; a plan asks it too. Names are replaced
+   by those of our own lists, so the caller's strings need not live on. Comparisons are written so
+   that what is not a number fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
   syn_train_config *k = &t->config;
   *k = *given;
@@ -7384,14 +7976,17 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
     return syn__fail(t->c, SYN_E_VALUE, "optimizer is '%.30s', wanted adam or adamw", k->optimizer);
   k->schedule = syn__schedules[t->schedule];
   k->optimizer = syn__optimizers[t->decoupled];
-  if (k->average < 0 || k->average > 1000 || k->accumulate < 0 || k->accumulate > 10000 ||
-      k->batch_tokens < 2 || k->batch_tokens > (1 << 24) || k->length < 0 || k->steps < 0 ||
-      k->warmup < 0 || k->every < 0 || k->patience < 0 || k->stop_after < 0)
+  if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
+      k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
+      k->steps < 0 || k->warmup < 0)
     return syn__fail(t->c, SYN_E_VALUE,
                      "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
-                     "warmup %ld, every %ld, patience %d, stop_after %d: one is out of range",
-                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup,
-                     k->every, k->patience, k->stop_after);
+                     "warmup %ld: one is out of range",
+                     k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup);
+  if (k->every < 0 || k->patience < 0 || k->stop_after < 0)
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: every %ld, patience %d, stop_after %d: wanted 0 or more", k->every,
+                     k->patience, k->stop_after);
   if (!(k->lr > 0.0f && k->beta1 >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f &&
         k->beta2 < 1.0f && k->eps > 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
@@ -7400,6 +7995,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return SYN_OK;
 }
 
+/* batch_tokens bounds each side of a batch by itself. Two sentences a row would be below
+   syn__data_longest, hence half as many sentences as tokens. */
 static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
@@ -7409,6 +8006,8 @@ static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int le
   return limits;
 }
 
+/* The weights must be the model's own before the run takes pointers to them. Whatever fails,
+   syn_trainer_free takes what is there: everything else is null. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
@@ -7419,6 +8018,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   t->c = c;
   t->m = m;
   t->state.factor = 1.0f;
+  t->state.best = (float)INFINITY;
   if (syn__train_resolve(t, config ? config : &none) || syn__weights_own(m)) {
     syn_trainer_free(t);
     return NULL;
@@ -7448,9 +8048,12 @@ void syn_trainer_free(syn_trainer *t) {
   syn__free(t->c, t);
 }
 
-const syn_train_state *syn_trainer_state(const syn_trainer *t) { return &t->state; }
-const syn_train_config *syn_trainer_config(const syn_trainer *t) { return &t->config; }
+const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
+const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
+/* Zeros, and pointers to where each parameter's gradient is added up; null for what is never
+   trained, which kinds then skip. Set anew every step because it costs nothing and holds no
+   state. */
 static void syn__gradients_clear(syn_trainer *t) {
   size_t i;
   memset(t->gradient, 0, t->m->trained * sizeof(float));
@@ -7460,10 +8063,13 @@ static void syn__gradients_clear(syn_trainer *t) {
   }
 }
 
-/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum. */
+/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum.
+   dweights are added into, so batches of one step accumulate. syn__loss leaves the gradient in
+   the last value; syn__backward carries it from there to the embeddings. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
-  if (syn__bind(t->run, b)) return t->c->status;
+  syn_status s = syn__bind_labelled(t->run, b);
+  if (s != SYN_OK) return s;
   syn__forward(tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
@@ -7471,29 +8077,37 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
   return SYN_OK;
 }
 
+/* Dropout depends on seed and step alone: a training that was resumed drops what it would have
+   dropped. The constant keeps step 0 of one seed from being another seed. */
 static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
   t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
 }
 
+/* Bound twice: once to count the labels, since the scale must be known before the backward
+   pass. */
 syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
+  syn_status s;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
-  if (syn__bind(t->run, batch)) return t->c->status;
+  s = syn__bind_labelled(t->run, batch); /* to count the labels, which scale the gradient */
+  if (s != SYN_OK) return s;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   syn__train_begin(t, 0);
-  if (syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum)) return t->c->status;
+  s = syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum);
+  if (s != SYN_OK) return s;
   *loss = (float)(sum / (double)t->run->n_labels);
   return SYN_OK;
 }
 
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
-  return p->trained ? t->gradient + p->offset : NULL;
+  return t && p && p->trained ? t->gradient + p->offset : NULL;
 }
 
-static syn_status syn__train_end(syn_trainer *t, double sum, long labels, float *loss) {
+/* The step after its batches. No label: no mean, and division by zero would end in the weights. */
+static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   t->state.tokens += labels;
   *loss = (float)(sum / (double)labels);
@@ -7501,22 +8115,29 @@ static syn_status syn__train_end(syn_trainer *t, double sum, long labels, float 
   return SYN_OK;
 }
 
+/* The gradient is that of the sum over all labels of all batches; the mean is taken at the end,
+   by the optimizer, so a batch with more labels counts for more: `accumulate` small batches are
+   one large one. After an error the optimizer has not run, the next step clears the gradient. */
 syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
   double sum = 0.0;
   long labels = 0;
   int i;
+  syn_status s = SYN_OK;
   *loss = 0.0f;
-  if (!t || (count > 0 && !syn__given(t->c, batches, "batch"))) return SYN_E_VALUE;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   syn__train_begin(t, 1);
-  for (i = 0; i < count; i++) {
-    if (syn__train_batch(t, &batches[i], 1.0f, &sum)) return t->c->status;
+  for (i = 0; i < count && s == SYN_OK; i++) {
+    s = syn__train_batch(t, &batches[i], 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  return syn__train_end(t, sum, labels, loss);
+  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
+/* Plain cross entropy (eps 0) without gradient (scale 0): what perplexity is made of. */
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
-  if (syn__bind(r, batch)) return r->tape.c->status;
+  syn_status s = syn__bind_labelled(r, batch);
+  if (s != SYN_OK) return s;
   r->tape.training = 0;
   syn__forward(&r->tape, 0, r->nodes);
   *sum += syn__loss(r, 0.0f, 0.0f);
@@ -7530,62 +8151,74 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 
 /* -- steps on data -- */
 
-/* Rows of data hold what a decoder writes. */
+/* The arrays that syn__data_batch makes are those of seq2seq and lm. */
 static syn_status syn__data_task(syn_context *c, const syn_model *m) {
   if (m->task->decoder) return SYN_OK;
-  return syn__fail(c, SYN_E_NOT_BUILT, "data for the task %s is not built yet; syn_train_step takes "
-                   "batches of it", m->task->name);
+  return syn__fail(c, SYN_E_NOT_BUILT,
+                   "training on syn_data is not built yet for %s; use syn_train_step",
+                   m->task->name);
 }
 
-/* The next batch of the data; lays out the next epoch where one ends. */
+/* The next batch of the data; lays out the next epoch where one ends. state.batch counts within
+   the epoch and is what a checkpoint keeps: from seed, epoch and batch alone the next batch
+   follows. A checkpoint may have been written where an epoch ends. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
+  syn_status status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+  if (status != SYN_OK) return status;
   if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
     s->epoch++;
     s->batch = 0;
-    if (syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch)) return d->c->status;
+    status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+    if (status != SYN_OK) return status;
   }
   *b = syn__data_batch(d, (size_t)s->batch++, t->ints);
   return SYN_OK;
 }
 
-/* One update from `accumulate` batches. */
+/* One update from `accumulate` batches. Counters of state move even when a batch is refused: the
+   next call goes on behind it. */
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
-  syn_status s = syn__data_task(t->c, t->m);
+  syn_status s = SYN_OK;
   syn_batch b;
   int i;
   syn__train_begin(t, 1);
-  for (i = 0; s == SYN_OK && i < t->config.accumulate; i++) {
+  for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
     s = syn__train_next(t, d, &b);
     if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
   }
-  return s == SYN_OK ? syn__train_end(t, sum, labels, loss) : s;
+  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
-/* `ints`: room for the arrays of one batch. */
+/* `ints`: room for the arrays of one batch. Epoch -1 is the order of length without chance, so
+   that a loss is always summed in one order. The data stay laid out that way: a validation set is
+   sorted once. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
                                     long *labels) {
   double sum = 0.0;
   size_t i;
-  if (syn__data_task(r->tape.c, r->m)) return SYN_E_NOT_BUILT;
-  if (syn__data_epoch(d, tokens, 0, -1)) return d->c->status;
-  for (i = 0; i < d->n_batches; i++) {
+  syn_status s = syn__data_task(r->tape.c, r->m);
+  if (s == SYN_OK) s = syn__data_lay(d, tokens, 0, -1);
+  for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, i, ints);
-    if (syn__run_loss(r, &b, &sum, labels)) return r->tape.c->status;
+    s = syn__run_loss(r, &b, &sum, labels);
   }
+  if (s != SYN_OK) return s;
   *loss = *labels ? sum / (double)*labels : 0.0;
   return SYN_OK;
 }
 
+/* On the trainer's own buffers. When d is also the training data, syn__train_next lays them out
+   anew afterwards. */
 syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
-  if (!t || !d) return SYN_E_VALUE;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, d, "data")) return SYN_E_VALUE;
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
@@ -7611,11 +8244,15 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   return s;
 }
 
-/* Keeps the weights of now among the best; without validation the newest are the best. */
+/* Keeps the weights of now among the best; without validation the newest are the best. best_loss
+   is sorted, best first; the new one sinks to its place and the last falls out. Ties keep the
+   older. Moving whole weights costs a copy each, once per validation. Without validation data the
+   loss is -step, so newest is best. */
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k;
   size_t size = t->m->trained;
-  if (most < 1 || (t->n_best == most && !(loss < t->best_loss[at]))) return;
+  if (most < 1 || !(loss < (float)INFINITY)) return; /* what is not a number would never leave */
+  if (t->n_best == most && !(loss < t->best_loss[at])) return;
   if (t->n_best < most) t->n_best++;
   for (k = at; k > 0 && loss < t->best_loss[k - 1]; k--) {
     memcpy(t->best + (size_t)k * size, t->best + (size_t)(k - 1) * size, size * sizeof(float));
@@ -7625,20 +8262,23 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* A validation: loss on `valid`, the N best, plateau, early stop. */
+/* best begins at infinity, so the first loss is better than none. worse counts validations since
+   the best; plateau halves the rate at every `patience` of them, stop_after ends the training. */
 syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s = t ? &t->state : NULL;
-  double loss = s ? -(double)s->step : 0.0;
+  syn_train_state *s;
+  double loss;
   long labels;
   syn_status status;
   if (!t) return SYN_E_VALUE;
+  s = &t->state;
+  loss = -(double)s->step; /* without data the newest is the best */
   status = valid ? syn_evaluate(t, valid, &loss, &labels) : SYN_OK;
   if (status != SYN_OK) return status;
   s->validations++;
   s->valid = valid ? (float)loss : 0.0f;
   syn__train_keep(t, (float)loss);
   if (!valid) return SYN_OK;
-  if (s->validations == 1 || s->valid < s->best) s->best = s->valid, s->worse = 0;
+  if (s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
   if (t->schedule == SYN__PLATEAU && s->worse && s->worse % t->config.patience == 0)
     s->factor *= 0.5f;
@@ -7649,13 +8289,19 @@ syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   float loss = 0.0f;
-  if (!t || !data) return SYN_E_VALUE;
+  syn_status s;
+  if (!t) return SYN_E_VALUE;
+  if (!syn__given(t->c, data, "data")) return SYN_E_VALUE;
+  s = syn__data_task(t->c, t->m);
+  if (s != SYN_OK) return s;
   while (t->state.step < t->config.steps && !t->state.stopped) {
     int validated = 0;
-    syn_status s = syn__train_update(t, data, &loss);
-    if (s == SYN_OK && t->config.every && t->state.step % t->config.every == 0) {
+    s = syn__train_update(t, data, &loss);
+    if (s != SYN_OK) return s;
+    if (t->config.every && t->state.step % t->config.every == 0) {
       validated = 1;
       s = syn_train_validate(t, valid);
+      if (s != SYN_OK) return s;
     }
     if (s != SYN_OK) return s;
     if (report && report(user, t, loss, validated)) return SYN_OK;
@@ -7663,6 +8309,8 @@ syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report
   return SYN_OK;
 }
 
+/* Sum first, then one division: in order from the best, so the bits do not depend on when each
+   was kept. Fixed tensors are the same in all of them and are not touched. */
 int syn_trainer_average(syn_trainer *t) {
   size_t size = t ? t->m->trained : 0;
   int k;
@@ -7683,13 +8331,16 @@ int syn_trainer_average(syn_trainer *t) {
    a slot; a hypothesis is a list of slots, so that reordering a beam copies integers, not keys and
    values. */
 
+/* A live hypothesis, one row of every tensor of the decoder. All rows of a sentence are
+   neighbours, so a beam finds its own by walking. */
 typedef struct syn__beam_row {
-  int sentence, slot; /* slot: where its newest token is kept */
-  int token;          /* to be fed next */
-  float score;        /* sum of log p */
+  int sentence;
+  int token;   /* to be fed next */
+  float score; /* sum of log p */
 } syn__beam_row;
 
-/* An extension of a hypothesis by one token. */
+/* An extension of a hypothesis by one token. Row and token say which; `score` is the sum of log
+   p with it. */
 typedef struct syn__extension {
   float score;
   int row, token;
@@ -7719,8 +8370,9 @@ struct syn_decoder {
   void *block;
 };
 
-#define SYN__MOST_SOURCE (1 << 30) /* source tokens of all sentences of a decoder */
-
+/* rows = beam * sentences is the most that can be alive: every buffer of a step is sized by it.
+   Products stay inside an int by the limits: 1024 * 65536 = 2^26. Beam and chance exclude each
+   other, since a beam of random hypotheses is neither. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
   *k = *given;
@@ -7742,9 +8394,9 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
-  if (k->source_len < 1 || k->source_len > SYN__MOST_SOURCE / k->sentences)
+  if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
-                     k->source_len, SYN__MOST_SOURCE / k->sentences, k->sentences);
+                     k->source_len, INT_MAX / k->sentences, k->sentences);
   if (!(k->temperature >= 0.0f) || k->top_k < 0 || !(k->top_p >= 0.0f && k->top_p <= 1.0f) ||
       !(k->alpha >= 0.0f) || (k->temperature > 0.0f && k->beam > 1))
     return syn__fail(d->c, SYN_E_VALUE,
@@ -7756,7 +8408,10 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   return SYN_OK;
 }
 
-/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead. */
+/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead.
+   history [rows, L, floats] for every decoder node that looks back; source [tokens of all
+   sources, floats] for those that attend to the source, shared by the whole beam. This is
+   nearly all of a decoder's memory, so it is asked of every node alone. */
 static void syn__carve_live(syn_decoder *d, syn__carver *k) {
   const syn__graph *g = &d->m->g;
   size_t i, sources = (size_t)d->config.sentences * (size_t)d->config.source_len;
@@ -7778,7 +8433,10 @@ static void syn__carve_live(syn_decoder *d, syn__carver *k) {
   }
 }
 
-/* Weights of products in panels of 16 outputs, once: a step then reads them straight through. */
+/* Weights of products in panels of 16 outputs, once: a step then reads them straight through.
+   An embedding is read row by row, never as a product, and needs no panels: src.embed never,
+   tgt.embed unless it is the output's matrix too. Weights of rank 3 (tables per head) are
+   packed by nobody. */
 static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
   const syn__graph *g = &d->m->g;
   size_t i;
@@ -7787,7 +8445,9 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
     float *at;
+    int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (p->rank != 2 || !strcmp(p->name, "src.embed")) continue;
+    if (!strcmp(p->name, "tgt.embed") && !head) continue;
     at = (float *)syn__carve(k, syn__mul_size(rows, columns), sizeof(float));
     if (!k->base) continue;
     d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
@@ -7796,6 +8456,8 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
   if (k->base) d->run->tape.packed = packed;
 }
 
+/* past and text twice: the rows of the next step are written while those of this step are read,
+   then the two change places (syn__decode_turn). */
 static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
@@ -7819,6 +8481,8 @@ static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   syn__carve_packed(d, k);
 }
 
+/* The encoder sees whole sources, the decoder one token per live row: that is why a decoder's
+   activations are small whatever L is. */
 static syn_limits syn__decode_limits(const syn_decoder *d) {
   syn_limits limits;
   limits.sentences = d->config.sentences;
@@ -7828,6 +8492,7 @@ static syn_limits syn__decode_limits(const syn_decoder *d) {
   return limits;
 }
 
+/* Measure, allocate, cut, as a run is made; the second pass also packs the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
   syn_decode_config none;
   syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
@@ -7868,21 +8533,27 @@ void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) {
   if (d) d->seeds = seeds;
 }
 
-/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14) */
+/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Divides log p, so that long
+   hypotheses are not worse for having more factors; length counts the end. alpha 0: 1, no
+   penalty. */
 static float syn__length_penalty(const syn_decoder *d, int length) {
   return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
 }
 
 /* -- one step -- */
 
-/* The encoder over all sentences, then what the decoder keeps of it. */
+/* The encoder over all sentences, then what the decoder keeps of it. Binds the source alone:
+   target rows come one at a time. The encoder's nodes run as in training without dropout; then
+   every layer that attends to the source projects keys and values of it once (`start`).
+   source_off is kept, because r->off is the run's and a later batch writes it. */
 static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
   int i;
   memset(t->stream, 0, sizeof t->stream);
   if (d->m->task->encoder) {
-    if (syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count)) return d->c->status;
+    syn_status s = syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count);
+    if (s != SYN_OK) return s;
     if (t->stream[SYN_SRC].longest > d->config.source_len)
       return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
                        t->stream[SYN_SRC].longest, d->config.source_len);
@@ -7899,7 +8570,10 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
 }
 
 /* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
-   tensor. */
+   tensor. Row i writes what it leaves behind into slot i of this place, and past[i][place] = i
+   says so; later steps find the keys of place p of hypothesis i in slot past[i][p]. Shapes of
+   all target tensors become n_live rows. Nodes behind n_encoder that belong to the source
+   (norms of blocks) ran in `start` or before and are skipped. */
 static void syn__decode_rows(syn_decoder *d, int place) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -7910,7 +8584,7 @@ static void syn__decode_rows(syn_decoder *d, int place) {
     r->at[SYN_TGT][i] = place;
     d->slot[i] = i;
     d->sentence[i] = d->row[i].sentence;
-    d->past[i * d->limit + place] = i;
+    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = i;
   }
   d->live.rows = d->n_live;
   d->live.slot = d->slot;
@@ -7927,6 +8601,8 @@ static void syn__decode_rows(syn_decoder *d, int place) {
   }
 }
 
+/* [V] of one live row, over all V classes: what may not be chosen is left out when choosing,
+   not here, so probabilities are those of the softmax over all of them. */
 static float *syn__decode_logits(const syn_decoder *d, int row) {
   const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
   return z->x + (size_t)row * (size_t)syn__width(z);
@@ -7934,6 +8610,7 @@ static float *syn__decode_logits(const syn_decoder *d, int row) {
 
 /* -- outputs -- */
 
+/* out_tokens [sentences, best, L]. */
 static int *syn__out_tokens(const syn_decoder *d, int sentence, int rank) {
   return d->out_tokens + (size_t)(sentence * d->config.best + rank) * (size_t)d->limit;
 }
@@ -7945,7 +8622,9 @@ static void syn__decode_put(syn_decoder *d, int sentence, int rank, const int *t
   d->out_size[sentence * d->config.best + rank] = size;
 }
 
-/* Puts a finished hypothesis among the best of its sentence. */
+/* Puts a finished hypothesis among the best of its sentence. The list is sorted, best first,
+   and a tie goes to the one that finished first. Copying L tokens for each step down is nothing
+   beside a step of the network. */
 static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size,
                                float score) {
   int best = d->config.best, k;
@@ -7959,7 +8638,9 @@ static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, in
   syn__decode_put(d, sentence, k, text, size, score);
 }
 
-/* Row `from` lives on as the next row `to`, with one more token. */
+/* Row `from` lives on as the next row `to`, with one more token. Copies the hypothesis
+   (integers: its slots and its tokens so far), whose keys and values stay where they are; two
+   children of one row share their past. text gets the token now, past only when it is fed. */
 static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, int place) {
   size_t size = (size_t)(place + 1) * sizeof(int), limit = (size_t)d->limit;
   syn__beam_row *row = &d->row_next[to];
@@ -7971,6 +8652,7 @@ static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, 
   row->score = e->score;
 }
 
+/* What was written becomes what is read. Only pointers move. */
 static void syn__decode_turn(syn_decoder *d, int n_live) {
   syn__beam_row *row = d->row;
   int *past = d->past, *text = d->text;
@@ -7985,6 +8667,7 @@ static void syn__decode_turn(syn_decoder *d, int n_live) {
 
 /* -- choosing: the most probable token, or one by chance -- */
 
+/* Ties: the smaller token, on every machine. Padding and begin are never chosen. */
 static int syn__choose_most(const float *z, int v) {
   int i, best = SYN_UNKNOWN;
   for (i = SYN_UNKNOWN; i < v; i++)
@@ -7992,7 +8675,8 @@ static int syn__choose_most(const float *z, int v) {
   return best;
 }
 
-/* The heap's largest probability is at its root; equal ones by the smaller token. */
+/* The heap's largest probability is at its root; equal ones by the smaller token. A total order
+   even among equal probabilities, else the heap's layout would decide. */
 static int syn__heap_less(const float *p, int a, int b) {
   return p[a] < p[b] || (!(p[b] < p[a]) && a > b);
 }
@@ -8008,7 +8692,11 @@ static void syn__heap_down(const float *p, int *heap, int i, int n) {
   }
 }
 
-/* From the k most probable tokens, or those whose probabilities first reach p, by chance. */
+/* From the k most probable tokens, or those whose probabilities first reach p, by chance. top_k
+   and top_p need the largest few of V: a heap is built in V steps and gives each next in log V,
+   where sorting all would take V log V. chance [V] and heap [V] are the decoder's buffers. The
+   point falls uniformly within the sum of those taken; when rounding leaves it behind the last,
+   the last is it. */
 static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random) {
   int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
@@ -8035,7 +8723,10 @@ static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random
   return d->heap[i];
 }
 
-/* One token for every row; rows that ended leave. */
+/* One token for every row; rows that ended leave. Greedy or by chance: one row per sentence.
+   Chance is a hash of seed (or the sentence's own), sentence and place and not a running state,
+   so a sentence gets the same output whoever is decoded beside it. Rows that go on close ranks:
+   n <= i, and what is read (d->row) is not what is written. */
 static void syn__decode_single(syn_decoder *d, int place, syn_token_callback call, void *user) {
   int i, n = 0, v = d->m->config.tgt_vocab;
   for (i = 0; i < d->n_live; i++) {
@@ -8062,7 +8753,10 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
 /* -- beam search -- */
 
 /* The best 2K extensions of rows begin..end-1, best first; equal scores keep the order row,
-   token. */
+   token. log p = logit - log sum exp, so no row of probabilities is ever written. Insertion
+   into a short sorted list: most of the V candidates fail at its last entry, with one
+   comparison. 2K are enough: at most K of them end (one end token per row), so K others live
+   on. */
 static int syn__beam_top(syn_decoder *d, int begin, int end) {
   int most = 2 * d->config.beam, n = 0, i, k, w, v = d->m->config.tgt_vocab;
   for (i = begin; i < end; i++) {
@@ -8081,7 +8775,11 @@ static int syn__beam_top(syn_decoder *d, int begin, int end) {
   return n;
 }
 
-/* One sentence of a beam: extensions that end are finished, the first K others live on. */
+/* One sentence of a beam: extensions that end are finished, the first K others live on.
+   begin..end are the live rows of one sentence, `to` the first free row of the next step;
+   returns how many live on. An ending hypothesis is scored at once with its length, the live
+   ones keep the plain sum. Going on past the K-th finish is right, since a later one can still
+   win, until the bound below says none can. */
 static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int to) {
   int n = syn__beam_top(d, begin, end), k, kept = 0, sentence = d->row[begin].sentence;
   size_t limit = (size_t)d->limit;
@@ -8110,6 +8808,7 @@ static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int
   return best <= worst ? 0 : kept;
 }
 
+/* Sentences that are done leave; the rows of the others move up, still in order. */
 static void syn__decode_beam(syn_decoder *d, int place) {
   int begin, end, n = 0;
   for (begin = 0; begin < d->n_live; begin = end) {
@@ -8122,12 +8821,15 @@ static void syn__decode_beam(syn_decoder *d, int place) {
 
 /* -- the loop -- */
 
-/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. */
+/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. 0 behind the
+   beginning, also where the caller's array is wider: there it is padding. */
 static int syn__decode_forced(const syn_batch *b, int sentence, int place) {
   if (!b->tgt || place + 1 >= b->tgt_width) return 0;
   return b->tgt[(size_t)sentence * (size_t)b->tgt_width + (size_t)place + 1];
 }
 
+/* With score and all as if chosen, so the beam begins behind the beginning with K = 1 row a
+   sentence. The callback is not told: the caller knows these tokens. */
 static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
   int i;
   for (i = 0; i < d->n_live; i++) {
@@ -8140,8 +8842,11 @@ static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
   syn__decode_turn(d, d->n_live);
 }
 
+/* Beginnings of one length, because all rows stand at one place at a time; a mixture of chosen
+   and given tokens in one step would be possible, but nobody needs it. */
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   int i, j, length = 0;
+  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || b->count > d->config.sentences)
     return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
                      d->config.sentences);
@@ -8163,12 +8868,18 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   return SYN_OK;
 }
 
+/* Each round feeds the newest token of every live row at `place` and chooses the next; the
+   first is begin, fed for everybody. Ends when no row lives or L tokens are made. Nothing is
+   allocated. */
 syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
   int i, place;
+  syn_status s;
   if (!d) return SYN_E_VALUE;
-  d->sentences = 0;
+  d->sentences = 0; /* of what failed nothing can be read */
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
-  if (syn__decode_check(d, b) || syn__decode_encode(d, b)) return d->c->status;
+  s = syn__decode_check(d, b);
+  if (s == SYN_OK) s = syn__decode_encode(d, b);
+  if (s != SYN_OK) return s;
   d->sentences = d->n_live = b->count;
   for (i = 0; i < b->count; i++) {
     d->row[i].sentence = i;
@@ -8201,6 +8912,8 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
 
 /* -- the plan: the same carving, with nothing to carve -- */
 
+/* Measured on a decoder without memory. A configuration that is refused has 0 bytes, and the
+   error is recorded. */
 static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
                                  const syn_decode_config *config) {
   syn_decode_config none;
@@ -8213,7 +8926,7 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   d.m = m;
   k.base = NULL;
   k.used = 0;
-  if (!m->task->decoder || syn__decode_resolve(&d, config ? config : &none)) return 0;
+  if (syn__decode_resolve(&d, config ? config : &none)) return 0;
   limits = syn__decode_limits(&d);
   syn__carve_decoder(&d, &k);
   return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
@@ -8222,16 +8935,22 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
-  size_t kept = train ? (size_t)train->average : 0;
+  syn_train_config none;
+  syn_trainer t;
   syn_limits limits;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
-  limits = syn__train_limits(m, train && train->batch_tokens ? train->batch_tokens : 4096,
-                             train ? train->length : 0);
-  plan->weights = syn__mul_size(m->floats, sizeof(float));
-  plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + kept));
-  plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
-  plan->decoding = syn__decoder_bytes(c, m, decode);
+  memset(&none, 0, sizeof none);
+  memset(&t, 0, sizeof t);
+  t.c = c;
+  t.m = m;
+  if (!syn__train_resolve(&t, train ? train : &none)) {
+    limits = syn__train_limits(m, t.config.batch_tokens, t.config.length);
+    plan->weights = syn__mul_size(m->floats, sizeof(float));
+    plan->training = syn__mul_size(m->trained, sizeof(float) * (3 + (size_t)t.config.average));
+    plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
+    if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
+  }
   syn_model_free(m);
   return c->status;
 }
@@ -9490,12 +10209,6 @@ static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
   return shown;
 }
 
-/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
-static const char *syn__show_path(const char *path) {
-  size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
-}
-
 /* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
    one look for doubles serves both. memcpy, since the two structs have no type in common. */
 static const char *syn__item_name(const void *item) {
@@ -10086,31 +10799,37 @@ void syn_file_close(syn_file *f) {
   syn__free(c, f);
 }
 
-size_t syn_file_count(const syn_file *f) { return f->n_entries; }
-size_t syn_file_pair_count(const syn_file *f) { return f->n_pairs; }
+size_t syn_file_count(const syn_file *f) { return f ? f->n_entries : 0; }
+size_t syn_file_pair_count(const syn_file *f) { return f ? f->n_pairs : 0; }
 
 const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
-  return i < f->n_entries ? &f->entries[i] : NULL;
+  return i < syn_file_count(f) ? &f->entries[i] : NULL;
 }
 
 const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
-  return i < f->n_pairs ? &f->pairs[i] : NULL;
+  return i < syn_file_pair_count(f) ? &f->pairs[i] : NULL;
 }
 
 const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  return (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name);
+  return f ? (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name) : NULL;
 }
 
 const char *syn_file_value(const syn_file *f, const char *key) {
-  const syn_pair *pair = (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key);
+  const syn_pair *pair =
+      f ? (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key) : NULL;
   return pair ? pair->value : NULL;
+}
+
+/* Bytes of one number of a dtype that comes back as floats; 0: another dtype. */
+static size_t syn__float_width(syn_dtype dtype) {
+  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
 }
 
 /* Says why an entry cannot be had as `count` floats. */
 static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
   char shown[SYN__SHOWN];
   const char *name = syn__show(shown, e->name ? e->name : "");
-  if (e->dtype != SYN_F32 && e->dtype != SYN_F16 && e->dtype != SYN_BF16)
+  if (!syn__float_width(e->dtype))
     return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
                      syn_dtype_name(e->dtype));
   return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
@@ -10118,14 +10837,14 @@ static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t c
 }
 
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  const unsigned char *at = (const unsigned char *)e->data;
-  size_t i, width = e->dtype == SYN_F32 ? 4 : e->dtype == SYN_F16 || e->dtype == SYN_BF16 ? 2 : 0;
+  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
+  size_t i, width = e ? syn__float_width(e->dtype) : 0;
   uint32_t bits;
   uint16_t half;
   /* e may be of the caller's making: only its bytes count, against what `count` elements need */
-  if (!width || e->bytes != syn__mul_size(count, width)) {
+  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
     for (i = 0; i < count; i++) out[i] = 0.0f;
-    return syn__entry_refuse(c, e, count);
+    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
   }
   if (width == 4 && count) memcpy(out, at, e->bytes);
   for (i = 0; width == 2 && i < count; i++) {
@@ -10373,6 +11092,9 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   size_t i, start[SYN__CLASSES], header, data;
   syn_status status = SYN_OK;
   *size = 0;
+  if ((w->n_pairs && !syn__given(c, w->pairs, "metadata")) ||
+      (w->n_entries && !syn__given(c, w->entries, "entries")))
+    return SYN_E_VALUE;
   for (i = 0; i < w->n_pairs; i++)
     if (!syn__file_text_ok(w->pairs[i].key) || !syn__file_text_ok(w->pairs[i].value))
       return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
@@ -10415,6 +11137,7 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
   if (status) return status;
+  if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
   if (syn__emit_file(&w, sink)) return SYN_OK;
   return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
                    (unsigned long)size);
@@ -10423,6 +11146,12 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 #ifndef SYN_NO_STDIO
 
 /* -- files -- */
+
+/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
+static const char *syn__show_path(const char *path) {
+  size_t n = strlen(path);
+  return n > 150 ? path + (n - 150) : path;
+}
 
 /* "path: cannot open: No such file or directory" */
 static syn_status syn__file_fail(syn_context *c, const char *path, const char *what, int error) {
@@ -10597,7 +11326,10 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 #define SYN__FACTS 40
 #define SYN__FACT_SIZE 40
 
-/* The metadata of a file to be written. Numbers are spelled into `space`. */
+/* The metadata of a file to be written. Numbers are spelled into `space`. format, version,
+   task, texts, sizes, and for checkpoints the state: SYN__FACTS is above their sum. Keys are
+   constants, values strings of the model or digits in `space`; both live until the file is
+   written. */
 typedef struct syn__facts {
   syn_pair pairs[SYN__FACTS];
   char space[SYN__FACTS][SYN__FACT_SIZE];
@@ -10609,6 +11341,7 @@ static void syn__fact(syn__facts *f, const char *key, const char *value) {
   f->pairs[f->count].key = key;
   f->pairs[f->count++].value = value;
 }
+/* Digits are made by hand: the length of a 64-bit number in printf differs between C libraries. */
 static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
   char *out = f->space[f->count % SYN__FACTS], digits[24];
   uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
@@ -10627,6 +11360,9 @@ static void syn__fact_float(syn__facts *f, const char *key, float value) {
   syn__fact(f, key, out);
 }
 
+/* Everything needed to build the same network again, with no default left open, so that a later
+   version may change its defaults. $NAMEs are numbers by now. The order of keys is fixed: same
+   model, same bytes. */
 static void syn__facts_model(syn__facts *f, const syn_model *m) {
   const syn_config *k = &m->config;
   f->count = 0;
@@ -10653,6 +11389,7 @@ static void syn__entry_fill(syn_entry *e, const char *name, syn_dtype dtype, con
   e->dtype = dtype;
   e->data = data;
 }
+/* A tensor of rank 1: [n] floats, or n bytes. */
 static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, const void *data,
                             size_t n) {
   syn__entry_fill(e, name, dtype, data);
@@ -10661,7 +11398,9 @@ static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, con
   e->bytes = n * (dtype == SYN_F32 ? sizeof(float) : 1);
 }
 
-/* What goes into one file: facts, the facts of the file the model came from, tensors. */
+/* What goes into one file: facts, the facts of the file the model came from, tensors.
+   Everything borrowed but the two lists and the tokenizers' bytes, which syn__parcel_free gives
+   back whatever was made of them. */
 typedef struct syn__parcel {
   syn__facts facts;
   syn_pair *pairs;
@@ -10670,6 +11409,8 @@ typedef struct syn__parcel {
   void *tokenizer[2]; /* as bytes */
 } syn__parcel;
 
+/* One tokenizer for both sides is stored once, as that of the source; the reader gives it to
+   both sides. */
 static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int side,
                                         syn__parcel *p) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
@@ -10684,6 +11425,8 @@ static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int 
   return SYN_OK;
 }
 
+/* Keys that are written anew. Facts of a training are known too: a model saved after it is no
+   checkpoint, and stale ones must not make it look like one. */
 static int syn__fact_known(const syn__facts *f, const char *key) {
   size_t i;
   for (i = 0; i < f->count; i++)
@@ -10704,7 +11447,8 @@ static syn_status syn__parcel_facts(syn_context *c, const syn_model *m, syn__par
   return SYN_OK;
 }
 
-/* Weights and tokenizers; room for `more` entries behind them. */
+/* Weights and tokenizers; room for `more` entries behind them. Weights in the order of the
+   network, as F32 whatever they were loaded from; their bytes are not copied. */
 static syn_status syn__parcel_model(syn_context *c, const syn_model *m, syn__parcel *p,
                                     size_t more) {
   size_t i;
@@ -10730,6 +11474,7 @@ static void syn__parcel_free(syn_context *c, syn__parcel *p) {
   syn__free(c, p->tokenizer[1]);
 }
 
+/* Two steps of preparation, each can fail; the sink is called only when both are done. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
   syn__parcel p;
   syn_status s = SYN_E_MEMORY;
@@ -10758,13 +11503,17 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
 
 /* -- reading a model -- */
 
+/* Names the key, what stands there and what was wanted; the value is somebody else's text and
+   is shown as such. */
 static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
                                 const char *wanted) {
-  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%.60s', wanted %s", key,
-                   value ? value : "missing", wanted);
+  char shown[SYN__SHOWN];
+  return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
+                   syn__show(shown, value ? value : "missing"), wanted);
 }
 
-/* A whole number of at most 20 digits; leaves *out where the key is absent. */
+/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key is
+   absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too. */
 static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key,
                                      int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
@@ -10774,12 +11523,15 @@ static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const ch
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  if (sum > (uint64_t)INT64_MAX + (minus ? 1u : 0u)) digits = 0;
-  *out = sum > (uint64_t)INT64_MAX ? INT64_MIN : minus ? -(int64_t)sum : (int64_t)sum;
-  if (*at || !digits || *out < least || *out > most)
+  if (*at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus)
+    return syn__fact_bad(c, key, value, "a whole number in range");
+  *out = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
+  if (*out < least || *out > most)
     return syn__fact_bad(c, key, value, "a whole number in range");
   return SYN_OK;
 }
+/* An absent size stays 0 and gets its default or, where the task needs it, the error of
+   syn__config_sizes. */
 static syn_status syn__fact_read_size(syn_context *c, const syn_file *f, const char *key,
                                       int *out) {
   int64_t value = 0;
@@ -10799,6 +11551,9 @@ static syn_status syn__fact_read_float(syn_context *c, const syn_file *f, const 
   return SYN_OK;
 }
 
+/* Fills a configuration with pointers into the file; syn__model_shell copies what it keeps.
+   format and version come first: a file of another program should say that, not that its
+   d_model is missing. */
 static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
   const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
   int64_t seed = 0;
@@ -10825,7 +11580,8 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   return SYN_OK;
 }
 
-/* The shape as text, "[3,4]", for messages. */
+/* The shape as text, "[3,4]", for messages. Cut off where the room ends: the message stays
+   readable. */
 static void syn__shape_text(char *out, size_t room, const size_t *shape, int rank) {
   size_t used = 0;
   int i;
@@ -10835,6 +11591,9 @@ static void syn__shape_text(char *out, size_t room, const size_t *shape, int ran
   if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
 }
 
+/* Null: recorded, with name, wanted and given. No memory for weights is asked for before every
+   tensor has passed here, so a small file cannot make the loader allocate what its metadata
+   dream of. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
   const syn_entry *e = syn_file_find(f, w->name);
   size_t shape[SYN_MAX_RANK];
@@ -10845,7 +11604,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
   }
-  if (same && (e->dtype == SYN_F32 || e->dtype == SYN_F16 || e->dtype == SYN_BF16)) return e;
+  if (same && syn__float_width(e->dtype)) return e;
   syn__shape_text(wanted, sizeof wanted, shape, w->rank);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -10858,20 +11617,30 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   return NULL;
 }
 
-/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. */
+static int syn__name_weight(const char *name) {
+  return strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
+         strncmp(name, "tokenizer.", 10);
+}
+
+/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every weight
+   was found by now and names are unique, so counting tells; the search is only for the message. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
-  size_t i;
-  for (i = 0; i < syn_file_count(f); i++) {
-    const char *name = syn_file_entry(f, i)->name;
-    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name))
-      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %.80s is not part of this network",
-                       name);
+  size_t i, count = 0;
+  char shown[SYN__SHOWN];
+  for (i = 0; i < syn_file_count(f); i++) count += syn__name_weight(f->entries[i].name) != 0;
+  for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
+    const char *name = f->entries[i].name;
+    if (syn__name_weight(name) && !syn_model_find(m, name))
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
+                       syn__show(shown, name));
   }
   return SYN_OK;
 }
 
-/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. */
+/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. First
+   every entry is looked at, then memory is asked for, then it is filled: the second pass cannot
+   fail. Bytes of a view that lie crooked would be read as floats at odd addresses, hence the
+   copy. */
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
   int in_place = 1;
@@ -10893,6 +11662,9 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
   return SYN_OK;
 }
 
+/* A tokenizer with more tokens than the model would make ids that are refused only when a batch
+   is bound; the file is the place where the two can be compared. What was loaded before an
+   error belongs to the model and goes with it. */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
@@ -10911,7 +11683,9 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
   return SYN_OK;
 }
 
-/* The model takes the file, and closes it in the end. */
+/* The model takes the file, and closes it in the end. f may be null (it could not be opened):
+   then the error is recorded already. From m->file = f on, freeing the model closes the file,
+   before that it is done here. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m;
@@ -10935,7 +11709,7 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
   return syn__model_of(c, syn_file_open(c, path));
 }
 #endif
-const syn_file *syn_model_file(const syn_model *m) { return m->file; }
+const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
 /* -- checkpoints: a model file with the state of its training -- */
 
@@ -10948,7 +11722,9 @@ static int64_t syn__float_bits(float x) {
   return (int64_t)bits;
 }
 
-/* Numbers of the state under their keys, in one list for writing and reading. */
+/* Numbers of the state under their keys, in one list for writing and reading. 12 numbers to go
+   on with, then 4 that must agree. One list, so that what is written and what is read cannot
+   differ. */
 typedef struct syn__state_list {
   const char *key[16];
   int64_t value[16];
@@ -10959,6 +11735,7 @@ static void syn__state_put(syn__state_list *l, const char *key, int64_t value) {
   l->key[l->count] = key;
   l->value[l->count++] = value;
 }
+/* The order is that of syn__state_take and of the limits in syn__state_sane. */
 static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
   const syn_train_state *s = &t->state;
   l->count = 0;
@@ -10979,12 +11756,15 @@ static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
   syn__state_put(l, "train.accumulate", t->config.accumulate);
   syn__state_put(l, "train.every", t->config.every);
 }
+/* The inverse of syn__float_bits. */
 static float syn__bits_float(int64_t value) {
   uint32_t bits = (uint32_t)value;
   float x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
+/* Only after everything was checked. The order of an epoch is no state: it follows from seed
+   and epoch. */
 static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   syn_train_state *s = &t->state;
   s->step = (long)l->value[0];
@@ -11001,6 +11781,8 @@ static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
   t->n_best = (int)l->value[11];
 }
 
+/* A checkpoint is a model file with more in it: it can be loaded as a model, too. Written over
+   the old one by syn_file_write, so a crash leaves one of the two whole. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   size_t n, kept;
   syn__state_list list;
@@ -11028,19 +11810,26 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   return s;
 }
 
-/* Reads n floats of the state; with `out` null it only looks whether they are there. */
-static syn_status syn__state_floats(syn_context *c, const syn_file *f, const char *name,
-                                    float *out, size_t n) {
+/* A tensor of the state that can be had as n floats. */
+static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char *name, size_t n) {
   const syn_entry *e = syn_file_find(f, name);
   if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  if (e->dtype != SYN_F32 || e->bytes != syn__mul_size(n, sizeof(float)))
-    return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s has %lu bytes of %s, wanted %lu of F32",
-                     name, (unsigned long)e->bytes, syn_dtype_name(e->dtype),
-                     (unsigned long)syn__mul_size(n, sizeof(float)));
-  return out ? syn_entry_floats(c, e, out, n) : SYN_OK;
+  if (!syn__float_width(e->dtype) || e->bytes != syn__mul_size(n, syn__float_width(e->dtype)))
+    return syn__entry_refuse(c, e, n);
+  return SYN_OK;
 }
 
-/* The facts of the training that is asked for must be those of the checkpoint. */
+/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. */
+static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
+  int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
+  for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
+  for (i = 7; i < 11; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= UINT32_MAX;
+  return ok && (l->value[6] == 0 || l->value[6] == 1);
+}
+
+/* The facts of the training that is asked for must be those of the checkpoint. Reads into a
+   list of its own. Entries from 12 on are compared: another seed or batch size would go on with
+   other batches than those that were still to come, without anybody noticing. */
 static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
                                   syn__state_list *l) {
   syn__state_list now;
@@ -11058,42 +11847,55 @@ static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_t
                        (long)l->value[i], (long)now.value[i]);
     bad |= i < 6 && (l->value[i] < 0 || l->value[i] > LONG_MAX / 2); /* counts, which will grow */
   }
-  if (bad || l->value[11] < 0 || l->value[11] > t->config.average)
+  if (!syn__state_sane(l, t))
     return syn__fail(c, SYN_E_FORMAT,
-                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: one is out "
-                     "of range",
+                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: a number of the "
+                     "state is out of range",
                      (long)l->value[0], (long)l->value[1], (long)l->value[2], (long)l->value[11],
                      t->config.average);
   return SYN_OK;
 }
 
-/* Reads weights, moments and kept weights; with `look` it only looks whether all of them are there. */
-static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept, int look) {
-  static const char *const names[] = {"optimizer.first", "optimizer.second", "optimizer.best",
-                                      "optimizer.best_loss"};
-  size_t n = t->m->trained, size[4], i;
-  float *to[4];
-  syn_status s = SYN_OK;
-  to[0] = t->first, to[1] = t->second, to[2] = t->best, to[3] = t->best_loss;
-  size[0] = size[1] = n, size[2] = kept * n, size[3] = kept;
-  for (i = 0; s == SYN_OK && i < t->m->g.n_params; i++) {
-    const syn_param *w = &t->m->g.params[i];
-    const syn_entry *e = syn__weight_find(t->c, f, w);
-    if (!e) s = SYN_E_FORMAT;
-    else if (!look) s = syn_entry_floats(t->c, e, w->x, w->size);
+/* A tensor of the state, and where its numbers belong. */
+typedef struct syn__state_tensor {
+  const char *name;
+  float *to;
+  size_t size;
+} syn__state_tensor;
+
+/* Everything is looked at before anything is taken: a file that is refused leaves the trainer and
+   its model as they were. What was looked at cannot fail when it is copied. */
+static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept) {
+  syn_context *c = t->c;
+  size_t i, n = t->m->trained, count = kept ? 4 : 2;
+  const syn__state_tensor list[] = {{"optimizer.first", t->first, n},
+                                    {"optimizer.second", t->second, n},
+                                    {"optimizer.best", t->best, kept * n},
+                                    {"optimizer.best_loss", t->best_loss, kept}};
+  for (i = 0; i < t->m->g.n_params; i++)
+    if (!syn__weight_find(c, f, &t->m->g.params[i])) return SYN_E_FORMAT;
+  if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
+  for (i = 0; i < count; i++) {
+    syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
+    if (s != SYN_OK) return s;
   }
-  for (i = 0; s == SYN_OK && i < (kept ? 4 : 2); i++)
-    s = syn__state_floats(t->c, f, names[i], look ? NULL : to[i], size[i]);
-  return s;
+  for (i = 0; i < t->m->g.n_params; i++) {
+    const syn_param *w = &t->m->g.params[i];
+    syn_entry_floats(c, syn_file_find(f, w->name), w->x, w->size);
+  }
+  for (i = 0; i < count; i++)
+    syn_entry_floats(c, syn_file_find(f, list[i].name), list[i].to, list[i].size);
+  return SYN_OK;
 }
 
-/* All is there, or nothing changes. */
+/* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_open(t->c, path) : NULL;
   syn__state_list list;
-  syn_status s = f ? syn__state_read(t->c, f, t, &list) : t ? t->c->status : SYN_E_VALUE;
-  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 1);
-  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11], 0);
+  syn_status s;
+  if (!f) return t ? t->c->status : SYN_E_VALUE;
+  s = syn__state_read(t->c, f, t, &list);
+  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
   syn_file_close(f);
   return s;

@@ -628,7 +628,7 @@ static void test_configs(bench *b) {
   BAD(max_len, L + 1, "max_len 6");
   BAD(max_len, -1, "max_len -1");
   BAD(source_len, -1, "source_len -1");
-  BAD(source_len, INT_MAX, "source_len 2147483647");
+  k = none, k.sentences = 3, k.source_len = INT_MAX, bad_decoder(b, k, "source_len 2147483647");
   BAD(temperature, -1.0f, "temperature -1");
   BAD(temperature, NAN, "temperature");
   BAD(top_k, -1, "top_k -1");

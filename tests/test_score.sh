@@ -205,7 +205,7 @@ for command in quantize embed plot; do
 done
 refused 'junk behind an integer' 2 'syn: train --batch wants an integer *, given: 12x' \
   train -o m --batch 12x
-refused 'integer out of range' 2 'syn: train --batch wants an integer 1.., given: 0' \
+refused 'integer out of range' 2 'syn: train --batch wants an integer 2..*, given: 0' \
   train -o m --batch 0
 refused 'integer too large' 2 'syn: train --batch wants *' train -o m --batch 99999999999
 refused 'no integer' 2 'syn: train --batch wants *' train -o m --batch=

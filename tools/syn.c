@@ -20,9 +20,9 @@
 #include <signal.h>
 #include <time.h>
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool base   errors, memory, growing bytes, pieces of text
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The library never exits and allocates only through its context; the tool is a program and may do
    both: memory that is not there, like any other failure, ends it with one line. So no function
@@ -116,9 +116,9 @@ static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
   return 1;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool files   a whole file as lines
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The whole file is read at once: every metric and every training pass needs all lines, and slices
    of one block need no copy. Bytes are taken as they are, 0 and invalid UTF-8 too. */
@@ -169,9 +169,9 @@ static void lines_free(lines *l) {
   free(l->at);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool units   a text cut into words or characters; edit distance, longest common subsequence
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* All metrics but pearson compare sequences of units. They keep the text itself and where each unit
    stands in it; nothing is numbered or hashed, so there is no vocabulary to build or to overflow.
@@ -357,9 +357,9 @@ static size_t name_distance(syn_text a, syn_text b) {
   return distance;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool options   one table of options per command; parsing, checking, look-up, help
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* A table says all there is to know of an option: help prints it, the parser checks values by it,
    and the default is the same text a user would have typed. A command asks for values by name. */
@@ -384,22 +384,22 @@ typedef struct option {
 
 typedef struct arguments arguments;
 
-typedef struct command {
+typedef struct command_row {
   const char *name, *words; /* words: what follows the options, as help shows it: "HYP REF" */
   int words_min, words_max; /* how many of them; max -1: any number */
   const option *options;    /* null: nothing of this command is built */
   int (*run)(const arguments *a); /* returns the exit status; null: not built yet */
   const char *help;
-} command;
+} command_row;
 
 typedef struct given_option {
-  const option *option;
+  const option *of;
   const char *value;
 } given_option;
 
 /* What was given, in order and checked. */
 struct arguments {
-  const command *command;
+  const command_row *command;
   given_option *given;
   const char **words;
   int given_count, word_count, help; /* help: --help was among them */
@@ -419,7 +419,7 @@ static const char *nearest_option(const option *table, syn_text name) {
 }
 
 /* The option `arg` names ("--beam", "--beam=4", "-m"), and its name without dashes and value. */
-static const option *find_option(const command *c, const char *arg, syn_text *name) {
+static const option *find_option(const command_row *c, const char *arg, syn_text *name) {
   const option *o;
   int is_long = arg[1] == '-';
   name->at = arg + 1 + is_long;
@@ -496,7 +496,7 @@ static const char *value_name(const option *o) {
   return o->kind == CHOICE || o->kind == TEXT ? o->wants : names[o->kind];
 }
 
-static void check_value(const command *c, const option *o, const char *value) {
+static void check_value(const command_row *c, const option *o, const char *value) {
   static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
                                       ""};
   if (value_fits(o, value)) return;
@@ -517,7 +517,7 @@ static int take_option(arguments *a, const char *arg, const char *next) {
   if (used) value = next;
   if (o == &option_help) a->help = 1;
   if (value) check_value(a->command, o, value);
-  a->given[a->given_count].option = o;
+  a->given[a->given_count].of = o;
   a->given[a->given_count++].value = value ? value : "on";
   return used;
 }
@@ -526,13 +526,13 @@ static int take_option(arguments *a, const char *arg, const char *next) {
 static const char *option_value(const arguments *a, const option *o) {
   int i;
   for (i = a->given_count - 1; i >= 0; i--)
-    if (a->given[i].option == o) return a->given[i].value;
+    if (a->given[i].of == o) return a->given[i].value;
   return o->preset;
 }
 
 /* What the table demands as a whole: every "must be given", and the number of words. */
 static void check_complete(const arguments *a) {
-  const command *c = a->command;
+  const command_row *c = a->command;
   const option *o;
   for (o = c->options; o->name; o++)
     if (!option_value(a, o))
@@ -544,7 +544,7 @@ static void check_complete(const arguments *a) {
 }
 
 /* Options may stand before, behind and between the words; after "--" every argument is a word. */
-static arguments parse(const command *c, int argc, char **argv) {
+static arguments parse(const command_row *c, int argc, char **argv) {
   arguments a;
   int i = 0, open = 1;
   memset(&a, 0, sizeof a);
@@ -597,7 +597,7 @@ static double opt_number(const arguments *a, const char *name) {
 static const char *opt_each(const arguments *a, const char *name, int n) {
   int i;
   for (i = 0; i < a->given_count; i++)
-    if (strcmp(a->given[i].option->name, name) == 0 && n-- == 0) return a->given[i].value;
+    if (strcmp(a->given[i].of->name, name) == 0 && n-- == 0) return a->given[i].value;
   return NULL;
 }
 
@@ -617,7 +617,7 @@ static void print_option(const option *o) {
   else printf(" (default %s)\n", *o->preset ? o->preset : "none");
 }
 
-static void print_command(const command *c) {
+static void print_command(const command_row *c) {
   const option *o;
   printf("syn %s [options]%s%s\n  %s\n", c->name, *c->words ? " " : "", c->words, c->help);
   if (!c->options) printf("  not built yet\n");
@@ -625,9 +625,9 @@ static void print_command(const command *c) {
   if (c->options) print_option(&option_help);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool metrics   what eval and score measure; every value in per cent
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* A metric sees the whole corpus, since most of them are no mean over lines. Each line is cut into
    units by the metric's own cutter, first the output, then every accepted alternative of the
@@ -1213,9 +1213,9 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   else printf("%s %.2f\n", name, value);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool score   metrics of two text files, without a model
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The rows that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
@@ -1267,9 +1267,9 @@ static int run_score(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool library   contexts, failures of the library, networks from options
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* A failure of the library is a failed job: its message is already one line with all numbers. */
 static void check(const syn_context *c) {
@@ -1282,13 +1282,21 @@ static void check_use(const syn_context *c) {
   if (c->status != SYN_OK) fail(use ? WRONG_USE : FAILED_JOB, "%s", c->message);
 }
 
+/* A failure with a file; where the message does not begin with its name, that is put before it. */
+static void check_file(const syn_context *c, const char *path) {
+  int named = strncmp(c->message, path, strlen(path)) == 0;
+  if (c->status == SYN_OK) return;
+  fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
+}
+
 static void context_open(syn_context *c, const arguments *a) {
   syn_options options;
   memset(&options, 0, sizeof options);
   options.threads = opt_int(a, "threads");
   options.isa = opt_text(a, "isa")[0] ? opt_text(a, "isa") : NULL;
 #ifndef _OPENMP
-  if (options.threads > 1) fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
+  if (options.threads > 1)
+    fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
 #endif
   if (syn_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
 }
@@ -1319,7 +1327,8 @@ static void network_vars(network *n, const arguments *a) {
     put(&n->names, each, (size_t)(equals - each));
     put_byte(&n->names, 0);
   }
-  for (i = 0; i < count; i++, at += strlen(n->names.at + at) + 1) n->vars[i].name = n->names.at + at;
+  for (i = 0; i < count; i++, at += strlen(n->names.at + at) + 1)
+    n->vars[i].name = n->names.at + at;
   n->config.vars = n->vars;
   n->config.n_vars = count;
 }
@@ -1352,9 +1361,9 @@ static void check_task(const arguments *a, const char *task) {
     fail(WRONG_USE, "%s of the task %s is not built yet", a->command->name, task);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool data   text files become pairs of texts, tokenizers, rows of tokens
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* Source and target texts, line by line; they point into the files. */
 typedef struct pairs {
@@ -1372,8 +1381,8 @@ static void pairs_cut(pairs *p) {
     syn_text line = p->files[0].at[i];
     const char *tab = line.size ? (const char *)memchr(line.at, '\t', line.size) : NULL;
     if (!tab)
-      fail(FAILED_JOB, "%s line %lu has no TAB; source TAB target is wanted, given: %.*s", p->names[0],
-           (unsigned long)i + 1, (int)(line.size < 60 ? line.size : 60), line.at);
+      fail(FAILED_JOB, "%s line %lu has no TAB; source TAB target is wanted, given: %.*s",
+           p->names[0], (unsigned long)i + 1, (int)(line.size < 60 ? line.size : 60), line.at);
     p->side[0][i] = p->side[1][i] = line;
     p->side[0][i].size = (size_t)(tab - line.at);
     p->side[1][i].at = tab + 1;
@@ -1383,7 +1392,8 @@ static void pairs_cut(pairs *p) {
 
 /* Either `data`, or `src` and `tgt`; 0 when no option is given. `names`: of the three options. */
 static int pairs_read(pairs *p, const arguments *a, const char *const names[3]) {
-  const char *data = opt_text(a, names[0]), *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
+  const char *data = opt_text(a, names[0]);
+  const char *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
   memset(p, 0, sizeof *p);
   p->literal = opt_flag(a, "literal");
   if (!*data && !*src && !*tgt) return 0;
@@ -1476,7 +1486,8 @@ static size_t windows_add(syn_context *c, syn_data *d, const char *path, const s
 }
 
 /* The tokenizers of both sides, learned from the training texts: one for both with --tie all. */
-static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p, syn_tokenizer *t[2]) {
+static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
+                             syn_tokenizer *t[2]) {
   const char *both = opt_text(a, "tokenizer"), *specs[2];
   int flags = opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, joint, k;
   syn_text *all = (syn_text *)take(2 * p->count, sizeof *all);
@@ -1485,7 +1496,8 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
   specs[1] = *opt_text(a, "tgt-tokenizer") ? opt_text(a, "tgt-tokenizer") : both;
   joint = strcmp(opt_text(a, "tie"), "all") == 0;
   if (joint && strcmp(specs[0], specs[1]) != 0)
-    fail(WRONG_USE, "--tie all wants one tokenizer for both sides, given: %s and %s", specs[0], specs[1]);
+    fail(WRONG_USE, "--tie all wants one tokenizer for both sides, given: %s and %s", specs[0],
+         specs[1]);
   for (i = 0; i < p->count; i++) {
     all[i] = p->side[0][i];
     all[p->count + i] = first_alternative(p, i);
@@ -1500,7 +1512,8 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
 }
 
 /* lm: one tokenizer, learned from the whole text with its line ends. */
-static void learn_tokenizer(syn_context *c, const arguments *a, const char *path, syn_tokenizer *t[2]) {
+static void learn_tokenizer(syn_context *c, const arguments *a, const char *path,
+                            syn_tokenizer *t[2]) {
   const char *own = opt_text(a, "tgt-tokenizer");
   buffer text = read_file(path);
   syn_text all = buffer_text(&text);
@@ -1511,9 +1524,9 @@ static void learn_tokenizer(syn_context *c, const arguments *a, const char *path
   free(text.at);
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool train   trains from text files and writes a model
-   =================================================================================================== */
+   ============================================================================================== */
 
 typedef struct training {
   const arguments *a;
@@ -1526,7 +1539,7 @@ typedef struct training {
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, lost;        /* lost: a checkpoint could not be written */
   double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
-  double shown, losses;            /* seconds() of the last line; sum of the losses since then */
+  double shown, losses, loss;      /* seconds() of the last line; the losses since then; their mean */
   long first_step, shown_step, shown_tokens;
 } training;
 
@@ -1541,7 +1554,8 @@ static void on_stop(int number) {
 static double seconds(void) {
 #ifdef CLOCK_MONOTONIC
   struct timespec now;
-  if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  if (clock_gettime(CLOCK_MONOTONIC, &now) == 0)
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 #endif
   return (double)time(NULL);
 }
@@ -1569,7 +1583,8 @@ static void check_writable(const char *path) {
   FILE *f;
 #ifdef SYN__POSIX
   struct stat info;
-  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) fail(FAILED_JOB, "cannot write %s: it is a folder", path);
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    fail(FAILED_JOB, "cannot write %s: it is a folder", path);
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device, written directly */
 #endif
   put(&name, path, strlen(path));
@@ -1590,19 +1605,21 @@ static double train_left(const training *r, const syn_train_state *s, double now
   long done = s->step - r->first_step;
   if (r->config.steps < LONG_MAX && done > 0)
     left = (double)(r->config.steps - s->step) * (now - r->begin) / (double)done;
-  if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left)) left = by_minutes > 0.0 ? by_minutes : 0.0;
+  if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left))
+    left = by_minutes > 0.0 ? by_minutes : 0.0;
   return left;
 }
 
 /* One line; on a terminal it stays only when there is a validation in it. */
-static void train_line(const training *r, double loss, double speed, double now, int validated) {
+static void train_line(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   double left = train_left(r, s, now);
   char line[200];
-  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, loss);
+  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, r->loss);
   if (r->valid && s->validations)
     n += snprintf(line + n, sizeof line - (size_t)n, "  valid %.4f", (double)s->valid);
-  n += snprintf(line + n, sizeof line - (size_t)n, "  lr %.3g  %.0f tokens/s", (double)s->rate, speed);
+  n += snprintf(line + n, sizeof line - (size_t)n, "  lr %.3g  %.0f tokens/s", (double)s->rate,
+                speed);
   if (left >= 0.0)
     snprintf(line + n, sizeof line - (size_t)n, "  %.0f:%02.0f left", floor(left / 60.0),
              floor(left - 60.0 * floor(left / 60.0)));
@@ -1611,12 +1628,13 @@ static void train_line(const training *r, double loss, double speed, double now,
   fflush(stderr);
 }
 
-static void train_json(const training *r, double loss, double speed, double now, int validated) {
+static void train_json(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, loss);
+  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, r->loss);
   if (r->valid && validated) printf("%.6f", (double)s->valid);
   else printf("null");
-  printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed, now - r->begin);
+  printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed,
+         now - r->begin);
   fflush(stdout);
 }
 
@@ -1624,18 +1642,19 @@ static void train_json(const training *r, double loss, double speed, double now,
 static void train_show(training *r, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   long steps = s->step - r->shown_step;
-  double span = now - r->shown, loss = steps ? r->losses / (double)steps : 0.0;
+  double span = now - r->shown;
   double speed = span > 0.0 ? (double)(s->tokens - r->shown_tokens) / span : 0.0;
-  if (r->json) train_json(r, loss, speed, now, validated);
-  else train_line(r, loss, speed, now, validated);
+  if (steps) r->loss = r->losses / (double)steps;
+  if (r->json) train_json(r, speed, now, validated);
+  else train_line(r, speed, now, validated);
   r->shown = now;
   r->shown_step = s->step;
   r->shown_tokens = s->tokens;
   r->losses = 0.0;
 }
 
-/* A checkpoint that cannot be written does not end a training: the old one is whole, and the disk may
-   have room again at the next. */
+/* A checkpoint that cannot be written does not end a training: the old one is whole, and the disk
+   may have room again at the next. */
 static void train_checkpoint(training *r) {
   if (!r->checkpoint || !syn_trainer_save(&r->c, r->t, r->checkpoint)) return;
   fprintf(stderr, "syn: %s\n", r->c.message);
@@ -1647,7 +1666,8 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
   training *r = (training *)user;
   double now = seconds();
   if (!(loss - loss == 0.0f))
-    fail(FAILED_JOB, "the loss is %g at step %ld: a smaller --lr, a longer --warmup or --clip 1 may help",
+    fail(FAILED_JOB,
+         "the loss is %g at step %ld: a smaller --lr, a longer --warmup or --clip 1 may help",
          (double)loss, syn_trainer_state(t)->step);
   r->losses += (double)loss;
   if (validated || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
@@ -1719,7 +1739,8 @@ static void train_check(const arguments *a) {
     fail(WRONG_USE, "optimizer %s is not built yet", optimizer);
   if (opt_number(a, "minutes") > 0.0 && !ends &&
       (strcmp(schedule, "linear") == 0 || strcmp(schedule, "cosine") == 0))
-    fail(WRONG_USE, "the schedule %s falls to the last step, so --minutes needs --steps or --epochs too",
+    fail(WRONG_USE,
+         "the schedule %s falls to the last step, so --minutes needs --steps or --epochs too",
          schedule);
   if (strcmp(schedule, "plateau") == 0 && !*opt_text(a, "valid") && !*opt_text(a, "valid-src"))
     fail(WRONG_USE, "the schedule plateau follows the validation loss: --valid is wanted");
@@ -1769,14 +1790,15 @@ static void train_same_tokens(training *r) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
   syn_file *f = syn_file_open(&r->c, r->checkpoint);
   int k;
-  check(&r->c);
+  check_file(&r->c, r->checkpoint);
   for (k = 0; k < 2; k++) {
     const syn_entry *e = syn_file_find(f, names[k]);
     size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
     char *bytes = (char *)take(size, 1);
     if (r->tokenizer[k]) syn_tokenizer_save(r->tokenizer[k], bytes, size);
     if (e && (e->bytes != size || memcmp(e->data, bytes, size) != 0))
-      fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint, names[k]);
+      fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
+           names[k]);
     free(bytes);
   }
   syn_file_close(f);
@@ -1788,15 +1810,17 @@ static void train_resume(training *r) {
     return;
   }
   train_same_tokens(r);
-  if (syn_trainer_load(r->t, r->checkpoint)) fail(FAILED_JOB, "%s: %s", r->checkpoint, r->c.message);
+  syn_trainer_load(r->t, r->checkpoint);
+  check_file(&r->c, r->checkpoint);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
+  if (!r->json) fprintf(stderr, "goes on from step %ld of %s\n", r->first_step, r->checkpoint);
 }
 
 /* -- the end -- */
 
-/* The checkpoint keeps the weights as they are; the model gets the mean of the best. Steps behind the
-   last validation get one of their own. */
+/* The checkpoint keeps the weights as they are; the model gets the mean of the best. Steps behind
+   the last validation get one of their own. */
 static void train_finish(training *r) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int kept = 0;
@@ -1876,9 +1900,9 @@ static int run_train(const arguments *a) {
   return r.lost ? FAILED_JOB : 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool run   one output line per input line
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* Lines are read ahead, and those of like length decoded together; the order of the output is that
    of the input. Line ends inside an output become spaces, so that a line stays a line. */
@@ -1896,7 +1920,8 @@ typedef struct runner {
   const syn_model *m;
   syn_decoder *d;
   const syn_tokenizer *in, *out;
-  int lm, json, terminal, stream, batch, most; /* most: tokens of an input, its end or begin counted */
+  int lm, json, terminal, stream, batch;
+  int most; /* tokens of an input, its end or begin counted */
   uint64_t seed;
   syn_decode_config config;
   encoder e;
@@ -1923,15 +1948,16 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->out = syn_model_tokenizer(m, SYN_TGT);
   r->in = r->lm ? r->out : syn_model_tokenizer(m, SYN_SRC);
   check_task(a, syn_model_config(m)->task);
-  if (!r->in || !r->out) fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
+  if (!r->in || !r->out)
+    fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
   r->config.beam = opt_int(a, "beam");
   r->config.alpha = (float)opt_number(a, "alpha");
   if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* the library's 0 is its default */
   r->config.max_len = opt_int(a, "max-len");
   r->most = syn_model_config(m)->max_len;
   if (r->config.max_len > r->most) /* no more than the model can */
-    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name, r->most,
-         r->config.max_len);
+    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
+         r->most, r->config.max_len);
   if (r->lm && r->config.max_len) r->most = r->config.max_len;
   r->batch = opt_int(a, "batch");
   r->config.best = 1;
@@ -1976,7 +2002,8 @@ static void put_json(buffer *b, syn_text t) {
   put_byte(b, '"');
 }
 
-/* One hypothesis as a line: the text; with --nbest "line TAB score TAB text"; with --json an object. */
+/* One hypothesis as a line: the text; with --nbest line TAB score TAB text; with --json an object.
+   */
 static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, float score) {
   char head[80];
   int several = r->config.best > 1;
@@ -2025,7 +2052,8 @@ static int stream_token(void *user, int sentence, int token) {
 
 /* Sources with their end; lm: the begin with the line behind it. */
 static void decode_group(runner *r, job *const *group, int n) {
-  int width = group[n - 1]->count + 1, i, *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
+  int width = group[n - 1]->count + 1, i;
+  int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
   uint64_t *seeds = (uint64_t *)take((size_t)n, sizeof *seeds);
   syn_batch b;
   memset(&b, 0, sizeof b);
@@ -2100,8 +2128,8 @@ static int read_line(FILE *f, buffer *b) {
   return c != EOF || b->size;
 }
 
-/* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends the
-   program, behind the output of those before it. */
+/* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends
+   the program, behind the output of those before it. */
 static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line) {
   buffer text = {NULL, 0, 0};
   size_t n = 0, i;
@@ -2115,8 +2143,8 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line
   for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
   if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
   if (!whole)
-    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d", (unsigned long)(line + n + 1),
-         jobs[n].count + 1, r->lm ? "begin" : "end", r->most);
+    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d",
+         (unsigned long)(line + n + 1), jobs[n].count + 1, r->lm ? "begin" : "end", r->most);
   for (i = 0; i < n; i++) job_free(&jobs[i]);
   free(text.at);
   return n;
@@ -2130,8 +2158,8 @@ static void run_configure(runner *r, const arguments *a) {
   if (r->config.temperature > 0.0f) r->config.beam = 1;
   r->config.best = opt_int(a, "nbest");
   if (r->config.best > r->config.beam)
-    fail(WRONG_USE, "run --nbest wants at most as many as the beam has, %d, given: %d", r->config.beam,
-         r->config.best);
+    fail(WRONG_USE, "run --nbest wants at most as many as the beam has, %d, given: %d",
+         r->config.beam, r->config.best);
   r->seed = opt_big(a, "seed");
   r->json = opt_flag(a, "json");
   r->terminal = !a->word_count && is_terminal(0);
@@ -2150,14 +2178,15 @@ static int run_run(const arguments *a) {
   if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
   context_open(&c, a);
   m = syn_model_load(&c, opt_text(a, "model"));
-  if (!m) fail(FAILED_JOB, "%s: %s", opt_text(a, "model"), c.message);
+  check_file(&c, opt_text(a, "model"));
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
   runner_ready(&r);
   room = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
   jobs = (job *)take(room, sizeof *jobs);
   while ((n = run_chunk(&r, in, jobs, room, line)) > 0) line += n;
-  if (ferror(in)) fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
+  if (ferror(in))
+    fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
   if (from_file) fclose(in);
   free(jobs);
   runner_close(&r);
@@ -2165,9 +2194,9 @@ static int run_run(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool eval   metrics of a model on a file
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* The metrics that come from the loss, beside those of >>tool metrics. */
 typedef struct evaluation {
@@ -2199,21 +2228,24 @@ static void eval_loss(evaluation *e) {
   const syn_config *k = syn_model_config(e->m);
   int tokens = k->max_len < 2047 ? 2048 : k->max_len + 1, lm = strcmp(k->task, "lm") == 0;
   syn_data *d = syn_data_new(&e->c);
-  const syn_tokenizer *src = syn_model_tokenizer(e->m, SYN_SRC), *tgt = syn_model_tokenizer(e->m, SYN_TGT);
+  const syn_tokenizer *src = syn_model_tokenizer(e->m, SYN_SRC);
+  const syn_tokenizer *tgt = syn_model_tokenizer(e->m, SYN_TGT);
   double characters = 0.0;
   size_t i, left = 0;
   check(&e->c);
   if (lm) {
     buffer text = read_file(opt_text(e->a, "data"));
     characters = count_characters(buffer_text(&text));
-    windows_add(&e->c, d, opt_text(e->a, "data"), tgt, k->max_len, k->max_len > 1 ? k->max_len / 2 : 1);
+    windows_add(&e->c, d, opt_text(e->a, "data"), tgt, k->max_len,
+                k->max_len > 1 ? k->max_len / 2 : 1);
     free(text.at);
   } else {
     left = pairs_add(&e->c, d, &e->p, src, tgt, k->max_len);
     for (i = 0; i < e->p.count; i++) characters += count_characters(first_alternative(&e->p, i));
   }
   if (left)
-    fprintf(stderr, "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
+    fprintf(stderr,
+            "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
             (unsigned long)left, (unsigned long)e->p.count, k->max_len);
   syn_model_evaluate(&e->c, e->m, d, tokens, &e->loss, &e->labels);
   check(&e->c);
@@ -2232,7 +2264,8 @@ static void eval_decode(evaluation *e) {
   for (i = 0; i < e->p.count; i++)
     if (!job_fill(&r, &e->jobs[i], i + 1, e->p.side[0][i])) e->jobs[i].skip = 1, left++;
   if (left)
-    fprintf(stderr, "syn: %lu of %lu sources do not fit the model's max_len %d: their output is empty\n",
+    fprintf(stderr,
+            "syn: %lu of %lu sources do not fit the model's max_len %d: their output is empty\n",
             (unsigned long)left, (unsigned long)e->p.count, r.most);
   decode_jobs(&r, e->jobs, e->p.count);
   for (i = 0; i < e->p.count; i++) {
@@ -2254,7 +2287,9 @@ static void eval_metric(evaluation *e, syn_text name) {
   }
   if (e->loss < 0.0) eval_loss(e);
   value = text_is(name, "ppl") ? exp(e->loss) : text_is(name, "nats") ? e->loss : e->per_char;
-  if (json) printf("{\"metric\":\"%.*s\",\"value\":%.6f,\"n\":%ld}\n", (int)name.size, name.at, value, e->labels);
+  if (json)
+    printf("{\"metric\":\"%.*s\",\"value\":%.6f,\"n\":%ld}\n", (int)name.size, name.at, value,
+           e->labels);
   else printf("%.*s %.4f\n", (int)name.size, name.at, value);
 }
 
@@ -2277,15 +2312,16 @@ static int run_eval(const arguments *a) {
   e.options = metric_options_of(a);
   context_open(&e.c, a);
   e.m = syn_model_load(&e.c, opt_text(a, "model"));
-  if (!e.m) fail(FAILED_JOB, "%s: %s", opt_text(a, "model"), e.c.message);
+  check_file(&e.c, opt_text(a, "model"));
   check_task(a, syn_model_config(e.m)->task);
   lm = strcmp(syn_model_config(e.m)->task, "lm") == 0;
-  if (!syn_model_tokenizer(e.m, SYN_TGT)) fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+  if (!syn_model_tokenizer(e.m, SYN_TGT))
+    fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
   list = text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)
     if (!is_loss_metric(name) && metric_find(name) && lm)
-      fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s", (int)name.size,
-           name.at);
+      fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
+           (int)name.size, name.at);
   if (lm && !*opt_text(a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
   if (!lm && !pairs_read(&e.p, a, names)) fail(WRONG_USE, "eval wants --data, or --src and --tgt");
   while (next_piece(&list, ",", &name)) eval_metric(&e, name);
@@ -2297,9 +2333,371 @@ static int run_eval(const arguments *a) {
   return 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
+   >>tool info   parameters, multiply-adds and memory of a network
+   ============================================================================================== */
+
+typedef struct description {
+  const syn_model *m;
+  unsigned char *seen; /* [parameters] counted already: a tied table counts once */
+  int length, json;
+  syn_cost encoder, decoder; /* sums */
+} description;
+
+/* A layer's own parameters: those that no earlier layer has. */
+static double info_parameters(description *d, const syn_node *n) {
+  double sum = 0.0;
+  int i;
+  for (i = 0; i < n->n_param; i++) {
+    if (!d->seen[n->param[i]]) sum += (double)syn_model_param(d->m, (size_t)n->param[i])->size;
+    d->seen[n->param[i]] = 1;
+  }
+  return sum;
+}
+
+static void info_row(const description *d, const char *path, const char *kind, const syn_cost *k) {
+  if (d->json)
+    printf("{\"layer\":\"%s\",\"kind\":\"%s\",\"parameters\":%.0f,\"bytes\":%.0f,"
+           "\"multiply_adds\":%.0f,\"decode_bytes\":%.0f}\n", path, kind, k->parameters,
+           4.0 * k->parameters, k->multiply_adds, k->decode_bytes);
+  else
+    printf("%-24s %-14s %12.0f %13.0f %12.0f %13.0f\n", path, kind, k->parameters,
+           4.0 * k->parameters, k->multiply_adds, k->decode_bytes);
+}
+
+/* Operations without a cost of their own (the sum of a `res`, dropout) are left out. */
+static void info_layer(description *d, const syn_node *n) {
+  syn_cost k = syn_model_cost(d->m, n, d->length);
+  int encodes = strncmp(n->path, "encoder", 7) == 0; /* it runs once and leaves nothing for steps */
+  syn_cost *sum = encodes ? &d->encoder : &d->decoder;
+  k.parameters = info_parameters(d, n);
+  k.decode_bytes = encodes ? 0.0 : k.decode_bytes + 4.0 * n->source;
+  sum->parameters += k.parameters;
+  sum->multiply_adds += k.multiply_adds;
+  sum->decode_bytes += k.decode_bytes;
+  if (k.parameters > 0.0 || k.multiply_adds > 0.0 || k.decode_bytes > 0.0)
+    info_row(d, n->path, n->kind->name, &k);
+}
+
+static void info_bytes(const description *d, const char *name, const char *what, size_t bytes) {
+  if (d->json) printf("{\"memory\":\"%s\",\"bytes\":%lu}\n", name, (unsigned long)bytes);
+  else printf("%-12s %10.2f MB  %s\n", name, (double)bytes / 1048576.0, what);
+}
+
+/* Bytes that are known before anything is allocated. */
+static void info_plan(const description *d, syn_context *c, const arguments *a) {
+  syn_train_config train;
+  syn_decode_config decode_as;
+  syn_plan plan;
+  char what[100];
+  memset(&train, 0, sizeof train);
+  memset(&decode_as, 0, sizeof decode_as);
+  train.batch_tokens = opt_int(a, "batch");
+  decode_as.beam = opt_int(a, "beam");
+  syn_plan_of(c, syn_model_config(d->m), &train, &decode_as, &plan);
+  check_use(c);
+  info_bytes(d, "weights", "float32", plan.weights);
+  info_bytes(d, "training", "gradients and moments, beside the weights", plan.training);
+  snprintf(what, sizeof what, "of one training step with --batch %d", opt_int(a, "batch"));
+  info_bytes(d, "activations", what, plan.activations);
+  snprintf(what, sizeof what, "one sentence with --beam %d", opt_int(a, "beam"));
+  if (plan.decoding) info_bytes(d, "decoding", what, plan.decoding);
+}
+
+static void info_facts(const description *d) {
+  const syn_config *k = syn_model_config(d->m);
+  int reads = strcmp(k->task, "lm") != 0;
+  int writes = !reads || strcmp(k->task, "seq2seq") == 0;
+  if (d->json) return;
+  printf("task %s, d_model %d, heads %d, max_len %d", k->task, k->d_model, k->heads, k->max_len);
+  if (reads) printf(", src_vocab %d", k->src_vocab);
+  if (writes) printf(", tgt_vocab %d", k->tgt_vocab);
+  else printf(", classes %d", k->classes);
+  printf(", tie %s\n", k->tie);
+  if (reads) printf("encoder %s\n", k->encoder);
+  if (writes) printf("decoder %s\n", k->decoder);
+  printf("\n%-24s %-14s %12s %13s %12s %13s\n", "layer", "kind", "parameters", "bytes", "mult-adds",
+         "decode bytes");
+}
+
+/* The model of a file, or of the options. */
+static syn_model *info_model(syn_context *c, const arguments *a) {
+  const char *path = opt_text(a, "model");
+  network n;
+  syn_model *m;
+  if (*path) {
+    m = syn_model_load(c, path);
+    check_file(c, path);
+    return m;
+  }
+  n = network_of(a);
+  n.config.src_vocab = opt_int(a, "src-vocab");
+  n.config.tgt_vocab = opt_int(a, "tgt-vocab");
+  n.config.classes = opt_int(a, "classes");
+  m = syn_model_new(c, &n.config);
+  check_use(c);
+  network_free(&n);
+  return m;
+}
+
+static int run_info(const arguments *a) {
+  syn_context c;
+  description d;
+  syn_model *m;
+  syn_cost total;
+  size_t i;
+  context_open(&c, a);
+  m = info_model(&c, a);
+  memset(&d, 0, sizeof d);
+  d.m = m;
+  d.json = opt_flag(a, "json");
+  d.length = opt_int(a, "length") ? opt_int(a, "length") : syn_model_config(m)->max_len;
+  d.seen = (unsigned char *)take(syn_model_param_count(m), 1);
+  info_facts(&d);
+  for (i = 0; i < syn_model_node_count(m); i++) info_layer(&d, syn_model_node(m, i));
+  total = d.encoder;
+  total.parameters += d.decoder.parameters;
+  total.multiply_adds += d.decoder.multiply_adds;
+  total.decode_bytes += d.decoder.decode_bytes;
+  if (d.encoder.parameters > 0.0) info_row(&d, "encoder", "total", &d.encoder);
+  if (d.encoder.parameters > 0.0) info_row(&d, "decoder", "total", &d.decoder);
+  info_row(&d, "all", "total", &total);
+  if (!d.json)
+    printf("mult-adds: per token of a sentence of %d; decode bytes: kept per token decoded, by\n"
+           "attention to the source per token of the source\n\n", d.length);
+  info_plan(&d, &c, a);
+  free(d.seen);
+  syn_model_free(m);
+  return 0;
+}
+
+/* ==============================================================================================
+   >>tool grad   gradient check of any network
+   ============================================================================================== */
+
+/* Every gradient against differences of the loss in the form
+     (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h,
+   whose error is h^4 f'''''/30 from the curve and 1.5 d/h from the noise d of f in float32, which
+   is measured. A kink of relu within the step spoils a difference: so an element is right when it
+   is at one of several steps, and one that fails is tried at four points. A wrong gradient is wrong
+   at all of them. */
+
+#define GRAD_SENTENCES 4
+#define GRAD_ELEMENTS 20
+#define GRAD_POINTS 4
+#define GRAD_TOLERANCE 1e-3 /* of the largest gradient, beside what the noise explains */
+
+static const double grad_steps[] = {0.03, 0.01, 0.003, 0.001, 0.0003};
+
+typedef struct gradients {
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_batch batch;
+  int *ints;
+  syn_random random;
+  double noise;        /* d, of the loss */
+  double worst;        /* relative error */
+  int failed, checked;
+} gradients;
+
+/* Mean loss per label. */
+static double grad_loss(gradients *g) {
+  double sum = 0.0;
+  long labels = 0;
+  syn_train_loss(g->t, &g->batch, &sum, &labels);
+  check(&g->c);
+  return labels ? sum / (double)labels : 0.0;
+}
+
+/* The loss at x + s u; the numbers are put back bit by bit. */
+static double grad_at(gradients *g, const syn_param *p, const float *u, double s) {
+  float *kept = (float *)take(p->size, sizeof *kept);
+  double f;
+  size_t i;
+  memcpy(kept, p->x, p->size * sizeof *kept);
+  for (i = 0; i < p->size; i++) p->x[i] = (float)((double)p->x[i] + s * (double)u[i]);
+  f = grad_loss(g);
+  memcpy(p->x, kept, p->size * sizeof *kept);
+  free(kept);
+  return f;
+}
+
+static double grad_slope(gradients *g, const syn_param *p, const float *u, double h) {
+  return (8.0 * (grad_at(g, p, u, h) - grad_at(g, p, u, -h)) -
+          (grad_at(g, p, u, 2.0 * h) - grad_at(g, p, u, -2.0 * h))) / (12.0 * h);
+}
+
+/* Whether the gradient along u is right at one step; *error: the smallest difference, relative. */
+static int grad_agrees(gradients *g, const syn_param *p, const float *u, double largest,
+                       double *error) {
+  const float *gradient = syn_trainer_gradient(g->t, p);
+  double slope = 0.0, off;
+  size_t i, k;
+  *error = 1e30;
+  for (i = 0; i < p->size; i++) slope += (double)gradient[i] * (double)u[i];
+  for (k = 0; k < SYN__COUNT(grad_steps); k++) {
+    off = fabs(grad_slope(g, p, u, grad_steps[k]) - slope) / largest;
+    if (off < *error) *error = off;
+    if (off <= GRAD_TOLERANCE + 3.0 * 1.5 * g->noise / grad_steps[k] / largest) return 1;
+  }
+  return 0;
+}
+
+/* The noise of f: its fourth difference along tiny steps, where the curve itself has none; for
+   independent noise d that is sqrt(70) d (Hamming; More and Wild 2011). The mean of 16. */
+static double grad_noise(gradients *g) {
+  static const double weights[] = {1.0, -4.0, 6.0, -4.0, 1.0};
+  double sum = 0.0;
+  int i, k;
+  for (i = 0; i < 16; i++) {
+    const syn_param *p = syn_model_param(g->m, (size_t)syn_random_below(
+                                                    &g->random, (int)syn_model_param_count(g->m)));
+    float *u = (float *)take(p->size, sizeof *u);
+    double difference = 0.0;
+    size_t n;
+    for (n = 0; n < p->size; n++) u[n] = syn_random_normal(&g->random);
+    for (k = 0; k < 5; k++) difference += weights[k] * grad_at(g, p, u, 1e-6 * (double)k);
+    sum += difference * difference / 70.0;
+    free(u);
+  }
+  return sqrt(sum / 16.0);
+}
+
+/* A failure moves the whole tensor and tries again. */
+static int grad_try(gradients *g, const syn_param *p, const float *u, double largest,
+                    double *error) {
+  float loss;
+  size_t i;
+  int point;
+  for (point = 0; point < GRAD_POINTS; point++) {
+    if (grad_agrees(g, p, u, largest, error)) return 1;
+    for (i = 0; i < p->size; i++) p->x[i] += 0.02f * syn_random_normal(&g->random);
+    syn_train_gradient(g->t, &g->batch, &loss);
+    check(&g->c);
+  }
+  return 0;
+}
+
+/* Elements and one random direction of length 1. Errors are relative to the largest gradient of the
+   tensor, or to 1e-3 where all are smaller. */
+static void grad_check(gradients *g, const syn_param *p) {
+  const float *gradient = syn_trainer_gradient(g->t, p);
+  float *u = (float *)take(p->size, sizeof *u);
+  int count = p->size < GRAD_ELEMENTS ? (int)p->size : GRAD_ELEMENTS, ok = 1, k;
+  double largest = 1e-3, worst = 0.0, length = 0.0, error;
+  size_t i;
+  for (i = 0; i < p->size; i++)
+    if (fabs((double)gradient[i]) > largest) largest = fabs((double)gradient[i]);
+  for (k = 0; k <= count; k++) {
+    size_t at =
+        p->size <= GRAD_ELEMENTS ? (size_t)k : (size_t)syn_random_below(&g->random, (int)p->size);
+    for (i = 0; i < p->size; i++)
+      u[i] = k < count ? (float)(i == at) : syn_random_normal(&g->random);
+    for (length = 0.0, i = 0; i < p->size; i++) length += (double)u[i] * (double)u[i];
+    for (i = 0; i < p->size; i++) u[i] = (float)((double)u[i] / sqrt(length));
+    ok = grad_try(g, p, u, largest, &error) && ok;
+    if (!(error <= worst)) worst = error;
+  }
+  printf("%-28s %10lu  largest gradient %.2e  error %.2e  %s\n", p->name, (unsigned long)p->size,
+         largest, worst, ok ? "ok" : "FAILED");
+  g->failed += !ok;
+  g->checked++;
+  if (!(worst <= g->worst)) g->worst = worst;
+  free(u);
+}
+
+/* -- a small batch of sentences of different lengths, by chance -- */
+
+static int grad_token(gradients *g, int vocabulary) {
+  return vocabulary > SYN_FIRST_TOKEN
+             ? SYN_FIRST_TOKEN + syn_random_below(&g->random, vocabulary - SYN_FIRST_TOKEN)
+             : SYN_UNKNOWN;
+}
+
+static void grad_labels(gradients *g, const syn_config *k, int sentence, int n, int *labels) {
+  int i;
+  if (strcmp(k->task, "classify") == 0) labels[sentence] = syn_random_below(&g->random, k->classes);
+  for (i = 0; strcmp(k->task, "tag") == 0 && i < n; i++)
+    labels[sentence * g->batch.src_width + i] = syn_random_below(&g->random, k->classes);
+}
+
+/* The first sentence is as long as the batch is wide; one of them has a single token. */
+static void grad_batch(gradients *g) {
+  const syn_config *k = syn_model_config(g->m);
+  int wide = k->max_len < 9 ? k->max_len : 9, i, j, n, *src, *tgt, *labels;
+  size_t size = (size_t)GRAD_SENTENCES * (size_t)wide;
+  g->ints = src = (int *)take(3 * size, sizeof *src);
+  tgt = src + size;
+  labels = tgt + size;
+  g->batch.count = GRAD_SENTENCES;
+  g->batch.src_width = g->batch.tgt_width = wide;
+  for (i = 0; i < GRAD_SENTENCES; i++) {
+    n = i == 0 ? wide : i == 1 ? 1 : 1 + syn_random_below(&g->random, wide);
+    for (j = 0; j < n; j++) src[i * wide + j] = j + 1 < n ? grad_token(g, k->src_vocab) : SYN_END;
+    grad_labels(g, k, i, n, labels);
+    n = i == 0 ? wide : i == 2 ? 1 : 1 + syn_random_below(&g->random, wide);
+    for (j = 0; j < n && k->tgt_vocab; j++) {
+      tgt[i * wide + j] = j ? labels[i * wide + j - 1] : SYN_BEGIN;
+      labels[i * wide + j] = j + 1 < n ? grad_token(g, k->tgt_vocab) : SYN_END;
+    }
+  }
+  g->batch.src = src;
+  g->batch.tgt = tgt;
+  g->batch.labels = labels;
+}
+
+/* Biases of 0 and gains of 1 would hide errors: everything is moved a little. */
+static void grad_model(gradients *g, const arguments *a) {
+  network n = network_of(a);
+  int decoder = strcmp(n.config.task, "seq2seq") == 0 || strcmp(n.config.task, "lm") == 0;
+  size_t i, k;
+  n.config.src_vocab = opt_int(a, "src-vocab");
+  n.config.tgt_vocab = decoder ? opt_int(a, "tgt-vocab") : 0;
+  n.config.classes = opt_int(a, "classes");
+  n.config.seed = opt_big(a, "seed");
+  g->m = syn_model_new(&g->c, &n.config);
+  check_use(&g->c);
+  network_free(&n);
+  g->random.state = opt_big(a, "seed");
+  for (i = 0; i < syn_model_param_count(g->m); i++) {
+    const syn_param *p = syn_model_param(g->m, i);
+    for (k = 0; k < p->size; k++) p->x[k] += 0.1f * syn_random_normal(&g->random);
+  }
+}
+
+static int run_grad(const arguments *a) {
+  gradients g;
+  syn_train_config config;
+  float loss;
+  size_t i;
+  memset(&g, 0, sizeof g);
+  memset(&config, 0, sizeof config);
+  context_open(&g.c, a);
+  grad_model(&g, a);
+  grad_batch(&g);
+  config.batch_tokens = g.batch.count * g.batch.src_width;
+  g.t = syn_trainer_new(&g.c, g.m, &config);
+  check(&g.c);
+  g.noise = grad_noise(&g);
+  syn_train_gradient(g.t, &g.batch, &loss);
+  check(&g.c);
+  for (i = 0; i < syn_model_param_count(g.m); i++) {
+    const syn_param *p = syn_model_param(g.m, i);
+    if (p->trained) grad_check(&g, p);
+    else printf("%-28s %10lu  never trained\n", p->name, (unsigned long)p->size);
+  }
+  printf("loss %.6f, its noise %.1e, worst error %.2e: %d of %d parameters ok\n", (double)loss,
+         g.noise, g.worst, g.checked - g.failed, g.checked);
+  syn_trainer_free(g.t);
+  syn_model_free(g.m);
+  free(g.ints);
+  return g.failed ? FAILED_JOB : 0;
+}
+
+/* ==============================================================================================
    >>tool golden   answers of an independent program, in the files of ../shared/golden
-   =================================================================================================== */
+   ============================================================================================== */
 
 typedef struct golden {
   syn_context *c;
@@ -2312,8 +2710,8 @@ typedef struct golden {
 
 static void golden_wrong(golden *g, const char *what, double given, double wanted, size_t at) {
   if (!g->wrong[0])
-    snprintf(g->wrong, sizeof g->wrong, "%s: element %lu is %.9g, wanted %.9g", what, (unsigned long)at,
-             given, wanted);
+    snprintf(g->wrong, sizeof g->wrong, "%s: element %lu is %.9g, wanted %.9g", what,
+             (unsigned long)at, given, wanted);
 }
 
 static const int *golden_ints(golden *g, const char *name, int *rows, int *columns) {
@@ -2423,13 +2821,15 @@ static void golden_gradients(golden *g) {
   syn_trainer_free(t);
 }
 
-static void golden_tokens(golden *g, const char *name, const syn_decoder *d, const int *wanted, int width) {
+static void golden_tokens(golden *g, const char *name, const syn_decoder *d, const int *wanted,
+                          int width) {
   int b, k, size;
   for (b = 0; b < g->batch.count; b++) {
     const int *y = syn_decoder_output(d, b, 0, &size, NULL);
     for (k = 0; k < width; k++) {
       int token = k < size ? y[k] : SYN_PAD, want = wanted[b * width + k];
-      if (token != want) golden_wrong(g, name, (double)token, (double)want, (size_t)(b * width + k));
+      if (token != want)
+        golden_wrong(g, name, (double)token, (double)want, (size_t)(b * width + k));
       g->hash = syn_hash(g->hash, &token, sizeof token);
     }
   }
@@ -2518,9 +2918,9 @@ static int run_golden(const arguments *a) {
   return counts[1] ? FAILED_JOB : 0;
 }
 
-/* ===================================================================================================
+/* ==============================================================================================
    >>tool commands   the tables of options, the list of commands, help, main
-   =================================================================================================== */
+   ============================================================================================== */
 
 /* "must be given" is for what no run can do without; what depends on other options (--data, or
    --src and --tgt) has the default "none" and is checked by the command. A 0 that means "choose for
@@ -2534,13 +2934,19 @@ static int run_golden(const arguments *a) {
 #define NETWORK_OPTIONS \
   {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag", "what the network is for"}, \
   {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; none: " PLAIN_CHAIN}, \
-  {"decoder", 0, TEXT, "", "TEXT", "layers that write; none: the same with ->res_nd(mh_dot_att)->"}, \
+  {"decoder", 0, TEXT, "", "TEXT", "layers that write; none: " SOURCE_CHAIN \
+   ", lm: as the encoder"}, \
   {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in both; may be repeated"}, \
-  {"d-model", 0, INT, "128", "1..65536", "width"}, \
-  {"heads", 0, INT, "4", "1..1024", "heads of attention"}, \
-  {"max-len", 0, INT, "128", "2..1000000", "longest text in tokens with its end (or begin)"}, \
   {"tie", 0, CHOICE, "auto", "auto|none|out|all", \
    "one table for out and target embedding (all: and source); auto: out where widths allow"}
+#define SIZE_OPTIONS(width, heads, length) \
+  {"d-model", 0, INT, width, "1..65536", "width"}, \
+  {"heads", 0, INT, heads, "1..1024", "heads of attention"}, \
+  {"max-len", 0, INT, length, "2..1000000", "longest text in tokens with its end (or begin)"}
+#define VOCABULARY_OPTIONS(src, tgt) \
+  {"src-vocab", 0, INT, src, "4..16777216", "size of the source vocabulary"}, \
+  {"tgt-vocab", 0, INT, tgt, "4..16777216", "size of the target vocabulary"}, \
+  {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
   {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
@@ -2550,6 +2956,7 @@ static int run_golden(const arguments *a) {
 
 static const option train_options[] = {
     NETWORK_OPTIONS,
+    SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, TEXT, "", "FILE", "TSV: source and target, or label and text; lm: plain text"},
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, TEXT, "", "FILE", "target lines"},
@@ -2568,7 +2975,8 @@ static const option train_options[] = {
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after so many; 0: no limit"},
     {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 when none of the three is given"},
-    {"minutes", 0, NUMBER, "0", "0..", "likewise; linear and cosine need one of the others too"},
+    {"minutes", 0, NUMBER, "0", "0..",
+     "likewise, from the program's start; linear and cosine need one of the others too"},
     {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd", "rule of a step"},
     {"weight-decay", 0, NUMBER, "0.01", "0..", "of adamw, times the learning rate"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, and the factor 1 of noam"},
@@ -2579,7 +2987,8 @@ static const option train_options[] = {
     {"average", 0, INT, "1", "1..1000",
      "the model is the mean of so many best checkpoints (without --valid: the newest)"},
     {"stop-after", 0, INT, "0", "0..", "ends after so many validations without progress; 0: never"},
-    {"checkpoint", 0, TEXT, "", "FILE", "what --resume goes on from"},
+    {"checkpoint", 0, TEXT, "", "FILE",
+     "what --resume goes on from; Ctrl-C writes it, then the model"},
     {"every", 0, INT, "500", "1..", "steps between checkpoints, with a validation each"},
     {"resume", 0, FLAG, "off", "", "goes on from --checkpoint, or begins where there is none"},
     {"seed", 0, BIG, "1", "", "of initial values, order and dropout"},
@@ -2614,9 +3023,12 @@ static const option eval_options[] = {
 static const option info_options[] = {
     {"model", 'm', TEXT, "", "FILE", "the model, or the network is described by the others"},
     NETWORK_OPTIONS,
-    {"src-vocab", 0, INT, "8000", "4..", "size of the source vocabulary"},
-    {"tgt-vocab", 0, INT, "8000", "4..", "size of the target vocabulary"},
-    {"classes", 0, INT, "2", "1..", "classes or tags"},
+    SIZE_OPTIONS("128", "4", "128"),
+    VOCABULARY_OPTIONS("4000", "4000"),
+    {"length", 0, INT, "0", "0..1000000", "tokens of the sentence costs are for; 0: max-len"},
+    {"batch", 0, INT, "2048", "2..16777216", "tokens of a training step"},
+    {"beam", 0, INT, "4", "1..1024", "hypotheses while decoding"},
+    MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
     END_OF_OPTIONS};
 
@@ -2624,25 +3036,27 @@ static const option golden_options[] = {MACHINE_OPTIONS, END_OF_OPTIONS};
 
 static const option grad_options[] = {
     NETWORK_OPTIONS,
+    SIZE_OPTIONS("16", "4", "12"),
+    VOCABULARY_OPTIONS("11", "11"),
     {"seed", 0, BIG, "1", "", "of weights and inputs"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
-static const command commands[] = {
+static const command_row commands[] = {
     {"train", "", 0, 0, train_options, run_train, "trains from text files and writes a model"},
     {"run", "[FILE]", 0, 1, run_options, run_run, "one output line per input line"},
     {"eval", "", 0, 0, eval_options, run_eval, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
-    {"info", "", 0, 0, info_options, NULL, "parameters, multiply-adds and memory of a model"},
+    {"info", "", 0, 0, info_options, run_info, "parameters, multiply-adds and memory of a model"},
     {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
-    {"grad", "", 0, 0, grad_options, NULL, "gradient check of a network, per parameter"},
+    {"grad", "", 0, 0, grad_options, run_grad, "gradient check of a network, per parameter"},
     {"quantize", "", 0, 0, NULL, NULL, "smaller weights"},
     {"embed", "", 0, 0, NULL, NULL, "a model as a constant C array"},
     {"plot", "", 0, 0, NULL, NULL, "one page of attention maps, weights and loss"},
 };
 
 /* Ends the program, with the nearest name, when there is no such command. */
-static const command *find_command(const char *name) {
+static const command_row *find_command(const char *name) {
   const char *nearest = "help";
   size_t i, d, least = name_distance(text_of(name), text_of(nearest));
   for (i = 0; i < SYN__COUNT(commands); i++) {
@@ -2673,7 +3087,7 @@ static int print_help(const char *name) {
 }
 
 /* A command without a function still checks its options, so that a mistake shows at once. */
-static int run_command(const command *c, int argc, char **argv) {
+static int run_command(const command_row *c, int argc, char **argv) {
   arguments a;
   int status = 0, i;
   for (i = 0; i < argc && !c->options; i++) /* no table to parse by: only help can be told */
