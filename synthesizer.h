@@ -8465,12 +8465,12 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
                      k->source_len, INT_MAX / k->sentences, k->sentences);
-  if (k->temperature < 0.0f || k->top_k < 0 || k->top_p < 0.0f || k->top_p > 1.0f ||
-      (k->temperature > 0.0f && k->beam > 1))
+  if (!(k->temperature >= 0.0f) || k->top_k < 0 || !(k->top_p >= 0.0f && k->top_p <= 1.0f) ||
+      !(k->alpha >= 0.0f) || (k->temperature > 0.0f && k->beam > 1))
     return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: temperature %g, top_k %d, top_p %g, beam %d do not go "
+                     "decoding: temperature %g, top_k %d, top_p %g, alpha %g, beam %d do not go "
                      "together",
-                     (double)k->temperature, k->top_k, (double)k->top_p, k->beam);
+                     (double)k->temperature, k->top_k, (double)k->top_p, (double)k->alpha, k->beam);
   d->limit = k->max_len;
   d->rows = k->beam * k->sentences;
   return SYN_OK;
@@ -8684,25 +8684,27 @@ static int *syn__out_tokens(const syn_decoder *d, int sentence, int rank) {
   return d->out_tokens + (size_t)(sentence * d->config.best + rank) * (size_t)d->limit;
 }
 
+static void syn__decode_put(syn_decoder *d, int sentence, int rank, const int *text, int size,
+                            float score) {
+  memcpy(syn__out_tokens(d, sentence, rank), text, (size_t)size * sizeof(int));
+  d->out_score[sentence * d->config.best + rank] = score;
+  d->out_size[sentence * d->config.best + rank] = size;
+}
+
 /* Puts a finished hypothesis among the best of its sentence. The list is sorted, best first,
    and a tie goes to the one that finished first. Copying L tokens for each step down is nothing
    beside a step of the network. */
 static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size,
                                float score) {
-  int best = d->config.best, *sizes = d->out_size + sentence * best, k;
-  float *scores = d->out_score + sentence * best;
+  int best = d->config.best, k;
+  const float *scores = d->out_score + sentence * best;
   int at = d->n_out[sentence] < best ? d->n_out[sentence] : best - 1;
   if (d->n_out[sentence] == best && !(score > scores[at])) return;
   if (d->n_out[sentence] < best) d->n_out[sentence]++;
-  for (k = at; k > 0 && score > scores[k - 1]; k--) {
-    memcpy(syn__out_tokens(d, sentence, k), syn__out_tokens(d, sentence, k - 1),
-           (size_t)d->limit * sizeof(int));
-    scores[k] = scores[k - 1];
-    sizes[k] = sizes[k - 1];
-  }
-  memcpy(syn__out_tokens(d, sentence, k), text, (size_t)size * sizeof(int));
-  scores[k] = score;
-  sizes[k] = size;
+  for (k = at; k > 0 && score > scores[k - 1]; k--)
+    syn__decode_put(d, sentence, k, syn__out_tokens(d, sentence, k - 1),
+                    d->out_size[sentence * best + k - 1], scores[k - 1]);
+  syn__decode_put(d, sentence, k, text, size, score);
 }
 
 /* Row `from` lives on as the next row `to`, with one more token. Copies the hypothesis
@@ -8768,7 +8770,8 @@ static void syn__heap_down(const float *p, int *heap, int i, int n) {
 static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random) {
   int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
-  d->c->kernels->scale(d->chance, 1.0f / d->config.temperature, z, (size_t)v);
+  float cold = 1.0f / d->config.temperature;
+  d->c->kernels->scale(d->chance, cold < 1e20f ? cold : 1e20f, z, (size_t)v);
   d->chance[SYN_PAD] = d->chance[SYN_BEGIN] = -INFINITY;
   d->c->kernels->softmax(d->chance, d->chance, (size_t)v);
   for (i = SYN_UNKNOWN; i < v; i++)
@@ -8862,10 +8865,10 @@ static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int
                        e->score / syn__length_penalty(d, place + 1));
   }
   if (!kept) return 0;
-  if (place + 1 >= d->limit) { /* no more tokens: live ones count where too few have finished */
+  if (place + 1 >= d->limit) { /* no more tokens: live ones follow where too few have finished */
     for (k = 0; k < kept && d->n_out[sentence] < d->config.best; k++)
-      syn__decode_finish(d, sentence, d->text_next + (size_t)(to + k) * limit, place + 1,
-                         d->row_next[to + k].score / syn__length_penalty(d, place + 1));
+      syn__decode_put(d, sentence, d->n_out[sentence]++, d->text_next + (size_t)(to + k) * limit,
+                      place + 1, d->row_next[to + k].score / syn__length_penalty(d, place + 1));
     return 0;
   }
   /* No live one can win any more: log p only falls, and the largest divisor is that of L tokens. */
@@ -8943,6 +8946,7 @@ syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback cal
   syn_status s;
   if (!d) return SYN_E_VALUE;
   d->sentences = 0; /* of what failed nothing can be read */
+  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
   s = syn__decode_check(d, b);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
   if (s != SYN_OK) return s;

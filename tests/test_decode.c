@@ -1,0 +1,741 @@
+/* Decoding: greedy, by chance, beam search against a plain search that knows every probability. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+
+enum { V = 6, L = 5, SOURCES = 5 }; /* allowed tokens: 1, 3 (end), 4, 5 */
+
+static const char *const decoders[] = {
+    "learn_pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm",
+    "pos -> res_nd(syn_att(FR+D)) -> res_nd(mh_dot_att) -> norm",
+    "pos -> repeat(2, res_nd(syn_att(FD)) -> res_nd(mh_dot_att(source=increasing)))",
+    "pos -> res_nd(syn_att(R, softmax=0)) -> res(mh_dot_att)", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm"};
+
+typedef struct bench {
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  int lm;
+} bench;
+
+/* Network `which` with noise of its own; `end` is added to the logit of the end token. */
+static int bench_make(bench *b, int which, uint64_t seed, float end) {
+  syn_config k;
+  syn_random r;
+  size_t i, n;
+  memset(b, 0, sizeof *b);
+  memset(&k, 0, sizeof k);
+  syn_init(&b->c, NULL);
+  b->lm = which == 4;
+  k.task = b->lm ? "lm" : "seq2seq";
+  k.encoder = "pos -> repeat(2, res_nd(syn_att(V))) -> norm";
+  k.decoder = decoders[which];
+  k.d_model = 8;
+  k.heads = 2;
+  k.max_len = L;
+  k.src_vocab = 9;
+  k.tgt_vocab = V;
+  k.tie = "none";
+  k.seed = seed;
+  b->m = syn_model_new(&b->c, &k);
+  b->r = b->m ? syn_run_new(&b->c, b->m, NULL) : NULL;
+  CHECK(b->r, "%s", b->c.message);
+  if (!b->r) return 0;
+  r.state = seed * 77 + 5;
+  for (n = 0; n < syn_model_param_count(b->m); n++) {
+    const syn_param *p = syn_model_param(b->m, n);
+    float noise = strstr(p->name, "out.") ? 0.8f : 0.3f;
+    for (i = 0; i < p->size; i++) p->x[i] += noise * syn_random_normal(&r);
+  }
+  syn_model_find(b->m, "out.b")->x[SYN_END] += end;
+  return 1;
+}
+static void bench_free(bench *b) {
+  syn_run_free(b->r);
+  syn_model_free(b->m);
+}
+
+/* Five sources of different lengths. */
+static const int sources[SOURCES * 5] = {4, 5, 6, 7, 3, 8, 3, 0, 0, 0, 7, 7, 3, 0, 0, 3, 0, 0, 0, 0, 5, 8, 4, 3, 0};
+static syn_batch source(const bench *b, int first, int count) {
+  syn_batch batch;
+  memset(&batch, 0, sizeof batch);
+  batch.count = count;
+  batch.src = b->lm ? NULL : sources + 5 * first;
+  batch.src_width = 5;
+  return batch;
+}
+
+/* log p of every next token after a prefix, from a full pass. */
+static void next_of(const bench *b, int sentence, const int *prefix, int size, double *logp) {
+  int in[L + 1], rows, i;
+  syn_batch batch = source(b, sentence, 1);
+  const float *z;
+  double most, sum = 0;
+  in[0] = SYN_BEGIN;
+  for (i = 0; i < size; i++) in[i + 1] = prefix[i];
+  batch.tgt = in;
+  batch.tgt_width = size + 1;
+  CHECK(syn_run_forward(b->r, &batch) == SYN_OK, "%s", b->c.message);
+  z = syn_run_logits(b->r, 0, &rows);
+  CHECK(z && rows == size + 1, "%d rows", rows);
+  z += size * V;
+  most = (double)z[0];
+  for (i = 1; i < V; i++) most = (double)z[i] > most ? (double)z[i] : most;
+  for (i = 0; i < V; i++) sum += exp((double)z[i] - most);
+  for (i = 0; i < V; i++) logp[i] = (double)z[i] - most - log(sum);
+}
+
+/* -- the reference: section 8 of the language, word by word, without any early end -- */
+
+typedef struct hypothesis {
+  int text[L], size;
+  double logp, score;
+} hypothesis;
+
+enum { MANY = 1100 };
+typedef struct answer {
+  hypothesis best[8];
+  int count;
+} answer;
+
+static double penalty(int size, double alpha) { return pow((5.0 + size) / 6.0, alpha); }
+
+/* Stable: equal ones keep their order. */
+static void sort_hypotheses(hypothesis *h, int n, int by_score) {
+  int i, k;
+  for (i = 1; i < n; i++) {
+    hypothesis x = h[i];
+    double value = by_score ? x.score : x.logp;
+    for (k = i; k > 0 && value > (by_score ? h[k - 1].score : h[k - 1].logp); k--) h[k] = h[k - 1];
+    h[k] = x;
+  }
+}
+
+typedef struct search {
+  const bench *b;
+  int sentence, beam, best, limit;
+  double alpha;
+  const int *prefix;
+  int n_prefix;
+} search;
+
+static void reference_beam(const search *s, answer *a) {
+  static hypothesis live[MANY], next[MANY * 4], finished[MANY * 4];
+  double logp[V];
+  int n_live = 1, n_finished = 0, n, i, w, size;
+  memset(&live[0], 0, sizeof live[0]);
+  if (s->n_prefix) memcpy(live[0].text, s->prefix, (size_t)s->n_prefix * sizeof(int));
+  live[0].size = s->n_prefix;
+  for (size = s->n_prefix; size < s->limit && n_live; size++) {
+    for (n = 0, i = 0; i < n_live; i++) {
+      next_of(s->b, s->sentence, live[i].text, size, logp);
+      for (w = 0; w < V; w++) {
+        if (w == SYN_PAD || w == SYN_BEGIN) continue;
+        next[n] = live[i];
+        next[n].text[next[n].size++] = w;
+        next[n].logp += logp[w];
+        next[n].score = next[n].logp / penalty(next[n].size, s->alpha);
+        n++;
+      }
+    }
+    sort_hypotheses(next, n, 0);
+    for (n_live = 0, i = 0; i < n && i < 2 * s->beam; i++) {
+      if (next[i].text[size] == SYN_END) finished[n_finished++] = next[i];
+      else if (n_live < s->beam) live[n_live++] = next[i];
+    }
+  }
+  sort_hypotheses(finished, n_finished, 1);
+  for (a->count = 0; a->count < s->best && a->count < n_finished; a->count++)
+    a->best[a->count] = finished[a->count];
+  for (i = 0; a->count < s->best && i < n_live; i++) a->best[a->count++] = live[i];
+}
+
+/* All sequences that end, or else all of length `limit`: the best by score. */
+static void brute_force(const search *s, int *text, int size, double sum, hypothesis *best, double *open_best) {
+  double logp[V];
+  int w;
+  if (size == s->limit) {
+    if (sum > *open_best) *open_best = sum;
+    return;
+  }
+  next_of(s->b, s->sentence, text, size, logp);
+  for (w = SYN_UNKNOWN; w < V; w++) {
+    double score = (sum + logp[w]) / penalty(size + 1, s->alpha);
+    if (w == SYN_BEGIN) continue;
+    text[size] = w;
+    if (w != SYN_END) brute_force(s, text, size + 1, sum + logp[w], best, open_best);
+    else if (!best->size || score > best->score) {
+      memcpy(best->text, text, sizeof best->text);
+      best->size = size + 1;
+      best->score = score;
+    }
+  }
+}
+
+/* -- the decoder -- */
+
+static syn_decoder *decoder_of(bench *b, int sentences, int beam, int best, float alpha, int limit) {
+  syn_decode_config k;
+  syn_decoder *d;
+  memset(&k, 0, sizeof k);
+  k.sentences = sentences;
+  k.beam = beam;
+  k.best = best;
+  k.alpha = alpha;
+  k.max_len = limit;
+  d = syn_decoder_new(&b->c, b->m, &k);
+  CHECK(d, "%s", b->c.message);
+  return d;
+}
+
+static void show(char *out, size_t room, const int *text, int size) {
+  size_t used = 0;
+  int i;
+  out[0] = 0;
+  for (i = 0; text && i < size && used < room; i++)
+    used += (size_t)snprintf(out + used, room - used, "%d ", text[i]);
+}
+
+/* Equal texts and scores within 1e-4. Where two scores of the reference are closer than that, the order of
+   floats may be the other: then only the score counts. */
+static void compare(const search *s, const answer *a, const syn_decoder *d, int sentence) {
+  char got[80], want[80];
+  int rank, size, close;
+  float score;
+  const int *text;
+  for (rank = 0; rank < a->count; rank++) {
+    const hypothesis *h = &a->best[rank];
+    int ended = h->text[h->size - 1] == SYN_END;
+    double value = h->logp / penalty(h->size, s->alpha);
+    text = syn_decoder_output(d, sentence, rank, &size, &score);
+    show(got, sizeof got, text, size);
+    show(want, sizeof want, h->text, h->size);
+    close = (rank > 0 && fabs(a->best[rank - 1].score - h->score) < 1e-4) ||
+            (rank + 1 < a->count && fabs(a->best[rank + 1].score - h->score) < 1e-4);
+    CHECK(text && fabs((double)score - value) < 1e-4, "beam %d best %d alpha %g rank %d: %s(%g), wanted %s(%g)",
+          s->beam, s->best, s->alpha, rank, got, (double)score, want, value);
+    CHECK(close || (text && size == h->size && !memcmp(text, h->text, (size_t)size * sizeof *text)),
+          "beam %d best %d alpha %g rank %d: %s(%g), wanted %s(%g)%s", s->beam, s->best, s->alpha, rank, got,
+          (double)score, want, value, ended ? "" : " (not ended)");
+  }
+  CHECK(!syn_decoder_output(d, sentence, a->count, &size, &score) && size == 0 && score == 0.0f,
+        "beam %d best %d: more than %d outputs", s->beam, s->best, a->count);
+}
+
+static void beam_case(int which, uint64_t seed, float end) {
+  static const int beams[] = {2, 3, 4, 7}, bests[] = {1, 2, 3, 5};
+  static const float alphas[] = {0.0f, 1.5f, -1.0f};
+  static const double meant[] = {0.6, 1.5, 0.0};
+  bench b;
+  search s;
+  answer a;
+  int i, sentences;
+  if (!bench_make(&b, which, seed, end)) return;
+  sentences = b.lm ? 1 : SOURCES;
+  memset(&s, 0, sizeof s);
+  s.b = &b;
+  for (i = 0; i < 4; i++) {
+    float alpha = alphas[(seed + (uint64_t)i) % 3];
+    syn_decoder *d;
+    syn_batch batch = source(&b, 0, sentences);
+    s.beam = beams[i];
+    s.best = bests[(seed + (uint64_t)i) % 4];
+    if (s.best > s.beam) s.best = s.beam;
+    s.alpha = meant[(seed + (uint64_t)i) % 3];
+    s.limit = 2 + (int)((seed + (uint64_t)i) % 4);
+    d = decoder_of(&b, sentences, s.beam, s.best, alpha, s.limit);
+    CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+    for (s.sentence = 0; d && s.sentence < sentences; s.sentence++) {
+      reference_beam(&s, &a);
+      compare(&s, &a, d, s.sentence);
+    }
+    syn_decoder_free(d);
+  }
+  bench_free(&b);
+}
+
+static void test_beam(void) {
+  static const float ends[] = {0.0f, 2.0f, -2.0f, -4.0f, -30.0f, 5.0f};
+  int which, seed, count = CHECK_QUICK ? 2 : 6;
+  for (which = 0; which < 5; which++)
+    for (seed = 0; seed < count; seed++) beam_case(which, (uint64_t)(seed + 10 * which), ends[seed]);
+}
+
+/* A beam as wide as the tree finds the best of all sequences. */
+static void test_exhaustive(void) {
+  int which, seed;
+  for (which = 0; which < 5; which++)
+    for (seed = 0; seed < (CHECK_QUICK ? 1 : 3); seed++) {
+      bench b;
+      search s;
+      hypothesis best;
+      double open_best = -1e30;
+      int text[L], size;
+      float score;
+      const int *got;
+      syn_decoder *d;
+      syn_batch batch;
+      if (!bench_make(&b, which, (uint64_t)seed + 500, seed == 2 ? -60.0f : -1.0f)) continue;
+      memset(&s, 0, sizeof s);
+      memset(&best, 0, sizeof best);
+      s.b = &b;
+      s.limit = 4;
+      s.alpha = 0.6;
+      batch = source(&b, 0, 1);
+      brute_force(&s, text, 0, 0, &best, &open_best);
+      d = decoder_of(&b, 1, 60, 1, 0.6f, 4);
+      CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      got = syn_decoder_output(d, 0, 0, &size, &score);
+      CHECK(got && size == best.size && !memcmp(got, best.text, (size_t)size * sizeof *got) &&
+                fabs((double)score - best.score) < 1e-4,
+            "network %d seed %d: score %g, the best of all is %g", which, seed, (double)score, best.score);
+      syn_decoder_free(d);
+      bench_free(&b);
+    }
+}
+
+/* -- greedy -- */
+
+/* The most probable token again and again, computed by full passes. */
+static int greedy_reference(const bench *b, int sentence, int limit, int *text, int size) {
+  double logp[V];
+  int i, most;
+  while (size < limit) {
+    next_of(b, sentence, text, size, logp);
+    for (most = SYN_UNKNOWN, i = SYN_END; i < V; i++)
+      if (logp[i] > logp[most]) most = i;
+    text[size++] = most;
+    if (most == SYN_END) break;
+  }
+  return size;
+}
+
+static void test_greedy(void) {
+  int which, seed, i, limit;
+  for (which = 0; which < 5; which++)
+    for (seed = 0; seed < 4; seed++) {
+      bench b;
+      syn_batch batch;
+      syn_decoder *d;
+      limit = seed == 3 ? 2 : L;
+      if (!bench_make(&b, which, (uint64_t)seed + 30, seed == 2 ? -30.0f : 1.0f)) continue;
+      batch = source(&b, 0, b.lm ? 1 : SOURCES);
+      d = decoder_of(&b, SOURCES, seed % 2, 1, 0.0f, limit); /* beam 0 and 1 are greedy */
+      CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      for (i = 0; d && i < batch.count; i++) {
+        int want[L], size, n = greedy_reference(&b, i, limit, want, 0);
+        float score = 7;
+        const int *text = syn_decoder_output(d, i, 0, &size, &score);
+        CHECK(text && size == n && !memcmp(text, want, (size_t)n * sizeof *want) && score == 0.0f,
+              "network %d seed %d sentence %d: %d tokens, wanted %d", which, seed, i, size, n);
+      }
+      syn_decoder_free(d);
+      bench_free(&b);
+    }
+}
+
+/* -- batched = one by one, to the bit -- */
+
+static void one_by_one(bench *b, int beam, float temperature) {
+  static const uint64_t seeds[SOURCES] = {3, 1, 4, 1, 5};
+  syn_decode_config k;
+  syn_decoder *all, *one;
+  syn_batch batch = source(b, 0, SOURCES);
+  int i, rank, n, m;
+  float score, alone;
+  memset(&k, 0, sizeof k);
+  k.beam = beam;
+  k.best = beam ? 2 : 1;
+  k.temperature = temperature;
+  k.sentences = SOURCES;
+  all = syn_decoder_new(&b->c, b->m, &k);
+  k.sentences = 1;
+  one = syn_decoder_new(&b->c, b->m, &k);
+  syn_decoder_seeds(all, seeds);
+  CHECK(all && one && syn_decode(all, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+  for (i = 0; all && one && i < SOURCES; i++) {
+    batch = source(b, i, 1);
+    syn_decoder_seeds(one, seeds + i);
+    CHECK(syn_decode(one, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+    for (rank = 0; rank < k.best; rank++) {
+      const int *x = syn_decoder_output(all, i, rank, &n, &score);
+      const int *y = syn_decoder_output(one, 0, rank, &m, &alone);
+      CHECK(n == m && score == alone && (!x) == (!y) && (!x || !memcmp(x, y, (size_t)n * sizeof *x)),
+            "beam %d, sentence %d, rank %d: %d tokens of score %.9g, alone %d of %.9g", beam, i, rank, n,
+            (double)score, m, (double)alone);
+    }
+  }
+  syn_decoder_free(all);
+  syn_decoder_free(one);
+}
+
+static void test_batched(void) {
+  int which;
+  bench b;
+  for (which = 0; which < 4; which++) {
+    if (!bench_make(&b, which, 60, 0.5f)) continue;
+    one_by_one(&b, 0, 0.0f);
+    one_by_one(&b, 0, 1.3f);
+    one_by_one(&b, 3, 0.0f);
+    bench_free(&b);
+  }
+}
+
+/* -- by chance -- */
+
+enum { TIMES = 4000, COUNT = 50 };
+
+/* How often each first token is chosen; p gets the probabilities it should have. */
+static void first_tokens(bench *b, const syn_decode_config *given, int *count) {
+  int tgt[COUNT * 1], i, round, size;
+  syn_decode_config k = *given;
+  syn_batch batch;
+  syn_decoder *d;
+  memset(count, 0, V * sizeof *count);
+  k.sentences = COUNT;
+  k.max_len = 1;
+  memset(&batch, 0, sizeof batch);
+  batch.count = COUNT;
+  for (i = 0; i < COUNT; i++) tgt[i] = SYN_BEGIN;
+  batch.tgt = tgt;
+  batch.tgt_width = 1;
+  for (round = 0; round < TIMES / COUNT; round++) {
+    k.seed = given->seed + (uint64_t)round;
+    d = syn_decoder_new(&b->c, b->m, &k);
+    CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+    for (i = 0; d && i < COUNT; i++) {
+      const int *text = syn_decoder_output(d, i, 0, &size, NULL);
+      if (text && size == 1 && text[0] >= 0 && text[0] < V) count[text[0]]++;
+    }
+    syn_decoder_free(d);
+  }
+}
+
+/* Counts within 5 standard deviations of the probabilities; of probability 0 there is none. */
+static void counts_check(const char *what, const int *count, const double *p) {
+  double times = TIMES;
+  int i, all = 0;
+  for (i = 0; i < V; i++) {
+    CHECK(fabs(count[i] - p[i] * times) <= 5 * sqrt(times * p[i] * (1 - p[i])), "%s: token %d %d times, not %.0f",
+          what, i, count[i], p[i] * times);
+    all += count[i];
+  }
+  CHECK(all == (int)TIMES, "%s: %d tokens", what, all);
+}
+
+/* p^(1/T) over the allowed tokens; the k largest or those that first reach `top` keep theirs. */
+static void probabilities(const double *logp, double temperature, int k, double top, double *p) {
+  int order[V], n = 0, i, j;
+  double sum = 0, reached = 0;
+  for (i = 0; i < V; i++) p[i] = i == SYN_PAD || i == SYN_BEGIN ? 0 : exp(logp[i] / temperature);
+  for (i = 0; i < V; i++) sum += p[i];
+  for (i = 0; i < V; i++) p[i] /= sum;
+  for (i = 0; i < V; i++) {
+    for (j = n++; j > 0 && p[i] > p[order[j - 1]]; j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+  for (i = 0; i < V; i++) {
+    int out = (k && i >= k) || (top > 0 && reached >= top);
+    if (out) p[order[i]] = 0;
+    else reached += p[order[i]];
+  }
+  for (i = 0; i < V; i++) p[i] /= reached;
+}
+
+static void test_chance(void) {
+  bench b;
+  syn_decode_config k;
+  double logp[V], p[V];
+  int count[V], again[V];
+  if (!bench_make(&b, 4, 71, 0.0f)) return;
+  next_of(&b, 0, NULL, 0, logp);
+  memset(&k, 0, sizeof k);
+  k.temperature = 1.0f;
+  first_tokens(&b, &k, count);
+  probabilities(logp, 1, 0, 0, p);
+  counts_check("temperature 1", count, p);
+  first_tokens(&b, &k, again);
+  CHECK(!memcmp(count, again, sizeof count), "the same seeds give other tokens");
+  k.seed = 1000000;
+  first_tokens(&b, &k, again);
+  CHECK(memcmp(count, again, sizeof count) != 0, "other seeds give the same tokens");
+  counts_check("other seeds", again, p);
+  k.temperature = 0.5f;
+  first_tokens(&b, &k, count);
+  probabilities(logp, 0.5, 0, 0, p);
+  counts_check("temperature 0.5", count, p);
+  k.temperature = 3.0f;
+  k.top_k = 2;
+  first_tokens(&b, &k, count);
+  probabilities(logp, 3, 2, 0, p);
+  counts_check("top_k 2", count, p);
+  k.top_k = 0;
+  k.top_p = 0.6f;
+  first_tokens(&b, &k, count);
+  probabilities(logp, 3, 0, 0.6, p);
+  counts_check("top_p 0.6", count, p);
+  k.top_p = 1e-6f;
+  first_tokens(&b, &k, count);
+  probabilities(logp, 3, 1, 0, p);
+  counts_check("top_p of nothing", count, p);
+  bench_free(&b);
+}
+
+/* top_k=1, and a temperature of next to nothing, are greedy; a seed gives the same texts again. */
+static void test_chance_texts(void) {
+  static const float temperatures[] = {1.0f, 1e-6f, 1e-40f};
+  int texts[4][SOURCES * L], which, i, kind;
+  for (which = 0; which < 4; which++) {
+    bench b;
+    memset(texts, 0, sizeof texts);
+    if (!bench_make(&b, which, 80, 0.0f)) continue;
+    for (kind = 0; kind < 4; kind++) {
+      syn_batch batch = source(&b, 0, SOURCES);
+      syn_decode_config k;
+      syn_decoder *d;
+      memset(&k, 0, sizeof k);
+      k.sentences = SOURCES;
+      k.seed = 5;
+      if (kind) k.temperature = temperatures[kind - 1];
+      k.top_k = kind == 1;
+      d = syn_decoder_new(&b.c, b.m, &k);
+      CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      for (i = 0; d && i < SOURCES; i++) {
+        int size;
+        const int *text = syn_decoder_output(d, i, 0, &size, NULL);
+        if (text) memcpy(&texts[kind][i * L], text, (size_t)size * sizeof *text);
+      }
+      CHECK(!memcmp(texts[0], texts[kind], sizeof texts[0]), "network %d: kind %d is not greedy", which, kind);
+      syn_decoder_free(d);
+    }
+    bench_free(&b);
+  }
+}
+
+/* -- a given beginning -- */
+
+static void test_prefix(void) {
+  static const int prefixes[] = {2, 4, 5, 2, 5, 5, 2, 4, 4, 2, 1, 4, 2, 3, 5};
+  int which, i, width;
+  for (which = 0; which < 5; which++)
+    for (width = 1; width <= 3; width++) {
+      bench b;
+      search s;
+      answer a;
+      int tgt[SOURCES * 4] = {0}, text[L], size, count;
+      syn_decoder *greedy, *beam;
+      syn_batch batch;
+      if (!bench_make(&b, which, 90, 0.0f)) continue;
+      count = b.lm ? 3 : SOURCES;
+      for (i = 0; i < count * width; i++) tgt[i / width * 4 + i % width] = prefixes[i / width * 3 + i % width];
+      batch = source(&b, 0, count);
+      batch.tgt = tgt;
+      batch.tgt_width = 4; /* with a column of padding */
+      greedy = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
+      beam = decoder_of(&b, SOURCES, 3, 2, 0.0f, L);
+      CHECK(greedy && syn_decode(greedy, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(beam && syn_decode(beam, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      for (i = 0; i < count; i++) {
+        const int *got = syn_decoder_output(greedy, i, 0, &size, NULL);
+        int n;
+        memcpy(text, tgt + i * 4 + 1, (size_t)(width - 1) * sizeof *text);
+        n = greedy_reference(&b, i, L, text, width - 1);
+        CHECK(got && size == n && !memcmp(got, text, (size_t)n * sizeof *text),
+              "network %d, %d given, sentence %d: %d tokens, wanted %d", which, width - 1, i, size, n);
+        memset(&s, 0, sizeof s);
+        s.b = &b, s.sentence = i, s.beam = 3, s.best = 2, s.limit = L, s.alpha = 0.6;
+        s.prefix = tgt + i * 4 + 1, s.n_prefix = width - 1;
+        reference_beam(&s, &a);
+        compare(&s, &a, beam, i);
+      }
+      syn_decoder_free(greedy);
+      syn_decoder_free(beam);
+      bench_free(&b);
+    }
+}
+
+/* -- the callback -- */
+
+typedef struct calls {
+  int sentence[SOURCES * L], token[SOURCES * L], count, stop_sentence, stop_after, seen;
+} calls;
+
+static int note(void *user, int sentence, int token) {
+  calls *k = (calls *)user;
+  k->sentence[k->count] = sentence;
+  k->token[k->count++] = token;
+  return sentence == k->stop_sentence && ++k->seen >= k->stop_after;
+}
+
+/* Tokens come place by place, within a place sentence by sentence, and are the outputs; a sentence that is
+   stopped ends with the token that stopped it, the others do not notice. */
+static void test_callback(void) {
+  bench b;
+  calls free_run, stopped;
+  syn_batch batch;
+  syn_decoder *d;
+  int i, k, size, place[SOURCES] = {0}, last = 0, full[SOURCES], texts[SOURCES][L];
+  if (!bench_make(&b, 0, 61, -3.0f)) return;
+  batch = source(&b, 0, SOURCES);
+  d = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
+  memset(&free_run, 0, sizeof free_run);
+  memset(&stopped, 0, sizeof stopped);
+  free_run.stop_sentence = -1;
+  CHECK(d && syn_decode(d, &batch, note, &free_run) == SYN_OK, "%s", b.c.message);
+  for (i = 0; i < free_run.count; i++) {
+    int sentence = free_run.sentence[i], now = place[sentence]++ * SOURCES + sentence;
+    const int *text = syn_decoder_output(d, sentence, 0, &size, NULL);
+    CHECK(i == 0 || now > last, "call %d comes too late", i);
+    CHECK(text && place[sentence] <= size && text[place[sentence] - 1] == free_run.token[i], "call %d", i);
+    last = now;
+  }
+  for (i = 0; i < SOURCES; i++) {
+    const int *text = syn_decoder_output(d, i, 0, &full[i], NULL);
+    CHECK(text && place[i] == full[i], "sentence %d: %d calls, %d tokens", i, place[i], full[i]);
+    if (text) memcpy(texts[i], text, (size_t)full[i] * sizeof *text);
+  }
+  stopped.stop_sentence = 2;
+  stopped.stop_after = 2;
+  CHECK(full[2] > 2 && syn_decode(d, &batch, note, &stopped) == SYN_OK, "%s", b.c.message);
+  for (i = 0; i < SOURCES; i++) {
+    const int *text = syn_decoder_output(d, i, 0, &size, NULL);
+    CHECK(text && size == (i == 2 ? 2 : full[i]), "sentence %d: %d tokens, before %d", i, size, full[i]);
+    for (k = 0; text && k < size; k++) CHECK(text[k] == texts[i][k], "sentence %d, token %d", i, k);
+  }
+  syn_decoder_free(d);
+  bench_free(&b);
+}
+
+/* -- limits and errors -- */
+
+static void bad_decoder(bench *b, syn_decode_config k, const char *word) {
+  CHECK(!syn_decoder_new(&b->c, b->m, &k) && b->c.status == SYN_E_VALUE && strstr(b->c.message, word),
+        "wanted %s: %s", word, b->c.message);
+  syn_clear(&b->c);
+}
+
+static void test_configs(bench *b) {
+  syn_decode_config none, k;
+  memset(&none, 0, sizeof none);
+#define BAD(field, value, word) k = none, k.field = value, bad_decoder(b, k, word)
+  BAD(beam, -1, "beam -1");
+  BAD(beam, 1025, "beam 1025");
+  BAD(best, 2, "best 2");
+  BAD(best, -2, "best -2");
+  BAD(sentences, -1, "-1 sentences");
+  BAD(sentences, 65537, "65537 sentences");
+  BAD(max_len, L + 1, "max_len 6");
+  BAD(max_len, -1, "max_len -1");
+  BAD(source_len, -1, "source_len -1");
+  k = none, k.sentences = 3, k.source_len = INT_MAX, bad_decoder(b, k, "source_len 2147483647");
+  BAD(temperature, -1.0f, "temperature -1");
+  BAD(temperature, NAN, "temperature");
+  BAD(top_k, -1, "top_k -1");
+  BAD(top_p, 1.5f, "top_p 1.5");
+  BAD(top_p, -0.5f, "top_p -0.5");
+  BAD(alpha, NAN, "alpha");
+#undef BAD
+  k = none;
+  k.temperature = 1.0f;
+  k.beam = 2;
+  bad_decoder(b, k, "beam 2");
+  k = none;
+  k.sentences = 65536;
+  k.source_len = 1 << 20;
+  bad_decoder(b, k, "source_len 1048576");
+}
+
+static void bad_batch(bench *b, syn_decoder *d, const syn_batch *batch, const char *word) {
+  int size;
+  CHECK(syn_decode(d, batch, NULL, NULL) != SYN_OK && b->c.status != SYN_OK && strstr(b->c.message, word),
+        "wanted %s: %s", word, b->c.message);
+  CHECK(!syn_decoder_output(d, 0, 0, &size, NULL) && size == 0, "an output of a batch that was refused");
+  syn_clear(&b->c);
+}
+
+static void test_batches(bench *b) {
+  static const int long_source[] = {4, 4, 4, 4, 4, 3}, high[] = {4, 9, 3}, low[] = {4, -1, 3}, hole[] = {4, 0, 3};
+  static const int no_begin[] = {4, 4}, unequal[] = {2, 4, 2, 0}, high_tgt[] = {2, 6}, long_tgt[] = {2, 4, 4, 4, 4, 4};
+  static const int none[] = {0, 0, 0};
+  syn_decoder *d = decoder_of(b, 2, 1, 1, 0.0f, L);
+  syn_batch good = source(b, 0, 2), k;
+  int size;
+  float score;
+  CHECK(!syn_decoder_output(d, 0, 0, &size, &score) && size == 0 && score == 0.0f, "before the first batch");
+  k = source(b, 0, 3), bad_batch(b, d, &k, "3 sentences");
+  k = source(b, 0, 0), bad_batch(b, d, &k, "0 sentences");
+  k = good, k.count = 1, k.src = long_source, k.src_width = 6, bad_batch(b, d, &k, "6 tokens");
+  k.src = high, k.src_width = 3, bad_batch(b, d, &k, "is 9");
+  k.src = low, bad_batch(b, d, &k, "is -1");
+  k.src = hole, bad_batch(b, d, &k, "is 0");
+  k.src = none, bad_batch(b, d, &k, "empty");
+  k.src = NULL, bad_batch(b, d, &k, "no source");
+  k = good, k.tgt = no_begin, k.tgt_width = 1, bad_batch(b, d, &k, "beginning");
+  k.tgt = unequal, k.tgt_width = 2, bad_batch(b, d, &k, "one length");
+  k.count = 1, k.tgt = high_tgt, bad_batch(b, d, &k, "is 6");
+  k.tgt = long_tgt, k.tgt_width = 6, bad_batch(b, d, &k, "6 tokens");
+  k.tgt = none, k.tgt_width = 3, bad_batch(b, d, &k, "0 tokens");
+  bad_batch(b, d, NULL, "batch");
+  CHECK(syn_decode(d, &good, NULL, NULL) == SYN_OK, "after all that: %s", b->c.message);
+  CHECK(!syn_decoder_output(d, 2, 0, &size, NULL) && !syn_decoder_output(d, -1, 0, &size, NULL) &&
+            !syn_decoder_output(d, 0, 1, &size, NULL) && !syn_decoder_output(d, 0, -1, &size, NULL) &&
+            !syn_decoder_output(d, INT_MAX, INT_MAX, &size, &score) && !syn_decoder_output(NULL, 0, 0, &size, &score),
+        "outputs that are not there");
+  CHECK(syn_decode(NULL, &good, NULL, NULL) != SYN_OK, "no decoder");
+  syn_decoder_free(d);
+  syn_decoder_free(NULL);
+}
+
+static void test_limits(void) {
+  bench b;
+  syn_config k;
+  syn_decode_config wide;
+  syn_model *m;
+  syn_decoder *d;
+  if (!bench_make(&b, 1, 7, 0.0f)) return;
+  test_configs(&b);
+  test_batches(&b);
+  CHECK(!syn_decoder_new(&b.c, NULL, NULL) && b.c.status == SYN_E_VALUE, "no model");
+  syn_clear(&b.c);
+  k = *syn_model_config(b.m);
+  k.task = "classify";
+  k.classes = 3;
+  k.tie = NULL;
+  m = syn_model_new(&b.c, &k);
+  CHECK(m && !syn_decoder_new(&b.c, m, NULL) && strstr(b.c.message, "classify"), "%s", b.c.message);
+  syn_model_free(m);
+  syn_clear(&b.c);
+  k = *syn_model_config(b.m); /* an encoder without tables reads sources longer than max_len */
+  k.encoder = "pos -> res_nd(ffl)";
+  memset(&wide, 0, sizeof wide);
+  wide.source_len = 20;
+  m = syn_model_new(&b.c, &k);
+  d = m ? syn_decoder_new(&b.c, m, &wide) : NULL;
+  CHECK(d, "%s", b.c.message);
+  if (d) {
+    int source_of[20], i, size;
+    syn_batch batch;
+    memset(&batch, 0, sizeof batch);
+    for (i = 0; i < 20; i++) source_of[i] = 3 + i % 6;
+    batch.count = 1, batch.src = source_of, batch.src_width = 20;
+    CHECK(syn_decode(d, &batch, NULL, NULL) == SYN_OK && syn_decoder_output(d, 0, 0, &size, NULL), "%s",
+          b.c.message);
+  }
+  syn_decoder_free(d);
+  syn_model_free(m);
+  bench_free(&b);
+}
+
+int main(void) {
+  test_beam();
+  test_exhaustive();
+  test_greedy();
+  test_batched();
+  test_chance();
+  test_chance_texts();
+  test_prefix();
+  test_callback();
+  test_limits();
+  return CHECK_END("decode");
+}
