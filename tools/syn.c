@@ -1930,7 +1930,8 @@ typedef struct runner {
   uint64_t seed;
   syn_decode_config config;
   encoder e;
-  int first; /* stream: the next token is the first of its line */
+  int first;   /* stream: the next token is the first of its line */
+  int refused; /* tokens of a line that was too long, 0: there was none */
 } runner;
 
 /* As many sentences at a time as 512 MB hold. */
@@ -2134,7 +2135,7 @@ static int read_line(FILE *f, buffer *b) {
 }
 
 /* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends
-   the program, behind the output of those before it. */
+   it, behind the output of those before it. */
 static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line) {
   buffer text = {NULL, 0, 0};
   size_t n = 0, i;
@@ -2147,9 +2148,7 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line
   decode_jobs(r, jobs, n);
   for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
   if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
-  if (!whole)
-    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d",
-         (unsigned long)(line + n + 1), jobs[n].count + 1, r->lm ? "begin" : "end", r->most);
+  if (!whole) r->refused = jobs[n].count + 1;
   for (i = 0; i < n; i++) job_free(&jobs[i]);
   free(text.at);
   return n;
@@ -2189,13 +2188,17 @@ static int run_run(const arguments *a) {
   runner_ready(&r);
   room = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
   jobs = (job *)take(room, sizeof *jobs);
-  while ((n = run_chunk(&r, in, jobs, room, line)) > 0) line += n;
+  do line += n = run_chunk(&r, in, jobs, room, line);
+  while (n && !r.refused);
   if (ferror(in))
     fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
   if (from_file) fclose(in);
   free(jobs);
   runner_close(&r);
   syn_model_free(m);
+  if (r.refused)
+    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d",
+         (unsigned long)line + 1, r.refused, r.lm ? "begin" : "end", r.most);
   return 0;
 }
 
