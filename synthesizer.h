@@ -61,7 +61,7 @@
    each) and values (tensors between them), checks every shape and names every parameter after its
    place: "encoder.1.0.0.1.w_v". A run gives the graph memory for a batch; forward walks the
    nodes, backward walks them back. A kind of layer is a struct of a name and functions
-   (syn_kind); yours can be added through syn_config.kinds. The layers are listed in README.md;
+   (syn_kind); yours can be added through syn_options.kinds. The layers are listed in README.md;
    every room tells its equation.
 
    LETTERS of shapes:  B sentences of a batch, T and S tokens of target and source, N max_len, d
@@ -181,6 +181,7 @@ extern "C" {
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
 #undef SYN__ENUM
 
+typedef struct syn_kind syn_kind;       /* a kind of layer, see below */
 typedef struct syn_kernels syn_kernels; /* one row of kernels: scalar, avx2, avx512, neon */
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
@@ -191,6 +192,10 @@ typedef struct syn_options {
   void *user;                                   /* handed to both */
   const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
+  /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is loaded;
+     must outlive every model made with the context. Their functions are trusted */
+  const syn_kind *const *kinds;
+  int n_kinds;
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
@@ -238,7 +243,6 @@ typedef struct syn_extent {
   size_t fixed, row, pair, length, square;
 } syn_extent;
 
-typedef struct syn_kind syn_kind;
 typedef struct syn_node syn_node;
 typedef struct syn_tape syn_tape;
 typedef struct syn_build syn_build;
@@ -329,10 +333,6 @@ typedef struct syn_config {
   uint64_t seed;               /* of the initial values */
   const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
   int n_vars;
-  /* [n_kinds] kinds of your own, searched before the built-in ones; must outlive the model. A
-     model file cannot bring them: such models are built anew, not loaded */
-  const syn_kind *const *kinds;
-  int n_kinds;
 } syn_config;
 
 typedef struct syn_model syn_model;
@@ -2405,6 +2405,7 @@ static syn_status syn__pick_row(syn_context *c, const char *isa) {
 
 syn_status syn_init(syn_context *c, const syn_options *options) {
   syn_options *o;
+  int i;
   if (!c) return SYN_E_VALUE;
   memset(c, 0, sizeof *c);
   o = &c->options;
@@ -2418,6 +2419,10 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
     syn__fail(c, SYN_E_VALUE, "syn_init: alloc and release must be given together");
   if (!o->alloc || !o->release)
     o->alloc = syn__default_alloc, o->release = syn__default_release;
+  for (i = 0; i < o->n_kinds; i++)
+    if (!o->kinds || !o->kinds[i] || !o->kinds[i]->name || !o->kinds[i]->args)
+      o->n_kinds = 0, syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
+  if (o->n_kinds < 0) o->n_kinds = 0;
   syn__pick_row(c, o->isa);
   return c->status;
 }
@@ -6140,12 +6145,12 @@ typedef struct syn__lexer {
 /* The i-th name of the language: the user's kinds, then ours, aliases, those of later. A list in
    four parts that is read as one. The user's come first, so he may replace a layer by his own;
    those of later come last and only serve a better message than `no such layer`. */
-static const char *syn__name_at(const syn_config *config, size_t i, const syn_kind **kind,
+static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind **kind,
                                 const struct syn__alias **alias) {
-  size_t user = (size_t)config->n_kinds;
+  size_t user = (size_t)o->n_kinds;
   *kind = NULL;
   *alias = NULL;
-  if (i < user) return (*kind = config->kinds[i])->name;
+  if (i < user) return (*kind = o->kinds[i])->name;
   i -= user;
   if (i < SYN__COUNT(syn__kinds)) return (*kind = syn__kinds[i])->name;
   i -= SYN__COUNT(syn__kinds);
@@ -6171,7 +6176,7 @@ static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
   int least = 99;
   size_t i;
   char text[80];
-  for (i = 0; (name = syn__name_at(x->b->config, i, &kind, &alias)) != NULL; i++) {
+  for (i = 0; (name = syn__name_at(&x->b->c->options, i, &kind, &alias)) != NULL; i++) {
     int distance = syn__distance(l->name, name);
     if (syn__text_is(l->name, name)) {
       l->kind = kind;
@@ -6678,17 +6683,12 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return SYN_OK;
 }
 
-/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted.
-   Everything behind these pointers is read while the network is built. */
-static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
-  int i, bad = k->n_vars < 0 || k->n_kinds < 0 || (k->n_vars && !k->vars) ||
-               (k->n_kinds && !k->kinds);
+/* The caller's $NAMEs: read while the network is built. */
+static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
+  int i, bad = k->n_vars < 0 || (k->n_vars && !k->vars);
   for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
-  for (i = 0; !bad && i < k->n_kinds; i++)
-    bad = !k->kinds[i] || !k->kinds[i]->name || !k->kinds[i]->args;
   if (!bad) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "%d vars, %d kinds: a list, a name or a kind's args is null",
-                   k->n_vars, k->n_kinds);
+  return syn__fail(c, SYN_E_VALUE, "%d vars: the list or a name is null", k->n_vars);
 }
 
 /* The one place where defaults are resolved. Order: lists and task first, since the rest
@@ -6701,7 +6701,7 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   size_t i;
   if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
   *k = *given;
-  if (syn__config_lists(m->c, k)) return SYN_E_VALUE;
+  if (syn__config_vars(m->c, k)) return SYN_E_VALUE;
   if (!k->task) k->task = "seq2seq";
   if (!k->d_model) k->d_model = 64;
   if (!k->heads) k->heads = 4;
