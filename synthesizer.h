@@ -115,7 +115,7 @@
        reading the old ones.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
-   the first two.*/
+   the first two. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
