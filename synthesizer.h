@@ -11833,7 +11833,7 @@ static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
 static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
                                   syn__state_list *l) {
   syn__state_list now;
-  int i, bad = 0;
+  int i;
   syn__state_list_of(&now, t);
   *l = now;
   for (i = 0; i < l->count; i++) {
@@ -11845,7 +11845,6 @@ static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_t
     if (i >= 12 && l->value[i] != now.value[i])
       return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
                        (long)l->value[i], (long)now.value[i]);
-    bad |= i < 6 && (l->value[i] < 0 || l->value[i] > LONG_MAX / 2); /* counts, which will grow */
   }
   if (!syn__state_sane(l, t))
     return syn__fail(c, SYN_E_FORMAT,
