@@ -61,7 +61,7 @@
    each) and values (tensors between them), checks every shape and names every parameter after its
    place: "encoder.1.0.0.1.w_v". A run gives the graph memory for a batch; forward walks the
    nodes, backward walks them back. A kind of layer is a struct of a name and functions
-   (syn_kind); yours can be added through syn_config.kinds. The layers are listed in README.md;
+   (syn_kind); yours can be added through syn_options.kinds. The layers are listed in README.md;
    every room tells its equation.
 
    LETTERS of shapes:  B sentences of a batch, T and S tokens of target and source, N max_len, d
@@ -181,6 +181,7 @@ extern "C" {
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
 #undef SYN__ENUM
 
+typedef struct syn_kind syn_kind;       /* a kind of layer, see below */
 typedef struct syn_kernels syn_kernels; /* one row of kernels: scalar, avx2, avx512, neon */
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
@@ -191,6 +192,10 @@ typedef struct syn_options {
   void *user;                                   /* handed to both */
   const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
+  /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is loaded;
+     must outlive every model made with the context. Their functions are trusted */
+  const syn_kind *const *kinds;
+  int n_kinds;
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
@@ -238,7 +243,6 @@ typedef struct syn_extent {
   size_t fixed, row, pair, length, square;
 } syn_extent;
 
-typedef struct syn_kind syn_kind;
 typedef struct syn_node syn_node;
 typedef struct syn_tape syn_tape;
 typedef struct syn_build syn_build;
@@ -329,10 +333,6 @@ typedef struct syn_config {
   uint64_t seed;               /* of the initial values */
   const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
   int n_vars;
-  /* [n_kinds] kinds of your own, searched before the built-in ones; must outlive the model. A
-     model file cannot bring them: such models are built anew, not loaded */
-  const syn_kind *const *kinds;
-  int n_kinds;
 } syn_config;
 
 typedef struct syn_model syn_model;
@@ -2405,6 +2405,7 @@ static syn_status syn__pick_row(syn_context *c, const char *isa) {
 
 syn_status syn_init(syn_context *c, const syn_options *options) {
   syn_options *o;
+  int i;
   if (!c) return SYN_E_VALUE;
   memset(c, 0, sizeof *c);
   o = &c->options;
@@ -2418,6 +2419,10 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
     syn__fail(c, SYN_E_VALUE, "syn_init: alloc and release must be given together");
   if (!o->alloc || !o->release)
     o->alloc = syn__default_alloc, o->release = syn__default_release;
+  for (i = 0; i < o->n_kinds; i++)
+    if (!o->kinds || !o->kinds[i] || !o->kinds[i]->name || !o->kinds[i]->args)
+      o->n_kinds = 0, syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
+  if (o->n_kinds < 0) o->n_kinds = 0;
   syn__pick_row(c, o->isa);
   return c->status;
 }
@@ -6003,10 +6008,11 @@ static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   return &l->args[l->n_args++];
 }
 
-/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it. The width is known only
-   while building, not while reading, and a copy in a repeat may see another one than the copy
-   before: that is why aliases are expanded at every place they stand, each time anew. The number
-   is set in the argument `n` as if it had been written there. */
+/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it. The width is known
+   only while building, not while reading, and a copy in a repeat may see another one than the
+   copy before: that is why aliases are expanded at every place they stand, each time anew. The
+   number is set in the argument `n` as if it had been written there. Both layers end with
+   dropout: relu's output and the sum's branch, as in Sockeye. */
 static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   syn_layer *ff = syn__layer_new(b, l, &syn__kind_ff);
   syn_layer *linear = syn__layer_new(b, l, &syn__kind_linear);
@@ -6052,6 +6058,8 @@ static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, const syn_ki
   chain->chain = first;
   return *end ? res : NULL;
 }
+/* Domhan 2018 writes res_d and res_nd for the two ways of wrapping a sublayer; the second is
+   the pre-norm Transformer. */
 static syn_layer *syn__expand_res_d(syn_build *b, const syn_layer *l, int width) {
   SYN__UNUSED(width);
   return syn__expand_res(b, l, NULL);
@@ -6084,6 +6092,7 @@ static syn_layer *syn__expand_att(syn_build *b, const syn_layer *l, int width) {
                   "attention to the source in an encoder; mh_dot_self_att is meant?");
   return NULL;
 }
+/* The published texts say parallel where this language says concat. */
 static syn_layer *syn__expand_parallel(syn_build *b, const syn_layer *l, int width) {
   SYN__UNUSED(width);
   return syn__expand_same(b, l, &syn__kind_concat);
@@ -6095,6 +6104,7 @@ struct syn__alias {
   const char *name, *args;
   syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
 };
+/* width is used by ffl alone; the rest ignore it. */
 static const struct syn__alias syn__aliases[] = {
     {"ffl", "i:n w:act", syn__expand_ffl},
     {"res_d", "c:chain", syn__expand_res_d},
@@ -6124,7 +6134,8 @@ static int syn__distance(syn_text a, const char *b) {
   return row[nb];
 }
 
-/* A place in the text, and what stands there. */
+/* A place in the text, and what stands there. Copied freely: to look ahead is to walk with a
+   copy, to go back is to take the old one. */
 typedef struct syn__lexer {
   syn_build *b;
   const char *at;
@@ -6134,12 +6145,12 @@ typedef struct syn__lexer {
 /* The i-th name of the language: the user's kinds, then ours, aliases, those of later. A list in
    four parts that is read as one. The user's come first, so he may replace a layer by his own;
    those of later come last and only serve a better message than `no such layer`. */
-static const char *syn__name_at(const syn_config *config, size_t i, const syn_kind **kind,
+static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind **kind,
                                 const struct syn__alias **alias) {
-  size_t user = (size_t)config->n_kinds;
+  size_t user = (size_t)o->n_kinds;
   *kind = NULL;
   *alias = NULL;
-  if (i < user) return (*kind = config->kinds[i])->name;
+  if (i < user) return (*kind = o->kinds[i])->name;
   i -= user;
   if (i < SYN__COUNT(syn__kinds)) return (*kind = syn__kinds[i])->name;
   i -= SYN__COUNT(syn__kinds);
@@ -6165,7 +6176,7 @@ static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
   int least = 99;
   size_t i;
   char text[80];
-  for (i = 0; (name = syn__name_at(x->b->config, i, &kind, &alias)) != NULL; i++) {
+  for (i = 0; (name = syn__name_at(&x->b->c->options, i, &kind, &alias)) != NULL; i++) {
     int distance = syn__distance(l->name, name);
     if (syn__text_is(l->name, name)) {
       l->kind = kind;
@@ -6245,6 +6256,7 @@ static int syn__lexer_take(syn__lexer *x, const char *sign) {
   syn__lexer_space(x);
   return 1;
 }
+/* -> or U+2192 in UTF-8. */
 static int syn__lexer_arrow(syn__lexer *x) {
   return syn__lexer_take(x, "->") || syn__lexer_take(x, "\xE2\x86\x92");
 }
@@ -6340,6 +6352,7 @@ static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *
   return 0;
 }
 
+/* Of the alias while the layer has not been expanded: only one of the two pointers is set. */
 static const char *syn__layer_args(const syn_layer *l) {
   return l->alias ? l->alias->args : l->kind->args;
 }
@@ -6436,8 +6449,9 @@ static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
   return SYN_OK;
 }
 
-/* *out is set before anything can fail, so that the chain read so far hangs together. No bracket
-   and () are the same: all arguments have their defaults. */
+/* *out is set before anything can fail, so that the chain read so far hangs together. No
+   bracket and () are the same: all arguments have their defaults. Where the name stands is kept
+   for messages while building, long after the lexer has gone. */
 static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
   syn__lexer from = *x;
   syn_layer *l = (syn_layer *)syn__arena_get(&x->b->g->arena, 1, sizeof *l);
@@ -6522,9 +6536,12 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 
 /* -- building -- */
 
-/* One layer at the end of b->path, which names its parameters. A path that was cut off would give
-   two layers one name, so the second would run on the weights of the first, whatever their shape.
-   The numbers of branches come without a look of their own: behind each stands one of a layer. */
+/* One layer at the end of b->path, which names its parameters. A path that was cut off would
+   give two layers one name, so the second would run on the weights of the first, whatever their
+   shape. The numbers of branches come without a look of their own: behind each stands one of a
+   layer. b->path is one buffer for the whole recursion: each level appends its number and cuts
+   it off again. The result is asked of the status as well, since syn_arg_int and its like
+   record an error and return a default, so that a kind needs no check behind every argument. */
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
   size_t size = strlen(b->path);
   int y;
@@ -6536,8 +6553,10 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
 }
 
 /* The layers of a chain or of an alias, which take the next numbers of the chain. A `dropout`
-   directly after a layer that ends with dropout does nothing. Layers are counted, since nodes alone
-   do not bound the time: repeat(1000, repeat(1000, repeat(1000, id))) makes none. */
+   directly after a layer that ends with dropout does nothing. Layers are counted, since nodes
+   alone do not bound the time: repeat(1000, repeat(1000, repeat(1000, id))) makes none. Chains
+   inside expansions share `number` and `dropped` with the chain around them: ffl counts as two
+   layers and ends with the dropout of its linear. */
 static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
   for (; l && x >= 0; l = l->next) {
     if (b->layers++ == SYN_MAX_LAYERS) {
@@ -6606,6 +6625,8 @@ typedef struct syn__task_kind {
   int labels;                    /* whose rows have a label */
 } syn__task_kind;
 
+/* seq2seq stands first because it is the default. SYN_EACH: one row a sentence, made by the
+   node pool. */
 static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT},
                                             {"lm", 0, 1, 0, SYN_TGT},
                                             {"classify", 1, 0, 1, SYN_EACH},
@@ -6616,6 +6637,9 @@ static const char *const syn__ties[] = {"none", "out", "all"};
    vocabulary. */
 enum { SYN__TIE_NONE, SYN__TIE_OUT, SYN__TIE_ALL };
 
+/* g: the graph, nodes and parameters; its arena holds every text, path and name. weights and
+   file exclude each other but for F16 and BF16, whose file stays open for its metadata. c is
+   the context it was made with and frees with. */
 struct syn_model {
   syn_context *c;
   syn_config config;           /* with every default resolved; texts in the graph's arena */
@@ -6659,29 +6683,25 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return SYN_OK;
 }
 
-/* Lists of the caller: $NAMEs with numbers, kinds of his own. Their functions are trusted.
-   Everything behind these pointers is read while the network is built. */
-static syn_status syn__config_lists(syn_context *c, const syn_config *k) {
-  int i, bad = k->n_vars < 0 || k->n_kinds < 0 || (k->n_vars && !k->vars) ||
-               (k->n_kinds && !k->kinds);
+/* The caller's $NAMEs: read while the network is built. */
+static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
+  int i, bad = k->n_vars < 0 || (k->n_vars && !k->vars);
   for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
-  for (i = 0; !bad && i < k->n_kinds; i++)
-    bad = !k->kinds[i] || !k->kinds[i]->name || !k->kinds[i]->args;
   if (!bad) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "%d vars, %d kinds: a list, a name or a kind's args is null",
-                   k->n_vars, k->n_kinds);
+  return syn__fail(c, SYN_E_VALUE, "%d vars: the list or a name is null", k->n_vars);
 }
 
-/* The one place where defaults are resolved. Order: lists and task first, since the rest depends
-   on them. `tie` 0 stays open (m->tie -1) until the width of the decoder's output is known, in
-   syn__build_head. Pointers into the caller's memory (task, tie) are replaced by our own; texts
-   are copied when they are built. */
+/* The one place where defaults are resolved. Order: lists and task first, since the rest
+   depends on them. `tie` 0 stays open (m->tie -1) until the width of the decoder's output is
+   known, in syn__build_head. Pointers into the caller's memory (task, tie) are replaced by our
+   own; texts are copied when they are built. Ties are refused where they cannot be: classify
+   and tag have no target vocabulary, `all` needs two of one size. */
 static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   syn_config *k = &m->config;
   size_t i;
   if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
   *k = *given;
-  if (syn__config_lists(m->c, k)) return SYN_E_VALUE;
+  if (syn__config_vars(m->c, k)) return SYN_E_VALUE;
   if (!k->task) k->task = "seq2seq";
   if (!k->d_model) k->d_model = 64;
   if (!k->heads) k->heads = 4;
@@ -6724,7 +6744,9 @@ static void syn__build_side(syn_build *b, const char *side) {
 
 /* Embedded tokens of one side: [rows, d_model]. Standard deviation d^-1/2, so that a row has
    length about 1; `pos` scales it by sqrt(d) to the size of the sinusoids. The embedding is a
-   node like any other, only that the text does not name it. */
+   node like any other, only that the text does not name it. which = the stream whose ids it
+   reads. With tie=all the source side asks for tgt.embed too: the first of the two makes it,
+   the second finds it. */
 static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
   syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
   int shape[2];
@@ -6802,7 +6824,8 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
 /* out.w and out.b, tied as asked, and the output node. Tied weights need the width of the
    embedding; by default they are tied where that is so. syn__param_new finds the name tgt.embed
    again and shares it, gradients and all. Last comes syn__node_done: it asks the kind for its
-   shapes, and those need the parameters. */
+   shapes, and those need the parameters. w is [V or classes, d_out], b [V or classes]. Glorot's
+   bounds are asked for even where the name is found again: then they are not used. */
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
   int shape[2], width = syn__build_width_of(b, x), fits = width == m->config.d_model;
@@ -6867,7 +6890,9 @@ static syn_status syn__build_network(syn_model *m) {
 
 /* -- weights -- */
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): of names, and of results in `syn golden`. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): of names, and of results in `syn golden`. Used because it
+   is a line long, needs no table and gives one number on every machine; it protects against
+   nothing. */
 uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   const unsigned char *at = (const unsigned char *)bytes;
   size_t i;
@@ -6922,7 +6947,8 @@ static syn_status syn__weights_new(syn_model *m) {
 
 /* Weights that lie in a file are copied before they are trained. The caller's bytes
    (syn_model_view) may be a read-only mapping, and were promised to be only read. Pointers of
-   runs made before keep the old place. */
+   runs made before keep the old place. Done once; a second trainer finds them owned. The file's
+   bytes are kept all the same, for its metadata and names. */
 static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
@@ -6950,7 +6976,8 @@ void syn_model_free(syn_model *m) {
 
 /* A model without the numbers of its weights. What a plan, a new model and a loaded one have in
    common: configuration, graph, sizes and names of all parameters. c->status is asked too,
-   because a kind may record an error and still return. */
+   because a kind may record an error and still return. The configuration is the caller's only
+   until this returns. */
 static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
   if (!m) return NULL;
@@ -7035,7 +7062,8 @@ typedef struct syn__carver {
 } syn__carver;
 
 /* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which no allocation
-   gets, so no caller has to check. */
+   gets, so no caller has to check. With `base` null nothing is handed out, and callers may use
+   no pointer they got. */
 static void *syn__carve(syn__carver *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
@@ -7118,9 +7146,11 @@ static void syn__carve_loss(syn_run *r, syn__carver *k) {
 }
 
 /* All buffers; while training the logits of the head are never whole, so its node does not run.
-   Order matters in one way only: values and saved buffers come last, because syn__place overlays
-   buffers whose times of use do not meet and needs them all together. Measuring and cutting do
-   the same steps; `where` is null while measuring. */
+   Order matters in one way only: values and saved buffers come last, because syn__place
+   overlays buffers whose times of use do not meet and needs them all together. Measuring and
+   cutting do the same steps; `where` is null while measuring. In training the last node (the
+   head) and its value are left out of the copy `shown`, so nothing is planned for logits [rows,
+   V]. */
 static void syn__carve_run(syn_run *r, syn__carver *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
@@ -7148,7 +7178,8 @@ static void syn__carve_run(syn_run *r, syn__carver *k) {
 
 /* What a run knows before it has memory. `items` and `active` serve the placing alone and are
    given back right after it. `most`: a value and its gradient each, and the saved buffers of
-   every node. */
+   every node. c may be another context than the model's: a run allocates, computes and fails
+   with its own, so that several threads can run one model. */
 static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                  const syn_limits *limits) {
   static const syn_limits none = {0, 0, 0, 0};
@@ -7278,7 +7309,9 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
 }
 
 /* Rows [count, width] of the caller become off, ids, at. Padding vanishes here: from now on it
-   costs nothing and can change nothing. */
+   costs nothing and can change nothing. longest is kept for the tables of N and for buffers
+   that grow with it. An empty sentence is refused: a mean over no rows, a softmax over no keys
+   have no value. */
 static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
   syn_stream *s = &r->tape.stream[side];
   int i;
@@ -7298,9 +7331,11 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   return SYN_OK;
 }
 
-/* Labels beside the rows; a label where there is no row, or none that fits, is an error. Width of
-   the labels: 1 for classify, else that of the side they belong to. Label 0 is `ignored`, but for
-   classify, where it is a class. n_labels counts those that count: the mean is over them. */
+/* Labels beside the rows; a label where there is no row, or none that fits, is an error. Width
+   of the labels: 1 for classify, else that of the side they belong to. Label 0 is `ignored`,
+   but for classify, where it is a class. n_labels counts those that count: the mean is over
+   them. Labels may be null for a forward pass; a loss asks for them before
+   (syn__bind_labelled). */
 static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   const syn__task_kind *task = r->m->task;
   int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
@@ -7390,7 +7425,8 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   return s;
 }
 
-/* For a loss: without labels those of the batch before would still stand in r->labels. */
+/* For a loss: without labels those of the batch before would still stand in r->labels.
+   Everything that computes a loss comes through here. */
 static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
   if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
   return syn__bind(r, b);
@@ -7430,6 +7466,7 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
   return NULL;
 }
 
+/* i counts attentions alone; the path says where in the text each stands. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   const syn_node *n = m ? syn__attention_at(m, i) : NULL;
   *heads = n ? syn__att_of(n)->heads : 0;
@@ -7500,8 +7537,8 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
 
 /* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
    without a label (ignored positions) are left out by copying the others side by side: the
-   product of [rows, d] with [V, d] is the largest of the network, and a third of it for nothing
-   would be felt. panels: packed once per batch, used by all blocks. */
+   product of [rows, d] with [V, d] is the largest of the network, and no row of it should be for
+   nothing. panels: packed once per batch, used by all blocks. */
 static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -7547,7 +7584,8 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
 }
 
 /* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
-   The sum is in double: 4096 floats of about 5 each would lose four digits. x->dx is zeroed here
+   The sum is in double: in
+   float the low digits of each of some thousand losses would be lost. x->dx is zeroed here
    and not in syn__backward, which begins one node earlier: the head is no node of a training
    run. */
 static double syn__loss(syn_run *r, float eps, float scale) {
@@ -7717,6 +7755,7 @@ syn_data *syn_data_new(syn_context *c) {
   return d;
 }
 
+/* Its arrays were grown with the context it was made with, and go back to that. */
 void syn_data_free(syn_data *d) {
   if (!d) return;
   syn__free(d->c, d->tokens);
@@ -7758,6 +7797,9 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   return SYN_OK;
 }
 
+/* Overlap gives the first tokens of a window something to look back on; their labels become 0
+   (ignored), or each token would count twice. `context` says how many: 0 in the first window,
+   where nothing was before. A last window without a new token is not made. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
@@ -7780,6 +7822,7 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
 static int syn__data_length(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
+/* Rows are numbered as they were added, whatever order an epoch has. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
@@ -7792,8 +7835,10 @@ static int syn__data_longest(const syn_data *d, size_t i) {
   return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and may
-   call malloc behind the caller's allocator. No two keys are equal, so the order is one. */
+/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and
+   may call malloc behind the caller's allocator. No two keys are equal, so the order is one.
+   key[0..n) is a heap but for `root`, whose key sinks below its larger children. The children
+   of k are 2k + 1 and 2k + 2. */
 static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
   uint64_t sinking = key[root];
   size_t child;
@@ -7817,9 +7862,11 @@ static void syn__sort_keys(uint64_t *key, size_t n) {
 }
 
 /* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
-   long alone is found wherever it stands: the arrays of a batch have no room for it. `longest` is
-   that of the batch so far, `most` with the row at i: (i - begin + 1) rows of `most` tokens is
-   what the padded batch would take. At i == count, n is 0 and the last batch is closed. */
+   long alone is found wherever it stands: the arrays of a batch have no room for it. `longest`
+   is that of the batch so far, `most` with the row at i: (i - begin + 1) rows of `most` tokens
+   is what the padded batch would take. At i == count, n is 0 and the last batch is closed.
+   first[k] .. first[k+1]-1 are the rows of batch k in `order`; n_batches and the closing entry
+   are right after every step, so what stands there when memory ends is consistent. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
@@ -7844,12 +7891,13 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
 }
 
 /* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
-   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order of
-   length, unshuffled. Key of a row: 12 bits of target length / 3, 12 bits of source length / 3,
-   12 bits of chance, 28 bits of the row's number, so one sort of integers does it all. Rows of
-   like length waste no padding; a random remainder before the division lets a length fall on
+   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order
+   of length, unshuffled. Key of a row: 12 bits of target length / 3, 12 bits of source length /
+   3, 12 bits of chance, 28 bits of the row's number, so one sort of integers does it all. Rows
+   of like length waste no padding; a random remainder before the division lets a length fall on
    either side of a border, so batches differ from epoch to epoch. Shuffled after Fisher and
-   Yates. */
+   Yates. A failure leaves laid_count 0: nobody reads half a layout. The batches are shuffled,
+   not the rows: rows of one batch stay of like length. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
@@ -7885,9 +7933,10 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   return SYN_OK;
 }
 
-/* The same, unless it lies there already. Others may have laid the data out since the last batch (a
-   validation on the training data, a second trainer), and with larger batches than fit our arrays:
-   so whoever is about to read a batch asks here first. */
+/* The same, unless it lies there already. Others may have laid the data out since the last
+   batch (a validation on the training data, a second trainer), and with larger batches than fit
+   our arrays: so whoever is about to read a batch asks here first. Asking is four comparisons;
+   a layout is n log n. */
 static syn_status syn__data_lay(syn_data *d, int tokens, uint64_t seed, long epoch) {
   if (d->laid_count && d->laid_count == d->count && d->laid_tokens == tokens &&
       d->laid_seed == seed && d->laid_epoch == epoch)
@@ -7903,7 +7952,8 @@ size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
    decoder input begin y_1 .. y_n, labels y_1 .. y_n end. A window of a long text has no end, so
    its last token is only a label: input begin y_1 .. y_n-1, labels y_1 .. y_n, the first
    `context` of them 0. Three arrays of count rows each; syn__data_cut saw to it that they fit 3
-   batch_tokens. */
+   batch_tokens. Padded again, although a run packs rows: syn_batch is the one way in, for data
+   of ours and for arrays of a caller, and one way can be tested. */
 static syn_batch syn__data_batch(const syn_data *d, size_t number, int *ints) {
   size_t k = d->shuffled[number], i;
   syn_batch b;
@@ -7950,8 +8000,9 @@ static int syn__name_index(const char *name, const char *const *names, int count
 }
 
 /* The one place where defaults of training are resolved; a plan asks it too. Names are replaced
-   by those of our own lists, so the caller's strings need not live on. Comparisons are written so
-   that what is not a number fails them. */
+   by those of our own lists, so the caller's strings need not live on. Comparisons are written
+   so that what is not a number fails them. adam with weight_decay decays nothing (decoupled 0):
+   L2 in the gradient is not what anybody wants from Adam (Loshchilov and Hutter 2019). */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
   syn_train_config *k = &t->config;
   *k = *given;
@@ -7995,8 +8046,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return SYN_OK;
 }
 
-/* batch_tokens bounds each side of a batch by itself. Two sentences a row would be below
-   syn__data_longest, hence half as many sentences as tokens. */
+/* batch_tokens bounds each side of a batch by itself. syn__data_longest is at least 2,
+   hence half as many sentences as tokens. */
 static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
@@ -8039,6 +8090,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return t;
 }
 
+/* first, second and best lie in the block of `gradient`. */
 void syn_trainer_free(syn_trainer *t) {
   if (!t) return;
   syn_run_free(t->run);
@@ -8078,7 +8130,8 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
 }
 
 /* Dropout depends on seed and step alone: a training that was resumed drops what it would have
-   dropped. The constant keeps step 0 of one seed from being another seed. */
+   dropped. The constant keeps step 0 from
+   leaving the seed as it is, since mix(0) = 0. */
 static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
   t->run->tape.training = dropout;
@@ -8102,11 +8155,13 @@ syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *los
   return SYN_OK;
 }
 
+/* offset is the same in weights, gradient and both moments. */
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return t && p && p->trained ? t->gradient + p->offset : NULL;
 }
 
-/* The step after its batches. No label: no mean, and division by zero would end in the weights. */
+/* The step after its batches. No label: no mean, and division by zero would end in the weights.
+   The loss is that of the weights before the step. */
 static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   t->state.tokens += labels;
@@ -8151,7 +8206,8 @@ syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, l
 
 /* -- steps on data -- */
 
-/* The arrays that syn__data_batch makes are those of seq2seq and lm. */
+/* The arrays that syn__data_batch makes are those of seq2seq and lm. classify needs one label
+   per sentence and tag one per source token, for which a row has no place yet. */
 static syn_status syn__data_task(syn_context *c, const syn_model *m) {
   if (m->task->decoder) return SYN_OK;
   return syn__fail(c, SYN_E_NOT_BUILT,
@@ -8195,8 +8251,9 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
 }
 
 /* `ints`: room for the arrays of one batch. Epoch -1 is the order of length without chance, so
-   that a loss is always summed in one order. The data stay laid out that way: a validation set is
-   sorted once. */
+   that a loss is always summed in one order. The data stay laid out that way: a validation set
+   is sorted once. *labels was zeroed by the caller and counts on; *loss is set at the end
+   alone. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
                                     long *labels) {
   double sum = 0.0;
@@ -8222,6 +8279,8 @@ syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels)
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
+/* A training run, because that is the one that makes logits block by block; it has gradients it
+   does not use, the price of one path for every loss. Two blocks, both freed before it returns. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels) {
   int tokens = batch_tokens ? batch_tokens : 4096, *ints;
@@ -8244,10 +8303,11 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   return s;
 }
 
-/* Keeps the weights of now among the best; without validation the newest are the best. best_loss
-   is sorted, best first; the new one sinks to its place and the last falls out. Ties keep the
-   older. Moving whole weights costs a copy each, once per validation. Without validation data the
-   loss is -step, so newest is best. */
+/* Keeps the weights of now among the best; without validation the newest are the best.
+   best_loss is sorted, best first; the new one sinks to its place and the last falls out. Ties
+   keep the older. Moving whole weights costs a copy each, once per validation. Without
+   validation data the loss is -step, so newest is best. [average, trained] floats: with average
+   5 the kept weights are the largest part of a trainer's memory. */
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k;
   size_t size = t->m->trained;
@@ -8286,6 +8346,9 @@ syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
   return SYN_OK;
 }
 
+/* Each round: an update, perhaps a validation, the report, in that order, so a checkpoint
+   written in the report holds all three. Nothing of a training lives in this function: that is
+   why a further call, or another process with the checkpoint, goes on. */
 syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   float loss = 0.0f;
@@ -8310,7 +8373,9 @@ syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report
 }
 
 /* Sum first, then one division: in order from the best, so the bits do not depend on when each
-   was kept. Fixed tensors are the same in all of them and are not touched. */
+   was kept. Fixed tensors are the same in all of them and are not touched. Sum first, then one
+   product with 1/n, in order from the best: the bits do not depend on when each was kept. Fixed
+   tensors are the same in all of them and are not touched. */
 int syn_trainer_average(syn_trainer *t) {
   size_t size = t ? t->m->trained : 0;
   int k;
@@ -8346,6 +8411,9 @@ typedef struct syn__extension {
   int row, token;
 } syn__extension;
 
+/* rows = beam * sentences. Everything of size rows * L or V lies in `block`, cut once. Tokens
+   are kept as integers twice: `text` is what was made, `past` is where each token fed left its
+   history. */
 struct syn_decoder {
   syn_context *c;
   const syn_model *m;
@@ -8522,6 +8590,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   return d;
 }
 
+/* The run has a block of its own; the model is not ours. */
 void syn_decoder_free(syn_decoder *d) {
   if (!d) return;
   syn_run_free(d->run);
@@ -8529,6 +8598,7 @@ void syn_decoder_free(syn_decoder *d) {
   syn__free(d->c, d);
 }
 
+/* Kept as a pointer: the caller may change the seeds between two calls. */
 void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) {
   if (d) d->seeds = seeds;
 }
@@ -8571,9 +8641,8 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
 
 /* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
    tensor. Row i writes what it leaves behind into slot i of this place, and past[i][place] = i
-   says so; later steps find the keys of place p of hypothesis i in slot past[i][p]. Shapes of
-   all target tensors become n_live rows. Nodes behind n_encoder that belong to the source
-   (norms of blocks) ran in `start` or before and are skipped. */
+   says so; later steps find the keys of place p of hypothesis i in slot past[i][p]. Shapes of all
+   target tensors become n_live rows. A node whose output is not of the target has no new row. */
 static void syn__decode_rows(syn_decoder *d, int place) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -8680,6 +8749,7 @@ static int syn__choose_most(const float *z, int v) {
 static int syn__heap_less(const float *p, int a, int b) {
   return p[a] < p[b] || (!(p[b] < p[a]) && a > b);
 }
+/* Puts heap[i] in its place among heap[0..n), whose other entries are in order below it. */
 static void syn__heap_down(const float *p, int *heap, int i, int n) {
   int child, swap;
   while ((child = 2 * i + 1) < n) {
@@ -8897,6 +8967,7 @@ syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback cal
   return SYN_OK;
 }
 
+/* A place in a buffer of the decoder, valid until it decodes again. */
 const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score) {
   int at;
@@ -8932,6 +9003,8 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
 }
 
+/* The graph is built as for a model, without weights: only so are the sizes those that will be.
+   Training is resolved by the trainer's own function, on a trainer that has no memory. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
@@ -10101,7 +10174,9 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
 #define SYN__HEADER_MAX 100000000u
 #define SYN__SHOWN 84 /* bytes of a name in a message, with the final 0 */
 
-/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of
+   one element, 4 and 6 bits included; unit: bytes of the number that is turned on a big-endian
+   machine. */
 typedef struct syn__dtype_row {
   const char *name;
   size_t bits, unit;
@@ -10114,6 +10189,7 @@ static const syn__dtype_row *syn__dtype_at(syn_dtype dtype) {
   return &rows[(int)dtype >= 0 && dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
 }
 
+/* Never null, so messages need no check. */
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
 
 /* Elements = product of the shape, 1 for rank 0. SIZE_MAX when it does not fit, yet 0 for a shape
@@ -10189,7 +10265,8 @@ static size_t syn__file_utf8(const unsigned char *at, size_t left) {
   return n;
 }
 
-/* 1 for a text that is not null and UTF-8 to its end. */
+/* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
+   next reader: the header of a safetensors file is UTF-8. */
 static int syn__file_text_ok(const char *text) {
   const unsigned char *at = (const unsigned char *)text;
   size_t left = text ? strlen(text) : 0, n = 1;
@@ -10220,6 +10297,7 @@ static const char *syn__item_name(const void *item) {
 /* < 0, 0, > 0 when a belongs before, beside, behind b. */
 typedef int (*syn__order)(const void *a, const void *b);
 
+/* Byte by byte as unsigned, the same on every machine; strcoll would ask the locale. */
 static int syn__name_order(const void *a, const void *b) {
   return strcmp(syn__item_name(a), syn__item_name(b));
 }
@@ -10272,7 +10350,8 @@ static const void **syn__sorted(syn_context *c, const void *items, size_t n, siz
   return at;
 }
 
-/* A name that stands twice in a list sorted by name, or null. */
+/* A name that stands twice in a list sorted by name, or null. In a sorted list doubles are
+   neighbours: n comparisons instead of n^2. */
 static const char *syn__twice(const void **at, size_t n) {
   size_t i;
   for (i = 1; i < n; i++)
@@ -10296,6 +10375,9 @@ static const void *syn__lookup(const void **at, size_t n, const char *name) {
 
 /* -- reader: JSON -- */
 
+/* Two orders of the same entries: that of the header, which is what a caller walks and a writer
+   keeps, and sorted by name for searching. Entries point into `block` or the caller's bytes;
+   names into `text`. */
 struct syn_file {
   syn_context *c;
   void *block; /* the bytes of the file when they are ours, else null */
@@ -10307,7 +10389,9 @@ struct syn_file {
 };
 
 /* The reader of a header. The first error ends it: then `at` is `end`, every step below does
-   nothing and every loop stops, so that only the last step has to look at `ok`. */
+   nothing and every loop stops, so that only the last step has to look at `ok`. text walks
+   forward only: names, keys and values stay, strings that are only looked at (fields, dtypes,
+   skipped values) are given back by setting it back. */
 typedef struct syn__json {
   syn_file *f;
   const char *where;                     /* the path, or "memory" */
@@ -10354,7 +10438,8 @@ static void syn__json_expected(syn__json *j, const char *what) {
   else syn__json_bad(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
 }
 
-/* Steps over `byte` if it is the next. */
+/* Steps over `byte` if it is the next. White space in front is stepped over too, and stays
+   stepped over when something else stands there. */
 static int syn__json_take(syn__json *j, int byte) {
   if (syn__json_peek(j) != byte) return 0;
   j->at++;
@@ -10493,7 +10578,7 @@ static size_t syn__json_size(syn__json *j) {
   return n;
 }
 
-/* One digit or more. */
+/* One digit or more. Both halves of a fraction and the exponent need at least one. */
 static void syn__json_digits(syn__json *j) {
   const unsigned char *start = j->at;
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
@@ -10548,7 +10633,8 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 /* -- reader: header -- */
 
-/* A dtype by its name; SYN_F32 after an error. */
+/* A dtype by its name; SYN_F32 after an error. An unknown one ends the reading: without its
+   width the offsets cannot be checked. */
 static syn_dtype syn__json_dtype(syn__json *j) {
   char shown[SYN__SHOWN];
   const char *name = syn__json_string(j);
@@ -10559,7 +10645,8 @@ static syn_dtype syn__json_dtype(syn__json *j) {
   return SYN_F32;
 }
 
-/* [rows, columns, ...] */
+/* [rows, columns, ...]. Numbers beyond the room for them are read and fail; the loop then ends
+   by itself. */
 static void syn__json_shape(syn__json *j, syn_entry *e) {
   size_t n = 0, size;
   for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
@@ -10604,8 +10691,10 @@ static void syn__json_field(syn__json *j, syn_entry *e, unsigned *seen) {
   j->text = text;
 }
 
-/* The object of one tensor. What needs all three fields is checked behind the last, because their
-   order is free; after an earlier error the checks say nothing and nothing is kept. */
+/* The object of one tensor. What needs all three fields is checked behind the last, because
+   their order is free; after an earlier error the checks say nothing and nothing is kept. The
+   entry is built on the stack and appended when it is whole, so the list never holds half an
+   entry. */
 static void syn__json_tensor(syn__json *j, const char *name) {
   syn_file *f = j->f;
   void *entries = f->entries;
@@ -10628,7 +10717,8 @@ static void syn__json_tensor(syn__json *j, const char *name) {
   if (j->ok) f->entries[f->n_entries++] = e;
 }
 
-/* {key: value, ...}, both strings. Doubles are found later, in the sorted list. */
+/* {key: value, ...}, both strings. Doubles are found later, in the sorted list. A pair is
+   appended when both strings are there. */
 static void syn__json_metadata(syn__json *j) {
   syn_file *f = j->f;
   void *pairs = f->pairs;
@@ -10644,7 +10734,8 @@ static void syn__json_metadata(syn__json *j) {
   }
 }
 
-/* All of the header. Behind the object only white space may stand: writers pad with it. */
+/* All of the header. Behind the object only white space may stand: writers pad with it. Names
+   are decoded before they are compared: "__metadata__" written with escapes is the same name. */
 static void syn__json_header(syn__json *j) {
   const char *name;
   size_t n = 0;
@@ -10687,7 +10778,9 @@ static int syn__file_layout(const syn__json *j, const void **by_place) {
   return 1;
 }
 
-/* Lists by name and key; no name may stand twice. by_name serves as the list by place before. */
+/* Lists by name and key; no name may stand twice. by_name serves as the list by place before.
+   by_name is filled by place first: the look for holes needs that order once, the search needs
+   the other for ever, one array does both. */
 static int syn__file_index(const syn__json *j) {
   syn_file *f = j->f;
   char shown[SYN__SHOWN];
@@ -10726,7 +10819,9 @@ static size_t syn__file_header(syn_context *c, const char *where, const unsigned
   return 0;
 }
 
-/* Reads the bytes of a file into f. syn__file_header has left size >= 8 + header. */
+/* Reads the bytes of a file into f. syn__file_header has left size >= 8 + header. The block for
+   texts has the length of the header, which itself ends inside the file: memory asked for is
+   bounded by bytes that are there. */
 static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
                            size_t size) {
   size_t header = syn__file_header(f->c, where, bytes, size);
@@ -10755,14 +10850,16 @@ static void syn__file_swap(syn_file *f) {
               syn__dtype_at(e->dtype)->unit);
 }
 
-/* A file with nothing in it, or null. */
+/* A file with nothing in it, or null. Zeroed: syn_file_close may be called on it at any time
+   from now on. */
 static syn_file *syn__file_new(syn_context *c) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
   if (f) f->c = c;
   return f;
 }
 
-/* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. */
+/* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. f
+   is taken in any case: the caller forgets it, whichever way this goes. */
 static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
   if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
     syn_file_close(f);
@@ -10836,6 +10933,9 @@ static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t c
                    (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
 }
 
+/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt bit by bit: all exact.
+   memcpy, because data may lie at odd addresses. `out` is defined on every path: zeros when
+   refused. */
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
   const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
   size_t i, width = e ? syn__float_width(e->dtype) : 0;
@@ -10857,7 +10957,7 @@ syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size
 
 /* -- writer -- */
 
-/* What is to be written. */
+/* What is to be written. Borrowed from the caller for the time of one call. */
 typedef struct syn__content {
   const syn_pair *pairs;
   size_t n_pairs;
@@ -10906,6 +11006,7 @@ static void syn__emit_bytes(syn__emitter *e, const void *bytes, size_t size) {
   e->used += size;
 }
 
+/* Names and JSON signs; the final 0 is not sent. */
 static void syn__emit_text(syn__emitter *e, const char *text) {
   syn__emit_bytes(e, text, strlen(text));
 }
@@ -10953,7 +11054,8 @@ static int syn__class(size_t bytes) {
   return k;
 }
 
-/* start[k] = where class k begins; returns the size of all data, SIZE_MAX when it does not fit. */
+/* start[k] = where class k begins; returns the size of all data, SIZE_MAX when it does not fit.
+   Sums saturate; syn__check_content refuses what does not fit. */
 static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
   size_t sizes[SYN__CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
   int k;
@@ -10978,7 +11080,8 @@ static void syn__emit_pairs(syn__emitter *e, const syn__content *w) {
   syn__emit_text(e, "}");
 }
 
-/* "name":{...} of a tensor whose data begin at `begin`. */
+/* "name":{...} of a tensor whose data begin at `begin`. No white space and one order of fields:
+   equal input, equal bytes. */
 static void syn__emit_entry(syn__emitter *e, const syn_entry *t, size_t begin) {
   int i;
   syn__emit_string(e, t->name);
@@ -11013,7 +11116,9 @@ static void syn__emit_header(syn__emitter *e, const syn__content *w) {
   syn__emit_text(e, "}");
 }
 
-/* Bytes of the header with the spaces that bring the data to a multiple of 64. */
+/* Bytes of the header with the spaces that bring the data to a multiple of 64. Counting, not
+   estimating: the header is made without a sink. A multiple of 64 behind the 8 bytes of its
+   length, so the data begin aligned in any block or mapping that is. */
 static size_t syn__header_size(const syn__content *w) {
   syn__emitter e;
   syn__emit_start(&e, NULL);
@@ -11058,7 +11163,8 @@ static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
   return !e.failed;
 }
 
-/* Tensor number i by itself: name, bytes, data. */
+/* Tensor number i by itself: name, bytes, data. What is checked here is what a reader would
+   check: a file that cannot be read must not be written. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
   char shown[SYN__SHOWN];
   size_t bytes = syn__entry_bytes(e);
@@ -11087,7 +11193,9 @@ static syn_status syn__check_unique(syn_context *c, const void *items, size_t n,
   return twice ? SYN_E_VALUE : SYN_OK;
 }
 
-/* Refuses what the reader would refuse; *size = bytes of the file, 0 when refused. */
+/* Refuses what the reader would refuse; *size = bytes of the file, 0 when refused. In this
+   order, cheapest first. Only when all of it passed is a byte written, so a refused file leaves
+   no trace. */
 static syn_status syn__check_content(syn_context *c, const syn__content *w, size_t *size) {
   size_t i, start[SYN__CLASSES], header, data;
   syn_status status = SYN_OK;
@@ -11123,6 +11231,7 @@ static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const
   return w;
 }
 
+/* Without emitting a byte of data: their sizes are known, only the header is counted. */
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries) {
   syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
@@ -11131,6 +11240,7 @@ size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
   return size;
 }
 
+/* Nobody knows what a sink did with the bytes before it failed; that is its owner's to undo. */
 syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries) {
   syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
@@ -11263,12 +11373,14 @@ static int syn__file_rename(const char *from, const char *to) {
 #endif
 }
 
-/* A sink that is a file. */
+/* A sink that is a file. fwrite says how many bytes it took, which is what a sink says. */
 static size_t syn__file_sink(void *user, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)user);
 }
 
-/* Writes all of a file, closes it, waits for the disk. 0 when any of that fails, errno says why. */
+/* Writes all of a file, closes it, waits for the disk. 0 when any of that fails, errno says
+   why. Every step can be the one that finds the disk full: write, flush, close, sync. The first
+   failure's errno is kept. */
 static int syn__file_put(const syn__content *w, FILE *out, const char *sync_path) {
   syn_sink sink;
   int ok, error;
@@ -11336,6 +11448,8 @@ typedef struct syn__facts {
   size_t count;
 } syn__facts;
 
+/* The room is counted by hand (see SYN__FACTS): a list that is full keeps what it has, which no
+   caller of today can reach. */
 static void syn__fact(syn__facts *f, const char *key, const char *value) {
   if (f->count == SYN__FACTS) return;
   f->pairs[f->count].key = key;
@@ -11353,7 +11467,9 @@ static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
   out[at] = 0;
   syn__fact(f, key, out);
 }
-/* Nine digits give a float back exactly. */
+/* Nine digits give a float back exactly; a locale's decimal comma becomes a point. snprintf is
+   right to the last digit in every C library we know, but speaks the locale of the host
+   program. */
 static void syn__fact_float(syn__facts *f, const char *key, float value) {
   char *out = f->space[f->count % SYN__FACTS];
   syn__number_write(out, SYN__FACT_SIZE, 9, (double)value);
@@ -11383,6 +11499,7 @@ static void syn__facts_model(syn__facts *f, const syn_model *m) {
   syn__fact_int(f, "seed", (int64_t)k->seed);
 }
 
+/* Zeroed first: an entry of rank 0 with no bytes, until shape and bytes are set. */
 static void syn__entry_fill(syn_entry *e, const char *name, syn_dtype dtype, const void *data) {
   memset(e, 0, sizeof *e);
   e->name = name;
@@ -11434,7 +11551,9 @@ static int syn__fact_known(const syn__facts *f, const char *key) {
   return !strncmp(key, "train.", 6);
 }
 
-/* Our facts first, then those of others that came with the file. */
+/* Our facts first, then those of others that came with the file. Metadata of others (a licence,
+   a training's notes) survive loading and saving; those with our keys are ours to say anew.
+   Strings are borrowed from the file, which lives as long as the model. */
 static syn_status syn__parcel_facts(syn_context *c, const syn_model *m, syn__parcel *p) {
   size_t i, more = m->file ? syn_file_pair_count(m->file) : 0;
   p->pairs = (syn_pair *)syn__alloc(c, p->facts.count + more + 1, sizeof *p->pairs);
@@ -11467,6 +11586,7 @@ static syn_status syn__parcel_model(syn_context *c, const syn_model *m, syn__par
              ? SYN_E_MEMORY : SYN_OK;
 }
 
+/* Null where a step failed before it. */
 static void syn__parcel_free(syn_context *c, syn__parcel *p) {
   syn__free(c, p->pairs);
   syn__free(c, p->entries);
@@ -11512,8 +11632,10 @@ static syn_status syn__fact_bad(syn_context *c, const char *key, const char *val
                    syn__show(shown, value ? value : "missing"), wanted);
 }
 
-/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key is
-   absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too. */
+/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key
+   is absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too.
+   Absent is not wrong: the format grows by keys, and older files lack them. Not strtol: it
+   takes white space, a plus and what the locale likes. */
 static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key,
                                      int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
@@ -11539,6 +11661,8 @@ static syn_status syn__fact_read_size(syn_context *c, const syn_file *f, const c
   *out = (int)value;
   return SYN_OK;
 }
+/* By the reader of the language's numbers, which knows no locale; nine digits were written, so
+   the float comes back. Its range is for syn__config_sizes to judge. */
 static syn_status syn__fact_read_float(syn_context *c, const syn_file *f, const char *key,
                                        float *out) {
   const char *value = syn_file_value(f, key);
@@ -11622,8 +11746,10 @@ static int syn__name_weight(const char *name) {
          strncmp(name, "tokenizer.", 10);
 }
 
-/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every weight
-   was found by now and names are unique, so counting tells; the search is only for the message. */
+/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every
+   weight was found by now and names are unique, so counting tells; the search is only for the
+   message. A surplus tensor means that the metadata describe another network than the weights:
+   the right numbers at the wrong place would be worse than an error. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i, count = 0;
   char shown[SYN__SHOWN];
@@ -11664,7 +11790,8 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
 
 /* A tokenizer with more tokens than the model would make ids that are refused only when a batch
    is bound; the file is the place where the two can be compared. What was loaded before an
-   error belongs to the model and goes with it. */
+   error belongs to the model and goes with it. One tokenizer in the file serves both sides
+   (syn__parcel_tokenizer stored it once). */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
@@ -11685,7 +11812,8 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
 
 /* The model takes the file, and closes it in the end. f may be null (it could not be opened):
    then the error is recorded already. From m->file = f on, freeing the model closes the file,
-   before that it is done here. */
+   before that it is done here. The configuration points into the file until the shell has
+   copied what it keeps. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m;
@@ -11810,7 +11938,8 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   return s;
 }
 
-/* A tensor of the state that can be had as n floats. */
+/* A tensor of the state that can be had as n floats. dtype and bytes are what syn_entry_floats
+   asks for: after this it cannot fail. */
 static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char *name, size_t n) {
   const syn_entry *e = syn_file_find(f, name);
   if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
@@ -11819,7 +11948,9 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char
   return SYN_OK;
 }
 
-/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. */
+/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. A step near
+   LONG_MAX would overflow at the next one, a `kept` above `average` would be copied past the
+   end of the block. */
 static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
   int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
   for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
@@ -11862,8 +11993,10 @@ typedef struct syn__state_tensor {
   size_t size;
 } syn__state_tensor;
 
-/* Everything is looked at before anything is taken: a file that is refused leaves the trainer and
-   its model as they were. What was looked at cannot fail when it is copied. */
+/* Everything is looked at before anything is taken: a file that is refused leaves the trainer
+   and its model as they were. What was looked at cannot fail when it is copied. The weights of
+   the checkpoint go where the model's lie, the rest into the trainer's block: every destination
+   exists and has the size that was compared. */
 static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept) {
   syn_context *c = t->c;
   size_t i, n = t->m->trained, count = kept ? 4 : 2;

@@ -116,13 +116,13 @@ int main(void) {
   syn_tokenizer *to = syn_tokenizer_learn(&c, "char", 0, targets, TRAIN);
   syn_config k = {"seq2seq", "pos->repeat(2, res_nd(syn_att(R+V))->res_nd(ffl))->norm",
     "pos->repeat(2, res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl))->norm", 64, 4, 20,
-    syn_tokenizer_size(in), syn_tokenizer_size(to)};
+    syn_tokenizer_size(in), syn_tokenizer_size(to), 0, NULL, 0, 0, 0, NULL, 0};
   syn_model *m = syn_model_new(&c, &k), *loaded;
   if (!m) return puts(c.message), 1;
   syn_model_tokenizers(m, in, to);
 
   /* Training on rows of token ids, a fixed number of steps. */
-  syn_train_config how = {"adam", "cosine", 0.003f, 100, STEPS, 0, 0, 0, 0, 1, 1024};
+  syn_train_config how = {0, "cosine", 0.003f, 100, STEPS, 0,0,0,0, 1, 1024, 0,0,0,0,0,0,0};
   syn_data *data = syn_data_new(&c);
   for (i = 0; i < TRAIN; i++)
     syn_data_add(data, src, syn_tokenizer_encode(in, sources[i], src, 40), tgt,

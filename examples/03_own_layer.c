@@ -51,14 +51,17 @@ int main(void) {
   const syn_kind *const kinds[] = {&prelu};
   int src[SENTENCES * LETTERS], labels[SENTENCES * LETTERS], i, step;
   syn_batch b = {SENTENCES, src, NULL, labels, LETTERS, 0};
-  syn_config k = {"tag", "pos -> linear(16) -> prelu(slope=0.1) -> linear(16) -> norm"};
-  syn_train_config how = {"adam", "constant", 0.01f};
+  syn_config k = {0};
+  syn_train_config how = {0};
+  syn_options o = {0};
   syn_context c;
   syn_random r = {3};
   float loss = 0;
+  k.task = "tag", k.encoder = "pos -> linear(16) -> prelu(slope=0.1) -> linear(16) -> norm";
+  how.schedule = "constant", how.lr = 0.01f;
   k.d_model = 16, k.max_len = LETTERS, k.src_vocab = 30, k.classes = 3;
-  k.kinds = kinds, k.n_kinds = 1;
-  syn_model *m = syn_init(&c, NULL) ? NULL : syn_model_new(&c, &k);
+  o.kinds = kinds, o.n_kinds = 1;
+  syn_model *m = syn_init(&c, &o) ? NULL : syn_model_new(&c, &k);
   syn_trainer *t = syn_trainer_new(&c, m, &how);
   for (step = 0; step <= STEPS; step++) {
     for (i = 0; i < SENTENCES * LETTERS; i++) {

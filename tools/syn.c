@@ -1470,19 +1470,22 @@ static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p, const syn_t
 }
 
 /* A whole text as windows of N tokens, a new one every `stride`. */
-static size_t windows_add(syn_context *c, syn_data *d, const char *path, const syn_tokenizer *t,
-                          int window, int stride) {
+static void windows_add(syn_context *c, syn_data *d, syn_text text, const syn_tokenizer *t,
+                        int window, int stride) {
   encoder e;
-  buffer text = read_file(path);
   int n;
   memset(&e, 0, sizeof e);
-  if (!text.size) fail(FAILED_JOB, "%s is empty, a text is wanted", path);
-  n = encode(&e, t, buffer_text(&text));
+  n = encode(&e, t, text);
   syn_data_add_windows(d, e.ids, (size_t)n, window, stride);
   check(c);
   free(e.ids);
-  free(text.at);
-  return (size_t)n;
+}
+
+/* The file as one text, with its line ends. */
+static buffer read_text(const char *path) {
+  buffer text = read_file(path);
+  if (!text.size) fail(FAILED_JOB, "%s is empty, a text is wanted", path);
+  return text;
 }
 
 /* The tokenizers of both sides, learned from the training texts: one for both with --tie all. */
@@ -1511,17 +1514,14 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
   free(all);
 }
 
-/* lm: one tokenizer, learned from the whole text with its line ends. */
-static void learn_tokenizer(syn_context *c, const arguments *a, const char *path,
+/* lm: one tokenizer, learned from the whole text. */
+static void learn_tokenizer(syn_context *c, const arguments *a, syn_text text,
                             syn_tokenizer *t[2]) {
   const char *own = opt_text(a, "tgt-tokenizer");
-  buffer text = read_file(path);
-  syn_text all = buffer_text(&text);
   t[0] = NULL;
   t[1] = syn_tokenizer_learn(c, *own ? own : opt_text(a, "tokenizer"),
-                             opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, &all, 1);
+                             opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, &text, 1);
   check_use(c);
-  free(text.at);
 }
 
 /* ==============================================================================================
@@ -1539,7 +1539,7 @@ typedef struct training {
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, lost;        /* lost: a checkpoint could not be written */
   double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
-  double shown, losses, loss;      /* seconds() of the last line; the losses since then; their mean */
+  double shown, losses, loss; /* seconds() of the last line; the losses since then; their mean */
   long first_step, shown_step, shown_tokens;
 } training;
 
@@ -1706,15 +1706,20 @@ static void train_read_pairs(training *r) {
 static void train_read_text(training *r) {
   const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
   int window = opt_int(r->a, "max-len");
+  buffer text;
   if (!*path) fail(WRONG_USE, "train --task lm wants --data FILE");
   if (opt_int(r->a, "batch") <= window)
     fail(WRONG_USE, "train --batch %d holds no window: more than --max-len %d is wanted",
          opt_int(r->a, "batch"), window);
-  learn_tokenizer(&r->c, r->a, path, r->tokenizer);
-  windows_add(&r->c, r->data, path, r->tokenizer[1], window, window);
+  text = read_text(path);
+  learn_tokenizer(&r->c, r->a, buffer_text(&text), r->tokenizer);
+  windows_add(&r->c, r->data, buffer_text(&text), r->tokenizer[1], window, window);
+  free(text.at);
   if (!*valid) return;
+  text = read_text(valid);
   r->valid = syn_data_new(&r->c);
-  windows_add(&r->c, r->valid, valid, r->tokenizer[1], window, window / 2);
+  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
+  free(text.at);
 }
 
 /* The first of --steps and --epochs; an epoch counts as many batches as the first one has. */
@@ -1925,7 +1930,8 @@ typedef struct runner {
   uint64_t seed;
   syn_decode_config config;
   encoder e;
-  int first; /* stream: the next token is the first of its line */
+  int first;   /* stream: the next token is the first of its line */
+  int refused; /* tokens of a line that was too long, 0: there was none */
 } runner;
 
 /* As many sentences at a time as 512 MB hold. */
@@ -2129,7 +2135,7 @@ static int read_line(FILE *f, buffer *b) {
 }
 
 /* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends
-   the program, behind the output of those before it. */
+   it, behind the output of those before it. */
 static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line) {
   buffer text = {NULL, 0, 0};
   size_t n = 0, i;
@@ -2142,9 +2148,7 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line
   decode_jobs(r, jobs, n);
   for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
   if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
-  if (!whole)
-    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d",
-         (unsigned long)(line + n + 1), jobs[n].count + 1, r->lm ? "begin" : "end", r->most);
+  if (!whole) r->refused = jobs[n].count + 1;
   for (i = 0; i < n; i++) job_free(&jobs[i]);
   free(text.at);
   return n;
@@ -2184,13 +2188,17 @@ static int run_run(const arguments *a) {
   runner_ready(&r);
   room = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
   jobs = (job *)take(room, sizeof *jobs);
-  while ((n = run_chunk(&r, in, jobs, room, line)) > 0) line += n;
+  do line += n = run_chunk(&r, in, jobs, room, line);
+  while (n && !r.refused);
   if (ferror(in))
     fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
   if (from_file) fclose(in);
   free(jobs);
   runner_close(&r);
   syn_model_free(m);
+  if (r.refused)
+    fail(FAILED_JOB, "line %lu has %d tokens with its %s, the model takes %d",
+         (unsigned long)line + 1, r.refused, r.lm ? "begin" : "end", r.most);
   return 0;
 }
 
@@ -2234,10 +2242,9 @@ static void eval_loss(evaluation *e) {
   size_t i, left = 0;
   check(&e->c);
   if (lm) {
-    buffer text = read_file(opt_text(e->a, "data"));
+    buffer text = read_text(opt_text(e->a, "data"));
     characters = count_characters(buffer_text(&text));
-    windows_add(&e->c, d, opt_text(e->a, "data"), tgt, k->max_len,
-                k->max_len > 1 ? k->max_len / 2 : 1);
+    windows_add(&e->c, d, buffer_text(&text), tgt, k->max_len, k->max_len > 1 ? k->max_len / 2 : 1);
     free(text.at);
   } else {
     left = pairs_add(&e->c, d, &e->p, src, tgt, k->max_len);
