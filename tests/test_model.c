@@ -1,0 +1,1158 @@
+/* Models: memory and plans, limits, tied weights, initial values, files good and hostile. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+
+/* An allocator that refuses call number `fail_at` (from 1; 0: never) and counts blocks and bytes. */
+typedef struct heap {
+  long calls, blocks, fail_at;
+  size_t live, most, last;
+} heap;
+
+static void *heap_alloc(void *user, size_t bytes) {
+  heap *h = (heap *)user;
+  char *block;
+  if (++h->calls == h->fail_at || bytes > (size_t)1 << 30) return NULL;
+  block = (char *)malloc(bytes + 16);
+  if (!block) return NULL;
+  memcpy(block, &bytes, sizeof bytes);
+  h->blocks++;
+  h->live += h->last = bytes;
+  if (h->live > h->most) h->most = h->live;
+  return block + 16;
+}
+static void heap_release(void *user, void *at) {
+  heap *h = (heap *)user;
+  char *block = (char *)at - 16;
+  size_t bytes;
+  memcpy(&bytes, block, sizeof bytes);
+  h->blocks--;
+  h->live -= bytes;
+  free(block);
+}
+static void context_on(syn_context *c, heap *h, long fail_at) {
+  syn_options o;
+  memset(&o, 0, sizeof o);
+  memset(h, 0, sizeof *h);
+  h->fail_at = fail_at;
+  o.alloc = heap_alloc;
+  o.release = heap_release;
+  o.user = h;
+  syn_init(c, &o);
+}
+
+enum { EXTRA = SYN__ALIGN + (int)sizeof(void *) }; /* what syn__alloc asks for beside what it gives */
+
+static syn_config config_of(const char *task) {
+  syn_config k;
+  int lm = !strcmp(task, "lm"), both = !strcmp(task, "seq2seq");
+  memset(&k, 0, sizeof k);
+  k.task = task;
+  if (!lm) k.encoder = "pos -> res_nd(syn_att(R+V)) -> norm";
+  if (both) k.decoder = "learn_pos -> res_nd(syn_att(FR+D)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm";
+  if (lm) k.decoder = "learn_pos -> res_nd(syn_att(FD+Fix)) -> linear";
+  k.d_model = 8;
+  k.heads = 2;
+  k.max_len = 9;
+  k.src_vocab = k.tgt_vocab = 11;
+  k.classes = 3;
+  k.seed = 1;
+  return k;
+}
+
+/* Two sentences for any task. */
+static const int two_src[] = {4, 5, 6, 3, 7, 3, 0, 0}, two_tgt[] = {2, 5, 6, 0, 2, 8, 9, 10};
+static const int two_next[] = {5, 6, 3, 0, 8, 9, 10, 3}, two_tags[] = {1, 2, 0, 1, 2, 1, 0, 0};
+static const int two_classes[] = {0, 2};
+static syn_batch two(const char *task) {
+  syn_batch b;
+  b.count = 2;
+  b.src = two_src;
+  b.tgt = two_tgt;
+  b.labels = !strcmp(task, "tag") ? two_tags : !strcmp(task, "classify") ? two_classes : two_next;
+  b.src_width = b.tgt_width = 4;
+  return b;
+}
+
+/* A sink that grows. */
+typedef struct bytes {
+  char *at;
+  size_t size, room;
+} bytes;
+static size_t bytes_write(void *user, const void *from, size_t size) {
+  bytes *b = (bytes *)user;
+  if (b->size + size > b->room) {
+    b->room = 2 * (b->size + size);
+    b->at = (char *)realloc(b->at, b->room);
+  }
+  memcpy(b->at + b->size, from, size);
+  b->size += size;
+  return size;
+}
+static syn_sink sink_of(bytes *b) {
+  syn_sink sink;
+  memset(b, 0, sizeof *b);
+  sink.write = bytes_write;
+  sink.user = b;
+  return sink;
+}
+static bytes saved(syn_context *c, const syn_model *m) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  CHECK(syn_model_save_to(c, m, &sink) == SYN_OK, "%s", c->message);
+  return b;
+}
+
+/* Hash of the logits of the two sentences. */
+static uint64_t logits_hash(syn_context *c, const syn_model *m) {
+  const char *task = syn_model_config(m)->task;
+  syn_batch b = two(task);
+  syn_limits limits;
+  syn_run *r;
+  uint64_t hash = SYN_HASH_START;
+  int i, rows;
+  memset(&limits, 0, sizeof limits);
+  limits.sentences = 2;
+  limits.src_rows = 20;
+  r = syn_run_new(c, m, &limits);
+  b.labels = NULL;
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c->message);
+  for (i = 0; r && i < 2; i++) {
+    const float *z = syn_run_logits(r, i, &rows);
+    int width = m->task->classes ? m->config.classes : m->config.tgt_vocab;
+    if (z) hash = syn_hash(hash, z, (size_t)(rows * width) * sizeof *z);
+  }
+  syn_run_free(r);
+  return hash;
+}
+
+/* -- memory: any allocation may be refused -- */
+
+static syn_context good; /* where the things stand that a work only uses */
+static syn_model *good_model;
+static bytes good_file, half_file;
+static syn_tokenizer *good_tokenizer;
+
+static int work_model(syn_context *c) {
+  syn_config k = config_of("seq2seq");
+  syn_model *m = syn_model_new(c, &k);
+  syn_model_free(m);
+  return m != NULL;
+}
+static int work_trainer(syn_context *c) {
+  syn_train_config k;
+  syn_trainer *t;
+  memset(&k, 0, sizeof k);
+  k.batch_tokens = 30;
+  k.average = 2;
+  t = syn_trainer_new(c, good_model, &k);
+  syn_trainer_free(t);
+  return t != NULL;
+}
+static int work_decoder(syn_context *c) {
+  syn_decode_config k;
+  syn_decoder *d;
+  memset(&k, 0, sizeof k);
+  k.beam = k.best = k.sentences = 2;
+  d = syn_decoder_new(c, good_model, &k);
+  syn_decoder_free(d);
+  return d != NULL;
+}
+static int work_run(syn_context *c) {
+  syn_run *r = syn_run_new(c, good_model, NULL);
+  syn_run_free(r);
+  return r != NULL;
+}
+static int work_save(syn_context *c) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  int ok = syn_model_save_to(c, good_model, &sink) == SYN_OK;
+  free(b.at);
+  return ok && syn_model_save(c, good_model, "work.safetensors") == SYN_OK;
+}
+static int work_view(syn_context *c) {
+  syn_model *m = syn_model_view(c, good_file.at, good_file.size);
+  syn_model_free(m);
+  return m != NULL;
+}
+static int work_half(syn_context *c) { /* weights of 16 bits need memory of their own */
+  syn_model *m = syn_model_view(c, half_file.at, half_file.size);
+  syn_model_free(m);
+  return m != NULL;
+}
+static int work_load(syn_context *c) {
+  syn_model *m = syn_model_load(c, "good.safetensors");
+  syn_trainer *t = m ? syn_trainer_new(c, m, NULL) : NULL; /* copies the weights first */
+  syn_trainer_free(t);
+  syn_model_free(m);
+  return t != NULL;
+}
+static int work_plan(syn_context *c) {
+  syn_config k = config_of("lm");
+  syn_plan plan;
+  return syn_plan_of(c, &k, NULL, NULL, &plan) == SYN_OK;
+}
+static int work_train(syn_context *c) { /* data, its batches, validation, a checkpoint there and back */
+  syn_train_config k;
+  syn_trainer *t;
+  syn_data *d = syn_data_new(c);
+  int i, row[6] = {4, 5, 6, 7, 8, 9}, ok = d != NULL;
+  memset(&k, 0, sizeof k);
+  k.batch_tokens = 20;
+  k.steps = 6;
+  k.every = 3;
+  k.average = 1;
+  for (i = 0; ok && i < 40; i++) ok = syn_data_add(d, row, 1 + i % 6, row, 1 + i % 5) == SYN_OK;
+  t = ok ? syn_trainer_new(c, good_model, &k) : NULL;
+  ok = t && syn_train(t, d, d, NULL, NULL) == SYN_OK && syn_trainer_save(c, t, "work.safetensors") == SYN_OK &&
+       syn_trainer_load(t, "work.safetensors") == SYN_OK && syn_trainer_average(t) == 1;
+  syn_trainer_free(t);
+  syn_data_free(d);
+  return ok;
+}
+static int work_evaluate(syn_context *c) {
+  syn_data *d = syn_data_new(c);
+  int row[6] = {4, 5, 6, 7, 8, 9};
+  double loss;
+  long labels;
+  int ok = d && syn_data_add(d, row, 6, row, 5) == SYN_OK &&
+           syn_model_evaluate(c, good_model, d, 30, &loss, &labels) == SYN_OK && labels == 6;
+  syn_data_free(d);
+  return ok;
+}
+
+/* The file of a model, with every tensor as `dtype`, the extra pairs, and one tensor left out, renamed,
+   or of another shape. */
+typedef struct change {
+  syn_dtype dtype;
+  const char *key, *value;         /* a pair that is added, or replaces one */
+  const char *remove, *rename, *to; /* names of tensors */
+  const char *reshape;
+} change;
+
+static uint16_t to_half(float x, syn_dtype dtype) { /* of numbers that fit exactly */
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (dtype == SYN_BF16) return (uint16_t)(bits >> 16);
+  if (!(bits & 0x7FFFFFFFu)) return (uint16_t)(bits >> 16);
+  return (uint16_t)((bits >> 16 & 0x8000u) | ((bits >> 23 & 0xFFu) - 112) << 10 | (bits >> 13 & 0x3FFu));
+}
+
+static bytes changed(syn_context *c, const syn_model *m, const change *with) {
+  bytes plain = saved(c, m), out;
+  syn_file *f = syn_file_view(c, plain.at, plain.size);
+  syn_sink sink = sink_of(&out);
+  syn_pair pairs[60];
+  syn_entry entries[200];
+  uint16_t *halves = (uint16_t *)malloc(plain.size + 64);
+  size_t i, k, n_pairs = 0, n = 0, used = 0;
+  int replaced = 0;
+  for (i = 0; f && i < syn_file_pair_count(f); i++) {
+    pairs[n_pairs] = *syn_file_pair(f, i);
+    if (with->key && !strcmp(pairs[n_pairs].key, with->key)) pairs[n_pairs].value = with->value, replaced = 1;
+    n_pairs += pairs[n_pairs].value != NULL;
+  }
+  if (with->key && with->value && !replaced) pairs[n_pairs].key = with->key, pairs[n_pairs++].value = with->value;
+  for (i = 0; f && i < syn_file_count(f); i++) {
+    syn_entry e = *syn_file_entry(f, i);
+    if (with->remove && !strcmp(e.name, with->remove)) continue;
+    if (with->reshape && !strcmp(e.name, with->reshape)) e.shape[0] *= 2, e.shape[1] /= 2;
+    if (with->dtype != SYN_F32 && e.dtype == SYN_F32) {
+      for (k = 0; k < e.bytes / 4; k++) {
+        float x;
+        memcpy(&x, (const char *)e.data + 4 * k, sizeof x);
+        halves[used + k] = to_half(x, with->dtype);
+      }
+      e.dtype = with->dtype;
+      e.data = halves + used;
+      used += k;
+      e.bytes /= 2;
+    }
+    if (with->rename && !strcmp(e.name, with->rename)) e.name = with->to;
+    entries[n++] = e;
+  }
+  CHECK(f && syn_file_write_to(c, &sink, pairs, n_pairs, entries, n) == SYN_OK, "%s", c->message);
+  syn_file_close(f);
+  free(halves);
+  free(plain.at);
+  return out;
+}
+static change no_change(void) {
+  change with = {SYN_F32, NULL, NULL, NULL, NULL, NULL, NULL};
+  return with;
+}
+
+typedef struct job {
+  const char *name;
+  int (*run)(syn_context *c);
+} job;
+
+static void test_refused(void) {
+  static const job works[] = {{"model_new", work_model}, {"trainer_new", work_trainer}, {"decoder_new", work_decoder},
+                              {"run_new", work_run},     {"save", work_save},           {"view", work_view},
+                              {"half", work_half},       {"load", work_load},           {"plan", work_plan},
+                              {"train", work_train},     {"evaluate", work_evaluate}};
+  size_t i;
+  for (i = 0; i < sizeof works / sizeof works[0]; i++) {
+    syn_context c;
+    heap h;
+    long calls, n;
+    context_on(&c, &h, 0);
+    CHECK(works[i].run(&c) && h.blocks == 0 && h.live == 0, "%s: %s, %ld blocks left", works[i].name, c.message,
+          h.blocks);
+    calls = h.calls;
+    CHECK(calls > 0, "%s allocates nothing", works[i].name);
+    for (n = 1; n <= calls; n++) {
+      context_on(&c, &h, n);
+      CHECK(!works[i].run(&c) && c.status == SYN_E_MEMORY, "%s: refused call %ld of %ld went unseen: %s",
+            works[i].name, n, calls, c.message);
+      CHECK(h.blocks == 0, "%s: refused call %ld of %ld: %ld blocks left", works[i].name, n, calls, h.blocks);
+    }
+  }
+}
+
+/* -- nothing is allocated while working -- */
+
+static void test_no_allocation(void) {
+  static const char *const tasks[] = {"seq2seq", "lm", "classify", "tag"};
+  int task, i, row[6] = {4, 5, 6, 7, 8, 9};
+  for (task = 0; task < 4; task++) {
+    syn_config k = config_of(tasks[task]);
+    syn_train_config train;
+    syn_decode_config decode;
+    syn_context c;
+    heap h;
+    syn_model *m;
+    syn_trainer *t;
+    syn_run *r;
+    syn_decoder *d = NULL;
+    syn_data *data;
+    syn_batch b = two(tasks[task]);
+    float loss;
+    double sum = 0;
+    long calls, labels = 0;
+    context_on(&c, &h, 0);
+    k.dropout = 0.1f;
+    memset(&train, 0, sizeof train);
+    memset(&decode, 0, sizeof decode);
+    train.batch_tokens = 30;
+    train.average = 2;
+    decode.sentences = decode.beam = 2;
+    m = syn_model_new(&c, &k);
+    t = m ? syn_trainer_new(&c, m, &train) : NULL;
+    r = m ? syn_run_new(&c, m, NULL) : NULL;
+    CHECK(t && r, "%s", c.message);
+    if (m && m->task->decoder) d = syn_decoder_new(&c, m, &decode);
+    calls = h.calls;
+    for (i = 0; t && r && i < 3; i++)
+      CHECK(syn_train_step(t, &b, 1, &loss) == SYN_OK && syn_run_forward(r, &b) == SYN_OK &&
+                syn_train_gradient(t, &b, &loss) == SYN_OK && syn_train_loss(t, &b, &sum, &labels) == SYN_OK,
+            "%s", c.message);
+    b.tgt = NULL;
+    for (i = 0; d && i < 3; i++) CHECK(syn_decode(d, &b, NULL, NULL) == SYN_OK, "%s", c.message);
+    CHECK(h.calls == calls, "%s: %ld allocations", tasks[task], h.calls - calls);
+    data = syn_data_new(&c);
+    for (i = 0; i < 50; i++) syn_data_add(data, row, i % 6, row, i % 5);
+    if (d && t) { /* once the first epoch is laid out, training needs nothing more */
+      t->config.steps = 5;
+      CHECK(syn_train(t, data, NULL, NULL, NULL) == SYN_OK, "%s", c.message);
+      calls = h.calls;
+      t->config.steps = 60;
+      t->config.every = 2;
+      CHECK(syn_train(t, data, data, NULL, NULL) == SYN_OK, "%s", c.message);
+      CHECK(syn_train_validate(t, NULL) == SYN_OK && syn_trainer_average(t) == 2, "%s", c.message);
+      CHECK(h.calls == calls, "%s: %ld allocations in later epochs", tasks[task], h.calls - calls);
+    }
+    syn_data_free(data);
+    syn_decoder_free(d);
+    syn_run_free(r);
+    syn_trainer_free(t);
+    syn_model_free(m);
+    CHECK(h.blocks == 0 && h.live == 0, "%ld blocks left", h.blocks);
+  }
+}
+
+/* -- plan == used -- */
+
+/* The plan names the blocks that grow with the network. Beside them stand structs and the integers of one
+   batch of data; each block of an allocator has EXTRA bytes more. Exactly:
+     model_new    its last block is plan.weights
+     trainer_new  plan.training + plan.activations + the structs of trainer and run
+                  + 4 (average + 1) bytes of losses + 12 batch_tokens bytes of integers, in 5 blocks
+     decoder_new  plan.decoding + the structs of decoder and run, in 3 blocks */
+static void plan_case(const char *task, int tokens, int average, int beam, int threads) {
+  syn_config k = config_of(task);
+  syn_train_config train;
+  syn_decode_config decode;
+  syn_plan plan;
+  syn_context c;
+  heap h;
+  syn_model *m;
+  syn_trainer *t;
+  syn_decoder *d;
+  size_t before, run = (sizeof(syn_run) + 63) / 64 * 64, want;
+  context_on(&c, &h, 0);
+  c.options.threads = threads;
+  memset(&train, 0, sizeof train);
+  memset(&decode, 0, sizeof decode);
+  train.batch_tokens = tokens;
+  train.average = average;
+  decode.beam = beam;
+  decode.sentences = 3;
+  CHECK(syn_plan_of(&c, &k, &train, &decode, &plan) == SYN_OK, "%s", c.message);
+  CHECK(h.blocks == 0, "a plan keeps %ld blocks", h.blocks);
+  m = syn_model_new(&c, &k);
+  CHECK(m && h.last == plan.weights + EXTRA, "weights: planned %lu, used %lu", (unsigned long)plan.weights,
+        (unsigned long)h.last);
+  before = h.live;
+  t = syn_trainer_new(&c, m, &train);
+  want = plan.training + plan.activations + sizeof(syn_trainer) + run + 4 * (size_t)(average + 1) +
+         12 * (size_t)tokens + 5 * EXTRA;
+  CHECK(t && h.live - before == want, "%s, %d tokens: planned %lu, used %lu", task, tokens, (unsigned long)want,
+        (unsigned long)(h.live - before));
+  before = h.live;
+  d = m->task->decoder ? syn_decoder_new(&c, m, &decode) : NULL;
+  want = plan.decoding + sizeof(syn_decoder) + run + 3 * EXTRA;
+  CHECK(!m->task->decoder || (d && h.live - before == want), "%s, beam %d: planned %lu, used %lu", task, beam,
+        (unsigned long)want, (unsigned long)(h.live - before));
+  CHECK(m->task->decoder || plan.decoding == 0, "%s plans %lu bytes for decoding", task,
+        (unsigned long)plan.decoding);
+  syn_decoder_free(d);
+  syn_trainer_free(t);
+  syn_model_free(m);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+}
+
+static void test_plan(void) {
+  syn_config k = config_of("lm");
+  syn_train_config train;
+  syn_decode_config decode;
+  syn_plan plan;
+  syn_context c;
+  heap h;
+  plan_case("seq2seq", 40, 0, 1, 1);
+  plan_case("seq2seq", 4096, 3, 5, 1);
+  plan_case("seq2seq", 100, 2, 3, 2);
+  plan_case("lm", 64, 1, 2, 1);
+  plan_case("classify", 64, 0, 1, 1);
+  plan_case("tag", 640, 0, 1, 1);
+  memset(&train, 0, sizeof train);
+  memset(&decode, 0, sizeof decode);
+  context_on(&c, &h, 0);
+  train.average = -1;
+  CHECK(syn_plan_of(&c, &k, &train, NULL, &plan) == SYN_E_VALUE && plan.training == 0, "%s", c.message);
+  syn_clear(&c);
+  decode.beam = -1;
+  CHECK(syn_plan_of(&c, &k, NULL, &decode, &plan) == SYN_E_VALUE && plan.decoding == 0, "%s", c.message);
+  syn_clear(&c);
+  k.max_len = 1 << 20; /* a network too large for any machine is planned on this one */
+  k.d_model = 2048;
+  k.heads = 16;
+  k.tgt_vocab = 500000;
+  k.decoder = "pos -> repeat(100, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm";
+  CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) == SYN_OK, "%s", c.message);
+  CHECK(plan.weights > (size_t)20 << 30 && h.most < (size_t)64 << 20, "%lu MB of weights, %lu MB to plan them",
+        (unsigned long)(plan.weights >> 20), (unsigned long)(h.most >> 20));
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+}
+
+/* -- limits are refused with their numbers -- */
+
+static void refused(syn_context *c, syn_run *r, const syn_batch *b, const char *one, const char *other) {
+  int rows, size[2];
+  CHECK(syn_run_forward(r, b) != SYN_OK && strstr(c->message, one) && strstr(c->message, other),
+        "wanted %s and %s: %s", one, other, c->message);
+  CHECK(!syn_run_logits(r, 0, &rows) && rows == 0 && !syn_run_attention(r, 0, 0, 0, size) && size[0] == 0,
+        "%s: results can be read", c->message);
+  syn_clear(c);
+}
+
+static void test_limits(void) {
+  static const int hole[] = {4, 0, 5, 3, 7, 3, 0, 0}, high[] = {4, 11, 5, 3, 7, 3, 0, 0};
+  static const int low[] = {4, 5, 5, 3, -7, 3, 0, 0}, empty[] = {4, 5, 5, 3, 0, 0, 0, 0};
+  static const int label_high[] = {5, 6, 11, 0, 8, 9, 10, 3}, label_low[] = {5, 6, 3, 0, 8, -1, 10, 3};
+  static const int label_past[] = {5, 6, 3, 4, 8, 9, 10, 3};
+  static const int six[] = {4, 4, 4, 4, 4, 3, 0, 0}, eight[] = {4, 4, 4, 3, 4, 4, 4, 3};
+  syn_config k = config_of("seq2seq");
+  syn_limits limits;
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_batch b = two("seq2seq"), bad;
+  memset(&limits, 0, sizeof limits);
+  limits.sentences = 2;
+  limits.src_rows = 7;
+  limits.tgt_rows = 8;
+  limits.length = 5;
+  syn_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  r = syn_run_new(&c, m, &limits);
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+#define REFUSED(field, value, one, other) bad = b, bad.field = value, refused(&c, r, &bad, one, other)
+  REFUSED(count, 3, "3 sentences", "1 to 2");
+  REFUSED(count, 0, "0 sentences", "1 to 2");
+  REFUSED(count, -1, "-1 sentences", "1 to 2");
+  REFUSED(src, hole, "token 1 is 0", "source sentence 0");
+  REFUSED(src, high, "token 1 is 11", "1 to 10");
+  REFUSED(src, low, "token 0 is -7", "source sentence 1");
+  REFUSED(src, empty, "source sentence 1", "empty");
+  REFUSED(src, NULL, "no source", "batch");
+  REFUSED(src_width, 0, "no source", "batch");
+  REFUSED(tgt, high, "token 1 is 11", "target sentence 0");
+  REFUSED(tgt, NULL, "no target", "batch");
+  REFUSED(labels, label_high, "label 2 is 11", "0 to 10");
+  REFUSED(labels, label_low, "label 1 is -1", "sentence 1");
+  REFUSED(labels, label_past, "label 3 is 4", "past the end");
+#undef REFUSED
+  refused(&c, r, NULL, "batch", "given");
+  bad = b;
+  bad.count = 1;
+  bad.src_width = 8;
+  bad.src = six;
+  refused(&c, r, &bad, "6 tokens", "5 at most");
+  bad.count = 2;
+  bad.src_width = 4;
+  bad.src = eight;
+  refused(&c, r, &bad, "4 tokens after 4", "7 in all");
+  CHECK(syn_run_forward(r, &b) == SYN_OK, "after all that: %s", c.message);
+  syn_run_free(r);
+  limits.length = -1;
+  CHECK(!syn_run_new(&c, m, &limits) && c.status == SYN_E_VALUE && strstr(c.message, "-1"), "%s", c.message);
+  syn_model_free(m);
+}
+
+/* A sentence longer than N: refused by layers with a table of it, named with both numbers; others take it. */
+static void test_long_sentences(void) {
+  static const char *const texts[] = {"learn_pos", "syn_att(R)", "syn_att(Fix)", "syn_att(FR)", "syn_att(D)",
+                                      "syn_att(FD)", "syn_att(R+V)", "pos", "pos(scale=0) -> ffl", "syn_att(V)",
+                                      "syn_att(R, tile=4)", "syn_att(FR+D+FD+Fix+V, tile=5)"};
+  int i, k, src[12];
+  for (k = 0; k < 12; k++) src[k] = 3 + k % 7;
+  for (i = 0; i < 12; i++) {
+    syn_config config = config_of("tag");
+    syn_limits limits;
+    syn_context c;
+    syn_batch b;
+    syn_model *m;
+    syn_run *r;
+    memset(&limits, 0, sizeof limits);
+    memset(&b, 0, sizeof b);
+    limits.length = 12;
+    limits.src_rows = 30;
+    b.count = 1, b.src = src, b.src_width = 12;
+    config.encoder = texts[i];
+    syn_init(&c, NULL);
+    m = syn_model_new(&c, &config);
+    r = syn_run_new(&c, m, &limits);
+    CHECK(r && (syn_run_forward(r, &b) == SYN_OK) == (i > 6), "%s: %s", texts[i], c.message);
+    CHECK(i > 6 || (strstr(c.message, "12") && strstr(c.message, "9") && strstr(c.message, "encoder.0")), "%s: %s",
+          texts[i], c.message);
+    syn_run_free(r);
+    syn_model_free(m);
+  }
+}
+
+/* Places past max_len have the positions they would have in a longer table. */
+static void test_long_positions(void) {
+  syn_config k = config_of("tag");
+  syn_limits limits;
+  syn_context c;
+  syn_batch b;
+  uint64_t hash[2] = {0, 0};
+  int i, src[40], rows = 0;
+  for (i = 0; i < 40; i++) src[i] = 3 + i % 7;
+  memset(&limits, 0, sizeof limits);
+  memset(&b, 0, sizeof b);
+  limits.length = 40;
+  b.count = 1, b.src = src, b.src_width = 40;
+  k.encoder = "pos -> res_nd(syn_att(V))";
+  syn_init(&c, NULL);
+  for (i = 0; i < 2; i++) {
+    syn_model *m;
+    syn_run *r;
+    const float *z;
+    k.max_len = i ? 40 : 9;
+    m = syn_model_new(&c, &k);
+    r = syn_run_new(&c, m, &limits);
+    CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+    z = syn_run_logits(r, 0, &rows);
+    hash[i] = syn_hash(SYN_HASH_START, z, (size_t)rows * 3 * sizeof *z);
+    syn_run_free(r);
+    syn_model_free(m);
+  }
+  CHECK(rows == 40 && hash[0] == hash[1], "positions past the table have other bits");
+}
+
+/* -- configurations -- */
+
+static void bad_config(const syn_config *k, syn_status status, const char *word) {
+  syn_context c;
+  heap h;
+  context_on(&c, &h, 0);
+  CHECK(!syn_model_new(&c, k) && c.status == status && strstr(c.message, word), "wanted %s: %s", word, c.message);
+  CHECK(h.blocks == 0, "%s: %ld blocks left", word, h.blocks);
+}
+
+static void test_configs(void) {
+  syn_config k;
+#define BAD(field, value, word) k = config_of("seq2seq"), k.field = value, bad_config(&k, SYN_E_VALUE, word)
+  BAD(d_model, -1, "d_model is -1");
+  BAD(d_model, 65537, "d_model is 65537");
+  BAD(heads, -2, "heads is -2");
+  BAD(max_len, -1, "max_len is -1");
+  BAD(max_len, (1 << 20) + 1, "max_len is 1048577");
+  BAD(src_vocab, 3, "src_vocab is 3");
+  BAD(tgt_vocab, 0, "tgt_vocab is 0");
+  BAD(tgt_vocab, -4, "tgt_vocab is -4");
+  BAD(dropout, 1.0f, "dropout is 1");
+  BAD(dropout, -0.5f, "dropout is -0.5");
+  BAD(dropout, NAN, "dropout is nan");
+  BAD(label_smoothing, 1.0f, "label_smoothing is 1");
+  BAD(label_smoothing, -0.5f, "label_smoothing is -0.5");
+  BAD(task, "parse", "parse");
+  BAD(tie, "some", "some");
+  BAD(encoder, NULL, "encoder");
+  BAD(decoder, NULL, "decoder");
+#undef BAD
+  k = config_of("classify"), k.classes = 1, bad_config(&k, SYN_E_VALUE, "classes is 1");
+  k = config_of("tag"), k.tie = "out", bad_config(&k, SYN_E_VALUE, "tie=out");
+  k = config_of("classify"), k.tie = "all", bad_config(&k, SYN_E_VALUE, "tie=all");
+  k = config_of("seq2seq"), k.tie = "all", k.tgt_vocab = 12, bad_config(&k, SYN_E_VALUE, "11 and 12");
+  k = config_of("lm"), k.tie = "out", k.decoder = "linear(6)", bad_config(&k, SYN_E_SHAPE, "6");
+}
+
+/* -- tied weights -- */
+
+static int has(const syn_model *m, const char *name) { return syn_model_find(m, name) != NULL; }
+
+static void test_ties(void) {
+  static const char *const ties[] = {"none", "out", "all"};
+  syn_context c;
+  float gradient[3][3][88]; /* [tie][tgt.embed, src.embed, out.w] */
+  int tie, i;
+  memset(gradient, 0, sizeof gradient);
+  syn_init(&c, NULL);
+  for (tie = 0; tie < 3; tie++) {
+    static const char *const names[] = {"tgt.embed", "src.embed", "out.w"};
+    syn_config k = config_of("seq2seq");
+    syn_train_config train;
+    syn_batch b = two("seq2seq");
+    syn_model *m;
+    syn_trainer *t;
+    float loss;
+    memset(&train, 0, sizeof train);
+    train.batch_tokens = 30;
+    k.tie = ties[tie];
+    m = syn_model_new(&c, &k);
+    t = m ? syn_trainer_new(&c, m, &train) : NULL;
+    CHECK(t, "%s", c.message);
+    if (!t) continue;
+    CHECK(has(m, "tgt.embed") && has(m, "out.b") && has(m, "src.embed") == (tie < 2) && has(m, "out.w") == (tie < 1),
+          "tie=%s", ties[tie]);
+    for (i = 0; i < 3; i++) /* the same numbers in all of them */
+      if (has(m, names[i])) memcpy(syn_model_find(m, names[i])->x, syn_model_find(m, "tgt.embed")->x, 88 * sizeof(float));
+    CHECK(syn_train_gradient(t, &b, &loss) == SYN_OK, "%s", c.message);
+    for (i = 0; i < 3; i++)
+      if (has(m, names[i]))
+        memcpy(gradient[tie][i], syn_trainer_gradient(t, syn_model_find(m, names[i])), 88 * sizeof(float));
+    syn_trainer_free(t);
+    syn_model_free(m);
+  }
+  for (i = 0; i < 88; i++) { /* a shared tensor gets the sum */
+    float a = gradient[0][0][i], s = gradient[0][1][i], o = gradient[0][2][i];
+    CHECK(fabsf(gradient[1][0][i] - (a + o)) < 1e-5f, "out: %g, not %g", (double)gradient[1][0][i], (double)(a + o));
+    CHECK(fabsf(gradient[2][0][i] - (a + o + s)) < 1e-5f, "all: %g, not %g", (double)gradient[2][0][i],
+          (double)(a + o + s));
+  }
+}
+
+/* -- initial values -- */
+
+static uint64_t weights_hash(uint64_t seed) {
+  syn_config k = config_of("seq2seq");
+  syn_context c;
+  syn_model *m;
+  uint64_t hash;
+  syn_init(&c, NULL);
+  k.seed = seed;
+  m = syn_model_new(&c, &k);
+  CHECK(m, "%s", c.message);
+  hash = m ? syn_hash(SYN_HASH_START, m->weights, m->floats * sizeof(float)) : 0;
+  syn_model_free(m);
+  return hash;
+}
+
+typedef struct start {
+  const char *name;
+  int kind;
+  double amount;
+} start;
+
+/* Bounds and moments within 5 standard errors. */
+static void start_check(const syn_model *m, const start *s) {
+  const syn_param *p = syn_model_find(m, s->name);
+  double sum = 0, squares = 0, most = 0, n, variance;
+  size_t i;
+  CHECK(p, "no %s", s->name);
+  if (!p) return;
+  n = (double)p->size;
+  for (i = 0; i < p->size; i++) {
+    double x = (double)p->x[i];
+    sum += x, squares += x * x;
+    if (fabs(x) > most) most = fabs(x);
+  }
+  if (s->kind == SYN_INIT_CONSTANT) {
+    CHECK(fabs(sum / n - s->amount) < 1e-12 && fabs(squares / n - s->amount * s->amount) < 1e-12, "%s is not %g",
+          s->name, s->amount);
+    return;
+  }
+  variance = s->amount * s->amount * (s->kind == SYN_INIT_UNIFORM ? 1.0 / 3 : 1);
+  CHECK(fabs(sum / n) < 5 * sqrt(variance / n), "%s: mean %g", s->name, sum / n);
+  CHECK(fabs(squares / n - variance) < 5 * variance * sqrt((s->kind == SYN_INIT_UNIFORM ? 0.8 : 2) / n),
+        "%s: variance %g, not %g", s->name, squares / n, variance);
+  if (s->kind == SYN_INIT_UNIFORM)
+    CHECK(most <= s->amount * (1 + 1e-6) && most > s->amount * 0.95, "%s: up to %g, not %g", s->name, most, s->amount);
+}
+
+static void test_start(void) {
+  syn_config k = config_of("seq2seq");
+  syn_context c;
+  syn_model *m;
+  size_t i;
+  /* d = 32, 4 heads of 8, N = 50, FR of k = 8, FD of 8 times 7 */
+  const start starts[] = {{"src.embed", SYN_INIT_NORMAL, sqrt(1.0 / 32)},
+                          {"tgt.embed", SYN_INIT_NORMAL, sqrt(1.0 / 32)},
+                          {"out.w", SYN_INIT_UNIFORM, sqrt(6.0 / (32 + 70))},
+                          {"out.b", SYN_INIT_CONSTANT, 0},
+                          {"encoder.0.w", SYN_INIT_NORMAL, sqrt(1.0 / 32)},
+                          {"encoder.1.w_q", SYN_INIT_UNIFORM, sqrt(6.0 / 64)},
+                          {"encoder.1.w_v", SYN_INIT_UNIFORM, sqrt(6.0 / 64)},
+                          {"encoder.1.w_o", SYN_INIT_UNIFORM, sqrt(6.0 / 64)},
+                          {"encoder.1.r", SYN_INIT_UNIFORM, sqrt(3.0 / 50)},
+                          {"encoder.1.alpha", SYN_INIT_CONSTANT, 0},
+                          {"encoder.2.d_w1", SYN_INIT_UNIFORM, sqrt(6.0 / 64)},
+                          {"encoder.2.d_b1", SYN_INIT_CONSTANT, 0},
+                          {"encoder.2.d_w2", SYN_INIT_UNIFORM, sqrt(6.0 / (8 + 50))},
+                          {"encoder.2.d_b2", SYN_INIT_CONSTANT, 0},
+                          {"encoder.3.r1", SYN_INIT_UNIFORM, sqrt(3.0) * pow(8 * 50, -0.25)},
+                          {"encoder.3.r2", SYN_INIT_UNIFORM, sqrt(3.0) * pow(8 * 50, -0.25)},
+                          {"encoder.4.fd_wa", SYN_INIT_UNIFORM, sqrt(6.0 / (8 + 8))},
+                          {"encoder.4.fd_wb", SYN_INIT_UNIFORM, sqrt(6.0 / (8 + 7))},
+                          {"encoder.4.fd_ba", SYN_INIT_CONSTANT, 0},
+                          {"encoder.5.fix", SYN_INIT_NORMAL, 1},
+                          {"encoder.6.w", SYN_INIT_UNIFORM, sqrt(6.0 / (32 + 100))},
+                          {"encoder.6.b", SYN_INIT_CONSTANT, 0},
+                          {"encoder.7.w", SYN_INIT_UNIFORM, sqrt(6.0 / (100 + 64))},
+                          {"encoder.8.g", SYN_INIT_CONSTANT, 1},
+                          {"encoder.8.b", SYN_INIT_CONSTANT, 0},
+                          {"decoder.0.w_k", SYN_INIT_UNIFORM, sqrt(6.0 / 64)}};
+  k.encoder = "learn_pos -> syn_att(R+V) -> syn_att(D) -> syn_att(FR) -> syn_att(FD) -> syn_att(Fix) -> ff(100)"
+              " -> ff(act=glu) -> norm";
+  k.decoder = "mh_dot_att";
+  k.d_model = 32;
+  k.heads = 4;
+  k.max_len = 50;
+  k.src_vocab = 60;
+  k.tgt_vocab = 70;
+  k.tie = "none";
+  syn_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  CHECK(m, "%s", c.message);
+  for (i = 0; m && i < sizeof starts / sizeof starts[0]; i++) start_check(m, &starts[i]);
+  syn_model_free(m);
+  CHECK(weights_hash(1) == weights_hash(1) && weights_hash(1) != weights_hash(2), "seeds");
+  CHECK(weights_hash(1) == UINT64_C(0xf87a9a4d58271ed0), "the weights of seed 1 have the hash %08lx%08lx",
+        (unsigned long)(weights_hash(1) >> 32), (unsigned long)(weights_hash(1) & 0xFFFFFFFFu));
+}
+
+/* -- files -- */
+
+static void good_make(void) {
+  syn_config k = config_of("seq2seq");
+  syn_text line;
+  change with = no_change();
+  size_t i, n;
+  int turn = 0;
+  line.at = "abcdefg abd fcg";
+  line.size = strlen(line.at);
+  syn_init(&good, NULL);
+  good_tokenizer = syn_tokenizer_learn(&good, "char", 0, &line, 1);
+  k.src_vocab = k.tgt_vocab = syn_tokenizer_size(good_tokenizer);
+  good_model = syn_model_new(&good, &k);
+  CHECK(good_model && good_tokenizer, "%s", good.message);
+  for (n = 0; n < syn_model_param_count(good_model); n++) { /* numbers that 16 bits hold exactly */
+    const syn_param *p = syn_model_param(good_model, n);
+    for (i = 0; i < p->size; i++) p->x[i] = (float)(turn++ * 37 % 101 - 50) / 64.0f;
+  }
+  syn_model_tokenizers(good_model, good_tokenizer, good_tokenizer);
+  good_file = saved(&good, good_model);
+  CHECK(syn_model_save(&good, good_model, "good.safetensors") == SYN_OK, "%s", good.message);
+  with.dtype = SYN_F16;
+  half_file = changed(&good, good_model, &with);
+}
+static void good_free(void) {
+  syn_model_free(good_model);
+  free(good_file.at);
+  free(half_file.at);
+}
+
+/* From memory at any address, from disk, of 16 bits: the same bits; saved again: the same bytes. */
+static void test_files(void) {
+  uint64_t want = logits_hash(&good, good_model);
+  syn_context c;
+  syn_model *m;
+  bytes again, b16;
+  change with = no_change();
+  char *shifted = (char *)malloc(good_file.size + 64);
+  int at;
+  heap h;
+  syn_init(&c, NULL);
+  for (at = 0; at < 9; at++) {
+    memcpy(shifted + at, good_file.at, good_file.size);
+    context_on(&c, &h, 0);
+    m = syn_model_view(&c, shifted + at, good_file.size);
+    CHECK(m && logits_hash(&c, m) == want, "at %d: %s", at, c.message);
+    CHECK(!m || (m->weights == NULL) == (at % 4 == 0), "weights at %d are %scopied", at, m->weights ? "" : "not ");
+    again = saved(&c, m);
+    CHECK(again.size == good_file.size && !memcmp(again.at, good_file.at, again.size), "saved again it differs");
+    CHECK(syn_model_tokenizer(m, SYN_SRC) && syn_model_tokenizer(m, SYN_SRC) == syn_model_tokenizer(m, SYN_TGT) &&
+              syn_tokenizer_size(syn_model_tokenizer(m, SYN_SRC)) == syn_tokenizer_size(good_tokenizer),
+          "the tokenizer did not come back");
+    CHECK(syn_model_file(m) && !syn_model_file(good_model), "files");
+    free(again.at);
+    syn_model_free(m);
+    CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+  }
+  m = syn_model_load(&c, "good.safetensors");
+  CHECK(m && logits_hash(&c, m) == want, "from disk: %s", c.message);
+  syn_model_free(m);
+  m = syn_model_view(&c, half_file.at, half_file.size);
+  CHECK(m && logits_hash(&c, m) == want && m->weights, "F16: %s", c.message);
+  syn_model_free(m);
+  with.dtype = SYN_BF16;
+  b16 = changed(&c, good_model, &with);
+  m = syn_model_view(&c, b16.at, b16.size);
+  CHECK(m && logits_hash(&c, m) == want, "BF16: %s", c.message);
+  syn_model_free(m);
+  free(b16.at);
+  free(shifted);
+}
+
+/* Facts of others stay, in a model that is loaded, trained and saved. */
+static void test_metadata(void) {
+  change with = no_change();
+  bytes b, again;
+  syn_context c;
+  syn_model *m;
+  syn_trainer *t;
+  syn_file *f;
+  syn_batch batch = two("seq2seq");
+  float loss;
+  with.key = "author";
+  with.value = "somebody \xC3\xA4 \"quoted\"";
+  syn_init(&c, NULL);
+  b = changed(&c, good_model, &with);
+  m = syn_model_view(&c, b.at, b.size);
+  t = m ? syn_trainer_new(&c, m, NULL) : NULL;
+  CHECK(t && syn_train_step(t, &batch, 1, &loss) == SYN_OK, "%s", c.message);
+  again = saved(&c, m);
+  f = syn_file_view(&c, again.at, again.size);
+  CHECK(f && syn_file_value(f, "author") && !strcmp(syn_file_value(f, "author"), with.value), "%s", c.message);
+  CHECK(f && syn_file_value(f, "task") && !strcmp(syn_file_value(f, "task"), "seq2seq"), "the task");
+  syn_file_close(f);
+  syn_trainer_free(t);
+  syn_model_free(m);
+  f = syn_file_view(&c, b.at, b.size); /* the bytes that were viewed are as they were */
+  CHECK(f && syn_file_count(f) == syn_model_param_count(good_model) + 1, "%s", c.message);
+  syn_file_close(f);
+  free(b.at);
+  free(again.at);
+}
+
+static void bad_file(change with, const char *word) {
+  syn_context c;
+  heap h;
+  bytes b;
+  syn_model *m;
+  syn_init(&c, NULL);
+  b = changed(&c, good_model, &with);
+  context_on(&c, &h, 0);
+  m = syn_model_view(&c, b.at, b.size);
+  CHECK(!m && c.status != SYN_OK && strstr(c.message, word), "wanted %s: %s", word, c.message);
+  CHECK(h.blocks == 0 && h.most < (size_t)32 << 20, "%s: %ld blocks left, %lu bytes at most", word, h.blocks,
+        (unsigned long)h.most);
+  free(b.at);
+}
+
+static void test_bad_files(void) {
+  change with;
+#define BAD_PAIR(name, text, word) with = no_change(), with.key = name, with.value = text, bad_file(with, word)
+#define BAD_TENSOR(field, name, word) with = no_change(), with.field = name, bad_file(with, word)
+  BAD_TENSOR(remove, "out.b", "tensor out.b [12] is missing");
+  BAD_TENSOR(reshape, "decoder.1.1.w_v", "tensor decoder.1.1.w_v is [16,4], wanted [8,8]");
+  with = no_change(), with.rename = "out.b", with.to = "out.c", bad_file(with, "out.b");
+  with = no_change(), with.rename = "tokenizer.src", with.to = "spare", bad_file(with, "spare is not part");
+  with = no_change(), with.dtype = SYN_I16, bad_file(with, "dtype I16, wanted F32, F16 or BF16");
+  BAD_PAIR("format", "gguf", "format is 'gguf'");
+  BAD_PAIR("format", NULL, "format");
+  BAD_PAIR("version", "2", "version is '2'");
+  BAD_PAIR("task", "sing", "sing");
+  BAD_PAIR("task", NULL, "task");
+  BAD_PAIR("d_model", "8x", "d_model is '8x'");
+  BAD_PAIR("d_model", "", "d_model is ''");
+  BAD_PAIR("d_model", "-8", "d_model is '-8'");
+  BAD_PAIR("d_model", "99999999999999999999999", "d_model is '9999");
+  BAD_PAIR("max_len", "1073741824", "max_len is 1073741824");
+  BAD_PAIR("max_len", "1048576", "encoder.1.1.r");
+  BAD_PAIR("max_len", "10", "encoder.1.1.r is [2,9,9], wanted [2,10,10]");
+  BAD_PAIR("heads", "3", "3 heads");
+  BAD_PAIR("heads", "9223372036854775808", "heads is '9223372036854775808'");
+  BAD_PAIR("src_vocab", "16777216", "src.embed");
+  BAD_PAIR("src_vocab", "13", "src.embed is [12,8], wanted [13,8]");
+  BAD_PAIR("dropout", "zero", "dropout is 'zero'");
+  BAD_PAIR("dropout", "1e9", "dropout is 1e+09");
+  BAD_PAIR("label_smoothing", "nan", "label_smoothing is 'nan'");
+  BAD_PAIR("tie", "maybe", "tie is 'maybe'");
+  BAD_PAIR("encoder", "pos -> ress(", "encoder line 1 column 8");
+  BAD_PAIR("encoder", NULL, "encoder");
+  BAD_PAIR("encoder", "repeat(1000, repeat(1000, id))", "layers");
+  BAD_PAIR("decoder", "norm", "attention to the source");
+  BAD_PAIR("seed", "1.5", "seed is '1.5'");
+#undef BAD_PAIR
+#undef BAD_TENSOR
+}
+
+/* A small model's file for the damages: short texts, few weights. */
+static bytes small_file(void) {
+  syn_config k = config_of("lm");
+  syn_context c;
+  syn_model *m;
+  bytes b;
+  syn_init(&c, NULL);
+  k.decoder = "pos -> res(syn_att(R+V))";
+  k.d_model = 2;
+  k.max_len = 3;
+  k.tgt_vocab = 6;
+  k.tie = "out";
+  m = syn_model_new(&c, &k);
+  CHECK(m, "%s", c.message);
+  b = saved(&c, m);
+  syn_model_free(m);
+  return b;
+}
+
+/* A damaged file is an error, or a model that can be used without harm. */
+static int damaged(const char *at, size_t size) {
+  static const int tgt[] = {2, 4};
+  syn_context c;
+  syn_model *m;
+  heap h;
+  int ok;
+  context_on(&c, &h, 0);
+  m = syn_model_view(&c, at, size);
+  ok = m != NULL;
+  CHECK(ok == (c.status == SYN_OK), "a model and an error, or none: %s", c.message);
+  if (ok && m->task->decoder && m->config.max_len > 1 && m->config.tgt_vocab > 4 && !m->task->encoder) {
+    syn_decode_config k;
+    syn_decoder *d;
+    syn_batch b;
+    memset(&k, 0, sizeof k);
+    memset(&b, 0, sizeof b);
+    k.max_len = 2;
+    b.count = 1, b.tgt = tgt, b.tgt_width = 2;
+    d = syn_decoder_new(&c, m, &k);
+    CHECK(d && syn_decode(d, &b, NULL, NULL) == SYN_OK, "%s", c.message);
+    syn_decoder_free(d);
+  }
+  syn_model_free(m);
+  CHECK(h.blocks == 0 && h.most < (size_t)32 << 20, "%ld blocks left, %lu bytes at most", h.blocks,
+        (unsigned long)h.most);
+  return ok;
+}
+
+static void test_damage(void) {
+  bytes b = small_file();
+  size_t i, header = 0;
+  syn_random r = {6};
+  int bit, loaded = 0, flips = 0, n;
+  memcpy(&header, b.at, 4);
+  CHECK(damaged(b.at, b.size) && header > 300 && header < b.size, "a header of %lu bytes", (unsigned long)header);
+  for (i = 0; i < b.size; i++) { /* every truncation, in memory of just that size */
+    char *cut = (char *)malloc(i ? i : 1);
+    memcpy(cut, b.at, i);
+    CHECK(!damaged(cut, i), "%lu of %lu bytes are a model", (unsigned long)i, (unsigned long)b.size);
+    free(cut);
+  }
+  for (i = 0; i < b.size; i++) /* every bit of the header, one of each byte behind it */
+    for (bit = 0; bit < 8; bit++) {
+      if ((i > header + 8 && bit != 6) || (CHECK_QUICK && (i + (size_t)bit) % 16)) continue;
+      b.at[i] = (char)(b.at[i] ^ 1 << bit);
+      loaded += damaged(b.at, b.size);
+      b.at[i] = (char)(b.at[i] ^ 1 << bit);
+      flips++;
+    }
+  CHECK(loaded > flips / 50 && loaded < flips, "%d of %d flips are still models", loaded, flips);
+  for (n = 0; n < (CHECK_QUICK ? 200 : 3000); n++) { /* several at once */
+    char *copy = (char *)malloc(b.size);
+    memcpy(copy, b.at, b.size);
+    for (bit = 0; bit < 4; bit++) {
+      size_t at = 8 + (size_t)syn_random_below(&r, (int)header);
+      copy[at] = "0123456789[]{},:\"abc"[syn_random_below(&r, 20)];
+    }
+    damaged(copy, b.size);
+    free(copy);
+  }
+  free(b.at);
+}
+
+/* -- one const model, two decoders, two threads -- */
+
+#ifdef _OPENMP
+enum { ROUNDS = 40 };
+static void decode_alone(int round, int *out) {
+  syn_context c;
+  syn_decode_config k;
+  syn_decoder *d;
+  syn_batch b = two("seq2seq");
+  int i, size;
+  memset(&k, 0, sizeof k);
+  syn_init(&c, NULL);
+  k.sentences = 2;
+  k.beam = round % 2 ? 3 : 1;
+  k.temperature = round % 4 == 2 ? 1.0f : 0.0f;
+  k.seed = (uint64_t)round;
+  b.tgt = NULL;
+  d = syn_decoder_new(&c, good_model, &k);
+  memset(out, 0, 20 * sizeof *out);
+  if (!d || syn_decode(d, &b, NULL, NULL) != SYN_OK) return;
+  for (i = 0; i < 2; i++) {
+    const int *text = syn_decoder_output(d, i, 0, &size, NULL);
+    if (text) memcpy(out + 10 * i, text, (size_t)size * sizeof *text);
+  }
+  syn_decoder_free(d);
+}
+
+static void test_two_threads(void) {
+  static int alone[ROUNDS][20], together[ROUNDS][20];
+  int i;
+  for (i = 0; i < ROUNDS; i++) decode_alone(i, alone[i]);
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+  for (i = 0; i < ROUNDS; i++) decode_alone(i, together[i]);
+  for (i = 0; i < ROUNDS; i++)
+    CHECK(alone[i][0] && !memcmp(alone[i], together[i], sizeof alone[i]), "round %d differs beside another", i);
+}
+#else
+static void test_two_threads(void) {}
+#endif
+
+/* -- what can be looked at -- */
+
+static void test_attention(void) {
+  syn_context c;
+  syn_run *r;
+  syn_batch b = two("seq2seq");
+  char out[40];
+  static const float shades[] = {0.0f, 0.3f, 0.5f, 0.7f, 1.0f, -1.0f, 2.0f};
+  int layer, head, i, j, k, heads, size[2], count = 0;
+  size_t bytes_used, n;
+  syn_init(&c, NULL);
+  r = syn_run_new(&c, good_model, NULL);
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
+  for (layer = 0; syn_model_attention(good_model, layer, &heads); layer++)
+    for (head = 0; head < heads; head++)
+      for (i = 0; i < 2; i++) {
+        const float *p = syn_run_attention(r, layer, head, i, size);
+        CHECK(p && size[0] > 0 && size[1] > 0, "layer %d, head %d, sentence %d", layer, head, i);
+        for (j = 0; p && j < size[0]; j++) {
+          double sum = 0;
+          for (k = 0; k < size[1]; k++) {
+            sum += (double)p[j * size[1] + k];
+            CHECK(layer != 1 || k <= j || p[j * size[1] + k] == 0.0f, "a decoder sees the future");
+          }
+          CHECK(fabs(sum - 1) < 1e-5, "layer %d: row %d sums to %g", layer, j, sum);
+        }
+        count++;
+      }
+  CHECK(layer == 3 && count == 12 && heads == 0, "%d layers, %d matrices", layer, count);
+  CHECK(!syn_run_attention(r, 0, 2, 0, size) && !syn_run_attention(r, 0, -1, 0, size) &&
+            !syn_run_attention(r, 3, 0, 0, size) && !syn_run_attention(r, 0, 0, 2, size) && size[0] == 0,
+        "matrices that are not there");
+  n = syn_attention_shades(shades, 7, out, sizeof out);
+  CHECK(n > 7 && n == strlen(out) && out[0] == ' ' && out[n - 4] == ' ', "%s", out);
+  for (bytes_used = 0; bytes_used < n + 2; bytes_used++) {
+    char part[40];
+    memset(part, '?', sizeof part);
+    CHECK(syn_attention_shades(shades, 7, part, bytes_used) == n, "its size");
+    CHECK(bytes_used == 0 || strlen(part) < bytes_used, "room %lu", (unsigned long)bytes_used);
+    CHECK(part[bytes_used] == '?', "room %lu: one byte too many", (unsigned long)bytes_used);
+  }
+  syn_run_free(r);
+}
+
+/* The parameters of all nodes are those of the model; costs grow with the length. */
+static void test_cost(void) {
+  double parameters = 0, all = 0, one = 0, two_times = 0;
+  size_t i;
+  for (i = 0; i < syn_model_node_count(good_model); i++) {
+    const syn_node *n = syn_model_node(good_model, i);
+    parameters += syn_model_cost(good_model, n, 5).parameters;
+    one += syn_model_cost(good_model, n, 5).multiply_adds;
+    two_times += syn_model_cost(good_model, n, 10).multiply_adds;
+  }
+  for (i = 0; i < syn_model_param_count(good_model); i++) all += (double)syn_model_param(good_model, i)->size;
+  all += (double)syn_model_find(good_model, "tgt.embed")->size; /* tied: embedding and output */
+  CHECK(parameters == all, "%g parameters of nodes, %g of the model", parameters, all);
+  CHECK(two_times > one && one > 0, "%g and %g multiply-adds", one, two_times);
+  CHECK(!syn_model_param(good_model, 1000) && !syn_model_node(good_model, 1000) && !syn_model_find(good_model, "x"),
+        "what is not there");
+}
+
+/* Null objects: an error or nothing, never a crash. */
+static void test_null(void) {
+  syn_context c;
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  int n, size[2];
+  syn_init(&c, NULL);
+  syn_model_free(NULL);
+  syn_run_free(NULL);
+  syn_trainer_free(NULL);
+  CHECK(!syn_run_new(&c, NULL, NULL) && c.status == SYN_E_VALUE, "%s", c.message);
+  syn_clear(&c);
+  CHECK(!syn_trainer_new(&c, NULL, NULL) && !syn_decoder_new(&c, NULL, NULL) && c.status == SYN_E_VALUE, "%s",
+        c.message);
+  syn_clear(&c);
+  CHECK(syn_model_save_to(&c, NULL, &sink) != SYN_OK && b.size == 0, "%s", c.message);
+  syn_clear(&c);
+  CHECK(!syn_model_view(&c, NULL, 0) && c.status != SYN_OK, "no bytes");
+  syn_clear(&c);
+  CHECK(!syn_model_load(&c, "nowhere.safetensors") && c.status == SYN_E_FILE, "%s", c.message);
+  CHECK(syn_run_forward(NULL, NULL) != SYN_OK && !syn_run_logits(NULL, 0, &n) && n == 0 &&
+            !syn_run_attention(NULL, 0, 0, 0, size) && !syn_model_attention(NULL, 0, &n),
+        "no run");
+}
+
+int main(void) {
+  good_make();
+  test_refused(); /* trains the good model */
+  good_free();
+  good_make();
+  test_no_allocation();
+  test_plan();
+  test_limits();
+  test_long_sentences();
+  test_long_positions();
+  test_configs();
+  test_ties();
+  test_start();
+  test_files();
+  test_metadata();
+  test_bad_files();
+  test_damage();
+  test_two_threads();
+  test_attention();
+  test_cost();
+  test_null();
+  good_free();
+  return CHECK_END("model");
+}
