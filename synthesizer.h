@@ -788,6 +788,16 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+/* gcc -O2 spends most of its time on code in which a program spends none. 1: rooms say how much is
+   worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os, where O1
+   made the whole a tenth larger. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
+    !defined(__OPTIMIZE_SIZE__)
+#define SYN__LEVELS 1
+#else
+#define SYN__LEVELS 0
+#endif
+
 /* ==============================================================================================
    >>base   includes, checked sizes, elementary functions that give the same bits everywhere
    ============================================================================================== */
@@ -1818,6 +1828,20 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
   SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
 }
 
+/* What follows waits for memory and for exp, which the processor reorders by itself: at O1 it runs
+   as fast as at O2 (measured on AVX2 and AVX-512). One thing of O2 it must keep: the vzeroupper
+   before a call, else every SSE instruction of the callee pays for our dirty registers (the loss
+   took 1.7 times as long); gcc ties it to "expensive-optimizations". Og would leave vectors of two
+   registers in memory (10 times slower); the scalar words keep theirs there anyway. */
+#if SYN__LEVELS
+#pragma GCC push_options
+#if SYN__LANES == 1
+#pragma GCC optimize("Og", "expensive-optimizations", "fp-contract=off")
+#else
+#pragma GCC optimize("O1", "expensive-optimizations", "fp-contract=off")
+#endif
+#endif
+
 /* -- element by element -- */
 
 static void SYN__N(add)(float *y, const float *a, const float *b, size_t n) {
@@ -2187,6 +2211,10 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(dropout), SYN__N(loss),
     SYN__N(log_sum_exp), SYN__N(adam)};
 
+#if SYN__LEVELS
+#pragma GCC pop_options
+#endif
+
 /* The next row says all of it anew. */
 #undef SYN__ROW_NAME
 #undef SYN__ROW_EXACT
@@ -2236,11 +2264,20 @@ static const syn_kernels SYN__N(kernels) = {
    >>dispatch   one row of kernels per instruction set; chosen once per context
    ============================================================================================== */
 
+/* On x86 this row is only for machines without fused multiply-add, where each one is a call of
+   fmaf: nothing the compiler does to the text around it would show. */
+#if SYN__LEVELS && SYN__HAS_X86
+#pragma GCC push_options
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
 #define SYN__ROW SYN__ROW_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
 #undef SYN__ROW
 #undef SYN__SUFFIX
+#if SYN__LEVELS && SYN__HAS_X86
+#pragma GCC pop_options
+#endif
 
 #if SYN__HAS_X86
 /* The scalar text once more, with fmaf as one instruction. */
@@ -2371,10 +2408,10 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
 
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
-/* From here on nothing is hot: all numbers go through the kernels above. Compiling it like -O1
-   takes half the time of -O2 (1.8 against 3.5 seconds) and costs a training step nothing that
-   can be measured. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+/* From here on nothing is hot: all numbers go through the kernels above. O1 costs a training step
+   nothing that can be measured. From >>language on even Og does not; before it, Og would make the
+   decoding of a very small network a tenth slower. */
+#if SYN__LEVELS
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
@@ -5591,6 +5628,10 @@ static const syn_kind *const syn__kinds[] = {
 
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
+
+#if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
 
 /* ==============================================================================================
    >>language   one line of text becomes a chain of layers, a chain of layers becomes a graph
@@ -10946,10 +10987,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
    >>license   MIT-0 or public domain, at your choice; see LICENSE
    ============================================================================================== */
 
-#if defined(__GNUC__) && !defined(__clang__)
-#ifdef __OPTIMIZE__
+#if SYN__LEVELS
 #pragma GCC pop_options
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #define SYN__IMPLEMENTED
