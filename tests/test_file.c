@@ -15,7 +15,7 @@
 #endif
 
 #define SYNTHESIZER_IMPLEMENTATION
-#include "synthesizer.h"
+#include "../synthesizer.h"
 
 #include "check.h"
 
