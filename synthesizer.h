@@ -511,7 +511,7 @@ typedef struct syn_random {
 uint64_t syn_random_next(syn_random *r);             /* uniform over all 64-bit numbers */
 float syn_random_uniform(syn_random *r);             /* in [0, 1), a multiple of 2^-24 */
 float syn_random_normal(syn_random *r);              /* mean 0, variance 1 (Box-Muller) */
-int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; n > 0 */
+int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; 0 for n <= 0 */
 
 /* -- dispatch -- */
 
@@ -719,12 +719,12 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
-   Words begin at white space (space, tab, line ends) and hold it
-   as their first character; one space is put before a text and taken away again by
-   syn_tokenizer_decode. So every text of known pieces comes back exactly; for "space" a run of n
-   spaces holds n - 1 empty words, known if the lines had one. A byte that is not UTF-8 is
-   SYN_UNKNOWN, except for "byte". `flags`: 0 or SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A,
-   Greek, Cyrillic). Null on failure: spec or flags wrong, or no memory. */
+   Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
+   character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
+   text of known pieces comes back exactly; for "space" a run of n spaces holds n - 1 empty words,
+   known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte". `flags`:
+   0 or SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic). Null on failure: spec or
+   flags wrong, or no memory. */
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -836,6 +836,16 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+/* gcc -O2 spends most of its time on code in which a program spends none. 1: rooms say how much is
+   worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os, where O1
+   made the whole a tenth larger. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
+    !defined(__OPTIMIZE_SIZE__)
+#define SYN__LEVELS 1
+#else
+#define SYN__LEVELS 0
+#endif
+
 /* ==============================================================================================
    >>base   includes, checked sizes, elementary functions that give the same bits everywhere
    ============================================================================================== */
@@ -864,9 +874,22 @@ static size_t syn__mul_size(size_t a, size_t b) {
   return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 static size_t syn__add_size(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
-/* n rounded up to a multiple of 16 floats, the width of the virtual vector. */
+/* n rounded up to a multiple of 16: floats, the width of the virtual vector; or bytes, which then
+   suit any type. */
 static size_t syn__round16(size_t n) {
   return n > SIZE_MAX - 15 ? SIZE_MAX : (n + 15) & ~(size_t)15;
+}
+
+/* The lowest n <= 8 bytes of x, lowest first, and back: numbers in files, the same on a machine of
+   either byte order, at any address. */
+static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
+  int i;
+  for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
+}
+static uint64_t syn__get_bytes(const unsigned char *in, int n) {
+  uint64_t x = 0;
+  while (n-- > 0) x = x << 8 | in[n];
+  return x;
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -935,18 +958,21 @@ const char *syn_status_text(syn_status status) {
 }
 
 void syn_clear(syn_context *c) {
+  if (!c) return;
   c->status = SYN_OK;
   c->message[0] = 0;
 }
 
-/* Records a failure, unless an earlier one is still there, and returns it. The message stays one
-   line even where it shows a word of somebody's file: control characters become question marks. */
+/* Records a failure, unless an earlier one is still there, and returns it: the first error is the
+   cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
+   is cut where the message ends, so a name from a file can be long, and it stays one line even
+   where it shows a word of somebody's file: control characters become question marks. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
   char *at;
-  if (c->status != SYN_OK) return status;
+  if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
   vsnprintf(c->message, sizeof c->message, format, args);
@@ -982,7 +1008,7 @@ static void syn__default_release(void *user, void *block) {
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
-  if (bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
+  if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
   if (!block) {
     syn__fail(c, SYN_E_MEMORY, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
               (unsigned long)size);
@@ -1002,22 +1028,27 @@ static void syn__free(syn_context *c, void *at) {
   c->options.release(c->options.user, block);
 }
 
-/* Makes room for `need` elements in the array *at of *cap elements; keeps what is there. */
-static syn_status syn__grow(syn_context *c, void **at, size_t *cap, size_t need, size_t size) {
+/* Makes room for `need` elements in an array of *cap elements; keeps what is there, the rest is
+   zero. `at` is where the pointer to the array stands; that pointer has a type of its own, so it is
+   copied, not read through a void **. Twice the room each time: n elements added one by one are
+   moved O(n) times in all. After a failure the array is as it was. */
+static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
   size_t cap_new = *cap ? *cap : 16;
-  void *fresh;
+  void *old, *fresh;
   if (need <= *cap) return SYN_OK;
-  while (cap_new < need) cap_new = syn__mul_size(cap_new, 2);
+  while (cap_new < need) cap_new = syn__mul_size(cap_new, 2); /* ends at SIZE_MAX at the latest */
   fresh = syn__alloc(c, cap_new, size);
   if (!fresh) return SYN_E_MEMORY;
-  if (*at) memcpy(fresh, *at, *cap * size);
-  syn__free(c, *at);
-  *at = fresh;
+  memcpy(&old, at, sizeof old);
+  if (old) memcpy(fresh, old, *cap * size);
+  syn__free(c, old);
+  memcpy(at, &fresh, sizeof fresh);
   *cap = cap_new;
   return SYN_OK;
 }
 
-/* Small objects that live and die together (the graph of a model): chunks in a list. */
+/* Small objects that live and die together (the graph of a model): chunks in a list, each a header
+   of SYN__ALIGN bytes and `size` bytes of room behind it. */
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -1027,21 +1058,23 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
+/* `count` elements of `size` bytes, zeroed, at a multiple of 16; null (recorded) when there is no
+   room. They go with the arena, never alone. An object larger than a chunk gets one of its own. A
+   size that does not fit is SIZE_MAX here and no chunk: it must not be made smaller, the caller
+   would write behind it. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
-  size_t bytes = syn__mul_size(count, size), chunk_size;
+  size_t bytes = syn__round16(syn__mul_size(count, size));
+  size_t chunk_size = bytes > 16384 ? bytes : 16384;
   syn__chunk *k = a->chunks;
   char *at;
-  if (bytes > SIZE_MAX / 4) bytes = SIZE_MAX / 4;
-  bytes = (bytes + 15) & ~(size_t)15;
   if (!k || k->size - k->used < bytes) {
-    chunk_size = bytes > 16384 ? bytes : 16384;
-    k = (syn__chunk *)syn__alloc(a->c, 1, 64 + chunk_size);
+    k = (syn__chunk *)syn__alloc(a->c, 1, syn__add_size(SYN__ALIGN, chunk_size));
     if (!k) return NULL;
     k->size = chunk_size;
     k->next = a->chunks;
     a->chunks = k;
   }
-  at = (char *)k + 64 + k->used;
+  at = (char *)k + SYN__ALIGN + k->used;
   k->used += bytes;
   return at;
 }
@@ -1085,8 +1118,10 @@ float syn_random_normal(syn_random *r) {
   return (float)(sqrt(-2.0 * syn__log(u)) * c);
 }
 
+/* Numbers from the last, incomplete run of n below 2^64 are drawn again: taken modulo n they would
+   make its first results more probable. n <= 0, which has no answer, gives 0. */
 int syn_random_below(syn_random *r, int n) {
-  uint64_t range = (uint64_t)n, limit = UINT64_MAX - UINT64_MAX % range, x;
+  uint64_t range = n > 0 ? (uint64_t)n : 1, limit = UINT64_MAX - UINT64_MAX % range, x;
   do x = syn_random_next(r);
   while (x >= limit);
   return (int)(x % range);
@@ -1871,6 +1906,20 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
   SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
 }
 
+/* What follows waits for memory and for exp, which the processor reorders by itself: at O1 it runs
+   as fast as at O2 (measured on AVX2 and AVX-512). One thing of O2 it must keep: the vzeroupper
+   before a call, else every SSE instruction of the callee pays for our dirty registers (the loss
+   took 1.7 times as long); gcc ties it to "expensive-optimizations". Og would leave vectors of two
+   registers in memory (10 times slower); the scalar words keep theirs there anyway. */
+#if SYN__LEVELS
+#pragma GCC push_options
+#if SYN__LANES == 1
+#pragma GCC optimize("Og", "expensive-optimizations", "fp-contract=off")
+#else
+#pragma GCC optimize("O1", "expensive-optimizations", "fp-contract=off")
+#endif
+#endif
+
 /* -- element by element -- */
 
 static void SYN__N(add)(float *y, const float *a, const float *b, size_t n) {
@@ -2240,6 +2289,10 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(dropout), SYN__N(loss),
     SYN__N(log_sum_exp), SYN__N(adam)};
 
+#if SYN__LEVELS
+#pragma GCC pop_options
+#endif
+
 /* The next row says all of it anew. */
 #undef SYN__ROW_NAME
 #undef SYN__ROW_EXACT
@@ -2289,11 +2342,20 @@ static const syn_kernels SYN__N(kernels) = {
    >>dispatch   one row of kernels per instruction set; chosen once per context
    ============================================================================================== */
 
+/* On x86 this row is only for machines without fused multiply-add, where each one is a call of
+   fmaf: nothing the compiler does to the text around it would show. */
+#if SYN__LEVELS && SYN__HAS_X86
+#pragma GCC push_options
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
 #define SYN__ROW SYN__ROW_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
 #undef SYN__ROW
 #undef SYN__SUFFIX
+#if SYN__LEVELS && SYN__HAS_X86
+#pragma GCC pop_options
+#endif
 
 #if SYN__HAS_X86
 /* The scalar text once more, with fmaf as one instruction. */
@@ -2429,10 +2491,10 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
 
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
-/* From here on nothing is hot: all numbers go through the kernels above. Compiling it like -O1
-   takes half the time of -O2 (1.8 against 3.5 seconds) and costs a training step nothing that
-   can be measured. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+/* From here on nothing is hot: all numbers go through the kernels above. O1 costs a training step
+   nothing that can be measured. From >>language on even Og does not; before it, Og would make the
+   decoding of a very small network a tenth slower. */
+#if SYN__LEVELS
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
@@ -2611,7 +2673,7 @@ int syn_build_decoder(const syn_build *b) { return b->decoder; }
 static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) {
   syn__graph *g = b->g;
   syn__value *v;
-  if (syn__grow(b->c, (void **)&g->values, &g->cap_values, g->n_values + 1, sizeof *v)) return -1;
+  if (syn__grow(b->c, &g->values, &g->cap_values, g->n_values + 1, sizeof *v)) return -1;
   v = &g->values[g->n_values];
   v->stream = stream;
   v->rank = rank;
@@ -2685,8 +2747,8 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
     syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
     return -1;
   }
-  if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
-      syn__grow(b->c, (void **)&g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
+  if (syn__grow(b->c, &g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
+      syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
     return -1;
   p = &g->params[g->n_params];
   memset(p, 0, sizeof *p);
@@ -2742,7 +2804,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
     return NULL;
   }
   n = (syn_node *)syn__arena_get(&g->arena, 1, sizeof *n);
-  if (!n || syn__grow(b->c, (void **)&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
+  if (!n || syn__grow(b->c, &g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
     return NULL;
   n->kind = kind;
   n->id = (int)g->n_nodes;
@@ -5970,6 +6032,10 @@ static const syn_kind *const syn__kinds[] = {
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
 
+#if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
+
 /* ==============================================================================================
    >>language   one line of text becomes a chain of layers, a chain of layers becomes a graph
    ============================================================================================== */
@@ -7784,9 +7850,9 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if (d->count >= SYN__DATA_ROWS)
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (syn__grow(d->c, (void **)&d->tokens, &d->cap_tokens, need, sizeof(int)) ||
-      syn__grow(d->c, (void **)&d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
-      syn__grow(d->c, (void **)&d->context, &d->cap_context, d->count + 1, sizeof(int)))
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, need, sizeof(int)) ||
+      syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
+      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
     return SYN_E_MEMORY;
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
@@ -7878,7 +7944,7 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
       return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
                        tokens);
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+      if (syn__grow(d->c, &d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
         return SYN_E_MEMORY;
       d->first[d->n_batches] = begin;
       d->n_batches++;
@@ -7905,7 +7971,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   d->laid_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
-  if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
+  if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->count; i++) {
     uint64_t chance = epoch < 0 ? 0 : syn_random_next(&r);
@@ -7918,7 +7984,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   syn__sort_keys(d->order, d->count);
   s = syn__data_cut(d, tokens);
   if (s != SYN_OK) return s;
-  if (syn__grow(d->c, (void **)&d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
+  if (syn__grow(d->c, &d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
   for (i = d->n_batches; i > 1 && epoch >= 0; i--) {
@@ -9135,14 +9201,6 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
   return SYN_OK;
 }
 
-/* FNV-1a, 64 bits: the key of a text, continued from `hash`. */
-#define SYN__HASH_EMPTY 0xCBF29CE484222325u
-static uint64_t syn__hash_bytes(uint64_t hash, const char *at, size_t size) {
-  size_t i;
-  for (i = 0; i < size; i++) hash = (hash ^ (unsigned char)at[i]) * 0x100000001B3u;
-  return hash;
-}
-
 /* -- characters -- */
 
 static syn_text syn__text_of(const char *at, size_t size) {
@@ -9357,7 +9415,7 @@ static int syn__is_word(syn_text piece) {
 
 /* Different words may have the same hash: the texts decide. */
 static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
-  uint64_t key = syn__hash_bytes(SYN__HASH_EMPTY, piece.at, piece.size);
+  uint64_t key = syn_hash(SYN_HASH_START, piece.at, piece.size);
   size_t probe = 0;
   int id, known = !syn__is_word(piece);
   while (!known && (id = syn__map_next(&t->ids, key, &probe)) != 0)
@@ -9431,10 +9489,10 @@ static void syn__encode_words(const syn_tokenizer *t, syn__reader r, syn__ids *o
   char bytes[4];
   while (syn__reading(&r)) {
     syn__reader word = r;
-    uint64_t key = SYN__HASH_EMPTY;
+    uint64_t key = SYN_HASH_START;
     size_t probe = 0;
     int id;
-    do key = syn__hash_bytes(key, bytes, syn__char_put(syn__read_char(&r), bytes));
+    do key = syn_hash(key, bytes, syn__char_put(syn__read_char(&r), bytes));
     while (syn__reading_word(&r));
     do id = syn__map_next(&t->ids, key, &probe);
     while (id && !syn__word_is(word, syn__piece(t, id)));
@@ -9524,7 +9582,7 @@ static syn_status syn__count_char(syn__counter *k, uint32_t ch) {
 /* Ends the open unit and counts it `times` times; its bytes stay only when it is new. */
 static syn_status syn__count_unit(syn__counter *k, uint64_t times) {
   syn_text text = syn__text_of((const char *)k->bytes.at + k->open, k->bytes.count - k->open);
-  uint64_t key = syn__hash_bytes(SYN__HASH_EMPTY, text.at, text.size);
+  uint64_t key = syn_hash(SYN_HASH_START, text.at, text.size);
   size_t probe = 0;
   syn__unit *u;
   int i;
@@ -9962,7 +10020,9 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
   uint32_t asked = 0;
   const syn__token_kind *kind = syn__token_spec(spec, &asked);
   syn_tokenizer *t = NULL;
-  if (!kind)
+  if (count && !lines)
+    syn__given(c, lines, "array of lines");
+  else if (!kind)
     syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given; byte, char, space or bpe:SIZE "
               "wanted, SIZE from %d to %d", spec ? spec : "", SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   else if (flags & ~SYN_LOWERCASE)
@@ -9986,13 +10046,16 @@ void syn_tokenizer_free(syn_tokenizer *t) {
   syn__free(t->c, t);
 }
 
-int syn_tokenizer_size(const syn_tokenizer *t) { return SYN_FIRST_TOKEN + (int)t->ends.count; }
-int syn_tokenizer_flags(const syn_tokenizer *t) { return t->flags; }
-const char *syn_tokenizer_type(const syn_tokenizer *t) { return t->type; }
+int syn_tokenizer_size(const syn_tokenizer *t) {
+  return t ? SYN_FIRST_TOKEN + (int)t->ends.count : 0;
+}
+int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
+const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
 /* Reads only what was built before: no scratch, no cache, nothing to lock. */
 int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
   syn__ids out;
+  if (!t) return 0;
   out.at = ids;
   out.room = room;
   out.count = 0;
@@ -10002,7 +10065,9 @@ int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int ro
 
 /* Unknown stands for one character, for "space" for a word with its space. */
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
-  syn_text text = syn__text_of(t->kind->unknown, strlen(t->kind->unknown));
+  const char *unknown = t ? t->kind->unknown : "";
+  syn_text text = syn__text_of(unknown, strlen(unknown));
+  if (!t) return text;
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
   if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__piece(t, id);
   if (first && t->kind->words && text.size && text.at[0] == ' ') text.at++, text.size--;
@@ -10019,7 +10084,7 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
     syn_text text = syn_tokenizer_piece(t, ids[i], first);
     if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue;
     first = 0;
-    if (kept == size && text.size < room - kept && room > 0) {
+    if (kept == size && text.size < room - kept) { /* room for the final 0 is left */
       if (text.size) memcpy(out + kept, text.at, text.size);
       kept += text.size;
     }
@@ -10037,35 +10102,30 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
          the texts of all pieces, one after the other
    byte stores no pieces. What merges make is written too, though it follows from the pairs: a
    reader needs no more memory than the file has, and other programs see the vocabulary. */
-static void syn__text_put32(unsigned char *out, uint32_t x) {
-  int i;
-  for (i = 0; i < 4; i++) out[i] = (unsigned char)(x >> 8 * i & 0xFF);
-}
-
-static uint32_t syn__text_get32(const unsigned char *in) {
-  return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
-}
+static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4); }
+static uint32_t syn__get32(const unsigned char *in) { return (uint32_t)syn__get_bytes(in, 4); }
 
 /* Equal tokenizers give equal bytes. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
   unsigned char *at = (unsigned char *)out;
-  const syn__merge_of *pairs = (const syn__merge_of *)t->pairs.at;
-  size_t stored = t->kind->add ? t->ends.count : 0, merges = t->pairs.count, i; /* none for byte */
-  size_t bytes = stored ? t->bytes.count : 0;
+  const syn__merge_of *pairs = t ? (const syn__merge_of *)t->pairs.at : NULL;
+  size_t stored = t && t->kind->add ? t->ends.count : 0, merges = t ? t->pairs.count : 0, i;
+  size_t bytes = stored ? t->bytes.count : 0; /* byte stores none */
   size_t need = SYN__TOKENIZER_HEADER + 4 * stored + 8 * merges + bytes;
+  if (!t) return 0;
   if (need > room) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8);
-  syn__text_put32(at + 8, (uint32_t)(t->kind - syn__token_kinds));
-  syn__text_put32(at + 12, (uint32_t)t->flags);
-  syn__text_put32(at + 16, (uint32_t)t->asked);
-  syn__text_put32(at + 20, (uint32_t)stored);
-  syn__text_put32(at + 24, (uint32_t)merges);
+  syn__put32(at + 8, (size_t)(t->kind - syn__token_kinds));
+  syn__put32(at + 12, (size_t)t->flags);
+  syn__put32(at + 16, (size_t)t->asked);
+  syn__put32(at + 20, stored);
+  syn__put32(at + 24, merges);
   at += SYN__TOKENIZER_HEADER;
   for (i = 0; i < stored; i++, at += 4)
-    syn__text_put32(at, (uint32_t)syn__piece(t, SYN_FIRST_TOKEN + (int)i).size);
+    syn__put32(at, syn__piece(t, SYN_FIRST_TOKEN + (int)i).size);
   for (i = 0; i < merges; i++, at += 8) {
-    syn__text_put32(at, (uint32_t)pairs[i].left);
-    syn__text_put32(at + 4, (uint32_t)pairs[i].right);
+    syn__put32(at, (size_t)pairs[i].left);
+    syn__put32(at + 4, (size_t)pairs[i].right);
   }
   if (bytes) memcpy(at, t->bytes.at, bytes);
   return need;
@@ -10078,7 +10138,7 @@ static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, 
   const syn__token_kind *kind = NULL;
   int i, fits = 0;
   if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
-    for (i = 0; i < 5; i++) field[i] = syn__text_get32(in + 8 + 4 * i);
+    for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
   if (field[0] < SYN__COUNT(syn__token_kinds)) {
     kind = &syn__token_kinds[field[0]];
     fits = !(field[1] & ~(uint32_t)SYN_LOWERCASE) && syn__token_size_fits(kind, field[2]);
@@ -10097,7 +10157,7 @@ static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, 
 
 /* An id, 0 for a number that is none. */
 static int syn__load_id(const unsigned char *in) {
-  uint32_t id = syn__text_get32(in);
+  uint32_t id = syn__get32(in);
   return id < SYN__MAX_VOCAB ? (int)id : 0;
 }
 
@@ -10105,12 +10165,12 @@ static int syn__load_id(const unsigned char *in) {
    its text in the file as soon as it is made: pieces that double in length are stopped at the
    first. */
 static syn_status syn__load_pieces(syn_tokenizer *t, const unsigned char *in, size_t size) {
-  size_t pieces = syn__text_get32(in + 20), merges = syn__text_get32(in + 24), i;
+  size_t pieces = syn__get32(in + 20), merges = syn__get32(in + 24), i;
   const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *pairs = sizes + 4 * pieces;
   size_t at = SYN__TOKENIZER_HEADER + 4 * pieces + 8 * merges;
   syn_status status = SYN_OK;
   for (i = 0; i < pieces && status == SYN_OK; i++) {
-    syn_text piece = syn__text_of((const char *)in + at, syn__text_get32(sizes + 4 * i));
+    syn_text piece = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
     if (piece.size > size - at) return syn__refuse_piece(t, "inside the bytes given");
     at += piece.size;
     if (i < pieces - merges) {
@@ -10250,19 +10310,11 @@ static uint32_t syn__from_f16(uint16_t half) {
 
 /* -- names: UTF-8, messages, sorted lists -- */
 
-/* Bytes of the character at `at`, or 0 when it is not UTF-8 as RFC 3629 has it: cut off, longer
-   than needed, half a surrogate pair, above U+10FFFF. */
+/* Bytes of the character at `at`, 0 when it is not UTF-8; left > 0. */
 static size_t syn__file_utf8(const unsigned char *at, size_t left) {
-  unsigned b = at[0];
-  size_t n = b < 0x80 ? 1 : b < 0xC2 ? 0 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : b < 0xF5 ? 4 : 0, i;
-  if (n > left) return 0;
-  for (i = 1; i < n; i++)
-    if ((at[i] & 0xC0) != 0x80) return 0;
-  if (b == 0xE0 && at[1] < 0xA0) return 0;
-  if (b == 0xED && at[1] > 0x9F) return 0;
-  if (b == 0xF0 && at[1] < 0x90) return 0;
-  if (b == 0xF4 && at[1] > 0x8F) return 0;
-  return n;
+  size_t n = 0;
+  uint32_t ch = syn__char_next(syn__text_of((const char *)at, left), &n);
+  return ch & SYN__BAD_CHAR ? 0 : n;
 }
 
 /* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
@@ -10482,16 +10534,6 @@ static uint32_t syn__json_hex(const syn__json *j) {
   return code;
 }
 
-/* A code as 1 to 4 bytes, from the last to the first: 6 bits in each that follows, the rest in the
-   first under its mark of length. */
-static char *syn__put_utf8(char *out, uint32_t code) {
-  static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-  int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4, i;
-  for (i = n - 1; i > 0; i--, code >>= 6) out[i] = (char)(unsigned char)(0x80 | (code & 0x3F));
-  out[0] = (char)(unsigned char)(lead[n] | code);
-  return out + n;
-}
-
 /* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). */
 static char *syn__json_unicode(syn__json *j, char *out) {
   uint32_t code = syn__json_hex(j), low;
@@ -10508,7 +10550,7 @@ static char *syn__json_unicode(syn__json *j, char *out) {
     j->at += 6;
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
-  return syn__put_utf8(out, code);
+  return out + syn__char_put(code, out);
 }
 
 /* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
@@ -10805,13 +10847,12 @@ static int syn__file_index(const syn__json *j) {
 static size_t syn__file_header(syn_context *c, const char *where, const unsigned char *bytes,
                                size_t size) {
   uint64_t n = 0;
-  int i;
   if (size < 10) {
     syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
               (unsigned long)size);
     return 0;
   }
-  for (i = 7; i >= 0; i--) n = n << 8 | bytes[i];
+  n = syn__get_bytes(bytes, 8);
   if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
   syn__fail(c, SYN_E_FORMAT,
             "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
@@ -11152,7 +11193,7 @@ static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
   syn__emitter e;
   int k;
   syn__emit_start(&e, sink);
-  for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header >> (8 * i) & 255);
+  syn__put_bytes(length, header, 8);
   syn__emit_bytes(&e, length, 8);
   syn__emit_header(&e, w);
   while (e.total < header + 8) syn__emit_text(&e, " ");
@@ -12043,10 +12084,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
    >>license   MIT-0 or public domain, at your choice; see LICENSE
    ============================================================================================== */
 
-#if defined(__GNUC__) && !defined(__clang__)
-#ifdef __OPTIMIZE__
+#if SYN__LEVELS
 #pragma GCC pop_options
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #define SYN__IMPLEMENTED
