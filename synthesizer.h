@@ -192,8 +192,8 @@ typedef struct syn_options {
   void *user;                                   /* handed to both */
   const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
-  /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is loaded;
-     must outlive every model made with the context. Their functions are trusted */
+  /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
+     loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
 } syn_options;
@@ -2483,7 +2483,8 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
     o->alloc = syn__default_alloc, o->release = syn__default_release;
   for (i = 0; i < o->n_kinds; i++)
     if (!o->kinds || !o->kinds[i] || !o->kinds[i]->name || !o->kinds[i]->args)
-      o->n_kinds = 0, syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
+      o->n_kinds = 0,
+      syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
   syn__pick_row(c, o->isa);
   return c->status;
