@@ -2732,10 +2732,13 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
   size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
+  double numbers = 1.0; /* for the message: on a small machine `size` cannot say how many */
   syn_param *p;
+  int i;
+  for (i = 0; i < rank && i < SYN_MAX_RANK; i++) numbers *= (double)shape[i];
   if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
     syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.0f numbers, wanted 1 to %d", name,
-                    rank, (double)size, INT_MAX);
+                    rank, numbers, INT_MAX);
     return -1;
   }
   if (old >= 0) {
@@ -7894,7 +7897,7 @@ const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_length(d, i, side);
-  return d->tokens + d->at[2 * i + (size_t)side];
+  return d->tokens ? d->tokens + d->at[2 * i + (size_t)side] : NULL; /* null: all rows are empty */
 }
 /* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
    has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
