@@ -2660,12 +2660,12 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
 /* What a row says of itself; hashes of results may be compared between contexts that say 1. */
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
-/* From here on nothing is hot: all numbers go through the kernels above. O1 costs a training step
-   nothing that can be measured. From >>language on even Og does not; before it, Og would make the
-   decoding of a very small network a tenth slower. */
+/* From here on nothing is hot: all numbers go through the kernels above, and Og costs a training
+   step nothing that can be measured. One room, >>kind syn_att: the layer, is entered for every head
+   of every new token; there Og would make the decoding of a very small network a tenth slower. */
 #if SYN__LEVELS
 #pragma GCC push_options
-#pragma GCC optimize("O1", "fp-contract=off")
+#pragma GCC optimize("Og", "fp-contract=off")
 #endif
 
 /* ==============================================================================================
@@ -5578,6 +5578,10 @@ static double syn__fd_cost(const syn_node *n, int length) {
   const syn__att *a = syn__att_of(n);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) + (double)length * a->heads;
 }
+
+#if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
+#pragma GCC optimize("O1", "fp-contract=off")
+#endif
 
 /* ==============================================================================================
    >>kind syn_att: the layer   mixture, mask, softmax, values; the only room that knows the list
