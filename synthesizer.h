@@ -115,7 +115,7 @@
        reading the old ones.
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, training of
-   the first two.*/
+   the first two. */
 
 #ifndef SYNTHESIZER_H
 #define SYNTHESIZER_H
@@ -151,10 +151,10 @@
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
-#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
-
 /* Token ids every vocabulary begins with. */
 enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN = 4 };
+
+#define SYN_HASH_START UINT64_C(0xCBF29CE484222325) /* of FNV-1a */
 
 #ifdef __cplusplus
 extern "C" {
@@ -192,8 +192,8 @@ typedef struct syn_options {
   void *user;                                   /* handed to both */
   const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
   int threads;                                  /* 0: 1. More need a build with OpenMP */
-  /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is loaded;
-     must outlive every model made with the context. Their functions are trusted */
+  /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
+     loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
 } syn_options;
@@ -511,7 +511,7 @@ typedef struct syn_random {
 uint64_t syn_random_next(syn_random *r);             /* uniform over all 64-bit numbers */
 float syn_random_uniform(syn_random *r);             /* in [0, 1), a multiple of 2^-24 */
 float syn_random_normal(syn_random *r);              /* mean 0, variance 1 (Box-Muller) */
-int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; n > 0 */
+int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; 0 for n <= 0 */
 
 /* -- dispatch -- */
 
@@ -719,12 +719,12 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
-   Words begin at white space (space, tab, line ends) and hold it
-   as their first character; one space is put before a text and taken away again by
-   syn_tokenizer_decode. So every text of known pieces comes back exactly; for "space" a run of n
-   spaces holds n - 1 empty words, known if the lines had one. A byte that is not UTF-8 is
-   SYN_UNKNOWN, except for "byte". `flags`: 0 or SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A,
-   Greek, Cyrillic). Null on failure: spec or flags wrong, or no memory. */
+   Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
+   character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
+   text of known pieces comes back exactly; for "space" a run of n spaces holds n - 1 empty words,
+   known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte". `flags`:
+   0 or SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic). Null on failure: spec or
+   flags wrong, or no memory. */
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -836,6 +836,16 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+/* gcc -O2 spends most of its time on code in which a program spends none. 1: rooms say how much is
+   worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os, where O1
+   made the whole a tenth larger. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
+    !defined(__OPTIMIZE_SIZE__)
+#define SYN__LEVELS 1
+#else
+#define SYN__LEVELS 0
+#endif
+
 /* ==============================================================================================
    >>base   includes, checked sizes, elementary functions that give the same bits everywhere
    ============================================================================================== */
@@ -846,6 +856,9 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #include <stdlib.h>
 #include <string.h>
 
+/* Forced: left to itself, gcc -O2 calls the words of a kernel and hands their vectors over in
+   memory. The formats are checked by the compiler, since messages carry names that come from
+   files. */
 #if defined(__GNUC__) || defined(__clang__)
 #define SYN__INLINE static inline __attribute__((always_inline))
 #define SYN__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -859,20 +872,37 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 static int syn__min(int a, int b) { return a < b ? a : b; }
 static int syn__max(int a, int b) { return a > b ? a : b; }
 
-/* a*b and a+b, or SIZE_MAX when they do not fit: no allocation of that size ever succeeds. */
+/* a*b and a+b, or SIZE_MAX when they do not fit: no allocation of that size ever succeeds. SIZE_MAX
+   stays SIZE_MAX through further sums and products but by 0, so a formula is checked once, at its
+   end, by the allocation itself. */
 static size_t syn__mul_size(size_t a, size_t b) {
   return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 static size_t syn__add_size(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
-/* n rounded up to a multiple of 16 floats, the width of the virtual vector. */
+/* n rounded up to a multiple of 16: floats, the width of the virtual vector; or bytes, which then
+   suit any type. */
 static size_t syn__round16(size_t n) {
   return n > SIZE_MAX - 15 ? SIZE_MAX : (n + 15) & ~(size_t)15;
+}
+
+/* The lowest n <= 8 bytes of x, lowest first, and back: numbers in files, the same on a machine of
+   either byte order, at any address. */
+static void syn__put_bytes(unsigned char *out, uint64_t x, int n) {
+  int i;
+  for (i = 0; i < n; i++) out[i] = (unsigned char)(x >> 8 * i & 255);
+}
+static uint64_t syn__get_bytes(const unsigned char *in, int n) {
+  uint64_t x = 0;
+  while (n-- > 0) x = x << 8 | in[n];
+  return x;
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
    machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
 
-/* e^x: x = n ln 2 + r, |r| <= ln2 / 2; e^r by its Taylor series to r^13; then n doublings. */
+/* e^x: x = n ln 2 + r, |r| <= ln2 / 2; e^r by its Taylor series to r^13, whose first term left out
+   is 4e-18; then n doublings, which are exact. ln 2 comes in two parts, the first with 21 zero bits
+   at its end, so that n times it is exact and r keeps all its digits. */
 static double syn__exp(double x) {
   double n, r, sum = 1.0, half;
   int i, k;
@@ -886,8 +916,9 @@ static double syn__exp(double x) {
   return sum;
 }
 
-/* ln x, x > 0: x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh((m-1)/(m+1)) by its
-   series. */
+/* ln x, x > 0: x = m 2^k with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m-1)/(m+1), by
+   its series in s^2 <= 0.0295; the first term left out is 2e-20 of the sum. The small parts are
+   added first. -inf for x <= 0: the loss of a label of probability 0. */
 static double syn__log(double x) {
   double s, s2, sum = 0.0, k = 0.0;
   int i;
@@ -901,10 +932,13 @@ static double syn__log(double x) {
   return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + 2.0 * s * sum);
 }
 
+/* base^e for base > 0 */
 static double syn__pow(double base, double e) { return syn__exp(e * syn__log(base)); }
 
-/* sin(x) and cos(x) for 0 <= x < 1e6: x = q pi/2 + r, |r| <= pi/4, then the Taylor series of
-   both. */
+/* sin(x) and cos(x) for 0 <= x < 1e6: x = q pi/2 + r, |r| <= pi/4, then the Taylor series of both
+   to r^17 and r^16. pi/2 comes in three parts (Cody & Waite 1980): the first two end in 20 zero
+   bits or more, so q times them is exact for q < 2^20. Each quarter turn makes (c, -s) of
+   (s, c). */
 static void syn__sincos(double x, double *sine, double *cosine) {
   double q = floor(x * 0.63661977236758134308 + 0.5), r, r2, s = 0.0, c = 0.0, swap;
   int i, quadrant = (int)(q - 4.0 * floor(q / 4.0));
@@ -927,6 +961,8 @@ static void syn__sincos(double x, double *sine, double *cosine) {
    >>status   the first error is kept with its numbers
    ============================================================================================== */
 
+/* Enum and texts come from one list: their order cannot differ. A number that is no status may come
+   from a file or a cast, so it is looked at first. */
 const char *syn_status_text(syn_status status) {
 #define SYN__TEXT(name, text) text,
   static const char *const texts[] = {SYN_STATUS_LIST(SYN__TEXT)};
@@ -935,18 +971,21 @@ const char *syn_status_text(syn_status status) {
 }
 
 void syn_clear(syn_context *c) {
+  if (!c) return;
   c->status = SYN_OK;
   c->message[0] = 0;
 }
 
-/* Records a failure, unless an earlier one is still there, and returns it. The message stays one
-   line even where it shows a word of somebody's file: control characters become question marks. */
+/* Records a failure, unless an earlier one is still there, and returns it: the first error is the
+   cause, what fails after it is mostly its consequence. No context: nowhere to record it. The text
+   is cut where the message ends, so a name from a file can be long, and it stays one line even
+   where it shows a word of somebody's file: control characters become question marks. */
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail(syn_context *c, syn_status status, const char *format, ...) {
   va_list args;
   char *at;
-  if (c->status != SYN_OK) return status;
+  if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
   vsnprintf(c->message, sizeof c->message, format, args);
@@ -956,7 +995,9 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
   return status;
 }
 
-/* 1 when an object was given; else records that it is missing (its maker failed, most likely). */
+/* 1 when an object was given; else records that it is missing. Most likely its maker failed, and
+   then that error stands in the context already and stays: so a program may look once, at its
+   end. */
 static int syn__given(syn_context *c, const void *object, const char *what) {
   if (!object) syn__fail(c, SYN_E_VALUE, "no %s was given", what);
   return object != NULL;
@@ -968,6 +1009,7 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
+/* The defaults, which need no user pointer. */
 static void *syn__default_alloc(void *user, size_t bytes) {
   SYN__UNUSED(user);
   return malloc(bytes);
@@ -978,11 +1020,15 @@ static void syn__default_release(void *user, void *block) {
 }
 
 /* `count` elements of `size` bytes, zeroed, at a multiple of 64; null (recorded) when there is
-   no room. The pointer to release stands in front of the block. */
+   no room. Zeroed, for a struct half filled when an error comes must be fit to be freed. The
+   caller's allocator promises no alignment, so there is room for any, and in front of what is
+   returned stands what must be given back:
+     block: [0 to 63 bytes unused] [the pointer `block`] [count * size bytes, from a multiple of 64]
+   It is copied in and out: `at` moves by whatever alignment wants, a pointer may not. */
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
-  if (bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
+  if (c && bytes < SIZE_MAX / 2) block = (char *)c->options.alloc(c->options.user, bytes + extra);
   if (!block) {
     syn__fail(c, SYN_E_MEMORY, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
               (unsigned long)size);
@@ -995,6 +1041,7 @@ static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   return at;
 }
 
+/* Null is allowed. With the context that made it: the allocator is that context's. */
 static void syn__free(syn_context *c, void *at) {
   void *block;
   if (!at) return;
@@ -1002,22 +1049,27 @@ static void syn__free(syn_context *c, void *at) {
   c->options.release(c->options.user, block);
 }
 
-/* Makes room for `need` elements in the array *at of *cap elements; keeps what is there. */
-static syn_status syn__grow(syn_context *c, void **at, size_t *cap, size_t need, size_t size) {
+/* Makes room for `need` elements in an array of *cap elements; keeps what is there, the rest is
+   zero. `at` is where the pointer to the array stands; that pointer has a type of its own, so it is
+   copied, not read through a void **. Twice the room each time: n elements added one by one are
+   moved O(n) times in all. After a failure the array is as it was. */
+static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
   size_t cap_new = *cap ? *cap : 16;
-  void *fresh;
+  void *old, *fresh;
   if (need <= *cap) return SYN_OK;
-  while (cap_new < need) cap_new = syn__mul_size(cap_new, 2);
+  while (cap_new < need) cap_new = syn__mul_size(cap_new, 2); /* ends at SIZE_MAX at the latest */
   fresh = syn__alloc(c, cap_new, size);
   if (!fresh) return SYN_E_MEMORY;
-  if (*at) memcpy(fresh, *at, *cap * size);
-  syn__free(c, *at);
-  *at = fresh;
+  memcpy(&old, at, sizeof old);
+  if (old) memcpy(fresh, old, *cap * size);
+  syn__free(c, old);
+  memcpy(at, &fresh, sizeof fresh);
   *cap = cap_new;
   return SYN_OK;
 }
 
-/* Small objects that live and die together (the graph of a model): chunks in a list. */
+/* Small objects that live and die together (the graph of a model): chunks in a list, each a header
+   of SYN__ALIGN bytes and `size` bytes of room behind it. */
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -1027,31 +1079,35 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
+/* `count` elements of `size` bytes, zeroed, at a multiple of 16; null (recorded) when there is no
+   room. They go with the arena, never alone. An object larger than a chunk gets one of its own. A
+   size that does not fit is SIZE_MAX here and no chunk: it must not be made smaller, the caller
+   would write behind it. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
-  size_t bytes = syn__mul_size(count, size), chunk_size;
+  size_t bytes = syn__round16(syn__mul_size(count, size));
+  size_t chunk_size = bytes > 16384 ? bytes : 16384;
   syn__chunk *k = a->chunks;
   char *at;
-  if (bytes > SIZE_MAX / 4) bytes = SIZE_MAX / 4;
-  bytes = (bytes + 15) & ~(size_t)15;
   if (!k || k->size - k->used < bytes) {
-    chunk_size = bytes > 16384 ? bytes : 16384;
-    k = (syn__chunk *)syn__alloc(a->c, 1, 64 + chunk_size);
+    k = (syn__chunk *)syn__alloc(a->c, 1, syn__add_size(SYN__ALIGN, chunk_size));
     if (!k) return NULL;
     k->size = chunk_size;
     k->next = a->chunks;
     a->chunks = k;
   }
-  at = (char *)k + 64 + k->used;
+  at = (char *)k + SYN__ALIGN + k->used;
   k->used += bytes;
   return at;
 }
 
+/* A copy of a text with its final 0, which the zeroed memory holds already. */
 static char *syn__arena_text(syn__arena *a, const char *at, size_t size) {
   char *copy = (char *)syn__arena_get(a, size + 1, 1);
   if (copy && size) memcpy(copy, at, size);
   return copy;
 }
 
+/* All chunks; the arena is empty and may be used again. */
 static void syn__arena_free(syn__arena *a) {
   syn__chunk *k = a->chunks, *next;
   for (; k; k = next) next = k->next, syn__free(a->c, k);
@@ -1062,22 +1118,28 @@ static void syn__arena_free(syn__arena *a) {
    >>random   splitmix64: one multiply-and-shift hash of a counter (Steele, Lea, Flood 2014)
    ============================================================================================== */
 
+/* A bijection of 64 bits: every bit of z moves about half of the bits of the result. Here it also
+   serves as the hash of keys; being a bijection, it never makes two keys one. */
 static uint64_t syn__mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
 
+/* The step is 2^64 / golden ratio, made odd: the counter passes through all 2^64 values, far
+   apart. */
 uint64_t syn_random_next(syn_random *r) {
   r->state += 0x9E3779B97F4A7C15u;
   return syn__mix(r->state);
 }
 
+/* A float holds 24 bits exactly; more would round, and some of them up to 1. */
 float syn_random_uniform(syn_random *r) {
   return (float)(syn_random_next(r) >> 40) * (1.0f / 16777216.0f);
 }
 
-/* Box-Muller: sqrt(-2 ln u) cos(2 pi v), u in (0, 1]. */
+/* Box-Muller: sqrt(-2 ln u) cos(2 pi v), u in (0, 1], so that ln u is finite. The second number the
+   pair would give (with sin) is not kept: the state stays one counter, and a copy goes on alike. */
 float syn_random_normal(syn_random *r) {
   double u = ((double)(syn_random_next(r) >> 11) + 1.0) / 9007199254740992.0;
   double v = (double)(syn_random_next(r) >> 11) / 9007199254740992.0, s, c;
@@ -1085,8 +1147,10 @@ float syn_random_normal(syn_random *r) {
   return (float)(sqrt(-2.0 * syn__log(u)) * c);
 }
 
+/* Numbers from the last, incomplete run of n below 2^64 are drawn again: taken modulo n they would
+   make its first results more probable. n <= 0, which has no answer, gives 0. */
 int syn_random_below(syn_random *r, int n) {
-  uint64_t range = (uint64_t)n, limit = UINT64_MAX - UINT64_MAX % range, x;
+  uint64_t range = n > 0 ? (uint64_t)n : 1, limit = UINT64_MAX - UINT64_MAX % range, x;
   do x = syn_random_next(r);
   while (x >= limit);
   return (int)(x % range);
@@ -1101,12 +1165,19 @@ int syn_random_below(syn_random *r, int n) {
    over k in order, one fma per term and output element, from its start value; a sum along n
    elements goes through 16 lanes, lane l adding elements l, l+16, ... in order (fma where a
    product is summed), then lanes l and l+8, l and l+4, l and l+2, l and l+1 are added: "the
-   tree". Tails: lanes past n take no part (zero, or -inf for a maximum). */
+   tree". Tails: lanes past n take no part (zero, or -inf for a maximum).
+
+   Why 16: it is the width of the widest register; a narrower machine takes two or four for one
+   vector, in any order, since lanes never meet before the tree. Why outputs and not terms across
+   the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
+   size, panel, thread count or register width can change. */
 
 /* where a product-sum starts: 0, bias[column], what stands in c */
 enum { SYN__ZERO, SYN__BIAS, SYN__ADD };
 
-/* c[m,n] = start + sum_k a[m,k] b[k,n]. Element a[m,k] is a[m*a_row + k*a_col]. b is read in
+/* All products of the library are this one: weights, gradients, attention, logits. Strides in place
+   of transposed copies, and panels in place of a packed copy where b is used once.
+   c[m,n] = start + sum_k a[m,k] b[k,n]. Element a[m,k] is a[m*a_row + k*a_col]. b is read in
    panels of 16 columns: element b[k,n] is b[(n/16)*b_panel + k*b_row + n%16]; a row-major b
    [K,ld] has b_panel = 16, b_row = ld, a packed one b_panel = 16*K, b_row = 16 (columns past n
    are zero there). */
@@ -1117,17 +1188,22 @@ typedef struct syn__product {
   size_t a_row, a_col, b_row, b_panel, c_row;
 } syn__product;
 
+/* Activations, in the order of their names in texts. */
 enum { SYN__RELU, SYN__GELU, SYN__TANH, SYN__SIGMOID, SYN__SWISH, SYN__ACTS };
 
+/* One step of Adam, what is the same for all weights. The powers of beta are taken once a step, in
+   double: 1 - 0.9999^t has few digits left in float. */
 typedef struct syn__adam {
   float lr, beta1, beta2, eps, decay; /* decay: AdamW's, already times the learning rate */
   float fix1, fix2;                   /* 1/(1 - beta1^t), 1/(1 - beta2^t) */
   float scale;                        /* of the gradient: clipping */
 } syn__adam;
 
+/* Chance of a mask: a hash of key and index, no generator that moves on. So backward makes the mask
+   anew instead of keeping it, and any thread can make any part of it. */
 typedef struct syn__dropout {
   uint32_t key, key2; /* of this layer in this step */
-  uint32_t limit;     /* an element is dropped when hash(index) >> 8 < limit = round(rate * 2^24) */
+  uint32_t limit;     /* round(rate 2^24): an element is dropped when hash(index) >> 8 is below */
   float scale;        /* 1/(1 - rate) */
 } syn__dropout;
 
@@ -1138,6 +1214,9 @@ typedef struct syn__norm_rows {
   int rms; /* 1: rms_norm */
 } syn__norm_rows;
 
+/* One row: what one instruction set makes of every kernel. Lengths are any, 0 included; pointers
+   need the alignment of a float alone; nothing past the n-th element is read or written. An output
+   may be an input where element i is made of elements i alone; else arrays never overlap. */
 struct syn_kernels {
   const char *name;
   /* 1: this row has fused multiply-add and normal denormals, its bits are those of every exact
@@ -1169,8 +1248,8 @@ struct syn_kernels {
   void (*softmax)(float *y, const float *x, size_t n);
   /* ds = p (dp - sum p dp), ds may be dp */
   void (*softmax_back)(float *ds, const float *p, const float *dp, size_t n);
-  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm, mean
-     0 */
+  /* one row of norm: y = (x - mean) rstd g + b; stats gets mean and rstd; b null: rms_norm,
+     mean 0 */
   void (*norm)(float *y, const float *x, const float *g, const float *b, size_t n, float *stats);
   /* dx[row] += its gradient */
   void (*norm_back)(float *dx, const syn__norm_rows *j, size_t row);
@@ -1191,19 +1270,24 @@ struct syn_kernels {
 
 /* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
    SYN__ROW set; every name of a row carries the row's suffix, so that all rows live in one object
-   file. */
+   file. Why not one file a row with flags of its own: a user compiles one file with plain cc -O2.
+   Why not a copy a row: a kernel mended in one of four copies computes other bits in three. */
+/* Numbers, since the preprocessor compares no names. */
 #define SYN__ROW_SCALAR 0
 #define SYN__ROW_FUSED 1 /* scalar, with fmaf as one instruction */
 #define SYN__ROW_AVX2 2
 #define SYN__ROW_AVX512 3
 #define SYN__ROW_NEON 4
 
+/* Two steps: an argument of ## is not expanded, SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
 #define SYN__PASTE(a, b) SYN__PASTE2(a, b)
 #define SYN__N(name) SYN__PASTE(syn__##name##_, SYN__SUFFIX)
 
 #include <float.h>
-/* Which rows this compiler can build. The macros are numbers: SYN__HAS_X86, SYN__HAS_NEON. */
+/* Which rows this compiler can build; which of them this machine has is asked at run time. NEON
+   without fma (old 32-bit ARM) would round every product-sum twice: no row. Big-endian NEON numbers
+   its lanes from the other end. */
 #if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
 #define SYN__HAS_X86 1
 #include <immintrin.h>
@@ -1218,7 +1302,8 @@ struct syn_kernels {
 #define SYN__HAS_NEON 0
 #endif
 
-/* fmaf of the C library is right on these systems, or is one instruction. Elsewhere (a small
+/* fmaf of the C library is right on these systems, or is one instruction (glibc itself asks the
+   processor and takes the instruction where there is one). Elsewhere (a small
    board) it may be hundreds of instructions: there a*b+c serves, unless SYN_EXACT asks for the
    same bits. */
 #if defined(SYN_EXACT) || defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || \
@@ -1241,7 +1326,8 @@ struct syn_kernels {
 #define SYN__CALLED static
 #endif
 
-/* The words are spoken without their suffix. v: 16 floats, u: 16 unsigned integers of 32 bits. */
+/* The words are spoken without their suffix. v: 16 floats, u: 16 unsigned integers of 32 bits.
+   These macros stay for all rows: SYN__SUFFIX is looked up where a word is spoken, not here. */
 #define syn__part SYN__N(part)
 #define syn__upart SYN__N(upart)
 #define syn__v16 SYN__N(v16)
@@ -1276,12 +1362,16 @@ struct syn_kernels {
 #define syn__vsigma SYN__N(vsigma)
 #define syn__vtanh SYN__N(vtanh)
 
+/* Compared with n, the ramp tells which lanes of a tail are there. */
 static const float syn__ramp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const float syn__zeros[16 * 8] = {0}; /* where a tile of up to 8 panels starts */
 
-#define SYN__NORM_EPS 1e-6f /* added to a variance */
+/* Added to a variance, so that a row of equal numbers divides by 0.001 and not by 0. It belongs to
+   the model: weights trained with another eps give other outputs. */
+#define SYN__NORM_EPS 1e-6f
 
-/* Rows m0..m1 and panels p0..p1 of a product; panels below `whole` have all their 16 columns. */
+/* Rows m0..m1 and panels p0..p1 of a product, what is still to do; panels below `whole` have all
+   their 16 columns. */
 typedef struct syn__block {
   int m0, m1, p0, p1, whole;
 } syn__block;
@@ -1292,13 +1382,17 @@ typedef struct syn__block {
 /* -- the words of this row -- */
 
 /* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
-   one register does a thing (syn__p...), all else is written once below. pif(a, b, x, y): a > b ?
-   x : y in every lane. pswap(a, h): lane l gets lane l^h. SYN__TILE_M x SYN__TILE_P: rows and
-   panels of the product that are summed in registers at a time; _FEW and _ONE: when fewer rows are
-   left. */
+   one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
+   else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
+   lane l gets lane l^H. SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed
+   in registers at a time; _FEW and _ONE: when fewer rows are left. A tile of r rows and v registers
+   of b loads r + v registers for r v fmas, so the nearer to a square the better, as long as sums, b
+   and a fit the register file: one sum that does not costs a store and a load in every step of k.
+
+   A new instruction set is one more block here and a few lines in >>dispatch. */
 
 #if SYN__ROW == SYN__ROW_AVX512
-/* 32 registers: 24 sums, 2 of b, 1 of a. */
+/* 32 registers: 24 sums, 2 of b, 1 of a. Only AVX512F, which all of them have: no DQ, no BW. */
 #define SYN__ROW_NAME "avx512"
 #define SYN__ROW_EXACT 1
 #define SYN__PARTS 1
@@ -1338,7 +1432,8 @@ typedef __m512i syn__upart;
 #define syn__qshr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
 
 #elif SYN__ROW == SYN__ROW_AVX2
-/* 16 registers: 12 sums, 2 of b, 1 of a. */
+/* 16 registers: 12 sums, 2 of b, 1 of a. Two registers are a vector, so a panel is two wide and the
+   tile has 6 rows where AVX-512 has 12. FMA is a flag of its own, and needed. */
 #define SYN__ROW_NAME "avx2"
 #define SYN__ROW_EXACT 1
 #define SYN__PARTS 2
@@ -1375,6 +1470,8 @@ typedef __m256i syn__upart;
 #define syn__qshr _mm256_srli_epi32
 
 #elif SYN__ROW == SYN__ROW_NEON
+/* The builtins of NEON take the addend first, and a shift to the right is one to the left by a
+   negative number. */
 #define SYN__ROW_NAME "neon"
 #define SYN__PARTS 4
 #define SYN__LANES 4
@@ -1439,7 +1536,8 @@ SYN__INLINE syn__part SYN__N(psqrt)(syn__part a) {
 #endif
 
 #else
-/* One float is one register: the reference, the fallback, and the text to learn from. */
+/* One float is one register: the reference, the fallback, and the text to learn from. The other
+   rows are tested against it bit by bit. */
 #define SYN__ROW_NAME "scalar"
 #define SYN__ROW_EXACT SYN__SCALAR_EXACT
 #define SYN__PARTS 16
@@ -1459,6 +1557,7 @@ typedef uint32_t syn__upart;
 #define syn__pmul(a, b) ((a) * (b))
 #define syn__pdiv(a, b) ((a) / (b))
 #define syn__psqrt sqrtf
+/* The builtin becomes one instruction in a row that has it, the call of fmaf elsewhere. */
 #if !SYN__FUSED
 #define syn__pfma(a, b, c) ((a) * (b) + (c))
 #elif defined(__GNUC__)
@@ -1475,6 +1574,8 @@ typedef uint32_t syn__upart;
 #define syn__qmul(a, b) ((a) * (b))
 #define syn__qshl(a, n) ((a) << (n))
 #define syn__qshr(a, n) ((a) >> (n))
+/* Through memcpy, which compilers turn into a move: a union or a cast pointer would be undefined in
+   C++ or under strict aliasing. */
 SYN__INLINE float SYN__N(pbits)(uint32_t a) {
   float f;
   memcpy(&f, &a, sizeof f);
@@ -1489,10 +1590,12 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 #define syn__qbits SYN__N(qbits)
 #endif
 
-/* SYN__EACH(step): the step for every register i. Written out, since loops would cost gcc time in
-   every word of every kernel. A scalar word is a loop over 16 floats in memory, and a call:
-   inlined, they would take gcc seconds. */
+/* SYN__EACH(step): the step for every register i. The one macro with a body: a function cannot take
+   a statement, and a word a row would be the same text four times. Written out, since loops would
+   cost gcc time in every word of every kernel. A scalar word is a loop over 16 floats in memory,
+   and a call: inlined, they would take gcc seconds. */
 #define SYN__DO(at, step) { const int i = at; step; }
+/* `i` is a constant in every copy of the step, so that p[i] is a register by name. */
 #if SYN__PARTS == 1
 #define SYN__EACH(step) SYN__DO(0, step)
 #elif SYN__PARTS == 2
@@ -1514,6 +1617,7 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 #endif
 #endif
 
+/* The two types kernels see. By value: inlined, they are registers and no memory at all. */
 typedef struct syn__v16 {
   syn__part p[SYN__PARTS];
 } syn__v16;
@@ -1523,6 +1627,7 @@ typedef struct syn__u16 {
 
 /* -- the words of every row, over its registers -- */
 
+/* SYN__WORD: inlined in a row with registers, called in the scalar one. */
 SYN__WORD syn__v16 syn__vset(float x) {
   syn__v16 r;
   SYN__EACH(r.p[i] = syn__pset(x));
@@ -1556,12 +1661,14 @@ SYN__WORD syn__v16 syn__vsqrt(syn__v16 a) {
   SYN__EACH(a.p[i] = syn__psqrt(a.p[i]));
   return a;
 }
-/* a b + c, rounded once */
+/* a b + c, rounded once. Written out wherever it is wanted: the compiler must not fuse by
+   itself. */
 SYN__WORD syn__v16 syn__vfma(syn__v16 a, syn__v16 b, syn__v16 c) {
   SYN__EACH(c.p[i] = syn__pfma(a.p[i], b.p[i], c.p[i]));
   return c;
 }
-/* sum += a b, for a number a: the step of a product */
+/* sum += a b, for a number a: the step of a product. Always inlined, in the scalar row too, and by
+   pointer: a sum that is handed over and back would leave its registers. */
 SYN__INLINE void syn__vstep(syn__v16 *sum, float a, const syn__v16 *b) {
   SYN__EACH(sum->p[i] = syn__pfma(syn__pset(a), b->p[i], sum->p[i]));
 }
@@ -1570,6 +1677,7 @@ SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
   SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
+/* b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a NaN over */
 SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) { return syn__vif(a, b, a, b); }
 
 /* lanes below 2^24 as floats */
@@ -1583,6 +1691,7 @@ SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
   SYN__EACH(r.p[i] = syn__qbits(a.p[i]));
   return r;
 }
+/* Integers wrap modulo 2^32: hashes, and exponents of floats. */
 SYN__WORD syn__u16 syn__uset(uint32_t x) {
   syn__u16 r;
   SYN__EACH(r.p[i] = syn__qset(x));
@@ -1605,14 +1714,17 @@ SYN__WORD syn__u16 syn__ushr(syn__u16 a, int n) {
   return a;
 }
 
-/* a[l], for l < n; rest[l] in the other lanes */
+/* a[l], for l < n; rest[l] in the other lanes. After arithmetic on a tail: its lanes past n were 0
+   when they were read, and are 0 - mean or e^0 now. */
 SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
   if (n >= 16) return a;
   return syn__vif(syn__vset((float)(int)n), syn__vload(syn__ramp), a, rest);
 }
 
 /* vget: the first n of 16 floats, zero in the other lanes; vput: writes the first n. Neither
-   touches memory past them. n > 16 means 16. */
+   touches memory past them, which may be another thread's row, or no memory of ours. n > 16 means
+   16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
+   of x86 never fault in lanes that are off. */
 #if SYN__ROW == SYN__ROW_AVX512
 SYN__INLINE syn__v16 syn__vget(const float *x, size_t n) {
   syn__v16 r;
@@ -1639,7 +1751,8 @@ SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
   _mm256_maskstore_ps(y + 8, SYN__N(mask)(n, 1), a.p[1]);
 }
 #else
-/* Out of line: a tail comes once per row of data, its code would come in every loop. */
+/* Out of line: a tail comes once per row of data, its code would come in every loop. Not one memcpy
+   of 16 floats: behind the n-th may be the end of a page. */
 SYN__CALLED syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   float f[16] = {0};
   size_t i;
@@ -1664,13 +1777,15 @@ SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
 
 /* 0, 1, ... 15 */
 SYN__WORD syn__u16 syn__uramp(void) {
-  /* 2^23 + l has the bits of 2^23, plus l */
+  /* 2^23 + l has the bits of 2^23, plus l: integers from floats without a word to convert them */
   syn__v16 big = syn__vset(8388608.0f);
   return syn__uxor(syn__ubits(syn__vadd(big, syn__vload(syn__ramp))), syn__ubits(big));
 }
 
 /* The tree: lanes l and l+8, l and l+4, l and l+2, l and l+1. Whole registers first, then within
-   one. */
+   one. A swap and an addition leave every lane with its pair's sum, twice the work of halving but
+   the same bits in lane 0, for a + b = b + a; no instruction for "the sum of a register" is used,
+   for its order is the machine's. */
 SYN__WORD float syn__vsum(syn__v16 a) {
   int h, i;
   for (h = SYN__PARTS / 2; h > 0; h /= 2)
@@ -1687,7 +1802,8 @@ SYN__WORD float syn__vsum(syn__v16 a) {
 #endif
   return syn__pfirst(a.p[0]);
 }
-/* The largest lane; no lane may be NaN. */
+/* The largest lane; no lane may be NaN. A maximum has the same bits in any order but for 0 and -0,
+   so it takes the same tree. */
 SYN__WORD float syn__vtop(syn__v16 a) {
   int h, i;
 #if SYN__LANES > 1
@@ -1728,6 +1844,7 @@ SYN__WORD float syn__vtop(syn__v16 a) {
    of 9 bits, so that n times it is exact. Below the smallest normal number (x < -87.33) the result
    is 0, above 88.72 it stays at e^88.72. The last fma carries a NaN of x through the bit tricks. */
 SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
+  /* ln of the smallest normal number; the largest float whose exp is finite */
   const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
   const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
   syn__part z = syn__pif(low, x, low, x), n, r, q;
@@ -1778,6 +1895,7 @@ SYN__INLINE syn__part SYN__N(tanh)(syn__part x, syn__part e) {
   return syn__pif(edge, x2, close, far);
 }
 
+/* The four as words of vectors, for the kernels below. */
 SYN__WORD syn__v16 syn__vexp(syn__v16 a) {
   SYN__EACH(a.p[i] = SYN__N(exp)(a.p[i]));
   return a;
@@ -1797,6 +1915,14 @@ SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
 
 /* -- products -- */
 
+/* The product is where a training spends its time. Three loops, from the outside: groups of panels
+   of b (k * 16 * panels floats, which stay in the first or second cache while all rows pass by),
+   rows of a, and k. c is touched twice, before and after its k steps. The sums start from what is
+   asked for, so that bias and accumulation cost no pass of their own and no other rounding. */
+
+/* b [k,n] in panels: 16 columns of one k stand side by side, the next k behind them. Then the inner
+   loop reads b straight on, whatever its strides are (col = 1: row-major, row = 1: transposed).
+   Columns past n are zero. k n loads and stores, against m k n fmas that use them. */
 static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, float *panels) {
   const float *src;
   float *dst = panels;
@@ -1821,7 +1947,11 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
 }
 
 /* `rows` rows by `panels` panels of c; these two and `whole` are constants where this is inlined,
-   so that the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v]. */
+   so that the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v].
+   Every element of c has one sum of its own, in the order of k: the tile decides how many are under
+   way at a time, not what is added to what. So its size may be tuned without changing a bit.
+   The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
+   where all rows start alike (zeros, bias): then all read the same 16 floats. */
 SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
                               int whole) {
   syn__v16 sum[SYN__TILE_M][8], b[8];
@@ -1849,7 +1979,9 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
 }
 
 /* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A group of
-   panels of b stays in the cache for all rows. Panels that fill no group go one by one. */
+   panels of b stays in the cache for all rows. Panels that fill no group go one by one, with masks
+   for the last: two texts of a tile for each height, whole groups and the rest. More would gain on
+   few shapes and cost compile time on every one. */
 SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels) {
   int m, j = w->p0, end = w->m1 - (w->m1 - w->m0) % rows;
   for (; j + panels <= w->whole; j += panels)
@@ -1859,8 +1991,9 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
   w->m0 = end;
 }
 
-/* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles, so that 8
-   or more sums must be under way. */
+/* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles and two can
+   begin in each, so that 8 or more sums must be under way. One row is what decoding has: then every
+   number of b is read for one fma, and memory sets the pace. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
   syn__block w;
   w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = p1, w.whole = syn__min(p1, p->n / 16);
@@ -1871,8 +2004,24 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
   SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
 }
 
+/* What follows waits for memory and for exp, which the processor reorders by itself: at O1 it runs
+   as fast as at O2 (measured on AVX2 and AVX-512). One thing of O2 it must keep: the vzeroupper
+   before a call, else every SSE instruction of the callee pays for our dirty registers (the loss
+   took 1.7 times as long); gcc ties it to "expensive-optimizations". Og would leave vectors of two
+   registers in memory (10 times slower); the scalar words keep theirs there anyway. */
+#if SYN__LEVELS
+#pragma GCC push_options
+#if SYN__LANES == 1
+#pragma GCC optimize("Og", "expensive-optimizations", "fp-contract=off")
+#else
+#pragma GCC optimize("O1", "expensive-optimizations", "fp-contract=off")
+#endif
+#endif
+
 /* -- element by element -- */
 
+/* y may be a or b in all of these: a vector is read before it is written. Two loads and a store for
+   one operation: memory sets the pace, so none is unrolled. */
 static void SYN__N(add)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
@@ -1890,6 +2039,7 @@ static void SYN__N(mul)(float *y, const float *a, const float *b, size_t n) {
 }
 static void SYN__N(acc)(float *y, const float *a, size_t n) { SYN__N(add)(y, y, a, n); }
 
+/* y += a b and y += s x in one rounding, as everywhere a product is summed. */
 static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
@@ -1913,19 +2063,24 @@ static void SYN__N(acc_scale)(float *y, float s, const float *x, size_t n) {
 
 /* -- reductions -- */
 
+/* One vector of sums, one chain of additions: 4 cycles for 16 elements. More chains would be faster
+   and give other bits; these rows are short (a width, a sentence), and no training waits for them.
+   A tail adds 0 to its lanes, which changes nothing: no lane is -0, for each began as 0. */
 static float SYN__N(sum)(const float *x, size_t n) {
   syn__v16 s = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) s = syn__vadd(s, syn__vget(x + i, n - i));
   return syn__vsum(s);
 }
+/* The lanes past n of both are 0, and so is their product. */
 static float SYN__N(dot)(const float *a, const float *b, size_t n) {
   syn__v16 s = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) s = syn__vfma(syn__vget(a + i, n - i), syn__vget(b + i, n - i), s);
   return syn__vsum(s);
 }
-/* -inf for n = 0; a NaN is passed over */
+/* -inf for n = 0; a NaN is passed over: exp of it makes the sum NaN all the same. Lanes past n must
+   not hold the 0 they were read as, which would be the largest of a row below 0. */
 static float SYN__N(max)(const float *x, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
   syn__v16 t = least;
@@ -1941,7 +2096,9 @@ static float SYN__N(max)(const float *x, size_t n) {
 #define SYN__GELU_1 1.59576912f   /* 2 sqrt(2/pi) */
 #define SYN__GELU_3 0.0713548163f /* that times 0.044715 */
 
-/* The exponential an activation is made of: e^2|x| of tanh, e^-u of the others. */
+/* The exponential an activation is made of: e^2|x| of tanh, e^-u of the others. Called from the
+   function and from its slope, so that both see the same e. `which` does not change along a row:
+   the branches in the loop are always guessed right. */
 SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
   syn__v16 u = x;
   if (which == SYN__TANH)
@@ -1953,6 +2110,8 @@ SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
   return syn__vexp(syn__vminus(u));
 }
 
+/* relu keeps a NaN: 0 > NaN is false, and the other side is taken. An error in the weights shall be
+   seen in the loss, not vanish in a max. */
 static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   const syn__v16 zero = syn__vset(0.0f);
   size_t i;
@@ -1970,7 +2129,8 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
 }
 
 /* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
-   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. */
+   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are taken from x, so that
+   forward needs to keep x alone; relu's may be taken from y as well, for y > 0 where x > 0. */
 SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
@@ -1988,6 +2148,7 @@ SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
   return syn__vfma(syn__vmul(x, slope), u, s);
 }
 
+/* dx += dy f'(x): gradients are only ever added to, for x may have gone into several operations. */
 static void SYN__N(act_back)(int which, float *dx, const float *x, const float *dy, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
@@ -1997,6 +2158,8 @@ static void SYN__N(act_back)(int which, float *dx, const float *x, const float *
   }
 }
 
+/* Gated linear unit (Dauphin et al. 2017): b decides how much of a passes. sigma' = (e s) s with
+   e = e^-b, s = sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
 static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
@@ -2005,6 +2168,8 @@ static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
   }
 }
 
+/* y = a s(b): dy/da = s, dy/db = a s'. The two of a pair are made from one exp. da and db may be
+   halves of one row: they are read and written 16 at a time, and do not overlap. */
 static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *b, const float *dy,
                              size_t n) {
   size_t i, left;
@@ -2031,7 +2196,8 @@ SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
   return top > -INFINITY ? top : 0.0f;
 }
 
-/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. */
+/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Past n stands -inf, whose exp is
+   0: the 0 that was read there would count as e^-shift. */
 static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
   syn__v16 s = syn__vset(0.0f), e;
@@ -2045,12 +2211,17 @@ static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
   return syn__vsum(s);
 }
 
-/* A row of nothing but -inf (all masked) becomes zero. */
+/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of nothing but -inf (all masked) becomes zero: such
+   a query sees nothing, and 0 / 0 would be a NaN in every weight after one step. One division a
+   row, then products: 1 / sum rounds once more than x / sum, the same way in every row of
+   kernels. */
 static void SYN__N(softmax)(float *y, const float *x, size_t n) {
   float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n);
   SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
 }
 
+/* p_i = exp(x_i) / sum, so dp_i/dx_j = p_i ([i = j] - p_j), and dx_i = p_i (dp_i - sum_j p_j dp_j).
+   A masked place has p = 0 and gets 0. */
 static void SYN__N(softmax_back)(float *ds, const float *p, const float *dp, size_t n) {
   float mean = SYN__N(dot)(p, dp, n);
   size_t i;
@@ -2060,13 +2231,14 @@ static void SYN__N(softmax_back)(float *ds, const float *p, const float *dp, siz
   }
 }
 
-/* ln sum_v exp z_v; -inf for n = 0 */
+/* ln sum_v exp z_v; -inf for n = 0. In double until the end: the difference z - this is a
+   log-probability, and beams compare sums of them. */
 static float SYN__N(log_sum_exp)(const float *z, size_t n) {
   float shift = SYN__N(shift)(z, n);
   return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n)));
 }
 
-/* sum_v (z_v - shift) */
+/* sum_v (z_v - shift). Shifted first: logits of thousands would leave the sum no digits. */
 static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
   syn__v16 s = syn__vset(0.0f), d;
   size_t i;
@@ -2079,7 +2251,10 @@ static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
 
 /* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
    (sum_v log p_v - log p_label). Szegedy et al. 2016, section 7, with the label left out of the
-   rest. */
+   rest. sum_v log p_v = sum_v (z_v - shift) - n log_sum. The logarithms are double: the loss is a
+   small difference of large numbers when the model is sure.
+   In the gradient (p - q) scale the label's place is computed from z before the row is overwritten,
+   and written after it. scale 0: the loss alone, z stays as it was. */
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
   float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
@@ -2104,9 +2279,13 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
 
 /* -- normalisation -- */
 
+/* Every row of x has statistics of its own, so rows can go to any thread. Only g and b belong to
+   all rows: their gradients are sums over rows, and threads split them by columns. */
+
 /* layer_norm (Ba, Kiros, Hinton 2016): xhat = (x - mean) rstd, y = xhat g + b, with the variance
    1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
-   0. */
+   0. Two passes over the row: E x^2 - (E x)^2 in one would lose all digits of a row far from 0, and
+   may even be negative. */
 static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
                          float *stats) {
   const syn__v16 zero = syn__vset(0.0f);
@@ -2128,7 +2307,9 @@ static void SYN__N(norm)(float *y, const float *x, const float *g, const float *
   }
 }
 
-/* h = dy g; dx += rstd (h - mean(h) - xhat mean(h xhat)); rms_norm: without mean(h). */
+/* h = dy g; dx += rstd (h - mean(h) - xhat mean(h xhat)); rms_norm: without mean(h), for there no
+   mean was taken away. The two means are what x changes through mean and rstd. h and xhat are
+   computed twice: reading again is cheaper than a buffer. */
 static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
   const size_t n = j->width;
   const float *x = j->x + row * n, *dy = j->dy + row * n, *g = j->g, *stats = j->stats + 2 * row;
@@ -2153,7 +2334,8 @@ static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
 }
 
 /* y = xhat g + b, so dg += dy xhat and db += dy, rows in order, begun from what stands in dg and
-   db. */
+   db. xhat is made again from x and the two numbers of its row, in the same two steps as forward:
+   any other formula would give other bits. */
 static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0,
                                       size_t c1) {
   const float *x = j->x, *dy = j->dy, *stats = j->stats;
@@ -2172,6 +2354,8 @@ static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows
   }
 }
 
+/* The gradient of a bias. A vector of columns stays in a register while the rows pass by; a column
+   is one chain in the order of rows, whichever thread has it. */
 static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0,
                                 size_t c1) {
   size_t c, r;
@@ -2184,6 +2368,9 @@ static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t 
 
 /* -- dropout and Adam -- */
 
+/* y_i = x_i / (1 - rate) with chance 1 - rate, else 0: the mean stays x_i, so that a model without
+   dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
+   on step, layer and place alone: not on threads, not on the order in which it is made. */
 /* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
    finaliser), the second key between them; the upper 24 bits are compared as floats, which hold
    them exactly. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
@@ -2209,7 +2396,10 @@ static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, siz
 /* Adam (Kingma & Ba 2015, algorithm 1), its decay apart from the gradient (AdamW: Loshchilov &
    Hutter 2019, algorithm 2):
      g' = g scale,  m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2,
-     w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w. */
+     w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w.
+   fix1 and fix2 undo that m and v began at 0: after the first step they are only 1 - beta of what
+   they estimate. One pass, four arrays read and three written: 28 bytes a weight, memory sets the
+   pace. */
 static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const float *g,
                          size_t n) {
   const syn__v16 lr = syn__vset(a->lr * a->fix1), fix2 = syn__vset(a->fix2);
@@ -2232,6 +2422,7 @@ static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const
   }
 }
 
+/* In the order of the struct; C++11 knows no names here. */
 static const syn_kernels SYN__N(kernels) = {
     SYN__ROW_NAME, SYN__ROW_EXACT, SYN__N(pack), SYN__N(product), SYN__N(add), SYN__N(sub),
     SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale), SYN__N(acc_scale), SYN__N(sum),
@@ -2240,7 +2431,12 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(dropout), SYN__N(loss),
     SYN__N(log_sum_exp), SYN__N(adam)};
 
-/* The next row says all of it anew. */
+#if SYN__LEVELS
+#pragma GCC pop_options
+#endif
+
+/* The next row says all of it anew. A macro forgotten here is redefined there, and the compiler
+   says so. */
 #undef SYN__ROW_NAME
 #undef SYN__ROW_EXACT
 #undef SYN__PARTS
@@ -2289,14 +2485,32 @@ static const syn_kernels SYN__N(kernels) = {
    >>dispatch   one row of kernels per instruction set; chosen once per context
    ============================================================================================== */
 
+/* Each pass: what the row is, its suffix, the header once more. The macros are undefined behind it,
+   since SYN__ROW is what tells a pass from the reading by the user. SYN_SELF is a name, not
+   __FILE__: that would be "../synthesizer.h" where the user wrote so, looked up from this folder.
+
+   On x86 the scalar row is only for machines without fused multiply-add, where each one is a call
+   of fmaf: nothing the compiler does to the text around it would show. */
+#if SYN__LEVELS && SYN__HAS_X86
+#pragma GCC push_options
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
 #define SYN__ROW SYN__ROW_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
 #undef SYN__ROW
 #undef SYN__SUFFIX
+#if SYN__LEVELS && SYN__HAS_X86
+#pragma GCC pop_options
+#endif
 
 #if SYN__HAS_X86
-/* The scalar text once more, with fmaf as one instruction. */
+/* The scalar text once more, with fmaf as one instruction in place of a call: the same bits. It
+   serves isa = "scalar", and processors with FMA but without AVX2.
+
+   Inside push and pop functions are compiled for a machine we may not have. Nothing of it may be
+   reached before syn_isa_usable has said yes, and nothing inlined out of it: the compiler refuses
+   to inline a function into one of a lesser target. */
 #define SYN__ROW SYN__ROW_FUSED
 #define SYN__SUFFIX fused
 #if defined(__clang__)
@@ -2312,6 +2526,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__ROW
 #undef SYN__SUFFIX
 
+/* clang has no push_options; its attribute applies to functions alone, which is all there is. */
 #define SYN__ROW SYN__ROW_AVX2
 #define SYN__SUFFIX avx2
 #if defined(__clang__)
@@ -2343,6 +2558,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__SUFFIX
 #endif /* SYN__HAS_X86 */
 
+/* No target region: where arm_neon.h is of use, the whole program is compiled for it. */
 #if SYN__HAS_NEON
 #define SYN__ROW SYN__ROW_NEON
 #define SYN__SUFFIX neon
@@ -2351,7 +2567,8 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__SUFFIX
 #endif
 
-/* The rows by rising speed; what an index of syn_isa_... means. */
+/* The rows by rising speed; what an index of syn_isa_... means. Scalar is always there and always
+   first; the checks below rely on the order of the x86 rows. */
 static const syn_kernels *const syn__rows[] = {
     &syn__kernels_scalar,
 #if SYN__HAS_X86
@@ -2362,12 +2579,17 @@ static const syn_kernels *const syn__rows[] = {
 #endif
 };
 
+/* Rows of this build, usable or not, so that tests can say which they skipped. */
 int syn_isa_count(void) { return (int)SYN__COUNT(syn__rows); }
 
+/* An index outside gives a text too: names go straight into messages. */
 const char *syn_isa_name(int i) {
   return i >= 0 && i < syn_isa_count() ? syn__rows[i]->name : "no such row";
 }
 
+/* The builtins ask cpuid and whether the system saves the wide registers; they keep what they found
+   in the compiler's own library. The call of init is needed where we run before constructors. NEON
+   is part of the target: a program for it does not start without. */
 int syn_isa_usable(int i) {
   if (i < 0 || i >= syn_isa_count()) return 0;
 #if SYN__HAS_X86
@@ -2378,7 +2600,8 @@ int syn_isa_usable(int i) {
   return 1;
 }
 
-/* Row i, which is usable. There are two builds of the scalar row on x86, of the same bits. */
+/* Row i, which is usable. There are two builds of the scalar row on x86, of the same bits; which
+   one serves is no matter of the user's, so both bear one name. */
 static const syn_kernels *syn__row(int i) {
 #if SYN__HAS_X86
   __builtin_cpu_init();
@@ -2387,6 +2610,8 @@ static const syn_kernels *syn__row(int i) {
   return syn__rows[i];
 }
 
+/* The best row, or the one that is named. What was not found leaves the best row and an error: the
+   context can be used, and the message tells which names would have done. */
 static syn_status syn__pick_row(syn_context *c, const char *isa) {
   char names[80] = "";
   int i, best = 0;
@@ -2403,6 +2628,10 @@ static syn_status syn__pick_row(syn_context *c, const char *isa) {
                    names);
 }
 
+/* Whatever fails, the context is whole afterwards: with an allocator, a row of kernels and a number
+   of threads, so that no later function has to ask for them. An allocator without its release would
+   mix two heaps: both are then the default. Threads are cut to what there is, without an error: it
+   changes no bit of a result. The name of the isa is not copied; only this function reads it. */
 syn_status syn_init(syn_context *c, const syn_options *options) {
   syn_options *o;
   int i;
@@ -2421,18 +2650,20 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
     o->alloc = syn__default_alloc, o->release = syn__default_release;
   for (i = 0; i < o->n_kinds; i++)
     if (!o->kinds || !o->kinds[i] || !o->kinds[i]->name || !o->kinds[i]->args)
-      o->n_kinds = 0, syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
+      o->n_kinds = 0,
+      syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
   syn__pick_row(c, o->isa);
   return c->status;
 }
 
+/* What a row says of itself; hashes of results may be compared between contexts that say 1. */
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
-/* From here on nothing is hot: all numbers go through the kernels above. Compiling it like -O1
-   takes half the time of -O2 (1.8 against 3.5 seconds) and costs a training step nothing that
-   can be measured. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+/* From here on nothing is hot: all numbers go through the kernels above. O1 costs a training step
+   nothing that can be measured. From >>language on even Og does not; before it, Og would make the
+   decoding of a very small network a tenth slower. */
+#if SYN__LEVELS
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
@@ -2611,7 +2842,7 @@ int syn_build_decoder(const syn_build *b) { return b->decoder; }
 static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) {
   syn__graph *g = b->g;
   syn__value *v;
-  if (syn__grow(b->c, (void **)&g->values, &g->cap_values, g->n_values + 1, sizeof *v)) return -1;
+  if (syn__grow(b->c, &g->values, &g->cap_values, g->n_values + 1, sizeof *v)) return -1;
   v = &g->values[g->n_values];
   v->stream = stream;
   v->rank = rank;
@@ -2669,10 +2900,13 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   syn__graph *g = b->g;
   int old = syn__param_find(g, name);
   size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
+  double numbers = 1.0; /* for the message: on a small machine `size` cannot say how many */
   syn_param *p;
+  int i;
+  for (i = 0; i < rank && i < SYN_MAX_RANK; i++) numbers *= (double)shape[i];
   if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
     syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.0f numbers, wanted 1 to %d", name,
-                    rank, (double)size, INT_MAX);
+                    rank, numbers, INT_MAX);
     return -1;
   }
   if (old >= 0) {
@@ -2685,8 +2919,8 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
     syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
     return -1;
   }
-  if (syn__grow(b->c, (void **)&g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
-      syn__grow(b->c, (void **)&g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
+  if (syn__grow(b->c, &g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
+      syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
     return -1;
   p = &g->params[g->n_params];
   memset(p, 0, sizeof *p);
@@ -2742,7 +2976,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
     return NULL;
   }
   n = (syn_node *)syn__arena_get(&g->arena, 1, sizeof *n);
-  if (!n || syn__grow(b->c, (void **)&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
+  if (!n || syn__grow(b->c, &g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
     return NULL;
   n->kind = kind;
   n->id = (int)g->n_nodes;
@@ -4103,7 +4337,7 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
   syn__norm_rows j = syn__norm_rows_of(t, n);
   SYN__UNUSED(thread);
   t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
-                          end);
+                            end);
 }
 /* dx is split by rows; dg and db, sums over all rows, by columns. */
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
@@ -5970,6 +6204,10 @@ static const syn_kind *const syn__kinds[] = {
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
 
+#if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
+#pragma GCC optimize("Og", "fp-contract=off")
+#endif
+
 /* ==============================================================================================
    >>language   one line of text becomes a chain of layers, a chain of layers becomes a graph
    ============================================================================================== */
@@ -7784,9 +8022,9 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if (d->count >= SYN__DATA_ROWS)
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (syn__grow(d->c, (void **)&d->tokens, &d->cap_tokens, need, sizeof(int)) ||
-      syn__grow(d->c, (void **)&d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
-      syn__grow(d->c, (void **)&d->context, &d->cap_context, d->count + 1, sizeof(int)))
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, need, sizeof(int)) ||
+      syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
+      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
     return SYN_E_MEMORY;
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
@@ -7827,7 +8065,7 @@ const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_length(d, i, side);
-  return d->tokens + d->at[2 * i + (size_t)side];
+  return d->tokens ? d->tokens + d->at[2 * i + (size_t)side] : NULL; /* null: all rows are empty */
 }
 /* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
    has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
@@ -7878,7 +8116,7 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
       return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
                        tokens);
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (syn__grow(d->c, (void **)&d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+      if (syn__grow(d->c, &d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
         return SYN_E_MEMORY;
       d->first[d->n_batches] = begin;
       d->n_batches++;
@@ -7905,7 +8143,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   d->laid_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
-  if (syn__grow(d->c, (void **)&d->order, &d->cap_order, d->count, sizeof(uint64_t)))
+  if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->count; i++) {
     uint64_t chance = epoch < 0 ? 0 : syn_random_next(&r);
@@ -7918,7 +8156,7 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   syn__sort_keys(d->order, d->count);
   s = syn__data_cut(d, tokens);
   if (s != SYN_OK) return s;
-  if (syn__grow(d->c, (void **)&d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
+  if (syn__grow(d->c, &d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
     return SYN_E_MEMORY;
   for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
   for (i = d->n_batches; i > 1 && epoch >= 0; i--) {
@@ -9051,9 +9289,14 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
    same as applying all merges in the order in which they were learned, without trying each.
 
    Nothing depends on hash values or on the machine: every order here is one of counts and, for
-   equal counts, of bytes. */
+   equal counts, of bytes. Nor on the order of the lines, since counts are taken over all of them.
 
-#define SYN__MAX_VOCAB (1 << 24)
+   Cost: learning reads the lines once; a merge then costs what changes in the words that hold its
+   pair, O(changes log pairs) in all, not a pass over the text. Encoding is one look into a map for
+   each character or word, for bpe about n^2 steps a word of n characters. Memory: the distinct
+   words, not the text. */
+
+#define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
 #define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
 #define SYN__BAD_CHAR 0x80000000u        /* set in a "character" that is one byte, not UTF-8 */
 #define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes when saved */
@@ -9061,6 +9304,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 /* -- growing arrays and a hash map -- */
 
+/* An array of any type: the caller knows which, C has no better way without a text for each. */
 typedef struct syn__growing {
   void *at;
   size_t count, cap; /* elements */
@@ -9086,13 +9330,17 @@ typedef struct syn__slot {
   int value; /* 0: empty */
 } syn__slot;
 
-/* Open addressing, never more than half full. A key may be there more than once. */
+/* Open addressing, never more than half full, so a search ends at an empty slot, after 1.5 probes
+   on average when the key is there. Nothing is ever taken out: what learning drops is dropped
+   whole. A key may be there more than once: texts with the same hash, which the caller tells
+   apart. */
 typedef struct syn__map {
   syn__slot *slots;
   size_t cap, count; /* cap is 0 or a power of two */
 } syn__map;
 
-/* The next value stored with this key, 0 when there is none. *probe counts on; begin with 0. */
+/* The next value stored with this key, 0 when there is none. *probe counts on; begin with 0. An
+   empty map has no slot to look at. The search ends, for half of the slots are empty. */
 static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
   size_t home = (size_t)syn__mix(key);
   const syn__slot *slot;
@@ -9108,7 +9356,8 @@ static int syn__map_find(const syn__map *m, uint64_t key) {
   return syn__map_next(m, key, &probe);
 }
 
-/* Stores a pair where a slot is known to be free. */
+/* Stores a pair where a slot is known to be free. The key is mixed first: pairs of ids and code
+   points differ in few low bits, and would stand in one cluster. */
 static void syn__map_put(syn__map *m, uint64_t key, int value) {
   size_t at = (size_t)syn__mix(key) & (m->cap - 1);
   while (m->slots[at].value) at = (at + 1) & (m->cap - 1);
@@ -9135,16 +9384,9 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
   return SYN_OK;
 }
 
-/* FNV-1a, 64 bits: the key of a text, continued from `hash`. */
-#define SYN__HASH_EMPTY 0xCBF29CE484222325u
-static uint64_t syn__hash_bytes(uint64_t hash, const char *at, size_t size) {
-  size_t i;
-  for (i = 0; i < size; i++) hash = (hash ^ (unsigned char)at[i]) * 0x100000001B3u;
-  return hash;
-}
-
 /* -- characters -- */
 
+/* C++11 knows no compound literals, so a text is made by a call. */
 static syn_text syn__text_of(const char *at, size_t size) {
   syn_text text;
   text.at = at;
@@ -9189,7 +9431,8 @@ static uint32_t syn__char_next(syn_text text, size_t *at) {
   return ch;
 }
 
-/* Writes a character, or the byte it stands for; returns its bytes. */
+/* Writes a character, or the byte it stands for; returns its bytes, at most 4. From the last to the
+   first: 6 bits in each that follows, the rest in the first under its mark of length. */
 static size_t syn__char_put(uint32_t ch, char *out) {
   size_t size = ch & SYN__BAD_CHAR ? 1 : ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
   static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
@@ -9203,7 +9446,10 @@ static size_t syn__char_put(uint32_t ch, char *out) {
 }
 
 /* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
-   Cyrillic: every `step`-th character from `first` to `last` moves by `add`. */
+   Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
+   the cases alternate, so step 2). In order of `first`: the search stops at the first range above
+   ch. None grows in UTF-8, so a text has at most as many tokens as bytes, and its space. tolower of
+   the C library would depend on the locale. */
 static uint32_t syn__lower(uint32_t ch) {
   static const struct {
     uint16_t first, last;
@@ -9246,9 +9492,10 @@ static syn__reader syn__read(syn_text text, int flags, int space) {
   return r;
 }
 
-/* Is there another character? */
+/* Is there another character? To be asked before each syn__read_char, which does not look. */
 static int syn__reading(const syn__reader *r) { return r->space || r->at < r->text.size; }
 
+/* The one place where a text becomes characters. */
 static uint32_t syn__read_char(syn__reader *r) {
   uint32_t ch;
   if (r->space) {
@@ -9259,13 +9506,15 @@ static uint32_t syn__read_char(syn__reader *r) {
   return r->flags & SYN_LOWERCASE ? syn__lower(ch) : ch; /* a bad byte is above every range */
 }
 
-/* After a character of a word: does the word go on? */
+/* After a character of a word: does the word go on? White space ends it and begins the next, so no
+   character is lost between words. */
 static int syn__reading_word(const syn__reader *r) {
   return r->at < r->text.size && !syn__is_white(r->text.at[r->at]);
 }
 
 /* -- the tokenizer and its pieces -- */
 
+/* A merge: the ids of two neighbours; its own id follows from its place. */
 typedef struct syn__merge_of {
   int left, right;
 } syn__merge_of;
@@ -9287,6 +9536,8 @@ typedef struct syn__token_kind {
   void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out);
 } syn__token_kind;
 
+/* Pieces stand in one block of bytes, without pointers: the block may move while it grows. Piece i
+   ends at ends[i] and begins where the one before it ends. Made once, then only read. */
 struct syn_tokenizer {
   syn_context *c;
   const syn__token_kind *kind;
@@ -9299,7 +9550,8 @@ struct syn_tokenizer {
   syn__map ids;        /* of a code point, of the hash of a word, of a pair (left << 32 | right) */
 };
 
-/* Ids are at least 1, so a pair is at least 2^32 and never meets a code point in the same map. */
+/* Ids are at least 1, so a pair is at least 2^32 and never meets a code point in the same map.
+   Words are alone in theirs. */
 static uint64_t syn__pair_key(int left, int right) {
   return (uint64_t)left << 32 | (uint32_t)right;
 }
@@ -9331,6 +9583,7 @@ static syn_status syn__add_piece(syn_tokenizer *t, syn_text piece, uint64_t key)
   return syn__end_piece(t, key);
 }
 
+/* A file that tells something impossible; in learning, a mistake of ours. */
 static syn_status syn__refuse_piece(syn_tokenizer *t, const char *wanted) {
   return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %d is not %s", t->type,
                    syn_tokenizer_size(t), wanted);
@@ -9357,7 +9610,7 @@ static int syn__is_word(syn_text piece) {
 
 /* Different words may have the same hash: the texts decide. */
 static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
-  uint64_t key = syn__hash_bytes(SYN__HASH_EMPTY, piece.at, piece.size);
+  uint64_t key = syn_hash(SYN_HASH_START, piece.at, piece.size);
   size_t probe = 0;
   int id, known = !syn__is_word(piece);
   while (!known && (id = syn__map_next(&t->ids, key, &probe)) != 0)
@@ -9405,11 +9658,13 @@ static void syn__encode_bytes(const syn_tokenizer *t, syn__reader r, syn__ids *o
   }
 }
 
+/* A character the lines did not hold is unknown, and so is a byte that is not UTF-8. */
 static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
   int id = syn__map_find(&t->ids, ch); /* no bad byte is in the map */
   return id ? id : SYN_UNKNOWN;
 }
 
+/* char: one look into the map for each character, whatever the size of the vocabulary. */
 static void syn__encode_chars(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   while (syn__reading(&r)) syn__emit(out, syn__char_id(t, syn__read_char(&r)));
 }
@@ -9431,10 +9686,10 @@ static void syn__encode_words(const syn_tokenizer *t, syn__reader r, syn__ids *o
   char bytes[4];
   while (syn__reading(&r)) {
     syn__reader word = r;
-    uint64_t key = SYN__HASH_EMPTY;
+    uint64_t key = SYN_HASH_START;
     size_t probe = 0;
     int id;
-    do key = syn__hash_bytes(key, bytes, syn__char_put(syn__read_char(&r), bytes));
+    do key = syn_hash(key, bytes, syn__char_put(syn__read_char(&r), bytes));
     while (syn__reading_word(&r));
     do id = syn__map_next(&t->ids, key, &probe);
     while (id && !syn__word_is(word, syn__piece(t, id)));
@@ -9451,7 +9706,8 @@ static int syn__merge_rank(const syn_tokenizer *t, const int *s) {
 /* Merges the symbols s[0..n) of one word and returns how many are left. rank[i] is the piece that
    s[i], s[i+1] make; the lowest goes first, of equal ones the left. n - 1 rounds of n steps at
    most: the words of a language are short, and SYN__MAX_WORD bounds all others. An unknown symbol
-   is in no pair, so nothing is merged across it. */
+   is in no pair, so nothing is merged across it. Only two ranks can change by a merge, those with
+   its new symbol: a map is asked n + 2 (n - 1) times, not n^2. */
 static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   int rank[SYN__MAX_WORD], i, best, low;
   for (i = 0; i + 1 < n; i++) rank[i] = syn__merge_rank(t, s + i);
@@ -9488,6 +9744,8 @@ typedef struct syn__unit {
   size_t start, size; /* in the bytes of the counter */
   uint64_t count;
 } syn__unit;
+/* Bytes grow with the number of distinct units alone: a text of gigabytes has few different
+   words. */
 typedef struct syn__counter {
   syn_context *c;
   syn__growing bytes, units; /* char, syn__unit */
@@ -9521,10 +9779,11 @@ static syn_status syn__count_char(syn__counter *k, uint32_t ch) {
   return SYN_OK;
 }
 
-/* Ends the open unit and counts it `times` times; its bytes stay only when it is new. */
+/* Ends the open unit and counts it `times` times; its bytes stay only when it is new. Equal hashes
+   prove nothing, so the texts are compared; a place in the map is a unit + 1, for 0 means empty. */
 static syn_status syn__count_unit(syn__counter *k, uint64_t times) {
   syn_text text = syn__text_of((const char *)k->bytes.at + k->open, k->bytes.count - k->open);
-  uint64_t key = syn__hash_bytes(SYN__HASH_EMPTY, text.at, text.size);
+  uint64_t key = syn_hash(SYN_HASH_START, text.at, text.size);
   size_t probe = 0;
   syn__unit *u;
   int i;
@@ -9560,7 +9819,8 @@ static syn_status syn__count_words(syn__counter *k, syn_tokenizer *t, const syn_
   return SYN_OK;
 }
 
-/* Every character of a text, `times` times. */
+/* Every character of a text, `times` times. Bad bytes are no characters: they are left out, so that
+   none becomes a piece. */
 static syn_status syn__count_chars(syn__counter *k, syn__reader r, uint64_t times) {
   while (syn__reading(&r)) {
     uint32_t ch = syn__read_char(&r);
@@ -9572,7 +9832,9 @@ static syn_status syn__count_chars(syn__counter *k, syn__reader r, uint64_t time
 }
 
 /* A binary heap: the item of the highest count is first, of equal counts the one whose text is
-   first. */
+   first. Entry i stands before 2i+1 and 2i+2; push and pop cost O(log n). Items have different
+   texts or ids, so the order is total and what comes out does not depend on how it went in: qsort,
+   which has no pointer to hand to its comparison, would need a global. */
 typedef struct syn__ranked {
   uint64_t count;
   int item;
@@ -9620,6 +9882,7 @@ static int syn__heap_pop(syn__heap *h, syn__ranked *first) {
   return 1;
 }
 
+/* The texts of two units: UTF-8 is in order of code points when it is in order of bytes. */
 static int syn__unit_compare(const void *owner, int a, int b) {
   const syn__counter *k = (const syn__counter *)owner;
   return syn__text_compare(syn__unit_text(k, a), syn__unit_text(k, b));
@@ -9636,7 +9899,8 @@ static syn_status syn__heap_units(syn__heap *h, const syn__counter *k, int by_co
   return SYN_OK;
 }
 
-/* Nothing to learn; the map stays unused in encoding: a byte's id is its value + 4. */
+/* Nothing to learn; the map stays unused in encoding: a byte's id is its value + 4. The pieces are
+   made all the same: decoding and printing then need no case for bytes. */
 static syn_status syn__learn_bytes(syn_tokenizer *t, const syn_text *lines, size_t count) {
   int i;
   char byte;
@@ -9663,7 +9927,8 @@ static syn_status syn__add_units(syn_tokenizer *t, const syn__counter *k, int wo
   return status;
 }
 
-/* char: one pass over the lines counts the characters; the counts play no part. */
+/* char: one pass over the lines counts the characters; the counts play no part. Order of code point
+   makes the ids the same whatever the lines say first. */
 static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__counter k;
   syn_status status = SYN_OK;
@@ -9677,7 +9942,8 @@ static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size
   return status;
 }
 
-/* space: words of any length, in order of their counts. */
+/* space: words of any length, in order of their counts: so a vocabulary cut to its first ids keeps
+   the frequent words. */
 static syn_status syn__learn_words(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__counter k;
   syn_status status;
@@ -9694,7 +9960,8 @@ static syn_status syn__learn_words(syn_tokenizer *t, const syn_text *lines, size
 /* Each distinct word is kept once, as symbols. Each pair knows its count and the words in which it
    came up; a word it has left since is found out when it is read. A count can only grow in the
    step that makes one of the two symbols, so a heap entry is at worst too high: it is put back
-   with its true count. */
+   with its true count. That saves searching the heap for every count that falls.
+   Places in growing arrays are ints, for pointers would not outlive the next growth. */
 typedef struct syn__bpe_word {
   int start, size; /* in the symbols */
   uint64_t count;
@@ -9715,6 +9982,7 @@ typedef struct syn__bpe {
   int fresh;                                 /* pairs from here on are new in this step */
 } syn__bpe;
 
+/* Safe at any point of the learning: what was not made yet is null. */
 static void syn__bpe_free(syn__bpe *b) {
   syn__counter_free(&b->texts);
   syn__free(b->t->c, b->words.at);
@@ -9730,7 +9998,8 @@ static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
 }
 
 /* Equal counts: the pair whose left text, then right text, is smaller comes first; only for equal
-   texts do the ids decide. */
+   texts do the ids decide. Counts are often equal towards the end of the learning: without a rule
+   two machines would learn two vocabularies. */
 static int syn__bpe_compare(const void *owner, int i, int j) {
   const syn__bpe *b = (const syn__bpe *)owner;
   const syn__bpe_pair *x = syn__bpe_pair_at(b, i), *y = syn__bpe_pair_at(b, j);
@@ -9845,7 +10114,8 @@ static syn_status syn__bpe_join(syn__bpe *b, int word, syn__merge_of pair, int i
   return status;
 }
 
-/* The distinct words as symbols, and the counts of their pairs. */
+/* The distinct words as symbols, and the counts of their pairs: a word seen c times adds c to each
+   of its pairs. All symbols stand in one array; a word only ever gets shorter, in its own place. */
 static syn_status syn__bpe_words(syn__bpe *b) {
   int i, k;
   for (i = 0; i < (int)b->texts.units.count; i++) {
@@ -9869,7 +10139,8 @@ static syn_status syn__bpe_words(syn__bpe *b) {
 }
 
 /* One merge after the other until the vocabulary is full or no pair occurs twice. The list of the
-   pair is walked by indices: its array may move while words are joined. */
+   pair is walked by indices: its array may move while words are joined. `p` is a copy for the same
+   reason. The pair itself is never fresh again, so its list does not grow under the walk. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
   syn__ranked top;
   syn_status status = SYN_OK;
@@ -9914,7 +10185,8 @@ static syn_status syn__learn_pairs(syn_tokenizer *t, const syn_text *lines, size
 
 /* -- the kinds and the public functions -- */
 
-/* A saved tokenizer holds the place in this list: new kinds go to its end. */
+/* A saved tokenizer holds the place in this list: new kinds go to its end. U+FFFD, the replacement
+   character, is three bytes in UTF-8; a word brings its space along. */
 static const syn__token_kind syn__token_kinds[] = {
     {"byte", "\xEF\xBF\xBD", 0, 0, NULL, syn__learn_bytes, syn__encode_bytes},
     {"char", "\xEF\xBF\xBD", 0, 0, syn__add_char, syn__learn_chars, syn__encode_chars},
@@ -9944,7 +10216,8 @@ static const syn__token_kind *syn__token_spec(const char *spec, uint32_t *asked)
   return NULL;
 }
 
-/* An empty tokenizer, with its spec as a text. */
+/* An empty tokenizer, with its spec as a text: written anew, so that "bpe:010" is "bpe:10" and
+   equal tokenizers have equal types. */
 static syn_tokenizer *syn__tokenizer_make(syn_context *c, const syn__token_kind *kind, int flags,
                                           uint32_t asked) {
   syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
@@ -9962,7 +10235,9 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
   uint32_t asked = 0;
   const syn__token_kind *kind = syn__token_spec(spec, &asked);
   syn_tokenizer *t = NULL;
-  if (!kind)
+  if (count && !lines)
+    syn__given(c, lines, "array of lines");
+  else if (!kind)
     syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given; byte, char, space or bpe:SIZE "
               "wanted, SIZE from %d to %d", spec ? spec : "", SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   else if (flags & ~SYN_LOWERCASE)
@@ -9977,6 +10252,7 @@ syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
   return t;
 }
 
+/* Half-built ones too: the makers above and below come here with what they have. */
 void syn_tokenizer_free(syn_tokenizer *t) {
   if (!t) return;
   syn__free(t->c, t->bytes.at);
@@ -9986,13 +10262,17 @@ void syn_tokenizer_free(syn_tokenizer *t) {
   syn__free(t->c, t);
 }
 
-int syn_tokenizer_size(const syn_tokenizer *t) { return SYN_FIRST_TOKEN + (int)t->ends.count; }
-int syn_tokenizer_flags(const syn_tokenizer *t) { return t->flags; }
-const char *syn_tokenizer_type(const syn_tokenizer *t) { return t->type; }
+int syn_tokenizer_size(const syn_tokenizer *t) {
+  return t ? SYN_FIRST_TOKEN + (int)t->ends.count : 0;
+}
+int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
+const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
-/* Reads only what was built before: no scratch, no cache, nothing to lock. */
+/* Reads only what was built before: no scratch, no cache, nothing to lock. The reader and the ids
+   are on the stack, so one tokenizer serves any number of threads. */
 int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
   syn__ids out;
+  if (!t) return 0;
   out.at = ids;
   out.room = room;
   out.count = 0;
@@ -10002,7 +10282,9 @@ int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int ro
 
 /* Unknown stands for one character, for "space" for a word with its space. */
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
-  syn_text text = syn__text_of(t->kind->unknown, strlen(t->kind->unknown));
+  const char *unknown = t ? t->kind->unknown : "";
+  syn_text text = syn__text_of(unknown, strlen(unknown));
+  if (!t) return text;
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
   if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__piece(t, id);
   if (first && t->kind->words && text.size && text.at[0] == ' ') text.at++, text.size--;
@@ -10019,7 +10301,7 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
     syn_text text = syn_tokenizer_piece(t, ids[i], first);
     if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue;
     first = 0;
-    if (kept == size && text.size < room - kept && room > 0) {
+    if (kept == size && text.size < room - kept) { /* room for the final 0 is left */
       if (text.size) memcpy(out + kept, text.at, text.size);
       kept += text.size;
     }
@@ -10037,35 +10319,31 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
          the texts of all pieces, one after the other
    byte stores no pieces. What merges make is written too, though it follows from the pairs: a
    reader needs no more memory than the file has, and other programs see the vocabulary. */
-static void syn__text_put32(unsigned char *out, uint32_t x) {
-  int i;
-  for (i = 0; i < 4; i++) out[i] = (unsigned char)(x >> 8 * i & 0xFF);
-}
+static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4); }
+static uint32_t syn__get32(const unsigned char *in) { return (uint32_t)syn__get_bytes(in, 4); }
 
-static uint32_t syn__text_get32(const unsigned char *in) {
-  return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
-}
-
-/* Equal tokenizers give equal bytes. */
+/* Equal tokenizers give equal bytes. Nothing is written unless all fits: half a tokenizer helps
+   nobody. */
 size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
   unsigned char *at = (unsigned char *)out;
-  const syn__merge_of *pairs = (const syn__merge_of *)t->pairs.at;
-  size_t stored = t->kind->add ? t->ends.count : 0, merges = t->pairs.count, i; /* none for byte */
-  size_t bytes = stored ? t->bytes.count : 0;
+  const syn__merge_of *pairs = t ? (const syn__merge_of *)t->pairs.at : NULL;
+  size_t stored = t && t->kind->add ? t->ends.count : 0, merges = t ? t->pairs.count : 0, i;
+  size_t bytes = stored ? t->bytes.count : 0; /* byte stores none */
   size_t need = SYN__TOKENIZER_HEADER + 4 * stored + 8 * merges + bytes;
+  if (!t) return 0;
   if (need > room) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8);
-  syn__text_put32(at + 8, (uint32_t)(t->kind - syn__token_kinds));
-  syn__text_put32(at + 12, (uint32_t)t->flags);
-  syn__text_put32(at + 16, (uint32_t)t->asked);
-  syn__text_put32(at + 20, (uint32_t)stored);
-  syn__text_put32(at + 24, (uint32_t)merges);
+  syn__put32(at + 8, (size_t)(t->kind - syn__token_kinds));
+  syn__put32(at + 12, (size_t)t->flags);
+  syn__put32(at + 16, (size_t)t->asked);
+  syn__put32(at + 20, stored);
+  syn__put32(at + 24, merges);
   at += SYN__TOKENIZER_HEADER;
   for (i = 0; i < stored; i++, at += 4)
-    syn__text_put32(at, (uint32_t)syn__piece(t, SYN_FIRST_TOKEN + (int)i).size);
+    syn__put32(at, syn__piece(t, SYN_FIRST_TOKEN + (int)i).size);
   for (i = 0; i < merges; i++, at += 8) {
-    syn__text_put32(at, (uint32_t)pairs[i].left);
-    syn__text_put32(at + 4, (uint32_t)pairs[i].right);
+    syn__put32(at, (size_t)pairs[i].left);
+    syn__put32(at + 4, (size_t)pairs[i].right);
   }
   if (bytes) memcpy(at, t->bytes.at, bytes);
   return need;
@@ -10078,7 +10356,7 @@ static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, 
   const syn__token_kind *kind = NULL;
   int i, fits = 0;
   if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
-    for (i = 0; i < 5; i++) field[i] = syn__text_get32(in + 8 + 4 * i);
+    for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
   if (field[0] < SYN__COUNT(syn__token_kinds)) {
     kind = &syn__token_kinds[field[0]];
     fits = !(field[1] & ~(uint32_t)SYN_LOWERCASE) && syn__token_size_fits(kind, field[2]);
@@ -10095,9 +10373,9 @@ static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, 
   return NULL;
 }
 
-/* An id, 0 for a number that is none. */
+/* An id, 0 for a number that is none: syn__add_merge refuses 0 as it does every id not made yet. */
 static int syn__load_id(const unsigned char *in) {
-  uint32_t id = syn__text_get32(in);
+  uint32_t id = syn__get32(in);
   return id < SYN__MAX_VOCAB ? (int)id : 0;
 }
 
@@ -10105,12 +10383,12 @@ static int syn__load_id(const unsigned char *in) {
    its text in the file as soon as it is made: pieces that double in length are stopped at the
    first. */
 static syn_status syn__load_pieces(syn_tokenizer *t, const unsigned char *in, size_t size) {
-  size_t pieces = syn__text_get32(in + 20), merges = syn__text_get32(in + 24), i;
+  size_t pieces = syn__get32(in + 20), merges = syn__get32(in + 24), i;
   const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *pairs = sizes + 4 * pieces;
   size_t at = SYN__TOKENIZER_HEADER + 4 * pieces + 8 * merges;
   syn_status status = SYN_OK;
   for (i = 0; i < pieces && status == SYN_OK; i++) {
-    syn_text piece = syn__text_of((const char *)in + at, syn__text_get32(sizes + 4 * i));
+    syn_text piece = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
     if (piece.size > size - at) return syn__refuse_piece(t, "inside the bytes given");
     at += piece.size;
     if (i < pieces - merges) {
@@ -10250,19 +10528,11 @@ static uint32_t syn__from_f16(uint16_t half) {
 
 /* -- names: UTF-8, messages, sorted lists -- */
 
-/* Bytes of the character at `at`, or 0 when it is not UTF-8 as RFC 3629 has it: cut off, longer
-   than needed, half a surrogate pair, above U+10FFFF. */
+/* Bytes of the character at `at`, 0 when it is not UTF-8; left > 0. */
 static size_t syn__file_utf8(const unsigned char *at, size_t left) {
-  unsigned b = at[0];
-  size_t n = b < 0x80 ? 1 : b < 0xC2 ? 0 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : b < 0xF5 ? 4 : 0, i;
-  if (n > left) return 0;
-  for (i = 1; i < n; i++)
-    if ((at[i] & 0xC0) != 0x80) return 0;
-  if (b == 0xE0 && at[1] < 0xA0) return 0;
-  if (b == 0xED && at[1] > 0x9F) return 0;
-  if (b == 0xF0 && at[1] < 0x90) return 0;
-  if (b == 0xF4 && at[1] > 0x8F) return 0;
-  return n;
+  size_t n = 0;
+  uint32_t ch = syn__char_next(syn__text_of((const char *)at, left), &n);
+  return ch & SYN__BAD_CHAR ? 0 : n;
 }
 
 /* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
@@ -10482,16 +10752,6 @@ static uint32_t syn__json_hex(const syn__json *j) {
   return code;
 }
 
-/* A code as 1 to 4 bytes, from the last to the first: 6 bits in each that follows, the rest in the
-   first under its mark of length. */
-static char *syn__put_utf8(char *out, uint32_t code) {
-  static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
-  int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4, i;
-  for (i = n - 1; i > 0; i--, code >>= 6) out[i] = (char)(unsigned char)(0x80 | (code & 0x3F));
-  out[0] = (char)(unsigned char)(lead[n] | code);
-  return out + n;
-}
-
 /* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). */
 static char *syn__json_unicode(syn__json *j, char *out) {
   uint32_t code = syn__json_hex(j), low;
@@ -10508,7 +10768,7 @@ static char *syn__json_unicode(syn__json *j, char *out) {
     j->at += 6;
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
-  return syn__put_utf8(out, code);
+  return out + syn__char_put(code, out);
 }
 
 /* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
@@ -10805,13 +11065,12 @@ static int syn__file_index(const syn__json *j) {
 static size_t syn__file_header(syn_context *c, const char *where, const unsigned char *bytes,
                                size_t size) {
   uint64_t n = 0;
-  int i;
   if (size < 10) {
     syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
               (unsigned long)size);
     return 0;
   }
-  for (i = 7; i >= 0; i--) n = n << 8 | bytes[i];
+  n = syn__get_bytes(bytes, 8);
   if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
   syn__fail(c, SYN_E_FORMAT,
             "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
@@ -11152,7 +11411,7 @@ static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
   syn__emitter e;
   int k;
   syn__emit_start(&e, sink);
-  for (i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header >> (8 * i) & 255);
+  syn__put_bytes(length, header, 8);
   syn__emit_bytes(&e, length, 8);
   syn__emit_header(&e, w);
   while (e.total < header + 8) syn__emit_text(&e, " ");
@@ -12043,10 +12302,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
    >>license   MIT-0 or public domain, at your choice; see LICENSE
    ============================================================================================== */
 
-#if defined(__GNUC__) && !defined(__clang__)
-#ifdef __OPTIMIZE__
+#if SYN__LEVELS
 #pragma GCC pop_options
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
 #define SYN__IMPLEMENTED

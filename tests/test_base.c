@@ -322,9 +322,26 @@ static void test_below(void) {
   for (i = 0; i < 100; i++) outside += syn_random_below(&r, 1) != 0;
   for (i = 0; i < 100; i++) outside += syn_random_below(&r, INT_MAX) < 0;
   CHECK(outside == 0, "%d outside", outside);
+  CHECK(syn_random_below(&r, 0) == 0 && syn_random_below(&r, INT_MIN) == 0, "no number below");
+}
+
+/* A size that does not fit gives no block, in the arena too, and no context no crash. */
+static void test_too_large(void) {
+  syn_context c;
+  syn__arena a;
+  syn_init(&c, NULL);
+  a.c = &c;
+  a.chunks = NULL;
+  CHECK(!syn__arena_get(&a, SIZE_MAX / 2, 16) && c.status == SYN_E_MEMORY, "%s", c.message);
+  CHECK(!syn__arena_get(&a, 1, SIZE_MAX - 3), "a block of nearly all memory");
+  CHECK(a.chunks == NULL, "chunks of an arena that gave nothing");
+  CHECK(!syn__alloc(NULL, 1, 1), "a block without a context");
+  CHECK(syn__fail(NULL, SYN_E_VALUE, "x") == SYN_E_VALUE, "the status comes back");
+  syn_clear(NULL);
 }
 
 int main(void) {
+  test_too_large();
   test_sizes();
   test_elementary();
   test_sincos();

@@ -853,7 +853,8 @@ int main(void) {
     if (!CHECK_QUICK || i % 4 == 0) test_gradients(i, 0.25f);
     test_dropout_seed(i);
   }
-  CHECK(bent * 100 <= 3 * compared, "%ld of %ld differences left out", bent, compared);
+  /* a quick run tries fewer single elements, and whole directions bend a relu more often */
+  CHECK(bent * 100 <= (CHECK_QUICK ? 5 : 3) * compared, "%ld of %ld differences left out", bent, compared);
   for (k = 0; k < sizeof linear_in_masks / sizeof linear_in_masks[0]; k++)
     test_dropout_mean(linear_in_masks[k]);
   test_shared_masks("R", 1);

@@ -635,7 +635,7 @@ static void test_configs(void) {
   BAD(tgt_vocab, -4, "tgt_vocab is -4");
   BAD(dropout, 1.0f, "dropout is 1");
   BAD(dropout, -0.5f, "dropout is -0.5");
-  BAD(dropout, NAN, "dropout is nan");
+  BAD(dropout, NAN, "nan, wanted 0 to below 1");
   BAD(label_smoothing, 1.0f, "label_smoothing is 1");
   BAD(label_smoothing, -0.5f, "label_smoothing is -0.5");
   BAD(task, "parse", "parse");

@@ -648,7 +648,25 @@ static void test_no_memory(void) {
   }
 }
 
+/* Null objects give nothing, as the manual promises. */
+static void test_null(void) {
+  char out[4] = "abc";
+  syn_text none = {NULL, 0};
+  syn_context c;
+  int id = SYN_UNKNOWN;
+  syn_init(&c, NULL);
+  CHECK(!syn_tokenizer_learn(NULL, "byte", 0, NULL, 0), "no context");
+  CHECK(!syn_tokenizer_load(NULL, out, sizeof out), "no context");
+  CHECK(!syn_tokenizer_learn(&c, "char", 0, NULL, 3) && c.status == SYN_E_VALUE, "no lines");
+  CHECK(syn_tokenizer_size(NULL) == 0 && syn_tokenizer_flags(NULL) == 0, "no tokenizer");
+  CHECK(!*syn_tokenizer_type(NULL) && syn_tokenizer_piece(NULL, id, 1).size == 0, "no texts");
+  CHECK(syn_tokenizer_encode(NULL, none, &id, 1) == 0 && id == SYN_UNKNOWN, "no ids");
+  CHECK(syn_tokenizer_decode(NULL, &id, 1, out, sizeof out) == 0 && !*out, "no text");
+  CHECK(syn_tokenizer_save(NULL, out, sizeof out) == 0, "no bytes");
+}
+
 int main(void) {
+  test_null();
   test_by_hand();
   test_plain();
   test_long_words();

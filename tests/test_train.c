@@ -90,7 +90,7 @@ static void test_learns(void) {
   k.d_model = 32;
   train.lr = 0.005f;
   train.warmup = 20;
-  train.steps = CHECK_QUICK ? 150 : 300;
+  train.steps = CHECK_QUICK ? 200 : 300;
   train.batch_tokens = 300;
   if (!bench_make(&b, &k, &train)) return;
   d = copies(&b.c, 400, 1, 0);
