@@ -583,6 +583,35 @@ static void test_long_positions(void) {
   CHECK(rows == 40 && hash[0] == hash[1], "positions past the table have other bits");
 }
 
+/* Sizes at the ends of their ranges: out of memory, never an overflow. */
+static void test_huge(void) {
+  syn_config k = config_of("seq2seq");
+  syn_limits limits;
+  syn_train_config train;
+  syn_decode_config decode;
+  syn_context c;
+  heap h;
+  syn_model *m;
+  context_on(&c, &h, 0);
+  m = syn_model_new(&c, &k);
+  memset(&limits, 0, sizeof limits);
+  memset(&train, 0, sizeof train);
+  memset(&decode, 0, sizeof decode);
+  limits.sentences = limits.src_rows = limits.tgt_rows = limits.length = INT_MAX;
+  CHECK(!syn_run_new(&c, m, &limits) && c.status == SYN_E_MEMORY, "%s", c.message);
+  syn_clear(&c);
+  train.batch_tokens = 1 << 24;
+  train.average = 1000;
+  train.length = INT_MAX;
+  CHECK(!syn_trainer_new(&c, m, &train) && c.status == SYN_E_MEMORY, "%s", c.message);
+  syn_clear(&c);
+  decode.sentences = 65536;
+  decode.beam = decode.best = 1024;
+  CHECK(!syn_decoder_new(&c, m, &decode) && c.status == SYN_E_MEMORY, "%s", c.message);
+  syn_model_free(m);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+}
+
 /* -- configurations -- */
 
 static void bad_config(const syn_config *k, syn_status status, const char *word) {
@@ -1052,7 +1081,7 @@ static void test_attention(void) {
   syn_run *r;
   syn_batch b = two("seq2seq");
   char out[40];
-  static const float shades[] = {0.0f, 0.3f, 0.5f, 0.7f, 1.0f, -1.0f, 2.0f};
+  static const float shades[] = {0.0f, 0.3f, 0.5f, 0.7f, 1.0f, 1e30f, NAN, -1.0f, -1e30f};
   int layer, head, i, j, k, heads, size[2], count = 0;
   size_t bytes_used, n;
   syn_init(&c, NULL);
@@ -1077,12 +1106,12 @@ static void test_attention(void) {
   CHECK(!syn_run_attention(r, 0, 2, 0, size) && !syn_run_attention(r, 0, -1, 0, size) &&
             !syn_run_attention(r, 3, 0, 0, size) && !syn_run_attention(r, 0, 0, 2, size) && size[0] == 0,
         "matrices that are not there");
-  n = syn_attention_shades(shades, 7, out, sizeof out);
-  CHECK(n > 7 && n == strlen(out) && out[0] == ' ' && out[n - 4] == ' ', "%s", out);
+  n = syn_attention_shades(shades, 9, out, sizeof out);
+  CHECK(n == 19 && n == strlen(out) && out[0] == ' ' && !strcmp(out + 16, "   "), "%s", out);
   for (bytes_used = 0; bytes_used < n + 2; bytes_used++) {
     char part[40];
     memset(part, '?', sizeof part);
-    CHECK(syn_attention_shades(shades, 7, part, bytes_used) == n, "its size");
+    CHECK(syn_attention_shades(shades, 9, part, bytes_used) == n, "its size");
     CHECK(bytes_used == 0 || strlen(part) < bytes_used, "room %lu", (unsigned long)bytes_used);
     CHECK(part[bytes_used] == '?', "room %lu: one byte too many", (unsigned long)bytes_used);
   }
@@ -1142,6 +1171,7 @@ int main(void) {
   test_limits();
   test_long_sentences();
   test_long_positions();
+  test_huge();
   test_configs();
   test_ties();
   test_start();

@@ -446,6 +446,7 @@ static void test_empty_rows(void) {
   bench b;
   syn_data *d;
   int i;
+  int row[20];
   double loss;
   long labels;
   memset(&train, 0, sizeof train);
@@ -461,6 +462,11 @@ static void test_empty_rows(void) {
   CHECK(syn_evaluate(b.t, d, &loss, &labels) == SYN_OK && labels == 100, "%ld labels: %s", labels,
         b.c.message);
   CHECK(syn_data_add(d, NULL, -1, NULL, 0) == SYN_E_VALUE, "a row of -1 tokens");
+  syn_clear(&b.c);
+  for (i = 0; i < 20; i++) row[i] = 4;
+  CHECK(syn_data_add(d, row, 20, row, 3) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_evaluate(b.t, d, &loss, &labels) == SYN_E_SHAPE && strstr(b.c.message, "21") && strstr(b.c.message, "12"),
+        "a row longer than the model can take: %s", b.c.message);
   CHECK(syn_data_add(NULL, NULL, 0, NULL, 0) == SYN_E_VALUE, "no data");
   syn_data_free(d);
   syn_data_free(NULL);
