@@ -174,8 +174,7 @@ extern "C" {
   X(SYN_E_SHAPE, "shapes that do not fit") \
   X(SYN_E_FILE, "a file could not be read or written") \
   X(SYN_E_FORMAT, "a file is not what it should be") \
-  X(SYN_E_NOT_BUILT, "named in the language, but not built yet") \
-  X(SYN_E_STOPPED, "stopped by the caller")
+  X(SYN_E_NOT_BUILT, "named in the language, but not built yet")
 
 #define SYN__ENUM(name, text) name,
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
