@@ -4878,7 +4878,8 @@ typedef struct syn__att {
   int at[SYN__MAX_SCORES];       /* its place in the rows buffer, floats per row */
   int raw[SYN__MAX_SCORES];      /* its place among the raw scores, -1: not kept */
   size_t table[SYN__MAX_SCORES]; /* its place in the table buffer */
-  size_t tables;
+  size_t tables, dtables;        /* floats of the table buffer and of that of its gradients: FR
+                                    alone has any there, from 0 on */
   int w_v, w_o, alpha;           /* parameters */
 } syn__att;
 
@@ -5168,6 +5169,7 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   shape[1] = a->size;
   shape[2] = a->k;
   syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
+  a->dtables = a->tables - a->table[s];
   return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
              ? SYN_E_SHAPE : SYN_OK;
 }
@@ -5205,7 +5207,8 @@ static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head 
 static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
-  syn__table_back(t, a, x, ds, syn_saved(t, n, SYN__DTABLE) + a->table[s] + syn__table_at(a, x->h));
+  SYN__UNUSED(s);
+  syn__table_back(t, a, x, ds, syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, x->h));
 }
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
@@ -5215,7 +5218,7 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
     size_t at = (size_t)h * (size_t)a->size * (size_t)a->k;
     syn__job j = syn__fr_job(a, L, a->k, L);
     j.p.start = SYN__ADD;
-    j.p.a = syn_saved(t, n, SYN__DTABLE) + a->table[s] + syn__table_at(a, h);
+    j.p.a = syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, h);
     j.p.a_row = (size_t)a->size;
     j.p.b = syn__att_weight(t, n, s, 1) + at;
     j.p.c = syn__att_dweight(t, n, s, 0) + at;
@@ -5895,7 +5898,7 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   float *dy = syn__att_y(t, n, SYN__DROWS);
   syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor, for W_o */
   memset(dy, 0, syn__tensor_rows(syn_out(t, n)) * (size_t)a->e * sizeof *dy);
-  memset(syn_saved(t, n, SYN__DTABLE), 0, a->tables * sizeof(float));
+  memset(syn_saved(t, n, SYN__DTABLE), 0, a->dtables * sizeof(float));
   y.x = syn__att_y(t, n, SYN__ROWS);
   y.dx = dy;
   syn__linear_backward(t, n, a->w_o, -1, &y, syn_out(t, n)->dx);
@@ -6051,8 +6054,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
   e.pair = 0;
   e.fixed = a->tables;
-  if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save(b, n, SYN_BACKWARD, e))
-    return SYN_E_SHAPE;
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.fixed = a->dtables;
+  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   n->scratch.fixed = 16 * (size_t)a->c;
   n->scratch.length = (size_t)a->c + 2;
   n->scratch.square = 2;
