@@ -720,6 +720,361 @@ static void run_gemm(const arguments *a) {
   syn_tape_free(t);
 }
 
+#ifdef PEERS
+/* ==============================================================================================
+   >>bench peers   the same products by OpenBLAS, BLIS and oneDNN, in turn with ours
+   ============================================================================================== */
+
+/* Only in a build of its own: cc -O2 -fopenmp -DPEERS tools/bench.c -o peers -lm -ldl -ldnnl
+   (libopenblas-dev, libblis-dev, libdnnl-dev of version 2). Clocks of shared machines drift, so
+   every repetition measures all, one behind the other, and each time another one begins. Left to
+   themselves, old versions choose the wrong kernels on new processors: they are told, unless the
+   environment says otherwise. With one row, OpenBLAS is asked for a matrix times a vector too,
+   where it is at its best; oneDNN by both of its interfaces, and where ours has packed weights, its
+   has them too. */
+
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112, PEERS_MOST = 6 };
+enum { IDLE_MS = 40 }; /* threads of a library that was just measured spin so long */
+
+typedef void (*cblas_gemm)(int, int, int, int, int, int, float, const float *, int, const float *,
+                           int, float, float *, int);
+typedef void (*cblas_gemv)(int, int, int, int, float, const float *, int, const float *, int, float,
+                           float *, int);
+
+/* What was found in the libraries, and the oneDNN primitive for the product of the moment. */
+typedef struct peer_libraries {
+  cblas_gemm openblas, blis;
+  cblas_gemv vector;
+  void (*openblas_threads)(int);
+  void (*blis_threads)(int64_t);
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  dnnl_primitive_t product;
+  dnnl_exec_arg_t args[3];
+} peer_libraries;
+
+typedef struct peer peer;
+typedef struct peer_job {
+  const gemm *g;
+  const peer *who;
+  peer_libraries *l;
+} peer_job;
+
+/* How one contestant makes product i, or, where `all` is given, all products of the batch. */
+struct peer {
+  const char *name;
+  void (*one)(const peer_job *j, size_t i);
+  void (*all)(const peer_job *j);
+  int rows; /* of products it takes at most, of a batch of 1; 0: any */
+};
+
+/* One measurement of all: ours is the first. */
+typedef struct peer_row {
+  const peer *who[PEERS_MOST];
+  double *rate[PEERS_MOST], once[PEERS_MOST];
+  int count;
+} peer_row;
+
+static void dnnl_ok(dnnl_status_t status, const char *what) {
+  if (status != dnnl_success) fail(FAILED_JOB, "oneDNN: %s: status %d", what, (int)status);
+}
+
+/* A function as memory: C has no cast from an object's address to one. */
+static void peer_symbol(void *library, const char *name, void *function) {
+  void *at = dlsym(library, name);
+  if (!at) fail(FAILED_JOB, "%s: not in its library", name);
+  memcpy(function, &at, sizeof at);
+}
+static void *peer_library(const char *name, const char *other) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail(FAILED_JOB, "needs %s", other);
+  return library;
+}
+
+/* The numbers of BLIS are those of its bli_arch types. */
+static void peers_choose(const char *isa) {
+  int wide = strcmp(isa, "avx512") == 0;
+  if (!wide && strcmp(isa, "avx2") != 0) return;
+  setenv("OPENBLAS_CORETYPE", wide ? "SkylakeX" : "Haswell", 0);
+  setenv("BLIS_ARCH_TYPE", wide ? "0" : "3", 0);
+  if (wide) return;
+  setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 0);
+  setenv("DNNL_MAX_CPU_ISA", "AVX2", 0);
+}
+
+static void peers_open(peer_libraries *l, const syn_context *c) {
+  void *openblas, *blis;
+  peers_choose(c->kernels->name);
+  openblas = peer_library("libopenblas.so.0", "libopenblas.so");
+  blis = peer_library("libblis.so.4", "libblis.so");
+  peer_symbol(openblas, "cblas_sgemm", &l->openblas);
+  peer_symbol(openblas, "cblas_sgemv", &l->vector);
+  peer_symbol(openblas, "openblas_set_num_threads", &l->openblas_threads);
+  peer_symbol(blis, "cblas_sgemm", &l->blis);
+  peer_symbol(blis, "bli_thread_set_num_threads", &l->blis_threads);
+#ifdef _OPENMP
+  omp_set_num_threads(c->options.threads);
+#endif
+  dnnl_ok(dnnl_engine_create(&l->engine, dnnl_cpu, 0), "engine");
+  dnnl_ok(dnnl_stream_create(&l->stream, l->engine, dnnl_stream_default_flags), "stream");
+}
+
+/* -- one product by each -- */
+
+static int gemm_turned(const gemm *g, int side) { return g->trans[side] == 'T'; }
+/* Floats from one row of a or b, as it is stored, to the next. */
+static int gemm_row_a(const gemm *g) { return gemm_turned(g, 0) ? g->m : g->k; }
+static int gemm_row_b(const gemm *g) { return gemm_turned(g, 1) ? g->k : g->n; }
+
+static void peer_cblas(cblas_gemm f, const gemm *g, size_t i) {
+  f(ROW_MAJOR, gemm_turned(g, 0) ? TURNED : PLAIN, gemm_turned(g, 1) ? TURNED : PLAIN, g->m, g->n,
+    g->k, 1.0f, g->a + gemm_a(g, i), gemm_row_a(g), g->b + gemm_b(g, i), gemm_row_b(g), 0.0f,
+    g->c + gemm_c(g, i), g->n);
+}
+static void peer_openblas(const peer_job *j, size_t i) { peer_cblas(j->l->openblas, j->g, i); }
+static void peer_blis(const peer_job *j, size_t i) { peer_cblas(j->l->blis, j->g, i); }
+
+/* c^T = b^T a^T */
+static void peer_vector(const peer_job *j, size_t i) {
+  const gemm *g = j->g;
+  int turned = gemm_turned(g, 1);
+  j->l->vector(ROW_MAJOR, turned ? PLAIN : TURNED, turned ? g->n : g->k, turned ? g->k : g->n, 1.0f,
+               g->b + gemm_b(g, i), gemm_row_b(g), g->a + gemm_a(g, i), 1, 0.0f, g->c + gemm_c(g, i),
+               1);
+}
+static void peer_dnnl(const peer_job *j, size_t i) {
+  const gemm *g = j->g;
+  dnnl_ok(dnnl_sgemm(g->trans[0], g->trans[1], g->m, g->n, g->k, 1.0f, g->a + gemm_a(g, i),
+                     gemm_row_a(g), g->b + gemm_b(g, i), gemm_row_b(g), 0.0f, g->c + gemm_c(g, i),
+                     g->n), "sgemm");
+}
+static void peer_matmul(const peer_job *j) {
+  dnnl_ok(dnnl_primitive_execute(j->l->product, j->l->stream, 3, j->l->args), "matmul");
+  dnnl_ok(dnnl_stream_wait(j->l->stream), "matmul");
+}
+static void peer_ours(const peer_job *j) { gemm_call(j->g); }
+
+static const peer peers[] = {
+    {"ours", NULL, peer_ours, 0},           {"openblas", peer_openblas, NULL, 0},
+    {"openblas_gemv", peer_vector, NULL, 1}, {"blis", peer_blis, NULL, 0},
+    {"dnnl_sgemm", peer_dnnl, NULL, 0},     {"dnnl_matmul", NULL, peer_matmul, 0},
+};
+
+/* Batches: whole products to each thread, as ours. */
+static void peer_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const peer_job *j = (const peer_job *)job;
+  size_t i;
+  SYN__UNUSED(t);
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++) j->who->one(j, i);
+}
+static void peer_call(const peer_job *j) {
+  if (j->who->all) j->who->all(j);
+  else syn__parallel(j->g->t, peer_task, j, (size_t)j->g->batch, 1);
+}
+
+/* -- the primitive of oneDNN -- */
+
+/* [batch, rows, columns], or without the batch where it is 1; `turned`: stored the other way. */
+static dnnl_memory_desc_t matmul_matrix(const gemm *g, int rows, int columns, int turned) {
+  dnnl_memory_desc_t d;
+  dnnl_dims_t size = {0}, stride = {0};
+  int at = g->batch > 1;
+  if (rows == 1 || columns == 1) turned = columns == 1 && rows > 1 ? 0 : turned;
+  size[0] = g->batch;
+  stride[0] = (dnnl_dim_t)rows * columns;
+  size[at] = rows;
+  size[at + 1] = columns;
+  stride[at] = turned ? 1 : columns;
+  stride[at + 1] = turned ? rows : 1;
+  dnnl_ok(dnnl_memory_desc_init_by_strides(&d, at + 2, size, dnnl_f32, stride), "memory");
+  return d;
+}
+static dnnl_memory_t matmul_memory(peer_libraries *l, const dnnl_memory_desc_t *d, void *at) {
+  dnnl_memory_t memory;
+  dnnl_ok(dnnl_memory_create(&memory, d, l->engine, at), "memory");
+  return memory;
+}
+
+/* b in the layout that the primitive asked for. */
+static dnnl_memory_t matmul_pack(peer_libraries *l, dnnl_memory_t b, const dnnl_memory_desc_t *from,
+                                 const dnnl_memory_desc_t *to) {
+  dnnl_memory_t packed = matmul_memory(l, to, DNNL_MEMORY_ALLOCATE);
+  dnnl_primitive_desc_t d;
+  dnnl_primitive_t reorder;
+  dnnl_exec_arg_t args[2];
+  args[0].arg = DNNL_ARG_FROM;
+  args[0].memory = b;
+  args[1].arg = DNNL_ARG_TO;
+  args[1].memory = packed;
+  dnnl_ok(dnnl_reorder_primitive_desc_create(&d, from, l->engine, to, l->engine, NULL), "reorder");
+  dnnl_ok(dnnl_primitive_create(&reorder, d), "reorder");
+  dnnl_ok(dnnl_primitive_execute(reorder, l->stream, 2, args), "reorder");
+  dnnl_ok(dnnl_stream_wait(l->stream), "reorder");
+  dnnl_primitive_destroy(reorder);
+  dnnl_primitive_desc_destroy(d);
+  dnnl_memory_destroy(b);
+  return packed;
+}
+
+static void matmul_open(peer_libraries *l, const gemm *g) {
+  dnnl_memory_desc_t a = matmul_matrix(g, g->m, g->k, gemm_turned(g, 0) && g->m > 1), wanted;
+  dnnl_memory_desc_t b = matmul_matrix(g, g->k, g->n, gemm_turned(g, 1));
+  dnnl_memory_desc_t c = matmul_matrix(g, g->m, g->n, 0);
+  const dnnl_memory_desc_t *given;
+  dnnl_matmul_desc_t job;
+  dnnl_primitive_desc_t d;
+  wanted = b;
+  if (g->panels)
+    dnnl_ok(dnnl_memory_desc_init_by_tag(&wanted, b.ndims, b.dims, dnnl_f32, dnnl_format_tag_any),
+            "memory");
+  dnnl_ok(dnnl_matmul_desc_init(&job, &a, &wanted, NULL, &c), "matmul");
+  dnnl_ok(dnnl_primitive_desc_create(&d, &job, NULL, l->engine, NULL), "matmul");
+  dnnl_ok(dnnl_primitive_create(&l->product, d), "matmul");
+  given = dnnl_primitive_desc_query_md(d, dnnl_query_weights_md, 0);
+  l->args[0].arg = DNNL_ARG_SRC;
+  l->args[0].memory = matmul_memory(l, &a, g->a);
+  l->args[1].arg = DNNL_ARG_WEIGHTS;
+  l->args[1].memory = matmul_memory(l, &b, g->b);
+  if (!dnnl_memory_desc_equal(given, &b))
+    l->args[1].memory = matmul_pack(l, l->args[1].memory, &b, given);
+  l->args[2].arg = DNNL_ARG_DST;
+  l->args[2].memory = matmul_memory(l, &c, g->c);
+  dnnl_primitive_desc_destroy(d);
+}
+static void matmul_close(peer_libraries *l) {
+  int i;
+  dnnl_primitive_destroy(l->product);
+  for (i = 0; i < 3; i++) dnnl_memory_destroy(l->args[i].memory);
+}
+
+/* -- in turn -- */
+
+/* What --list adds up to. */
+typedef struct peer_total {
+  double least, log_sum;
+  int cells, near;
+  char worst[60];
+} peer_total;
+
+static peer_libraries peers_found;
+static peer_total peers_total;
+
+static void peers_pause(int ms) {
+  struct timespec t;
+  t.tv_sec = 0;
+  t.tv_nsec = ms * 1000000L;
+  if (ms) nanosleep(&t, NULL);
+}
+
+/* Who takes part, what a call of each takes, and whether each is right. */
+static void peers_enter(peer_row *r, peer_job *j, int reps) {
+  size_t i;
+  r->count = 0;
+  for (i = 0; i < SYN__COUNT(peers); i++) {
+    double start;
+    if (peers[i].rows && (j->g->m > peers[i].rows || j->g->batch > 1)) continue;
+    j->who = r->who[r->count] = &peers[i];
+    memset(j->g->c, 0x7F, gemm_c(j->g, (size_t)j->g->batch) * sizeof(float));
+    peer_call(j);
+    gemm_check(j->g, peers[i].name);
+    start = seconds();
+    peer_call(j);
+    r->once[r->count] = seconds() - start;
+    r->rate[r->count++] = (double *)take((size_t)reps, sizeof(double));
+  }
+}
+
+/* Repetition `rep` of one of them; a first call after a pause wakes the threads. */
+static void peers_repeat(peer_row *r, peer_job *j, int i, int rep) {
+  double once = r->once[i], start, flop = 2e-9 * j->g->m * j->g->n * j->g->k * j->g->batch;
+  int calls = once < 0.005 ? (int)(0.005 / (once + 1e-7)) + 1 : 1, k;
+  j->who = r->who[i];
+  if (j->g->t->threads > 1) peers_pause(IDLE_MS);
+  if (once < 0.1) peer_call(j);
+  start = seconds();
+  for (k = 0; k < calls; k++) peer_call(j);
+  r->rate[i][rep] = flop * calls / (seconds() - start);
+}
+
+/* A batch is shared out by us, so that the library itself must not. */
+static void peers_threads(const gemm *g) {
+  int threads = g->batch > 1 ? 1 : g->t->threads;
+  peers_found.openblas_threads(threads);
+  peers_found.blis_threads(threads);
+}
+
+static void peers_print(const peer_row *r, const gemm *g, const double *rate, int json) {
+  int i, best = 1;
+  double ratio;
+  peer_total *t = &peers_total;
+  for (i = 2; i < r->count; i++)
+    if (rate[i] > rate[best]) best = i;
+  ratio = rate[0] / rate[best];
+  printf(json ? "{\"shape\":\"%d,%d,%d\",\"batch\":%d,\"trans\":\"%s\",\"threads\":%d"
+              : "%d,%d,%d batch %d %s, %d threads:", g->m, g->n, g->k, g->batch, g->trans,
+         g->t->threads);
+  for (i = 0; i < r->count; i++)
+    printf(json ? ",\"%s\":%.1f" : " %s %.1f,", r->who[i]->name, rate[i]);
+  printf(json ? ",\"best\":\"%s\",\"ratio\":%.3f}\n" : " best %s, ratio %.3f\n",
+         r->who[best]->name, ratio);
+  fflush(stdout);
+  if (!t->cells || ratio < t->least) {
+    t->least = ratio;
+    snprintf(t->worst, sizeof t->worst, "%d,%d,%d batch %d %s", g->m, g->n, g->k, g->batch,
+             g->trans);
+  }
+  t->cells++;
+  t->near += ratio >= 0.95;
+  t->log_sum += log(ratio);
+}
+
+static void peers_one(gemm *g, const arguments *a) {
+  peer_row r;
+  peer_job j;
+  double rate[PEERS_MOST];
+  int reps = opt_int(a, "reps"), i, rep;
+  memset(&r, 0, sizeof r);
+  gemm_open(g);
+  matmul_open(&peers_found, g);
+  peers_threads(g);
+  j.g = g;
+  j.l = &peers_found;
+  peers_enter(&r, &j, reps);
+  for (rep = 0; rep < reps; rep++)
+    for (i = 0; i < r.count; i++) peers_repeat(&r, &j, (i + rep) % r.count, rep);
+  for (i = 0; i < r.count; i++) rate[i] = median(r.rate[i], (size_t)reps);
+  peers_print(&r, g, rate, opt_flag(a, "json"));
+  for (i = 0; i < r.count; i++) free(r.rate[i]);
+  matmul_close(&peers_found);
+  gemm_close(g);
+}
+
+static void run_peers(const arguments *a) {
+  const peer_total *t = &peers_total;
+  syn_context c;
+  syn_tape *tape;
+  context_open(&c, a);
+  peers_open(&peers_found, &c);
+  tape = syn_tape_new(&c, 64);
+  check(&c);
+  gemm_each(a, tape, peers_one);
+  printf(opt_flag(a, "json")
+             ? "{\"cells\":%d,\"least\":%.3f,\"worst\":\"%s\",\"near\":%.3f,\"mean\":%.3f}\n"
+             : "%d cells: smallest ratio %.3f (%s), share of 0.95 and more %.3f, geometric mean "
+               "%.3f\n",
+         t->cells, t->least, t->worst, (double)t->near / t->cells, exp(t->log_sum / t->cells));
+  syn_tape_free(tape);
+}
+#endif
+
 /* ==============================================================================================
    >>bench commands   the tables of options, the list of commands, help, main
    ============================================================================================== */
@@ -763,6 +1118,9 @@ static const command_row commands[] = {
     {"train", train_options, run_train, "the time of an update of a network"},
     {"decode", decode_options, run_decode, "tokens a second of outputs of a fixed length"},
     {"gemm", gemm_options, run_gemm, "matrix products as the library makes them"},
+#ifdef PEERS
+    {"peers", gemm_options, run_peers, "the same, in turn with OpenBLAS, BLIS and oneDNN"},
+#endif
 };
 
 static void print_help(void) {
