@@ -414,8 +414,8 @@ static void train_print(const arguments *a, const network *n, const double *ms, 
           ? "{\"config\":\"%s\",\"attn\":\"%s\",\"threads\":%d,\"ms\":%.3f,\"ms_min\":%.3f,"
             "\"tok_s\":%.0f,\"gflop\":%.3f,\"gflops\":%.1f,\"rss_mb\":%.1f,\"params\":%.0f,"
             "\"loss\":%.4f}\n"
-          : "train %s %s, %d threads: %.2f ms a step (least %.2f), %.0f target tokens/s, %.2f GFLOP "
-            "a step, %.1f GFLOP/s, %.0f MB, %.0f parameters, loss %.4f\n";
+          : "train %s %s, %d threads: %.2f ms a step (least %.2f), %.0f target tokens/s, %.2f "
+            "GFLOP a step, %.1f GFLOP/s, %.0f MB, %.0f parameters, loss %.4f\n";
   printf(format, n->name, opt_text(a, "attn"), opt_int(a, "threads"), ms[0], ms[1],
          tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mb(), params, (double)loss);
 }
@@ -525,14 +525,15 @@ static void run_decode(const arguments *a) {
    ============================================================================================== */
 
 /* c = a b for the three ways a layer needs it: NT y = x W^T, NN dx = dy W, TN dW = dy^T x. One
-   product goes through syn__matmul, its packing included, but for m <= 32, where the library decodes
-   with weights that were packed once. A batch of products goes as the heads of attention do: whole
-   products to each thread. */
+   product goes through syn__matmul, its packing included, but for m <= 32, where the library
+   decodes with weights that were packed once. A batch of products goes as the heads of attention
+   do: whole products to each thread. */
 typedef struct gemm {
   syn_tape *t;
   int m, n, k, batch;
   const char *trans;
-  float *a, *b, *c; /* [batch, m, k], [batch, k, n], [batch, m, n], a and b turned where `trans` says */
+  /* [batch, m, k], [batch, k, n], [batch, m, n]; a and b turned where `trans` says so */
+  float *a, *b, *c;
   float *panels;    /* b packed; null: each call packs */
   float *scratch;   /* per thread [k round16(n)] */
 } gemm;
@@ -654,7 +655,7 @@ static void gemm_print(const gemm *g, double gflops, int json) {
   fflush(stdout);
 }
 
-/* The shapes of --list: layers of small, base and wider networks, output layers, decoding, heads. */
+/* The shapes of --list: layers of small, base and wider networks, outputs, decoding, heads. */
 static const int gemm_shapes[][4] = {
     {512, 256, 256, 1},    {512, 1024, 256, 1},  {512, 256, 1024, 1},   {2048, 512, 512, 1},
     {2048, 2048, 512, 1},  {2048, 512, 2048, 1}, {1024, 8000, 256, 1},  {4096, 32000, 512, 1},
@@ -846,8 +847,8 @@ static void peer_vector(const peer_job *j, size_t i) {
   const gemm *g = j->g;
   int turned = gemm_turned(g, 1);
   j->l->vector(ROW_MAJOR, turned ? PLAIN : TURNED, turned ? g->n : g->k, turned ? g->k : g->n, 1.0f,
-               g->b + gemm_b(g, i), gemm_row_b(g), g->a + gemm_a(g, i), 1, 0.0f, g->c + gemm_c(g, i),
-               1);
+               g->b + gemm_b(g, i), gemm_row_b(g), g->a + gemm_a(g, i), 1, 0.0f,
+               g->c + gemm_c(g, i), 1);
 }
 static void peer_dnnl(const peer_job *j, size_t i) {
   const gemm *g = j->g;
