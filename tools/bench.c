@@ -688,6 +688,14 @@ static void gemm_shape(gemm *g, const char *text) {
   }
 }
 
+/* Sizes are allowed that a machine survives. */
+static void gemm_limit(const gemm *g) {
+  double m = g->m, n = g->n, k = g->k, gib = (m * k + 2 * k * n + m * n) * g->batch / 268435456.0;
+  if (gib > 8.0)
+    fail(WRONG_USE, "gemm --shape %d,%d,%d --batch %d needs %.0f GiB, at most 8 are allowed", g->m,
+         g->n, g->k, g->batch, gib);
+}
+
 static void gemm_each(const arguments *a, syn_tape *t, gemm_visit visit) {
   gemm g;
   size_t i, k;
@@ -697,6 +705,7 @@ static void gemm_each(const arguments *a, syn_tape *t, gemm_visit visit) {
     gemm_shape(&g, opt_text(a, "shape"));
     g.batch = opt_int(a, "batch");
     g.trans = opt_text(a, "trans");
+    gemm_limit(&g);
     visit(&g, a);
     return;
   }
