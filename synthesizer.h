@@ -3679,35 +3679,47 @@ static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begi
              j->pack + begin * 16 * (size_t)j->p.k);
 }
 
+/* What one thread makes of a product: rows m0..m1 by panels p0..p1. */
+typedef struct syn__part_of {
+  const syn__product *p;
+  int m0, m1, p0, p1;
+} syn__part_of;
+
 /* a^T b: the columns of a are copied in strips; as they stand, a power of two apart, they would all
    fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
-static void syn__rows_across(syn_tape *t, const syn__product *p, float *side, int begin, int end) {
-  syn__product q = *p;
+static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
+  syn__product q = *w->p;
   int m, at, tile = t->k->tile;
   q.a_col = (size_t)tile;
-  for (m = begin; m < end; m += SYN__PACK_M) {
-    int rows = syn__min(SYN__PACK_M, end - m);
-    t->k->strips(p->a + m, p->a_col, p->k, rows, side);
+  for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
+    int rows = syn__min(SYN__PACK_M, w->m1 - m);
+    t->k->strips(w->p->a + m, w->p->a_col, q.k, rows, side);
     for (at = 0, q.a = side; at < rows; at += tile) {
-      q.c = p->c + (size_t)(m + at) * p->c_row;
-      t->k->product(&q, 0, syn__min(tile, rows - at), 0, (p->n + 15) / 16);
-      q.a += tile * p->k + SYN__STRIP_END;
+      q.c = w->p->c + (size_t)(m + at) * q.c_row;
+      t->k->product(&q, 0, syn__min(tile, rows - at), w->p0, w->p1);
+      q.a += tile * q.k + SYN__STRIP_END;
     }
   }
 }
+static void syn__product_part(const syn_tape *t, const syn__part_of *w, int thread) {
+  const syn__product *p = w->p;
+  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
+    syn__rows_across(t, w, t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A);
+  else t->k->product(p, w->m0, w->m1, w->p0, w->p1);
+}
 
 static void syn__task_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__product *p = (const syn__product *)job;
-  float *side = t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A;
-  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
-    syn__rows_across(t, p, side, (int)begin, (int)end);
-  else t->k->product(p, (int)begin, (int)end, 0, (p->n + 15) / 16);
+  syn__part_of w;
+  w.p = (const syn__product *)job;
+  w.m0 = (int)begin, w.m1 = (int)end, w.p0 = 0, w.p1 = (w.p->n + 15) / 16;
+  syn__product_part(t, &w, thread);
 }
 
 static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__product *p = (const syn__product *)job;
-  SYN__UNUSED(thread);
-  t->k->product(p, 0, p->m, (int)begin, (int)end);
+  syn__part_of w;
+  w.p = (const syn__product *)job;
+  w.m0 = 0, w.m1 = w.p->m, w.p0 = (int)begin, w.p1 = (int)end;
+  syn__product_part(t, &w, thread);
 }
 
 /* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
@@ -3722,9 +3734,16 @@ static void syn__product_split(syn_tape *t, const syn__product *p) {
     syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
 }
 
-/* One block: pack it, then multiply. */
+/* One block: pack it, then multiply. Where b is narrow and few rows use it, a copy does not pay: it
+   is read as it lies (gradients of weights of width 128: 10 % faster; wide rows are too far apart
+   for that: 40 % slower). */
 static void syn__matmul_block(syn_tape *t, const syn__job *j) {
   syn__product p = j->p;
+  if (j->b_col == 1 && p.n % 16 == 0 && p.b_row <= 256 && p.m <= 256) {
+    p.b_panel = 16;
+    syn__product_split(t, &p);
+    return;
+  }
   syn__parallel(t, syn__task_pack, j, ((size_t)p.n + 15) / 16, 4);
   p.b = j->pack;
   p.b_row = 16;
@@ -10823,12 +10842,14 @@ static void syn__carve_batch(syn_run *r, syn__carver *k) {
 }
 
 /* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
-   floats, half a gigabyte) are never needed at one time. */
+   floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MB of logits: every block
+   walks through all of W and of its gradient once, so smaller ones cost more traffic than they save
+   (V 32,000: 65 rows a block would move 16 x 130 MB of gradients). */
 static void syn__carve_loss(syn_run *r, syn__carver *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
   syn__loss_buffers *l = &r->loss;
-  l->block = ((size_t)1 << 21) / v;
+  l->block = ((size_t)1 << 24) / v;
   if (l->block > 512) l->block = 512;
   if (l->block < 32) l->block = 32;
   l->rows = (float *)syn__carve(k, l->block * d, sizeof(float));

@@ -898,6 +898,24 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   free(one.block), free(two.block), free(want);
 }
 
+/* Every number of a [m,k], whose columns lie straight, at its place in the strips; the guards stand
+   behind the room that a strip may use. */
+static void test_strips(const syn_kernels *k, int m, int n) {
+  size_t strips = (size_t)((m + k->tile - 1) / k->tile), col = (size_t)m + 3;
+  size_t strip = (size_t)n * (size_t)k->tile + SYN__STRIP_END;
+  buffer a = numbers(n ? (size_t)(n - 1) * col + (size_t)m : 0, 77, -1.0f, 1.0f);
+  buffer to = output(strips * strip, NULL);
+  int i, j, bad = 0;
+  k->strips(a.at, col, n, m, to.at);
+  for (i = 0; i < m; i++)
+    for (j = 0; j < n; j++)
+      bad += a.at[(size_t)i + (size_t)j * col] !=
+             to.at[(size_t)(i / k->tile) * strip + (size_t)(j * k->tile + i % k->tile)];
+  CHECK(bad == 0, "%s strips %d,%d: %d numbers are not where they belong", k->name, m, n, bad);
+  guards(to, k->name, "strips");
+  free(a.block), free(to.block);
+}
+
 static void test_products(const syn_kernels *k) {
   static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 147, 160};
   static const int ks[] = {0, 1, 7, 33};
@@ -910,6 +928,10 @@ static void test_products(const syn_kernels *k) {
         s.start = (int)((i + j + l) % 3), s.a_across = (int)((i + j) % 2);
         test_product(k, s, 1000 + i * 100 + j * 10 + l);
       }
+  s.m = 9, s.n = 800, s.k = 700, s.start = SYN__ADD, s.a_across = 0; /* more than fits the cache */
+  test_product(k, s, 9);
+  for (i = 0; i < SYN__COUNT(ms); i++)
+    for (l = 0; l < SYN__COUNT(ks); l++) test_strips(k, ms[i], ks[l]);
 }
 
 /* -- dispatch -- */
