@@ -1408,6 +1408,11 @@ struct syn_kernels {
   void (*taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
+  /* p := softmax(p), y = dropout of it; in p what was dropped is then written as -p */
+  void (*softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y, size_t n);
+  /* the way back from such a p and the gradient dy of y: p := gradient of what was p before,
+     dy := y again; scale: of the dropout, 1 where there was none */
+  void (*softmax_drop_back)(float scale, float *p, float *dy, size_t n);
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
   float (*loss)(float *z, size_t n, int label, float eps, float scale);
@@ -2860,21 +2865,62 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
    finaliser), the second key between them; the upper 24 bits are compared as floats, which hold
    them exactly. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
    first. */
+SYN__WORD syn__v16 SYN__N(chance)(uint64_t mixed, uint32_t index) {
+  syn__u16 h = syn__uadd(syn__uset(index), syn__uramp());
+  h = syn__uxor(h, syn__uset((uint32_t)(mixed >> 32)));
+  h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
+  h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), syn__uset((uint32_t)mixed));
+  h = syn__umul(h, syn__uset(0xC2B2AE35u));
+  return syn__vfloat(syn__ushr(syn__uxor(h, syn__ushr(h, 16)), 8));
+}
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
   const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
-  const syn__u16 ramp = syn__uramp(), key = syn__uset((uint32_t)(mixed >> 32));
-  const syn__u16 key2 = syn__uset((uint32_t)mixed);
   size_t i;
-  for (i = 0; i < n; i += 16, index += 16) {
+  for (i = 0; i < n; i += 16) {
     syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
-    syn__u16 h = syn__uxor(syn__uadd(syn__uset(index), ramp), key);
-    h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
-    h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), key2);
-    h = syn__umul(h, syn__uset(0xC2B2AE35u));
-    h = syn__uxor(h, syn__ushr(h, 16));
-    y = syn__vif(limit, syn__vfloat(syn__ushr(h, 8)), zero, y);
+    y = syn__vif(limit, SYN__N(chance)(mixed, index + (uint32_t)i), zero, y);
     syn__vput(x + i, y, n - i);
+  }
+}
+
+/* Attention weights and their dropout, in the pass that divides by the sum. A probability is never
+   negative: the sign remembers what was dropped, so that the hash, which costs more than all else
+   here, is not made again on the way back. Of a 0 no sign is needed. */
+static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y,
+                                 size_t n) {
+  const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
+  const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
+  float sum = SYN__N(exps)(p, p, SYN__N(shift)(p, n), n), inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 w = syn__vmul(syn__vset(inverse), syn__vget(p + i, n - i));
+    syn__v16 chance = SYN__N(chance)(mixed, index + (uint32_t)i);
+    syn__vput(y + i, syn__vif(limit, chance, zero, syn__vmul(w, syn__vset(d->scale))), n - i);
+    syn__vput(p + i, syn__vif(limit, chance, syn__vsub(zero, w), w), n - i);
+  }
+}
+/* With w = |p| and what dropout sends back, d = dy scale or 0: ds = w (d - sum w d), as
+   softmax_back. The two are made again in the second loop: cheaper than a place for them. */
+SYN__INLINE syn__v16 SYN__N(undropped)(syn__v16 p, syn__v16 dy, syn__v16 scale) {
+  return syn__vif(syn__vset(0.0f), p, syn__vset(0.0f), syn__vmul(dy, scale));
+}
+static void SYN__N(softmax_drop_back)(float scale, float *p, float *dy, size_t n) {
+  const syn__v16 zero = syn__vset(0.0f), times = syn__vset(scale);
+  syn__v16 sum = zero, mean;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 w = syn__vget(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
+    sum = syn__vfma(syn__vif(zero, w, syn__vsub(zero, w), w), d, sum);
+  }
+  mean = syn__vset(syn__vsum(sum));
+  for (i = 0; i < n; i += 16) {
+    syn__v16 w = syn__vget(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
+    syn__vput(dy + i, syn__vmul(syn__vif(zero, w, zero, w), times), n - i);
+    w = syn__vif(zero, w, syn__vsub(zero, w), w);
+    syn__vput(p + i, syn__vmul(w, syn__vsub(d, mean)), n - i);
   }
 }
 
@@ -2968,7 +3014,8 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
-    SYN__N(taps_back), SYN__N(dropout), SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam),
+    SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop), SYN__N(softmax_drop_back),
+    SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam),
     SYN__N(squares), SYN__N(factor), SYN__N(descend)};
 
 #if SYN__LEVELS
@@ -6253,10 +6300,11 @@ enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 typedef struct syn__head {
   int sentence, h;
   int nq, nk;     /* queries and keys of the sentence */
-  int first;      /* place of the first query in its sentence: 0, but in a step that of the token */
+  int first;      /* place of the first query in its sentence: in a step that of the token, of a
+                     part of weights that no input changes that of its first row, else 0 */
   size_t q0, k0;  /* first row of its queries and keys */
   float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
-  float *scratch; /* pack, then two matrices [nq,nk]; of one thread */
+  float *scratch; /* of one thread: see syn__soft_scratch */
 } syn__head;
 
 /* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
@@ -6428,6 +6476,91 @@ static void syn__times_panels(const syn_tape *t, syn__job j, syn__view a, const 
   t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
 }
 
+/* -- products of a matrix of queries and keys --
+
+   In a decoder query i sees the keys 0 .. i alone: half of the matrix is 0. Its products go by
+   blocks of queries, and of a block only what its last query sees is multiplied. The terms left out
+   are 0, so no bit changes. A block of weights also stays in the first cache while its columns are
+   read, which lie a row apart. */
+
+#define SYN__QUERIES 24 /* queries of a block: whole tiles */
+
+typedef struct syn__scope {
+  int nq, nk;
+  int causal; /* 1: query i sees the keys 0 .. first + i alone */
+  int first;
+} syn__scope;
+
+/* How many keys query i sees. */
+static int syn__seen(const syn__scope *g, int i) {
+  return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
+}
+/* End of the block of queries that begins at i. */
+static int syn__block_end(const syn__scope *g, int i) { return syn__min(i + SYN__QUERIES, g->nq); }
+
+/* A product that ends in c [.,n], whose rows are c_row floats apart. */
+static syn__job syn__job_into(float *c, size_t c_row, int n, int start) {
+  syn__job j = syn__job_of(0, n, 0, NULL);
+  j.p.c = c;
+  j.p.c_row = c_row;
+  j.p.start = start;
+  return j;
+}
+
+/* c [nq,nk] = start + a b, b [k,nk] in panels; keys that no query of a block sees get 0, or stay as
+   they are where c is added to. */
+static void syn__scope_make(const syn_tape *t, const syn__scope *g, syn__job j, syn__view a,
+                            const float *panels) {
+  int i, r, end, tiles;
+  syn__job_set(&j, a, syn__plain(panels, 16), j.p.c, j.p.c_row);
+  j.p.b_panel = 16 * (size_t)j.p.k;
+  for (i = 0; i < g->nq; i = end) {
+    end = g->causal ? syn__block_end(g, i) : g->nq;
+    tiles = (syn__seen(g, end - 1) + 15) / 16;
+    t->k->product(&j.p, i, end, 0, tiles);
+    for (r = i; r < end && j.p.start != SYN__ADD && 16 * tiles < j.p.n; r++)
+      memset(j.p.c + (size_t)r * j.p.c_row + 16 * tiles, 0,
+             (size_t)(j.p.n - 16 * tiles) * sizeof *j.p.c);
+  }
+}
+/* c [nq,n] = start + w b, w [nq,nk] with rows w_row floats apart, b [nk,n] */
+static void syn__scope_times(const syn_tape *t, const syn__scope *g, syn__job j, const float *w,
+                             size_t w_row, syn__view b) {
+  int i, end;
+  syn__job_set(&j, syn__plain(w, w_row), b, j.p.c, j.p.c_row);
+  j.p.b_panel = 16;
+  for (i = 0; i < g->nq; i = end) {
+    end = g->causal ? syn__block_end(g, i) : g->nq;
+    j.p.k = syn__seen(g, end - 1);
+    t->k->product(&j.p, i, end, 0, (j.p.n + 15) / 16);
+  }
+}
+/* What the queries i .. end-1 give to c [nk,n] = start + w^T b, b [nq,n]; w: the row of query i. A
+   key that an earlier block saw goes on from its sum. */
+static void syn__scope_turned(const syn_tape *t, const syn__scope *g, syn__job j, int i, int end,
+                              syn__view b) {
+  int before = i > 0 ? syn__seen(g, i - 1) : 0, panels = (j.p.n + 15) / 16;
+  j.p.k = end - i;
+  j.p.b = b.x + (size_t)i * b.row;
+  j.p.b_row = b.row;
+  j.p.b_panel = 16;
+  t->k->product(&j.p, before, syn__seen(g, end - 1), 0, panels);
+  j.p.start = SYN__ADD;
+  t->k->product(&j.p, 0, before, 0, panels);
+}
+/* c [nk,n] = start + w^T b, w [nq,nk], b [nq,n] */
+static void syn__scope_turned_times(const syn_tape *t, const syn__scope *g, syn__job j,
+                                    const float *w, size_t w_row, syn__view b) {
+  int i, end;
+  j.p.a_row = 1;
+  j.p.a_col = w_row;
+  for (i = 0; i < g->nq; i = end) {
+    end = syn__block_end(g, i);
+    j.p.a = w + (size_t)i * w_row;
+    syn__scope_turned(t, g, j, i, end, b);
+  }
+}
+
 /* -- dropout of attention weights, of all layers that have such -- */
 
 /* n->number is the rate; n->drop is that of the layer's output. */
@@ -6496,20 +6629,37 @@ static size_t syn__head_q(const syn__att *a, const syn__head *x) {
 static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
+/* What of its weights is seen. */
+static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
+  syn__scope g;
+  g.nq = x->nq;
+  g.nk = x->nk;
+  g.causal = a->causal;
+  g.first = x->first;
+  return g;
+}
 /* The scratch of a head: first the room to pack a turned matrix of c or fewer columns, */
 static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
   return (size_t)a->c * syn__round16((size_t)x->nk);
 }
-/* then two matrices [nq,nk], */
+/* then weights of a block of queries; rows of a power of two would all fall into few cache lines, */
+static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
 static float *syn__head_x(const syn__att *a, const syn__head *x) {
   return x->scratch + syn__head_pack(a, x);
 }
+/* then a matrix [nq,nk], */
 static float *syn__head_z(const syn__att *a, const syn__head *x) {
-  return syn__head_x(a, x) + (size_t)x->nq * (size_t)x->nk;
+  return syn__head_x(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
 }
 /* then two rows [nk]. */
 static float *syn__head_rows(const syn__att *a, const syn__head *x) {
   return syn__head_z(a, x) + (size_t)x->nq * (size_t)x->nk;
+}
+/* All of it but the rows, for values of width c. */
+static void syn__soft_scratch(syn_node *n, int c) {
+  n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
+  n->scratch.length = (size_t)c + SYN__QUERIES;
+  n->scratch.square = 1;
 }
 /* Matrix `place` of those kept for a head, [nq,nk] each; null: place -1. */
 static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__head *x, int place) {
@@ -6525,93 +6675,160 @@ static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, i
   return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
 }
 
-/* -- weights and values of one head of one sentence, for all layers with attention weights -- */
+/* -- weights and values of one head of one sentence, for all layers with attention weights --
+
+   Forward takes a block of queries through all steps before the next one: scores become P, a copy
+   of it that is dropped, Pd, stays in the first cache until it has met the values. So does backward
+   with dPd, in the place of which Pd comes once more. P is kept with the signs of >>kernels,
+   softmax_drop: what was dropped in it is negative. */
 
 /* nq queries against nk keys. Rows of q, k, v, y are q_row ... floats apart, those of their
    gradients too. q and k are for layers whose scores are q k^T alone. Backward turns p into dS. */
 typedef struct syn__soft {
-  int nq, nk, c;
-  int causal;               /* 1: query i sees the keys 0 .. i alone */
-  int raw;                  /* 1: no softmax, the scores are the weights */
+  syn__scope g;             /* nq, nk, and what is masked */
+  int c;
+  int raw;                  /* 1: no softmax, the scores are the weights, and without signs */
   int adds;                 /* 1: dv is added to; else, as dq and dk, written */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
   float *dq, *dk, *dv, *dy; /* null while going forward */
   float *p;                 /* [nq,nk]: scores S, then P */
-  float *pack, *x, *z;      /* c round16(nk) floats, and two matrices [nq,nk], of one thread */
+  float *pack, *x, *z;      /* scratch as that of a head: c round16(nk) floats, a block, [nq,nk] */
+  int dropped;              /* 1: weights are dropped, by `drop` */
+  syn__dropout drop;
   size_t mask, mask_row;    /* number of the first weight for dropout; from query to query */
 } syn__soft;
 
-/* How many keys query i sees. */
-static size_t syn__soft_seen(const syn__soft *o, size_t i) {
-  return o->causal && i + 1 < (size_t)o->nk ? i + 1 : (size_t)o->nk;
+/* All but the pointers. */
+static syn__soft syn__soft_of(const syn_tape *t, const syn_node *n, int nq, int nk, int c) {
+  syn__soft o;
+  memset(&o, 0, sizeof o);
+  o.g.nq = nq;
+  o.g.nk = nk;
+  o.c = c;
+  o.mask_row = (size_t)nk;
+  o.dropped = syn__weights_dropped(t, n);
+  o.drop = syn__dropout_of(t, 2 * n->id + 1, n->number);
+  return o;
+}
+/* Number of the first weight of query i. */
+static uint32_t syn__soft_index(const syn__soft *o, int i) {
+  return (uint32_t)(o->mask + (size_t)i * o->mask_row);
 }
 
 /* S = q k^T; q holds the scale */
 static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
-  syn__times(t, syn__job_of(o->nq, o->nk, o->c, o->pack), syn__plain(o->q, o->q_row),
-             syn__turned(o->k, o->k_row), o->p, (size_t)o->nk);
+  syn__job j = syn__job_into(o->p, (size_t)o->g.nk, o->g.nk, SYN__ZERO);
+  j.p.k = o->c;
+  t->k->pack(o->k, 1, o->k_row, o->c, o->g.nk, o->pack);
+  syn__scope_make(t, &o->g, j, syn__plain(o->q, o->q_row), o->pack);
 }
-/* P = softmax(S + mask), row by row: what is not seen gets 0 and takes no part */
-static void syn__soft_weights(const syn_tape *t, const syn__soft *o) {
-  size_t i, nk = (size_t)o->nk;
-  for (i = 0; i < (size_t)o->nq; i++) {
-    float *p = o->p + i * nk;
-    size_t seen = syn__soft_seen(o, i);
-    if (!o->raw) t->k->softmax(p, p, seen);
+
+/* Row by row of the queries begin .. end-1: P = softmax(S + mask), what is not seen gets 0 and
+   takes no part; and, where weights are dropped, Pd into pd, whose rows are pd_row floats apart, as
+   far as these queries see. Returns Pd of the first of them. */
+static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
+                                      float *pd, size_t pd_row) {
+  size_t nk = (size_t)o->g.nk, most = (size_t)syn__seen(&o->g, end - 1), seen;
+  float *p = o->p + (size_t)begin * nk, *to = pd;
+  int i;
+  for (i = begin; i < end; i++, p += nk, to += pd_row) {
+    seen = (size_t)syn__seen(&o->g, i);
+    if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, to, seen);
+    else if (!o->raw) t->k->softmax(p, p, seen);
     memset(p + seen, 0, (nk - seen) * sizeof *p);
+    if (!o->dropped) continue;
+    if (o->raw) memcpy(to, p, seen * sizeof *p);
+    if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), to, seen);
+    memset(to + seen, 0, (most - seen) * sizeof *p);
+  }
+  return o->dropped ? pd : o->p + (size_t)begin * nk;
+}
+
+/* y = Pd v, from scores in p */
+static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
+  size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
+  syn__scope part = o->g;
+  int i;
+  for (i = 0; i < o->g.nq; i += part.nq) {
+    syn__job j = syn__job_into(o->y + (size_t)i * o->y_row, o->y_row, o->c, SYN__ZERO);
+    part.first = i;
+    part.nq = syn__block_end(&o->g, i) - i;
+    syn__scope_times(t, &part, j, syn__soft_weights(t, o, i, i + part.nq, o->x, row), step,
+                     syn__plain(o->v, o->v_row));
   }
 }
 
-/* Dropout of the weights, or of the gradient that comes back to them: the same mask. */
-static void syn__soft_drop(const syn_tape *t, const syn_node *n, const syn__soft *o, float *p) {
-  size_t i;
-  for (i = 0; i < (size_t)o->nq; i++)
-    syn__weights_drop(t, n, o->mask + i * o->mask_row, p + i * (size_t)o->nk,
-                      syn__soft_seen(o, i));
-}
-/* Pd, the dropped weights: in z, or p itself where nothing is dropped. */
-static const float *syn__soft_dropped(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  if (!syn__weights_dropped(t, n)) return o->p;
-  memcpy(o->z, o->p, (size_t)o->nq * (size_t)o->nk * sizeof *o->z);
-  syn__soft_drop(t, n, o, o->z);
+/* Pd once more, of all queries: in z, or p itself where nothing is dropped. */
+static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
+  size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
+  int i;
+  if (!o->dropped) return o->p;
+  if (o->raw) {
+    memcpy(o->z, o->p, size * sizeof *o->z);
+    for (i = 0; i < o->g.nq; i++)
+      t->k->dropout(&o->drop, syn__soft_index(o, i), o->z + (size_t)i * nk, nk);
+  } else { /* what is negative was dropped */
+    t->k->act(SYN__RELU, o->z, o->p, size);
+    t->k->scale(o->z, o->drop.scale, o->z, size);
+  }
   return o->z;
 }
+/* dv = Pd^T dy, from that */
+static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const float *pd,
+                                  size_t pd_row) {
+  syn__scope_turned_times(t, &o->g,
+                          syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO), pd,
+                          pd_row, syn__plain(o->dy, o->y_row));
+}
 
-/* y = Pd v */
-static void syn__soft_values(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  syn__times(t, syn__job_of(o->nq, o->c, o->nk, NULL),
-             syn__plain(syn__soft_dropped(t, n, o), (size_t)o->nk), syn__plain(o->v, o->v_row),
-             o->y, o->y_row);
+/* One query: dP is dPd after the same dropout, dS_i = P_i (dP_i - P_i . dP_i). In p stood P, there
+   comes dS; in dp stood dPd, there comes Pd, but where there was no softmax. */
+static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp) {
+  float *p = o->p + (size_t)i * (size_t)o->g.nk;
+  size_t seen = (size_t)syn__seen(&o->g, i);
+  if (!o->raw) {
+    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
+    return;
+  }
+  memcpy(p, dp, seen * sizeof *p);
+  if (o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
 }
-/* dv = Pd^T dy */
-static void syn__soft_back_values(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  syn__job j = syn__job_of(o->nk, o->c, o->nq, NULL);
-  j.p.start = o->adds ? SYN__ADD : SYN__ZERO;
-  syn__times(t, j, syn__turned(syn__soft_dropped(t, n, o), (size_t)o->nk),
-             syn__plain(o->dy, o->y_row), o->dv, o->v_row);
-}
-/* dPd = dy v^T, dP is that after the same dropout, dS_i = P_i (dP_i - P_i . dP_i), in place of P.
-   Of dPd all columns are made; those not seen stay in x, and dS is 0 there as P was. */
-static void syn__soft_back_weights(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  size_t i, nk = (size_t)o->nk;
-  syn__times(t, syn__job_of(o->nq, o->nk, o->c, o->pack), syn__plain(o->dy, o->y_row),
-             syn__turned(o->v, o->v_row), o->x, nk);
-  syn__soft_drop(t, n, o, o->x);
-  for (i = 0; i < (size_t)o->nq; i++) {
-    float *p = o->p + i * nk, *dp = o->x + i * nk;
-    size_t seen = syn__soft_seen(o, i);
-    if (!o->raw) t->k->softmax_back(dp, p, dp, seen);
-    memcpy(p, dp, seen * sizeof *p);
+
+/* Block by block dPd = dy v^T, dS in place of P, and dv = Pd^T dy. Of dPd all columns of a tile are
+   made; those not seen become 0 again, as they are in Pd. */
+static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
+  size_t row = syn__soft_row(o->g.nk), seen;
+  int i, r, end, most;
+  syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
+  syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO);
+  syn__job_set(&to_p, syn__plain(o->dy, o->y_row), syn__plain(o->pack, 16), o->x, row);
+  to_p.p.k = o->c;
+  to_p.p.b_panel = 16 * (size_t)o->c;
+  to_v.p.a = o->x;
+  to_v.p.a_row = 1;
+  to_v.p.a_col = row;
+  t->k->pack(o->v, 1, o->v_row, o->c, o->g.nk, o->pack);
+  for (i = 0; i < o->g.nq; i = end, to_p.p.a += SYN__QUERIES * o->y_row) {
+    end = syn__block_end(&o->g, i);
+    most = syn__seen(&o->g, end - 1);
+    t->k->product(&to_p.p, 0, end - i, 0, (most + 15) / 16);
+    for (r = i; r < end; r++) {
+      float *dp = o->x + (size_t)(r - i) * row;
+      seen = (size_t)syn__seen(&o->g, r);
+      syn__soft_back_row(t, o, r, dp);
+      memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
+    }
+    syn__scope_turned(t, &o->g, to_v, i, end, syn__plain(o->dy, o->y_row));
   }
 }
 /* dq = dS k, dk = dS^T q */
 static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
-  size_t nk = (size_t)o->nk;
-  syn__times(t, syn__job_of(o->nq, o->c, o->nk, NULL), syn__plain(o->p, nk),
-             syn__plain(o->k, o->k_row), o->dq, o->q_row);
-  syn__times(t, syn__job_of(o->nk, o->c, o->nq, NULL), syn__turned(o->p, nk),
-             syn__plain(o->q, o->q_row), o->dk, o->k_row);
+  size_t nk = (size_t)o->g.nk;
+  syn__scope_times(t, &o->g, syn__job_into(o->dq, o->q_row, o->c, SYN__ZERO), o->p, nk,
+                   syn__plain(o->k, o->k_row));
+  syn__scope_turned_times(t, &o->g, syn__job_into(o->dk, o->k_row, o->c, SYN__ZERO), o->p, nk,
+                          syn__plain(o->q, o->q_row));
 }
 
 /* ==============================================================================================
@@ -6639,13 +6856,29 @@ static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int 
   return syn__att_block(t, n, buffer, a->at[s] + a->e);
 }
 
+/* x [count] times s, by all threads. */
+typedef struct syn__scale_job {
+  float *x, s;
+} syn__scale_job;
+static void syn__task_scale(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__scale_job *j = (const syn__scale_job *)job;
+  SYN__UNUSED(thread);
+  t->k->scale(j->x + begin, j->s, j->x + begin, end - begin);
+}
+static void syn__scale_all(syn_tape *t, float *x, float s, size_t count) {
+  syn__scale_job j;
+  j.x = x;
+  j.s = s;
+  syn__parallel(t, syn__task_scale, &j, count, 4096);
+}
+
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
   syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
-  t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)a->e);
+  syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
   if (t->live && a->cross) return;                          /* the keys are there since `start` */
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
@@ -6656,8 +6889,11 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   const syn__att *a = syn__att_of(n);
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
-  syn__times(t, syn__job_of(x->nq, x->nk, a->c, x->scratch), syn__plain(q, (size_t)a->e),
-             syn__turned(k, (size_t)a->e), score, (size_t)x->nk);
+  syn__scope g = syn__head_scope(a, x);
+  syn__job j = syn__job_into(score, (size_t)x->nk, x->nk, SYN__ZERO);
+  j.p.k = a->c;
+  t->k->pack(k, 1, (size_t)a->e, a->c, x->nk, x->scratch);
+  syn__scope_make(t, &g, j, syn__plain(q, (size_t)a->e), x->scratch);
 }
 
 /* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
@@ -6666,12 +6902,12 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
   size_t e = (size_t)a->e, nk = (size_t)x->nk, q = syn__head_q(a, x), k = syn__head_k(a, x);
-  syn__times(t, syn__job_of(x->nq, a->c, x->nk, NULL), syn__plain(ds, nk),
-             syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e),
-             syn__att_own(t, n, SYN__DROWS, s) + q, e);
-  syn__times(t, syn__job_of(x->nk, a->c, x->nq, NULL), syn__turned(ds, nk),
-             syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e),
-             syn__v_keys(t, n, SYN__DROWS, s) + k, e);
+  syn__scope g = syn__head_scope(a, x);
+  syn__scope_times(t, &g, syn__job_into(syn__att_own(t, n, SYN__DROWS, s) + q, e, a->c, SYN__ZERO),
+                   ds, nk, syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e));
+  syn__scope_turned_times(t, &g,
+                          syn__job_into(syn__v_keys(t, n, SYN__DROWS, s) + k, e, a->c, SYN__ZERO),
+                          ds, nk, syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e));
 }
 
 /* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
@@ -6679,7 +6915,7 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
-  t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)a->e);
+  syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)a->e);
   syn__linear_backward(t, n, a->param[s], -1, x, dq);
   syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
@@ -7221,11 +7457,14 @@ static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int s
   const syn__att *a = syn__att_of(n);
   size_t row;
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  syn__job j = syn__job_of(x->nq, syn__att_columns(a, x->nk), syn__dense_size(&a->stages[s]), NULL);
+  syn__scope g = syn__head_scope(a, x);
+  syn__job j;
+  g.nk = syn__att_columns(a, x->nk);
+  j = syn__job_into(score, (size_t)x->nk, g.nk, SYN__ZERO);
+  j.p.k = syn__dense_size(&a->stages[s]);
   j.p.bias = syn__dense_b2(t, n, s, side, x->h);
   if (j.p.bias) j.p.start = SYN__BIAS;
-  syn__times_panels(t, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h), score,
-                    (size_t)x->nk);
+  syn__scope_make(t, &g, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h));
 }
 
 /* The sides of GLU, [nq,nk] each, are kept: going back needs both. */
@@ -7280,13 +7519,13 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__he
   size_t row;
   float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
   int side, size = syn__dense_size(st), straight = !st->hidden && st->second.taps < 2;
-  syn__job j = syn__job_of(x->nq, size, syn__att_columns(a, x->nk), NULL);
+  syn__scope g = syn__head_scope(a, x);
+  g.nk = syn__att_columns(a, x->nk);
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
-  for (side = 0; side <= st->gated; side++) {
-    j.p.start = straight || side ? SYN__ADD : SYN__ZERO;
-    syn__times(t, j, syn__plain(syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk),
-               syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size), to, row);
-  }
+  for (side = 0; side <= st->gated; side++)
+    syn__scope_times(t, &g, syn__job_into(to, row, size, straight || side ? SYN__ADD : SYN__ZERO),
+                     syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk,
+                     syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size));
 }
 /* dW2 += dA^T z, db2 += column sums of dA. Columns no sentence of the batch reaches get
    nothing. */
@@ -7296,16 +7535,17 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
   const syn__stages *st = &a->stages[s];
   size_t row, nk = (size_t)x->nk, size = (size_t)syn__dense_size(st);
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int side, columns = syn__att_columns(a, x->nk);
-  syn__job j = syn__job_of(columns, (int)size, x->nq, NULL);
-  j.p.start = SYN__ADD;
+  int side;
+  syn__scope g = syn__head_scope(a, x);
+  g.nk = syn__att_columns(a, x->nk);
   for (side = 0; side <= st->gated; side++) {
     const float *from = syn__dense_ds(t, n, s, side, x, ds);
     float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
-    syn__times(t, j, syn__turned(from, nk), syn__plain(u, row), dw2, size);
+    syn__scope_turned_times(t, &g, syn__job_into(dw2, size, (int)size, SYN__ADD), from, nk,
+                            syn__plain(u, row));
     if (st->b2 >= 0)
       t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size, from,
-                        (size_t)x->nq, nk, 0, (size_t)columns);
+                        (size_t)x->nq, nk, 0, (size_t)g.nk);
   }
 }
 
@@ -7664,7 +7904,7 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__h
   const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, x->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < x->nq; i++)
-    t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - i), (size_t)x->nk);
+    t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - x->first - i), (size_t)x->nk);
 }
 /* Of one head: dbiases += dS_i, query after query, sentence after sentence; then into w */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
@@ -7788,7 +8028,7 @@ static void syn__head_mixture(syn_tape *t, const syn_node *n, const syn__head *x
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
     float *raw = syn__head_raw(t, n, x, a->raw[s]);
-    if (!raw) raw = syn__head_x(a, x);
+    if (!raw) raw = syn__head_z(a, x);
     a->score[s]->fill(t, n, s, x, raw);
     if (s == 0) t->k->scale(x->p, alpha[0], raw, size);
     else t->k->acc_scale(x->p, alpha[s], raw, size);
@@ -7799,12 +8039,8 @@ static void syn__head_mixture(syn_tape *t, const syn_node *n, const syn__head *x
 static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  syn__soft o;
-  memset(&o, 0, sizeof o);
-  o.nq = x->nq;
-  o.nk = x->nk;
-  o.c = a->c;
-  o.causal = a->causal;
+  syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
+  o.g = syn__head_scope(a, x);
   o.raw = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
   o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
@@ -7814,21 +8050,25 @@ static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn_
   o.x = syn__head_x(a, x);
   o.z = syn__head_z(a, x);
   o.mask = (size_t)(x->p - syn_saved(t, n, SYN__P));
-  o.mask_row = (size_t)x->nk;
   if (a->all_tables) {
-    o.mask = (size_t)x->h * longest * longest;
+    o.mask = ((size_t)x->h * longest + (size_t)x->first) * longest;
     o.mask_row = longest;
   }
   return o;
 }
-
-/* P = softmax(S + bias + mask), Y = dropout(P) v */
-static void syn__head_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* The same with the gradients of v and y. */
+static syn__soft syn__head_soft_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
   syn__soft o = syn__head_soft(t, n, x);
+  o.dv = syn__att_v(t, n, SYN__DROWS) + syn__head_k(a, x);
+  o.dy = syn__att_y(t, n, SYN__DROWS) + syn__head_q(a, x);
+  return o;
+}
+
+/* S + bias */
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__head_mixture(t, n, x);
   if (syn__att_of(n)->rel_pos) syn__rel_pos_fill(t, n, x);
-  syn__soft_weights(t, &o);
-  syn__soft_values(t, n, &o);
 }
 
 /* alpha_s dS, folded into the columns of the table where it is tiled; p itself when that changes
@@ -7854,24 +8094,190 @@ static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentenc
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
 
+/* What the alpha_s get of these dS: one number each */
+static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  for (s = 0; s < a->n_scores && a->mixed; s++) {
+    float *raw = syn__head_raw(t, n, x, a->raw[s]);
+    if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_z(a, x));
+    syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
+        t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
+  }
+}
 /* dv; dS in place of P; then each score's share of it, and what alpha_s gets of this sentence */
 static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
-  syn__soft o = syn__head_soft(t, n, x);
+  syn__soft o = syn__head_soft_back(t, n, x);
   int s;
-  o.dv = syn__att_v(t, n, SYN__DROWS) + syn__head_k(a, x);
-  o.dy = syn__att_y(t, n, SYN__DROWS) + syn__head_q(a, x);
-  syn__soft_back_values(t, n, &o);
-  syn__soft_back_weights(t, n, &o);
-  for (s = 0; s < a->n_scores; s++) {
-    if (a->mixed) {
-      float *raw = syn__head_raw(t, n, x, a->raw[s]);
-      if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_x(a, x));
-      syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
-          t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
-    }
+  syn__soft_backward(t, &o);
+  syn__head_alpha(t, n, x);
+  for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->back) a->score[s]->back(t, n, s, x, syn__head_ds(t, n, x, s));
+}
+
+/* -- weights that no input changes --
+
+   Sentences of one length have the same P, and in a decoder, where a query sees what is before it
+   alone, that of a shorter sentence is a corner of that of the longest. So P, its dropout and dS
+   are made once for such a group of sentences, in the place of the first of them; only Y, dv and
+   their share of dPd = dY v^T are made for each, and of dPd the sum over the group goes back
+   through the dropout and the softmax. Threads share out heads, and where these are fewer, parts of
+   the queries; of dv, which sums over queries, the sentences. */
+
+/* How many groups there may be, */
+static int syn__att_groups(const syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  if (!a->all_tables) return stream->count;
+  return a->causal ? 1 : stream->longest;
+}
+static int syn__stream_length(const syn_stream *stream, int i) {
+  return stream->off[i + 1] - stream->off[i];
+}
+/* the sentence in whose place P of group g is, -1: nobody has this length; */
+static int syn__att_group(const syn_tape *t, const syn_node *n, int g) {
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  int i = 0, length = a->causal ? stream->longest : g + 1;
+  if (!a->all_tables) return g;
+  while (i < stream->count && syn__stream_length(stream, i) != length) i++;
+  return i < stream->count ? i : -1;
+}
+/* 1: sentence i has its P there. */
+static int syn__att_grouped(const syn_tape *t, const syn_node *n, int group, int i) {
+  const syn_stream *stream = syn__att_stream(t, n);
+  return syn__att_of(n)->causal ||
+         syn__stream_length(stream, i) == syn__stream_length(stream, group);
+}
+
+/* Tasks of a head are so many parts. */
+static int syn__table_parts(const syn_tape *t, const syn_node *n) {
+  int heads = syn__att_of(n)->heads;
+  return (t->threads + heads - 1) / heads;
+}
+/* Part `part` of the queries of a group; nq 0: it has none. */
+static syn__head syn__table_part(const syn_tape *t, const syn_node *n, int group, int h, int part) {
+  syn__head x = syn__head_of(t, n, group, h);
+  int parts = syn__table_parts(t, n), end;
+  x.first = x.nq * part / parts;
+  end = x.nq * (part + 1) / parts;
+  x.nq = end - x.first;
+  x.p += (size_t)x.first * (size_t)x.nk;
+  return x;
+}
+/* The same queries and keys in sentence i, as many as it has. P stays that of the group. */
+static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const syn__head *x,
+                                     int i) {
+  syn__head y = syn__head_of(t, n, i, x->h);
+  y.first = syn__min(x->first, y.nq);
+  y.nq = syn__min(x->first + x->nq, y.nq) - y.first;
+  y.q0 += (size_t)y.first;
+  y.scratch = x->scratch;
+  return y;
+}
+
+/* P; Y of every sentence. Where nothing is dropped P may be looked at (syn_run_attention): then
+   each sentence gets its own. */
+static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
+  syn__soft o = syn__head_soft(t, n, x);
+  size_t nk = (size_t)x->nk;
+  const float *pd;
+  int i, r;
+  syn__head_scores(t, n, x);
+  pd = syn__soft_weights(t, &o, 0, x->nq, o.z, nk);
+  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
+    syn__head y = syn__table_sentence(t, n, x, i);
+    float *p = y.p + (size_t)y.first * (size_t)y.nk;
+    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    o.g = syn__head_scope(syn__att_of(n), &y);
+    syn__scope_times(t, &o.g,
+                     syn__job_into(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y),
+                                   o.y_row, o.c, SYN__ZERO),
+                     pd, nk,
+                     syn__plain(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y),
+                                o.v_row));
+    for (r = 0; r < y.nq && !t->training && i != x->sentence; r++)
+      memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
+}
+static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int g, parts = syn__table_parts(t, n), i;
+  for (i = (int)begin; i < (int)end; i++)
+    for (g = 0; g < syn__att_groups(t, n); g++) {
+      int group = syn__att_group(t, n, g);
+      syn__head x;
+      if (group < 0) continue;
+      x = syn__table_part(t, n, group, i / parts, i % parts);
+      x.scratch = syn__scratch(t, thread);
+      if (x.nq) syn__table_forward(t, n, &x);
+    }
+}
+
+/* dv of the sentences begin .. end-1 of a group */
+static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__head *x, int begin,
+                                   int end) {
+  syn__soft whole = syn__head_soft(t, n, x);
+  const float *pd = NULL;
+  int i;
+  for (i = begin; i < end; i++) {
+    syn__head y = syn__table_sentence(t, n, x, i);
+    syn__soft o = syn__head_soft_back(t, n, &y);
+    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    if (!pd) pd = syn__soft_dropped(t, &whole);
+    syn__soft_back_values(t, &o, pd, (size_t)x->nk);
+  }
+}
+/* items: the sentences of the first head, those of the second ... */
+static void syn__task_tables_values(syn_tape *t, const void *job, int thread, size_t begin,
+                                    size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  size_t h, sentences = (size_t)syn__att_stream(t, n)->count;
+  int g;
+  for (h = begin / sentences; h * sentences < end; h++)
+    for (g = 0; g < syn__att_groups(t, n); g++) {
+      int group = syn__att_group(t, n, g);
+      size_t from = h * sentences;
+      syn__head x;
+      if (group < 0) continue;
+      x = syn__head_of(t, n, group, (int)h);
+      x.scratch = syn__scratch(t, thread);
+      syn__table_back_values(t, n, &x, begin > from ? (int)(begin - from) : 0,
+                             (int)(end - from < sentences ? end - from : sentences));
+    }
+}
+
+/* dPd = sum over the sentences of dY v^T, in z; then dS in place of P */
+static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
+  syn__soft o = syn__head_soft(t, n, x);
+  size_t nk = (size_t)x->nk;
+  int i;
+  memset(o.z, 0, (size_t)x->nq * nk * sizeof *o.z);
+  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
+    syn__head y = syn__table_sentence(t, n, x, i);
+    syn__soft part = syn__head_soft_back(t, n, &y);
+    syn__job j = syn__job_into(o.z, nk, y.nk, SYN__ADD);
+    if (!y.nq || !syn__att_grouped(t, n, x->sentence, i)) continue;
+    j.p.k = o.c;
+    t->k->pack(part.v, 1, part.v_row, o.c, y.nk, o.pack);
+    syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);
+  }
+  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, o.z + (size_t)i * nk);
+}
+static void syn__task_tables_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int g, parts = syn__table_parts(t, n), i;
+  for (i = (int)begin; i < (int)end; i++)
+    for (g = 0; g < syn__att_groups(t, n); g++) {
+      int group = syn__att_group(t, n, g);
+      syn__head x;
+      if (group < 0) continue;
+      x = syn__table_part(t, n, group, i / parts, i % parts);
+      x.scratch = syn__scratch(t, thread);
+      syn__table_backward(t, n, &x);
+    }
 }
 
 /* dalpha_s = alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of <dS, S_s> */
@@ -7880,8 +8286,11 @@ static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
   int i, s;
   syn__alpha(t, n, h, alpha);
-  for (i = 0; i < syn__att_stream(t, n)->count; i++)
-    for (s = 0; s < a->n_scores; s++) g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
+  for (i = 0; i < syn__att_groups(t, n); i++) {
+    int sentence = syn__att_group(t, n, i);
+    for (s = 0; s < a->n_scores && sentence >= 0; s++)
+      g[s] += syn__alpha_parts(t, n, sentence)[h * a->n_scores + s];
+  }
   for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
   for (s = 0; s < a->n_scores; s++)
     syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
@@ -7895,8 +8304,11 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
+    syn__soft o;
     x.scratch = syn__scratch(t, thread);
-    syn__head_forward(t, n, &x);
+    o = syn__head_soft(t, n, &x);
+    syn__head_scores(t, n, &x);
+    syn__soft_forward(t, &o);
   }
 }
 static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
@@ -7913,11 +8325,15 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
 static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  int h, i, s, sentences = syn__att_stream(t, n)->count;
+  int h, i, s, groups = syn__att_groups(t, n);
   for (h = (int)begin; h < (int)end; h++) {
-    for (i = 0; i < sentences; i++) {
-      syn__head x = syn__head_of(t, n, i, h);
+    for (i = 0; i < groups; i++) {
+      int sentence = syn__att_group(t, n, i);
+      syn__head x;
+      if (sentence < 0) continue;
+      x = syn__head_of(t, n, sentence, h);
       x.scratch = syn__scratch(t, thread);
+      if (a->all_tables) syn__head_alpha(t, n, &x);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
           a->score[s]->back_shared(t, n, s, &x, syn__head_ds(t, n, &x, s));
@@ -7935,14 +8351,19 @@ static void syn__att_out(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
 }
 
-/* dY = dout W_o, dW_o += dout^T Y. syn__linear_backward adds, so dY begins at 0. */
+/* dY = dout W_o, dW_o += dout^T Y. The first is made here: syn__linear_backward would add it to
+   zeros. */
 static void syn__att_out_back(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
+  const syn_tensor *out = syn_out(t, n);
+  size_t d = (size_t)a->d, e = (size_t)a->e;
+  syn_tensor y = *out;
   y.x = syn__att_y(t, n, SYN__ROWS);
-  y.dx = syn__att_y(t, n, SYN__DROWS);
-  memset(y.dx, 0, syn__tensor_rows(&y) * (size_t)a->e * sizeof *y.dx);
-  syn__linear_backward(t, n, a->w_o, -1, &y, syn_out(t, n)->dx);
+  y.dx = NULL;
+  syn__times_all(t, syn__job_of((int)syn__tensor_rows(out), a->e, a->d, NULL),
+                 syn__plain(out->dx, d), syn__plain(syn_weight(t, n, a->w_o), e),
+                 syn__att_y(t, n, SYN__DROWS), e);
+  syn__linear_backward(t, n, a->w_o, -1, &y, out->dx);
 }
 
 /* Every head of every sentence is one task: what it reads was made by the lines before, what it
@@ -7950,10 +8371,14 @@ static void syn__att_out_back(syn_tape *t, const syn_node *n) {
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int sentences = syn__att_stream(t, n)->count;
+  size_t heads = (size_t)a->heads;
   syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   syn__rel_pos_prepare(t, n);
-  syn__parallel(t, syn__task_heads, n, (size_t)sentences * (size_t)a->heads, 1);
+  if (a->all_tables)
+    syn__parallel(t, syn__task_tables, n, heads * (size_t)syn__table_parts(t, n), 1);
+  else
+    syn__parallel(t, syn__task_heads, n, (size_t)sentences * heads, 1);
   syn__att_out(t, n);
 }
 
@@ -7968,10 +8393,15 @@ static size_t syn__att_dtables(const syn_tape *t, const syn_node *n) {
    head at a time: its sums keep the order of the sentences, whatever the number of threads. */
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int sentences = syn__att_stream(t, n)->count;
+  size_t heads = (size_t)a->heads, sentences = (size_t)syn__att_stream(t, n)->count;
   memset(syn_saved(t, n, SYN__DTABLE), 0, syn__att_dtables(t, n) * sizeof(float));
   syn__att_out_back(t, n);
-  syn__parallel(t, syn__task_heads_back, n, (size_t)sentences * (size_t)a->heads, 1);
+  if (a->all_tables) {
+    syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
+    syn__parallel(t, syn__task_tables_back, n, heads * (size_t)syn__table_parts(t, n), 1);
+  } else {
+    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+  }
   if (a->shared)
     syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
   else
@@ -8139,9 +8569,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
-  n->scratch.fixed = 16 * (size_t)a->c;
-  n->scratch.length = (size_t)a->c + 2;
-  n->scratch.square = 2;
+  syn__soft_scratch(n, a->c);
+  n->scratch.length += 2; /* two rows */
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -8565,9 +8994,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
   n->source = wide + d_src;
-  n->scratch.fixed = 16 * (size_t)d_src; /* u of a sentence packed, then two matrices of pairs */
-  n->scratch.length = (size_t)d_src;
-  n->scratch.square = 2;
+  syn__soft_scratch(n, d_src);
   if (syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0)) ||
       syn__matrix_param(b, n, "w_k", wide, d_src) ||
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
@@ -8595,22 +9022,17 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   const syn_tensor *u = syn_in(t, n, 1);
   syn__mlp m;
-  memset(&m, 0, sizeof m);
   m.q0 = (size_t)q[0];
   m.k0 = (size_t)k[0];
-  m.o.nq = q[1] - q[0];
-  m.o.nk = k[1] - k[0];
-  m.o.c = syn__width(u);
+  m.o = syn__soft_of(t, n, q[1] - q[0], k[1] - k[0], syn__width(u));
   m.o.adds = 1; /* W_k sends its gradient into u, too */
   m.o.v_row = m.o.y_row = (size_t)m.o.c;
   m.o.v = u->x + m.k0 * m.o.v_row;
   m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
   m.o.mask = t->pairs[to][from][sentence];
-  m.o.mask_row = (size_t)m.o.nk;
   m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.mask;
   m.o.pack = syn__scratch(t, thread);
-  m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.nk);
-  m.o.z = m.o.x + (size_t)m.o.nq * (size_t)m.o.nk;
+  m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.g.nk);
   return m;
 }
 
@@ -8631,7 +9053,7 @@ static syn__additive syn__mlp_pairs(const syn_tape *t, const syn_node *n, const 
                                     size_t q) {
   const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   syn__additive j = syn__mlp_scores(t, n, q, b + m->k0 * (size_t)n->which, (size_t)n->which);
-  j.keys = (size_t)m->o.nk;
+  j.keys = (size_t)m->o.g.nk;
   return j;
 }
 
@@ -8641,12 +9063,11 @@ static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin
   size_t s, i;
   for (s = begin; s < end; s++) {
     syn__mlp m = syn__mlp_of(t, n, s, thread);
-    for (i = 0; i < (size_t)m.o.nq; i++) {
+    for (i = 0; i < (size_t)m.o.g.nq; i++) {
       syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
       t->k->additive(m.o.p + i * a.keys, &a);
     }
-    syn__soft_weights(t, &m.o);
-    syn__soft_values(t, n, &m.o);
+    syn__soft_forward(t, &m.o);
   }
 }
 static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
@@ -8670,9 +9091,8 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     syn__mlp m = syn__mlp_of(t, n, s, thread);
     m.o.dv = syn_in(t, n, 1)->dx + m.k0 * m.o.v_row;
     m.o.dy = syn_out(t, n)->dx + m.q0 * m.o.y_row;
-    syn__soft_back_values(t, n, &m.o);
-    syn__soft_back_weights(t, n, &m.o);
-    for (i = 0; i < (size_t)m.o.nq; i++) {
+    syn__soft_backward(t, &m.o);
+    for (i = 0; i < (size_t)m.o.g.nq; i++) {
       syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
       t->k->additive_back(&a, m.o.p + i * a.keys, da + (m.q0 + i) * wide, db + m.k0 * wide,
                           dw + s * wide);
@@ -9049,32 +9469,26 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
 }
 
 /* Pointers of a head, whose k sums are its keys: nq = n, nk = k. Scratch: the pack, for a turned
-   matrix of n or k columns; dK~, dV~, K~, V~ [k,c]; two matrices [n,k]. */
+   matrix of n or k columns; dK~, dV~, K~, V~ [k,c]; a block of weights. */
 static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
   size_t kc = (size_t)a->k * (size_t)a->c, e = (size_t)a->e;
   size_t at = (size_t)off[0] * e + (size_t)(h * a->c);
-  syn__soft o;
-  memset(&o, 0, sizeof o);
-  o.nq = off[1] - off[0];
-  o.nk = a->k;
-  o.c = a->c;
+  syn__soft o = syn__soft_of(t, n, off[1] - off[0], a->k, a->c);
   o.q_row = o.y_row = e;
   o.k_row = o.v_row = (size_t)a->c;
   o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
   o.y = syn__att_y(t, n, SYN__ROWS) + at;
   o.p = syn__lin_part(t, n, SYN__P, sentence, h);
   o.mask = (size_t)(o.p - syn_saved(t, n, SYN__P));
-  o.mask_row = (size_t)a->k;
   o.pack = scratch;
-  o.dk = scratch + (size_t)a->c * ((size_t)o.nq + (size_t)a->k + 16);
+  o.dk = scratch + (size_t)a->c * ((size_t)o.g.nq + (size_t)a->k + 16);
   o.dv = o.dk + kc;
   o.k = o.dv + kc;
   o.v = o.k + kc;
-  o.z = o.dv + 3 * kc;
-  o.x = o.z + (size_t)o.nq * (size_t)a->k;
+  o.x = o.v + kc;
   return o;
 }
 
@@ -9082,7 +9496,7 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
 static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                          const float *rows, float *to) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(a->k, a->c, o->nq, o->pack),
+  syn__times(t, syn__job_of(a->k, a->c, o->g.nq, o->pack),
              syn__plain(syn__att_weight(t, n, 1, w), (size_t)a->size),
              syn__plain(rows, (size_t)a->e), to, (size_t)a->c);
 }
@@ -9094,12 +9508,12 @@ typedef struct syn__lin_back {
 static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                               const syn__lin_back *g) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(o->nq, a->c, a->k, o->pack),
+  syn__times(t, syn__job_of(o->g.nq, a->c, a->k, o->pack),
              syn__turned(syn__att_weight(t, n, 1, w), (size_t)a->size),
              syn__plain(g->dto, (size_t)a->c), g->drows, (size_t)a->e);
-  syn__times(t, syn__job_of(a->k, o->nq, a->c, o->pack),
+  syn__times(t, syn__job_of(a->k, o->g.nq, a->c, o->pack),
              syn__plain(g->dto, (size_t)a->c), syn__turned(g->rows, (size_t)a->e),
-             g->part, (size_t)o->nq);
+             g->part, (size_t)o->g.nq);
 }
 
 /* K~ and V~, then attention of the n queries to them. */
@@ -9113,8 +9527,7 @@ static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin
     syn__lin_sum(t, n, &o, 0, syn__v_keys(t, n, SYN__ROWS, 0) + at, o.k);
     syn__lin_sum(t, n, &o, 1, syn__att_v(t, n, SYN__ROWS) + at, o.v);
     syn__soft_scores(t, &o);
-    syn__soft_weights(t, &o);
-    syn__soft_values(t, n, &o);
+    syn__soft_forward(t, &o);
   }
 }
 /* K~ and V~ anew, back through the attention to dq, dK~, dV~, then from those to dk, dv and this
@@ -9142,8 +9555,7 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     o.dq = syn__att_own(t, n, SYN__DROWS, 0) + at;
     syn__lin_sum(t, n, &o, 0, e.rows, o.k);
     syn__lin_sum(t, n, &o, 1, f.rows, o.v);
-    syn__soft_back_values(t, n, &o);
-    syn__soft_back_weights(t, n, &o);
+    syn__soft_backward(t, &o);
     syn__soft_back_scores(t, &o);
     syn__lin_sum_back(t, n, &o, 0, &e);
     syn__lin_sum_back(t, n, &o, 1, &f);
@@ -9223,8 +9635,8 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
       syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide) ||
       syn_build_save(b, n, SYN_BACKWARD, part))
     return SYN_E_SHAPE;
-  n->scratch.fixed = syn__mul_size(c, 16 + 5 * k);
-  n->scratch.length = c + 2 * k;
+  n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
+  n->scratch.length = c;
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -9302,11 +9714,9 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   const int *off = t->stream[stream].off + sentence;
   size_t learned = (size_t)syn__fixed_width(a), longest = (size_t)t->stream[stream].longest;
   size_t at = (size_t)off[0] * (size_t)a->e + (size_t)(h * a->c), size;
-  syn__soft o;
-  memset(&o, 0, sizeof o);
-  o.nq = o.nk = off[1] - off[0];
-  size = (size_t)o.nq * (size_t)o.nk;
-  o.c = a->c;
+  int length = off[1] - off[0];
+  syn__soft o = syn__soft_of(t, n, length, length, a->c);
+  size = (size_t)length * (size_t)length;
   o.v_row = o.y_row = (size_t)a->e;
   o.q_row = o.k_row = learned;
   o.v = syn__att_v(t, n, SYN__ROWS) + at;
@@ -9314,9 +9724,10 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   o.p = syn_saved(t, n, SYN__P) + t->pairs[stream][stream][sentence] * (size_t)a->heads +
         (size_t)h * size;
   o.pack = scratch;
-  o.x = scratch + (size_t)a->c * syn__round16((size_t)o.nk);
-  o.z = o.x + size;
+  o.x = scratch + (size_t)a->c * syn__round16((size_t)length);
+  o.z = o.x + SYN__QUERIES * syn__soft_row(length);
   if (h < SYN__PATTERNS) {
+    o.raw = 1;
     o.mask = (size_t)h * longest * longest;
     o.mask_row = longest;
     return o;
@@ -9326,7 +9737,6 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   o.k = syn__att_block(t, n, SYN__ROWS, a->at[0] + (int)learned) + at;
   /* behind the masks of the patterns */
   o.mask = SYN__PATTERNS * longest * longest + (size_t)(o.p - syn_saved(t, n, SYN__P));
-  o.mask_row = (size_t)o.nk;
   return o;
 }
 
@@ -9339,14 +9749,13 @@ static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t beg
     int r, h = (int)(i % heads);
     syn__soft o = syn__fixed_head(t, n, (int)(i / heads), h, syn__scratch(t, thread));
     if (h < SYN__PATTERNS) {
-      syn__fixed_cubes(h, o.nk, o.pack);
-      for (r = 0; r < o.nq; r++)
-        syn__fixed_row(t, h, r, o.nk, o.pack, o.p + (size_t)r * (size_t)o.nk);
+      syn__fixed_cubes(h, o.g.nk, o.pack);
+      for (r = 0; r < o.g.nq; r++)
+        syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
     } else {
       syn__soft_scores(t, &o);
-      syn__soft_weights(t, &o);
     }
-    syn__soft_values(t, n, &o);
+    syn__soft_forward(t, &o);
   }
 }
 /* dv = Pd^T dy of all heads; dP, dS, dq and dk of those that learn */
@@ -9359,11 +9768,13 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
     syn__soft o = syn__fixed_head(t, n, sentence, h, syn__scratch(t, thread));
     o.dv = syn__att_v(t, n, SYN__DROWS) + (o.v - syn__att_v(t, n, SYN__ROWS));
     o.dy = syn__att_y(t, n, SYN__DROWS) + (o.y - syn__att_y(t, n, SYN__ROWS));
-    syn__soft_back_values(t, n, &o);
-    if (!o.q) continue; /* a pattern learns nothing */
+    if (!o.q) { /* a pattern learns nothing */
+      syn__soft_back_values(t, &o, syn__soft_dropped(t, &o), (size_t)o.g.nk);
+      continue;
+    }
     o.dq = syn_saved(t, n, SYN__DROWS) + (o.q - syn_saved(t, n, SYN__ROWS));
     o.dk = syn_saved(t, n, SYN__DROWS) + (o.k - syn_saved(t, n, SYN__ROWS));
-    syn__soft_back_weights(t, n, &o);
+    syn__soft_backward(t, &o);
     syn__soft_back_scores(t, &o);
   }
 }
@@ -9378,7 +9789,7 @@ static void syn__fixed_forward(syn_tape *t, const syn_node *n) {
   if (learned) {
     float *q = syn__att_own(t, n, SYN__ROWS, 0);
     syn__linear_forward(t, n, a->param[0], -1, x, q);
-    t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)learned);
+    syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)learned);
     syn__linear_forward(t, n, a->param[0] + 1, -1, x,
                         syn__att_block(t, n, SYN__ROWS, a->at[0] + learned));
   }
@@ -9396,7 +9807,7 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_fixed_back, n, sentences * (size_t)a->heads, 1);
   if (learned) {
     float *dq = syn__att_own(t, n, SYN__DROWS, 0);
-    t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)learned);
+    syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)learned);
     syn__linear_backward(t, n, a->param[0], -1, x, dq);
     syn__linear_backward(t, n, a->param[0] + 1, -1, x,
                          syn__att_block(t, n, SYN__DROWS, a->at[0] + learned));
@@ -9422,9 +9833,7 @@ static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   if (syn_build_save(b, n, SYN_BOTH, pairs) || syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide) ||
       syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide))
     return SYN_E_SHAPE;
-  n->scratch.fixed = 16 * (size_t)a->c;
-  n->scratch.length = (size_t)a->c;
-  n->scratch.square = 2;
+  syn__soft_scratch(n, a->c);
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;

@@ -865,7 +865,7 @@ static void mask_of(const syn_trainer *t, const syn_node *n, int sentence, int h
   syn__soft o;
   x.scratch = syn__scratch(&t->run->tape, 0);
   o = syn__head_soft(&t->run->tape, n, &x);
-  z = syn__soft_dropped(&t->run->tape, n, &o);
+  z = syn__soft_dropped(&t->run->tape, &o);
   *size = x.nq;
   memcpy(out, z, (size_t)(x.nq * x.nk) * sizeof *out);
 }
