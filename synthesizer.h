@@ -1506,7 +1506,7 @@ struct syn_kernels {
 #define syn__vhead SYN__N(vhead)
 #define syn__vsum SYN__N(vsum)
 #define syn__vtop SYN__N(vtop)
-#define syn__vfloat SYN__N(vfloat)
+#define syn__vkeep SYN__N(vkeep)
 #define syn__ubits SYN__N(ubits)
 #define syn__uset SYN__N(uset)
 #define syn__uramp SYN__N(uramp)
@@ -1586,7 +1586,9 @@ typedef __m512i syn__upart;
 #define syn__pswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
 #define syn__pswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
 #define syn__pbits _mm512_castsi512_ps
-#define syn__pfloat(a) _mm512_maskz_cvtepi32_ps(SYN__ALL, a)
+#define syn__pmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
+#define syn__pmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
+#define syn__pkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
 #define syn__qbits _mm512_castps_si512
 #define syn__qset(x) _mm512_set1_epi32((int)(x))
 #define syn__qadd _mm512_add_epi32
@@ -1624,7 +1626,10 @@ typedef __m256i syn__upart;
 #define syn__pswap2(a) _mm256_permute_ps(a, 0x4E)
 #define syn__pswap1(a) _mm256_permute_ps(a, 0xB1)
 #define syn__pbits _mm256_castsi256_ps
-#define syn__pfloat _mm256_cvtepi32_ps
+#define syn__pmax _mm256_max_ps
+#define syn__pmin _mm256_min_ps
+#define syn__pkeep(a, h, least) \
+  _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(h, least), h)))
 #define syn__qbits _mm256_castps_si256
 #define syn__qset(x) _mm256_set1_epi32((int)(x))
 #define syn__qadd _mm256_add_epi32
@@ -1653,7 +1658,10 @@ typedef uint32x4_t syn__upart;
 #define syn__pswap2(a) vextq_f32(a, a, 2)
 #define syn__pswap1(a) vrev64q_f32(a)
 #define syn__pbits vreinterpretq_f32_u32
-#define syn__pfloat vcvtq_f32_u32
+#define syn__pmax(a, b) syn__pif(a, b, a, b)
+#define syn__pmin(a, b) syn__pif(b, a, a, b)
+#define syn__pkeep(a, h, least) \
+  vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vcgeq_u32(h, least)))
 #define syn__qbits vreinterpretq_u32_f32
 #define syn__qset vdupq_n_u32
 #define syn__qadd vaddq_u32
@@ -1724,7 +1732,9 @@ typedef uint32_t syn__upart;
 #define syn__pfma syn__fma1
 #define syn__pif(a, b, x, y) ((a) > (b) ? (x) : (y))
 #define syn__pfirst(a) (a)
-#define syn__pfloat(a) ((float)(a))
+#define syn__pmax(a, b) ((a) > (b) ? (a) : (b))
+#define syn__pmin(a, b) ((a) < (b) ? (a) : (b))
+#define syn__pkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
 #define syn__qset(x) (x)
 #define syn__qadd(a, b) ((a) + (b))
 #define syn__qxor(a, b) ((a) ^ (b))
@@ -1834,14 +1844,16 @@ SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
   SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
-/* b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a NaN over */
-SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) { return syn__vif(a, b, a, b); }
-
-/* lanes below 2^24 as floats */
-SYN__WORD syn__v16 syn__vfloat(syn__u16 a) {
-  syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pfloat(a.p[i]));
-  return r;
+/* a > b ? a : b. b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a
+   NaN over. pmin, a < b ? a : b, is the same of the other side (x86 has both as one instruction) */
+SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__pmax(a.p[i], b.p[i]));
+  return a;
+}
+/* h >= least ? a : 0, compared as unsigned integers */
+SYN__WORD syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
+  SYN__EACH(a.p[i] = syn__pkeep(a.p[i], h.p[i], least.p[i]));
+  return a;
 }
 SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
   syn__u16 r;
@@ -1883,16 +1895,15 @@ SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
    16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
    of x86 never fault in lanes that are off. */
 #if SYN__ROW == SYN__ROW_AVX512
-SYN__INLINE syn__v16 syn__vget(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   syn__v16 r;
-  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << (n < 16 ? n : 16)) - 1u), x);
+  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), x);
   return r;
 }
-SYN__INLINE void syn__vput(float *y, syn__v16 a, size_t n) {
-  _mm512_mask_storeu_ps(y, (__mmask16)((1u << (n < 16 ? n : 16)) - 1u), a.p[0]);
+SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+  _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1u), a.p[0]);
 }
-#else
-#if SYN__ROW == SYN__ROW_AVX2
+#elif SYN__ROW == SYN__ROW_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
                                            _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
@@ -1930,7 +1941,6 @@ SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
   if (n < 16) SYN__N(tail_put)(y, a, n);
   else syn__vstore(y, a);
 }
-#endif
 
 /* 0, 1, ... 15 */
 SYN__WORD syn__u16 syn__uramp(void) {
@@ -1963,24 +1973,17 @@ SYN__WORD float syn__vsum(syn__v16 a) {
    so it takes the same tree. */
 SYN__WORD float syn__vtop(syn__v16 a) {
   int h, i;
-#if SYN__LANES > 1
-  syn__part t;
-#endif
   for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__pif(a.p[i], a.p[i + h], a.p[i], a.p[i + h]);
+    for (i = 0; i < h; i++) a.p[i] = syn__pmax(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  t = syn__pswap8(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  t = syn__pswap4(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  t = syn__pswap2(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
-  t = syn__pswap1(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap2(a.p[0]));
+  a.p[0] = syn__pmax(a.p[0], syn__pswap1(a.p[0]));
 #endif
   return syn__pfirst(a.p[0]);
 }
@@ -2004,9 +2007,9 @@ SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
   /* ln of the smallest normal number; the largest float whose exp is finite */
   const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
   const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
-  syn__part z = syn__pif(low, x, low, x), n, r, q;
+  syn__part z = syn__pmax(low, x), n, r, q;
   syn__upart power;
-  z = syn__pif(z, high, high, z);
+  z = syn__pmin(high, z);
   n = syn__pfma(z, syn__pset(1.44269504f), round);
   power = syn__qshl(syn__qbits(n), 23);
   n = syn__psub(n, round);
@@ -2031,7 +2034,7 @@ SYN__INLINE syn__part SYN__N(sigma)(syn__part e) {
 /* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
 SYN__INLINE syn__part SYN__N(minus)(syn__part x) {
   const syn__part least = syn__pset(-87.0f);
-  x = syn__pif(least, x, least, x);
+  x = syn__pmax(least, x);
   return syn__psub(syn__pset(0.0f), x);
 }
 
@@ -2302,7 +2305,7 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   for (i = 0; i < n; i += 16) {
     syn__v16 a = syn__vget(x + i, n - i), r, e;
     if (which == SYN__RELU) {
-      r = syn__vif(zero, a, zero, a);
+      r = syn__vmax(zero, a);
     } else {
       e = SYN__N(act_exp)(which, a);
       r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigma(e);
@@ -2493,17 +2496,20 @@ SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
 }
 
 /* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Past n stands -inf, whose exp is
-   0: the 0 that was read there would count as e^-shift. */
-static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
-  const syn__v16 least = syn__vset(-INFINITY);
-  syn__v16 s = syn__vset(0.0f), e;
+   0: the 0 that was read there would count as e^-shift. `linear`, when not null, gets the sum of
+   x_i - shift, shifted first: logits of thousands would leave the sum no digits. */
+static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
+  const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
+  syn__v16 s = zero, plain = zero, e;
   size_t i;
   for (i = 0; i < n; i += 16) {
     e = syn__vsub(syn__vget(x + i, n - i), syn__vset(shift));
+    if (linear) plain = syn__vadd(plain, syn__vhead(e, n - i, zero));
     e = syn__vexp(syn__vhead(e, n - i, least));
     s = syn__vadd(s, e);
     if (y) syn__vput(y + i, e, n - i);
   }
+  if (linear) *linear = syn__vsum(plain);
   return syn__vsum(s);
 }
 
@@ -2512,7 +2518,7 @@ static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
    row, then products: 1 / sum rounds once more than x / sum, the same way in every row of
    kernels. */
 static void SYN__N(softmax)(float *y, const float *x, size_t n) {
-  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n);
+  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n, NULL);
   SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
 }
 
@@ -2576,18 +2582,7 @@ static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float
    log-probability, and beams compare sums of them. */
 static float SYN__N(log_sum_exp)(const float *z, size_t n) {
   float shift = SYN__N(shift)(z, n);
-  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n)));
-}
-
-/* sum_v (z_v - shift). Shifted first: logits of thousands would leave the sum no digits. */
-static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
-  syn__v16 s = syn__vset(0.0f), d;
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    d = syn__vsub(syn__vget(z + i, n - i), syn__vset(shift));
-    s = syn__vadd(s, syn__vhead(d, n - i, syn__vset(0.0f)));
-  }
-  return syn__vsum(s);
+  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
 /* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
@@ -2599,9 +2594,10 @@ static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
   float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
-  float shifted = rest != 0.0f ? SYN__N(sum_shifted)(z, shift, n) : 0.0f;
-  float sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n), inverse = 1.0f / sum;
+  float shifted = 0.0f, sum, inverse;
   size_t i;
+  sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n, rest != 0.0f ? &shifted : NULL);
+  inverse = 1.0f / sum;
   log_sum = syn__log((double)sum);
   log_label -= log_sum;
   loss = (double)hit * log_label;
@@ -2792,14 +2788,13 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
    dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
    on step, layer and place alone: not on threads, not on the order in which it is made. */
 /* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
-   finaliser), the second key between them; the upper 24 bits are compared as floats, which hold
-   them exactly. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
+   finaliser), the second key between them; hash >> 8 < limit where hash < limit << 8, and limit is
+   below 2^24. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
    first. */
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
-  const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
   const syn__u16 ramp = syn__uramp(), key = syn__uset((uint32_t)(mixed >> 32));
-  const syn__u16 key2 = syn__uset((uint32_t)mixed);
+  const syn__u16 key2 = syn__uset((uint32_t)mixed), least = syn__uset(d->limit << 8);
   size_t i;
   for (i = 0; i < n; i += 16, index += 16) {
     syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
@@ -2808,8 +2803,7 @@ static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, siz
     h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), key2);
     h = syn__umul(h, syn__uset(0xC2B2AE35u));
     h = syn__uxor(h, syn__ushr(h, 16));
-    y = syn__vif(limit, syn__vfloat(syn__ushr(h, 8)), zero, y);
-    syn__vput(x + i, y, n - i);
+    syn__vput(x + i, syn__vkeep(y, h, least), n - i);
   }
 }
 
@@ -2944,7 +2938,9 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__pswap2
 #undef syn__pswap1
 #undef syn__pbits
-#undef syn__pfloat
+#undef syn__pmax
+#undef syn__pmin
+#undef syn__pkeep
 #undef syn__qbits
 #undef syn__qset
 #undef syn__qadd
