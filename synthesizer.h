@@ -286,6 +286,11 @@ struct syn_node {
   int source;                    /* floats a source token leaves behind for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
+  /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it. fresh:
+     backward writes the gradient of an input nobody has come back to yet (syn__fresh), the tape
+     need not zero it. hands_on: the gradient of input 0 gets that of the output as it stands, so
+     both may be one buffer. masks: the kind, or the one reader, does the output's dropout */
+  int fresh, hands_on, masks;
   int which;                     /* small arguments of the elementary operations */
   float number;
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
@@ -1372,6 +1377,8 @@ struct syn_kernels {
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
   void (*act_back)(int which, float *dx, const float *x, const float *dy, size_t n);
+  /* y *= s f'(x), f' of relu from f(x) or x */
+  void (*slope)(int which, float *y, const float *x, float s, size_t n);
   /* y = a sigma(b); da += dy sigma(b), db += dy a sigma'(b) */
   void (*glu)(float *y, const float *a, const float *b, size_t n);
   void (*glu_back)(float *da, float *db, const float *a, const float *b, const float *dy, size_t n);
@@ -1518,7 +1525,7 @@ struct syn_kernels {
 #define syn__vhead SYN__N(vhead)
 #define syn__vsum SYN__N(vsum)
 #define syn__vtop SYN__N(vtop)
-#define syn__vfloat SYN__N(vfloat)
+#define syn__vkeep SYN__N(vkeep)
 #define syn__ubits SYN__N(ubits)
 #define syn__uset SYN__N(uset)
 #define syn__uramp SYN__N(uramp)
@@ -1605,7 +1612,9 @@ typedef __m512i syn__upart;
 #define syn__pmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
 #define syn__pmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
 #define syn__pbits _mm512_castsi512_ps
-#define syn__pfloat(a) _mm512_maskz_cvtepi32_ps(SYN__ALL, a)
+#define syn__pmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
+#define syn__pmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
+#define syn__pkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
 #define syn__qbits _mm512_castps_si512
 #define syn__qset(x) _mm512_set1_epi32((int)(x))
 #define syn__qadd _mm512_add_epi32
@@ -1646,7 +1655,10 @@ typedef __m256i syn__upart;
 #define syn__pmix2(a, b, m) _mm256_blend_ps(a, syn__pswap2(b), (m) & 255)
 #define syn__pmix1(a, b, m) _mm256_blend_ps(a, syn__pswap1(b), (m) & 255)
 #define syn__pbits _mm256_castsi256_ps
-#define syn__pfloat _mm256_cvtepi32_ps
+#define syn__pmax _mm256_max_ps
+#define syn__pmin _mm256_min_ps
+#define syn__pkeep(a, h, least) \
+  _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(h, least), h)))
 #define syn__qbits _mm256_castps_si256
 #define syn__qset(x) _mm256_set1_epi32((int)(x))
 #define syn__qadd _mm256_add_epi32
@@ -1680,7 +1692,10 @@ static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0}
 #define syn__pmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__pswap2(b), a)
 #define syn__pmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__pswap1(b), a)
 #define syn__pbits vreinterpretq_f32_u32
-#define syn__pfloat vcvtq_f32_u32
+#define syn__pmax(a, b) syn__pif(a, b, a, b)
+#define syn__pmin(a, b) syn__pif(b, a, a, b)
+#define syn__pkeep(a, h, least) \
+  vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vcgeq_u32(h, least)))
 #define syn__qbits vreinterpretq_u32_f32
 #define syn__qset vdupq_n_u32
 #define syn__qadd vaddq_u32
@@ -1751,7 +1766,9 @@ typedef uint32_t syn__upart;
 #define syn__pfma syn__fma1
 #define syn__pif(a, b, x, y) ((a) > (b) ? (x) : (y))
 #define syn__pfirst(a) (a)
-#define syn__pfloat(a) ((float)(a))
+#define syn__pmax(a, b) ((a) > (b) ? (a) : (b))
+#define syn__pmin(a, b) ((a) < (b) ? (a) : (b))
+#define syn__pkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
 #define syn__qset(x) (x)
 #define syn__qadd(a, b) ((a) + (b))
 #define syn__qxor(a, b) ((a) ^ (b))
@@ -1861,14 +1878,16 @@ SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
   SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
-/* b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a NaN over */
-SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) { return syn__vif(a, b, a, b); }
-
-/* lanes below 2^24 as floats */
-SYN__WORD syn__v16 syn__vfloat(syn__u16 a) {
-  syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pfloat(a.p[i]));
-  return r;
+/* a > b ? a : b. b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a
+   NaN over. pmin, a < b ? a : b, is the same of the other side (x86 has both as one instruction) */
+SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__pmax(a.p[i], b.p[i]));
+  return a;
+}
+/* h >= least ? a : 0, compared as unsigned integers */
+SYN__WORD syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
+  SYN__EACH(a.p[i] = syn__pkeep(a.p[i], h.p[i], least.p[i]));
+  return a;
 }
 SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
   syn__u16 r;
@@ -1910,16 +1929,15 @@ SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
    16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
    of x86 never fault in lanes that are off. */
 #if SYN__ROW == SYN__ROW_AVX512
-SYN__INLINE syn__v16 syn__vget(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   syn__v16 r;
-  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << (n < 16 ? n : 16)) - 1u), x);
+  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), x);
   return r;
 }
-SYN__INLINE void syn__vput(float *y, syn__v16 a, size_t n) {
-  _mm512_mask_storeu_ps(y, (__mmask16)((1u << (n < 16 ? n : 16)) - 1u), a.p[0]);
+SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+  _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1u), a.p[0]);
 }
-#else
-#if SYN__ROW == SYN__ROW_AVX2
+#elif SYN__ROW == SYN__ROW_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
                                            _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
@@ -1957,7 +1975,6 @@ SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
   if (n < 16) SYN__N(tail_put)(y, a, n);
   else syn__vstore(y, a);
 }
-#endif
 
 /* 0, 1, ... 15 */
 SYN__WORD syn__u16 syn__uramp(void) {
@@ -1990,24 +2007,17 @@ SYN__WORD float syn__vsum(syn__v16 a) {
    so it takes the same tree. */
 SYN__WORD float syn__vtop(syn__v16 a) {
   int h, i;
-#if SYN__LANES > 1
-  syn__part t;
-#endif
   for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__pif(a.p[i], a.p[i + h], a.p[i], a.p[i + h]);
+    for (i = 0; i < h; i++) a.p[i] = syn__pmax(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  t = syn__pswap8(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  t = syn__pswap4(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  t = syn__pswap2(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
-  t = syn__pswap1(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap2(a.p[0]));
+  a.p[0] = syn__pmax(a.p[0], syn__pswap1(a.p[0]));
 #endif
   return syn__pfirst(a.p[0]);
 }
@@ -2031,9 +2041,9 @@ SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
   /* ln of the smallest normal number; the largest float whose exp is finite */
   const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
   const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
-  syn__part z = syn__pif(low, x, low, x), n, r, q;
+  syn__part z = syn__pmax(low, x), n, r, q;
   syn__upart power;
-  z = syn__pif(z, high, high, z);
+  z = syn__pmin(high, z);
   n = syn__pfma(z, syn__pset(1.44269504f), round);
   power = syn__qshl(syn__qbits(n), 23);
   n = syn__psub(n, round);
@@ -2058,7 +2068,7 @@ SYN__INLINE syn__part SYN__N(sigma)(syn__part e) {
 /* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
 SYN__INLINE syn__part SYN__N(minus)(syn__part x) {
   const syn__part least = syn__pset(-87.0f);
-  x = syn__pif(least, x, least, x);
+  x = syn__pmax(least, x);
   return syn__psub(syn__pset(0.0f), x);
 }
 
@@ -2375,9 +2385,14 @@ static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t
    not hold the 0 they were read as, which would be the largest of a row below 0. */
 static float SYN__N(max)(const float *x, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
-  syn__v16 t = least;
+  syn__v16 t = least, t2 = least;
   size_t i;
-  for (i = 0; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
+  for (i = 0; i + 32 <= n; i += 32) {
+    t = syn__vmax(syn__vload(x + i), t);
+    t2 = syn__vmax(syn__vload(x + i + 16), t2);
+  }
+  t = syn__vmax(t2, t);
+  for (; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
   return syn__vtop(t);
 }
 
@@ -2410,7 +2425,7 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   for (i = 0; i < n; i += 16) {
     syn__v16 a = syn__vget(x + i, n - i), r, e;
     if (which == SYN__RELU) {
-      r = syn__vif(zero, a, zero, a);
+      r = syn__vmax(zero, a);
     } else {
       e = SYN__N(act_exp)(which, a);
       r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigma(e);
@@ -2423,7 +2438,7 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
 /* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
    u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are taken from x, so that
    forward needs to keep x alone; relu's may be taken from y as well, for y > 0 where x > 0. */
-SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
+SYN__INLINE syn__v16 SYN__N(slope_of)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
   if (which == SYN__RELU) return syn__vif(x, zero, one, zero);
@@ -2444,9 +2459,21 @@ SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
 static void SYN__N(act_back)(int which, float *dx, const float *x, const float *dy, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = SYN__N(slope)(which, syn__vget(x + i, n - i));
+    syn__v16 d = SYN__N(slope_of)(which, syn__vget(x + i, n - i));
     d = syn__vfma(syn__vget(dy + i, n - i), d, syn__vget(dx + i, n - i));
     syn__vput(dx + i, d, n - i);
+  }
+}
+
+/* In place: dy becomes s dy f'(x), in the order (dy s) f'. */
+static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n) {
+  const syn__v16 scale = syn__vset(s), zero = syn__vset(0.0f);
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 d = syn__vmul(syn__vget(y + i, n - i), scale), a = syn__vget(x + i, n - i);
+    if (which == SYN__RELU) d = syn__vif(a, zero, d, zero);
+    else d = syn__vmul(d, SYN__N(slope_of)(which, a));
+    syn__vput(y + i, d, n - i);
   }
 }
 
@@ -2589,17 +2616,20 @@ SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
 }
 
 /* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Past n stands -inf, whose exp is
-   0: the 0 that was read there would count as e^-shift. */
-static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
-  const syn__v16 least = syn__vset(-INFINITY);
-  syn__v16 s = syn__vset(0.0f), e;
+   0: the 0 that was read there would count as e^-shift. `linear`, when not null, gets the sum of
+   x_i - shift, shifted first: logits of thousands would leave the sum no digits. */
+static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
+  const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
+  syn__v16 s = zero, plain = zero, e;
   size_t i;
   for (i = 0; i < n; i += 16) {
     e = syn__vsub(syn__vget(x + i, n - i), syn__vset(shift));
+    if (linear) plain = syn__vadd(plain, syn__vhead(e, n - i, zero));
     e = syn__vexp(syn__vhead(e, n - i, least));
     s = syn__vadd(s, e);
     if (y) syn__vput(y + i, e, n - i);
   }
+  if (linear) *linear = syn__vsum(plain);
   return syn__vsum(s);
 }
 
@@ -2608,7 +2638,7 @@ static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
    row, then products: 1 / sum rounds once more than x / sum, the same way in every row of
    kernels. */
 static void SYN__N(softmax)(float *y, const float *x, size_t n) {
-  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n);
+  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n, NULL);
   SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
 }
 
@@ -2672,18 +2702,7 @@ static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float
    log-probability, and beams compare sums of them. */
 static float SYN__N(log_sum_exp)(const float *z, size_t n) {
   float shift = SYN__N(shift)(z, n);
-  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n)));
-}
-
-/* sum_v (z_v - shift). Shifted first: logits of thousands would leave the sum no digits. */
-static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
-  syn__v16 s = syn__vset(0.0f), d;
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    d = syn__vsub(syn__vget(z + i, n - i), syn__vset(shift));
-    s = syn__vadd(s, syn__vhead(d, n - i, syn__vset(0.0f)));
-  }
-  return syn__vsum(s);
+  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
 /* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
@@ -2695,9 +2714,10 @@ static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
   float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
-  float shifted = rest != 0.0f ? SYN__N(sum_shifted)(z, shift, n) : 0.0f;
-  float sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n), inverse = 1.0f / sum;
+  float shifted = 0.0f, sum, inverse;
   size_t i;
+  sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n, rest != 0.0f ? &shifted : NULL);
+  inverse = 1.0f / sum;
   log_sum = syn__log((double)sum);
   log_label -= log_sum;
   loss = (double)hit * log_label;
@@ -2775,28 +2795,54 @@ static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
    any other formula would give other bits. */
 static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0,
                                       size_t c1) {
-  const float *x = j->x, *dy = j->dy, *stats = j->stats;
   size_t c, r, rows = j->rows, width = j->width;
-  for (c = c0; c < c1; c += 16) {
-    syn__v16 g = syn__vget(dg + c, c1 - c), b = db ? syn__vget(db + c, c1 - c) : syn__vset(0.0f);
-    for (r = 0; r < rows; r++) {
-      syn__v16 d = syn__vget(dy + r * width + c, c1 - c);
-      syn__v16 xhat = syn__vsub(syn__vget(x + r * width + c, c1 - c), syn__vset(stats[2 * r]));
-      xhat = syn__vmul(xhat, syn__vset(stats[2 * r + 1]));
+  for (c = c0; c < c1; c += 32) {
+    const float *x = j->x + c, *dy = j->dy + c, *stats = j->stats;
+    size_t left = c1 - c, more = left > 16 ? left - 16 : 0, next = more ? 16 : 0;
+    syn__v16 g = syn__vget(dg + c, left), b = db ? syn__vget(db + c, left) : syn__vset(0.0f);
+    syn__v16 g2 = syn__vget(dg + c + next, more);
+    syn__v16 b2 = db ? syn__vget(db + c + next, more) : syn__vset(0.0f);
+    for (r = 0; r < rows; r++, x += width, dy += width, stats += 2) {
+      syn__v16 mean = syn__vset(stats[0]), rstd = syn__vset(stats[1]), d, xhat;
+      d = syn__vget(dy, left);
+      xhat = syn__vmul(syn__vsub(syn__vget(x, left), mean), rstd);
       g = syn__vfma(d, xhat, g);
       b = syn__vadd(b, d);
+      d = syn__vget(dy + next, more);
+      xhat = syn__vmul(syn__vsub(syn__vget(x + next, more), mean), rstd);
+      g2 = syn__vfma(d, xhat, g2);
+      b2 = syn__vadd(b2, d);
     }
-    syn__vput(dg + c, g, c1 - c);
-    if (db) syn__vput(db + c, b, c1 - c);
+    syn__vput(dg + c, g, left);
+    if (db) syn__vput(db + c, b, left);
+    syn__vput(dg + c + next, g2, more);
+    if (db) syn__vput(db + c + next, b2, more);
   }
 }
 
-/* The gradient of a bias. A vector of columns stays in a register while the rows pass by; a column
-   is one chain in the order of rows, whichever thread has it. */
+/* The gradient of a bias. Vectors of columns stay in registers while the rows pass by; a column is
+   one chain in the order of rows, whichever thread has it. Four vectors at a time: one alone waits
+   for its own additions, and takes of each row a line where the cache fetches several (a third of
+   the speed). */
 static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0,
                                 size_t c1) {
   size_t c, r;
-  for (c = c0; c < c1; c += 16) {
+  for (c = c0; c + 64 <= c1; c += 64) {
+    const float *x = dy + c;
+    syn__v16 b = syn__vload(db + c), b2 = syn__vload(db + c + 16);
+    syn__v16 b3 = syn__vload(db + c + 32), b4 = syn__vload(db + c + 48);
+    for (r = 0; r < rows; r++, x += width) {
+      b = syn__vadd(b, syn__vload(x));
+      b2 = syn__vadd(b2, syn__vload(x + 16));
+      b3 = syn__vadd(b3, syn__vload(x + 32));
+      b4 = syn__vadd(b4, syn__vload(x + 48));
+    }
+    syn__vstore(db + c, b);
+    syn__vstore(db + c + 16, b2);
+    syn__vstore(db + c + 32, b3);
+    syn__vstore(db + c + 48, b4);
+  }
+  for (; c < c1; c += 16) {
     syn__v16 b = syn__vget(db + c, c1 - c);
     for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vget(dy + r * width + c, c1 - c));
     syn__vput(db + c, b, c1 - c);
@@ -2862,42 +2908,42 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
    dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
    on step, layer and place alone: not on threads, not on the order in which it is made. */
 /* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
-   finaliser), the second key between them; the upper 24 bits are compared as floats, which hold
-   them exactly. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
+   finaliser), the second key between them; hash >> 8 < limit where hash < limit << 8, and limit is
+   below 2^24. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
    first. */
-SYN__WORD syn__v16 SYN__N(chance)(uint64_t mixed, uint32_t index) {
+SYN__WORD syn__u16 SYN__N(chance)(uint64_t mixed, uint32_t index) {
   syn__u16 h = syn__uadd(syn__uset(index), syn__uramp());
   h = syn__uxor(h, syn__uset((uint32_t)(mixed >> 32)));
   h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
   h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), syn__uset((uint32_t)mixed));
   h = syn__umul(h, syn__uset(0xC2B2AE35u));
-  return syn__vfloat(syn__ushr(syn__uxor(h, syn__ushr(h, 16)), 8));
+  return syn__uxor(h, syn__ushr(h, 16));
 }
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
-  const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
+  const syn__u16 least = syn__uset(d->limit << 8);
   size_t i;
   for (i = 0; i < n; i += 16) {
     syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
-    y = syn__vif(limit, SYN__N(chance)(mixed, index + (uint32_t)i), zero, y);
-    syn__vput(x + i, y, n - i);
+    syn__vput(x + i, syn__vkeep(y, SYN__N(chance)(mixed, index + (uint32_t)i), least), n - i);
   }
 }
 
 /* Attention weights and their dropout, in the pass that divides by the sum. A probability is never
    negative: the sign remembers what was dropped, so that the hash, which costs more than all else
-   here, is not made again on the way back. Of a 0 no sign is needed. */
+   here, is not made again on the way back: 2 w - w is w, 0 - w is -w. Of a 0 no sign is needed. */
 static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y,
                                  size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
-  const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
-  float sum = SYN__N(exps)(p, p, SYN__N(shift)(p, n), n), inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  const syn__u16 least = syn__uset(d->limit << 8);
+  float sum = SYN__N(exps)(p, p, SYN__N(shift)(p, n), n, NULL);
+  float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
   size_t i;
   for (i = 0; i < n; i += 16) {
     syn__v16 w = syn__vmul(syn__vset(inverse), syn__vget(p + i, n - i));
-    syn__v16 chance = SYN__N(chance)(mixed, index + (uint32_t)i);
-    syn__vput(y + i, syn__vif(limit, chance, zero, syn__vmul(w, syn__vset(d->scale))), n - i);
-    syn__vput(p + i, syn__vif(limit, chance, syn__vsub(zero, w), w), n - i);
+    syn__v16 kept = syn__vkeep(w, SYN__N(chance)(mixed, index + (uint32_t)i), least);
+    syn__vput(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
+    syn__vput(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
   }
 }
 /* With w = |p| and what dropout sends back, d = dy scale or 0: ds = w (d - sum w d), as
@@ -3007,16 +3053,15 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
 
 /* In the order of the struct; C++11 knows no names here. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product), SYN__N(add), SYN__N(sub),
-    SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale), SYN__N(acc_scale), SYN__N(sum),
-    SYN__N(dot), SYN__N(dots), SYN__N(max), SYN__N(act), SYN__N(act_back), SYN__N(glu),
-    SYN__N(glu_back),
-    SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
-    SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
-    SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
-    SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop), SYN__N(softmax_drop_back),
-    SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam),
-    SYN__N(squares), SYN__N(factor), SYN__N(descend)};
+    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
+    SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
+    SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(max), SYN__N(act),
+    SYN__N(act_back), SYN__N(slope), SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru),
+    SYN__N(lstm_back), SYN__N(gru_back), SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive),
+    SYN__N(additive_back), SYN__N(norm), SYN__N(norm_back), SYN__N(norm_back_columns),
+    SYN__N(column_sums), SYN__N(taps), SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop),
+    SYN__N(softmax_drop_back), SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam), SYN__N(squares),
+    SYN__N(factor), SYN__N(descend)};
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -3060,7 +3105,9 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__pswap2
 #undef syn__pswap1
 #undef syn__pbits
-#undef syn__pfloat
+#undef syn__pmax
+#undef syn__pmin
+#undef syn__pkeep
 #undef syn__qbits
 #undef syn__qset
 #undef syn__qadd
@@ -3359,6 +3406,7 @@ struct syn_tape {
   const syn_kernels *k;
   const syn__graph *g;
   int threads, training;               /* training: 1 where dropout drops */
+  int kept;             /* on the way back: gradients of nodes before this one go on adding */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -3874,7 +3922,7 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
   j.x = x;
   j.rows = rows;
   j.width = width;
-  syn__parallel(t, syn__task_columns, &j, width, 16);
+  syn__parallel(t, syn__task_columns, &j, width, 64);
 }
 
 /* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
@@ -3882,13 +3930,12 @@ typedef struct syn__linear_grad {
   const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
   float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
   size_t rows;
-  int in, out;
+  int in, out, fresh;      /* fresh: dx is written, whatever stands there */
 } syn__linear_grad;
 
 static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
   syn__job j;
   memset(&j, 0, sizeof j);
-  j.p.start = SYN__ADD;
   j.p.a = g->dy;
   j.b_col = 1;
   j.p.n = g->in;
@@ -3900,6 +3947,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.a_col = 1;
     j.p.b = g->w;
     j.p.c = g->dx;
+    j.p.start = g->fresh ? SYN__ZERO : SYN__ADD;
     syn__matmul(t, &j);
   }
   if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
@@ -3909,14 +3957,15 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.a_col = (size_t)g->out;
     j.p.b = g->x;
     j.p.c = g->dw;
+    j.p.start = SYN__ADD;
     syn__matmul(t, &j);
   }
   if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)g->out);
 }
 
 /* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
-static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
-                                 const syn_tensor *x, const float *dy) {
+static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n, int w, int bias,
+                                            const syn_tensor *x, const float *dy) {
   const syn_param *p = &t->g->params[n->param[w]];
   syn__linear_grad g;
   g.x = x->x;
@@ -3928,6 +3977,12 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
   g.rows = syn__tensor_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
+  g.fresh = 0;
+  return g;
+}
+static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
+                                 const syn_tensor *x, const float *dy) {
+  syn__linear_grad g = syn__linear_grad_of(t, n, w, bias, x, dy);
   syn__linear_backward_of(t, &g);
 }
 
@@ -4066,13 +4121,78 @@ static void syn__task_drop(syn_tape *t, const void *job, int thread, size_t begi
   t->k->dropout(&j->d, (uint32_t)begin, j->x + begin, end - begin);
 }
 
+/* 1: the output of a node is dropped in this pass, and how. */
+static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
+  if (!t->training || n->drop <= 0.0f) return 0;
+  *d = syn__dropout_of(t, 2 * n->id, n->drop);
+  return 1;
+}
+
 /* Dropout of a node's output, and of the gradient that comes back to it: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__drop_job j;
-  if (!t->training || n->drop <= 0.0f) return;
-  j.d = syn__dropout_of(t, 2 * n->id, n->drop);
+  if (n->masks || !syn__drops(t, n, &j.d)) return;
   j.x = x;
   syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
+}
+
+/* Passes over memory. A pass that does little for every number is worth a second thread from
+   SYN__GRAIN numbers on: waking it takes a microsecond or two. Where one pass does two things, the
+   second follows on SYN__BITE numbers at a time, which are still in the first cache. */
+#define SYN__GRAIN ((size_t)1 << 14)
+#define SYN__BITE ((size_t)1 << 11)
+
+static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  SYN__UNUSED(t);
+  SYN__UNUSED(thread);
+  memset(*(float *const *)job + begin, 0, (end - begin) * sizeof(float));
+}
+static void syn__zero(syn_tape *t, float *x, size_t n) {
+  syn__parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
+}
+
+typedef struct syn__acc_job {
+  float *y;           /* both as long as syn__accumulate is told */
+  const float *x;
+  float factor;
+  int fresh;
+} syn__acc_job;
+
+static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__acc_job *j = (const syn__acc_job *)job;
+  SYN__UNUSED(thread);
+  if (j->fresh) t->k->scale(j->y + begin, j->factor, j->x + begin, end - begin);
+  else if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
+  else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
+}
+
+/* y += factor x over n numbers, in parallel; fresh: y = factor x */
+static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+                            int fresh) {
+  syn__acc_job j;
+  j.y = y;
+  j.x = x;
+  j.factor = factor;
+  j.fresh = fresh;
+  syn__parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
+}
+
+/* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
+   Values a user's tape made are all zeroed before, those in front of a pass that is run again
+   (input feeding) go on adding. */
+static int syn__fresh(const syn_tape *t, const syn_node *n, int i) {
+  const syn__value *v = &t->g->values[n->in[i]];
+  int k;
+  for (k = 0; k < i; k++)
+    if (n->in[k] == n->in[i]) return 0;
+  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->kept;
+}
+
+/* dx += factor dy for input 0, dx = factor dy where it is fresh, nothing where both are one. */
+static void syn__send(syn_tape *t, const syn_node *n, float factor) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  if (x->dx != y->dx)
+    syn__accumulate(t, x->dx, y->dx, factor, syn__count(y), n->fresh && syn__fresh(t, n, 0));
 }
 
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
@@ -4086,24 +4206,27 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
 }
 
 /* The gradient of a value starts at zero when its last reader, the first to come back, is
-   reached; `again`: but for values made before `begin`, which go on adding. A value nobody reads
-   (the encoder's final norm where every layer has a block of its own) has none. */
+   reached; a kind that can, starts it by itself (n->fresh), and one that hands it on as it is has
+   nothing to start. `again`: but for values made before `begin`, which go on adding. A value nobody
+   reads (the encoder's final norm where every layer has a block of its own) has none. */
 static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   int i, k;
+  t->kept = again ? begin : 0;
   for (i = end - 1; i >= begin; i--) {
     const syn_node *n = t->g->nodes[i];
     const syn__value *out = &t->g->values[n->out];
+    syn_tensor *y = syn_out(t, n), *x;
+    int runs = y->dx && (out->last >= 0 || out->stream == SYN_OWN) && n->kind->backward;
     if (t->idle && t->idle[i]) continue; /* what it reads was made by idle nodes */
     for (k = 0; k < n->n_in; k++) {
-      const syn__value *in = &t->g->values[n->in[k]];
-      syn_tensor *x = syn_in(t, n, k);
-      if (in->last == i && x->dx && in->stream != SYN_OWN && !(again && in->maker < begin))
-        memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
+      x = syn_in(t, n, k);
+      if (x->dx && syn__fresh(t, n, k) && !(runs && (n->fresh || x->dx == y->dx)))
+        syn__zero(t, x->dx, syn__count(x));
     }
-    if (!syn_out(t, n)->dx || (out->last < 0 && out->stream != SYN_OWN)) continue;
+    if (!runs) continue;
     /* all readers have added: from the gradient behind the dropout to the one before it */
-    syn__drop(t, n, syn_out(t, n)->dx);
-    if (n->kind->backward) n->kind->backward(t, n);
+    syn__drop(t, n, y->dx);
+    n->kind->backward(t, n);
   }
 }
 
@@ -4252,13 +4375,29 @@ static void syn__item_add(syn__item *items, size_t *count, const syn__item *item
   items[k] = *item;
 }
 
+/* The value whose gradient goes on in the buffer of that of `value`, -1: none. Its maker hands on
+   what came back, and nobody has come back to the input before: so the gradient of a whole chain of
+   residual sums is one buffer, and y = x + chain(x) sends back to x by doing nothing. Not where
+   nodes run more than once (input feeding). */
+static int syn__heir(const syn__graph *g, int value) {
+  int maker = g->values[value].maker;
+  const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
+  if (!n || !n->hands_on || g->feed || g->values[n->in[0]].last != maker) return -1;
+  return n->n_in > 1 && n->in[1] == n->in[0] ? -1 : n->in[0];
+}
+/* 1: the gradient of `value` is that of what its last reader makes. */
+static int syn__inherits(const syn__graph *g, int value) {
+  int last = g->values[value].last;
+  return last >= 0 && syn__heir(g, g->nodes[last]->out) == value;
+}
+
 /* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
    value until its maker has gone back, since the maker may look at its own output; its gradient
    from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
-   begins at n, where the way back does. */
+   begins at n, where the way back does. What is handed on lives until the last heir's maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
-  int n = (int)g->n_nodes, end = 2 * n - 1;
+  int n = (int)g->n_nodes, end = 2 * n - 1, heir;
   size_t i, count = 0;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
@@ -4270,9 +4409,9 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
                                                  : v->last;
     item.where = tensors ? &tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
-    if (mode != SYN__TRAIN) continue;
+    if (mode != SYN__TRAIN || syn__inherits(g, (int)i)) continue;
+    for (heir = (int)i; heir >= 0; heir = syn__heir(g, heir)) item.to = end - g->values[heir].maker;
     item.from = v->last < 0 ? n : end - v->last;
-    item.to = end - v->maker;
     item.where = tensors ? &tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
   }
@@ -4669,29 +4808,7 @@ static void syn__pair_run(syn_tape *t, const syn_node *n,
   j.a = syn_in(t, n, 0)->x;
   j.b = syn_in(t, n, 1)->x;
   j.size_b = syn__count(syn_in(t, n, 1));
-  syn__parallel(t, syn__task_pair, &j, syn__count(syn_out(t, n)), 4096);
-}
-
-typedef struct syn__acc_job {
-  float *y;           /* both as long as syn__accumulate is told */
-  const float *x;
-  float factor;
-} syn__acc_job;
-
-static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__acc_job *j = (const syn__acc_job *)job;
-  SYN__UNUSED(thread);
-  if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
-  else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
-}
-
-/* y += factor x over n numbers, in parallel */
-static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n) {
-  syn__acc_job j;
-  j.y = y;
-  j.x = x;
-  j.factor = factor;
-  syn__parallel(t, syn__task_acc, &j, n, 4096);
+  syn__parallel(t, syn__task_pair, &j, syn__count(syn_out(t, n)), SYN__GRAIN);
 }
 
 /* db += factor times the sum of dy over the repetitions of b, one after the other: they all add
@@ -4700,7 +4817,7 @@ static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, floa
   syn_tensor *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
   if (size == count) {
-    syn__accumulate(t, b->dx, dy, factor, count);
+    syn__accumulate(t, b->dx, dy, factor, count, n->fresh && syn__fresh(t, n, 1));
     return;
   }
   if (size == 1) b->dx[0] += factor * t->k->sum(dy, count);
@@ -4708,12 +4825,45 @@ static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, floa
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, dy + i, size);
 }
 
-static void syn__add_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->add); }
+/* The second operand comes with its dropout still to do (>>kind res): y = a + mask(b), where the
+   mask of b stays in b; db = mask(dy). */
+typedef struct syn__masked {
+  syn__dropout d;
+  float *y, *b;
+  const float *a; /* null: backward */
+} syn__masked;
+
+static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__masked *j = (const syn__masked *)job;
+  size_t n;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += n) {
+    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    if (!j->a) memcpy(j->b + begin, j->y + begin, n * sizeof(float));
+    t->k->dropout(&j->d, (uint32_t)begin, j->b + begin, n);
+    if (j->a) t->k->add(j->y + begin, j->a + begin, j->b + begin, n);
+  }
+}
+/* 0: there is no dropout left to do. The node that made b has this one reader, so that db is
+   always fresh. */
+static int syn__add_masked(syn_tape *t, const syn_node *n, int back) {
+  const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
+  syn__masked j;
+  if (!n->which || !syn__drops(t, t->g->nodes[t->g->values[b->id].maker], &j.d)) return 0;
+  j.y = back ? y->dx : y->x;
+  j.b = back ? b->dx : b->x;
+  j.a = back ? NULL : syn_in(t, n, 0)->x;
+  syn__parallel(t, syn__task_masked, &j, syn__count(y), 4096);
+  return 1;
+}
+
+static void syn__add_forward(syn_tape *t, const syn_node *n) {
+  if (!syn__add_masked(t, n, 0)) syn__pair_run(t, n, t->k->add);
+}
 /* da += dy, db += dy */
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
-  syn__pair_fold(t, n, y->dx, 1.0f);
+  syn__send(t, n, 1.0f);
+  if (!syn__add_masked(t, n, 1)) syn__pair_fold(t, n, syn_out(t, n)->dx, 1.0f);
 }
 static const syn_kind syn__kind_add = {
     "add", "", 0, NULL, syn__pair_shape, syn__add_forward, syn__add_backward, NULL, NULL, NULL};
@@ -4721,9 +4871,8 @@ static const syn_kind syn__kind_add = {
 static void syn__sub_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->sub); }
 /* da += dy, db -= dy */
 static void syn__sub_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
-  syn__pair_fold(t, n, y->dx, -1.0f);
+  syn__send(t, n, 1.0f);
+  syn__pair_fold(t, n, syn_out(t, n)->dx, -1.0f);
 }
 static const syn_kind syn__kind_sub = {
     "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
@@ -4946,17 +5095,13 @@ static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin
 }
 
 /* y = f(x); with dy: y += dy f'(x) */
-static void syn__act_run(syn_tape *t, syn__act_job j, size_t n) {
-  syn__parallel(t, syn__task_act, &j, n, 4096);
-}
-
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
   syn__act_job j;
   j.which = n->which;
   j.y = syn_out(t, n)->x;
   j.x = syn_in(t, n, 0)->x;
   j.dy = NULL;
-  syn__act_run(t, j, syn__count(syn_out(t, n)));
+  syn__parallel(t, syn__task_act, &j, syn__count(syn_out(t, n)), 4096);
 }
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
   syn__act_job j;
@@ -4964,7 +5109,7 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
   j.y = syn_in(t, n, 0)->dx;
   j.x = syn_in(t, n, 0)->x;
   j.dy = syn_out(t, n)->dx;
-  syn__act_run(t, j, syn__count(syn_out(t, n)));
+  syn__parallel(t, syn__task_act, &j, syn__count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
@@ -5010,15 +5155,21 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
+  n->fresh = 1;
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
+/* What a layer of one product, w and (bias 1; -1: none) b, sends back to its input. */
+static void syn__linear_send(syn_tape *t, const syn_node *n, int bias, const float *dy) {
+  syn__linear_grad g = syn__linear_grad_of(t, n, 0, bias, syn_in(t, n, 0), dy);
+  g.fresh = syn__fresh(t, n, 0);
+  syn__linear_backward_of(t, &g);
+}
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
-  syn_tensor *x = syn_in(t, n, 0);
-  syn__linear_backward(t, n, 0, n->which ? 1 : -1, x, syn_out(t, n)->dx);
+  syn__linear_send(t, n, n->which ? 1 : -1, syn_out(t, n)->dx);
 }
 static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", 1, NULL, syn__linear_shape, syn__linear_kind_forward,
@@ -5030,9 +5181,10 @@ static const syn_kind syn__kind_linear = {
 
 /* The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin,
    Fan, Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n]
-   with the gate in the second half. saved: 0 dz, while going back   1 z, but not for relu, which
-   works in place: y > 0 says what its derivative is, also after dropout, since a dropped y has a
-   dropped dy. */
+   with the gate in the second half. saved: 0 dz of glu, while going back; of the others dy becomes
+   dz in place   1 z, but not for relu, which works in place: y > 0 says what its derivative is,
+   and where dropout has kept y, too. Activation and dropout, and on the way back both again, are
+   one pass over memory. */
 
 /* What cnn has along with ff: `act`, the width of z, and the two buffers. */
 static int syn__ff_wide(syn_build *b, syn_node *n, int out, int otherwise) {
@@ -5040,12 +5192,14 @@ static int syn__ff_wide(syn_build *b, syn_node *n, int out, int otherwise) {
   return n->which == SYN__GLU ? 2 * out : out;
 }
 static syn_status syn__ff_saves(syn_build *b, syn_node *n, int wide) {
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)wide)) return SYN_E_SHAPE;
+  n->masks = n->which != SYN__GLU;
+  if (syn__save_rows(b, n, SYN_BACKWARD, n->masks ? 0 : (size_t)wide)) return SYN_E_SHAPE;
   return syn__save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)wide);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   int wide = syn__ff_wide(b, n, out, SYN__RELU);
+  n->fresh = 1;
   if (syn__linear_params(b, n, wide, 1) || syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -5065,8 +5219,12 @@ static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin
   for (r = begin; r < end; r++) {
     const float *z = j->z + 2 * r * width;
     float *dz = j->y ? NULL : j->dz + 2 * r * width;
-    if (j->y) t->k->glu(j->y + r * width, z, z + width, width);
-    else t->k->glu_back(dz, dz + width, z, z + width, j->dy + r * width, width);
+    if (j->y) {
+      t->k->glu(j->y + r * width, z, z + width, width);
+    } else {
+      memset(dz, 0, 2 * width * sizeof *dz); /* the kernel adds */
+      t->k->glu_back(dz, dz + width, z, z + width, j->dy + r * width, width);
+    }
   }
 }
 static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
@@ -5077,12 +5235,11 @@ static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows,
   j.width = width;
   syn__parallel(t, syn__task_glu, &j, rows, 8);
 }
-/* dz [rows,2 width] = what dy sends back; the kernel adds, so it begins at 0 */
+/* dz [rows,2 width] = what dy sends back */
 static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
                               size_t width) {
   syn__glu_job j;
   memset(&j, 0, sizeof j);
-  memset(dz, 0, 2 * rows * width * sizeof *dz);
   j.dz = dz;
   j.z = z;
   j.dy = dy;
@@ -5094,34 +5251,59 @@ static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const floa
 static float *syn__ff_z(const syn_tape *t, const syn_node *n) {
   return n->which == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
 }
+
+/* y = mask(act(z)), or dz = act'(z) mask(dy) in place of dy */
+typedef struct syn__ff_job {
+  int which, drops;
+  syn__dropout d;  /* when it drops */
+  float *y;        /* y, or dy that becomes dz */
+  const float *z;
+} syn__ff_job;
+
+static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__ff_job *j = (const syn__ff_job *)job;
+  size_t n;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += n) {
+    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    t->k->act(j->which, j->y + begin, j->z + begin, n);
+    if (j->drops) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
+  }
+}
+/* relu: z is y, and y > 0 where z > 0 and the mask let it pass: no mask is made again, what is left
+   of it is its scale. */
+static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__ff_job *j = (const syn__ff_job *)job;
+  int relu = j->which == SYN__RELU;
+  float scale = relu && j->drops ? j->d.scale : 1.0f;
+  size_t n;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += n) {
+    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    if (j->drops && !relu) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
+    t->k->slope(j->which, j->y + begin, j->z + begin, scale, n);
+  }
+}
+
+static void syn__ff_run(syn_tape *t, const syn_node *n, syn__task task, float *y) {
+  syn__ff_job j;
+  j.which = n->which;
+  j.drops = syn__drops(t, n, &j.d);
+  j.y = y;
+  j.z = syn__ff_z(t, n);
+  syn__parallel(t, task, &j, syn__count(syn_out(t, n)), 4096);
+}
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  syn__act_job j;
-  if (n->which == SYN__GLU) {
-    syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
-    return;
-  }
-  j.which = n->which;
-  j.y = y->x;
-  j.x = syn__ff_z(t, n);
-  j.dy = NULL;
-  syn__act_run(t, j, syn__count(y));
+  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff, y->x);
+  else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
 }
-/* dz = dy act'(z). The kernels add, so dz begins at 0. */
+/* dz */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  float *dz = syn_saved(t, n, 0);
-  syn__act_job j;
-  if (n->which == SYN__GLU) {
-    syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
-    return dz;
-  }
-  memset(dz, 0, syn__count(y) * sizeof *dz);
-  j.which = n->which;
-  j.y = dz;
-  j.x = syn__ff_z(t, n);
-  j.dy = y->dx;
-  syn__act_run(t, j, syn__count(y));
+  float *dz = n->which == SYN__GLU ? syn_saved(t, n, 0) : y->dx;
+  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff_back, dz);
+  else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
   return dz;
 }
 
@@ -5130,7 +5312,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__ff_act(t, n);
 }
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
-  syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn__ff_act_back(t, n));
+  syn__linear_send(t, n, 1, syn__ff_act_back(t, n));
 }
 static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", 1, NULL, syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL,
@@ -5268,6 +5450,7 @@ static const syn_kind syn__kind_cnn = {
 
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
+  n->fresh = 1;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d)) return SYN_E_SHAPE;
   if (shift && syn__bias_param(b, n, "b", d)) return SYN_E_SHAPE;
   if (syn__save_rows(b, n, SYN_BOTH, 2)) return SYN_E_SHAPE;
@@ -5306,9 +5489,14 @@ static void syn__task_norm_back(syn_tape *t, const void *job, int thread, size_t
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
+  float *dx = syn_in(t, n, 0)->dx;
+  int fresh = syn__fresh(t, n, 0);
   size_t r;
   SYN__UNUSED(thread);
-  for (r = begin; r < end; r++) t->k->norm_back(syn_in(t, n, 0)->dx, &j, r);
+  for (r = begin; r < end; r++) {
+    if (fresh) memset(dx + r * j.width, 0, j.width * sizeof *dx);
+    t->k->norm_back(dx, &j, r);
+  }
 }
 static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
@@ -5322,7 +5510,7 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
-  syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 16);
+  syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 32);
 }
 static const syn_kind syn__kind_norm = {
     "norm", "", 0, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
@@ -5780,6 +5968,8 @@ static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step)
   own->step = step;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* a row of the place, one of the step */
+  n->fresh = 1;
+  n->hands_on = !scaled;
   return syn__out_like(b, n, 0);
 }
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
@@ -5790,8 +5980,7 @@ static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
 
 /* dx += sqrt(d) dy */
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, ((const syn__pos *)n->own)->scale, syn__count(y));
+  syn__send(t, n, ((const syn__pos *)n->own)->scale);
 }
 static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", 0, NULL, syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL,
@@ -5814,22 +6003,39 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
                       shape))
     return SYN_E_SHAPE;
   n->table = shape[0];
+  n->fresh = n->hands_on = 1;
   return syn__out_like(b, n, 0);
 }
-static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)syn__width(x), rows = syn__tensor_rows(x);
-  for (r = 0; r < rows; r++)
+  size_t r, d = (size_t)syn__width(x);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
-/* dx += dy, dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t */
-static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_learn_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
+/* dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t, so threads share
+   out the columns */
+static void syn__task_learn_pos_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                     size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)syn__width(x), rows = syn__tensor_rows(x);
-  syn__accumulate(t, x->dx, y->dx, 1.0f, rows * d);
-  for (r = 0; r < rows; r++) t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d, y->dx + r * d, d);
+  size_t r, d = (size_t)syn__width(y), rows = syn__tensor_rows(y);
+  SYN__UNUSED(thread);
+  for (r = 0; r < rows; r++)
+    t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d + begin, y->dx + r * d + begin,
+              end - begin);
+}
+/* dx += dy */
+static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
+  syn__send(t, n, 1.0f);
+  syn__parallel(t, syn__task_learn_pos_back, n, (size_t)syn__width(syn_out(t, n)), 32);
 }
 /* w is a table of rows to add: no product. */
 static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
@@ -5863,18 +6069,15 @@ static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   if (rate == 0.0f) return b->c->status == SYN_OK ? x : -1;
   n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->drop = rate;
+  if (n) n->drop = rate, n->fresh = n->hands_on = 1;
   return syn__node_done(b, n);
 }
 static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  memcpy(y->x, syn_in(t, n, 0)->x, syn__count(y) * sizeof *y->x);
+  syn__accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn__count(y), 1);
 }
 /* dx += dy: the mask was put on dy by the runner before */
-static void syn__copy_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
-}
+static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__send(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", 0, syn__dropout_build, syn__same_shape, syn__copy_forward,
     syn__copy_backward, NULL, NULL, NULL};
@@ -5890,8 +6093,10 @@ static int syn__build_width_of(const syn_build *b, int value) {
   return v->shape[v->rank - 1];
 }
 
-/* Layers that add need equal widths; names the layer and both numbers. */
+/* Layers that add need equal widths; names the layer and both numbers. Where the chain's end, which
+   nobody else reads, drops its output, the sum does it: one pass instead of two. */
 static int syn__build_add(syn_build *b, int x, int y) {
+  syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
   int in[2];
   if (syn__build_width_of(b, x) != syn__build_width_of(b, y)) {
     syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", syn__build_width_of(b, y),
@@ -5900,7 +6105,12 @@ static int syn__build_add(syn_build *b, int x, int y) {
   }
   in[0] = x;
   in[1] = y;
-  return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
+  n = syn__node_new(b, &syn__kind_add, 2, in);
+  if (!n) return -1;
+  n->fresh = n->hands_on = 1;
+  n->which = x != y && b->g->values[y].first < 0 && maker->drop > 0.0f && !maker->masks;
+  if (n->which) maker->masks = 1;
+  return syn__node_done(b, n);
 }
 
 /* The chain argument `number` of a layer, from 0. */
@@ -6148,11 +6358,16 @@ static const syn_kind syn__kind_universal = {
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
 }
-static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), d = (size_t)syn__width(y);
-  for (r = 0; r < rows; r++)
+  size_t r, d = (size_t)syn__width(y);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
     memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
+}
+static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_embed, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 /* dw[token] += dy: threads share out the columns, so that every sum keeps the order of the rows */
 static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin,
@@ -11299,6 +11514,8 @@ static void syn__carve_run(syn_run *r, syn__carver *k) {
   base = (float *)syn__carve(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
+  for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;) /* an heir is a smaller one */
+    if (syn__heir(&shown, (int)i) >= 0) t->tensors[syn__heir(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
 /* What a run knows before it has memory. `items` and `active` serve the placing alone and are
@@ -11758,6 +11975,19 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
+/* 1: the rows of the block stand side by side as they are, no row between them is without a
+   label. */
+static int syn__loss_whole(const syn__loss_job *j) {
+  const int *which = j->r->loss.which + j->first;
+  return which[j->rows - 1] - which[0] == j->rows - 1;
+}
+static const float *syn__loss_rows(const syn__loss_job *j) {
+  const syn_tape *t = &j->r->tape;
+  const syn_tensor *x = syn_in(t, t->g->nodes[j->r->m->head], 0);
+  if (!syn__loss_whole(j)) return j->r->loss.rows;
+  return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn__width(x);
+}
+
 /* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
    without a label (ignored positions) are left out by copying the others side by side: the
    product of [rows, d] with [V, d] is the largest of the network, and no row of it should be for
@@ -11769,7 +11999,7 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   size_t d = (size_t)syn__width(x);
   syn__job p;
   int i;
-  for (i = 0; i < j->rows; i++)
+  for (i = 0; i < j->rows && !syn__loss_whole(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
            d * sizeof(float));
   memset(&p, 0, sizeof p);
@@ -11777,7 +12007,7 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   p.p.k = (int)d;
   p.p.bias = t->weights[n->param[1]];
   p.panels = r->loss.panels;
-  syn__linear(t, r->loss.logits, r->loss.rows, (size_t)j->rows, &p);
+  syn__linear(t, r->loss.logits, syn__loss_rows(j), (size_t)j->rows, &p);
 }
 
 /* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
@@ -11788,22 +12018,38 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
+  int i, whole = syn__loss_whole(j);
   syn__linear_grad g;
-  int i;
-  memset(r->loss.drows, 0, (size_t)j->rows * d * sizeof(float));
-  g.x = r->loss.rows;
+  g.x = syn__loss_rows(j);
   g.dy = r->loss.logits;
   g.w = t->weights[n->param[0]];
-  g.dx = r->loss.drows;
+  g.dx = whole ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
+  g.fresh = 1;
   g.dw = t->dweights[n->param[0]];
   g.db = t->dweights[n->param[1]];
   g.rows = (size_t)j->rows;
   g.in = (int)d;
   g.out = t->g->params[n->param[0]].shape[0];
   syn__linear_backward_of(t, &g);
-  for (i = 0; i < j->rows; i++)
+  for (i = 0; i < j->rows && !whole; i++)
     memcpy(x->dx + (size_t)r->loss.which[j->first + i] * d, r->loss.drows + (size_t)i * d,
            d * sizeof(float));
+}
+
+/* out.w in panels, once for all blocks of a batch */
+static void syn__loss_pack(syn_run *r) {
+  syn_tape *t = &r->tape;
+  int id = t->g->nodes[r->m->head]->param[0];
+  const syn_param *w = &t->g->params[id];
+  syn__job p;
+  memset(&p, 0, sizeof p);
+  p.p.n = w->shape[0];
+  p.p.k = w->shape[1];
+  p.p.b = t->weights[id];
+  p.p.b_row = 1;
+  p.b_col = (size_t)w->shape[1];
+  p.pack = r->loss.panels;
+  syn__parallel(t, syn__task_pack, &p, ((size_t)p.p.n + 15) / 16, 4);
 }
 
 /* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
@@ -11814,15 +12060,13 @@ static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
-  const syn_param *w = &t->g->params[n->param[0]];
   int i, all = 0, rows = x->shape[0];
   double sum = 0.0;
   syn__loss_job j;
-  t->k->pack(t->weights[n->param[0]], 1, (size_t)w->shape[1], w->shape[1], w->shape[0],
-             r->loss.panels);
+  syn__loss_pack(r);
   for (i = 0; i < rows; i++)
     if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
-  if (scale != 0.0f) memset(x->dx, 0, syn__count(x) * sizeof(float));
+  if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn__count(x));
   j.r = r;
   j.eps = eps;
   j.scale = scale;
@@ -12916,7 +13160,7 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t
    state. */
 static void syn__gradients_clear(syn_trainer *t) {
   int i;
-  memset(t->gradient, 0, t->floats * sizeof(float));
+  syn__zero(&t->run->tape, t->gradient, t->floats);
   memset(t->run->tape.dweights, 0, t->m->g.n_params * sizeof(float *));
   for (i = 0; i < t->n_trained; i++)
     t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;

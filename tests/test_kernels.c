@@ -95,11 +95,12 @@ static void near_number(float got, double want, double tolerance, const syn_kern
 /* -- element by element -- */
 
 enum { ADD, SUB, MUL, ACC, ACC_MUL, SCALE, ACC_SCALE, SOFTMAX_BACK, ACT, ACT_BACK = ACT + SYN__ACTS,
-       SOFTMAX = ACT_BACK + SYN__ACTS, GLU, ELEMENTWISE };
+       SLOPE = ACT_BACK + SYN__ACTS, SOFTMAX = SLOPE + SYN__ACTS, GLU, ELEMENTWISE };
 static const char *const names[] = {
     "add", "sub", "mul", "acc", "acc_mul", "scale", "acc_scale", "softmax_back",
     "relu", "gelu", "tanh", "sigmoid", "swish",
-    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "softmax", "glu"};
+    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back",
+    "relu slope", "gelu slope", "tanh slope", "sigmoid slope", "swish slope", "softmax", "glu"};
 
 static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
   if (op == ADD) k->add(y.at, a.at, b.at, y.n);
@@ -113,7 +114,8 @@ static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
   if (op == SOFTMAX_BACK) k->softmax_back(y.at, a.at, b.at, y.n);
   if (op == GLU) k->glu(y.at, a.at, b.at, y.n);
   if (op >= ACT && op < ACT_BACK) k->act(op - ACT, y.at, a.at, y.n);
-  if (op >= ACT_BACK && op < SOFTMAX) k->act_back(op - ACT_BACK, y.at, a.at, b.at, y.n);
+  if (op >= ACT_BACK && op < SLOPE) k->act_back(op - ACT_BACK, y.at, a.at, b.at, y.n);
+  if (op >= SLOPE && op < SOFTMAX) k->slope(op - SLOPE, y.at, a.at, 1.25f, y.n);
 }
 
 static double sigma(double x) { return 1.0 / (1.0 + exp(-x)); }
@@ -153,7 +155,8 @@ static void reference(double *y, int op, buffer a, buffer b, const float *old) {
     if (op == SOFTMAX_BACK) y[i] = x * (z - dot);
     if (op == GLU) y[i] = x * sigma(z);
     if (op >= ACT && op < ACT_BACK) y[i] = f(op - ACT, x);
-    if (op >= ACT_BACK && op < SOFTMAX) y[i] = o + z * slope(op - ACT_BACK, x);
+    if (op >= ACT_BACK && op < SLOPE) y[i] = o + z * slope(op - ACT_BACK, x);
+    if (op >= SLOPE && op < SOFTMAX) y[i] = 1.25 * o * slope(op - SLOPE, x);
   }
 }
 
@@ -535,7 +538,7 @@ static void test_norm(const syn_kernels *k) {
 }
 
 static void test_columns(const syn_kernels *k) {
-  static const size_t widths[] = {1, 15, 16, 17, 50, 100};
+  static const size_t widths[] = {1, 15, 16, 17, 50, 100, 33, 200};
   double want[3][MOST];
   syn__norm_rows j;
   size_t s, r, c, rows, c0, c1;
