@@ -1255,6 +1255,15 @@ int syn_random_below(syn_random *r, int n) {
    the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
    size, panel, thread count or register width can change. */
 
+/* asks for the cache line of p, where the compiler knows how */
+#if defined(__GNUC__)
+#define SYN__FETCH(p) __builtin_prefetch(p)
+#else
+#define SYN__FETCH(p) ((void)(p))
+#endif
+
+/* what `strips` may write behind the last k of a strip */
+#define SYN__STRIP_END 16
 /* where a product-sum starts: 0, bias[column], what stands in c */
 enum { SYN__ZERO, SYN__BIAS, SYN__ADD };
 
@@ -1347,8 +1356,13 @@ struct syn_kernels {
   /* 1: this row has fused multiply-add and normal denormals, its bits are those of every exact
      row */
   int exact;
+  /* rows of a tile: as many as `product` takes at a time */
+  int tile;
   /* b[k,n] at b[k*row + n*col] into packed panels [ceil(n/16)][k][16] */
   void (*pack)(const float *b, size_t row, size_t col, int k, int n, float *panels);
+  /* a[m,k] at a[m + k*col] into strips of `tile` rows [ceil(m/tile)][k][tile], each followed by
+     SYN__STRIP_END floats that it may write */
+  void (*strips)(const float *a, size_t col, int k, int m, float *to);
   /* rows m0..m1 and panels p0..p1 (of 16 columns) of a product */
   void (*product)(const syn__product *p, int m0, int m1, int p0, int p1);
   /* elementwise over n: y = a+b, y = a-b, y = a*b, y += a, y += a*b, y = s*x, y += s*x */
@@ -1541,6 +1555,8 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
+#define SYN__NEAR 131072 /* floats of b that pass by all rows at a time */
+
 /* Rows m0..m1 and panels p0..p1 of a product, what is still to do; panels below `whole` have all
    their 16 columns. */
 typedef struct syn__block {
@@ -1555,7 +1571,7 @@ typedef struct syn__block {
 /* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
    one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
    else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
-   lane l gets lane l^H. SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed
+   lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a. SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed
    in registers at a time; _FEW and _ONE: when fewer rows are left. A tile of r rows and v registers
    of b loads r + v registers for r v fmas, so the nearer to a square the better, as long as sums, b
    and a fit the register file: one sum that does not costs a store and a load in every step of k.
@@ -1563,13 +1579,14 @@ typedef struct syn__block {
    A new instruction set is one more block here and a few lines in >>dispatch. */
 
 #if SYN__ROW == SYN__ROW_AVX512
-/* 32 registers: 24 sums, 2 of b, 1 of a. Only AVX512F, which all of them have: no DQ, no BW. */
+/* 32 registers: 24 sums, 3 of b, 1 of a; 8 rows, as their addresses, too, fit in registers (12 rows
+   by 2 panels need a packed copy of a to be as fast). Only AVX512F, which all of them have: no DQ, no BW. */
 #define SYN__ROW_NAME "avx512"
 #define SYN__ROW_EXACT 1
 #define SYN__PARTS 1
 #define SYN__LANES 16
-#define SYN__TILE_M 12
-#define SYN__TILE_P 2
+#define SYN__TILE_M 8
+#define SYN__TILE_P 3
 #define SYN__TILE_FEW 4
 #define SYN__TILE_FEW_P 4
 #define SYN__TILE_ONE_P 8
@@ -1592,6 +1609,10 @@ typedef __m512i syn__upart;
 #define syn__pswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
 #define syn__pswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
 #define syn__pswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
+#define syn__pmix8(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0x4E)
+#define syn__pmix4(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0xB1)
+#define syn__pmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
+#define syn__pmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
 #define syn__pbits _mm512_castsi512_ps
 #define syn__pfloat(a) _mm512_maskz_cvtepi32_ps(SYN__ALL, a)
 #define syn__qbits _mm512_castps_si512
@@ -1630,6 +1651,9 @@ typedef __m256i syn__upart;
 #define syn__pswap4(a) _mm256_permute2f128_ps(a, a, 1)
 #define syn__pswap2(a) _mm256_permute_ps(a, 0x4E)
 #define syn__pswap1(a) _mm256_permute_ps(a, 0xB1)
+#define syn__pmix4(a, b, m) _mm256_blend_ps(a, syn__pswap4(b), (m) & 255)
+#define syn__pmix2(a, b, m) _mm256_blend_ps(a, syn__pswap2(b), (m) & 255)
+#define syn__pmix1(a, b, m) _mm256_blend_ps(a, syn__pswap1(b), (m) & 255)
 #define syn__pbits _mm256_castsi256_ps
 #define syn__pfloat _mm256_cvtepi32_ps
 #define syn__qbits _mm256_castps_si256
@@ -1648,6 +1672,9 @@ typedef __m256i syn__upart;
 #define SYN__LANES 4
 typedef float32x4_t syn__part;
 typedef uint32x4_t syn__upart;
+/* masks of lanes: 2 and 3, 0 and 1 from the third on; odd ones from the seventh, even ones from the
+   eighth */
+static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0};
 #define syn__pset vdupq_n_f32
 #define syn__pload vld1q_f32
 #define syn__pstore vst1q_f32
@@ -1659,6 +1686,8 @@ typedef uint32x4_t syn__upart;
 #define syn__pfirst(a) vgetq_lane_f32(a, 0)
 #define syn__pswap2(a) vextq_f32(a, a, 2)
 #define syn__pswap1(a) vrev64q_f32(a)
+#define syn__pmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__pswap2(b), a)
+#define syn__pmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__pswap1(b), a)
 #define syn__pbits vreinterpretq_f32_u32
 #define syn__pfloat vcvtq_f32_u32
 #define syn__qbits vreinterpretq_u32_f32
@@ -2084,25 +2113,99 @@ SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
    rows of a, and k. c is touched twice, before and after its k steps. The sums start from what is
    asked for, so that bias and accumulation cost no pass of their own and no other rounding. */
 
+/* One step of a transpose: rows i and i + h of a square change places in half of their lanes. After
+   the steps h = LANES/2 ... 2, 1 for all i without bit h, lane l of row i is lane i of row l. */
+#if SYN__LANES > 8
+SYN__INLINE void SYN__N(cross8)(syn__part *low, syn__part *high) {
+  syn__part a = *low, b = *high;
+  *low = syn__pmix8(a, b, 0xFF00);
+  *high = syn__pmix8(b, a, 0x00FF);
+}
+#endif
+#if SYN__LANES > 4
+SYN__INLINE void SYN__N(cross4)(syn__part *low, syn__part *high) {
+  syn__part a = *low, b = *high;
+  *low = syn__pmix4(a, b, 0xF0F0);
+  *high = syn__pmix4(b, a, 0x0F0F);
+}
+#endif
+#if SYN__LANES > 1
+SYN__INLINE void SYN__N(cross2)(syn__part *low, syn__part *high) {
+  syn__part a = *low, b = *high;
+  *low = syn__pmix2(a, b, 0xCCCC);
+  *high = syn__pmix2(b, a, 0x3333);
+}
+SYN__INLINE void SYN__N(cross1)(syn__part *low, syn__part *high) {
+  syn__part a = *low, b = *high;
+  *low = syn__pmix1(a, b, 0xAAAA);
+  *high = syn__pmix1(b, a, 0x5555);
+}
+#endif
+/* A square of LANES rows of src, `row` floats apart, becomes LANES columns of dst, whose rows are
+   16 floats apart; rows of src from `there` on do not exist and count as 0. */
+SYN__INLINE void SYN__N(turn)(const float *src, size_t row, int there, float *dst) {
+  syn__part r[SYN__LANES];
+  int i;
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
+    r[i] = i < there ? syn__pload(src + (size_t)i * row) : syn__pset(0.0f);
+#if SYN__LANES > 8
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
+    if (!(i & 8)) SYN__N(cross8)(&r[i], &r[i + 8]);
+#endif
+#if SYN__LANES > 4
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
+    if (!(i & 4)) SYN__N(cross4)(&r[i], &r[i + 4]);
+#endif
+#if SYN__LANES > 1
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
+    if (!(i & 2)) SYN__N(cross2)(&r[i], &r[i + 2]);
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
+    if (!(i & 1)) SYN__N(cross1)(&r[i], &r[i + 1]);
+#endif
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__pstore(dst + 16 * i, r[i]);
+}
+
+/* One panel of a b whose columns are no neighbours: in squares where a column lies straight
+   (row = 1), else number by number. */
+static void SYN__N(pack_across)(const float *b, size_t row, size_t col, int k, int left,
+                                float *panel) {
+  int i = 0, g, l;
+  if (row == 1)
+    for (; i + SYN__LANES <= k; i += SYN__LANES)
+      for (g = 0; g < 16; g += SYN__LANES)
+        SYN__N(turn)(b + i + (size_t)g * col, col, left - g, panel + 16 * i + g);
+  for (; i < k; i++)
+    for (l = 0; l < 16; l++)
+      panel[16 * i + l] = l < left ? b[(size_t)i * row + (size_t)l * col] : 0.0f;
+}
+
 /* b [k,n] in panels: 16 columns of one k stand side by side, the next k behind them. Then the inner
    loop reads b straight on, whatever its strides are (col = 1: row-major, row = 1: transposed).
    Columns past n are zero. k n loads and stores, against m k n fmas that use them. */
 static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, float *panels) {
-  const float *src;
-  float *dst = panels;
-  int i, j, l, left;
-  for (j = 0; j < n; j += 16) {
-    left = syn__min(n - j, 16);
-    for (i = 0; i < k; i++, dst += 16) {
-      src = b + (size_t)i * row + (size_t)j * col;
-      if (col == 1) {
-        syn__vstore(dst, syn__vget(src, (size_t)left));
-      } else {
-        for (l = 0; l < left; l++) dst[l] = src[(size_t)l * col];
-        for (; l < 16; l++) dst[l] = 0.0f;
-      }
-    }
+  int i, j;
+  for (j = 0; j < n; j += 16, b += 16 * col, panels += 16 * (size_t)k) {
+    if (col != 1) SYN__N(pack_across)(b, row, col, k, syn__min(n - j, 16), panels);
+    else
+      for (i = 0; i < k; i++)
+        syn__vstore(panels + 16 * (size_t)i, syn__vget(b + (size_t)i * row, (size_t)(n - j)));
   }
+}
+
+/* a whose rows lie side by side, so that a step of k is a stride away: tile rows of one k side by
+   side, the next k behind them. A vector is stored that is wider than the tile; what it wrote too
+   much the next k overwrites, and the last leaves behind the strip. All strips of one k before the
+   next, so that a page of a is looked up once; what 16 steps later is needed is asked for, since a
+   stride of pages is more than the processor foresees (TN 2048 x 2048 x 512: 6 % faster). */
+static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
+  const size_t strip = (size_t)k * SYN__TILE_M + SYN__STRIP_END;
+  int i, j;
+  for (i = 0; i < k; i++, a += col)
+    for (j = 0; j < m; j += SYN__TILE_M) {
+      SYN__FETCH(a + (i + 16 < k ? 16 * col : 0) + j);
+      syn__vstore(to + (size_t)(j / SYN__TILE_M) * strip + (size_t)i * SYN__TILE_M,
+                  syn__vget(a + j, (size_t)(m - j)));
+    }
 }
 
 /* 16 columns of which the first `left` are there; `whole`: all are, which needs no mask. */
@@ -2142,30 +2245,42 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
     }
 }
 
-/* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A group of
-   panels of b stays in the cache for all rows. Panels that fill no group go one by one, with masks
-   for the last: two texts of a tile for each height, whole groups and the rest. More would gain on
-   few shapes and cost compile time on every one. */
+/* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A tile's
+   rows of a stay in the first cache while the panels of b pass by, which come from the second.
+   Panels that fill no group of three go in a pair, what is left one by one, with masks for the
+   last. */
 SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels) {
-  int m, j = w->p0, end = w->m1 - (w->m1 - w->m0) % rows;
-  for (; j + panels <= w->whole; j += panels)
-    for (m = w->m0; m < end; m += rows) SYN__N(tile)(p, m, j, rows, panels, 1);
-  for (; j < w->p1; j++)
-    for (m = w->m0; m < end; m += rows) SYN__N(tile)(p, m, j, rows, 1, 0);
+  int m, j, end = w->m1 - (w->m1 - w->m0) % rows;
+  for (m = w->m0; m < end; m += rows) {
+    for (j = w->p0; j + panels <= w->whole; j += panels) SYN__N(tile)(p, m, j, rows, panels, 1);
+    if (panels == 3 && j + 2 <= w->whole) SYN__N(tile)(p, m, j, rows, 2, 1), j += 2;
+    for (; j < w->p1; j++) SYN__N(tile)(p, m, j, rows, 1, 0);
+  }
   w->m0 = end;
+}
+
+/* Panels that fit in the second cache beside all else, whole groups of every tile: 24 divides by
+   3, 4 and 8. */
+static int SYN__N(chunk)(const syn__product *p) {
+  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / 24 * 24;
+  return panels > 24 ? panels : 24;
 }
 
 /* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles and two can
    begin in each, so that 8 or more sums must be under way. One row is what decoding has: then every
    number of b is read for one fma, and memory sets the pace. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
+  int step = SYN__N(chunk)(p);
   syn__block w;
-  w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = p1, w.whole = syn__min(p1, p->n / 16);
-  SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
+  for (; p0 < p1; p0 += step) {
+    w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
+    w.whole = syn__min(w.p1, p->n / 16);
+    SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
 #if SYN__TILE_FEW > 1
-  SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
+    SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
 #endif
-  SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
+    SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
+  }
 }
 
 /* -- attention of one new token -- */
@@ -2921,7 +3036,7 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
 
 /* In the order of the struct; C++11 knows no names here. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__N(pack), SYN__N(product), SYN__N(add), SYN__N(sub),
+    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product), SYN__N(add), SYN__N(sub),
     SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale), SYN__N(acc_scale), SYN__N(sum),
     SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values), SYN__N(max), SYN__N(act),
     SYN__N(act_back), SYN__N(glu),
@@ -2965,6 +3080,10 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__pfma
 #undef syn__pif
 #undef syn__pfirst
+#undef syn__pmix8
+#undef syn__pmix4
+#undef syn__pmix2
+#undef syn__pmix1
 #undef syn__pswap8
 #undef syn__pswap4
 #undef syn__pswap2
@@ -3628,12 +3747,12 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
    rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
    (decoding) come packed. Any strides: a transposed product is the same call. */
 
-#define SYN__PACK_K 256 /* a block of 256 x 512 floats stays in the second-level cache */
+#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
 #define SYN__PACK_N 512
-/* rows of a transposed a, copied by each thread: whole tiles of 6 and 12 rows */
-#define SYN__PACK_M 48
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
-#define SYN__PACK_A ((size_t)SYN__PACK_K * SYN__PACK_M)
+/* columns of a transposed a, copied by each thread in strips of 2 or more: whole tiles of 4, 6, 8 */
+#define SYN__PACK_M 48
+#define SYN__PACK_A ((size_t)SYN__PACK_M * SYN__PACK_K + SYN__PACK_M / 2 * SYN__STRIP_END)
 
 /* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
    bias [n] of every row, or what c holds. */
@@ -3653,27 +3772,27 @@ static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begi
              j->pack + begin * 16 * (size_t)j->p.k);
 }
 
-/* a^T b: the columns of a, 48 at a time, are copied side by side; as they stand, a power of two
-   apart, they would all fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
+/* a^T b: the columns of a are copied in strips; as they stand, a power of two apart, they would all
+   fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
 static void syn__rows_across(syn_tape *t, const syn__product *p, float *side, int begin, int end) {
   syn__product q = *p;
-  int m, k;
+  int m, at, tile = t->k->tile;
+  q.a_col = (size_t)tile;
   for (m = begin; m < end; m += SYN__PACK_M) {
-    q.m = syn__min(SYN__PACK_M, end - m);
-    for (k = 0; k < p->k; k++)
-      memcpy(side + (size_t)k * SYN__PACK_M, p->a + (size_t)k * p->a_col + m,
-             (size_t)q.m * sizeof *side);
-    q.a = side;
-    q.a_col = SYN__PACK_M;
-    q.c = p->c + (size_t)m * p->c_row;
-    t->k->product(&q, 0, q.m, 0, (p->n + 15) / 16);
+    int rows = syn__min(SYN__PACK_M, end - m);
+    t->k->strips(p->a + m, p->a_col, p->k, rows, side);
+    for (at = 0, q.a = side; at < rows; at += tile) {
+      q.c = p->c + (size_t)(m + at) * p->c_row;
+      t->k->product(&q, 0, syn__min(tile, rows - at), 0, (p->n + 15) / 16);
+      q.a += tile * p->k + SYN__STRIP_END;
+    }
   }
 }
 
 static void syn__task_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__product *p = (const syn__product *)job;
   float *side = t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A;
-  if (p->a_row == 1 && p->a_col > SYN__PACK_M && p->k <= SYN__PACK_K)
+  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
     syn__rows_across(t, p, side, (int)begin, (int)end);
   else t->k->product(p, (int)begin, (int)end, 0, (p->n + 15) / 16);
 }
@@ -3691,7 +3810,7 @@ static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads
    way a thread reads what the others read and writes only its own part of c. */
 static void syn__product_split(syn_tape *t, const syn__product *p) {
   if (p->m >= 24 * t->threads)
-    syn__parallel(t, syn__task_rows, p, (size_t)p->m, 12);
+    syn__parallel(t, syn__task_rows, p, (size_t)p->m, 24);
   else
     syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
 }

@@ -1,0 +1,1162 @@
+/* bench   measures synthesizer.h: steps of training, decoding, matrix products
+
+   Build:  cc -O2 -fopenmp tools/bench.c -o bench -lm
+   Use:    bench help                             every command, every option, every default
+
+   One line a measurement, with --json as one object. Times are medians after a warm-up. Nothing is
+   read from files: weights and tokens are random, sentences have their full length, and so a figure
+   hangs on the machine alone. Exit status: 0 success; 1 a failed job; 2 wrong use; an error is one
+   line on stderr.
+
+   `grep -n '>>' tools/bench.c` is the map; a room calls only rooms above it. */
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, which -std=c99 hides */
+#endif
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* ==============================================================================================
+   >>bench base   errors, memory, clock, medians
+   ============================================================================================== */
+
+enum { FAILED_JOB = 1, WRONG_USE = 2 };
+
+#if defined(__GNUC__) || defined(__clang__)
+#define NO_RETURN __attribute__((noreturn))
+#else
+#define NO_RETURN
+#endif
+
+/* Prints "bench: ..." as one line on stderr, whatever the message quotes, and ends the program. */
+static void fail(int status, const char *format, ...) SYN__PRINTF(2, 3) NO_RETURN;
+static void fail(int status, const char *format, ...) {
+  char text[1000];
+  va_list args;
+  size_t i;
+  fflush(stdout);
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  for (i = 0; text[i]; i++)
+    if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) text[i] = ' ';
+  fprintf(stderr, "bench: %s\n", text);
+  exit(status);
+}
+
+/* A failure of the library. */
+static void check(const syn_context *c) {
+  if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
+}
+
+/* `count` zeroed elements at a multiple of 64 bytes, as the library has its own. Never released:
+   the program ends after its measurements, or measures the same sizes again. */
+static void *take(size_t count, size_t size) {
+  void *at = NULL;
+  size_t bytes = syn__mul_size(count ? count : 1, size);
+  if (bytes == SIZE_MAX || posix_memalign(&at, SYN__ALIGN, bytes))
+    fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
+         (unsigned long)size);
+  memset(at, 0, bytes);
+  return at;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The most memory this process ever had. Linux counts in KiB. */
+static double peak_mb(void) {
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+#ifdef __APPLE__
+  return (double)u.ru_maxrss / 1048576.0;
+#else
+  return (double)u.ru_maxrss / 1024.0;
+#endif
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+/* Of n > 0 times, which it sorts: times[0] is the shortest afterwards. */
+static double median(double *times, size_t n) {
+  qsort(times, n, sizeof *times, by_size);
+  return times[n / 2];
+}
+
+/* ==============================================================================================
+   >>bench options   one table of options per command; parsing, checking, look-up, help
+   ============================================================================================== */
+
+/* As in tools/syn.c: the table is what help prints and what values are checked by. */
+
+typedef enum option_kind { FLAG, INT, NUMBER, CHOICE, TEXT } option_kind;
+
+typedef struct option {
+  const char *name; /* without the dashes; null ends a table */
+  option_kind kind;
+  const char *preset; /* the default as text; null: must be given */
+  double low, high;   /* INT, NUMBER */
+  const char *wants;  /* CHOICE: "a|b"; TEXT: what it stands for */
+  const char *help;
+} option;
+
+#define MOST_OPTIONS 16
+
+typedef struct arguments {
+  const struct command_row *command;
+  const char *value[MOST_OPTIONS]; /* beside the table; null: not given */
+  int help;
+} arguments;
+
+typedef struct command_row {
+  const char *name;
+  const option *options;
+  void (*run)(const arguments *a);
+  const char *help;
+} command_row;
+
+static int parse_number(const char *s, double *value) {
+  char *end;
+  *value = 0.0;
+  if (!*s || s[strspn(s, "0123456789+-.eE")]) return 0;
+  *value = strtod(s, &end);
+  return !*end && fabs(*value) <= 1e300;
+}
+
+/* Whether `value` is one of "a|b|c". */
+static int in_choices(const char *choices, const char *value) {
+  size_t size = strlen(value);
+  const char *at = choices;
+  while (at) {
+    if (size && strncmp(at, value, size) == 0 && (at[size] == '|' || !at[size])) return 1;
+    at = strchr(at, '|');
+    if (at) at++;
+  }
+  return 0;
+}
+
+static int value_fits(const option *o, const char *value) {
+  double x;
+  if (o->kind == CHOICE) return in_choices(o->wants, value);
+  if (o->kind != INT && o->kind != NUMBER) return 1;
+  if (o->kind == INT && strpbrk(value, ".eE")) return 0;
+  return parse_number(value, &x) && x >= o->low && x <= o->high;
+}
+
+static void check_value(const command_row *c, const option *o, const char *value) {
+  if (value_fits(o, value)) return;
+  if (o->kind == CHOICE)
+    fail(WRONG_USE, "%s --%s wants %s, given: %.60s", c->name, o->name, o->wants, value);
+  fail(WRONG_USE, "%s --%s wants %s from %g to %g, given: %.60s", c->name, o->name,
+       o->kind == INT ? "an integer" : "a number", o->low, o->high, value);
+}
+
+/* Its place in the table; ends the program when there is no such option. */
+static int find_option(const command_row *c, const char *arg) {
+  size_t size = strcspn(arg, "=");
+  int i = 0;
+  for (; c->options[i].name; i++)
+    if (size == strlen(c->options[i].name) + 2 && strncmp(arg, "--", 2) == 0 &&
+        strncmp(arg + 2, c->options[i].name, size - 2) == 0)
+      return i;
+  fail(WRONG_USE, "%s has no option %.60s (bench %s --help lists all)", c->name, arg, c->name);
+  return 0;
+}
+
+/* Takes one option; returns 1 when `next`, the argument behind it, was its value. */
+static int take_option(arguments *a, const char *arg, const char *next) {
+  int i = find_option(a->command, arg);
+  const option *o = &a->command->options[i];
+  const char *inside = strchr(arg, '=');
+  const char *value = inside ? inside + 1 : o->kind == FLAG ? "on" : next;
+  if (o->kind == FLAG && inside)
+    fail(WRONG_USE, "%s --%s takes no value, given: %.60s", a->command->name, o->name, value);
+  if (!value) fail(WRONG_USE, "%s --%s wants a value", a->command->name, o->name);
+  if (o->kind != FLAG) check_value(a->command, o, value);
+  a->value[i] = value;
+  return o->kind != FLAG && !inside;
+}
+
+static arguments parse(const command_row *c, int argc, char **argv) {
+  arguments a;
+  int i = 0;
+  memset(&a, 0, sizeof a);
+  a.command = c;
+  while (i < argc) {
+    const char *arg = argv[i++];
+    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) a.help = 1;
+    else i += take_option(&a, arg, i < argc ? argv[i] : NULL);
+  }
+  return a;
+}
+
+/* The value given, or the default; the name must be in the table of the command. */
+static const char *opt_text(const arguments *a, const char *name) {
+  int i = 0;
+  while (a->command->options[i].name && strcmp(a->command->options[i].name, name) != 0) i++;
+  if (!a->command->options[i].name)
+    fail(FAILED_JOB, "the table of %s lacks --%s", a->command->name, name);
+  return a->value[i] ? a->value[i] : a->command->options[i].preset;
+}
+static double opt_number(const arguments *a, const char *name) {
+  double x;
+  parse_number(opt_text(a, name), &x);
+  return x;
+}
+static int opt_int(const arguments *a, const char *name) { return (int)opt_number(a, name); }
+static int opt_flag(const arguments *a, const char *name) {
+  return strcmp(opt_text(a, name), "on") == 0;
+}
+
+static void print_command(const command_row *c) {
+  const option *o;
+  printf("bench %s [options]\n  %s\n", c->name, c->help);
+  for (o = c->options; o->name; o++) {
+    int width = printf("  --%s", o->name);
+    if (o->kind == INT || o->kind == NUMBER) width += printf(" %g..%g", o->low, o->high);
+    else if (o->kind != FLAG) width += printf(" %s", o->wants);
+    printf("%*s  %s (default %s)\n", width < 26 ? 26 - width : 0, "", o->help,
+           *o->preset ? o->preset : "none");
+  }
+}
+
+static void context_open(syn_context *c, const arguments *a) {
+  syn_options options;
+  memset(&options, 0, sizeof options);
+  options.threads = opt_int(a, "threads");
+  options.isa = opt_text(a, "isa")[0] ? opt_text(a, "isa") : NULL;
+#ifndef _OPENMP
+  if (options.threads > 1)
+    fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
+#endif
+  if (syn_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+}
+
+/* ==============================================================================================
+   >>bench networks   the configurations, what replaces their attention, how much they multiply
+   ============================================================================================== */
+
+typedef struct network {
+  const char *name;
+  int d, ff, heads, encoders, decoders; /* encoders 0: a language model */
+  int vocab, batch, src, tgt;           /* sentences, tokens of each side */
+} network;
+
+/* gpt128 and gpt384 have the shapes of the language models of llm.c; llama15m those of llama2.c. */
+static const network networks[] = {
+    {"tiny", 128, 512, 4, 2, 2, 4000, 32, 32, 32},
+    {"small", 256, 1024, 8, 3, 3, 8000, 64, 32, 32},
+    {"base", 512, 2048, 8, 6, 6, 32000, 16, 64, 64},
+    {"long", 256, 1024, 8, 3, 3, 8000, 8, 256, 256},
+    {"lm", 128, 512, 4, 0, 4, 65, 12, 0, 64},
+    {"lm384", 384, 1536, 6, 0, 6, 65, 16, 0, 256},
+    {"gpt128", 128, 512, 4, 0, 4, 4000, 16, 0, 64},
+    {"gpt384", 384, 1536, 6, 0, 6, 4000, 8, 0, 256},
+    {"llama15m", 288, 768, 6, 0, 6, 32000, 1, 0, 256},
+};
+
+static const network *network_of(const char *name) {
+  size_t i = 0;
+  while (strcmp(networks[i].name, name) != 0) i++;
+  return &networks[i];
+}
+
+/* Multiply-adds of the layer for T rows of sentences of L tokens:
+   squares T d d + spans T L d + taps T d + head_taps T d H + rank H L L. */
+typedef struct attention {
+  const char *name, *text;
+  double squares, spans, taps, head_taps, rank;
+} attention;
+
+static const attention attentions[] = {
+    {"V", "mh_dot_self_att", 4, 2, 0, 0, 0},
+    {"R", "syn_att(R)", 2, 1, 0, 0, 0},
+    {"FR", "syn_att(FR,k=8)", 2, 1, 0, 0, 8},
+    {"D", "syn_att(D)", 3, 2, 0, 0, 0},
+    {"R+V", "syn_att(R+V,mix=sum)", 4, 2, 0, 0, 0},
+    {"light_conv", "light_conv(7)", 3, 0, 7, 0, 0},
+    {"dyn_conv", "dyn_conv(7)", 3, 0, 7, 7, 0},
+    {"linformer", "linformer(32)", 4, 0, 4 * 32, 0, 0},
+};
+
+/* Linformer shortens whole sentences, so that it cannot be causal: decoders keep V beside it. */
+static const attention *attention_of(const char *name, int decoder) {
+  size_t i = 0;
+  if (decoder && strcmp(name, "linformer") == 0) name = "V";
+  while (strcmp(attentions[i].name, name) != 0) i++;
+  return &attentions[i];
+}
+
+static double attention_adds(const network *n, const attention *a, int length) {
+  double d = n->d, l = length, rows = n->batch * l;
+  return rows * d * (a->squares * d + a->spans * l + a->taps + a->head_taps * n->heads) +
+         a->rank * n->heads * l * l;
+}
+
+/* 10^9 operations of one step: 2 per multiply-add, 3 products (y, dx, dW) for one of the forward
+   pass. Attention counts in full, what is masked included. */
+static double network_gflop(const network *n, const char *attn) {
+  double d = n->d, ff = n->ff, b = n->batch, s = n->src, t = n->tgt;
+  double reads = attention_adds(n, attention_of(attn, 0), n->src) + 2 * b * s * d * ff;
+  double writes = attention_adds(n, attention_of(attn, 1), n->tgt) + 2 * b * t * d * ff;
+  double source = 2 * b * t * d * d + 2 * b * s * d * d + 2 * b * t * s * d;
+  double sum = n->encoders * reads + n->decoders * writes + b * t * d * n->vocab;
+  if (n->encoders) sum += n->decoders * source;
+  return 3 * 2 * sum * 1e-9;
+}
+
+/* A model of the configuration, norms before the layers. What a language model differs in: learned
+   positions and gelu; llama15m: rms_norm and glu. */
+static syn_model *network_model(syn_context *c, const network *n, const char *attn, double drop) {
+  const char *reads = attention_of(attn, 0)->text, *writes = attention_of(attn, 1)->text;
+  char encoder[300] = "", decoder[300];
+  syn_config k;
+  syn_model *m;
+  memset(&k, 0, sizeof k);
+  snprintf(encoder, sizeof encoder, "pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d)))->norm",
+           n->encoders, reads, n->ff);
+  if (strcmp(n->name, "llama15m") == 0)
+    snprintf(decoder, sizeof decoder, "pos->repeat(%d,res(rms_norm->%s)->"
+             "res(rms_norm->ff(%d,glu)->linear(bias=0)))->rms_norm", n->decoders, writes, n->ff);
+  else if (!n->encoders)
+    snprintf(decoder, sizeof decoder, "learn_pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d,gelu)))"
+             "->norm", n->decoders, writes, n->ff);
+  else
+    snprintf(decoder, sizeof decoder, "pos->repeat(%d,res_nd(%s)->res_nd(mh_dot_att)->"
+             "res_nd(ffl(%d)))->norm", n->decoders, writes, n->ff);
+  k.task = n->encoders ? "seq2seq" : "lm";
+  k.encoder = n->encoders ? encoder : NULL;
+  k.decoder = decoder;
+  k.d_model = n->d;
+  k.heads = n->heads;
+  k.max_len = syn__max(n->src, n->tgt);
+  k.src_vocab = k.tgt_vocab = n->vocab;
+  k.tie = "all";
+  k.dropout = (float)drop;
+  k.label_smoothing = n->encoders ? 0.1f : 0.0f;
+  k.seed = 1;
+  m = syn_model_new(c, &k);
+  check(c);
+  return m;
+}
+
+/* [count, width] random tokens, the last one of a row `last`; [0] of a row `first`, if not 0. */
+static int *random_rows(syn_random *r, const network *n, int count, int width, int first) {
+  int *rows = (int *)take((size_t)count * (size_t)width, sizeof *rows), i, j;
+  for (i = 0; i < count; i++)
+    for (j = 0; j < width; j++)
+      rows[i * width + j] = SYN_FIRST_TOKEN + syn_random_below(r, n->vocab - SYN_FIRST_TOKEN);
+  for (i = 0; i < count && width; i++)
+    rows[first ? i * width : i * width + width - 1] = first ? first : SYN_END;
+  return rows;
+}
+
+/* ==============================================================================================
+   >>bench train   the time of an update
+   ============================================================================================== */
+
+/* The labels are the decoder's inputs one place on. */
+static syn_batch train_data(const network *n) {
+  syn_random r;
+  syn_batch b;
+  int *labels, i;
+  r.state = 1;
+  memset(&b, 0, sizeof b);
+  b.count = n->batch;
+  b.src_width = n->src;
+  b.tgt_width = n->tgt;
+  if (n->src) b.src = random_rows(&r, n, n->batch, n->src, 0);
+  b.tgt = random_rows(&r, n, n->batch, n->tgt, SYN_BEGIN);
+  labels = random_rows(&r, n, n->batch, n->tgt, 0);
+  for (i = 0; i + 1 < n->batch * n->tgt; i++)
+    if ((i + 1) % n->tgt) labels[i] = b.tgt[i + 1];
+  b.labels = labels;
+  return b;
+}
+
+static syn_trainer *train_open(syn_context *c, syn_model *m, const network *n) {
+  syn_train_config k;
+  syn_trainer *t;
+  memset(&k, 0, sizeof k);
+  k.optimizer = n->encoders ? "adam" : "adamw";
+  k.schedule = "constant";
+  k.lr = 1e-4f;
+  k.eps = 1e-8f;
+  k.weight_decay = n->encoders ? 0.0f : 0.01f;
+  k.batch_tokens = n->batch * syn__max(n->src, n->tgt);
+  k.seed = 1;
+  t = syn_trainer_new(c, m, &k);
+  check(c);
+  return t;
+}
+
+static double parameters(const syn_model *m) {
+  double sum = 0.0;
+  size_t i;
+  for (i = 0; i < syn_model_param_count(m); i++) sum += (double)syn_model_param(m, i)->size;
+  return sum;
+}
+
+static void train_print(const arguments *a, const network *n, const double *ms, double params,
+                        float loss) {
+  double gflop = network_gflop(n, opt_text(a, "attn")), tokens = n->batch * n->tgt;
+  const char *format =
+      opt_flag(a, "json")
+          ? "{\"config\":\"%s\",\"attn\":\"%s\",\"threads\":%d,\"ms\":%.3f,\"ms_min\":%.3f,"
+            "\"tok_s\":%.0f,\"gflop\":%.3f,\"gflops\":%.1f,\"rss_mb\":%.1f,\"params\":%.0f,"
+            "\"loss\":%.4f}\n"
+          : "train %s %s, %d threads: %.2f ms a step (least %.2f), %.0f target tokens/s, %.2f "
+            "GFLOP a step, %.1f GFLOP/s, %.0f MB, %.0f parameters, loss %.4f\n";
+  printf(format, n->name, opt_text(a, "attn"), opt_int(a, "threads"), ms[0], ms[1],
+         tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mb(), params, (double)loss);
+}
+
+static void run_train(const arguments *a) {
+  const network *n = network_of(opt_text(a, "config"));
+  int steps = opt_int(a, "steps"), warmup = opt_int(a, "warmup"), i;
+  double drop = opt_number(a, "drop"), params, ms[2], *times, start;
+  float loss = 0.0f;
+  syn_context c;
+  syn_batch b = train_data(n);
+  syn_model *m;
+  syn_trainer *t;
+  if (!steps) steps = strcmp(n->name, "base") == 0 ? 7 : 20;
+  if (drop < 0.0) drop = n->encoders ? 0.1 : 0.0;
+  context_open(&c, a);
+  m = network_model(&c, n, opt_text(a, "attn"), drop);
+  params = parameters(m);
+  t = train_open(&c, m, n);
+  times = (double *)take((size_t)steps, sizeof *times);
+  for (i = 0; i < warmup + steps; i++) {
+    start = seconds();
+    syn_train_step(t, &b, 1, &loss);
+    check(&c);
+    if (i >= warmup) times[i - warmup] = (seconds() - start) * 1e3;
+  }
+  ms[0] = median(times, (size_t)steps);
+  ms[1] = times[0];
+  train_print(a, n, ms, params, loss);
+  syn_trainer_free(t);
+  syn_model_free(m);
+}
+
+/* ==============================================================================================
+   >>bench decode   outputs of a fixed length
+   ============================================================================================== */
+
+/* The end is never chosen: its bias makes its probability 0. */
+static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
+                                const arguments *a) {
+  syn_decode_config k;
+  syn_decoder *d;
+  memset(&k, 0, sizeof k);
+  k.sentences = opt_int(a, "batch");
+  k.beam = opt_int(a, "beam");
+  k.source_len = n->src;
+  k.max_len = n->tgt;
+  syn_model_find(m, "out.b")->x[SYN_END] = -1e4f;
+  d = syn_decoder_new(c, m, &k);
+  check(c);
+  return d;
+}
+
+/* One run, encoder included; seconds. Every output must have its full length, or the tokens that
+   are counted were not made. */
+static double decode_once(syn_context *c, syn_decoder *d, const syn_batch *b, int length) {
+  double start = seconds(), time;
+  int i, size;
+  syn_decode(d, b, NULL, NULL);
+  time = seconds() - start;
+  check(c);
+  for (i = 0; i < b->count; i++) {
+    syn_decoder_output(d, i, 0, &size, NULL);
+    if (size != length)
+      fail(FAILED_JOB, "output %d has %d tokens instead of %d", i, size, length);
+  }
+  return time;
+}
+
+static void decode_print(const arguments *a, const network *n, double ms) {
+  double tokens = opt_number(a, "batch") * n->tgt;
+  const char *format =
+      opt_flag(a, "json")
+          ? "{\"config\":\"%s\",\"batch\":%d,\"beam\":%d,\"threads\":%d,\"tok_s\":%.1f,"
+            "\"ms\":%.3f,\"rss_mb\":%.1f}\n"
+          : "decode %s, batch %d, beam %d, %d threads: %.1f tokens/s, %.2f ms, %.0f MB\n";
+  printf(format, n->name, opt_int(a, "batch"), opt_int(a, "beam"), opt_int(a, "threads"),
+         tokens / ms * 1e3, ms, peak_mb());
+}
+
+static void run_decode(const arguments *a) {
+  const network *n = network_of(opt_text(a, "config"));
+  int reps = opt_int(a, "reps"), i;
+  double *times = (double *)take((size_t)reps, sizeof *times);
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d;
+  syn_batch b;
+  syn_random r;
+  context_open(&c, a);
+  r.state = 1;
+  memset(&b, 0, sizeof b);
+  b.count = opt_int(a, "batch");
+  b.src_width = n->src;
+  if (n->src) b.src = random_rows(&r, n, b.count, n->src, 0);
+  m = network_model(&c, n, "V", 0.0);
+  d = decode_open(&c, m, n, a);
+  decode_once(&c, d, &b, n->tgt);
+  for (i = 0; i < reps; i++) times[i] = decode_once(&c, d, &b, n->tgt) * 1e3;
+  decode_print(a, n, median(times, (size_t)reps));
+  syn_decoder_free(d);
+  syn_model_free(m);
+}
+
+/* ==============================================================================================
+   >>bench gemm   products as the library makes them
+   ============================================================================================== */
+
+/* c = a b for the three ways a layer needs it: NT y = x W^T, NN dx = dy W, TN dW = dy^T x. One
+   product goes through syn__matmul, its packing included, but for m <= 32, where the library
+   decodes with weights that were packed once. A batch of products goes as the heads of attention
+   do: whole products to each thread. */
+typedef struct gemm {
+  syn_tape *t;
+  int m, n, k, batch;
+  const char *trans;
+  /* [batch, m, k], [batch, k, n], [batch, m, n]; a and b turned where `trans` says so */
+  float *a, *b, *c;
+  float *panels;    /* b packed; null: each call packs */
+  float *scratch;   /* per thread [k round16(n)] */
+} gemm;
+
+enum { PACKED_M = 32 };
+
+static size_t gemm_panel(const gemm *g) {
+  return (size_t)g->k * syn__round16((size_t)g->n);
+}
+static size_t gemm_a(const gemm *g, size_t i) { return i * (size_t)g->m * (size_t)g->k; }
+static size_t gemm_b(const gemm *g, size_t i) { return i * (size_t)g->k * (size_t)g->n; }
+static size_t gemm_c(const gemm *g, size_t i) { return i * (size_t)g->m * (size_t)g->n; }
+
+static syn__view gemm_view_a(const gemm *g, size_t i) {
+  const float *x = g->a + gemm_a(g, i);
+  return g->trans[0] == 'T' ? syn__turned(x, (size_t)g->m) : syn__plain(x, (size_t)g->k);
+}
+static syn__view gemm_view_b(const gemm *g, size_t i) {
+  const float *x = g->b + gemm_b(g, i);
+  return g->trans[1] == 'T' ? syn__turned(x, (size_t)g->k) : syn__plain(x, (size_t)g->n);
+}
+
+static void gemm_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const gemm *g = (const gemm *)job;
+  float *pack = g->scratch + (size_t)thread * gemm_panel(g);
+  size_t i;
+  for (i = begin; i < end; i++)
+    syn__times(t, syn__job_of(g->m, g->n, g->k, pack), gemm_view_a(g, i), gemm_view_b(g, i),
+               g->c + gemm_c(g, i), (size_t)g->n);
+}
+
+static void gemm_call(const gemm *g) {
+  syn__job j = syn__job_of(g->m, g->n, g->k, NULL);
+  if (g->batch > 1) {
+    syn__parallel(g->t, gemm_task, g, (size_t)g->batch, 1);
+    return;
+  }
+  j.panels = g->panels;
+  syn__times_all(g->t, j, gemm_view_a(g, 0), gemm_view_b(g, 0), g->c, (size_t)g->n);
+}
+
+/* Buffers filled with small numbers, of which no two neighbours are equal. */
+static void gemm_open(gemm *g) {
+  size_t batch = (size_t)g->batch, i;
+  syn__view b;
+  g->a = (float *)take(gemm_a(g, batch), sizeof(float));
+  g->b = (float *)take(gemm_b(g, batch), sizeof(float));
+  g->c = (float *)take(gemm_c(g, batch), sizeof(float));
+  g->panels = g->scratch = NULL;
+  for (i = 0; i < gemm_a(g, batch); i++) g->a[i] = (float)(i * 7 % 13) * 0.1f - 0.6f;
+  for (i = 0; i < gemm_b(g, batch); i++) g->b[i] = (float)(i * 5 % 11) * 0.1f - 0.5f;
+  if (g->batch > 1)
+    g->scratch = (float *)take(gemm_panel(g) * (size_t)g->t->threads, sizeof(float));
+  else if (g->m <= PACKED_M) {
+    g->panels = (float *)take(gemm_panel(g), sizeof(float));
+    b = gemm_view_b(g, 0);
+    g->t->k->pack(b.x, b.row, b.col, g->k, g->n, g->panels);
+  }
+}
+static void gemm_close(gemm *g) {
+  free(g->a);
+  free(g->b);
+  free(g->c);
+  free(g->panels);
+  free(g->scratch);
+}
+
+/* Elements here and there against a sum in double: a fast wrong product is worth nothing. */
+static void gemm_check(const gemm *g, const char *who) {
+  size_t p, i, j, k;
+  int probe;
+  for (probe = 0; probe < 16; probe++) {
+    double sum = 0.0, size = 0.0, got, term;
+    syn__view a, b;
+    p = (size_t)probe * 37 % (size_t)g->batch;
+    i = (size_t)probe * 131 % (size_t)g->m;
+    j = (size_t)probe * 977 % (size_t)g->n;
+    a = gemm_view_a(g, p);
+    b = gemm_view_b(g, p);
+    for (k = 0; k < (size_t)g->k; k++) {
+      term = (double)a.x[i * a.row + k * a.col] * (double)b.x[k * b.row + j * b.col];
+      sum += term;
+      size += fabs(term);
+    }
+    got = (double)g->c[gemm_c(g, p) + i * (size_t)g->n + j];
+    if (!(fabs(got - sum) <= 1e-5 * size + 1e-6))
+      fail(FAILED_JOB, "%s %d,%d,%d %s: element %lu,%lu of product %lu is %g instead of %g", who,
+           g->m, g->n, g->k, g->trans, (unsigned long)i, (unsigned long)j, (unsigned long)p, got,
+           sum);
+  }
+}
+
+/* One repetition is as many calls as take 5 ms; GFLOP/s of the median of `reps`. */
+static double gemm_measure(const gemm *g, int reps) {
+  double *rate = (double *)take((size_t)reps, sizeof *rate), start, once, best;
+  double flop = 2e-9 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+  int i, k, calls;
+  gemm_call(g);
+  gemm_check(g, "the product");
+  start = seconds();
+  gemm_call(g);
+  once = seconds() - start;
+  calls = once < 0.005 ? (int)(0.005 / (once + 1e-7)) + 1 : 1;
+  for (i = 0; i < reps; i++) {
+    start = seconds();
+    for (k = 0; k < calls; k++) gemm_call(g);
+    rate[i] = flop * calls / (seconds() - start);
+  }
+  best = median(rate, (size_t)reps);
+  free(rate);
+  return best;
+}
+
+static void gemm_print(const gemm *g, double gflops, int json) {
+  printf(json ? "{\"shape\":\"%d,%d,%d\",\"batch\":%d,\"trans\":\"%s\",\"threads\":%d,"
+                "\"gflops\":%.1f}\n"
+              : "gemm %d,%d,%d batch %d %s, %d threads: %.1f GFLOP/s\n",
+         g->m, g->n, g->k, g->batch, g->trans, g->t->threads, gflops);
+  fflush(stdout);
+}
+
+/* The shapes of --list: layers of small, base and wider networks, outputs, decoding, heads. */
+static const int gemm_shapes[][4] = {
+    {512, 256, 256, 1},    {512, 1024, 256, 1},  {512, 256, 1024, 1},   {2048, 512, 512, 1},
+    {2048, 2048, 512, 1},  {2048, 512, 2048, 1}, {1024, 8000, 256, 1},  {4096, 32000, 512, 1},
+    {1, 512, 512, 1},      {1, 2048, 512, 1},    {1, 32000, 512, 1},    {4, 2048, 512, 1},
+    {32, 2048, 512, 1},    {64, 64, 32, 128},    {32, 32, 64, 128},     {128, 64, 64, 128},
+    {256, 256, 64, 128},
+};
+static const char *const gemm_ways[] = {"NN", "NT", "TN"};
+
+/* What is done with each product that was asked for. */
+typedef void (*gemm_visit)(gemm *g, const arguments *a);
+
+static void gemm_one(gemm *g, const arguments *a) {
+  gemm_open(g);
+  gemm_print(g, gemm_measure(g, opt_int(a, "reps")), opt_flag(a, "json"));
+  gemm_close(g);
+}
+
+/* "M,N,K"; ends the program when it is none. */
+static void gemm_shape(gemm *g, const char *text) {
+  int *const sizes[] = {&g->m, &g->n, &g->k};
+  const char *at = text;
+  char *end = NULL;
+  int i;
+  for (i = 0; i < 3; i++, at = end + 1) {
+    long x = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+    if (x < 1 || x > 1000000 || *end != (i < 2 ? ',' : 0))
+      fail(WRONG_USE, "gemm --shape wants M,N,K, each from 1 to 1000000, given: %.60s", text);
+    *sizes[i] = (int)x;
+  }
+}
+
+/* Sizes are allowed that a machine survives. */
+static void gemm_limit(const gemm *g) {
+  double m = g->m, n = g->n, k = g->k, gib = (m * k + 2 * k * n + m * n) * g->batch / 268435456.0;
+  if (gib > 8.0)
+    fail(WRONG_USE, "gemm --shape %d,%d,%d --batch %d needs %.0f GiB, at most 8 are allowed", g->m,
+         g->n, g->k, g->batch, gib);
+}
+
+static void gemm_each(const arguments *a, syn_tape *t, gemm_visit visit) {
+  gemm g;
+  size_t i, k;
+  memset(&g, 0, sizeof g);
+  g.t = t;
+  if (!opt_flag(a, "list")) {
+    gemm_shape(&g, opt_text(a, "shape"));
+    g.batch = opt_int(a, "batch");
+    g.trans = opt_text(a, "trans");
+    gemm_limit(&g);
+    visit(&g, a);
+    return;
+  }
+  for (i = 0; i < SYN__COUNT(gemm_shapes); i++)
+    for (k = 0; k < SYN__COUNT(gemm_ways); k++) {
+      g.m = gemm_shapes[i][0];
+      g.n = gemm_shapes[i][1];
+      g.k = gemm_shapes[i][2];
+      g.batch = gemm_shapes[i][3];
+      g.trans = gemm_ways[k];
+      visit(&g, a);
+    }
+}
+
+static void run_gemm(const arguments *a) {
+  syn_context c;
+  syn_tape *t;
+  context_open(&c, a);
+  t = syn_tape_new(&c, 64);
+  check(&c);
+  gemm_each(a, t, gemm_one);
+  syn_tape_free(t);
+}
+
+#ifdef PEERS
+/* ==============================================================================================
+   >>bench peers   the same products by OpenBLAS, BLIS and oneDNN, in turn with ours
+   ============================================================================================== */
+
+/* Only in a build of its own: cc -O2 -fopenmp -DPEERS tools/bench.c -o peers -lm -ldl -ldnnl
+   (libopenblas-dev, libblis-dev, libdnnl-dev of version 2). Clocks of shared machines drift, so
+   every repetition measures all, one behind the other, and each time another one begins. Left to
+   themselves, old versions choose the wrong kernels on new processors: they are told, unless the
+   environment says otherwise. With one row, OpenBLAS is asked for a matrix times a vector too,
+   where it is at its best; oneDNN by both of its interfaces, and where ours has packed weights, its
+   has them too. */
+
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112, PEERS_MOST = 6 };
+enum { IDLE_MS = 40 }; /* threads of a library that was just measured spin so long */
+
+typedef void (*cblas_gemm)(int, int, int, int, int, int, float, const float *, int, const float *,
+                           int, float, float *, int);
+typedef void (*cblas_gemv)(int, int, int, int, float, const float *, int, const float *, int, float,
+                           float *, int);
+
+/* What was found in the libraries, and the oneDNN primitive for the product of the moment. */
+typedef struct peer_libraries {
+  cblas_gemm openblas, blis;
+  cblas_gemv vector;
+  void (*openblas_threads)(int);
+  void (*blis_threads)(int64_t);
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  dnnl_primitive_t product;
+  dnnl_exec_arg_t args[3];
+} peer_libraries;
+
+typedef struct peer peer;
+typedef struct peer_job {
+  const gemm *g;
+  const peer *who;
+  peer_libraries *l;
+} peer_job;
+
+/* How one contestant makes product i, or, where `all` is given, all products of the batch. */
+struct peer {
+  const char *name;
+  void (*one)(const peer_job *j, size_t i);
+  void (*all)(const peer_job *j);
+  int rows; /* of products it takes at most, of a batch of 1; 0: any */
+};
+
+/* One measurement of all: ours is the first. */
+typedef struct peer_row {
+  const peer *who[PEERS_MOST];
+  double *rate[PEERS_MOST], once[PEERS_MOST];
+  int count;
+} peer_row;
+
+static void dnnl_ok(dnnl_status_t status, const char *what) {
+  if (status != dnnl_success) fail(FAILED_JOB, "oneDNN: %s: status %d", what, (int)status);
+}
+
+/* A function as memory: C has no cast from an object's address to one. */
+static void peer_symbol(void *library, const char *name, void *function) {
+  void *at = dlsym(library, name);
+  if (!at) fail(FAILED_JOB, "%s: not in its library", name);
+  memcpy(function, &at, sizeof at);
+}
+static void *peer_library(const char *name, const char *other) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail(FAILED_JOB, "needs %s", other);
+  return library;
+}
+
+/* The numbers of BLIS are those of its bli_arch types. */
+static void peers_choose(const char *isa) {
+  int wide = strcmp(isa, "avx512") == 0;
+  if (!wide && strcmp(isa, "avx2") != 0) return;
+  setenv("OPENBLAS_CORETYPE", wide ? "SkylakeX" : "Haswell", 0);
+  setenv("BLIS_ARCH_TYPE", wide ? "0" : "3", 0);
+  if (wide) return;
+  setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 0);
+  setenv("DNNL_MAX_CPU_ISA", "AVX2", 0);
+}
+
+static void peers_open(peer_libraries *l, const syn_context *c) {
+  void *openblas, *blis;
+  peers_choose(c->kernels->name);
+  openblas = peer_library("libopenblas.so.0", "libopenblas.so");
+  blis = peer_library("libblis.so.4", "libblis.so");
+  peer_symbol(openblas, "cblas_sgemm", &l->openblas);
+  peer_symbol(openblas, "cblas_sgemv", &l->vector);
+  peer_symbol(openblas, "openblas_set_num_threads", &l->openblas_threads);
+  peer_symbol(blis, "cblas_sgemm", &l->blis);
+  peer_symbol(blis, "bli_thread_set_num_threads", &l->blis_threads);
+#ifdef _OPENMP
+  omp_set_num_threads(c->options.threads);
+#endif
+  dnnl_ok(dnnl_engine_create(&l->engine, dnnl_cpu, 0), "engine");
+  dnnl_ok(dnnl_stream_create(&l->stream, l->engine, dnnl_stream_default_flags), "stream");
+}
+
+/* -- one product by each -- */
+
+static int gemm_turned(const gemm *g, int side) { return g->trans[side] == 'T'; }
+/* Floats from one row of a or b, as it is stored, to the next. */
+static int gemm_row_a(const gemm *g) { return gemm_turned(g, 0) ? g->m : g->k; }
+static int gemm_row_b(const gemm *g) { return gemm_turned(g, 1) ? g->k : g->n; }
+
+static void peer_cblas(cblas_gemm f, const gemm *g, size_t i) {
+  f(ROW_MAJOR, gemm_turned(g, 0) ? TURNED : PLAIN, gemm_turned(g, 1) ? TURNED : PLAIN, g->m, g->n,
+    g->k, 1.0f, g->a + gemm_a(g, i), gemm_row_a(g), g->b + gemm_b(g, i), gemm_row_b(g), 0.0f,
+    g->c + gemm_c(g, i), g->n);
+}
+static void peer_openblas(const peer_job *j, size_t i) { peer_cblas(j->l->openblas, j->g, i); }
+static void peer_blis(const peer_job *j, size_t i) { peer_cblas(j->l->blis, j->g, i); }
+
+/* c^T = b^T a^T */
+static void peer_vector(const peer_job *j, size_t i) {
+  const gemm *g = j->g;
+  int turned = gemm_turned(g, 1);
+  j->l->vector(ROW_MAJOR, turned ? PLAIN : TURNED, turned ? g->n : g->k, turned ? g->k : g->n, 1.0f,
+               g->b + gemm_b(g, i), gemm_row_b(g), g->a + gemm_a(g, i), 1, 0.0f,
+               g->c + gemm_c(g, i), 1);
+}
+static void peer_dnnl(const peer_job *j, size_t i) {
+  const gemm *g = j->g;
+  dnnl_ok(dnnl_sgemm(g->trans[0], g->trans[1], g->m, g->n, g->k, 1.0f, g->a + gemm_a(g, i),
+                     gemm_row_a(g), g->b + gemm_b(g, i), gemm_row_b(g), 0.0f, g->c + gemm_c(g, i),
+                     g->n), "sgemm");
+}
+static void peer_matmul(const peer_job *j) {
+  dnnl_ok(dnnl_primitive_execute(j->l->product, j->l->stream, 3, j->l->args), "matmul");
+  dnnl_ok(dnnl_stream_wait(j->l->stream), "matmul");
+}
+static void peer_ours(const peer_job *j) { gemm_call(j->g); }
+
+static const peer peers[] = {
+    {"ours", NULL, peer_ours, 0},           {"openblas", peer_openblas, NULL, 0},
+    {"openblas_gemv", peer_vector, NULL, 1}, {"blis", peer_blis, NULL, 0},
+    {"dnnl_sgemm", peer_dnnl, NULL, 0},     {"dnnl_matmul", NULL, peer_matmul, 0},
+};
+
+/* Batches: whole products to each thread, as ours. */
+static void peer_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const peer_job *j = (const peer_job *)job;
+  size_t i;
+  SYN__UNUSED(t);
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++) j->who->one(j, i);
+}
+static void peer_call(const peer_job *j) {
+  if (j->who->all) j->who->all(j);
+  else syn__parallel(j->g->t, peer_task, j, (size_t)j->g->batch, 1);
+}
+
+/* -- the primitive of oneDNN -- */
+
+/* [batch, rows, columns], or without the batch where it is 1; `turned`: stored the other way. */
+static dnnl_memory_desc_t matmul_matrix(const gemm *g, int rows, int columns, int turned) {
+  dnnl_memory_desc_t d;
+  dnnl_dims_t size = {0}, stride = {0};
+  int at = g->batch > 1;
+  if (rows == 1 || columns == 1) turned = columns == 1 && rows > 1 ? 0 : turned;
+  size[0] = g->batch;
+  stride[0] = (dnnl_dim_t)rows * columns;
+  size[at] = rows;
+  size[at + 1] = columns;
+  stride[at] = turned ? 1 : columns;
+  stride[at + 1] = turned ? rows : 1;
+  dnnl_ok(dnnl_memory_desc_init_by_strides(&d, at + 2, size, dnnl_f32, stride), "memory");
+  return d;
+}
+static dnnl_memory_t matmul_memory(peer_libraries *l, const dnnl_memory_desc_t *d, void *at) {
+  dnnl_memory_t memory;
+  dnnl_ok(dnnl_memory_create(&memory, d, l->engine, at), "memory");
+  return memory;
+}
+
+/* b in the layout that the primitive asked for. */
+static dnnl_memory_t matmul_pack(peer_libraries *l, dnnl_memory_t b, const dnnl_memory_desc_t *from,
+                                 const dnnl_memory_desc_t *to) {
+  dnnl_memory_t packed = matmul_memory(l, to, DNNL_MEMORY_ALLOCATE);
+  dnnl_primitive_desc_t d;
+  dnnl_primitive_t reorder;
+  dnnl_exec_arg_t args[2];
+  args[0].arg = DNNL_ARG_FROM;
+  args[0].memory = b;
+  args[1].arg = DNNL_ARG_TO;
+  args[1].memory = packed;
+  dnnl_ok(dnnl_reorder_primitive_desc_create(&d, from, l->engine, to, l->engine, NULL), "reorder");
+  dnnl_ok(dnnl_primitive_create(&reorder, d), "reorder");
+  dnnl_ok(dnnl_primitive_execute(reorder, l->stream, 2, args), "reorder");
+  dnnl_ok(dnnl_stream_wait(l->stream), "reorder");
+  dnnl_primitive_destroy(reorder);
+  dnnl_primitive_desc_destroy(d);
+  dnnl_memory_destroy(b);
+  return packed;
+}
+
+static void matmul_open(peer_libraries *l, const gemm *g) {
+  dnnl_memory_desc_t a = matmul_matrix(g, g->m, g->k, gemm_turned(g, 0) && g->m > 1), wanted;
+  dnnl_memory_desc_t b = matmul_matrix(g, g->k, g->n, gemm_turned(g, 1));
+  dnnl_memory_desc_t c = matmul_matrix(g, g->m, g->n, 0);
+  const dnnl_memory_desc_t *given;
+  dnnl_matmul_desc_t job;
+  dnnl_primitive_desc_t d;
+  wanted = b;
+  if (g->panels)
+    dnnl_ok(dnnl_memory_desc_init_by_tag(&wanted, b.ndims, b.dims, dnnl_f32, dnnl_format_tag_any),
+            "memory");
+  dnnl_ok(dnnl_matmul_desc_init(&job, &a, &wanted, NULL, &c), "matmul");
+  dnnl_ok(dnnl_primitive_desc_create(&d, &job, NULL, l->engine, NULL), "matmul");
+  dnnl_ok(dnnl_primitive_create(&l->product, d), "matmul");
+  given = dnnl_primitive_desc_query_md(d, dnnl_query_weights_md, 0);
+  l->args[0].arg = DNNL_ARG_SRC;
+  l->args[0].memory = matmul_memory(l, &a, g->a);
+  l->args[1].arg = DNNL_ARG_WEIGHTS;
+  l->args[1].memory = matmul_memory(l, &b, g->b);
+  if (!dnnl_memory_desc_equal(given, &b))
+    l->args[1].memory = matmul_pack(l, l->args[1].memory, &b, given);
+  l->args[2].arg = DNNL_ARG_DST;
+  l->args[2].memory = matmul_memory(l, &c, g->c);
+  dnnl_primitive_desc_destroy(d);
+}
+static void matmul_close(peer_libraries *l) {
+  int i;
+  dnnl_primitive_destroy(l->product);
+  for (i = 0; i < 3; i++) dnnl_memory_destroy(l->args[i].memory);
+}
+
+/* -- in turn -- */
+
+/* What --list adds up to. */
+typedef struct peer_total {
+  double least, log_sum;
+  int cells, near;
+  char worst[60];
+} peer_total;
+
+static peer_libraries peers_found;
+static peer_total peers_total;
+
+static void peers_pause(int ms) {
+  struct timespec t;
+  t.tv_sec = 0;
+  t.tv_nsec = ms * 1000000L;
+  if (ms) nanosleep(&t, NULL);
+}
+
+/* Who takes part, what a call of each takes, and whether each is right. */
+static void peers_enter(peer_row *r, peer_job *j, int reps) {
+  size_t i;
+  r->count = 0;
+  for (i = 0; i < SYN__COUNT(peers); i++) {
+    double start;
+    if (peers[i].rows && (j->g->m > peers[i].rows || j->g->batch > 1)) continue;
+    j->who = r->who[r->count] = &peers[i];
+    memset(j->g->c, 0x7F, gemm_c(j->g, (size_t)j->g->batch) * sizeof(float));
+    peer_call(j);
+    gemm_check(j->g, peers[i].name);
+    start = seconds();
+    peer_call(j);
+    r->once[r->count] = seconds() - start;
+    r->rate[r->count++] = (double *)take((size_t)reps, sizeof(double));
+  }
+}
+
+/* Repetition `rep` of one of them; a first call after a pause wakes the threads. */
+static void peers_repeat(peer_row *r, peer_job *j, int i, int rep) {
+  double once = r->once[i], start, flop = 2e-9 * j->g->m * j->g->n * j->g->k * j->g->batch;
+  int calls = once < 0.005 ? (int)(0.005 / (once + 1e-7)) + 1 : 1, k;
+  j->who = r->who[i];
+  if (j->g->t->threads > 1) peers_pause(IDLE_MS);
+  if (once < 0.1) peer_call(j);
+  start = seconds();
+  for (k = 0; k < calls; k++) peer_call(j);
+  r->rate[i][rep] = flop * calls / (seconds() - start);
+}
+
+/* A batch is shared out by us, so that the library itself must not. */
+static void peers_threads(const gemm *g) {
+  int threads = g->batch > 1 ? 1 : g->t->threads;
+  peers_found.openblas_threads(threads);
+  peers_found.blis_threads(threads);
+}
+
+static void peers_print(const peer_row *r, const gemm *g, const double *rate, int json) {
+  int i, best = 1;
+  double ratio;
+  peer_total *t = &peers_total;
+  for (i = 2; i < r->count; i++)
+    if (rate[i] > rate[best]) best = i;
+  ratio = rate[0] / rate[best];
+  printf(json ? "{\"shape\":\"%d,%d,%d\",\"batch\":%d,\"trans\":\"%s\",\"threads\":%d"
+              : "%d,%d,%d batch %d %s, %d threads:", g->m, g->n, g->k, g->batch, g->trans,
+         g->t->threads);
+  for (i = 0; i < r->count; i++)
+    printf(json ? ",\"%s\":%.1f" : " %s %.1f,", r->who[i]->name, rate[i]);
+  printf(json ? ",\"best\":\"%s\",\"ratio\":%.3f}\n" : " best %s, ratio %.3f\n",
+         r->who[best]->name, ratio);
+  fflush(stdout);
+  if (!t->cells || ratio < t->least) {
+    t->least = ratio;
+    snprintf(t->worst, sizeof t->worst, "%d,%d,%d batch %d %s", g->m, g->n, g->k, g->batch,
+             g->trans);
+  }
+  t->cells++;
+  t->near += ratio >= 0.95;
+  t->log_sum += log(ratio);
+}
+
+static void peers_one(gemm *g, const arguments *a) {
+  peer_row r;
+  peer_job j;
+  double rate[PEERS_MOST];
+  int reps = opt_int(a, "reps"), i, rep;
+  memset(&r, 0, sizeof r);
+  gemm_open(g);
+  matmul_open(&peers_found, g);
+  peers_threads(g);
+  j.g = g;
+  j.l = &peers_found;
+  peers_enter(&r, &j, reps);
+  for (rep = 0; rep < reps; rep++)
+    for (i = 0; i < r.count; i++) peers_repeat(&r, &j, (i + rep) % r.count, rep);
+  for (i = 0; i < r.count; i++) rate[i] = median(r.rate[i], (size_t)reps);
+  peers_print(&r, g, rate, opt_flag(a, "json"));
+  for (i = 0; i < r.count; i++) free(r.rate[i]);
+  matmul_close(&peers_found);
+  gemm_close(g);
+}
+
+static void run_peers(const arguments *a) {
+  const peer_total *t = &peers_total;
+  syn_context c;
+  syn_tape *tape;
+  context_open(&c, a);
+  peers_open(&peers_found, &c);
+  tape = syn_tape_new(&c, 64);
+  check(&c);
+  gemm_each(a, tape, peers_one);
+  printf(opt_flag(a, "json")
+             ? "{\"cells\":%d,\"least\":%.3f,\"worst\":\"%s\",\"near\":%.3f,\"mean\":%.3f}\n"
+             : "%d cells: smallest ratio %.3f (%s), share of 0.95 and more %.3f, geometric mean "
+               "%.3f\n",
+         t->cells, t->least, t->worst, (double)t->near / t->cells, exp(t->log_sum / t->cells));
+  syn_tape_free(tape);
+}
+#endif
+
+/* ==============================================================================================
+   >>bench commands   the tables of options, the list of commands, help, main
+   ============================================================================================== */
+
+#define MACHINE_OPTIONS \
+  {"threads", INT, "1", 1, 64, "", "more than 1 needs a build with -fopenmp"}, \
+  {"isa", TEXT, "", 0, 0, "ROW", "kernels to use; none: the best this machine has"}, \
+  {"json", FLAG, "off", 0, 0, "", "one JSON object a measurement"}
+#define END_OF_OPTIONS {NULL, FLAG, NULL, 0, 0, NULL, NULL}
+
+static const option train_options[] = {
+    {"config", CHOICE, "small", 0, 0, "tiny|small|base|long|gpt128|gpt384|lm|lm384",
+     "the network and its batch"},
+    {"attn", CHOICE, "V", 0, 0, "V|R|FR|D|R+V|light_conv|dyn_conv|linformer",
+     "in place of self-attention; linformer: in the encoder alone"},
+    {"steps", INT, "0", 0, 100000, "", "steps that are measured; 0: 20, base 7"},
+    {"warmup", INT, "3", 0, 100000, "", "steps before them"},
+    {"drop", NUMBER, "-1", -1, 0.99, "", "rate of dropout; below 0: 0.1, language models 0"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
+static const option decode_options[] = {
+    {"config", CHOICE, "small", 0, 0, "tiny|small|base|llama15m",
+     "the network and the length of its outputs: 32, 32, 64, 256 tokens"},
+    {"batch", INT, "1", 1, 4096, "", "sentences decoded together"},
+    {"beam", INT, "1", 1, 64, "", "hypotheses per sentence; 1: greedy"},
+    {"reps", INT, "5", 1, 100000, "", "runs that are measured, after one that is not"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
+static const option gemm_options[] = {
+    {"shape", TEXT, "512,256,256", 0, 0, "M,N,K", "c [M,N] = a [M,K] b [K,N]"},
+    {"batch", INT, "1", 1, 65536, "", "products at a time, as heads of attention"},
+    {"trans", CHOICE, "NN", 0, 0, "NN|NT|TN", "which of a, b is stored turned"},
+    {"list", FLAG, "off", 0, 0, "", "all shapes that matter, every way, instead of one"},
+    {"reps", INT, "21", 1, 100000, "", "repetitions, of 5 ms or one call each"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
+static const command_row commands[] = {
+    {"train", train_options, run_train, "the time of an update of a network"},
+    {"decode", decode_options, run_decode, "tokens a second of outputs of a fixed length"},
+    {"gemm", gemm_options, run_gemm, "matrix products as the library makes them"},
+#ifdef PEERS
+    {"peers", gemm_options, run_peers, "the same, in turn with OpenBLAS, BLIS and oneDNN"},
+#endif
+};
+
+static void print_help(void) {
+  size_t i;
+  printf("bench: measures synthesizer.h %s\n", SYN_VERSION);
+  for (i = 0; i < SYN__COUNT(commands); i++) {
+    printf("\n");
+    print_command(&commands[i]);
+  }
+  printf("\nExit status: 0 success, 1 a failed job, 2 wrong use.\n");
+}
+
+static void run_command(const command_row *c, int argc, char **argv) {
+  arguments a = parse(c, argc, argv);
+  if (a.help) print_command(c);
+  else c->run(&a);
+}
+
+int main(int argc, char **argv) {
+  size_t i = 0;
+  if (argc < 2) fail(WRONG_USE, "no command given, wanted train, decode, gemm or help");
+  while (i < SYN__COUNT(commands) && strcmp(argv[1], commands[i].name) != 0) i++;
+  if (i < SYN__COUNT(commands)) run_command(&commands[i], argc - 2, argv + 2);
+  else if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) print_help();
+  else fail(WRONG_USE, "no command %.60s, wanted train, decode, gemm or help", argv[1]);
+  if (fflush(stdout) || ferror(stdout))
+    fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
+  return 0;
+}
