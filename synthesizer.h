@@ -283,6 +283,7 @@ struct syn_node {
   syn_extent save[SYN_MAX_SAVE]; /* buffers from forward to backward */
   syn_extent scratch;            /* per thread, while one function of the kind runs */
   int history;                   /* floats a decoded token leaves behind for later steps */
+  int across;                    /* further ones, of it or of a source token: see syn__live */
   int source;                    /* floats a source token leaves behind for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
@@ -1343,6 +1344,15 @@ typedef struct syn__additive {
   size_t n, keys, b_row;
 } syn__additive;
 
+/* What one new token takes from `count` earlier ones, for each of its heads: y_h [c] = sum_j p_hj
+   v_j,h, head h being the columns h c .. (h+1) c - 1 of y and v. Row j of v is `at[j]`, j itself
+   where there is no such list. */
+typedef struct syn__mixed {
+  const float *p, *v; /* [heads, p_row] of which count are read; rows of v, v_row floats apart */
+  const int *at;
+  size_t p_row, v_row, count, heads, c;
+} syn__mixed;
+
 /* One row: what one instruction set makes of every kernel. Lengths are any, 0 included; pointers
    need the alignment of a float alone; nothing past the n-th element is read or written. An output
    may be an input where element i is made of elements i alone; else arrays never overlap. */
@@ -1373,6 +1383,10 @@ struct syn_kernels {
   float (*dot)(const float *a, const float *b, size_t n);
   /* s[j] += a . b[j], in the order of `product`: the bits of a row of it, for rows of b anywhere */
   void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
+  /* attention of one new token, the bits of `product`. s[h*s_row + l] = sum_i q[h*c + i]
+     k[(h*c + i)*16 + l]: heads h of 16 keys that lie across, l = 0..15 */
+  void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
+  void (*values)(float *y, const syn__mixed *j);
   float (*max)(const float *x, size_t n);
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
@@ -2284,6 +2298,67 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
   }
 }
 
+/* -- attention of one new token -- */
+
+/* One vector of 16 keys a head; four heads at a time, so that four sums are under way. Only heads
+   and keys stand side by side: every score is one chain over i. */
+static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads,
+                           size_t c) {
+  const syn__v16 zero = syn__vset(0.0f);
+  syn__v16 s0, s1, s2, s3, b;
+  size_t i;
+  for (; heads >= 4; heads -= 4, s += 4 * s_row, q += 4 * c, k += 64 * c) {
+    s0 = s1 = s2 = s3 = zero;
+    for (i = 0; i < c; i++) {
+      b = syn__vload(k + 16 * i), syn__vstep(&s0, q[i], &b);
+      b = syn__vload(k + 16 * (i + c)), syn__vstep(&s1, q[i + c], &b);
+      b = syn__vload(k + 16 * (i + 2 * c)), syn__vstep(&s2, q[i + 2 * c], &b);
+      b = syn__vload(k + 16 * (i + 3 * c)), syn__vstep(&s3, q[i + 3 * c], &b);
+    }
+    syn__vstore(s, s0), syn__vstore(s + s_row, s1);
+    syn__vstore(s + 2 * s_row, s2), syn__vstore(s + 3 * s_row, s3);
+  }
+  for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c) {
+    s0 = zero;
+    for (i = 0; i < c; i++) b = syn__vload(k + 16 * i), syn__vstep(&s0, q[i], &b);
+    syn__vstore(s, s0);
+  }
+}
+
+/* `left` columns of y, from column i on, of the head whose weights are p. */
+static void SYN__N(value)(float *y, const syn__mixed *j, const float *p, size_t i, size_t left) {
+  syn__v16 sum = syn__vset(0.0f), b;
+  size_t k;
+  for (k = 0; k < j->count; k++) {
+    b = syn__vget(j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i, left);
+    syn__vstep(&sum, p[k], &b);
+  }
+  syn__vput(y + i, sum, left);
+}
+/* Where no vector has columns of two heads, four vectors at a time, each with the weights of its
+   head; else, and for the rest, one by one. */
+static void SYN__N(values)(float *y, const syn__mixed *j) {
+  size_t i = 0, k, c = j->c, e = j->heads * c, n;
+  for (; c % 16 == 0 && i + 64 <= e; i += 64) {
+    const float *p0 = j->p + i / c * j->p_row, *p1 = j->p + (i + 16) / c * j->p_row;
+    const float *p2 = j->p + (i + 32) / c * j->p_row, *p3 = j->p + (i + 48) / c * j->p_row;
+    syn__v16 s0 = syn__vset(0.0f), s1 = s0, s2 = s0, s3 = s0, b;
+    for (k = 0; k < j->count; k++) {
+      const float *v = j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i;
+      b = syn__vload(v), syn__vstep(&s0, p0[k], &b);
+      b = syn__vload(v + 16), syn__vstep(&s1, p1[k], &b);
+      b = syn__vload(v + 32), syn__vstep(&s2, p2[k], &b);
+      b = syn__vload(v + 48), syn__vstep(&s3, p3[k], &b);
+    }
+    syn__vstore(y + i, s0), syn__vstore(y + i + 16, s1);
+    syn__vstore(y + i + 32, s2), syn__vstore(y + i + 48, s3);
+  }
+  for (; i < e; i += n) {
+    n = c - i % c < 16 ? c - i % c : 16;
+    SYN__N(value)(y, j, j->p + i / c * j->p_row, i, n);
+  }
+}
+
 /* What follows waits for memory and for exp, which the processor reorders by itself: at O1 it runs
    as fast as at O2 (measured on AVX2 and AVX-512). One thing of O2 it must keep: the vzeroupper
    before a call, else every SSE instruction of the callee pays for our dirty registers (the loss
@@ -3055,13 +3130,14 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
 static const syn_kernels SYN__N(kernels) = {
     SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
-    SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(max), SYN__N(act),
-    SYN__N(act_back), SYN__N(slope), SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru),
-    SYN__N(lstm_back), SYN__N(gru_back), SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive),
-    SYN__N(additive_back), SYN__N(norm), SYN__N(norm_back), SYN__N(norm_back_columns),
-    SYN__N(column_sums), SYN__N(taps), SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop),
-    SYN__N(softmax_drop_back), SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam), SYN__N(squares),
-    SYN__N(factor), SYN__N(descend)};
+    SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
+    SYN__N(max), SYN__N(act), SYN__N(act_back), SYN__N(slope), SYN__N(glu), SYN__N(glu_back),
+    SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back), SYN__N(softmax),
+    SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
+    SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
+    SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop), SYN__N(softmax_drop_back),
+    SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam), SYN__N(squares), SYN__N(factor),
+    SYN__N(descend)};
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -3690,11 +3766,15 @@ static float *syn__scratch(const syn_tape *t, int thread) {
 typedef struct syn__live {
   int rows, length;    /* length: places per slot */
   const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [rows,length] slot of every token of the row's hypothesis */
+  const int *past;     /* [rows,length] slot * length + place of every token of the row's
+                          hypothesis: which history is its own */
   const int *sentence; /* [rows] */
   const int *source_off; /* first source row of every sentence, [sentences+1] */
   float **history;     /* by node: [slots, length, n->history] */
   float **source;      /* by node: [source rows, n->source] */
+  /* by node: [slots, ceil(length/16), n->across, 16], or for what comes from the source blocks of
+     16 tokens of a sentence, [., n->across, 16]: keys across, so that a vector has 16 of them */
+  float **across;
 } syn__live;
 
 /* [n->history] of the token at `place` that is kept in a slot. */
@@ -3705,7 +3785,20 @@ static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int p
 /* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
 static const float *syn__past(const syn_tape *t, const syn_node *n, int r, int place) {
   const syn__live *l = t->live;
-  return syn__history(t, n, l->past[(size_t)r * (size_t)l->length + (size_t)place], place);
+  return l->history[n->id] +
+         (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->history;
+}
+/* [n->across,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot. */
+static float *syn__across(const syn_tape *t, const syn_node *n, int slot, int place) {
+  const syn__live *l = t->live;
+  size_t blocks = ((size_t)l->length + 15) / 16;
+  return l->across[n->id] +
+         ((size_t)slot * blocks + (size_t)place / 16) * 16 * (size_t)n->across;
+}
+/* The same of a source sentence; no two begin in one block, however long they are. */
+static float *syn__source_across(const syn_tape *t, const syn_node *n, int sentence, int j) {
+  size_t block = (size_t)(t->live->source_off[sentence] / 16 + sentence + j / 16);
+  return t->live->across[n->id] + block * 16 * (size_t)n->across;
 }
 /* What token j of the source sentence of row r left, [n->source]. */
 static const float *syn__source(const syn_tape *t, const syn_node *n, int r, int j) {
@@ -4078,6 +4171,16 @@ static void syn__window_keep(const syn_tape *t, const syn_node *n, size_t at, si
   for (r = 0; r < t->live->rows; r++)
     memcpy(syn__history(t, n, t->live->slot[r], t->at[SYN_TGT][r]) + at, x + (size_t)r * width,
            width * sizeof *x);
+}
+
+/* The same for what is kept across: x [rows, n->across]. */
+static void syn__across_keep(const syn_tape *t, const syn_node *n, const float *x) {
+  int r, i;
+  for (r = 0; r < t->live->rows; r++, x += n->across) {
+    int place = t->at[SYN_TGT][r];
+    float *to = syn__across(t, n, t->live->slot[r], place) + place % 16;
+    for (i = 0; i < n->across; i++) to[16 * i] = x[i];
+  }
 }
 
 /* While decoding: the same windows of the new rows, from what their tokens and those before left in
@@ -6506,7 +6609,7 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    saved: 0 P [pairs,H]   1 rows: v, Y, and what the scores keep   2 the same for their gradients
    3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
    gradients of those; in 4 and 5 the biases of rel_pos come last.
-   history of a decoded token: its v, its k where V is, then what convolutions look back to. */
+   history of a decoded token: its v, then what convolutions look back to; its k stands across. */
 
 #define SYN__MAX_SCORES 12
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
@@ -6514,6 +6617,7 @@ enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 /* One sentence and one head; while decoding one row (nq = 1) and one head. */
 typedef struct syn__head {
   int sentence, h;
+  int heads;      /* while decoding: this one and those behind it */
   int nq, nk;     /* queries and keys of the sentence */
   int first;      /* place of the first query in its sentence: in a step that of the token, of a
                      part of weights that no input changes that of its first row, else 0 */
@@ -6527,7 +6631,7 @@ typedef struct syn__head {
    Backward calls `back` for every sentence and head, in any order, so that it may write only what
    belongs to both; `back_shared` for the sentences of a head one after the other, so that what
    they share is summed in one order; then `finish` once. Decoding calls `prepare` with the new
-   rows, then `row` for every row and head. Null: nothing to do. */
+   rows, then `row` for every row and head, or `rows` once for all heads. Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
   int table;   /* 1: does not depend on the input */
@@ -6544,6 +6648,8 @@ typedef struct syn__score {
   void (*finish)(syn_tape *t, const syn_node *n, int s); /* products over all rows, backwards */
   /* score [nk] of one row: `fill` itself where nothing is gained by another text */
   void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  /* the same of x->heads heads from x->h on, in rows of round16(nk): in place of `row` */
+  void (*rows)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
   double (*cost)(const syn_node *n, int s, int length); /* multiply-adds per token */
 } syn__score;
 
@@ -6885,10 +6991,6 @@ static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__hea
   return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_raw) +
          (size_t)(x->h * a->n_raw + place) * size;
 }
-/* What key j of row r left behind: v [e], then k [e]. */
-static const float *syn__att_past(const syn_tape *t, const syn_node *n, int r, int j) {
-  return syn__att_of(n)->cross ? syn__source(t, n, r, j) : syn__past(t, n, r, j);
-}
 
 /* -- weights and values of one head of one sentence, for all layers with attention weights --
 
@@ -7054,7 +7156,7 @@ static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
    (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
    W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
    rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
-   history of a decoded token: its v, and behind it its k. */
+   kept of a decoded token, or of one of the source: its v, and its k across. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
@@ -7148,21 +7250,54 @@ static void syn__att_dots(const syn_tape *t, float *score, const float *a, const
   }
 }
 
-/* Another text than `fill`, with the same bits: the keys of a hypothesis lie scattered over
-   slots. */
-static void syn__v_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+/* Copies the lanes of `from` [heads,16] that `lanes` names: a bit a lane. */
+static void syn__v_lanes(float *score, size_t row, const float *from, int heads, unsigned lanes) {
+  int h, l;
+  for (h = 0; h < heads; h++, score += row, from += 16)
+    for (l = 0; lanes >> l; l++)
+      if (lanes >> l & 1) score[l] = from[l];
+}
+/* The keys of a hypothesis lie in blocks of 16 places in the slots it has been in: in one or two
+   of them for each block, as long as it was seldom not the first child of its parent. Of every
+   slot all 16 are scored, and those taken that are its own. part [heads,16]. */
+static void syn__v_own(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
+                       float *score) {
+  const syn__live *l = t->live;
+  const int *past = l->past + x->q0 * (size_t)l->length;
   const syn__att *a = syn__att_of(n);
-  size_t slice = (size_t)(x->h * a->c);
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + x->q0 * (size_t)a->e + slice;
-  const float *keys[16];
-  int j, i, count;
-  memset(score, 0, (size_t)x->nk * sizeof *score);
+  size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
+  float *part = score + (size_t)a->heads * row;
+  int j, i, slot;
   for (j = 0; j < x->nk; j += 16) {
-    count = syn__min(16, x->nk - j);
-    for (i = 0; i < count; i++)
-      keys[i] = syn__att_past(t, n, (int)x->q0, j + i) + a->e + slice;
-    t->k->dots(score + j, q, keys, (size_t)a->c, (size_t)count);
+    int count = syn__min(16, x->nk - j);
+    unsigned left = (1u << count) - 1, lanes;
+    while (left) {
+      for (i = 0; !(left >> i & 1); i++) continue;
+      slot = past[j + i] / l->length;
+      for (lanes = 0; i < count; i++)
+        if (past[j + i] / l->length == slot) lanes |= 1u << i;
+      left &= ~lanes;
+      i = lanes == (1u << count) - 1;
+      t->k->scores(i ? score + j : part, i ? row : 16, q,
+                   syn__across(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
+      if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
+    }
   }
+}
+/* Another text than `fill`, with the same bits. */
+static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  size_t c = (size_t)a->c;
+  const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
+  int j;
+  if (!a->cross) {
+    syn__v_own(t, n, x, q, score);
+    return;
+  }
+  for (j = 0; j < x->nk; j += 16)
+    t->k->scores(score + j, syn__round16((size_t)x->nk), q,
+                 syn__source_across(t, n, x->sentence, j) + (size_t)x->h * c * 16,
+                 (size_t)x->heads, c);
 }
 static double syn__v_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
@@ -8161,17 +8296,17 @@ static const syn_kind syn__kind_rel_pos = {
 
 #define SYN__FAMILY(name) \
   {name, 0, 1, syn__dense_shape, syn__dense_prepare, syn__dense_fill, syn__dense_back, \
-   syn__dense_back_shared, syn__dense_finish, syn__dense_row, syn__dense_cost}
+   syn__dense_back_shared, syn__dense_finish, syn__dense_row, NULL, syn__dense_cost}
 static const syn__score syn__scores[] = {
-    {"V", 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
-     syn__v_row, syn__v_cost},
-    {"R", 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL},
-    {"Fix", 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL},
+    {"V", 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish, NULL,
+     syn__v_rows, syn__v_cost},
+    {"R", 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL, NULL},
+    {"Fix", 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL, NULL},
     {"FR", 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back, syn__fr_finish,
-     syn__fr_row, syn__fr_cost},
+     syn__fr_row, NULL, syn__fr_cost},
     SYN__FAMILY("D"),
     {"FD", 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL, syn__fd_finish,
-     syn__fd_fill, syn__fd_cost},
+     syn__fd_fill, NULL, syn__fd_cost},
     SYN__FAMILY("Conv"),
     SYN__FAMILY("CRC"),
     SYN__FAMILY("BD"),
@@ -8625,56 +8760,91 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
-/* Decoding, attention to the source: its values and keys, once per sentence. */
+/* Decoding, attention to the source: its values, and its keys across, once per sentence. */
 static void syn__att_start(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *u = syn__att_keys(t, n);
-  size_t r, rows = syn__tensor_rows(u), e = (size_t)a->e;
-  float *to = t->live->source[n->id];
-  float *v = syn__att_v(t, n, SYN__ROWS), *k = syn__v_keys(t, n, SYN__ROWS, 0);
-  syn__linear_forward(t, n, a->w_v, -1, u, v);
+  const int *off = t->live->source_off;
+  float *k = syn__v_keys(t, n, SYN__ROWS, 0);
+  int i;
+  syn__linear_forward(t, n, a->w_v, -1, u, t->live->source[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
-  for (r = 0; r < rows; r++) {
-    memcpy(to + 2 * r * e, v + r * e, e * sizeof *to);
-    memcpy(to + (2 * r + 1) * e, k + r * e, e * sizeof *to);
-  }
+  for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
+    t->k->pack(k + (size_t)off[i] * (size_t)a->e, 1, (size_t)a->e, a->e, off[i + 1] - off[i],
+               syn__source_across(t, n, i, 0));
 }
 
-/* One head of one new row: the same mixture and softmax over the keys that are there. A token sees
-   itself and what came before: nothing is masked. The values lie scattered over slots, so they are
-   added one by one, in the order of the product that a full pass makes: the same bits. */
-static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* Scores of head x->h of a new row: the mixture of every score's, which `rows` has left in `all`
+   or `row` makes now. scratch: the sum, one score, and a row for the side of GLU, [nk] each. */
+static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
   const syn__att *a = syn__att_of(n);
-  float *score = x->scratch, *raw = score + x->nk, alpha[SYN__MAX_SCORES];
-  float *y = syn__att_y(t, n, SYN__ROWS) + x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
-  int s, j;
+  float *sum = x->scratch, *raw = sum + x->nk, alpha[SYN__MAX_SCORES];
+  size_t nk = (size_t)x->nk;
+  int s;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    a->score[s]->row(t, n, s, x, s ? raw : score);
-    if (s == 0) t->k->scale(score, alpha[0], score, (size_t)x->nk);
-    else t->k->acc_scale(score, alpha[s], raw, (size_t)x->nk);
+    const float *score = a->score[s]->rows ? all : raw;
+    if (score == raw) a->score[s]->row(t, n, s, x, raw);
+    if (s == 0) t->k->scale(sum, alpha[0], score, nk);
+    else t->k->acc_scale(sum, alpha[s], score, nk);
   }
   if (a->rel_pos) {
     syn__rel_pos_row(t, a->rel_pos, x->h, x->first, x->nk, raw);
-    t->k->acc(score, raw, (size_t)x->nk);
+    t->k->acc(sum, raw, nk);
   }
-  if (a->softmax) t->k->softmax(score, score, (size_t)x->nk);
-  memset(y, 0, (size_t)a->c * sizeof *y);
-  for (j = 0; j < x->nk; j++)
-    t->k->acc_scale(y, score[j], syn__att_past(t, n, (int)x->q0, j) + x->h * a->c, (size_t)a->c);
+  if (a->softmax) t->k->softmax(all, sum, nk);
+  else memcpy(all, sum, nk * sizeof *all);
 }
 
-/* A hypothesis may belong to any sentence and stand at any place: both are asked of the row. */
+/* y = P v for the heads of a row, P [heads, round16(nk)]: the order of the product that a full pass
+   makes, wherever the values lie. */
+static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head *x,
+                                const float *p) {
+  const syn__att *a = syn__att_of(n);
+  const syn__live *l = t->live;
+  syn__mixed j;
+  j.p = p;
+  j.p_row = syn__round16((size_t)x->nk);
+  j.v_row = (size_t)(a->cross ? n->source : n->history);
+  j.v = a->cross ? l->source[n->id] + (size_t)l->source_off[x->sentence] * j.v_row
+                 : l->history[n->id];
+  j.v += x->h * a->c;
+  j.at = a->cross ? NULL : l->past + x->q0 * (size_t)l->length;
+  j.count = (size_t)x->nk;
+  j.heads = (size_t)x->heads;
+  j.c = (size_t)a->c;
+  t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
+}
+
+/* Heads of one new row: the same mixture and softmax over the keys that are there. A token sees
+   itself and what came before: nothing is masked. V alone needs no sum. */
+static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t row = syn__round16((size_t)x->nk);
+  float *all = x->scratch + 3 * x->nk, *p = all;
+  syn__head one = *x;
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
+  for (; one.h < x->h + x->heads; one.h++, p += row)
+    if (a->n_scores == 1 && a->score[0]->rows && !a->rel_pos) t->k->softmax(p, p, (size_t)x->nk);
+    else syn__att_row_scores(t, n, &one, p);
+  syn__att_row_values(t, n, x, all);
+}
+
+/* A hypothesis may belong to any sentence and stand at any place: both are asked of the row. Items
+   are heads of rows; all those of a row are done together. */
 static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
   size_t i, heads = (size_t)a->heads;
-  for (i = begin; i < end; i++) {
+  for (i = begin; i < end; i = (i / heads + 1) * heads) {
     int r = (int)(i / heads), place = t->at[SYN_TGT][r], sentence = t->live->sentence[r];
     syn__head x;
     memset(&x, 0, sizeof x);
     x.sentence = sentence;
     x.h = (int)(i % heads);
+    x.heads = syn__min(a->heads, x.h + (int)(end - i)) - x.h;
     x.q0 = (size_t)r;
     x.first = place;
     x.nq = 1;
@@ -8684,20 +8854,31 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
   }
 }
 
-/* The new rows leave behind their v, then their k where V is among the scores. x comes before
+/* Threads share out rows, or the heads of a single one; where all is a matter of a few
+   microseconds, waking them would take longer. */
+#define SYN__ATT_ALONE 40000 /* rows times width times keys */
+static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  size_t rows = (size_t)t->live->rows, heads = (size_t)a->heads;
+  size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][0] + 1);
+  size_t unit = rows < (size_t)t->threads ? (heads + 1) / 2 : heads;
+  if (rows * keys * (size_t)a->e < SYN__ATT_ALONE) syn__task_att_rows(t, n, 0, 0, rows * heads);
+  else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
+}
+
+/* The new rows leave behind their v, and their k across where V is among the scores. x comes before
    `prepare`, whose convolutions look back to it. */
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *values = syn__att_v(t, n, SYN__ROWS);
-  size_t e = (size_t)a->e;
   int v = syn__score_at(a, "V");
   if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, values);
   if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
-  if (!a->cross) syn__window_keep(t, n, 0, e, values);
-  if (!a->cross && v >= 0) syn__window_keep(t, n, e, e, syn__v_keys(t, n, SYN__ROWS, v));
-  syn__parallel(t, syn__task_att_rows, n, (size_t)t->live->rows * (size_t)a->heads, 4);
+  if (!a->cross) syn__window_keep(t, n, 0, (size_t)a->e, values);
+  if (!a->cross && v >= 0) syn__across_keep(t, n, syn__v_keys(t, n, SYN__ROWS, v));
+  syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
 
@@ -8707,7 +8888,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
-  cost->decode_bytes = 4.0 * n->history;
+  cost->decode_bytes = 4.0 * n->history + (a->cross ? 0.0 : 4.0 * n->across);
   if (a->cross) {
     cost->multiply_adds += 2.0 * (double)cost->length * a->e;
     return;
@@ -8785,7 +8966,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   syn__soft_scratch(n, a->c);
-  n->scratch.length += 2; /* two rows */
+  n->scratch.fixed += 32 * (size_t)a->heads;     /* a step: see syn__att_row; */
+  n->scratch.length += 3 + (size_t)a->heads;     /* a pass: two rows */
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -8842,7 +9024,8 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
   if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->past = syn__score_at(a, "V") >= 0 ? 2 * a->e : a->e;
+  a->past = a->e;
+  if (b->decoder && syn__score_at(a, "V") >= 0) n->across = a->e;
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
@@ -8873,7 +9056,8 @@ static const syn_kind syn__kind_syn_att = {
    [rows,d] of the decoder and u [source rows,d_src]: q = x W_q^T, k = u W_k^T, v = u W_v^T, W_q
    [e,d], W_k, W_v [e,d_src], W_o [d,e], e = H c. The machinery is that of syn_att with V alone: the
    last input gives the keys, nothing is masked, since a query sees its whole source sentence.
-   source floats of a token while decoding: its v, then its k; made once, shared by the beam. */
+   source floats of a token while decoding: its v, and its k across; made once, shared by the
+   beam. */
 
 static const char *const syn__source_names[] = {"upper", "increasing", "decreasing"};
 
@@ -8924,7 +9108,7 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
   a->param[0] = n->n_param;
   if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
-  n->source = 2 * a->e;
+  n->source = n->across = a->e;
   return syn__att_buffers(b, n, a);
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
@@ -13500,6 +13684,7 @@ int syn_trainer_average(syn_trainer *t) {
    neighbours, so a beam finds its own by walking. */
 typedef struct syn__beam_row {
   int sentence;
+  int slot;    /* of those of its sentence */
   int token;   /* to be fed next */
   float score; /* sum of log p */
 } syn__beam_row;
@@ -13523,9 +13708,10 @@ struct syn_decoder {
   int n_live, sentences;
   syn__live live;
   syn__beam_row *row, *row_next;   /* [rows] */
-  int *past, *past_next;           /* [rows, L] slots of the tokens fed so far */
+  int *past, *past_next;           /* [rows, L] slot L + place of the tokens fed so far */
   int *text, *text_next;           /* [rows, L] tokens made so far */
   int *slot, *sentence;            /* [rows] for the tape */
+  int *taken;                      /* [beam] slots of a sentence that have a row */
   int *source_off;                 /* [sentences + 1] */
   int *out_tokens;                 /* [sentences, best, L] */
   int *out_size;                   /* [sentences, best] */
@@ -13578,26 +13764,31 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
 
 /* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead.
    history [rows, L, floats] for every decoder node that looks back; source [tokens of all
-   sources, floats] for those that attend to the source, shared by the whole beam. This is
-   nearly all of a decoder's memory, so it is asked of every node alone. */
+   sources, floats] for those that attend to the source, shared by the whole beam; of either what
+   stands across, in blocks of 16 tokens, of which each slot or sentence may leave one unfilled.
+   This is nearly all of a decoder's memory, so it is asked of every node alone. */
+static float *syn__carve_node(syn__carver *k, size_t tokens, int floats) {
+  return floats ? (float *)syn__carve(k, syn__mul_size(tokens, (size_t)floats), sizeof(float))
+                : NULL;
+}
 static void syn__carve_live(syn_decoder *d, syn__carver *k) {
   const syn__graph *g = &d->m->g;
-  size_t i, sources = (size_t)d->config.sentences * (size_t)d->config.source_len;
+  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
+  size_t i, sources = sentences * (size_t)d->config.source_len;
   d->live.length = d->limit;
   d->live.history = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
   d->live.source = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
-  for (i = 0; i < g->n_nodes; i++) {
+  d->live.across = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
+  for (i = (size_t)g->n_encoder; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    size_t tokens = (size_t)d->rows * (size_t)d->limit;
-    if ((int)i < g->n_encoder) continue;
-    if (n->history) {
-      float *at = (float *)syn__carve(k, syn__mul_size(tokens, (size_t)n->history), sizeof(float));
-      if (k->base) d->live.history[i] = at;
-    }
-    if (n->source) {
-      float *at = (float *)syn__carve(k, syn__mul_size(sources, (size_t)n->source), sizeof(float));
-      if (k->base) d->live.source[i] = at;
-    }
+    size_t blocks = n->source ? sources / 16 + sentences : rows * ((limit + 15) / 16);
+    float *history = syn__carve_node(k, rows * limit, n->history);
+    float *source = syn__carve_node(k, sources, n->source);
+    float *across = syn__carve_node(k, 16 * blocks, n->across);
+    if (!k->base) continue;
+    d->live.history[i] = history;
+    d->live.source[i] = source;
+    d->live.across[i] = across;
   }
 }
 
@@ -13636,6 +13827,7 @@ static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   d->text_next = (int *)syn__carve(k, rows * limit, sizeof(int));
   d->slot = (int *)syn__carve(k, rows, sizeof(int));
   d->sentence = (int *)syn__carve(k, rows, sizeof(int));
+  d->taken = (int *)syn__carve(k, (size_t)d->config.beam, sizeof(int));
   d->source_off = (int *)syn__carve(k, sentences + 1, sizeof(int));
   d->out_tokens = (int *)syn__carve(k, outs * limit, sizeof(int));
   d->out_size = (int *)syn__carve(k, outs, sizeof(int));
@@ -13733,6 +13925,7 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   t->live = NULL;
   syn__forward(t, 0, t->g->n_encoder);
   t->live = &d->live;
+  d->live.source_off = d->source_off;
   for (i = t->g->n_encoder; i < r->nodes; i++)
     if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
   return SYN_OK;
@@ -13750,9 +13943,9 @@ static void syn__feed_remember(syn_tape *t) {
 }
 
 /* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
-   tensor. Row i writes what it leaves behind into slot i of this place, and past[i][place] = i
-   says so; later steps find the keys of place p of hypothesis i in slot past[i][p]. Shapes of all
-   target tensors become n_live rows. A node whose output is not of the target has no new row. */
+   tensor. Row i writes what it leaves behind into its slot at this place, and past[i][place] says
+   so; later steps find there the values of place p of hypothesis i. Shapes of all target tensors
+   become n_live rows. A node whose output is not of the target has no new row. */
 static void syn__decode_rows(syn_decoder *d, int place) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -13761,15 +13954,14 @@ static void syn__decode_rows(syn_decoder *d, int place) {
   for (i = 0; i < d->n_live; i++) {
     r->ids[SYN_TGT][i] = d->row[i].token;
     r->at[SYN_TGT][i] = place;
-    d->slot[i] = i;
+    d->slot[i] = d->row[i].slot;
     d->sentence[i] = d->row[i].sentence;
-    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = i;
+    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = d->slot[i] * d->limit + place;
   }
   d->live.rows = d->n_live;
   d->live.slot = d->slot;
   d->live.past = d->past;
   d->live.sentence = d->sentence;
-  d->live.source_off = d->source_off;
   for (v = 0; v < t->g->n_values; v++)
     if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->n_live;
   for (i = t->g->n_encoder; i < r->nodes; i++) {
@@ -13956,6 +14148,23 @@ static int syn__beam_top(syn_decoder *d, int begin, int end) {
   return n;
 }
 
+/* Slots of the next rows to .. to + kept - 1 of a sentence, whose K they share. The first child of
+   a row stays in its parent's slot and most of what it looks back to is there, in one piece; the
+   others take what is free: what dead rows left in those slots at other places stays. */
+static void syn__beam_slots(syn_decoder *d, int to, int kept) {
+  int base = d->row_next[to].sentence * d->config.beam, i, *slot, empty = 0;
+  memset(d->taken, 0, (size_t)d->config.beam * sizeof *d->taken);
+  for (i = to; i < to + kept; i++) {
+    slot = &d->row_next[i].slot;
+    if (d->taken[*slot - base]++) *slot = -1;
+  }
+  for (i = to; i < to + kept; i++) {
+    if (d->row_next[i].slot >= 0) continue;
+    while (d->taken[empty]) empty++;
+    d->row_next[i].slot = base + empty++;
+  }
+}
+
 /* One sentence of a beam: extensions that end are finished, the first K others live on.
    begin..end are the live rows of one sentence, `to` the first free row of the next step;
    returns how many live on. An ending hypothesis is scored at once with its length, the live
@@ -13976,6 +14185,7 @@ static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int
                        e->score / syn__length_penalty(d, place + 1));
   }
   if (!kept) return 0;
+  syn__beam_slots(d, to, kept);
   if (place + 1 >= d->limit) { /* no more tokens: live ones follow where too few have finished */
     for (k = 0; k < kept && d->n_out[sentence] < d->config.best; k++)
       syn__decode_put(d, sentence, d->n_out[sentence]++, d->text_next + (size_t)(to + k) * limit,
@@ -14049,11 +14259,24 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
   return SYN_OK;
 }
 
+/* One hypothesis a sentence, about to feed begin. */
+static void syn__decode_begin(syn_decoder *d, int count) {
+  int i;
+  d->sentences = d->n_live = count;
+  for (i = 0; i < count; i++) {
+    d->row[i].sentence = i;
+    d->row[i].slot = i * d->config.beam;
+    d->row[i].token = SYN_BEGIN;
+    d->row[i].score = 0.0f;
+    d->n_out[i] = 0;
+  }
+}
+
 /* Each round feeds the newest token of every live row at `place` and chooses the next; the
    first is begin, fed for everybody. Ends when no row lives or L tokens are made. Nothing is
    allocated. */
 syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
-  int i, place;
+  int place;
   syn_status s;
   if (!d) return SYN_E_VALUE;
   d->sentences = 0; /* of what failed nothing can be read */
@@ -14061,13 +14284,7 @@ syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback cal
   s = syn__decode_check(d, b);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
   if (s != SYN_OK) return s;
-  d->sentences = d->n_live = b->count;
-  for (i = 0; i < b->count; i++) {
-    d->row[i].sentence = i;
-    d->row[i].token = SYN_BEGIN;
-    d->row[i].score = 0.0f;
-    d->n_out[i] = 0;
-  }
+  syn__decode_begin(d, b->count);
   for (place = 0; place < d->limit && d->n_live; place++) {
     syn__decode_rows(d, place);
     if (syn__decode_forced(b, 0, place)) syn__decode_feed(d, b, place);

@@ -422,6 +422,53 @@ static void test_dots(const syn_kernels *k) {
     if (sizes[s] < 200) test_dots_of(k, sizes[s], counts[s % 7]);
 }
 
+/* One new token: `scores` and `values` have the bits of `product`, head by head; rows of v in any
+   order. */
+static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t count) {
+  size_t e = heads * c, h, i;
+  buffer q = numbers(e, 11 + e, -2.0f, 2.0f), across = numbers(16 * e, 12 + e, -2.0f, 2.0f);
+  buffer v = numbers(e * count, 13 + e, -2.0f, 2.0f), p = numbers(heads * (count + 3), 14, -1.0f, 1.0f);
+  buffer s = output(16 * heads, NULL), y = output(e, NULL), want = output(16 * heads, NULL);
+  buffer plain_y = output(e, NULL), turned = numbers(e * count, 15, 0.0f, 0.0f);
+  int *at = (int *)malloc((count + 1) * sizeof *at);
+  syn__product x;
+  syn__mixed m;
+  if (!at) exit(2);
+  k->scores(s.at, 16, q.at, across.at, heads, c);
+  memset(&x, 0, sizeof x);
+  x.m = 1, x.n = 16, x.k = (int)c, x.a_col = 1, x.b_row = 16, x.c_row = 16;
+  for (h = 0; h < heads; h++) {
+    x.a = q.at + h * c, x.b = across.at + 16 * h * c, x.c = want.at + 16 * h;
+    k->product(&x, 0, 1, 0, 1);
+  }
+  guards(s, k->name, "scores");
+  if (k->exact) same(s, want, k, "scores and product");
+  for (i = 0; i < count; i++) {
+    at[i] = (int)((i * 7 + 3) % count); /* all rows once where 7 does not divide the count */
+    memcpy(turned.at + i * e, v.at + (size_t)at[i] * e, e * sizeof(float));
+  }
+  m.p = p.at, m.p_row = count + 3, m.v = v.at, m.v_row = e, m.at = at;
+  m.count = count, m.heads = heads, m.c = c;
+  k->values(y.at, &m);
+  guards(y, k->name, "values");
+  x.n = (int)c, x.k = (int)count, x.b_row = e, x.b_panel = 16;
+  for (h = 0; h < heads; h++) {
+    x.a = p.at + h * (count + 3), x.b = turned.at + h * c, x.c = plain_y.at + h * c;
+    k->product(&x, 0, 1, 0, ((int)c + 15) / 16);
+  }
+  if (k->exact) same(y, plain_y, k, "values and product");
+  m.v = turned.at, m.at = NULL;
+  k->values(y.at, &m);
+  if (k->exact) same(y, plain_y, k, "values in order");
+  free(q.block), free(across.block), free(v.block), free(p.block), free(s.block), free(y.block);
+  free(want.block), free(plain_y.block), free(turned.block), free(at);
+}
+static void test_tokens(const syn_kernels *k) {
+  static const size_t shapes[][3] = {{1, 1, 1}, {8, 32, 20}, {6, 48, 33}, {3, 10, 5}, {5, 16, 16}, {2, 100, 4}};
+  size_t i;
+  for (i = 0; i < SYN__COUNT(shapes); i++) test_token(k, shapes[i][0], shapes[i][1], shapes[i][2]);
+}
+
 /* -- special values -- */
 
 /* exp through softmax is hidden; the words are reached by glu, tanh and sigmoid over the whole
@@ -972,7 +1019,7 @@ static void test_row(const syn_kernels *k) {
   test_glu_back(k);
   test_cells(k);
   test_additive(k);
-  test_reductions(k), test_dots(k);
+  test_reductions(k), test_dots(k), test_tokens(k);
   test_range(k);
   test_special(k);
   test_norm(k);

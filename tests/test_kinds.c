@@ -560,15 +560,11 @@ static void step_compare(const bench *b, const syn_decoder *d, const syn_run *fu
 /* Feeds the targets, all of one length, token by token. */
 static void step_all(bench *b, syn_decoder *d, const syn_run *full, const syn_batch *batch, int all) {
   syn_limits limits = syn__decode_limits(d);
-  int i, place;
+  int place;
   poison(d->run, &limits);
-  d->sentences = d->n_live = batch->count;
   CHECK(syn__decode_check(d, batch) == SYN_OK && syn__decode_encode(d, batch) == SYN_OK, "%s: %s",
         b->name, b->c.message);
-  for (i = 0; i < batch->count; i++) {
-    d->row[i].sentence = i;
-    d->row[i].token = SYN_BEGIN;
-  }
+  syn__decode_begin(d, batch->count);
   for (place = 0; place < batch->tgt_width; place++) {
     syn__decode_rows(d, place);
     step_compare(b, d, full, place, all);
