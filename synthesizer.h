@@ -4209,8 +4209,8 @@ static int syn__inherits(const syn__graph *g, int value) {
   return last >= 0 && syn__heir(g, g->nodes[last]->out) == value;
 }
 
-/* 1: no backward pass reads the numbers of the value, so that its last reader on the way there frees
-   them. What stands behind the nodes (the head, whose readers are not asked) reads them. */
+/* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
+   frees them. The head of a training run stands behind the nodes and reads what it reads. */
 static int syn__forgotten(const syn__graph *g, const syn__value *v) {
   int i, k, forgets = g->feed ? 0 : g->nodes[v->maker]->forgets & SYN_FORGETS_OUT;
   for (i = v->first; i >= 0 && i <= v->last && forgets; i++)
@@ -10921,9 +10921,10 @@ static void *syn__carve(syn__carver *k, size_t count, size_t size) {
 }
 
 /* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
-   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. block
-   is chosen so that the logits take 8 MB, which stay near the cache, but at least 32 rows:
-   fewer would leave the product nothing to reuse. They exist in a training run only. */
+   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
+   logits of a block take 8 MB, or up to 32 MB for 256 rows: every block reads and writes the
+   gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
+   32,000, d 512: 64 rows take a tenth more of the whole step). They exist in a training run only. */
 typedef struct syn__loss_buffers {
   size_t block;          /* rows at a time */
   float *rows, *logits, *drows, *each, *panels;
@@ -10983,7 +10984,9 @@ static void syn__carve_loss(syn_run *r, syn__carver *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
   syn__loss_buffers *l = &r->loss;
-  l->block = ((size_t)1 << 21) / v;
+  l->block = ((size_t)1 << 23) / v;
+  if (l->block > 256) l->block = 256;
+  if (l->block < ((size_t)1 << 21) / v) l->block = ((size_t)1 << 21) / v;
   if (l->block > 512) l->block = 512;
   if (l->block < 32) l->block = 32;
   l->rows = (float *)syn__carve(k, l->block * d, sizeof(float));
