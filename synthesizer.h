@@ -10924,7 +10924,8 @@ static void *syn__carve(syn__carver *k, size_t count, size_t size) {
    gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
    logits of a block take 8 MB, or up to 32 MB for 256 rows: every block reads and writes the
    gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
-   32,000, d 512: 64 rows take a tenth more of the whole step). They exist in a training run only. */
+   32,000, d 512: with 64 rows the whole step takes a tenth longer). They exist in a training run
+   only. */
 typedef struct syn__loss_buffers {
   size_t block;          /* rows at a time */
   float *rows, *logits, *drows, *each, *panels;
