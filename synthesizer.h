@@ -260,6 +260,9 @@ typedef struct syn_cost {
 /* How long a saved buffer is needed. */
 enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
+/* What a backward pass does without: see `forgets` of a node. */
+enum { SYN_FORGETS_IN = 1, SYN_FORGETS_OUT = 2, SYN_FORGETS_BOTH = 3 };
+
 /* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that
    standard deviation; the same, never trained; or as square matrices one below the other, each
    orthogonal and drawn uniformly among those, times amount. Of matrices wider than 1024 only blocks
@@ -291,8 +294,9 @@ struct syn_node {
   /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it. fresh:
      backward writes the gradient of an input nobody has come back to yet (syn__fresh), the tape
      need not zero it. hands_on: the gradient of input 0 gets that of the output as it stands, so
-     both may be one buffer. masks: the kind, or the one reader, does the output's dropout */
-  int fresh, hands_on, masks;
+     both may be one buffer. masks: the kind, or the one reader, does the output's dropout. forgets:
+     backward reads no number of the inputs (SYN_FORGETS_IN), of the output (_OUT), or of both */
+  int fresh, hands_on, masks, forgets;
   int which;                     /* small arguments of the elementary operations */
   float number;
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
@@ -4519,8 +4523,19 @@ static int syn__inherits(const syn__graph *g, int value) {
   return last >= 0 && syn__heir(g, g->nodes[last]->out) == value;
 }
 
+/* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
+   frees them. The head of a training run stands behind the nodes and reads what it reads. */
+static int syn__forgotten(const syn__graph *g, const syn__value *v) {
+  int i, k, forgets = g->feed ? 0 : g->nodes[v->maker]->forgets & SYN_FORGETS_OUT;
+  for (i = v->first; i >= 0 && i <= v->last && forgets; i++)
+    for (k = 0; k < g->nodes[i]->n_in; k++)
+      if (&g->values[g->nodes[i]->in[k]] == v) forgets &= g->nodes[i]->forgets << 1;
+  return forgets && v->last < (int)g->n_nodes;
+}
+
 /* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
-   value until its maker has gone back, since the maker may look at its own output; its gradient
+   value until its maker has gone back, since the maker may look at its own output; one that all
+   forget until its last reader has run; its gradient
    from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
    begins at n, where the way back does. What is handed on lives until the last heir's maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
@@ -4532,9 +4547,9 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
     syn__item item;
     item.size = syn__round16(syn__mul_size((size_t)v->shape[1], cap->rows[v->stream]));
     item.from = v->maker;
-    item.to = mode == SYN__TRAIN                 ? end - v->maker
-              : mode == SYN__KEEP || v->last < 0 ? end
-                                                 : v->last;
+    item.to = mode == SYN__TRAIN && !syn__forgotten(g, v) ? end - v->maker
+              : mode == SYN__KEEP || v->last < 0          ? end
+                                                          : v->last;
     item.where = tensors ? &tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
     if (mode != SYN__TRAIN || syn__inherits(g, (int)i)) continue;
@@ -5284,6 +5299,7 @@ static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
   n->fresh = 1;
+  n->forgets = SYN_FORGETS_OUT;
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -5328,6 +5344,7 @@ static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   int wide = syn__ff_wide(b, n, out, SYN__RELU);
   n->fresh = 1;
+  n->forgets = n->which == SYN__RELU ? 0 : SYN_FORGETS_OUT;
   if (syn__linear_params(b, n, wide, 1) || syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -5579,6 +5596,7 @@ static const syn_kind syn__kind_cnn = {
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
   n->fresh = 1;
+  n->forgets = SYN_FORGETS_OUT;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d)) return SYN_E_SHAPE;
   if (shift && syn__bias_param(b, n, "b", d)) return SYN_E_SHAPE;
   if (syn__save_rows(b, n, SYN_BOTH, 2)) return SYN_E_SHAPE;
@@ -6098,6 +6116,7 @@ static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step)
   n->scratch.fixed = 2 * (size_t)own->d; /* a row of the place, one of the step */
   n->fresh = 1;
   n->hands_on = !scaled;
+  n->forgets = SYN_FORGETS_BOTH;
   return syn__out_like(b, n, 0);
 }
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
@@ -6132,6 +6151,7 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
     return SYN_E_SHAPE;
   n->table = shape[0];
   n->fresh = n->hands_on = 1;
+  n->forgets = SYN_FORGETS_BOTH;
   return syn__out_like(b, n, 0);
 }
 static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
@@ -6197,7 +6217,7 @@ static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   if (rate == 0.0f) return b->c->status == SYN_OK ? x : -1;
   n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->drop = rate, n->fresh = n->hands_on = 1;
+  if (n) n->drop = rate, n->fresh = n->hands_on = 1, n->forgets = SYN_FORGETS_BOTH;
   return syn__node_done(b, n);
 }
 static void syn__copy_forward(syn_tape *t, const syn_node *n) {
@@ -6236,6 +6256,7 @@ static int syn__build_add(syn_build *b, int x, int y) {
   n = syn__node_new(b, &syn__kind_add, 2, in);
   if (!n) return -1;
   n->fresh = n->hands_on = 1;
+  n->forgets = SYN_FORGETS_BOTH;
   n->which = x != y && b->g->values[y].first < 0 && maker->drop > 0.0f && !maker->masks;
   if (n->which) maker->masks = 1;
   return syn__node_done(b, n);
@@ -6287,29 +6308,43 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
 /* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
+static void syn__task_highway(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
+  float *y = syn_out(t, n)->x, *z = syn_saved(t, n, 0);
+  size_t count;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    t->k->act(SYN__SIGMOID, z + begin, z + begin, count); /* from here on z holds g */
+    t->k->sub(y + begin, x + begin, c + begin, count);
+    t->k->mul(y + begin, y + begin, z + begin, count);
+    t->k->acc(y + begin, c + begin, count);
+  }
+}
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
-  float *z = syn_saved(t, n, 0);
-  size_t count = syn__count(y);
-  syn__linear_forward(t, n, 0, 1, x, z);
-  t->k->act(SYN__SIGMOID, z, z, count); /* from here on z holds g */
-  t->k->sub(y->x, x->x, c->x, count);
-  t->k->mul(y->x, y->x, z, count);
-  t->k->acc(y->x, c->x, count);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
+  syn__parallel(t, syn__task_highway, n, syn__count(syn_out(t, n)), 4096);
 }
 /* dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g), then as linear */
-static void syn__highway_backward(syn_tape *t, const syn_node *n) {
+static void syn__task_highway_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                   size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   const float *g = syn_saved(t, n, 0);
   float *dz = syn_saved(t, n, 1);
-  size_t i, count = syn__count(y);
-  for (i = 0; i < count; i++) {
+  size_t i;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++) {
     float dy = y->dx[i], both = dy * g[i];
     x->dx[i] += both;
     c->dx[i] += dy - both;
     dz[i] = both * (1.0f - g[i]) * (x->x[i] - c->x[i]);
   }
-  syn__linear_backward(t, n, 0, 1, x, dz);
+}
+static void syn__highway_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_highway_back, n, syn__count(syn_out(t, n)), 4096);
+  syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 1));
 }
 static const syn_kind syn__kind_highway = {
     "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
@@ -6344,32 +6379,44 @@ static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
 }
 static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   int i, width = 0;
+  n->forgets = SYN_FORGETS_BOTH;
   for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
-static void syn__concat_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
+  size_t r, wide = (size_t)syn__width(y), at = 0;
   int i;
+  SYN__UNUSED(thread);
   for (i = 0; i < n->n_in; i++) {
     const syn_tensor *x = syn_in(t, n, i);
     size_t width = (size_t)syn__width(x);
-    for (r = 0; r < rows; r++)
+    for (r = begin; r < end; r++)
       memcpy(y->x + r * wide + at, x->x + r * width, width * sizeof(float));
     at += width;
   }
 }
+static void syn__concat_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_concat, n, syn__tensor_rows(syn_out(t, n)), 32);
+}
 /* dx_i += its columns of dy */
-static void syn__concat_backward(syn_tape *t, const syn_node *n) {
+static void syn__task_concat_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
+  size_t r, wide = (size_t)syn__width(y), at = 0;
   int i;
+  SYN__UNUSED(thread);
   for (i = 0; i < n->n_in; i++) {
     const syn_tensor *x = syn_in(t, n, i);
     size_t width = (size_t)syn__width(x);
-    for (r = 0; r < rows; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
+    for (r = begin; r < end; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
     at += width;
   }
+}
+static void syn__concat_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_concat_back, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", 0, syn__concat_build, syn__concat_shape, syn__concat_forward,
@@ -6484,6 +6531,7 @@ static const syn_kind syn__kind_universal = {
    or the other side (tie): each reader adds to the one gradient. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
+  n->forgets = SYN_FORGETS_OUT;
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
 }
 static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6576,29 +6624,41 @@ static const syn_kind syn__kind_input_feed = {
    each row of a sentence += dy / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
+  n->forgets = SYN_FORGETS_BOTH;
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
-static void syn__pool_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t d = (size_t)syn__width(x);
-  int i, r;
-  for (i = 0; i < t->stream[SYN_SRC].count; i++) {
-    float *row = y->x + (size_t)i * d;
+  size_t i, d = (size_t)syn__width(x);
+  int r;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++) {
+    float *row = y->x + i * d;
     memset(row, 0, d * sizeof *row);
     for (r = off[i]; r < off[i + 1]; r++) t->k->acc(row, x->x + (size_t)r * d, d);
     t->k->scale(row, 1.0f / (float)(off[i + 1] - off[i]), row, d);
   }
 }
-static void syn__pool_backward(syn_tape *t, const syn_node *n) {
+static void syn__pool_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
+}
+static void syn__task_pool_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t d = (size_t)syn__width(x);
-  int i, r;
-  for (i = 0; i < t->stream[SYN_SRC].count; i++)
+  size_t i, d = (size_t)syn__width(x);
+  int r;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++)
     for (r = off[i]; r < off[i + 1]; r++)
-      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]),
-                      y->dx + (size_t)i * d, d);
+      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]), y->dx + i * d,
+                      d);
+}
+static void syn__pool_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pool_back, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
                                         syn__pool_backward, NULL, NULL, NULL};
@@ -11618,9 +11678,11 @@ static void *syn__carve(syn__carver *k, size_t count, size_t size) {
 }
 
 /* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
-   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. block
-   is chosen so that the logits take 8 MB, which stay near the cache, but at least 32 rows:
-   fewer would leave the product nothing to reuse. They exist in a training run only. */
+   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
+   logits of a block take 8 MB, or up to 32 MB for 256 rows: every block reads and writes the
+   gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
+   32,000, d 512: with 64 rows the whole step takes a tenth longer). They exist in a training run
+   only. */
 typedef struct syn__loss_buffers {
   size_t block;          /* rows at a time */
   float *rows, *logits, *drows, *each, *panels;
