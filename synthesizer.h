@@ -6151,7 +6151,8 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    W_v [e,d], W_o [d,e], e = H c. S_h [n,n] is one score or a mixture: S = sum_s alpha_s S_s,
    alpha = softmax of a learned vector per head (Tay et al. 2021, section 3.3). Mask: keys past the
    end of the sentence are not there at all; in a decoder key j > query i gets probability 0.
-   saved: 0 P [pairs,H]   1 rows: v, Y, and what the scores keep   2 the same for their gradients
+   saved: 0 P [pairs,H], while training negative where it was dropped; of R, Fix and FR once for all
+   sentences of one length   1 rows: v, Y, and what the scores keep   2 the same for their gradients
    3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
    gradients of those; in 4 and 5 the biases of rel_pos come last.
    history of a decoded token: its v, its k where V is, then what convolutions look back to. */
@@ -6507,12 +6508,13 @@ static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
 static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
   return (size_t)a->c * syn__round16((size_t)x->nk);
 }
-/* then weights of a block of queries; rows of a power of two would all fall into few cache lines, */
+/* then weights of a block of queries, whose rows are not a power of two apart: those would all fall
+   into a few lines of the cache; */
 static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
 static float *syn__head_x(const syn__att *a, const syn__head *x) {
   return x->scratch + syn__head_pack(a, x);
 }
-/* then a matrix [nq,nk], */
+/* then a matrix [nq,nk]; */
 static float *syn__head_z(const syn__att *a, const syn__head *x) {
   return syn__head_x(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
 }
@@ -7795,7 +7797,8 @@ static const syn_kind syn__kind_rel_pos = {
 
 /*
    The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
-   head (fill, mix, mask, softmax, drop, times v), then W_o. For a head, Pd being the dropped P:
+   head (fill, mix, mask, softmax, drop, times v), then W_o; where no input changes P, one for each
+   head (see there). For a head, Pd being the dropped P:
 
      S = sum_s alpha_s S_s + bias    P = softmax(S)    Y = Pd v
      dv = Pd^T dY    dPd = dY v^T    dP = dPd after the same dropout
