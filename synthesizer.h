@@ -1458,7 +1458,8 @@ struct syn_kernels {
   void (*taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
-  /* p := softmax(p), y = dropout of it; in p what was dropped is then written as -p */
+  /* p := softmax(p), y = dropout of it; in p what was dropped is then written as -p. y may be p,
+     then y alone is left */
   void (*softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y, size_t n);
   /* the way back from such a p and the gradient dy of y: p := gradient of what was p before,
      dy := y again; scale: of the dropout, 1 where there was none */
@@ -3046,8 +3047,8 @@ static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p
   for (i = 0; i < n; i += 16) {
     syn__v16 w = syn__vmul(syn__vset(inverse), syn__vget(p + i, n - i));
     syn__v16 kept = syn__vkeep(w, SYN__N(chance)(mixed, index + (uint32_t)i), least);
-    syn__vput(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
     syn__vput(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
+    syn__vput(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
   }
 }
 /* With w = |p| and what dropout sends back, d = dy scale or 0: ds = w (d - sum w d), as
@@ -6691,7 +6692,8 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    W_v [e,d], W_o [d,e], e = H c. S_h [n,n] is one score or a mixture: S = sum_s alpha_s S_s,
    alpha = softmax of a learned vector per head (Tay et al. 2021, section 3.3). Mask: keys past the
    end of the sentence are not there at all; in a decoder key j > query i gets probability 0.
-   saved: 0 P [pairs,H]   1 rows: v, Y, and what the scores keep   2 the same for their gradients
+   saved: 0 P [pairs,H], while training negative where it was dropped; of R, Fix and FR once for all
+   sentences of one length   1 rows: v, Y, and what the scores keep   2 the same for their gradients
    3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
    gradients of those; in 4 and 5 the biases of rel_pos come last.
    history of a decoded token: its v, then what convolutions look back to; its k stands across. */
@@ -6889,7 +6891,7 @@ static void syn__times_panels(const syn_tape *t, syn__job j, syn__view a, const 
    are 0, so no bit changes. A block of weights also stays in the first cache while its columns are
    read, which lie a row apart. */
 
-#define SYN__QUERIES 24 /* queries of a block: whole tiles */
+#define SYN__QUERIES 48 /* queries of a block: whole tiles */
 
 typedef struct syn__scope {
   int nq, nk;
@@ -6901,8 +6903,10 @@ typedef struct syn__scope {
 static int syn__seen(const syn__scope *g, int i) {
   return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
 }
-/* End of the block of queries that begins at i. */
-static int syn__block_end(const syn__scope *g, int i) { return syn__min(i + SYN__QUERIES, g->nq); }
+/* End of the block of queries that begins at i; half as many where blocks leave out keys. */
+static int syn__block_end(const syn__scope *g, int i) {
+  return syn__min(i + (g->causal ? SYN__QUERIES / 2 : SYN__QUERIES), g->nq);
+}
 
 /* A product that ends in c [.,n], whose rows are c_row floats apart. */
 static syn__job syn__job_into(float *c, size_t c_row, int n, int start) {
@@ -7048,12 +7052,13 @@ static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
 static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
   return (size_t)a->c * syn__round16((size_t)x->nk);
 }
-/* then weights of a block of queries; rows of a power of two would all fall into few cache lines, */
+/* then weights of a block of queries, whose rows are not a power of two apart: those would all fall
+   into a few lines of the cache; */
 static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
 static float *syn__head_x(const syn__att *a, const syn__head *x) {
   return x->scratch + syn__head_pack(a, x);
 }
-/* then a matrix [nq,nk], */
+/* then a matrix [nq,nk]; */
 static float *syn__head_z(const syn__att *a, const syn__head *x) {
   return syn__head_x(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
 }
@@ -7138,11 +7143,11 @@ static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int
     seen = (size_t)syn__seen(&o->g, i);
     if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, to, seen);
     else if (!o->raw) t->k->softmax(p, p, seen);
-    memset(p + seen, 0, (nk - seen) * sizeof *p);
+    if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
     if (!o->dropped) continue;
     if (o->raw) memcpy(to, p, seen * sizeof *p);
     if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), to, seen);
-    memset(to + seen, 0, (most - seen) * sizeof *p);
+    if (most > seen) memset(to + seen, 0, (most - seen) * sizeof *p);
   }
   return o->dropped ? pd : o->p + (size_t)begin * nk;
 }
@@ -7211,15 +7216,16 @@ static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
   to_v.p.a_row = 1;
   to_v.p.a_col = row;
   t->k->pack(o->v, 1, o->v_row, o->c, o->g.nk, o->pack);
-  for (i = 0; i < o->g.nq; i = end, to_p.p.a += SYN__QUERIES * o->y_row) {
+  for (i = 0; i < o->g.nq; i = end) {
     end = syn__block_end(&o->g, i);
+    to_p.p.a = o->dy + (size_t)i * o->y_row;
     most = syn__seen(&o->g, end - 1);
     t->k->product(&to_p.p, 0, end - i, 0, (most + 15) / 16);
     for (r = i; r < end; r++) {
       float *dp = o->x + (size_t)(r - i) * row;
       seen = (size_t)syn__seen(&o->g, r);
       syn__soft_back_row(t, o, r, dp);
-      memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
+      if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
     }
     syn__scope_turned(t, &o->g, to_v, i, end, syn__plain(o->dy, o->y_row));
   }
@@ -8364,7 +8370,8 @@ static const syn_kind syn__kind_rel_pos = {
 
 /*
    The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
-   head (fill, mix, mask, softmax, drop, times v), then W_o. For a head, Pd being the dropped P:
+   head (fill, mix, mask, softmax, drop, times v), then W_o; where no input changes P, one for each
+   head (see there). For a head, Pd being the dropped P:
 
      S = sum_s alpha_s S_s + bias    P = softmax(S)    Y = Pd v
      dv = Pd^T dY    dPd = dY v^T    dP = dPd after the same dropout
@@ -8622,9 +8629,11 @@ static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *
   syn__head_scores(t, n, x);
   pd = syn__soft_weights(t, &o, 0, x->nq, o.z, nk);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__head y = syn__table_sentence(t, n, x, i);
-    float *p = y.p + (size_t)y.first * (size_t)y.nk;
+    syn__head y;
+    float *p;
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    y = syn__table_sentence(t, n, x, i);
+    p = y.p + (size_t)y.first * (size_t)y.nk;
     o.g = syn__head_scope(syn__att_of(n), &y);
     syn__scope_times(t, &o.g,
                      syn__job_into(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y),
@@ -8657,9 +8666,11 @@ static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__he
   const float *pd = NULL;
   int i;
   for (i = begin; i < end; i++) {
-    syn__head y = syn__table_sentence(t, n, x, i);
-    syn__soft o = syn__head_soft_back(t, n, &y);
+    syn__head y;
+    syn__soft o;
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    y = syn__table_sentence(t, n, x, i);
+    o = syn__head_soft_back(t, n, &y);
     if (!pd) pd = syn__soft_dropped(t, &whole);
     syn__soft_back_values(t, &o, pd, (size_t)x->nk);
   }
@@ -8690,10 +8701,14 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
   int i;
   memset(o.z, 0, (size_t)x->nq * nk * sizeof *o.z);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__head y = syn__table_sentence(t, n, x, i);
-    syn__soft part = syn__head_soft_back(t, n, &y);
-    syn__job j = syn__job_into(o.z, nk, y.nk, SYN__ADD);
-    if (!y.nq || !syn__att_grouped(t, n, x->sentence, i)) continue;
+    syn__head y;
+    syn__soft part;
+    syn__job j;
+    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    y = syn__table_sentence(t, n, x, i);
+    if (!y.nq) continue;
+    part = syn__head_soft_back(t, n, &y);
+    j = syn__job_into(o.z, nk, y.nk, SYN__ADD);
     j.p.k = o.c;
     t->k->pack(part.v, 1, part.v_row, o.c, y.nk, o.pack);
     syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);

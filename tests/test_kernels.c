@@ -764,6 +764,35 @@ static void test_dropout(const syn_kernels *k) {
   free(x.block), free(first.block);
 }
 
+/* The kernels of attention weights give the bits of softmax, dropout and softmax_back one after the
+   other; the sign of p is the mask. */
+static void test_softmax_drop(const syn_kernels *k) {
+  size_t s, i, bad;
+  syn__dropout d;
+  d.key = 5, d.key2 = 9, d.limit = (uint32_t)(0.4 * 16777216.0), d.scale = 1.0f / 0.6f;
+  for (s = 0; s < SYN__COUNT(sizes); s++) {
+    size_t n = sizes[s];
+    buffer x = numbers(n, 3 + s, -4.0f, 4.0f), dy = numbers(n, 60 + s, -2.0f, 2.0f);
+    buffer p = output(n, x.at), y = output(n, NULL), alone = output(n, x.at), back = output(n, dy.at);
+    buffer w = output(n, NULL), wd = output(n, NULL), dw = output(n, dy.at);
+    k->softmax_drop(&d, 77, p.at, y.at, n), k->softmax_drop(&d, 77, alone.at, alone.at, n);
+    plain->softmax(w.at, x.at, n);
+    if (n) memcpy(wd.at, w.at, n * sizeof(float));
+    plain->dropout(&d, 77, wd.at, n), plain->dropout(&d, 77, dw.at, n);
+    guards(p, k->name, "softmax_drop"), guards(y, k->name, "softmax_drop");
+    same(y, wd, k, "softmax_drop"), same(alone, wd, k, "softmax_drop in place");
+    for (bad = i = 0; i < n; i++) bad += p.at[i] != (wd.at[i] == 0.0f ? -w.at[i] : w.at[i]);
+    CHECK(bad == 0 || !k->exact || !plain->exact, "%s softmax_drop: n %d, %d wrong signs", k->name,
+          (int)n, (int)bad);
+    k->softmax_drop_back(d.scale, p.at, back.at, n);
+    plain->softmax_back(dw.at, w.at, dw.at, n);
+    guards(p, k->name, "softmax_drop_back"), guards(back, k->name, "softmax_drop_back");
+    same(p, dw, k, "softmax_drop_back"), same(back, wd, k, "softmax_drop_back, weights");
+    free(x.block), free(dy.block), free(p.block), free(y.block), free(alone.block);
+    free(back.block), free(w.block), free(wd.block), free(dw.block);
+  }
+}
+
 static void test_adam(const syn_kernels *k) {
   double want[3][MOST];
   syn__adam a;
@@ -1027,6 +1056,7 @@ static void test_row(const syn_kernels *k) {
   test_taps(k);
   test_loss(k);
   test_dropout(k);
+  test_softmax_drop(k);
   test_adam(k);
   test_squares(k);
   test_factor(k);
