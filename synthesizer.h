@@ -1255,11 +1255,13 @@ int syn_random_below(syn_random *r, int n) {
    the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
    size, panel, thread count or register width can change. */
 
-/* asks for the cache line of p, where the compiler knows how */
+/* asks for the cache line of p, where the compiler knows how; FAR: into the second cache alone */
 #if defined(__GNUC__)
 #define SYN__FETCH(p) __builtin_prefetch(p)
+#define SYN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)
 #else
 #define SYN__FETCH(p) ((void)(p))
+#define SYN__FETCH_FAR(p) ((void)(p))
 #endif
 
 /* what `strips` may write behind the last k of a strip */
@@ -1278,6 +1280,7 @@ typedef struct syn__product {
   const float *a, *b, *bias;
   float *c;
   size_t a_row, a_col, b_row, b_panel, c_row;
+  int far; /* 1: b comes packed from memory, as weights do in a step of decoding */
 } syn__product;
 
 /* Activations, in the order of their names in texts. */
@@ -2218,7 +2221,9 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
    Every element of c has one sum of its own, in the order of k: the tile decides how many are under
    way at a time, not what is added to what. So its size may be tuned without changing a bit.
    The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
-   where all rows start alike (zeros, bias): then all read the same 16 floats. */
+   where all rows start alike (zeros, bias): then all read the same 16 floats.
+   whole 2: the first tiles of rows, one for each panel, ask for the panels behind these, a cache
+   line a step: what else would be waited for while nothing is computed. */
 SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
                               int whole) {
   syn__v16 sum[SYN__TILE_M][8], b[8];
@@ -2226,12 +2231,15 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const size_t left = (size_t)(p->n - j * 16), row = p->start == SYN__ADD ? p->c_row : 0;
   const float *x = p->a + (size_t)m * a_row, *y = p->b + (size_t)j * b_panel, *from = syn__zeros;
   float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
+  const int r0 = m / rows, behind = whole == 2 && r0 < panels && (j + panels + r0) * 16 < p->n;
+  const size_t ahead = behind ? (size_t)(panels + r0) * b_panel : 0;
   int r, v, k, count = p->k;
   if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
   SYN__UNROLL for (r = 0; r < rows; r++)
     SYN__UNROLL for (v = 0; v < panels; v++)
       sum[r][v] = SYN__N(panel)(from + (size_t)r * row + v * 16, left, whole);
   for (k = 0; k < count; k++, x += a_col, y += b_row) {
+    if (whole == 2) SYN__FETCH_FAR(y + ahead);
     SYN__UNROLL for (v = 0; v < panels; v++)
       b[v] = SYN__N(panel)(y + (size_t)v * b_panel, left, whole);
     SYN__UNROLL for (r = 0; r < rows; r++)
@@ -2259,23 +2267,37 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
   w->m0 = end;
 }
 
+/* The same for a b that is far and waits for whole tiles: each group of its panels is read from
+   memory once and passed by all rows. What is left goes by `band`. */
+static void SYN__N(far)(const syn__product *p, const syn__block *w) {
+  const int end = w->m1 - (w->m1 - w->m0) % SYN__TILE_M;
+  syn__block rest = *w;
+  int m;
+  for (; rest.p0 + SYN__TILE_P <= w->whole; rest.p0 += SYN__TILE_P)
+    for (m = w->m0; m < end; m += SYN__TILE_M)
+      SYN__N(tile)(p, m, rest.p0, SYN__TILE_M, SYN__TILE_P, 2);
+  SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P);
+}
+
 /* Panels that fit in the second cache beside all else, whole groups of every tile: 24 divides by
-   3, 4 and 8. */
-static int SYN__N(chunk)(const syn__product *p) {
-  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / 24 * 24;
-  return panels > 24 ? panels : 24;
+   3, 4 and 8, and 12 by 3 and 4. */
+static int SYN__N(chunk)(const syn__product *p, int rows) {
+  int unit = !p->far || p->k <= 512 ? 24 : rows < SYN__TILE_FEW ? SYN__TILE_ONE_P : 12;
+  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / unit * unit;
+  return panels > unit ? panels : unit;
 }
 
 /* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles and two can
    begin in each, so that 8 or more sums must be under way. One row is what decoding has: then every
    number of b is read for one fma, and memory sets the pace. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
-  int step = SYN__N(chunk)(p);
+  int step = SYN__N(chunk)(p, m1 - m0);
   syn__block w;
   for (; p0 < p1; p0 += step) {
     w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
     w.whole = syn__min(w.p1, p->n / 16);
-    SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
+    if (p->far) SYN__N(far)(p, &w), w.m0 = m1 - (m1 - m0) % SYN__TILE_M;
+    else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
 #if SYN__TILE_FEW > 1
     SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
 #endif
@@ -3809,7 +3831,7 @@ static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads
 /* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
    way a thread reads what the others read and writes only its own part of c. */
 static void syn__product_split(syn_tape *t, const syn__product *p) {
-  if (p->m >= 24 * t->threads)
+  if (p->m >= 24 * t->threads && !p->far)
     syn__parallel(t, syn__task_rows, p, (size_t)p->m, 24);
   else
     syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
@@ -3879,6 +3901,7 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
+  j.p.far = t->live != NULL;
   syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 

@@ -911,11 +911,11 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   buffer b = numbers(kn, seed + 1, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
   buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f);
   buffer across = input(kn), one = output(packed, NULL), two = output(packed, NULL);
-  buffer c[5];
+  buffer c[6];
   double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
   syn__product p;
   if (!want) exit(2);
-  for (i = 0; i < 5; i++) c[i] = output(mn, old.at);
+  for (i = 0; i < 6; i++) c[i] = output(mn, old.at);
   for (i = 0; i < mn; i++) want[i] = (double)old.at[i];
   for (i = 0; i < kn; i++) across.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
   operands(&p, s, a.at, b.at, bias.at);
@@ -931,7 +931,8 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   p.b_row = 16, p.b_panel = 16 * (size_t)s.k;
   p.b = one.at, p.c = c[3].at, k->product(&p, 0, s.m, 0, panels);
   p.b = two.at, p.c = c[4].at, plain->product(&p, 0, s.m, 0, panels);
-  for (i = 0; i < 5; i++) {
+  p.far = 1, p.c = c[5].at, k->product(&p, 0, s.m, 0, panels);
+  for (i = 0; i < 6; i++) {
     guards(c[i], k->name, "product");
     close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "product");
     if (i == 1 || i == 4) same(c[i], c[0], k, "product");
@@ -939,7 +940,7 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
                "%s product %d,%d,%d start %d: way %d has other bits", k->name, s.m, s.n, s.k,
                s.start, (int)i);
   }
-  for (i = 0; i < 5; i++) free(c[i].block);
+  for (i = 0; i < 6; i++) free(c[i].block);
   guards(one, k->name, "pack"), same(one, two, plain, "pack");
   free(a.block), free(b.block), free(bias.block), free(old.block), free(across.block);
   free(one.block), free(two.block), free(want);
@@ -957,6 +958,10 @@ static void test_products(const syn_kernels *k) {
         s.start = (int)((i + j + l) % 3), s.a_across = (int)((i + j) % 2);
         test_product(k, s, 1000 + i * 100 + j * 10 + l);
       }
+  for (i = 0; i < SYN__COUNT(ms); i++) { /* more panels than pass by at a time */
+    s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_across = 0;
+    test_product(k, s, 3000 + i);
+  }
 }
 
 /* -- dispatch -- */
