@@ -4135,16 +4135,6 @@ static void syn__window_keep(const syn_tape *t, const syn_node *n, size_t at, si
            width * sizeof *x);
 }
 
-/* The same for what is kept across: x [rows, n->across]. */
-static void syn__across_keep(const syn_tape *t, const syn_node *n, const float *x) {
-  int r, i;
-  for (r = 0; r < t->live->rows; r++, x += n->across) {
-    int place = t->at[SYN_TGT][r];
-    float *to = syn__across(t, n, t->live->slot[r], place) + place % 16;
-    for (i = 0; i < n->across; i++) to[16 * i] = x[i];
-  }
-}
-
 /* While decoding: the same windows of the new rows, from what their tokens and those before left in
    the node's history, `at` floats from its beginning; the new ones must be kept already. */
 static void syn__window_past(const syn_tape *t, const syn_node *n, const syn__window *w, size_t at,
@@ -8235,14 +8225,29 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
   t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
 }
 
+/* What the new row leaves behind, of its heads: v, and k across where V is among the scores. */
+static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t i, at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
+  int slot = t->live->slot[x->q0], s = syn__score_at(a, "V");
+  const float *k;
+  float *to = syn__history(t, n, slot, x->first) + at;
+  memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
+  if (s < 0) return;
+  k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x);
+  to = syn__across(t, n, slot, x->first) + 16 * at + x->first % 16;
+  for (i = 0; i < count; i++) to[16 * i] = k[i];
+}
+
 /* Heads of one new row: the same mixture and softmax over the keys that are there. A token sees
-   itself and what came before: nothing is masked. V alone needs no sum. */
+   itself, therefore kept first, and what came before: nothing is masked. V alone needs no sum. */
 static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
   float *all = x->scratch + 3 * x->nk, *p = all;
   syn__head one = *x;
   int s;
+  if (!a->cross) syn__att_row_keep(t, n, x);
   for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
   for (; one.h < x->h + x->heads; one.h++, p += row)
@@ -8285,18 +8290,13 @@ static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
 }
 
-/* The new rows leave behind their v, and their k across where V is among the scores. x comes before
-   `prepare`, whose convolutions look back to it. */
+/* x is kept before `prepare`, whose convolutions look back to it. */
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  float *values = syn__att_v(t, n, SYN__ROWS);
-  int v = syn__score_at(a, "V");
-  if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, values);
+  if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
-  if (!a->cross) syn__window_keep(t, n, 0, (size_t)a->e, values);
-  if (!a->cross && v >= 0) syn__across_keep(t, n, syn__v_keys(t, n, SYN__ROWS, v));
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
