@@ -1289,13 +1289,16 @@ int syn_random_below(syn_random *r, int n) {
    the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
    size, panel, thread count or register width can change. */
 
-/* asks for the cache line of p, where the compiler knows how */
+/* asks for the cache line of p, where the compiler knows how; FAR: into the second cache alone */
 #if defined(__GNUC__)
 #define SYN__FETCH(p) __builtin_prefetch(p)
+#define SYN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)
 #else
 #define SYN__FETCH(p) ((void)(p))
+#define SYN__FETCH_FAR(p) ((void)(p))
 #endif
 
+#define SYN__BLOCK 64 /* elements that share one of `tops` */
 /* what `strips` may write behind the last k of a strip */
 #define SYN__STRIP_END 16
 /* where a product-sum starts: 0, bias[column], what stands in c */
@@ -1312,6 +1315,7 @@ typedef struct syn__product {
   const float *a, *b, *bias;
   float *c;
   size_t a_row, a_col, b_row, b_panel, c_row;
+  int far; /* 1: b comes packed from memory, as weights do in a step of decoding */
 } syn__product;
 
 /* Activations, in the order of their names in texts. */
@@ -1416,7 +1420,11 @@ struct syn_kernels {
      k[(h*c + i)*16 + l]: heads h of 16 keys that lie across, l = 0..15 */
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
   void (*values)(float *y, const syn__mixed *j);
+  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: a product in panels of bytes */
+  void (*rough)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
+  /* tops[j] = the largest of x[j SYN__BLOCK ..], of SYN__BLOCK elements or of what is left */
+  void (*tops)(float *tops, const float *x, size_t n);
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
   void (*act_back)(int which, float *dx, const float *x, const float *dy, size_t n);
@@ -1467,8 +1475,8 @@ struct syn_kernels {
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
   float (*loss)(float *z, size_t n, int label, float eps, float scale);
-  /* log of the sum of exp over n elements (greedy and beam: log p = z - this) */
-  float (*log_sum_exp)(const float *z, size_t n);
+  /* log of the sum of exp over n elements, of which `top` is the largest (beam: log p = z - this) */
+  float (*log_sum_exp)(const float *z, size_t n, float top);
   /* one step of Adam over n weights */
   void (*adam)(const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n);
   /* sum of (a b)^2, through the tree */
@@ -1554,6 +1562,7 @@ struct syn_kernels {
 #define syn__u16 SYN__N(u16)
 #define syn__vset SYN__N(vset)
 #define syn__vload SYN__N(vload)
+#define syn__vbytes SYN__N(vbytes)
 #define syn__vstore SYN__N(vstore)
 #define syn__vget SYN__N(vget)
 #define syn__vput SYN__N(vput)
@@ -1639,6 +1648,9 @@ typedef __m512i syn__upart;
 #define syn__pset _mm512_set1_ps
 #define syn__pload _mm512_loadu_ps
 #define syn__pstore _mm512_storeu_ps
+#define syn__pbytes(p)            \
+  _mm512_maskz_cvtepi32_ps(SYN__ALL, _mm512_maskz_cvtepi8_epi32( \
+      SYN__ALL, _mm_loadu_si128((const __m128i *)(p))))
 #define syn__padd _mm512_add_ps
 #define syn__psub _mm512_sub_ps
 #define syn__pmul _mm512_mul_ps
@@ -1684,6 +1696,8 @@ typedef __m256i syn__upart;
 #define syn__pset _mm256_set1_ps
 #define syn__pload _mm256_loadu_ps
 #define syn__pstore _mm256_storeu_ps
+#define syn__pbytes(p) \
+  _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #define syn__padd _mm256_add_ps
 #define syn__psub _mm256_sub_ps
 #define syn__pmul _mm256_mul_ps
@@ -1724,6 +1738,7 @@ typedef uint32x4_t syn__upart;
 static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0};
 #define syn__pset vdupq_n_f32
 #define syn__pload vld1q_f32
+#define syn__pbytes SYN__N(pbytes)
 #define syn__pstore vst1q_f32
 #define syn__padd vaddq_f32
 #define syn__psub vsubq_f32
@@ -1747,6 +1762,11 @@ static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0}
 #define syn__qmul vmulq_u32
 #define syn__qshl(a, n) vshlq_u32(a, vdupq_n_s32(n))
 #define syn__qshr(a, n) vshlq_u32(a, vdupq_n_s32(-(n)))
+SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
+  int32_t four;
+  memcpy(&four, p, sizeof four);
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
+}
 #if defined(__aarch64__)
 /* 32 registers: 24 sums, 4 of b, 1 of a. */
 #define SYN__ROW_EXACT 1
@@ -1801,6 +1821,7 @@ typedef float syn__part;
 typedef uint32_t syn__upart;
 #define syn__pset(x) (x)
 #define syn__pload(p) (*(p))
+#define syn__pbytes(p) ((float)*(p))
 #define syn__pstore(p, a) (*(p) = (a))
 #define syn__padd(a, b) ((a) + (b))
 #define syn__psub(a, b) ((a) - (b))
@@ -1881,6 +1902,12 @@ SYN__WORD syn__v16 syn__vset(float x) {
 SYN__WORD syn__v16 syn__vload(const float *x) {
   syn__v16 r;
   SYN__EACH(r.p[i] = syn__pload(x + i * SYN__LANES));
+  return r;
+}
+/* 16 signed bytes as floats */
+SYN__WORD syn__v16 syn__vbytes(const signed char *x) {
+  syn__v16 r;
+  SYN__EACH(r.p[i] = syn__pbytes(x + i * SYN__LANES));
   return r;
 }
 SYN__WORD void syn__vstore(float *y, syn__v16 a) {
@@ -2263,7 +2290,9 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
    Every element of c has one sum of its own, in the order of k: the tile decides how many are under
    way at a time, not what is added to what. So its size may be tuned without changing a bit.
    The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
-   where all rows start alike (zeros, bias): then all read the same 16 floats. */
+   where all rows start alike (zeros, bias): then all read the same 16 floats.
+   whole 2: the first tiles of rows, one for each panel, ask for the panels behind these, a cache
+   line a step: what else would be waited for while nothing is computed. */
 SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
                               int whole) {
   syn__v16 sum[SYN__TILE_M][8], b[8];
@@ -2271,12 +2300,15 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const size_t left = (size_t)(p->n - j * 16), row = p->start == SYN__ADD ? p->c_row : 0;
   const float *x = p->a + (size_t)m * a_row, *y = p->b + (size_t)j * b_panel, *from = syn__zeros;
   float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
+  const int r0 = m / rows, behind = whole == 2 && r0 < panels && (j + panels + r0) * 16 < p->n;
+  const size_t ahead = behind ? (size_t)(panels + r0) * b_panel : 0;
   int r, v, k, count = p->k;
   if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
   SYN__UNROLL for (r = 0; r < rows; r++)
     SYN__UNROLL for (v = 0; v < panels; v++)
       sum[r][v] = SYN__N(panel)(from + (size_t)r * row + v * 16, left, whole);
   for (k = 0; k < count; k++, x += a_col, y += b_row) {
+    if (whole == 2) SYN__FETCH_FAR(y + ahead);
     SYN__UNROLL for (v = 0; v < panels; v++)
       b[v] = SYN__N(panel)(y + (size_t)v * b_panel, left, whole);
     SYN__UNROLL for (r = 0; r < rows; r++)
@@ -2304,27 +2336,69 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
   w->m0 = end;
 }
 
+/* The same for a b that is far and waits for whole tiles: each group of its panels is read from
+   memory once and passed by all rows. What is left goes by `band`. */
+static void SYN__N(far)(const syn__product *p, const syn__block *w) {
+  const int end = w->m1 - (w->m1 - w->m0) % SYN__TILE_M;
+  syn__block rest = *w;
+  int m;
+  for (; rest.p0 + SYN__TILE_P <= w->whole; rest.p0 += SYN__TILE_P)
+    for (m = w->m0; m < end; m += SYN__TILE_M)
+      SYN__N(tile)(p, m, rest.p0, SYN__TILE_M, SYN__TILE_P, 2);
+  SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P);
+}
+
 /* Panels that fit in the second cache beside all else, whole groups of every tile: 24 divides by
-   3, 4 and 8. */
-static int SYN__N(chunk)(const syn__product *p) {
-  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / 24 * 24;
-  return panels > 24 ? panels : 24;
+   3, 4 and 8, and 12 by 3 and 4. */
+static int SYN__N(chunk)(const syn__product *p, int rows) {
+  int unit = !p->far || p->k <= 512 ? 24 : rows < SYN__TILE_FEW ? SYN__TILE_ONE_P : 12;
+  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / unit * unit;
+  return panels > unit ? panels : unit;
 }
 
 /* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles and two can
    begin in each, so that 8 or more sums must be under way. One row is what decoding has: then every
    number of b is read for one fma, and memory sets the pace. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
-  int step = SYN__N(chunk)(p);
+  int step = SYN__N(chunk)(p, m1 - m0);
   syn__block w;
   for (; p0 < p1; p0 += step) {
     w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
     w.whole = syn__min(w.p1, p->n / 16);
-    SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
+    if (p->far) SYN__N(far)(p, &w), w.m0 = m1 - (m1 - m0) % SYN__TILE_M;
+    else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
 #if SYN__TILE_FEW > 1
     SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
 #endif
     SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
+  }
+}
+
+/* -- a row of outputs, roughly -- */
+
+/* Four panels at a time, so that four sums are under way; a byte costs a conversion more than a
+   float, and a quarter of its way from memory. */
+static void SYN__N(rough)(float *z, const float *x, const signed char *q, size_t n,
+                          size_t panels) {
+  const size_t row = 16 * n;
+  size_t i;
+  syn__v16 s0, s1, s2, s3, b;
+  for (; panels >= 4; panels -= 4, z += 64, q += 4 * row) {
+    s0 = s1 = s2 = s3 = syn__vset(0.0f);
+    for (i = 0; i < n; i++) {
+      const signed char *at = q + 16 * i;
+      b = syn__vbytes(at), syn__vstep(&s0, x[i], &b);
+      b = syn__vbytes(at + row), syn__vstep(&s1, x[i], &b);
+      b = syn__vbytes(at + 2 * row), syn__vstep(&s2, x[i], &b);
+      b = syn__vbytes(at + 3 * row), syn__vstep(&s3, x[i], &b);
+    }
+    syn__vstore(z, s0), syn__vstore(z + 16, s1);
+    syn__vstore(z + 32, s2), syn__vstore(z + 48, s3);
+  }
+  for (; panels > 0; panels--, z += 16, q += row) {
+    s0 = syn__vset(0.0f);
+    for (i = 0; i < n; i++) b = syn__vbytes(q + 16 * i), syn__vstep(&s0, x[i], &b);
+    syn__vstore(z, s0);
   }
 }
 
@@ -2499,6 +2573,13 @@ static float SYN__N(max)(const float *x, size_t n) {
   t = syn__vmax(t2, t);
   for (; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
   return syn__vtop(t);
+}
+
+/* As max, a block at a time: who looks for the largest elements looks at few blocks. */
+static void SYN__N(tops)(float *tops, const float *x, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i += SYN__BLOCK)
+    *tops++ = SYN__N(max)(x + i, n - i < SYN__BLOCK ? n - i : SYN__BLOCK);
 }
 
 /* -- activations -- */
@@ -2805,8 +2886,8 @@ static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float
 
 /* ln sum_v exp z_v; -inf for n = 0. In double until the end: the difference z - this is a
    log-probability, and beams compare sums of them. */
-static float SYN__N(log_sum_exp)(const float *z, size_t n) {
-  float shift = SYN__N(shift)(z, n);
+static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
+  float shift = top > -INFINITY ? top : 0.0f;
   return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
@@ -3161,9 +3242,9 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
-    SYN__N(max), SYN__N(act), SYN__N(act_back), SYN__N(slope), SYN__N(glu), SYN__N(glu_back),
-    SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back), SYN__N(softmax),
-    SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
+    SYN__N(rough), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
+    SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
+    SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
     SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop), SYN__N(softmax_drop_back),
     SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam), SYN__N(squares), SYN__N(factor),
@@ -3193,6 +3274,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__GELU_3
 #undef syn__pset
 #undef syn__pload
+#undef syn__pbytes
 #undef syn__pstore
 #undef syn__padd
 #undef syn__psub
@@ -3946,7 +4028,7 @@ static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads
 /* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
    way a thread reads what the others read and writes only its own part of c. */
 static void syn__product_split(syn_tape *t, const syn__product *p) {
-  if (p->m >= 24 * t->threads)
+  if (p->m >= 24 * t->threads && !p->far)
     syn__parallel(t, syn__task_rows, p, (size_t)p->m, 24);
   else
     syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
@@ -4023,6 +4105,7 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
+  j.p.far = t->live != NULL;
   syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
@@ -4201,16 +4284,6 @@ static void syn__window_keep(const syn_tape *t, const syn_node *n, size_t at, si
   for (r = 0; r < t->live->rows; r++)
     memcpy(syn__history(t, n, t->live->slot[r], t->at[SYN_TGT][r]) + at, x + (size_t)r * width,
            width * sizeof *x);
-}
-
-/* The same for what is kept across: x [rows, n->across]. */
-static void syn__across_keep(const syn_tape *t, const syn_node *n, const float *x) {
-  int r, i;
-  for (r = 0; r < t->live->rows; r++, x += n->across) {
-    int place = t->at[SYN_TGT][r];
-    float *to = syn__across(t, n, t->live->slot[r], place) + place % 16;
-    for (i = 0; i < n->across; i++) to[16 * i] = x[i];
-  }
 }
 
 /* While decoding: the same windows of the new rows, from what their tokens and those before left in
@@ -8916,14 +8989,29 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
   t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
 }
 
+/* What the new row leaves behind, of its heads: v, and k across where V is among the scores. */
+static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t i, at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
+  int slot = t->live->slot[x->q0], s = syn__score_at(a, "V");
+  const float *k;
+  float *to = syn__history(t, n, slot, x->first) + at;
+  memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
+  if (s < 0) return;
+  k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x);
+  to = syn__across(t, n, slot, x->first) + 16 * at + x->first % 16;
+  for (i = 0; i < count; i++) to[16 * i] = k[i];
+}
+
 /* Heads of one new row: the same mixture and softmax over the keys that are there. A token sees
-   itself and what came before: nothing is masked. V alone needs no sum. */
+   itself, therefore kept first, and what came before: nothing is masked. V alone needs no sum. */
 static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
   float *all = x->scratch + 3 * x->nk, *p = all;
   syn__head one = *x;
   int s;
+  if (!a->cross) syn__att_row_keep(t, n, x);
   for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
   for (; one.h < x->h + x->heads; one.h++, p += row)
@@ -8966,18 +9054,13 @@ static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
 }
 
-/* The new rows leave behind their v, and their k across where V is among the scores. x comes before
-   `prepare`, whose convolutions look back to it. */
+/* x is kept before `prepare`, whose convolutions look back to it. */
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  float *values = syn__att_v(t, n, SYN__ROWS);
-  int v = syn__score_at(a, "V");
-  if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, values);
+  if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
-  if (!a->cross) syn__window_keep(t, n, 0, (size_t)a->e, values);
-  if (!a->cross && v >= 0) syn__across_keep(t, n, syn__v_keys(t, n, SYN__ROWS, v));
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
@@ -13798,6 +13881,16 @@ typedef struct syn__extension {
   int row, token;
 } syn__extension;
 
+/* What tells without all logits which tokens cannot be the most probable one, see below: of
+   out.w [V,d] bytes q in panels [ceil(V/16), d, 16], w about scale q, and how far a logit can be
+   from that for an x of length 1. q null: not used. */
+typedef struct syn__screen {
+  signed char *q;
+  float *scale, *reach; /* [V] */
+  float *low, *high;    /* [round16(V)] bounds of the logits of a row */
+  float slack;          /* for the rounding of the bias */
+} syn__screen;
+
 /* rows = beam * sentences. Everything of size rows * L or V lies in `block`, cut once. Tokens
    are kept as integers twice: `text` is what was made, `past` is where each token fed left its
    history. */
@@ -13820,6 +13913,10 @@ struct syn_decoder {
   float *out_score;                /* [sentences, best] */
   int *n_out;                      /* [sentences] finished so far */
   syn__extension *top;             /* [2 * beam] */
+  float *peaks;                    /* [rows, ceil(V/64)] largest logits of blocks of 64 */
+  float *log_sum;                  /* [rows] log of the sum of exp of the logits; of a beam */
+  float *high;                     /* [2 * beam] */
+  syn__screen screen;
   float *chance;                   /* [V] probabilities, for sampling */
   int *heap;                       /* [V] */
   const uint64_t *seeds;           /* of the sentences, the caller's; null: none given */
@@ -13916,6 +14013,66 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
   if (k->base) d->run->tape.packed = packed;
 }
 
+/* Of one row w [d] of out.w: q in steps of `scale`, 127 of them for its largest number, and the
+   reach. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded
+   d times by at most 2^-24 of what can come together there, |w| |x| or (|w| + |e|) |x|; so are the
+   few operations behind them; 1e-28 is for what underflows. 0: numbers too large to say so. */
+static int syn__screen_row(const float *w, size_t d, signed char *q, float *scale, float *reach) {
+  double sum = 0.0, apart = 0.0, e;
+  float top = 0.0f, step;
+  size_t i;
+  for (i = 0; i < d; i++) {
+    top = fabsf(w[i]) > top ? fabsf(w[i]) : top;
+    sum += (double)w[i] * (double)w[i];
+  }
+  if (!(sum < 1e30)) return 0;
+  *scale = step = top > 1e-30f ? top / 127.0f : 1.0f;
+  for (i = 0; i < d; i++) {
+    int n = (int)floorf(w[i] / step + 0.5f);
+    q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
+    e = (double)w[i] - (double)step * (double)q[16 * i];
+    apart += e * e;
+  }
+  sum = sqrt(sum), apart = sqrt(apart);
+  *reach = (float)(1.001 * apart + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + apart) + 1e-28);
+  return 1;
+}
+
+/* A greedy decoder reads out.w for one token a sentence: where it is large, its bytes are read
+   instead. Without memory only measured; panels of fewer than 16 are filled with 0. */
+#define SYN__SCREEN 100000 /* numbers of out.w from which on it pays */
+#define SYN__SCREEN_ROWS 3 /* with more, all logits cost less */
+static void syn__carve_screen(syn_decoder *d, syn__carver *k) {
+  const syn_node *head = d->m->g.nodes[d->m->head];
+  const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
+  size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
+  syn__screen *s = &d->screen;
+  float most = 0.0f;
+  if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__SCREEN) return;
+  s->q = (signed char *)syn__carve(k, syn__mul_size(wide, width), 1);
+  s->scale = (float *)syn__carve(k, wide, sizeof(float));
+  s->reach = (float *)syn__carve(k, wide, sizeof(float));
+  s->low = (float *)syn__carve(k, wide, sizeof(float));
+  s->high = (float *)syn__carve(k, wide, sizeof(float));
+  if (!k->base) return;
+  memset(s->q, 0, wide * width);
+  for (i = 0; i < v; i++) {
+    if (!(fabsf(b->x[i]) < 1e15f) ||
+        !syn__screen_row(w->x + i * width, width, s->q + i / 16 * 16 * width + i % 16,
+                         &s->scale[i], &s->reach[i])) {
+      s->q = NULL;
+      return;
+    }
+    most = fabsf(b->x[i]) > most ? fabsf(b->x[i]) : most;
+  }
+  s->slack = 2e-6f * most;
+}
+
+/* Maxima of a row of logits. */
+static size_t syn__decode_blocks(const syn_decoder *d) {
+  return ((size_t)d->m->config.tgt_vocab + SYN__BLOCK - 1) / SYN__BLOCK;
+}
+
 /* past and text twice: the rows of the next step are written while those of this step are read,
    then the two change places (syn__decode_turn). */
 static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
@@ -13936,10 +14093,14 @@ static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   d->out_score = (float *)syn__carve(k, outs, sizeof(float));
   d->n_out = (int *)syn__carve(k, sentences, sizeof(int));
   d->top = (syn__extension *)syn__carve(k, 2 * (size_t)d->config.beam, sizeof *d->top);
+  d->peaks = (float *)syn__carve(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
+  d->log_sum = (float *)syn__carve(k, rows, sizeof(float));
+  d->high = (float *)syn__carve(k, 2 * (size_t)d->config.beam, sizeof(float));
   d->chance = (float *)syn__carve(k, v, sizeof(float));
   d->heap = (int *)syn__carve(k, v, sizeof(int));
   syn__carve_live(d, k);
   syn__carve_packed(d, k);
+  syn__carve_screen(d, k);
 }
 
 /* The encoder sees whole sources, the decoder one token per live row: that is why a decoder's
@@ -14044,6 +14205,11 @@ static void syn__feed_remember(syn_tape *t) {
            d * sizeof(float));
 }
 
+/* 1: the logits of this step are not made, only what tells the largest. */
+static int syn__decode_screens(const syn_decoder *d) {
+  return d->screen.q && d->n_live <= SYN__SCREEN_ROWS;
+}
+
 /* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
    tensor. Row i writes what it leaves behind into its slot at this place, and past[i][place] says
    so; later steps find there the values of place p of hypothesis i. Shapes of all target tensors
@@ -14069,6 +14235,7 @@ static void syn__decode_rows(syn_decoder *d, int place) {
   for (i = t->g->n_encoder; i < r->nodes; i++) {
     const syn_node *n = t->g->nodes[i];
     if (t->g->values[n->out].stream != SYN_TGT) continue;
+    if (i == d->m->head && syn__decode_screens(d)) continue;
     if (n->kind->step) n->kind->step(t, n);
     else n->kind->forward(t, n);
   }
@@ -14141,12 +14308,138 @@ static void syn__decode_turn(syn_decoder *d, int n_live) {
 
 /* -- choosing: the most probable token, or one by chance -- */
 
-/* Ties: the smaller token, on every machine. Padding and begin are never chosen. */
-static int syn__choose_most(const float *z, int v) {
-  int i, best = SYN_UNKNOWN;
-  for (i = SYN_UNKNOWN; i < v; i++)
+/* Of the live rows begin..end: the largest logits of all blocks, and for a beam the logarithms. */
+static void syn__task_peaks(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_decoder *d = (const syn_decoder *)job;
+  size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
+  SYN__UNUSED(thread);
+  for (; begin < end; begin++) {
+    const float *z = syn__decode_logits(d, (int)begin);
+    float *peaks = d->peaks + begin * blocks;
+    t->k->tops(peaks, z, v);
+    if (d->config.beam > 1)
+      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(peaks, blocks));
+  }
+}
+static void syn__decode_peaks(syn_decoder *d) {
+  syn__parallel(&d->run->tape, syn__task_peaks, d, (size_t)d->n_live, 1);
+}
+
+/* Ties: the smaller token, on every machine. Padding and begin are never chosen: the block in which
+   they are is looked through, of the others the one with the largest peak. */
+static int syn__choose_most(const syn_decoder *d, int row) {
+  const float *z = syn__decode_logits(d, row);
+  int i, v = d->m->config.tgt_vocab, best = SYN_UNKNOWN, at = 0;
+  int blocks = (int)syn__decode_blocks(d);
+  const float *peaks = d->peaks + (size_t)row * (size_t)blocks;
+  float top;
+  for (i = SYN_UNKNOWN; i < syn__min(v, SYN__BLOCK); i++)
     if (i != SYN_BEGIN && z[i] > z[best]) best = i;
+  top = z[best];
+  for (i = 1; i < blocks; i++)
+    if (peaks[i] > top) top = peaks[i], at = i;
+  if (!at) return best;
+  for (i = at * SYN__BLOCK; z[i] != top; i++) continue;
+  return i;
+}
+
+/* -- the most probable token without all logits --
+
+   A single row waits for memory, and most of its weights may be those of out.w. Of a token's logit
+   z = w x + b we know z' = scale q x + b from a quarter of the bytes, and |z - z'| <= reach |x|: a
+   token whose bound from above is below the largest bound from below is not the answer. Of the few
+   others the logits are made as always, with the same bits, and the largest is chosen by the same
+   rule. */
+
+typedef struct syn__rough_job {
+  const syn__screen *s;
+  const float *x;
+  size_t n;
+} syn__rough_job;
+
+static void syn__task_rough(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__rough_job *j = (const syn__rough_job *)job;
+  SYN__UNUSED(thread);
+  t->k->rough(j->s->high + 16 * begin, j->x, j->s->q + 16 * j->n * begin, j->n, end - begin);
+}
+
+/* Bounds of all logits for x [width], and what a candidate's must reach. 0: |x| is 0, or so large
+   that a bound is none. */
+static int syn__screen_bounds(syn_decoder *d, const float *x, float *wanted) {
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn__screen *s = &d->screen;
+  size_t v = (size_t)d->m->config.tgt_vocab;
+  syn__rough_job j;
+  float norm;
+  j.s = s;
+  j.x = x;
+  j.n = (size_t)syn__width(syn_in(t, head, 0));
+  norm = 1.001f * sqrtf(t->k->dot(x, x, j.n));
+  if (!(norm > 1e-10f && norm < 1e15f)) return 0;
+  syn__parallel(t, syn__task_rough, &j, (v + 15) / 16, 4);
+  t->k->mul(s->high, s->high, s->scale, v);
+  t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
+  memcpy(s->low, s->high, v * sizeof *x);
+  t->k->acc_scale(s->low, -norm, s->reach, v);
+  t->k->acc_scale(s->high, norm, s->reach, v);
+  s->low[SYN_PAD] = s->low[SYN_BEGIN] = s->high[SYN_PAD] = s->high[SYN_BEGIN] = -INFINITY;
+  *wanted = t->k->max(s->low, v) - s->slack;
+  return 1;
+}
+
+/* Makes the logits of `count` tokens, the next in their order: the one whose logit is the first to
+   be larger than all before, or -1. */
+static int syn__screen_exact(syn_decoder *d, const float *x, const int *tokens, int count,
+                             float *top) {
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  size_t n = (size_t)syn__width(syn_in(t, head, 0));
+  const float *rows[16], *w = syn_weight(t, head, 0), *b = syn_weight(t, head, 1);
+  float z[16];
+  int i, best = -1;
+  for (i = 0; i < count; i++) rows[i] = w + (size_t)tokens[i] * n, z[i] = b[tokens[i]];
+  t->k->dots(z, x, rows, n, (size_t)count);
+  for (i = 0; i < count; i++)
+    if (z[i] > *top) *top = z[i], best = tokens[i];
   return best;
+}
+
+/* The token of a row, or -1: not found, all logits are needed. */
+static int syn__choose_screened(syn_decoder *d, int row) {
+  syn_tape *t = &d->run->tape;
+  const syn_tensor *in = syn_in(t, t->g->nodes[d->m->head], 0);
+  const float *x = in->x + (size_t)row * (size_t)syn__width(in);
+  int v = d->m->config.tgt_vocab, i, k, n = 0, all = 0, best = -1, found, tokens[16];
+  float wanted, top = -INFINITY;
+  if (!syn__screen_bounds(d, x, &wanted)) return -1;
+  t->k->tops(d->peaks, d->screen.high, (size_t)v);
+  for (i = 0; i < v; i += SYN__BLOCK) {
+    if (d->peaks[i / SYN__BLOCK] < wanted) continue;
+    for (k = i; k < syn__min(v, i + SYN__BLOCK); k++) {
+      if (!(d->screen.high[k] >= wanted)) continue;
+      if (all++ >= v / 16) return -1;
+      tokens[n++] = k;
+      if (n < 16) continue;
+      found = syn__screen_exact(d, x, tokens, n, &top);
+      if (found >= 0) best = found;
+      n = 0;
+    }
+  }
+  found = syn__screen_exact(d, x, tokens, n, &top);
+  return found >= 0 ? found : best;
+}
+
+/* The most probable token of a row; *made: the logits of all rows are. */
+static int syn__choose_best(syn_decoder *d, int row, int *made) {
+  syn_tape *t = &d->run->tape;
+  int token = -1;
+  if (!*made && syn__decode_screens(d)) token = syn__choose_screened(d, row);
+  if (token >= 0) return token;
+  if (!*made && syn__decode_screens(d)) syn__output_forward(t, t->g->nodes[d->m->head]);
+  if (!*made) syn__decode_peaks(d);
+  *made = 1;
+  return syn__choose_most(d, row);
 }
 
 /* The heap's largest probability is at its root; equal ones by the smaller token. A total order
@@ -14203,9 +14496,8 @@ static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random
    so a sentence gets the same output whoever is decoded beside it. Rows that go on close ranks:
    n <= i, and what is read (d->row) is not what is written. */
 static void syn__decode_single(syn_decoder *d, int place, syn_token_callback call, void *user) {
-  int i, n = 0, v = d->m->config.tgt_vocab;
+  int i, n = 0, made = 0;
   for (i = 0; i < d->n_live; i++) {
-    const float *z = syn__decode_logits(d, i);
     int sentence = d->row[i].sentence, ended;
     syn_random random;
     syn__extension e;
@@ -14213,8 +14505,9 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
         d->config.seed ^ syn__mix((uint64_t)sentence * 0x10001u + (uint64_t)place));
     e.row = i;
     e.score = d->row[i].score;
-    e.token =
-        d->config.temperature > 0.0f ? syn__choose_chance(d, z, &random) : syn__choose_most(z, v);
+    e.token = d->config.temperature > 0.0f
+                  ? syn__choose_chance(d, syn__decode_logits(d, i), &random)
+                  : syn__choose_best(d, i, &made);
     ended = e.token == SYN_END || place + 1 >= d->limit;
     syn__decode_extend(d, n, &e, place);
     if (call && call(user, sentence, e.token)) ended = 1;
@@ -14227,24 +14520,49 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
 
 /* -- beam search -- */
 
+/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
+   which is a token. -inf where there are fewer; the block with those never chosen does not count. */
+static float syn__beam_floor(const syn_decoder *d, const float *peaks, float base) {
+  int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
+  float *high = d->high;
+  for (i = 1; i < blocks; i++) {
+    if (n == most && !(peaks[i] > high[n - 1])) continue;
+    if (n < most) n++;
+    for (k = n - 1; k > 0 && peaks[i] > high[k - 1]; k--) high[k] = high[k - 1];
+    high[k] = peaks[i];
+  }
+  return n == most ? base + high[n - 1] : -INFINITY;
+}
+
+/* Puts an extension among the best n; returns how many there are then. Equal ones keep their
+   order. */
+static int syn__beam_put(syn_decoder *d, int n, int row, int token, float score) {
+  int most = 2 * d->config.beam, k;
+  if (n == most && !(score > d->top[n - 1].score)) return n;
+  if (n < most) n++;
+  for (k = n - 1; k > 0 && score > d->top[k - 1].score; k--) d->top[k] = d->top[k - 1];
+  d->top[k].score = score;
+  d->top[k].row = row;
+  d->top[k].token = token;
+  return n;
+}
+
 /* The best 2K extensions of rows begin..end-1, best first; equal scores keep the order row,
-   token. log p = logit - log sum exp, so no row of probabilities is ever written. Insertion
-   into a short sorted list: most of the V candidates fail at its last entry, with one
-   comparison. 2K are enough: at most K of them end (one end token per row), so K others live
-   on. */
+   token. log p = logit - log sum exp, so no row of probabilities is ever written. Of the V
+   candidates of a row most lie in blocks whose peak is too small: then so are they all, since
+   a sum rounds up or down with its terms. 2K are enough: at most K of them end (one end token per
+   row), so K others live on. */
 static int syn__beam_top(syn_decoder *d, int begin, int end) {
-  int most = 2 * d->config.beam, n = 0, i, k, w, v = d->m->config.tgt_vocab;
+  int n = 0, i, w, at, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
   for (i = begin; i < end; i++) {
-    const float *z = syn__decode_logits(d, i);
-    float base = d->row[i].score - d->c->kernels->log_sum_exp(z, (size_t)v);
-    for (w = SYN_UNKNOWN; w < v; w++) {
-      float score = base + z[w];
-      if (w == SYN_BEGIN || (n == most && !(score > d->top[n - 1].score))) continue;
-      if (n < most) n++;
-      for (k = n - 1; k > 0 && score > d->top[k - 1].score; k--) d->top[k] = d->top[k - 1];
-      d->top[k].score = score;
-      d->top[k].row = i;
-      d->top[k].token = w;
+    const float *z = syn__decode_logits(d, i), *peaks = d->peaks + (size_t)i * (size_t)blocks;
+    float base = d->row[i].score - d->log_sum[i];
+    float least = syn__beam_floor(d, peaks, base);
+    for (at = 0; at < blocks; at++) {
+      float best = base + peaks[at];
+      if (best < least || (n == 2 * d->config.beam && !(best > d->top[n - 1].score))) continue;
+      for (w = at * SYN__BLOCK; w < syn__min(v, (at + 1) * SYN__BLOCK); w++)
+        if (w != SYN_PAD && w != SYN_BEGIN) n = syn__beam_put(d, n, i, w, base + z[w]);
     }
   }
   return n;
@@ -14304,6 +14622,7 @@ static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int
 /* Sentences that are done leave; the rows of the others move up, still in order. */
 static void syn__decode_beam(syn_decoder *d, int place) {
   int begin, end, n = 0;
+  syn__decode_peaks(d);
   for (begin = 0; begin < d->n_live; begin = end) {
     for (end = begin; end < d->n_live && d->row[end].sentence == d->row[begin].sentence; end++)
       continue;

@@ -727,7 +727,154 @@ static void test_limits(void) {
   bench_free(&b);
 }
 
+/* -- long outputs, large vocabularies: by full passes over what was made -- */
+
+enum { LONG = 45 };
+typedef struct large {
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  int v;
+} large;
+
+static int large_make(large *b, int v, const char *decoder, const char *isa) {
+  syn_config k;
+  syn_options o;
+  syn_random r;
+  size_t i, n;
+  memset(&k, 0, sizeof k);
+  memset(&o, 0, sizeof o);
+  o.isa = isa;
+  o.threads = 2;
+  syn_init(&b->c, &o);
+  k.task = "lm";
+  k.decoder = decoder;
+  k.d_model = 64;
+  k.max_len = LONG;
+  k.tgt_vocab = b->v = v;
+  k.tie = "none";
+  b->m = syn_model_new(&b->c, &k);
+  b->r = b->m ? syn_run_new(&b->c, b->m, NULL) : NULL;
+  CHECK(b->r, "%s", b->c.message);
+  if (!b->r) return 0;
+  r.state = 5;
+  for (n = 0; n < syn_model_param_count(b->m); n++) {
+    const syn_param *p = syn_model_param(b->m, n);
+    for (i = 0; i < p->size; i++) p->x[i] += 0.2f * syn_random_normal(&r);
+  }
+  syn_model_find(b->m, "out.b")->x[SYN_END] -= 30.0f;
+  return 1;
+}
+static void large_free(large *b) {
+  syn_run_free(b->r);
+  syn_model_free(b->m);
+}
+/* Logits [size, v] before every token of a text of n tokens behind begin and `first`. */
+static const float *large_logits(large *b, const int *text, int n, int first) {
+  static int in[LONG + 1];
+  syn_batch batch;
+  int rows;
+  const float *z;
+  memset(&batch, 0, sizeof batch);
+  in[0] = SYN_BEGIN;
+  memcpy(in + 1, text, (size_t)n * sizeof *in);
+  batch.count = 1, batch.tgt = in, batch.tgt_width = n;
+  CHECK(in[1] == first && syn_run_forward(b->r, &batch) == SYN_OK, "%s", b->c.message);
+  z = syn_run_logits(b->r, 0, &rows);
+  CHECK(z && rows == n, "%d rows", rows);
+  return z;
+}
+
+/* The score of every output of a beam is the sum of log p of its tokens. */
+static void long_beam(const char *decoder) {
+  static const int begins[] = {SYN_BEGIN, 7, SYN_BEGIN, 9, SYN_BEGIN, 4};
+  large b;
+  syn_decode_config k;
+  syn_batch batch;
+  syn_decoder *d;
+  int sentence, rank, size, i, w;
+  if (!large_make(&b, 90, decoder, NULL)) return;
+  memset(&k, 0, sizeof k);
+  memset(&batch, 0, sizeof batch);
+  k.sentences = 3, k.beam = k.best = 5, k.alpha = -1.0f;
+  batch.count = 3, batch.tgt = begins, batch.tgt_width = 2;
+  d = syn_decoder_new(&b.c, b.m, &k);
+  CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  for (sentence = 0; d && sentence < 3; sentence++)
+    for (rank = 0; rank < 5; rank++) {
+      float score;
+      const int *text = syn_decoder_output(d, sentence, rank, &size, &score);
+      const float *z;
+      double want = 0;
+      CHECK(text && size == LONG, "%s: %d tokens", decoder, size);
+      if (!text) continue;
+      z = large_logits(&b, text, size, begins[2 * sentence + 1]);
+      for (i = 0; z && i < size; i++, z += b.v) {
+        double sum = 0;
+        for (w = 0; w < b.v; w++) sum += exp((double)z[w]);
+        if (i) want += (double)z[text[i]] - log(sum); /* the first was given */
+      }
+      CHECK(fabs((double)score - want) < 1e-3, "%s sentence %d rank %d: %g, wanted %g", decoder, sentence, rank,
+            (double)score, want);
+    }
+  syn_decoder_free(d);
+  large_free(&b);
+}
+
+/* Greedy where out.w is large: the first of the largest logits, each row of out.w being there
+   three times in `same` of the cases; and weights of which no bound can be told. */
+static void large_greedy(const char *isa, int kind) {
+  static const int begins[] = {SYN_BEGIN, 7, SYN_BEGIN, 9, SYN_BEGIN, 4, SYN_BEGIN, 800};
+  large b;
+  syn_decode_config k;
+  syn_batch batch;
+  syn_decoder *d;
+  const syn_param *w, *bias;
+  int sentence, size, i, t, best;
+  size_t n;
+  if (!large_make(&b, 1701, "repeat(2, res_nd(syn_att(V))) -> norm", isa)) return;
+  w = syn_model_find(b.m, "out.w"), bias = syn_model_find(b.m, "out.b");
+  for (i = 567; kind == 1 && i < 1701; i++) { /* ties */
+    memcpy(w->x + i * 64, w->x + i % 567 * 64, 64 * sizeof(float));
+    bias->x[i] = bias->x[i % 567];
+  }
+  for (n = 0; kind == 2 && n < w->size; n++) w->x[n] *= 1e-4f; /* all nearly alike */
+  if (kind == 3) w->x[900] = 1e20f;
+  if (kind == 4) bias->x[9] = NAN;
+  if (kind == 5) bias->x[0] = bias->x[2] = 1000.0f; /* never chosen */
+  memset(&k, 0, sizeof k);
+  memset(&batch, 0, sizeof batch);
+  k.sentences = 4;
+  batch.count = kind == 0 ? 4 : 3, batch.tgt = begins, batch.tgt_width = 2;
+  d = syn_decoder_new(&b.c, b.m, &k);
+  CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  for (sentence = 0; d && sentence < batch.count; sentence++) {
+    const int *text = syn_decoder_output(d, sentence, 0, &size, NULL);
+    const float *z = text ? large_logits(&b, text, size, begins[2 * sentence + 1]) : NULL;
+    CHECK(z && size == LONG, "%d tokens", size);
+    for (t = 1; z && t < size; t++) {
+      const float *row = z + t * b.v;
+      for (best = SYN_UNKNOWN, i = best; i < b.v; i++)
+        if (i != SYN_BEGIN && row[i] > row[best]) best = i;
+      CHECK(text[t] == best, "case %d sentence %d place %d: %d (%g), wanted %d (%g)", kind, sentence, t, text[t],
+            (double)row[text[t]], best, (double)row[best]);
+    }
+  }
+  syn_decoder_free(d);
+  large_free(&b);
+}
+
+static void test_large(void) {
+  int i;
+  long_beam("repeat(2, res_nd(syn_att(V))) -> norm");
+  if (CHECK_QUICK) return;
+  long_beam("rel_pos -> res_nd(syn_att(R+V, c=5)) -> res_nd(syn_att(V)) -> norm");
+  long_beam("res_nd(syn_att(D, heads=3, c=16)) -> res_nd(syn_att(CRC+V, softmax=1)) -> norm");
+  for (i = 0; i < 6; i++) large_greedy(NULL, i), large_greedy("scalar", i);
+}
+
 int main(void) {
+  test_large();
   test_beam();
   test_exhaustive();
   test_greedy();

@@ -375,12 +375,23 @@ static void test_reductions(const syn_kernels *k) {
     near_number(k->sum(a.at, n), sum, 1e-6 * (double)(5 * n), k, "sum", n);
     near_number(k->dot(a.at, b.at, n), dot, 1e-6 * (double)(5 * n), k, "dot", n);
     CHECK((double)k->max(a.at, n) == top, "%s max: n %d", k->name, (int)n);
-    if (n) near_number(k->log_sum_exp(a.at, n), log(exps), 1e-6 * 6.0, k, "log_sum_exp", n);
-    else CHECK(k->log_sum_exp(a.at, n) == -INFINITY, "%s log_sum_exp: n 0", k->name);
+    if (n) near_number(k->log_sum_exp(a.at, n, (float)top), log(exps), 1e-6 * 6.0, k, "log_sum_exp", n);
+    else CHECK(k->log_sum_exp(a.at, n, -INFINITY) == -INFINITY, "%s log_sum_exp: n 0", k->name);
+    for (i = 0; i < n; i += SYN__BLOCK) {
+      float most = -INFINITY, *peaks = (float *)malloc((n / SYN__BLOCK + 2) * sizeof *peaks);
+      size_t j;
+      if (!peaks) exit(2);
+      peaks[(n + SYN__BLOCK - 1) / SYN__BLOCK] = 77.0f;
+      k->tops(peaks, a.at, n);
+      for (j = i; j < n && j < i + SYN__BLOCK; j++) most = a.at[j] > most ? a.at[j] : most;
+      CHECK(peaks[i / SYN__BLOCK] == most, "%s tops: n %d", k->name, (int)n);
+      CHECK(peaks[(n + SYN__BLOCK - 1) / SYN__BLOCK] == 77.0f, "%s tops: n %d, one too many", k->name, (int)n);
+      free(peaks);
+    }
     same_number(k->sum(a.at, n), plain->sum(a.at, n), k, "sum", n);
     if (k->exact) CHECK(k->sum(a.at, n) == tree_sum(a.at, n), "%s sum: not by the tree", k->name);
     same_number(k->dot(a.at, b.at, n), plain->dot(a.at, b.at, n), k, "dot", n);
-    same_number(k->log_sum_exp(a.at, n), plain->log_sum_exp(a.at, n), k, "log_sum_exp", n);
+    same_number(k->log_sum_exp(a.at, n, (float)top), plain->log_sum_exp(a.at, n, (float)top), k, "log_sum_exp", n);
     free(a.block), free(b.block);
   }
 }
@@ -467,6 +478,29 @@ static void test_tokens(const syn_kernels *k) {
   static const size_t shapes[][3] = {{1, 1, 1}, {8, 32, 20}, {6, 48, 33}, {3, 10, 5}, {5, 16, 16}, {2, 100, 4}};
   size_t i;
   for (i = 0; i < SYN__COUNT(shapes); i++) test_token(k, shapes[i][0], shapes[i][1], shapes[i][2]);
+}
+
+/* Bytes are floats without rounding: the bits of `product`. */
+static void test_rough(const syn_kernels *k) {
+  static const size_t shapes[][2] = {{0, 1}, {1, 1}, {7, 3}, {33, 4}, {64, 9}};
+  size_t i, s;
+  for (s = 0; s < SYN__COUNT(shapes); s++) {
+    size_t n = shapes[s][0], panels = shapes[s][1], all = 16 * n * panels;
+    buffer x = numbers(n, 60 + s, -2.0f, 2.0f), b = output(all, NULL);
+    buffer got = output(16 * panels, NULL), want = output(16 * panels, NULL);
+    signed char *q = (signed char *)malloc(all + 1);
+    syn__product p;
+    if (!q) exit(2);
+    for (i = 0; i < all; i++) q[i] = (signed char)((int)(i * 37 % 256) - 128), b.at[i] = (float)q[i];
+    k->rough(got.at, x.at, q, n, panels);
+    memset(&p, 0, sizeof p);
+    p.m = 1, p.n = 16 * (int)panels, p.k = (int)n, p.a = x.at, p.a_col = 1;
+    p.b = b.at, p.b_row = 16, p.b_panel = 16 * n, p.c = want.at, p.c_row = 16 * panels;
+    k->product(&p, 0, 1, 0, (int)panels);
+    guards(got, k->name, "rough");
+    if (k->exact) same(got, want, k, "rough and product");
+    free(x.block), free(b.block), free(got.block), free(want.block), free(q);
+  }
 }
 
 /* -- special values -- */
@@ -931,6 +965,7 @@ static void reference_product(double *c, const syn__product *p) {
 static void operands(syn__product *p, shape s, const float *a, const float *b, const float *bias) {
   p->m = s.m, p->n = s.n, p->k = s.k, p->start = s.start;
   p->a = a, p->b = b, p->bias = bias;
+  p->far = 0;
   p->a_row = s.a_across ? 1 : (size_t)s.k, p->a_col = s.a_across ? (size_t)s.m : 1;
   p->b_row = (size_t)s.n, p->b_panel = 16, p->c_row = (size_t)s.n;
 }
@@ -943,11 +978,11 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   buffer b = numbers(kn, seed + 1, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
   buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f);
   buffer across = input(kn), one = output(packed, NULL), two = output(packed, NULL);
-  buffer c[5];
+  buffer c[6];
   double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
   syn__product p;
   if (!want) exit(2);
-  for (i = 0; i < 5; i++) c[i] = output(mn, old.at);
+  for (i = 0; i < 6; i++) c[i] = output(mn, old.at);
   for (i = 0; i < mn; i++) want[i] = (double)old.at[i];
   for (i = 0; i < kn; i++) across.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
   operands(&p, s, a.at, b.at, bias.at);
@@ -963,7 +998,8 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   p.b_row = 16, p.b_panel = 16 * (size_t)s.k;
   p.b = one.at, p.c = c[3].at, k->product(&p, 0, s.m, 0, panels);
   p.b = two.at, p.c = c[4].at, plain->product(&p, 0, s.m, 0, panels);
-  for (i = 0; i < 5; i++) {
+  p.far = 1, p.c = c[5].at, k->product(&p, 0, s.m, 0, panels);
+  for (i = 0; i < 6; i++) {
     guards(c[i], k->name, "product");
     close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "product");
     if (i == 1 || i == 4) same(c[i], c[0], k, "product");
@@ -971,7 +1007,7 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
                "%s product %d,%d,%d start %d: way %d has other bits", k->name, s.m, s.n, s.k,
                s.start, (int)i);
   }
-  for (i = 0; i < 5; i++) free(c[i].block);
+  for (i = 0; i < 6; i++) free(c[i].block);
   guards(one, k->name, "pack"), same(one, two, plain, "pack");
   free(a.block), free(b.block), free(bias.block), free(old.block), free(across.block);
   free(one.block), free(two.block), free(want);
@@ -1011,6 +1047,10 @@ static void test_products(const syn_kernels *k) {
   test_product(k, s, 9);
   for (i = 0; i < SYN__COUNT(ms); i++)
     for (l = 0; l < SYN__COUNT(ks); l++) test_strips(k, ms[i], ks[l]);
+  for (i = 0; i < SYN__COUNT(ms); i++) { /* more panels than pass by at a time */
+    s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_across = 0;
+    test_product(k, s, 3000 + i);
+  }
 }
 
 /* -- dispatch -- */
@@ -1048,7 +1088,7 @@ static void test_row(const syn_kernels *k) {
   test_glu_back(k);
   test_cells(k);
   test_additive(k);
-  test_reductions(k), test_dots(k), test_tokens(k);
+  test_reductions(k), test_dots(k), test_tokens(k), test_rough(k);
   test_range(k);
   test_special(k);
   test_norm(k);
