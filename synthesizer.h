@@ -1420,7 +1420,7 @@ struct syn_kernels {
      k[(h*c + i)*16 + l]: heads h of 16 keys that lie across, l = 0..15 */
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
   void (*values)(float *y, const syn__mixed *j);
-  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: a product in panels of bytes */
+  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of bytes */
   void (*rough)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
   /* tops[j] = the largest of x[j SYN__BLOCK ..], of SYN__BLOCK elements or of what is left */
@@ -1475,7 +1475,7 @@ struct syn_kernels {
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
   float (*loss)(float *z, size_t n, int label, float eps, float scale);
-  /* log of the sum of exp over n elements, of which `top` is the largest (beam: log p = z - this) */
+  /* log of the sum of exp over n elements, the largest of which is `top`: log p = z - this */
   float (*log_sum_exp)(const float *z, size_t n, float top);
   /* one step of Adam over n weights */
   void (*adam)(const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n);
@@ -1622,16 +1622,18 @@ typedef struct syn__block {
 /* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
    one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
    else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
-   lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a. SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed
-   in registers at a time; _FEW and _ONE: when fewer rows are left. A tile of r rows and v registers
-   of b loads r + v registers for r v fmas, so the nearer to a square the better, as long as sums, b
-   and a fit the register file: one sum that does not costs a store and a load in every step of k.
+   lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a.
+   SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed in registers at a time;
+   _FEW and _ONE: when fewer rows are left. A tile of r rows and v registers of b loads r + v
+   registers for r v fmas, so the nearer to a square the better, as long as sums, b and a fit the
+   register file: one sum that does not costs a store and a load in every step of k.
 
    A new instruction set is one more block here and a few lines in >>dispatch. */
 
 #if SYN__ROW == SYN__ROW_AVX512
 /* 32 registers: 24 sums, 3 of b, 1 of a; 8 rows, as their addresses, too, fit in registers (12 rows
-   by 2 panels need a packed copy of a to be as fast). Only AVX512F, which all of them have: no DQ, no BW. */
+   by 2 panels need a packed copy of a to be as fast). Only AVX512F, which all of them have: no DQ,
+   no BW. */
 #define SYN__ROW_NAME "avx512"
 #define SYN__ROW_EXACT 1
 #define SYN__PARTS 1
@@ -3957,7 +3959,7 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 #define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
 #define SYN__PACK_N 512
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
-/* columns of a transposed a, copied by each thread in strips of 2 or more: whole tiles of 4, 6, 8 */
+/* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
 #define SYN__PACK_M 48
 #define SYN__PACK_A ((size_t)SYN__PACK_M * SYN__PACK_K + SYN__PACK_M / 2 * SYN__STRIP_END)
 
@@ -9071,7 +9073,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
-  cost->decode_bytes = 4.0 * n->history + (a->cross ? 0.0 : 4.0 * n->across);
+  cost->decode_bytes = 4.0 * (n->history + n->across);
   if (a->cross) {
     cost->multiply_adds += 2.0 * (double)cost->length * a->e;
     return;
@@ -14521,7 +14523,8 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
 /* -- beam search -- */
 
 /* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
-   which is a token. -inf where there are fewer; the block with those never chosen does not count. */
+   which is a token. -inf where there are fewer; the block with those never chosen does not
+   count. */
 static float syn__beam_floor(const syn_decoder *d, const float *peaks, float base) {
   int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
   float *high = d->high;
