@@ -1386,7 +1386,8 @@ struct syn_kernels {
      k[(h*c + i)*16 + l]: heads h of 16 keys that lie across, l = 0..15 */
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
   void (*values)(float *y, const syn__mixed *j);
-  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: a product in panels of bytes */
+  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: a product, b in panels of
+     bytes */
   void (*rough)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
   /* tops[j] = the largest of x[j SYN__BLOCK ..], of SYN__BLOCK elements or of what is left */
@@ -1433,7 +1434,7 @@ struct syn_kernels {
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
   float (*loss)(float *z, size_t n, int label, float eps, float scale);
-  /* log of the sum of exp over n elements, of which `top` is the largest (beam: log p = z - this) */
+  /* log of the sum of exp over n elements, of which `top` is the largest (log p = z - this) */
   float (*log_sum_exp)(const float *z, size_t n, float top);
   /* one step of Adam over n weights */
   void (*adam)(const syn__adam *a, float *w, float *m, float *v, const float *g, size_t n);
@@ -13744,7 +13745,7 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
 /* -- beam search -- */
 
 /* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
-   which is a token. -inf where there are fewer; the block with those never chosen does not count. */
+   which is a token. -inf where there are fewer; the block of those never chosen does not count. */
 static float syn__beam_floor(const syn_decoder *d, const float *peaks, float base) {
   int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
   float *high = d->high;
