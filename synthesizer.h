@@ -70,8 +70,8 @@
    other, so padding costs nothing and changes nothing.
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
-   SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_EXACT: fmaf even
-   where it is slow. With -fopenmp, syn_options.threads counts.
+   SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
+   madvise. SYN_EXACT: fmaf even where it is slow. With -fopenmp, syn_options.threads counts.
 
    MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
    lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
@@ -139,7 +139,8 @@
 
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
-   SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink. */
+   SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink.
+   SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory. */
 
 #define SYN_MAX_THREADS 64
 #define SYN_MAX_TEXT 65536  /* bytes of an architecture text, also with its $NAMEs replaced */
@@ -259,6 +260,9 @@ typedef struct syn_cost {
 /* How long a saved buffer is needed. */
 enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
+/* What a backward pass does without: see `forgets` of a node. */
+enum { SYN_FORGETS_IN = 1, SYN_FORGETS_OUT = 2, SYN_FORGETS_BOTH = 3 };
+
 /* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that
    standard deviation; the same, never trained; or as square matrices one below the other, each
    orthogonal and drawn uniformly among those, times amount. Of matrices wider than 1024 only blocks
@@ -287,6 +291,12 @@ struct syn_node {
   int source;                    /* floats a source token leaves behind for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
+  /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it. fresh:
+     backward writes the gradient of an input nobody has come back to yet (syn__fresh), the tape
+     need not zero it. hands_on: the gradient of input 0 gets that of the output as it stands, so
+     both may be one buffer. masks: the kind, or the one reader, does the output's dropout. forgets:
+     backward reads no number of the inputs (SYN_FORGETS_IN), of the output (_OUT), or of both */
+  int fresh, hands_on, masks, forgets;
   int which;                     /* small arguments of the elementary operations */
   float number;
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
@@ -938,6 +948,9 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__) && !defined(SYN_NO_LARGE_PAGES)
+#include <sys/mman.h>
+#endif
 
 /* Forced: left to itself, gcc -O2 calls the words of a kernel and hands their vectors over in
    memory. The formats are checked by the compiler, since messages carry names that come from
@@ -1092,10 +1105,31 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
+/* A large block of the default allocator asks Linux for pages of 2 MB where the system grants them
+   on request. A step walks through all its memory once, and so meets every page anew: with pages
+   of 4 KB, under a hypervisor, the search for their addresses took 40 % of a training step. It is a
+   hint: a system that knows no such pages changes nothing, and errno may be set. Built with
+   -std=c99, the C library shows no madvise, and nothing is asked. */
+#if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
+#define SYN__LARGE_PAGE ((size_t)1 << 21)
+static void syn__large_pages(char *block, size_t bytes) {
+  size_t skip = SYN__LARGE_PAGE - (size_t)((uintptr_t)block % SYN__LARGE_PAGE);
+  if (bytes < 2 * SYN__LARGE_PAGE) return;
+  madvise(block + skip, (bytes - skip) / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
+}
+#else
+static void syn__large_pages(char *block, size_t bytes) {
+  SYN__UNUSED(block);
+  SYN__UNUSED(bytes);
+}
+#endif
+
 /* The defaults, which need no user pointer. */
 static void *syn__default_alloc(void *user, size_t bytes) {
+  char *block = (char *)malloc(bytes);
   SYN__UNUSED(user);
-  return malloc(bytes);
+  if (block) syn__large_pages(block, bytes);
+  return block;
 }
 static void syn__default_release(void *user, void *block) {
   SYN__UNUSED(user);
@@ -1395,6 +1429,8 @@ struct syn_kernels {
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
   void (*act_back)(int which, float *dx, const float *x, const float *dy, size_t n);
+  /* y *= s f'(x), f' of relu from f(x) or x */
+  void (*slope)(int which, float *y, const float *x, float s, size_t n);
   /* y = a sigma(b); da += dy sigma(b), db += dy a sigma'(b) */
   void (*glu)(float *y, const float *a, const float *b, size_t n);
   void (*glu_back)(float *da, float *db, const float *a, const float *b, const float *dy, size_t n);
@@ -1431,6 +1467,12 @@ struct syn_kernels {
   void (*taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
+  /* p := softmax(p), y = dropout of it; in p what was dropped is then written as -p. y may be p,
+     then y alone is left */
+  void (*softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y, size_t n);
+  /* the way back from such a p and the gradient dy of y: p := gradient of what was p before,
+     dy := y again; scale: of the dropout, 1 where there was none */
+  void (*softmax_drop_back)(float scale, float *p, float *dy, size_t n);
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
   float (*loss)(float *z, size_t n, int label, float eps, float scale);
@@ -1537,7 +1579,7 @@ struct syn_kernels {
 #define syn__vhead SYN__N(vhead)
 #define syn__vsum SYN__N(vsum)
 #define syn__vtop SYN__N(vtop)
-#define syn__vfloat SYN__N(vfloat)
+#define syn__vkeep SYN__N(vkeep)
 #define syn__ubits SYN__N(ubits)
 #define syn__uset SYN__N(uset)
 #define syn__uramp SYN__N(uramp)
@@ -1607,8 +1649,9 @@ typedef __m512i syn__upart;
 #define syn__pset _mm512_set1_ps
 #define syn__pload _mm512_loadu_ps
 #define syn__pstore _mm512_storeu_ps
-#define syn__pbytes(p) \
-  syn__pfloat(_mm512_maskz_cvtepi8_epi32(SYN__ALL, _mm_loadu_si128((const __m128i *)(p))))
+#define syn__pbytes(p)            \
+  _mm512_maskz_cvtepi32_ps(SYN__ALL, _mm512_maskz_cvtepi8_epi32( \
+      SYN__ALL, _mm_loadu_si128((const __m128i *)(p))))
 #define syn__padd _mm512_add_ps
 #define syn__psub _mm512_sub_ps
 #define syn__pmul _mm512_mul_ps
@@ -1626,7 +1669,9 @@ typedef __m512i syn__upart;
 #define syn__pmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
 #define syn__pmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
 #define syn__pbits _mm512_castsi512_ps
-#define syn__pfloat(a) _mm512_maskz_cvtepi32_ps(SYN__ALL, a)
+#define syn__pmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
+#define syn__pmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
+#define syn__pkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
 #define syn__qbits _mm512_castps_si512
 #define syn__qset(x) _mm512_set1_epi32((int)(x))
 #define syn__qadd _mm512_add_epi32
@@ -1669,7 +1714,10 @@ typedef __m256i syn__upart;
 #define syn__pmix2(a, b, m) _mm256_blend_ps(a, syn__pswap2(b), (m) & 255)
 #define syn__pmix1(a, b, m) _mm256_blend_ps(a, syn__pswap1(b), (m) & 255)
 #define syn__pbits _mm256_castsi256_ps
-#define syn__pfloat _mm256_cvtepi32_ps
+#define syn__pmax _mm256_max_ps
+#define syn__pmin _mm256_min_ps
+#define syn__pkeep(a, h, least) \
+  _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(h, least), h)))
 #define syn__qbits _mm256_castps_si256
 #define syn__qset(x) _mm256_set1_epi32((int)(x))
 #define syn__qadd _mm256_add_epi32
@@ -1704,7 +1752,10 @@ static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0}
 #define syn__pmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__pswap2(b), a)
 #define syn__pmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__pswap1(b), a)
 #define syn__pbits vreinterpretq_f32_u32
-#define syn__pfloat vcvtq_f32_u32
+#define syn__pmax(a, b) syn__pif(a, b, a, b)
+#define syn__pmin(a, b) syn__pif(b, a, a, b)
+#define syn__pkeep(a, h, least) \
+  vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vcgeq_u32(h, least)))
 #define syn__qbits vreinterpretq_u32_f32
 #define syn__qset vdupq_n_u32
 #define syn__qadd vaddq_u32
@@ -1781,7 +1832,9 @@ typedef uint32_t syn__upart;
 #define syn__pfma syn__fma1
 #define syn__pif(a, b, x, y) ((a) > (b) ? (x) : (y))
 #define syn__pfirst(a) (a)
-#define syn__pfloat(a) ((float)(a))
+#define syn__pmax(a, b) ((a) > (b) ? (a) : (b))
+#define syn__pmin(a, b) ((a) < (b) ? (a) : (b))
+#define syn__pkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
 #define syn__qset(x) (x)
 #define syn__qadd(a, b) ((a) + (b))
 #define syn__qxor(a, b) ((a) ^ (b))
@@ -1897,14 +1950,16 @@ SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
   SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
-/* b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a NaN over */
-SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) { return syn__vif(a, b, a, b); }
-
-/* lanes below 2^24 as floats */
-SYN__WORD syn__v16 syn__vfloat(syn__u16 a) {
-  syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pfloat(a.p[i]));
-  return r;
+/* a > b ? a : b. b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a
+   NaN over. pmin, a < b ? a : b, is the same of the other side (x86 has both as one instruction) */
+SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__pmax(a.p[i], b.p[i]));
+  return a;
+}
+/* h >= least ? a : 0, compared as unsigned integers */
+SYN__WORD syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
+  SYN__EACH(a.p[i] = syn__pkeep(a.p[i], h.p[i], least.p[i]));
+  return a;
 }
 SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
   syn__u16 r;
@@ -1946,16 +2001,15 @@ SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
    16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
    of x86 never fault in lanes that are off. */
 #if SYN__ROW == SYN__ROW_AVX512
-SYN__INLINE syn__v16 syn__vget(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   syn__v16 r;
-  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << (n < 16 ? n : 16)) - 1u), x);
+  r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), x);
   return r;
 }
-SYN__INLINE void syn__vput(float *y, syn__v16 a, size_t n) {
-  _mm512_mask_storeu_ps(y, (__mmask16)((1u << (n < 16 ? n : 16)) - 1u), a.p[0]);
+SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+  _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1u), a.p[0]);
 }
-#else
-#if SYN__ROW == SYN__ROW_AVX2
+#elif SYN__ROW == SYN__ROW_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
                                            _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
@@ -1993,7 +2047,6 @@ SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
   if (n < 16) SYN__N(tail_put)(y, a, n);
   else syn__vstore(y, a);
 }
-#endif
 
 /* 0, 1, ... 15 */
 SYN__WORD syn__u16 syn__uramp(void) {
@@ -2026,24 +2079,17 @@ SYN__WORD float syn__vsum(syn__v16 a) {
    so it takes the same tree. */
 SYN__WORD float syn__vtop(syn__v16 a) {
   int h, i;
-#if SYN__LANES > 1
-  syn__part t;
-#endif
   for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__pif(a.p[i], a.p[i + h], a.p[i], a.p[i + h]);
+    for (i = 0; i < h; i++) a.p[i] = syn__pmax(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  t = syn__pswap8(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  t = syn__pswap4(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  t = syn__pswap2(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
-  t = syn__pswap1(a.p[0]);
-  a.p[0] = syn__pif(a.p[0], t, a.p[0], t);
+  a.p[0] = syn__pmax(a.p[0], syn__pswap2(a.p[0]));
+  a.p[0] = syn__pmax(a.p[0], syn__pswap1(a.p[0]));
 #endif
   return syn__pfirst(a.p[0]);
 }
@@ -2067,9 +2113,9 @@ SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
   /* ln of the smallest normal number; the largest float whose exp is finite */
   const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
   const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
-  syn__part z = syn__pif(low, x, low, x), n, r, q;
+  syn__part z = syn__pmax(low, x), n, r, q;
   syn__upart power;
-  z = syn__pif(z, high, high, z);
+  z = syn__pmin(high, z);
   n = syn__pfma(z, syn__pset(1.44269504f), round);
   power = syn__qshl(syn__qbits(n), 23);
   n = syn__psub(n, round);
@@ -2094,7 +2140,7 @@ SYN__INLINE syn__part SYN__N(sigma)(syn__part e) {
 /* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
 SYN__INLINE syn__part SYN__N(minus)(syn__part x) {
   const syn__part least = syn__pset(-87.0f);
-  x = syn__pif(least, x, least, x);
+  x = syn__pmax(least, x);
   return syn__psub(syn__pset(0.0f), x);
 }
 
@@ -2519,9 +2565,14 @@ static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t
    not hold the 0 they were read as, which would be the largest of a row below 0. */
 static float SYN__N(max)(const float *x, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
-  syn__v16 t = least;
+  syn__v16 t = least, t2 = least;
   size_t i;
-  for (i = 0; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
+  for (i = 0; i + 32 <= n; i += 32) {
+    t = syn__vmax(syn__vload(x + i), t);
+    t2 = syn__vmax(syn__vload(x + i + 16), t2);
+  }
+  t = syn__vmax(t2, t);
+  for (; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
   return syn__vtop(t);
 }
 
@@ -2561,7 +2612,7 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   for (i = 0; i < n; i += 16) {
     syn__v16 a = syn__vget(x + i, n - i), r, e;
     if (which == SYN__RELU) {
-      r = syn__vif(zero, a, zero, a);
+      r = syn__vmax(zero, a);
     } else {
       e = SYN__N(act_exp)(which, a);
       r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigma(e);
@@ -2574,7 +2625,7 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
 /* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
    u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are taken from x, so that
    forward needs to keep x alone; relu's may be taken from y as well, for y > 0 where x > 0. */
-SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
+SYN__INLINE syn__v16 SYN__N(slope_of)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
   if (which == SYN__RELU) return syn__vif(x, zero, one, zero);
@@ -2595,9 +2646,21 @@ SYN__INLINE syn__v16 SYN__N(slope)(int which, syn__v16 x) {
 static void SYN__N(act_back)(int which, float *dx, const float *x, const float *dy, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = SYN__N(slope)(which, syn__vget(x + i, n - i));
+    syn__v16 d = SYN__N(slope_of)(which, syn__vget(x + i, n - i));
     d = syn__vfma(syn__vget(dy + i, n - i), d, syn__vget(dx + i, n - i));
     syn__vput(dx + i, d, n - i);
+  }
+}
+
+/* In place: dy becomes s dy f'(x), in the order (dy s) f'. */
+static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n) {
+  const syn__v16 scale = syn__vset(s), zero = syn__vset(0.0f);
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 d = syn__vmul(syn__vget(y + i, n - i), scale), a = syn__vget(x + i, n - i);
+    if (which == SYN__RELU) d = syn__vif(a, zero, d, zero);
+    else d = syn__vmul(d, SYN__N(slope_of)(which, a));
+    syn__vput(y + i, d, n - i);
   }
 }
 
@@ -2740,17 +2803,20 @@ SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
 }
 
 /* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Past n stands -inf, whose exp is
-   0: the 0 that was read there would count as e^-shift. */
-static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
-  const syn__v16 least = syn__vset(-INFINITY);
-  syn__v16 s = syn__vset(0.0f), e;
+   0: the 0 that was read there would count as e^-shift. `linear`, when not null, gets the sum of
+   x_i - shift, shifted first: logits of thousands would leave the sum no digits. */
+static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
+  const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
+  syn__v16 s = zero, plain = zero, e;
   size_t i;
   for (i = 0; i < n; i += 16) {
     e = syn__vsub(syn__vget(x + i, n - i), syn__vset(shift));
+    if (linear) plain = syn__vadd(plain, syn__vhead(e, n - i, zero));
     e = syn__vexp(syn__vhead(e, n - i, least));
     s = syn__vadd(s, e);
     if (y) syn__vput(y + i, e, n - i);
   }
+  if (linear) *linear = syn__vsum(plain);
   return syn__vsum(s);
 }
 
@@ -2759,7 +2825,7 @@ static float SYN__N(exps)(float *y, const float *x, float shift, size_t n) {
    row, then products: 1 / sum rounds once more than x / sum, the same way in every row of
    kernels. */
 static void SYN__N(softmax)(float *y, const float *x, size_t n) {
-  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n);
+  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n, NULL);
   SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
 }
 
@@ -2823,18 +2889,7 @@ static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float
    log-probability, and beams compare sums of them. */
 static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
   float shift = top > -INFINITY ? top : 0.0f;
-  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n)));
-}
-
-/* sum_v (z_v - shift). Shifted first: logits of thousands would leave the sum no digits. */
-static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
-  syn__v16 s = syn__vset(0.0f), d;
-  size_t i;
-  for (i = 0; i < n; i += 16) {
-    d = syn__vsub(syn__vget(z + i, n - i), syn__vset(shift));
-    s = syn__vadd(s, syn__vhead(d, n - i, syn__vset(0.0f)));
-  }
-  return syn__vsum(s);
+  return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
 /* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
@@ -2846,9 +2901,10 @@ static float SYN__N(sum_shifted)(const float *z, float shift, size_t n) {
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
   float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
-  float shifted = rest != 0.0f ? SYN__N(sum_shifted)(z, shift, n) : 0.0f;
-  float sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n), inverse = 1.0f / sum;
+  float shifted = 0.0f, sum, inverse;
   size_t i;
+  sum = SYN__N(exps)(scale != 0.0f ? z : NULL, z, shift, n, rest != 0.0f ? &shifted : NULL);
+  inverse = 1.0f / sum;
   log_sum = syn__log((double)sum);
   log_label -= log_sum;
   loss = (double)hit * log_label;
@@ -2926,28 +2982,54 @@ static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
    any other formula would give other bits. */
 static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0,
                                       size_t c1) {
-  const float *x = j->x, *dy = j->dy, *stats = j->stats;
   size_t c, r, rows = j->rows, width = j->width;
-  for (c = c0; c < c1; c += 16) {
-    syn__v16 g = syn__vget(dg + c, c1 - c), b = db ? syn__vget(db + c, c1 - c) : syn__vset(0.0f);
-    for (r = 0; r < rows; r++) {
-      syn__v16 d = syn__vget(dy + r * width + c, c1 - c);
-      syn__v16 xhat = syn__vsub(syn__vget(x + r * width + c, c1 - c), syn__vset(stats[2 * r]));
-      xhat = syn__vmul(xhat, syn__vset(stats[2 * r + 1]));
+  for (c = c0; c < c1; c += 32) {
+    const float *x = j->x + c, *dy = j->dy + c, *stats = j->stats;
+    size_t left = c1 - c, more = left > 16 ? left - 16 : 0, next = more ? 16 : 0;
+    syn__v16 g = syn__vget(dg + c, left), b = db ? syn__vget(db + c, left) : syn__vset(0.0f);
+    syn__v16 g2 = syn__vget(dg + c + next, more);
+    syn__v16 b2 = db ? syn__vget(db + c + next, more) : syn__vset(0.0f);
+    for (r = 0; r < rows; r++, x += width, dy += width, stats += 2) {
+      syn__v16 mean = syn__vset(stats[0]), rstd = syn__vset(stats[1]), d, xhat;
+      d = syn__vget(dy, left);
+      xhat = syn__vmul(syn__vsub(syn__vget(x, left), mean), rstd);
       g = syn__vfma(d, xhat, g);
       b = syn__vadd(b, d);
+      d = syn__vget(dy + next, more);
+      xhat = syn__vmul(syn__vsub(syn__vget(x + next, more), mean), rstd);
+      g2 = syn__vfma(d, xhat, g2);
+      b2 = syn__vadd(b2, d);
     }
-    syn__vput(dg + c, g, c1 - c);
-    if (db) syn__vput(db + c, b, c1 - c);
+    syn__vput(dg + c, g, left);
+    if (db) syn__vput(db + c, b, left);
+    syn__vput(dg + c + next, g2, more);
+    if (db) syn__vput(db + c + next, b2, more);
   }
 }
 
-/* The gradient of a bias. A vector of columns stays in a register while the rows pass by; a column
-   is one chain in the order of rows, whichever thread has it. */
+/* The gradient of a bias. Vectors of columns stay in registers while the rows pass by; a column is
+   one chain in the order of rows, whichever thread has it. Four vectors at a time: one alone waits
+   for its own additions, and takes of each row a line where the cache fetches several (a third of
+   the speed). */
 static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0,
                                 size_t c1) {
   size_t c, r;
-  for (c = c0; c < c1; c += 16) {
+  for (c = c0; c + 64 <= c1; c += 64) {
+    const float *x = dy + c;
+    syn__v16 b = syn__vload(db + c), b2 = syn__vload(db + c + 16);
+    syn__v16 b3 = syn__vload(db + c + 32), b4 = syn__vload(db + c + 48);
+    for (r = 0; r < rows; r++, x += width) {
+      b = syn__vadd(b, syn__vload(x));
+      b2 = syn__vadd(b2, syn__vload(x + 16));
+      b3 = syn__vadd(b3, syn__vload(x + 32));
+      b4 = syn__vadd(b4, syn__vload(x + 48));
+    }
+    syn__vstore(db + c, b);
+    syn__vstore(db + c + 16, b2);
+    syn__vstore(db + c + 32, b3);
+    syn__vstore(db + c + 48, b4);
+  }
+  for (; c < c1; c += 16) {
     syn__v16 b = syn__vget(db + c, c1 - c);
     for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vget(dy + r * width + c, c1 - c));
     syn__vput(db + c, b, c1 - c);
@@ -3013,24 +3095,65 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
    dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
    on step, layer and place alone: not on threads, not on the order in which it is made. */
 /* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
-   finaliser), the second key between them; the upper 24 bits are compared as floats, which hold
-   them exactly. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
+   finaliser), the second key between them; hash >> 8 < limit where hash < limit << 8, and limit is
+   below 2^24. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
    first. */
+SYN__WORD syn__u16 SYN__N(chance)(uint64_t mixed, uint32_t index) {
+  syn__u16 h = syn__uadd(syn__uset(index), syn__uramp());
+  h = syn__uxor(h, syn__uset((uint32_t)(mixed >> 32)));
+  h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
+  h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), syn__uset((uint32_t)mixed));
+  h = syn__umul(h, syn__uset(0xC2B2AE35u));
+  return syn__uxor(h, syn__ushr(h, 16));
+}
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
-  const syn__v16 limit = syn__vset((float)d->limit), zero = syn__vset(0.0f);
-  const syn__u16 ramp = syn__uramp(), key = syn__uset((uint32_t)(mixed >> 32));
-  const syn__u16 key2 = syn__uset((uint32_t)mixed);
+  const syn__u16 least = syn__uset(d->limit << 8);
   size_t i;
-  for (i = 0; i < n; i += 16, index += 16) {
+  for (i = 0; i < n; i += 16) {
     syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
-    syn__u16 h = syn__uxor(syn__uadd(syn__uset(index), ramp), key);
-    h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
-    h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), key2);
-    h = syn__umul(h, syn__uset(0xC2B2AE35u));
-    h = syn__uxor(h, syn__ushr(h, 16));
-    y = syn__vif(limit, syn__vfloat(syn__ushr(h, 8)), zero, y);
-    syn__vput(x + i, y, n - i);
+    syn__vput(x + i, syn__vkeep(y, SYN__N(chance)(mixed, index + (uint32_t)i), least), n - i);
+  }
+}
+
+/* Attention weights and their dropout, in the pass that divides by the sum. A probability is never
+   negative: the sign remembers what was dropped, so that the hash, which costs more than all else
+   here, is not made again on the way back: 2 w - w is w, 0 - w is -w. Of a 0 no sign is needed. */
+static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y,
+                                 size_t n) {
+  const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
+  const syn__u16 least = syn__uset(d->limit << 8);
+  float sum = SYN__N(exps)(p, p, SYN__N(shift)(p, n), n, NULL);
+  float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 w = syn__vmul(syn__vset(inverse), syn__vget(p + i, n - i));
+    syn__v16 kept = syn__vkeep(w, SYN__N(chance)(mixed, index + (uint32_t)i), least);
+    syn__vput(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
+    syn__vput(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
+  }
+}
+/* With w = |p| and what dropout sends back, d = dy scale or 0: ds = w (d - sum w d), as
+   softmax_back. The two are made again in the second loop: cheaper than a place for them. */
+SYN__INLINE syn__v16 SYN__N(undropped)(syn__v16 p, syn__v16 dy, syn__v16 scale) {
+  return syn__vif(syn__vset(0.0f), p, syn__vset(0.0f), syn__vmul(dy, scale));
+}
+static void SYN__N(softmax_drop_back)(float scale, float *p, float *dy, size_t n) {
+  const syn__v16 zero = syn__vset(0.0f), times = syn__vset(scale);
+  syn__v16 sum = zero, mean;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 w = syn__vget(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
+    sum = syn__vfma(syn__vif(zero, w, syn__vsub(zero, w), w), d, sum);
+  }
+  mean = syn__vset(syn__vsum(sum));
+  for (i = 0; i < n; i += 16) {
+    syn__v16 w = syn__vget(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
+    syn__vput(dy + i, syn__vmul(syn__vif(zero, w, zero, w), times), n - i);
+    w = syn__vif(zero, w, syn__vsub(zero, w), w);
+    syn__vput(p + i, syn__vmul(w, syn__vsub(d, mean)), n - i);
   }
 }
 
@@ -3117,17 +3240,16 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
 
 /* In the order of the struct; C++11 knows no names here. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product), SYN__N(add), SYN__N(sub),
-    SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale), SYN__N(acc_scale), SYN__N(sum),
-    SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values), SYN__N(rough), SYN__N(max),
-    SYN__N(tops), SYN__N(act),
-    SYN__N(act_back), SYN__N(glu),
-    SYN__N(glu_back),
-    SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
+    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
+    SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
+    SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
+    SYN__N(rough), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
+    SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
-    SYN__N(taps_back), SYN__N(dropout), SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam),
-    SYN__N(squares), SYN__N(factor), SYN__N(descend)};
+    SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop), SYN__N(softmax_drop_back),
+    SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam), SYN__N(squares), SYN__N(factor),
+    SYN__N(descend)};
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -3172,7 +3294,9 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__pswap2
 #undef syn__pswap1
 #undef syn__pbits
-#undef syn__pfloat
+#undef syn__pmax
+#undef syn__pmin
+#undef syn__pkeep
 #undef syn__qbits
 #undef syn__qset
 #undef syn__qadd
@@ -3471,6 +3595,7 @@ struct syn_tape {
   const syn_kernels *k;
   const syn__graph *g;
   int threads, training;               /* training: 1 where dropout drops */
+  int kept;             /* on the way back: gradients of nodes before this one go on adding */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -3855,35 +3980,47 @@ static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begi
              j->pack + begin * 16 * (size_t)j->p.k);
 }
 
+/* What one thread makes of a product: rows m0..m1 by panels p0..p1. */
+typedef struct syn__part_of {
+  const syn__product *p;
+  int m0, m1, p0, p1;
+} syn__part_of;
+
 /* a^T b: the columns of a are copied in strips; as they stand, a power of two apart, they would all
    fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
-static void syn__rows_across(syn_tape *t, const syn__product *p, float *side, int begin, int end) {
-  syn__product q = *p;
+static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
+  syn__product q = *w->p;
   int m, at, tile = t->k->tile;
   q.a_col = (size_t)tile;
-  for (m = begin; m < end; m += SYN__PACK_M) {
-    int rows = syn__min(SYN__PACK_M, end - m);
-    t->k->strips(p->a + m, p->a_col, p->k, rows, side);
+  for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
+    int rows = syn__min(SYN__PACK_M, w->m1 - m);
+    t->k->strips(w->p->a + m, w->p->a_col, q.k, rows, side);
     for (at = 0, q.a = side; at < rows; at += tile) {
-      q.c = p->c + (size_t)(m + at) * p->c_row;
-      t->k->product(&q, 0, syn__min(tile, rows - at), 0, (p->n + 15) / 16);
-      q.a += tile * p->k + SYN__STRIP_END;
+      q.c = w->p->c + (size_t)(m + at) * q.c_row;
+      t->k->product(&q, 0, syn__min(tile, rows - at), w->p0, w->p1);
+      q.a += tile * q.k + SYN__STRIP_END;
     }
   }
 }
+static void syn__product_part(const syn_tape *t, const syn__part_of *w, int thread) {
+  const syn__product *p = w->p;
+  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
+    syn__rows_across(t, w, t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A);
+  else t->k->product(p, w->m0, w->m1, w->p0, w->p1);
+}
 
 static void syn__task_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__product *p = (const syn__product *)job;
-  float *side = t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A;
-  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
-    syn__rows_across(t, p, side, (int)begin, (int)end);
-  else t->k->product(p, (int)begin, (int)end, 0, (p->n + 15) / 16);
+  syn__part_of w;
+  w.p = (const syn__product *)job;
+  w.m0 = (int)begin, w.m1 = (int)end, w.p0 = 0, w.p1 = (w.p->n + 15) / 16;
+  syn__product_part(t, &w, thread);
 }
 
 static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__product *p = (const syn__product *)job;
-  SYN__UNUSED(thread);
-  t->k->product(p, 0, p->m, (int)begin, (int)end);
+  syn__part_of w;
+  w.p = (const syn__product *)job;
+  w.m0 = 0, w.m1 = w.p->m, w.p0 = (int)begin, w.p1 = (int)end;
+  syn__product_part(t, &w, thread);
 }
 
 /* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
@@ -3898,9 +4035,16 @@ static void syn__product_split(syn_tape *t, const syn__product *p) {
     syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
 }
 
-/* One block: pack it, then multiply. */
+/* One block: pack it, then multiply. Where b is narrow and few rows use it, a copy does not pay: it
+   is read as it lies (gradients of weights of width 128: 10 % faster; wide rows are too far apart
+   for that: 40 % slower). */
 static void syn__matmul_block(syn_tape *t, const syn__job *j) {
   syn__product p = j->p;
+  if (j->b_col == 1 && p.n % 16 == 0 && p.b_row <= 256 && p.m <= 256) {
+    p.b_panel = 16;
+    syn__product_split(t, &p);
+    return;
+  }
   syn__parallel(t, syn__task_pack, j, ((size_t)p.n + 15) / 16, 4);
   p.b = j->pack;
   p.b_row = 16;
@@ -3985,7 +4129,7 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
   j.x = x;
   j.rows = rows;
   j.width = width;
-  syn__parallel(t, syn__task_columns, &j, width, 16);
+  syn__parallel(t, syn__task_columns, &j, width, 64);
 }
 
 /* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
@@ -3993,13 +4137,12 @@ typedef struct syn__linear_grad {
   const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
   float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
   size_t rows;
-  int in, out;
+  int in, out, fresh;      /* fresh: dx is written, whatever stands there */
 } syn__linear_grad;
 
 static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
   syn__job j;
   memset(&j, 0, sizeof j);
-  j.p.start = SYN__ADD;
   j.p.a = g->dy;
   j.b_col = 1;
   j.p.n = g->in;
@@ -4011,6 +4154,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.a_col = 1;
     j.p.b = g->w;
     j.p.c = g->dx;
+    j.p.start = g->fresh ? SYN__ZERO : SYN__ADD;
     syn__matmul(t, &j);
   }
   if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
@@ -4020,14 +4164,15 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.a_col = (size_t)g->out;
     j.p.b = g->x;
     j.p.c = g->dw;
+    j.p.start = SYN__ADD;
     syn__matmul(t, &j);
   }
   if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)g->out);
 }
 
 /* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
-static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
-                                 const syn_tensor *x, const float *dy) {
+static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n, int w, int bias,
+                                            const syn_tensor *x, const float *dy) {
   const syn_param *p = &t->g->params[n->param[w]];
   syn__linear_grad g;
   g.x = x->x;
@@ -4039,6 +4184,12 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
   g.rows = syn__tensor_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
+  g.fresh = 0;
+  return g;
+}
+static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
+                                 const syn_tensor *x, const float *dy) {
+  syn__linear_grad g = syn__linear_grad_of(t, n, w, bias, x, dy);
   syn__linear_backward_of(t, &g);
 }
 
@@ -4177,13 +4328,78 @@ static void syn__task_drop(syn_tape *t, const void *job, int thread, size_t begi
   t->k->dropout(&j->d, (uint32_t)begin, j->x + begin, end - begin);
 }
 
+/* 1: the output of a node is dropped in this pass, and how. */
+static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
+  if (!t->training || n->drop <= 0.0f) return 0;
+  *d = syn__dropout_of(t, 2 * n->id, n->drop);
+  return 1;
+}
+
 /* Dropout of a node's output, and of the gradient that comes back to it: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__drop_job j;
-  if (!t->training || n->drop <= 0.0f) return;
-  j.d = syn__dropout_of(t, 2 * n->id, n->drop);
+  if (n->masks || !syn__drops(t, n, &j.d)) return;
   j.x = x;
   syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
+}
+
+/* Passes over memory. A pass that does little for every number is worth a second thread from
+   SYN__GRAIN numbers on: waking it takes a microsecond or two. Where one pass does two things, the
+   second follows on SYN__BITE numbers at a time, which are still in the first cache. */
+#define SYN__GRAIN ((size_t)1 << 14)
+#define SYN__BITE ((size_t)1 << 11)
+
+static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  SYN__UNUSED(t);
+  SYN__UNUSED(thread);
+  memset(*(float *const *)job + begin, 0, (end - begin) * sizeof(float));
+}
+static void syn__zero(syn_tape *t, float *x, size_t n) {
+  syn__parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
+}
+
+typedef struct syn__acc_job {
+  float *y;           /* both as long as syn__accumulate is told */
+  const float *x;
+  float factor;
+  int fresh;
+} syn__acc_job;
+
+static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__acc_job *j = (const syn__acc_job *)job;
+  SYN__UNUSED(thread);
+  if (j->fresh) t->k->scale(j->y + begin, j->factor, j->x + begin, end - begin);
+  else if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
+  else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
+}
+
+/* y += factor x over n numbers, in parallel; fresh: y = factor x */
+static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+                            int fresh) {
+  syn__acc_job j;
+  j.y = y;
+  j.x = x;
+  j.factor = factor;
+  j.fresh = fresh;
+  syn__parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
+}
+
+/* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
+   Values a user's tape made are all zeroed before, those in front of a pass that is run again
+   (input feeding) go on adding. */
+static int syn__fresh(const syn_tape *t, const syn_node *n, int i) {
+  const syn__value *v = &t->g->values[n->in[i]];
+  int k;
+  for (k = 0; k < i; k++)
+    if (n->in[k] == n->in[i]) return 0;
+  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->kept;
+}
+
+/* dx += factor dy for input 0, dx = factor dy where it is fresh, nothing where both are one. */
+static void syn__send(syn_tape *t, const syn_node *n, float factor) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  if (x->dx != y->dx)
+    syn__accumulate(t, x->dx, y->dx, factor, syn__count(y), n->fresh && syn__fresh(t, n, 0));
 }
 
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
@@ -4197,24 +4413,27 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
 }
 
 /* The gradient of a value starts at zero when its last reader, the first to come back, is
-   reached; `again`: but for values made before `begin`, which go on adding. A value nobody reads
-   (the encoder's final norm where every layer has a block of its own) has none. */
+   reached; a kind that can, starts it by itself (n->fresh), and one that hands it on as it is has
+   nothing to start. `again`: but for values made before `begin`, which go on adding. A value nobody
+   reads (the encoder's final norm where every layer has a block of its own) has none. */
 static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   int i, k;
+  t->kept = again ? begin : 0;
   for (i = end - 1; i >= begin; i--) {
     const syn_node *n = t->g->nodes[i];
     const syn__value *out = &t->g->values[n->out];
+    syn_tensor *y = syn_out(t, n), *x;
+    int runs = y->dx && (out->last >= 0 || out->stream == SYN_OWN) && n->kind->backward;
     if (t->idle && t->idle[i]) continue; /* what it reads was made by idle nodes */
     for (k = 0; k < n->n_in; k++) {
-      const syn__value *in = &t->g->values[n->in[k]];
-      syn_tensor *x = syn_in(t, n, k);
-      if (in->last == i && x->dx && in->stream != SYN_OWN && !(again && in->maker < begin))
-        memset(x->dx, 0, syn__count(x) * sizeof *x->dx);
+      x = syn_in(t, n, k);
+      if (x->dx && syn__fresh(t, n, k) && !(runs && (n->fresh || x->dx == y->dx)))
+        syn__zero(t, x->dx, syn__count(x));
     }
-    if (!syn_out(t, n)->dx || (out->last < 0 && out->stream != SYN_OWN)) continue;
+    if (!runs) continue;
     /* all readers have added: from the gradient behind the dropout to the one before it */
-    syn__drop(t, n, syn_out(t, n)->dx);
-    if (n->kind->backward) n->kind->backward(t, n);
+    syn__drop(t, n, y->dx);
+    n->kind->backward(t, n);
   }
 }
 
@@ -4363,27 +4582,54 @@ static void syn__item_add(syn__item *items, size_t *count, const syn__item *item
   items[k] = *item;
 }
 
+/* The value whose gradient goes on in the buffer of that of `value`, -1: none. Its maker hands on
+   what came back, and nobody has come back to the input before: so the gradient of a whole chain of
+   residual sums is one buffer, and y = x + chain(x) sends back to x by doing nothing. Not where
+   nodes run more than once (input feeding). */
+static int syn__heir(const syn__graph *g, int value) {
+  int maker = g->values[value].maker;
+  const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
+  if (!n || !n->hands_on || g->feed || g->values[n->in[0]].last != maker) return -1;
+  return n->n_in > 1 && n->in[1] == n->in[0] ? -1 : n->in[0];
+}
+/* 1: the gradient of `value` is that of what its last reader makes. */
+static int syn__inherits(const syn__graph *g, int value) {
+  int last = g->values[value].last;
+  return last >= 0 && syn__heir(g, g->nodes[last]->out) == value;
+}
+
+/* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
+   frees them. The head of a training run stands behind the nodes and reads what it reads. */
+static int syn__forgotten(const syn__graph *g, const syn__value *v) {
+  int i, k, forgets = g->feed ? 0 : g->nodes[v->maker]->forgets & SYN_FORGETS_OUT;
+  for (i = v->first; i >= 0 && i <= v->last && forgets; i++)
+    for (k = 0; k < g->nodes[i]->n_in; k++)
+      if (&g->values[g->nodes[i]->in[k]] == v) forgets &= g->nodes[i]->forgets << 1;
+  return forgets && v->last < (int)g->n_nodes;
+}
+
 /* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
-   value until its maker has gone back, since the maker may look at its own output; its gradient
+   value until its maker has gone back, since the maker may look at its own output; one that all
+   forget until its last reader has run; its gradient
    from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
-   begins at n, where the way back does. */
+   begins at n, where the way back does. What is handed on lives until the last heir's maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
-  int n = (int)g->n_nodes, end = 2 * n - 1;
+  int n = (int)g->n_nodes, end = 2 * n - 1, heir;
   size_t i, count = 0;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
     syn__item item;
     item.size = syn__round16(syn__mul_size((size_t)v->shape[1], cap->rows[v->stream]));
     item.from = v->maker;
-    item.to = mode == SYN__TRAIN                 ? end - v->maker
-              : mode == SYN__KEEP || v->last < 0 ? end
-                                                 : v->last;
+    item.to = mode == SYN__TRAIN && !syn__forgotten(g, v) ? end - v->maker
+              : mode == SYN__KEEP || v->last < 0          ? end
+                                                          : v->last;
     item.where = tensors ? &tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
-    if (mode != SYN__TRAIN) continue;
+    if (mode != SYN__TRAIN || syn__inherits(g, (int)i)) continue;
+    for (heir = (int)i; heir >= 0; heir = syn__heir(g, heir)) item.to = end - g->values[heir].maker;
     item.from = v->last < 0 ? n : end - v->last;
-    item.to = end - v->maker;
     item.where = tensors ? &tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
   }
@@ -4780,29 +5026,7 @@ static void syn__pair_run(syn_tape *t, const syn_node *n,
   j.a = syn_in(t, n, 0)->x;
   j.b = syn_in(t, n, 1)->x;
   j.size_b = syn__count(syn_in(t, n, 1));
-  syn__parallel(t, syn__task_pair, &j, syn__count(syn_out(t, n)), 4096);
-}
-
-typedef struct syn__acc_job {
-  float *y;           /* both as long as syn__accumulate is told */
-  const float *x;
-  float factor;
-} syn__acc_job;
-
-static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__acc_job *j = (const syn__acc_job *)job;
-  SYN__UNUSED(thread);
-  if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
-  else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
-}
-
-/* y += factor x over n numbers, in parallel */
-static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n) {
-  syn__acc_job j;
-  j.y = y;
-  j.x = x;
-  j.factor = factor;
-  syn__parallel(t, syn__task_acc, &j, n, 4096);
+  syn__parallel(t, syn__task_pair, &j, syn__count(syn_out(t, n)), SYN__GRAIN);
 }
 
 /* db += factor times the sum of dy over the repetitions of b, one after the other: they all add
@@ -4811,7 +5035,7 @@ static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, floa
   syn_tensor *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
   if (size == count) {
-    syn__accumulate(t, b->dx, dy, factor, count);
+    syn__accumulate(t, b->dx, dy, factor, count, n->fresh && syn__fresh(t, n, 1));
     return;
   }
   if (size == 1) b->dx[0] += factor * t->k->sum(dy, count);
@@ -4819,12 +5043,45 @@ static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, floa
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, dy + i, size);
 }
 
-static void syn__add_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->add); }
+/* The second operand comes with its dropout still to do (>>kind res): y = a + mask(b), where the
+   mask of b stays in b; db = mask(dy). */
+typedef struct syn__masked {
+  syn__dropout d;
+  float *y, *b;
+  const float *a; /* null: backward */
+} syn__masked;
+
+static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__masked *j = (const syn__masked *)job;
+  size_t n;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += n) {
+    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    if (!j->a) memcpy(j->b + begin, j->y + begin, n * sizeof(float));
+    t->k->dropout(&j->d, (uint32_t)begin, j->b + begin, n);
+    if (j->a) t->k->add(j->y + begin, j->a + begin, j->b + begin, n);
+  }
+}
+/* 0: there is no dropout left to do. The node that made b has this one reader, so that db is
+   always fresh. */
+static int syn__add_masked(syn_tape *t, const syn_node *n, int back) {
+  const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
+  syn__masked j;
+  if (!n->which || !syn__drops(t, t->g->nodes[t->g->values[b->id].maker], &j.d)) return 0;
+  j.y = back ? y->dx : y->x;
+  j.b = back ? b->dx : b->x;
+  j.a = back ? NULL : syn_in(t, n, 0)->x;
+  syn__parallel(t, syn__task_masked, &j, syn__count(y), 4096);
+  return 1;
+}
+
+static void syn__add_forward(syn_tape *t, const syn_node *n) {
+  if (!syn__add_masked(t, n, 0)) syn__pair_run(t, n, t->k->add);
+}
 /* da += dy, db += dy */
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
-  syn__pair_fold(t, n, y->dx, 1.0f);
+  syn__send(t, n, 1.0f);
+  if (!syn__add_masked(t, n, 1)) syn__pair_fold(t, n, syn_out(t, n)->dx, 1.0f);
 }
 static const syn_kind syn__kind_add = {
     "add", "", 0, NULL, syn__pair_shape, syn__add_forward, syn__add_backward, NULL, NULL, NULL};
@@ -4832,9 +5089,8 @@ static const syn_kind syn__kind_add = {
 static void syn__sub_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->sub); }
 /* da += dy, db -= dy */
 static void syn__sub_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
-  syn__pair_fold(t, n, y->dx, -1.0f);
+  syn__send(t, n, 1.0f);
+  syn__pair_fold(t, n, syn_out(t, n)->dx, -1.0f);
 }
 static const syn_kind syn__kind_sub = {
     "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
@@ -5057,17 +5313,13 @@ static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin
 }
 
 /* y = f(x); with dy: y += dy f'(x) */
-static void syn__act_run(syn_tape *t, syn__act_job j, size_t n) {
-  syn__parallel(t, syn__task_act, &j, n, 4096);
-}
-
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
   syn__act_job j;
   j.which = n->which;
   j.y = syn_out(t, n)->x;
   j.x = syn_in(t, n, 0)->x;
   j.dy = NULL;
-  syn__act_run(t, j, syn__count(syn_out(t, n)));
+  syn__parallel(t, syn__task_act, &j, syn__count(syn_out(t, n)), 4096);
 }
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
   syn__act_job j;
@@ -5075,7 +5327,7 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
   j.y = syn_in(t, n, 0)->dx;
   j.x = syn_in(t, n, 0)->x;
   j.dy = syn_out(t, n)->dx;
-  syn__act_run(t, j, syn__count(syn_out(t, n)));
+  syn__parallel(t, syn__task_act, &j, syn__count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
@@ -5121,15 +5373,22 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
+  n->fresh = 1;
+  n->forgets = SYN_FORGETS_OUT;
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
+/* What a layer of one product, w and (bias 1; -1: none) b, sends back to its input. */
+static void syn__linear_send(syn_tape *t, const syn_node *n, int bias, const float *dy) {
+  syn__linear_grad g = syn__linear_grad_of(t, n, 0, bias, syn_in(t, n, 0), dy);
+  g.fresh = syn__fresh(t, n, 0);
+  syn__linear_backward_of(t, &g);
+}
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
-  syn_tensor *x = syn_in(t, n, 0);
-  syn__linear_backward(t, n, 0, n->which ? 1 : -1, x, syn_out(t, n)->dx);
+  syn__linear_send(t, n, n->which ? 1 : -1, syn_out(t, n)->dx);
 }
 static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", 1, NULL, syn__linear_shape, syn__linear_kind_forward,
@@ -5141,9 +5400,10 @@ static const syn_kind syn__kind_linear = {
 
 /* The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin,
    Fan, Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n]
-   with the gate in the second half. saved: 0 dz, while going back   1 z, but not for relu, which
-   works in place: y > 0 says what its derivative is, also after dropout, since a dropped y has a
-   dropped dy. */
+   with the gate in the second half. saved: 0 dz of glu, while going back; of the others dy becomes
+   dz in place   1 z, but not for relu, which works in place: y > 0 says what its derivative is,
+   and where dropout has kept y, too. Activation and dropout, and on the way back both again, are
+   one pass over memory. */
 
 /* What cnn has along with ff: `act`, the width of z, and the two buffers. */
 static int syn__ff_wide(syn_build *b, syn_node *n, int out, int otherwise) {
@@ -5151,12 +5411,15 @@ static int syn__ff_wide(syn_build *b, syn_node *n, int out, int otherwise) {
   return n->which == SYN__GLU ? 2 * out : out;
 }
 static syn_status syn__ff_saves(syn_build *b, syn_node *n, int wide) {
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)wide)) return SYN_E_SHAPE;
+  n->masks = n->which != SYN__GLU;
+  if (syn__save_rows(b, n, SYN_BACKWARD, n->masks ? 0 : (size_t)wide)) return SYN_E_SHAPE;
   return syn__save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)wide);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   int wide = syn__ff_wide(b, n, out, SYN__RELU);
+  n->fresh = 1;
+  n->forgets = n->which == SYN__RELU ? 0 : SYN_FORGETS_OUT;
   if (syn__linear_params(b, n, wide, 1) || syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -5176,8 +5439,12 @@ static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin
   for (r = begin; r < end; r++) {
     const float *z = j->z + 2 * r * width;
     float *dz = j->y ? NULL : j->dz + 2 * r * width;
-    if (j->y) t->k->glu(j->y + r * width, z, z + width, width);
-    else t->k->glu_back(dz, dz + width, z, z + width, j->dy + r * width, width);
+    if (j->y) {
+      t->k->glu(j->y + r * width, z, z + width, width);
+    } else {
+      memset(dz, 0, 2 * width * sizeof *dz); /* the kernel adds */
+      t->k->glu_back(dz, dz + width, z, z + width, j->dy + r * width, width);
+    }
   }
 }
 static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
@@ -5188,12 +5455,11 @@ static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows,
   j.width = width;
   syn__parallel(t, syn__task_glu, &j, rows, 8);
 }
-/* dz [rows,2 width] = what dy sends back; the kernel adds, so it begins at 0 */
+/* dz [rows,2 width] = what dy sends back */
 static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
                               size_t width) {
   syn__glu_job j;
   memset(&j, 0, sizeof j);
-  memset(dz, 0, 2 * rows * width * sizeof *dz);
   j.dz = dz;
   j.z = z;
   j.dy = dy;
@@ -5205,34 +5471,59 @@ static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const floa
 static float *syn__ff_z(const syn_tape *t, const syn_node *n) {
   return n->which == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
 }
+
+/* y = mask(act(z)), or dz = act'(z) mask(dy) in place of dy */
+typedef struct syn__ff_job {
+  int which, drops;
+  syn__dropout d;  /* when it drops */
+  float *y;        /* y, or dy that becomes dz */
+  const float *z;
+} syn__ff_job;
+
+static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__ff_job *j = (const syn__ff_job *)job;
+  size_t n;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += n) {
+    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    t->k->act(j->which, j->y + begin, j->z + begin, n);
+    if (j->drops) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
+  }
+}
+/* relu: z is y, and y > 0 where z > 0 and the mask let it pass: no mask is made again, what is left
+   of it is its scale. */
+static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__ff_job *j = (const syn__ff_job *)job;
+  int relu = j->which == SYN__RELU;
+  float scale = relu && j->drops ? j->d.scale : 1.0f;
+  size_t n;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += n) {
+    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    if (j->drops && !relu) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
+    t->k->slope(j->which, j->y + begin, j->z + begin, scale, n);
+  }
+}
+
+static void syn__ff_run(syn_tape *t, const syn_node *n, syn__task task, float *y) {
+  syn__ff_job j;
+  j.which = n->which;
+  j.drops = syn__drops(t, n, &j.d);
+  j.y = y;
+  j.z = syn__ff_z(t, n);
+  syn__parallel(t, task, &j, syn__count(syn_out(t, n)), 4096);
+}
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  syn__act_job j;
-  if (n->which == SYN__GLU) {
-    syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
-    return;
-  }
-  j.which = n->which;
-  j.y = y->x;
-  j.x = syn__ff_z(t, n);
-  j.dy = NULL;
-  syn__act_run(t, j, syn__count(y));
+  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff, y->x);
+  else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
 }
-/* dz = dy act'(z). The kernels add, so dz begins at 0. */
+/* dz */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  float *dz = syn_saved(t, n, 0);
-  syn__act_job j;
-  if (n->which == SYN__GLU) {
-    syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
-    return dz;
-  }
-  memset(dz, 0, syn__count(y) * sizeof *dz);
-  j.which = n->which;
-  j.y = dz;
-  j.x = syn__ff_z(t, n);
-  j.dy = y->dx;
-  syn__act_run(t, j, syn__count(y));
+  float *dz = n->which == SYN__GLU ? syn_saved(t, n, 0) : y->dx;
+  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff_back, dz);
+  else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
   return dz;
 }
 
@@ -5241,7 +5532,7 @@ static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__ff_act(t, n);
 }
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
-  syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn__ff_act_back(t, n));
+  syn__linear_send(t, n, 1, syn__ff_act_back(t, n));
 }
 static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", 1, NULL, syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL,
@@ -5379,6 +5670,8 @@ static const syn_kind syn__kind_cnn = {
 
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
+  n->fresh = 1;
+  n->forgets = SYN_FORGETS_OUT;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d)) return SYN_E_SHAPE;
   if (shift && syn__bias_param(b, n, "b", d)) return SYN_E_SHAPE;
   if (syn__save_rows(b, n, SYN_BOTH, 2)) return SYN_E_SHAPE;
@@ -5417,9 +5710,14 @@ static void syn__task_norm_back(syn_tape *t, const void *job, int thread, size_t
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
+  float *dx = syn_in(t, n, 0)->dx;
+  int fresh = syn__fresh(t, n, 0);
   size_t r;
   SYN__UNUSED(thread);
-  for (r = begin; r < end; r++) t->k->norm_back(syn_in(t, n, 0)->dx, &j, r);
+  for (r = begin; r < end; r++) {
+    if (fresh) memset(dx + r * j.width, 0, j.width * sizeof *dx);
+    t->k->norm_back(dx, &j, r);
+  }
 }
 static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
@@ -5433,7 +5731,7 @@ static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
-  syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 16);
+  syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 32);
 }
 static const syn_kind syn__kind_norm = {
     "norm", "", 0, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
@@ -5891,6 +6189,9 @@ static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step)
   own->step = step;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* a row of the place, one of the step */
+  n->fresh = 1;
+  n->hands_on = !scaled;
+  n->forgets = SYN_FORGETS_BOTH;
   return syn__out_like(b, n, 0);
 }
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
@@ -5901,8 +6202,7 @@ static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
 
 /* dx += sqrt(d) dy */
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, ((const syn__pos *)n->own)->scale, syn__count(y));
+  syn__send(t, n, ((const syn__pos *)n->own)->scale);
 }
 static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", 0, NULL, syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL,
@@ -5925,22 +6225,40 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
                       shape))
     return SYN_E_SHAPE;
   n->table = shape[0];
+  n->fresh = n->hands_on = 1;
+  n->forgets = SYN_FORGETS_BOTH;
   return syn__out_like(b, n, 0);
 }
-static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)syn__width(x), rows = syn__tensor_rows(x);
-  for (r = 0; r < rows; r++)
+  size_t r, d = (size_t)syn__width(x);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
-/* dx += dy, dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t */
-static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_learn_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
+/* dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t, so threads share
+   out the columns */
+static void syn__task_learn_pos_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                     size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)syn__width(x), rows = syn__tensor_rows(x);
-  syn__accumulate(t, x->dx, y->dx, 1.0f, rows * d);
-  for (r = 0; r < rows; r++) t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d, y->dx + r * d, d);
+  size_t r, d = (size_t)syn__width(y), rows = syn__tensor_rows(y);
+  SYN__UNUSED(thread);
+  for (r = 0; r < rows; r++)
+    t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d + begin, y->dx + r * d + begin,
+              end - begin);
+}
+/* dx += dy */
+static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
+  syn__send(t, n, 1.0f);
+  syn__parallel(t, syn__task_learn_pos_back, n, (size_t)syn__width(syn_out(t, n)), 32);
 }
 /* w is a table of rows to add: no product. */
 static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
@@ -5974,18 +6292,15 @@ static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   if (rate == 0.0f) return b->c->status == SYN_OK ? x : -1;
   n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->drop = rate;
+  if (n) n->drop = rate, n->fresh = n->hands_on = 1, n->forgets = SYN_FORGETS_BOTH;
   return syn__node_done(b, n);
 }
 static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  memcpy(y->x, syn_in(t, n, 0)->x, syn__count(y) * sizeof *y->x);
+  syn__accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn__count(y), 1);
 }
 /* dx += dy: the mask was put on dy by the runner before */
-static void syn__copy_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, syn_in(t, n, 0)->dx, y->dx, 1.0f, syn__count(y));
-}
+static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__send(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", 0, syn__dropout_build, syn__same_shape, syn__copy_forward,
     syn__copy_backward, NULL, NULL, NULL};
@@ -6001,8 +6316,10 @@ static int syn__build_width_of(const syn_build *b, int value) {
   return v->shape[v->rank - 1];
 }
 
-/* Layers that add need equal widths; names the layer and both numbers. */
+/* Layers that add need equal widths; names the layer and both numbers. Where the chain's end, which
+   nobody else reads, drops its output, the sum does it: one pass instead of two. */
 static int syn__build_add(syn_build *b, int x, int y) {
+  syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
   int in[2];
   if (syn__build_width_of(b, x) != syn__build_width_of(b, y)) {
     syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", syn__build_width_of(b, y),
@@ -6011,7 +6328,13 @@ static int syn__build_add(syn_build *b, int x, int y) {
   }
   in[0] = x;
   in[1] = y;
-  return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
+  n = syn__node_new(b, &syn__kind_add, 2, in);
+  if (!n) return -1;
+  n->fresh = n->hands_on = 1;
+  n->forgets = SYN_FORGETS_BOTH;
+  n->which = x != y && b->g->values[y].first < 0 && maker->drop > 0.0f && !maker->masks;
+  if (n->which) maker->masks = 1;
+  return syn__node_done(b, n);
 }
 
 /* The chain argument `number` of a layer, from 0. */
@@ -6060,29 +6383,43 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
 /* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
+static void syn__task_highway(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
+  float *y = syn_out(t, n)->x, *z = syn_saved(t, n, 0);
+  size_t count;
+  SYN__UNUSED(thread);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    t->k->act(SYN__SIGMOID, z + begin, z + begin, count); /* from here on z holds g */
+    t->k->sub(y + begin, x + begin, c + begin, count);
+    t->k->mul(y + begin, y + begin, z + begin, count);
+    t->k->acc(y + begin, c + begin, count);
+  }
+}
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
-  float *z = syn_saved(t, n, 0);
-  size_t count = syn__count(y);
-  syn__linear_forward(t, n, 0, 1, x, z);
-  t->k->act(SYN__SIGMOID, z, z, count); /* from here on z holds g */
-  t->k->sub(y->x, x->x, c->x, count);
-  t->k->mul(y->x, y->x, z, count);
-  t->k->acc(y->x, c->x, count);
+  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
+  syn__parallel(t, syn__task_highway, n, syn__count(syn_out(t, n)), 4096);
 }
 /* dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g), then as linear */
-static void syn__highway_backward(syn_tape *t, const syn_node *n) {
+static void syn__task_highway_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                   size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   const float *g = syn_saved(t, n, 0);
   float *dz = syn_saved(t, n, 1);
-  size_t i, count = syn__count(y);
-  for (i = 0; i < count; i++) {
+  size_t i;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++) {
     float dy = y->dx[i], both = dy * g[i];
     x->dx[i] += both;
     c->dx[i] += dy - both;
     dz[i] = both * (1.0f - g[i]) * (x->x[i] - c->x[i]);
   }
-  syn__linear_backward(t, n, 0, 1, x, dz);
+}
+static void syn__highway_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_highway_back, n, syn__count(syn_out(t, n)), 4096);
+  syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 1));
 }
 static const syn_kind syn__kind_highway = {
     "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
@@ -6117,32 +6454,44 @@ static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
 }
 static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   int i, width = 0;
+  n->forgets = SYN_FORGETS_BOTH;
   for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
-static void syn__concat_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
+  size_t r, wide = (size_t)syn__width(y), at = 0;
   int i;
+  SYN__UNUSED(thread);
   for (i = 0; i < n->n_in; i++) {
     const syn_tensor *x = syn_in(t, n, i);
     size_t width = (size_t)syn__width(x);
-    for (r = 0; r < rows; r++)
+    for (r = begin; r < end; r++)
       memcpy(y->x + r * wide + at, x->x + r * width, width * sizeof(float));
     at += width;
   }
 }
+static void syn__concat_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_concat, n, syn__tensor_rows(syn_out(t, n)), 32);
+}
 /* dx_i += its columns of dy */
-static void syn__concat_backward(syn_tape *t, const syn_node *n) {
+static void syn__task_concat_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), wide = (size_t)syn__width(y), at = 0;
+  size_t r, wide = (size_t)syn__width(y), at = 0;
   int i;
+  SYN__UNUSED(thread);
   for (i = 0; i < n->n_in; i++) {
     const syn_tensor *x = syn_in(t, n, i);
     size_t width = (size_t)syn__width(x);
-    for (r = 0; r < rows; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
+    for (r = begin; r < end; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
     at += width;
   }
+}
+static void syn__concat_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_concat_back, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", 0, syn__concat_build, syn__concat_shape, syn__concat_forward,
@@ -6257,13 +6606,19 @@ static const syn_kind syn__kind_universal = {
    or the other side (tie): each reader adds to the one gradient. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
+  n->forgets = SYN_FORGETS_OUT;
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
 }
-static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), d = (size_t)syn__width(y);
-  for (r = 0; r < rows; r++)
+  size_t r, d = (size_t)syn__width(y);
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
     memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
+}
+static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_embed, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 /* dw[token] += dy: threads share out the columns, so that every sum keeps the order of the rows */
 static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin,
@@ -6344,29 +6699,41 @@ static const syn_kind syn__kind_input_feed = {
    each row of a sentence += dy / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
+  n->forgets = SYN_FORGETS_BOTH;
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
-static void syn__pool_forward(syn_tape *t, const syn_node *n) {
+static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t d = (size_t)syn__width(x);
-  int i, r;
-  for (i = 0; i < t->stream[SYN_SRC].count; i++) {
-    float *row = y->x + (size_t)i * d;
+  size_t i, d = (size_t)syn__width(x);
+  int r;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++) {
+    float *row = y->x + i * d;
     memset(row, 0, d * sizeof *row);
     for (r = off[i]; r < off[i + 1]; r++) t->k->acc(row, x->x + (size_t)r * d, d);
     t->k->scale(row, 1.0f / (float)(off[i + 1] - off[i]), row, d);
   }
 }
-static void syn__pool_backward(syn_tape *t, const syn_node *n) {
+static void syn__pool_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
+}
+static void syn__task_pool_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t d = (size_t)syn__width(x);
-  int i, r;
-  for (i = 0; i < t->stream[SYN_SRC].count; i++)
+  size_t i, d = (size_t)syn__width(x);
+  int r;
+  SYN__UNUSED(thread);
+  for (i = begin; i < end; i++)
     for (r = off[i]; r < off[i + 1]; r++)
-      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]),
-                      y->dx + (size_t)i * d, d);
+      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]), y->dx + i * d,
+                      d);
+}
+static void syn__pool_backward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pool_back, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
                                         syn__pool_backward, NULL, NULL, NULL};
@@ -6399,7 +6766,8 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    W_v [e,d], W_o [d,e], e = H c. S_h [n,n] is one score or a mixture: S = sum_s alpha_s S_s,
    alpha = softmax of a learned vector per head (Tay et al. 2021, section 3.3). Mask: keys past the
    end of the sentence are not there at all; in a decoder key j > query i gets probability 0.
-   saved: 0 P [pairs,H]   1 rows: v, Y, and what the scores keep   2 the same for their gradients
+   saved: 0 P [pairs,H], while training negative where it was dropped; of R, Fix and FR once for all
+   sentences of one length   1 rows: v, Y, and what the scores keep   2 the same for their gradients
    3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
    gradients of those; in 4 and 5 the biases of rel_pos come last.
    history of a decoded token: its v, then what convolutions look back to; its k stands across. */
@@ -6412,10 +6780,11 @@ typedef struct syn__head {
   int sentence, h;
   int heads;      /* while decoding: this one and those behind it */
   int nq, nk;     /* queries and keys of the sentence */
-  int first;      /* place of the first query in its sentence: 0, but in a step that of the token */
+  int first;      /* place of the first query in its sentence: in a step that of the token, of a
+                     part of weights that no input changes that of its first row, else 0 */
   size_t q0, k0;  /* first row of its queries and keys */
   float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
-  float *scratch; /* pack, then two matrices [nq,nk]; of one thread */
+  float *scratch; /* of one thread: see syn__soft_scratch */
 } syn__head;
 
 /* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
@@ -6589,6 +6958,93 @@ static void syn__times_panels(const syn_tape *t, syn__job j, syn__view a, const 
   t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
 }
 
+/* -- products of a matrix of queries and keys --
+
+   In a decoder query i sees the keys 0 .. i alone: half of the matrix is 0. Its products go by
+   blocks of queries, and of a block only what its last query sees is multiplied. The terms left out
+   are 0, so no bit changes. A block of weights also stays in the first cache while its columns are
+   read, which lie a row apart. */
+
+#define SYN__QUERIES 48 /* queries of a block: whole tiles */
+
+typedef struct syn__scope {
+  int nq, nk;
+  int causal; /* 1: query i sees the keys 0 .. first + i alone */
+  int first;
+} syn__scope;
+
+/* How many keys query i sees. */
+static int syn__seen(const syn__scope *g, int i) {
+  return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
+}
+/* End of the block of queries that begins at i; half as many where blocks leave out keys. */
+static int syn__block_end(const syn__scope *g, int i) {
+  return syn__min(i + (g->causal ? SYN__QUERIES / 2 : SYN__QUERIES), g->nq);
+}
+
+/* A product that ends in c [.,n], whose rows are c_row floats apart. */
+static syn__job syn__job_into(float *c, size_t c_row, int n, int start) {
+  syn__job j = syn__job_of(0, n, 0, NULL);
+  j.p.c = c;
+  j.p.c_row = c_row;
+  j.p.start = start;
+  return j;
+}
+
+/* c [nq,nk] = start + a b, b [k,nk] in panels; keys that no query of a block sees get 0, or stay as
+   they are where c is added to. */
+static void syn__scope_make(const syn_tape *t, const syn__scope *g, syn__job j, syn__view a,
+                            const float *panels) {
+  int i, r, end, tiles;
+  syn__job_set(&j, a, syn__plain(panels, 16), j.p.c, j.p.c_row);
+  j.p.b_panel = 16 * (size_t)j.p.k;
+  for (i = 0; i < g->nq; i = end) {
+    end = g->causal ? syn__block_end(g, i) : g->nq;
+    tiles = (syn__seen(g, end - 1) + 15) / 16;
+    t->k->product(&j.p, i, end, 0, tiles);
+    for (r = i; r < end && j.p.start != SYN__ADD && 16 * tiles < j.p.n; r++)
+      memset(j.p.c + (size_t)r * j.p.c_row + 16 * tiles, 0,
+             (size_t)(j.p.n - 16 * tiles) * sizeof *j.p.c);
+  }
+}
+/* c [nq,n] = start + w b, w [nq,nk] with rows w_row floats apart, b [nk,n] */
+static void syn__scope_times(const syn_tape *t, const syn__scope *g, syn__job j, const float *w,
+                             size_t w_row, syn__view b) {
+  int i, end;
+  syn__job_set(&j, syn__plain(w, w_row), b, j.p.c, j.p.c_row);
+  j.p.b_panel = 16;
+  for (i = 0; i < g->nq; i = end) {
+    end = g->causal ? syn__block_end(g, i) : g->nq;
+    j.p.k = syn__seen(g, end - 1);
+    t->k->product(&j.p, i, end, 0, (j.p.n + 15) / 16);
+  }
+}
+/* What the queries i .. end-1 give to c [nk,n] = start + w^T b, b [nq,n]; w: the row of query i. A
+   key that an earlier block saw goes on from its sum. */
+static void syn__scope_turned(const syn_tape *t, const syn__scope *g, syn__job j, int i, int end,
+                              syn__view b) {
+  int before = i > 0 ? syn__seen(g, i - 1) : 0, panels = (j.p.n + 15) / 16;
+  j.p.k = end - i;
+  j.p.b = b.x + (size_t)i * b.row;
+  j.p.b_row = b.row;
+  j.p.b_panel = 16;
+  t->k->product(&j.p, before, syn__seen(g, end - 1), 0, panels);
+  j.p.start = SYN__ADD;
+  t->k->product(&j.p, 0, before, 0, panels);
+}
+/* c [nk,n] = start + w^T b, w [nq,nk], b [nq,n] */
+static void syn__scope_turned_times(const syn_tape *t, const syn__scope *g, syn__job j,
+                                    const float *w, size_t w_row, syn__view b) {
+  int i, end;
+  j.p.a_row = 1;
+  j.p.a_col = w_row;
+  for (i = 0; i < g->nq; i = end) {
+    end = syn__block_end(g, i);
+    j.p.a = w + (size_t)i * w_row;
+    syn__scope_turned(t, g, j, i, end, b);
+  }
+}
+
 /* -- dropout of attention weights, of all layers that have such -- */
 
 /* n->number is the rate; n->drop is that of the layer's output. */
@@ -6657,20 +7113,38 @@ static size_t syn__head_q(const syn__att *a, const syn__head *x) {
 static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
+/* What of its weights is seen. */
+static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
+  syn__scope g;
+  g.nq = x->nq;
+  g.nk = x->nk;
+  g.causal = a->causal;
+  g.first = x->first;
+  return g;
+}
 /* The scratch of a head: first the room to pack a turned matrix of c or fewer columns, */
 static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
   return (size_t)a->c * syn__round16((size_t)x->nk);
 }
-/* then two matrices [nq,nk], */
+/* then weights of a block of queries, whose rows are not a power of two apart: those would all fall
+   into a few lines of the cache; */
+static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
 static float *syn__head_x(const syn__att *a, const syn__head *x) {
   return x->scratch + syn__head_pack(a, x);
 }
+/* then a matrix [nq,nk]; */
 static float *syn__head_z(const syn__att *a, const syn__head *x) {
-  return syn__head_x(a, x) + (size_t)x->nq * (size_t)x->nk;
+  return syn__head_x(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
 }
 /* then two rows [nk]. */
 static float *syn__head_rows(const syn__att *a, const syn__head *x) {
   return syn__head_z(a, x) + (size_t)x->nq * (size_t)x->nk;
+}
+/* All of it but the rows, for values of width c. */
+static void syn__soft_scratch(syn_node *n, int c) {
+  n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
+  n->scratch.length = (size_t)c + SYN__QUERIES;
+  n->scratch.square = 1;
 }
 /* Matrix `place` of those kept for a head, [nq,nk] each; null: place -1. */
 static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__head *x, int place) {
@@ -6682,93 +7156,161 @@ static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__hea
          (size_t)(x->h * a->n_raw + place) * size;
 }
 
-/* -- weights and values of one head of one sentence, for all layers with attention weights -- */
+/* -- weights and values of one head of one sentence, for all layers with attention weights --
+
+   Forward takes a block of queries through all steps before the next one: scores become P, a copy
+   of it that is dropped, Pd, stays in the first cache until it has met the values. So does backward
+   with dPd, in the place of which Pd comes once more. P is kept with the signs of >>kernels,
+   softmax_drop: what was dropped in it is negative. */
 
 /* nq queries against nk keys. Rows of q, k, v, y are q_row ... floats apart, those of their
    gradients too. q and k are for layers whose scores are q k^T alone. Backward turns p into dS. */
 typedef struct syn__soft {
-  int nq, nk, c;
-  int causal;               /* 1: query i sees the keys 0 .. i alone */
-  int raw;                  /* 1: no softmax, the scores are the weights */
+  syn__scope g;             /* nq, nk, and what is masked */
+  int c;
+  int raw;                  /* 1: no softmax, the scores are the weights, and without signs */
   int adds;                 /* 1: dv is added to; else, as dq and dk, written */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
   float *dq, *dk, *dv, *dy; /* null while going forward */
   float *p;                 /* [nq,nk]: scores S, then P */
-  float *pack, *x, *z;      /* c round16(nk) floats, and two matrices [nq,nk], of one thread */
+  float *pack, *x, *z;      /* scratch as that of a head: c round16(nk) floats, a block, [nq,nk] */
+  int dropped;              /* 1: weights are dropped, by `drop` */
+  syn__dropout drop;
   size_t mask, mask_row;    /* number of the first weight for dropout; from query to query */
 } syn__soft;
 
-/* How many keys query i sees. */
-static size_t syn__soft_seen(const syn__soft *o, size_t i) {
-  return o->causal && i + 1 < (size_t)o->nk ? i + 1 : (size_t)o->nk;
+/* All but the pointers. */
+static syn__soft syn__soft_of(const syn_tape *t, const syn_node *n, int nq, int nk, int c) {
+  syn__soft o;
+  memset(&o, 0, sizeof o);
+  o.g.nq = nq;
+  o.g.nk = nk;
+  o.c = c;
+  o.mask_row = (size_t)nk;
+  o.dropped = syn__weights_dropped(t, n);
+  o.drop = syn__dropout_of(t, 2 * n->id + 1, n->number);
+  return o;
+}
+/* Number of the first weight of query i. */
+static uint32_t syn__soft_index(const syn__soft *o, int i) {
+  return (uint32_t)(o->mask + (size_t)i * o->mask_row);
 }
 
 /* S = q k^T; q holds the scale */
 static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
-  syn__times(t, syn__job_of(o->nq, o->nk, o->c, o->pack), syn__plain(o->q, o->q_row),
-             syn__turned(o->k, o->k_row), o->p, (size_t)o->nk);
+  syn__job j = syn__job_into(o->p, (size_t)o->g.nk, o->g.nk, SYN__ZERO);
+  j.p.k = o->c;
+  t->k->pack(o->k, 1, o->k_row, o->c, o->g.nk, o->pack);
+  syn__scope_make(t, &o->g, j, syn__plain(o->q, o->q_row), o->pack);
 }
-/* P = softmax(S + mask), row by row: what is not seen gets 0 and takes no part */
-static void syn__soft_weights(const syn_tape *t, const syn__soft *o) {
-  size_t i, nk = (size_t)o->nk;
-  for (i = 0; i < (size_t)o->nq; i++) {
-    float *p = o->p + i * nk;
-    size_t seen = syn__soft_seen(o, i);
-    if (!o->raw) t->k->softmax(p, p, seen);
-    memset(p + seen, 0, (nk - seen) * sizeof *p);
+
+/* Row by row of the queries begin .. end-1: P = softmax(S + mask), what is not seen gets 0 and
+   takes no part; and, where weights are dropped, Pd into pd, whose rows are pd_row floats apart, as
+   far as these queries see. Returns Pd of the first of them. */
+static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
+                                      float *pd, size_t pd_row) {
+  size_t nk = (size_t)o->g.nk, most = (size_t)syn__seen(&o->g, end - 1), seen;
+  float *p = o->p + (size_t)begin * nk, *to = pd;
+  int i;
+  for (i = begin; i < end; i++, p += nk, to += pd_row) {
+    seen = (size_t)syn__seen(&o->g, i);
+    if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, to, seen);
+    else if (!o->raw) t->k->softmax(p, p, seen);
+    if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
+    if (!o->dropped) continue;
+    if (o->raw) memcpy(to, p, seen * sizeof *p);
+    if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), to, seen);
+    if (most > seen) memset(to + seen, 0, (most - seen) * sizeof *p);
+  }
+  return o->dropped ? pd : o->p + (size_t)begin * nk;
+}
+
+/* y = Pd v, from scores in p */
+static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
+  size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
+  syn__scope part = o->g;
+  int i;
+  for (i = 0; i < o->g.nq; i += part.nq) {
+    syn__job j = syn__job_into(o->y + (size_t)i * o->y_row, o->y_row, o->c, SYN__ZERO);
+    part.first = i;
+    part.nq = syn__block_end(&o->g, i) - i;
+    syn__scope_times(t, &part, j, syn__soft_weights(t, o, i, i + part.nq, o->x, row), step,
+                     syn__plain(o->v, o->v_row));
   }
 }
 
-/* Dropout of the weights, or of the gradient that comes back to them: the same mask. */
-static void syn__soft_drop(const syn_tape *t, const syn_node *n, const syn__soft *o, float *p) {
-  size_t i;
-  for (i = 0; i < (size_t)o->nq; i++)
-    syn__weights_drop(t, n, o->mask + i * o->mask_row, p + i * (size_t)o->nk,
-                      syn__soft_seen(o, i));
-}
-/* Pd, the dropped weights: in z, or p itself where nothing is dropped. */
-static const float *syn__soft_dropped(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  if (!syn__weights_dropped(t, n)) return o->p;
-  memcpy(o->z, o->p, (size_t)o->nq * (size_t)o->nk * sizeof *o->z);
-  syn__soft_drop(t, n, o, o->z);
+/* Pd once more, of all queries: in z, or p itself where nothing is dropped. */
+static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
+  size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
+  int i;
+  if (!o->dropped) return o->p;
+  if (o->raw) {
+    memcpy(o->z, o->p, size * sizeof *o->z);
+    for (i = 0; i < o->g.nq; i++)
+      t->k->dropout(&o->drop, syn__soft_index(o, i), o->z + (size_t)i * nk, nk);
+  } else { /* what is negative was dropped */
+    t->k->act(SYN__RELU, o->z, o->p, size);
+    t->k->scale(o->z, o->drop.scale, o->z, size);
+  }
   return o->z;
 }
+/* dv = Pd^T dy, from that */
+static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const float *pd,
+                                  size_t pd_row) {
+  syn__scope_turned_times(t, &o->g,
+                          syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO), pd,
+                          pd_row, syn__plain(o->dy, o->y_row));
+}
 
-/* y = Pd v */
-static void syn__soft_values(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  syn__times(t, syn__job_of(o->nq, o->c, o->nk, NULL),
-             syn__plain(syn__soft_dropped(t, n, o), (size_t)o->nk), syn__plain(o->v, o->v_row),
-             o->y, o->y_row);
+/* One query: dP is dPd after the same dropout, dS_i = P_i (dP_i - P_i . dP_i). In p stood P, there
+   comes dS; in dp stood dPd, there comes Pd, but where there was no softmax. */
+static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp) {
+  float *p = o->p + (size_t)i * (size_t)o->g.nk;
+  size_t seen = (size_t)syn__seen(&o->g, i);
+  if (!o->raw) {
+    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
+    return;
+  }
+  memcpy(p, dp, seen * sizeof *p);
+  if (o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
 }
-/* dv = Pd^T dy */
-static void syn__soft_back_values(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  syn__job j = syn__job_of(o->nk, o->c, o->nq, NULL);
-  j.p.start = o->adds ? SYN__ADD : SYN__ZERO;
-  syn__times(t, j, syn__turned(syn__soft_dropped(t, n, o), (size_t)o->nk),
-             syn__plain(o->dy, o->y_row), o->dv, o->v_row);
-}
-/* dPd = dy v^T, dP is that after the same dropout, dS_i = P_i (dP_i - P_i . dP_i), in place of P.
-   Of dPd all columns are made; those not seen stay in x, and dS is 0 there as P was. */
-static void syn__soft_back_weights(const syn_tape *t, const syn_node *n, const syn__soft *o) {
-  size_t i, nk = (size_t)o->nk;
-  syn__times(t, syn__job_of(o->nq, o->nk, o->c, o->pack), syn__plain(o->dy, o->y_row),
-             syn__turned(o->v, o->v_row), o->x, nk);
-  syn__soft_drop(t, n, o, o->x);
-  for (i = 0; i < (size_t)o->nq; i++) {
-    float *p = o->p + i * nk, *dp = o->x + i * nk;
-    size_t seen = syn__soft_seen(o, i);
-    if (!o->raw) t->k->softmax_back(dp, p, dp, seen);
-    memcpy(p, dp, seen * sizeof *p);
+
+/* Block by block dPd = dy v^T, dS in place of P, and dv = Pd^T dy. Of dPd all columns of a tile are
+   made; those not seen become 0 again, as they are in Pd. */
+static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
+  size_t row = syn__soft_row(o->g.nk), seen;
+  int i, r, end, most;
+  syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
+  syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO);
+  syn__job_set(&to_p, syn__plain(o->dy, o->y_row), syn__plain(o->pack, 16), o->x, row);
+  to_p.p.k = o->c;
+  to_p.p.b_panel = 16 * (size_t)o->c;
+  to_v.p.a = o->x;
+  to_v.p.a_row = 1;
+  to_v.p.a_col = row;
+  t->k->pack(o->v, 1, o->v_row, o->c, o->g.nk, o->pack);
+  for (i = 0; i < o->g.nq; i = end) {
+    end = syn__block_end(&o->g, i);
+    to_p.p.a = o->dy + (size_t)i * o->y_row;
+    most = syn__seen(&o->g, end - 1);
+    t->k->product(&to_p.p, 0, end - i, 0, (most + 15) / 16);
+    for (r = i; r < end; r++) {
+      float *dp = o->x + (size_t)(r - i) * row;
+      seen = (size_t)syn__seen(&o->g, r);
+      syn__soft_back_row(t, o, r, dp);
+      if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
+    }
+    syn__scope_turned(t, &o->g, to_v, i, end, syn__plain(o->dy, o->y_row));
   }
 }
 /* dq = dS k, dk = dS^T q */
 static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
-  size_t nk = (size_t)o->nk;
-  syn__times(t, syn__job_of(o->nq, o->c, o->nk, NULL), syn__plain(o->p, nk),
-             syn__plain(o->k, o->k_row), o->dq, o->q_row);
-  syn__times(t, syn__job_of(o->nk, o->c, o->nq, NULL), syn__turned(o->p, nk),
-             syn__plain(o->q, o->q_row), o->dk, o->k_row);
+  size_t nk = (size_t)o->g.nk;
+  syn__scope_times(t, &o->g, syn__job_into(o->dq, o->q_row, o->c, SYN__ZERO), o->p, nk,
+                   syn__plain(o->k, o->k_row));
+  syn__scope_turned_times(t, &o->g, syn__job_into(o->dk, o->k_row, o->c, SYN__ZERO), o->p, nk,
+                          syn__plain(o->q, o->q_row));
 }
 
 /* ==============================================================================================
@@ -6796,13 +7338,29 @@ static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int 
   return syn__att_block(t, n, buffer, a->at[s] + a->e);
 }
 
+/* x [count] times s, by all threads. */
+typedef struct syn__scale_job {
+  float *x, s;
+} syn__scale_job;
+static void syn__task_scale(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__scale_job *j = (const syn__scale_job *)job;
+  SYN__UNUSED(thread);
+  t->k->scale(j->x + begin, j->s, j->x + begin, end - begin);
+}
+static void syn__scale_all(syn_tape *t, float *x, float s, size_t count) {
+  syn__scale_job j;
+  j.x = x;
+  j.s = s;
+  syn__parallel(t, syn__task_scale, &j, count, 4096);
+}
+
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
   syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
-  t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)a->e);
+  syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
   if (t->live && a->cross) return;                          /* the keys are there since `start` */
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
@@ -6813,8 +7371,11 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   const syn__att *a = syn__att_of(n);
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
-  syn__times(t, syn__job_of(x->nq, x->nk, a->c, x->scratch), syn__plain(q, (size_t)a->e),
-             syn__turned(k, (size_t)a->e), score, (size_t)x->nk);
+  syn__scope g = syn__head_scope(a, x);
+  syn__job j = syn__job_into(score, (size_t)x->nk, x->nk, SYN__ZERO);
+  j.p.k = a->c;
+  t->k->pack(k, 1, (size_t)a->e, a->c, x->nk, x->scratch);
+  syn__scope_make(t, &g, j, syn__plain(q, (size_t)a->e), x->scratch);
 }
 
 /* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
@@ -6823,12 +7384,12 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
   size_t e = (size_t)a->e, nk = (size_t)x->nk, q = syn__head_q(a, x), k = syn__head_k(a, x);
-  syn__times(t, syn__job_of(x->nq, a->c, x->nk, NULL), syn__plain(ds, nk),
-             syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e),
-             syn__att_own(t, n, SYN__DROWS, s) + q, e);
-  syn__times(t, syn__job_of(x->nk, a->c, x->nq, NULL), syn__turned(ds, nk),
-             syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e),
-             syn__v_keys(t, n, SYN__DROWS, s) + k, e);
+  syn__scope g = syn__head_scope(a, x);
+  syn__scope_times(t, &g, syn__job_into(syn__att_own(t, n, SYN__DROWS, s) + q, e, a->c, SYN__ZERO),
+                   ds, nk, syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e));
+  syn__scope_turned_times(t, &g,
+                          syn__job_into(syn__v_keys(t, n, SYN__DROWS, s) + k, e, a->c, SYN__ZERO),
+                          ds, nk, syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e));
 }
 
 /* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
@@ -6836,7 +7397,7 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
-  t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)a->e);
+  syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)a->e);
   syn__linear_backward(t, n, a->param[s], -1, x, dq);
   syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
@@ -7411,11 +7972,14 @@ static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int s
   const syn__att *a = syn__att_of(n);
   size_t row;
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  syn__job j = syn__job_of(x->nq, syn__att_columns(a, x->nk), syn__dense_size(&a->stages[s]), NULL);
+  syn__scope g = syn__head_scope(a, x);
+  syn__job j;
+  g.nk = syn__att_columns(a, x->nk);
+  j = syn__job_into(score, (size_t)x->nk, g.nk, SYN__ZERO);
+  j.p.k = syn__dense_size(&a->stages[s]);
   j.p.bias = syn__dense_b2(t, n, s, side, x->h);
   if (j.p.bias) j.p.start = SYN__BIAS;
-  syn__times_panels(t, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h), score,
-                    (size_t)x->nk);
+  syn__scope_make(t, &g, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h));
 }
 
 /* The sides of GLU, [nq,nk] each, are kept: going back needs both. */
@@ -7470,13 +8034,13 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__he
   size_t row;
   float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
   int side, size = syn__dense_size(st), straight = !st->hidden && st->second.taps < 2;
-  syn__job j = syn__job_of(x->nq, size, syn__att_columns(a, x->nk), NULL);
+  syn__scope g = syn__head_scope(a, x);
+  g.nk = syn__att_columns(a, x->nk);
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
-  for (side = 0; side <= st->gated; side++) {
-    j.p.start = straight || side ? SYN__ADD : SYN__ZERO;
-    syn__times(t, j, syn__plain(syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk),
-               syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size), to, row);
-  }
+  for (side = 0; side <= st->gated; side++)
+    syn__scope_times(t, &g, syn__job_into(to, row, size, straight || side ? SYN__ADD : SYN__ZERO),
+                     syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk,
+                     syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size));
 }
 /* dW2 += dA^T z, db2 += column sums of dA. Columns no sentence of the batch reaches get
    nothing. */
@@ -7486,16 +8050,17 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
   const syn__stages *st = &a->stages[s];
   size_t row, nk = (size_t)x->nk, size = (size_t)syn__dense_size(st);
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int side, columns = syn__att_columns(a, x->nk);
-  syn__job j = syn__job_of(columns, (int)size, x->nq, NULL);
-  j.p.start = SYN__ADD;
+  int side;
+  syn__scope g = syn__head_scope(a, x);
+  g.nk = syn__att_columns(a, x->nk);
   for (side = 0; side <= st->gated; side++) {
     const float *from = syn__dense_ds(t, n, s, side, x, ds);
     float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
-    syn__times(t, j, syn__turned(from, nk), syn__plain(u, row), dw2, size);
+    syn__scope_turned_times(t, &g, syn__job_into(dw2, size, (int)size, SYN__ADD), from, nk,
+                            syn__plain(u, row));
     if (st->b2 >= 0)
       t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size, from,
-                        (size_t)x->nq, nk, 0, (size_t)columns);
+                        (size_t)x->nq, nk, 0, (size_t)g.nk);
   }
 }
 
@@ -7854,7 +8419,7 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__h
   const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, x->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < x->nq; i++)
-    t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - i), (size_t)x->nk);
+    t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - x->first - i), (size_t)x->nk);
 }
 /* Of one head: dbiases += dS_i, query after query, sentence after sentence; then into w */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
@@ -7879,7 +8444,8 @@ static const syn_kind syn__kind_rel_pos = {
 
 /*
    The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
-   head (fill, mix, mask, softmax, drop, times v), then W_o. For a head, Pd being the dropped P:
+   head (fill, mix, mask, softmax, drop, times v), then W_o; where no input changes P, one for each
+   head (see there). For a head, Pd being the dropped P:
 
      S = sum_s alpha_s S_s + bias    P = softmax(S)    Y = Pd v
      dv = Pd^T dY    dPd = dY v^T    dP = dPd after the same dropout
@@ -7978,7 +8544,7 @@ static void syn__head_mixture(syn_tape *t, const syn_node *n, const syn__head *x
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
     float *raw = syn__head_raw(t, n, x, a->raw[s]);
-    if (!raw) raw = syn__head_x(a, x);
+    if (!raw) raw = syn__head_z(a, x);
     a->score[s]->fill(t, n, s, x, raw);
     if (s == 0) t->k->scale(x->p, alpha[0], raw, size);
     else t->k->acc_scale(x->p, alpha[s], raw, size);
@@ -7989,12 +8555,8 @@ static void syn__head_mixture(syn_tape *t, const syn_node *n, const syn__head *x
 static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  syn__soft o;
-  memset(&o, 0, sizeof o);
-  o.nq = x->nq;
-  o.nk = x->nk;
-  o.c = a->c;
-  o.causal = a->causal;
+  syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
+  o.g = syn__head_scope(a, x);
   o.raw = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
   o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
@@ -8004,21 +8566,25 @@ static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn_
   o.x = syn__head_x(a, x);
   o.z = syn__head_z(a, x);
   o.mask = (size_t)(x->p - syn_saved(t, n, SYN__P));
-  o.mask_row = (size_t)x->nk;
   if (a->all_tables) {
-    o.mask = (size_t)x->h * longest * longest;
+    o.mask = ((size_t)x->h * longest + (size_t)x->first) * longest;
     o.mask_row = longest;
   }
   return o;
 }
-
-/* P = softmax(S + bias + mask), Y = dropout(P) v */
-static void syn__head_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* The same with the gradients of v and y. */
+static syn__soft syn__head_soft_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
   syn__soft o = syn__head_soft(t, n, x);
+  o.dv = syn__att_v(t, n, SYN__DROWS) + syn__head_k(a, x);
+  o.dy = syn__att_y(t, n, SYN__DROWS) + syn__head_q(a, x);
+  return o;
+}
+
+/* S + bias */
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__head_mixture(t, n, x);
   if (syn__att_of(n)->rel_pos) syn__rel_pos_fill(t, n, x);
-  syn__soft_weights(t, &o);
-  syn__soft_values(t, n, &o);
 }
 
 /* alpha_s dS, folded into the columns of the table where it is tiled; p itself when that changes
@@ -8044,24 +8610,198 @@ static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentenc
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
 
+/* What the alpha_s get of these dS: one number each */
+static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  int s;
+  for (s = 0; s < a->n_scores && a->mixed; s++) {
+    float *raw = syn__head_raw(t, n, x, a->raw[s]);
+    if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_z(a, x));
+    syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
+        t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
+  }
+}
 /* dv; dS in place of P; then each score's share of it, and what alpha_s gets of this sentence */
 static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
-  syn__soft o = syn__head_soft(t, n, x);
+  syn__soft o = syn__head_soft_back(t, n, x);
   int s;
-  o.dv = syn__att_v(t, n, SYN__DROWS) + syn__head_k(a, x);
-  o.dy = syn__att_y(t, n, SYN__DROWS) + syn__head_q(a, x);
-  syn__soft_back_values(t, n, &o);
-  syn__soft_back_weights(t, n, &o);
-  for (s = 0; s < a->n_scores; s++) {
-    if (a->mixed) {
-      float *raw = syn__head_raw(t, n, x, a->raw[s]);
-      if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_x(a, x));
-      syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
-          t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
-    }
+  syn__soft_backward(t, &o);
+  syn__head_alpha(t, n, x);
+  for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->back) a->score[s]->back(t, n, s, x, syn__head_ds(t, n, x, s));
+}
+
+/* -- weights that no input changes --
+
+   Sentences of one length have the same P, and in a decoder, where a query sees what is before it
+   alone, that of a shorter sentence is a corner of that of the longest. So P, its dropout and dS
+   are made once for such a group of sentences, in the place of the first of them; only Y, dv and
+   their share of dPd = dY v^T are made for each, and of dPd the sum over the group goes back
+   through the dropout and the softmax. Threads share out heads, and where these are fewer, parts of
+   the queries; of dv, which sums over queries, the sentences. */
+
+/* How many groups there may be, */
+static int syn__att_groups(const syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  if (!a->all_tables) return stream->count;
+  return a->causal ? 1 : stream->longest;
+}
+static int syn__stream_length(const syn_stream *stream, int i) {
+  return stream->off[i + 1] - stream->off[i];
+}
+/* the sentence in whose place P of group g is, -1: nobody has this length; */
+static int syn__att_group(const syn_tape *t, const syn_node *n, int g) {
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  int i = 0, length = a->causal ? stream->longest : g + 1;
+  if (!a->all_tables) return g;
+  while (i < stream->count && syn__stream_length(stream, i) != length) i++;
+  return i < stream->count ? i : -1;
+}
+/* 1: sentence i has its P there. */
+static int syn__att_grouped(const syn_tape *t, const syn_node *n, int group, int i) {
+  const syn_stream *stream = syn__att_stream(t, n);
+  return syn__att_of(n)->causal ||
+         syn__stream_length(stream, i) == syn__stream_length(stream, group);
+}
+
+/* Tasks of a head are so many parts. */
+static int syn__table_parts(const syn_tape *t, const syn_node *n) {
+  int heads = syn__att_of(n)->heads;
+  return (t->threads + heads - 1) / heads;
+}
+/* Part `part` of the queries of a group; nq 0: it has none. */
+static syn__head syn__table_part(const syn_tape *t, const syn_node *n, int group, int h, int part) {
+  syn__head x = syn__head_of(t, n, group, h);
+  int parts = syn__table_parts(t, n), end;
+  x.first = x.nq * part / parts;
+  end = x.nq * (part + 1) / parts;
+  x.nq = end - x.first;
+  x.p += (size_t)x.first * (size_t)x.nk;
+  return x;
+}
+/* The same queries and keys in sentence i, as many as it has. P stays that of the group. */
+static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const syn__head *x,
+                                     int i) {
+  syn__head y = syn__head_of(t, n, i, x->h);
+  y.first = syn__min(x->first, y.nq);
+  y.nq = syn__min(x->first + x->nq, y.nq) - y.first;
+  y.q0 += (size_t)y.first;
+  y.scratch = x->scratch;
+  return y;
+}
+
+/* P; Y of every sentence. Where nothing is dropped P may be looked at (syn_run_attention): then
+   each sentence gets its own. */
+static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
+  syn__soft o = syn__head_soft(t, n, x);
+  size_t nk = (size_t)x->nk;
+  const float *pd;
+  int i, r;
+  syn__head_scores(t, n, x);
+  pd = syn__soft_weights(t, &o, 0, x->nq, o.z, nk);
+  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
+    syn__head y;
+    float *p;
+    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    y = syn__table_sentence(t, n, x, i);
+    p = y.p + (size_t)y.first * (size_t)y.nk;
+    o.g = syn__head_scope(syn__att_of(n), &y);
+    syn__scope_times(t, &o.g,
+                     syn__job_into(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y),
+                                   o.y_row, o.c, SYN__ZERO),
+                     pd, nk,
+                     syn__plain(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y),
+                                o.v_row));
+    for (r = 0; r < y.nq && !t->training && i != x->sentence; r++)
+      memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
+}
+static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int g, parts = syn__table_parts(t, n), i;
+  for (i = (int)begin; i < (int)end; i++)
+    for (g = 0; g < syn__att_groups(t, n); g++) {
+      int group = syn__att_group(t, n, g);
+      syn__head x;
+      if (group < 0) continue;
+      x = syn__table_part(t, n, group, i / parts, i % parts);
+      x.scratch = syn__scratch(t, thread);
+      if (x.nq) syn__table_forward(t, n, &x);
+    }
+}
+
+/* dv of the sentences begin .. end-1 of a group */
+static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__head *x, int begin,
+                                   int end) {
+  syn__soft whole = syn__head_soft(t, n, x);
+  const float *pd = NULL;
+  int i;
+  for (i = begin; i < end; i++) {
+    syn__head y;
+    syn__soft o;
+    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    y = syn__table_sentence(t, n, x, i);
+    o = syn__head_soft_back(t, n, &y);
+    if (!pd) pd = syn__soft_dropped(t, &whole);
+    syn__soft_back_values(t, &o, pd, (size_t)x->nk);
+  }
+}
+/* items: the sentences of the first head, those of the second ... */
+static void syn__task_tables_values(syn_tape *t, const void *job, int thread, size_t begin,
+                                    size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  size_t h, sentences = (size_t)syn__att_stream(t, n)->count;
+  int g;
+  for (h = begin / sentences; h * sentences < end; h++)
+    for (g = 0; g < syn__att_groups(t, n); g++) {
+      int group = syn__att_group(t, n, g);
+      size_t from = h * sentences;
+      syn__head x;
+      if (group < 0) continue;
+      x = syn__head_of(t, n, group, (int)h);
+      x.scratch = syn__scratch(t, thread);
+      syn__table_back_values(t, n, &x, begin > from ? (int)(begin - from) : 0,
+                             (int)(end - from < sentences ? end - from : sentences));
+    }
+}
+
+/* dPd = sum over the sentences of dY v^T, in z; then dS in place of P */
+static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
+  syn__soft o = syn__head_soft(t, n, x);
+  size_t nk = (size_t)x->nk;
+  int i;
+  memset(o.z, 0, (size_t)x->nq * nk * sizeof *o.z);
+  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
+    syn__head y;
+    syn__soft part;
+    syn__job j;
+    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
+    y = syn__table_sentence(t, n, x, i);
+    if (!y.nq) continue;
+    part = syn__head_soft_back(t, n, &y);
+    j = syn__job_into(o.z, nk, y.nk, SYN__ADD);
+    j.p.k = o.c;
+    t->k->pack(part.v, 1, part.v_row, o.c, y.nk, o.pack);
+    syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);
+  }
+  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, o.z + (size_t)i * nk);
+}
+static void syn__task_tables_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                  size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int g, parts = syn__table_parts(t, n), i;
+  for (i = (int)begin; i < (int)end; i++)
+    for (g = 0; g < syn__att_groups(t, n); g++) {
+      int group = syn__att_group(t, n, g);
+      syn__head x;
+      if (group < 0) continue;
+      x = syn__table_part(t, n, group, i / parts, i % parts);
+      x.scratch = syn__scratch(t, thread);
+      syn__table_backward(t, n, &x);
+    }
 }
 
 /* dalpha_s = alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of <dS, S_s> */
@@ -8070,8 +8810,11 @@ static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
   int i, s;
   syn__alpha(t, n, h, alpha);
-  for (i = 0; i < syn__att_stream(t, n)->count; i++)
-    for (s = 0; s < a->n_scores; s++) g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
+  for (i = 0; i < syn__att_groups(t, n); i++) {
+    int sentence = syn__att_group(t, n, i);
+    for (s = 0; s < a->n_scores && sentence >= 0; s++)
+      g[s] += syn__alpha_parts(t, n, sentence)[h * a->n_scores + s];
+  }
   for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
   for (s = 0; s < a->n_scores; s++)
     syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
@@ -8085,8 +8828,11 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
+    syn__soft o;
     x.scratch = syn__scratch(t, thread);
-    syn__head_forward(t, n, &x);
+    o = syn__head_soft(t, n, &x);
+    syn__head_scores(t, n, &x);
+    syn__soft_forward(t, &o);
   }
 }
 static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
@@ -8103,11 +8849,15 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
 static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  int h, i, s, sentences = syn__att_stream(t, n)->count;
+  int h, i, s, groups = syn__att_groups(t, n);
   for (h = (int)begin; h < (int)end; h++) {
-    for (i = 0; i < sentences; i++) {
-      syn__head x = syn__head_of(t, n, i, h);
+    for (i = 0; i < groups; i++) {
+      int sentence = syn__att_group(t, n, i);
+      syn__head x;
+      if (sentence < 0) continue;
+      x = syn__head_of(t, n, sentence, h);
       x.scratch = syn__scratch(t, thread);
+      if (a->all_tables) syn__head_alpha(t, n, &x);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
           a->score[s]->back_shared(t, n, s, &x, syn__head_ds(t, n, &x, s));
@@ -8125,14 +8875,19 @@ static void syn__att_out(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
 }
 
-/* dY = dout W_o, dW_o += dout^T Y. syn__linear_backward adds, so dY begins at 0. */
+/* dY = dout W_o, dW_o += dout^T Y. The first is made here: syn__linear_backward would add it to
+   zeros. */
 static void syn__att_out_back(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
+  const syn_tensor *out = syn_out(t, n);
+  size_t d = (size_t)a->d, e = (size_t)a->e;
+  syn_tensor y = *out;
   y.x = syn__att_y(t, n, SYN__ROWS);
-  y.dx = syn__att_y(t, n, SYN__DROWS);
-  memset(y.dx, 0, syn__tensor_rows(&y) * (size_t)a->e * sizeof *y.dx);
-  syn__linear_backward(t, n, a->w_o, -1, &y, syn_out(t, n)->dx);
+  y.dx = NULL;
+  syn__times_all(t, syn__job_of((int)syn__tensor_rows(out), a->e, a->d, NULL),
+                 syn__plain(out->dx, d), syn__plain(syn_weight(t, n, a->w_o), e),
+                 syn__att_y(t, n, SYN__DROWS), e);
+  syn__linear_backward(t, n, a->w_o, -1, &y, out->dx);
 }
 
 /* Every head of every sentence is one task: what it reads was made by the lines before, what it
@@ -8140,10 +8895,14 @@ static void syn__att_out_back(syn_tape *t, const syn_node *n) {
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int sentences = syn__att_stream(t, n)->count;
+  size_t heads = (size_t)a->heads;
   syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   syn__rel_pos_prepare(t, n);
-  syn__parallel(t, syn__task_heads, n, (size_t)sentences * (size_t)a->heads, 1);
+  if (a->all_tables)
+    syn__parallel(t, syn__task_tables, n, heads * (size_t)syn__table_parts(t, n), 1);
+  else
+    syn__parallel(t, syn__task_heads, n, (size_t)sentences * heads, 1);
   syn__att_out(t, n);
 }
 
@@ -8158,10 +8917,15 @@ static size_t syn__att_dtables(const syn_tape *t, const syn_node *n) {
    head at a time: its sums keep the order of the sentences, whatever the number of threads. */
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int sentences = syn__att_stream(t, n)->count;
+  size_t heads = (size_t)a->heads, sentences = (size_t)syn__att_stream(t, n)->count;
   memset(syn_saved(t, n, SYN__DTABLE), 0, syn__att_dtables(t, n) * sizeof(float));
   syn__att_out_back(t, n);
-  syn__parallel(t, syn__task_heads_back, n, (size_t)sentences * (size_t)a->heads, 1);
+  if (a->all_tables) {
+    syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
+    syn__parallel(t, syn__task_tables_back, n, heads * (size_t)syn__table_parts(t, n), 1);
+  } else {
+    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+  }
   if (a->shared)
     syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
   else
@@ -8385,9 +9149,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
-  n->scratch.fixed = 16 * (size_t)a->c + 32 * (size_t)a->heads; /* a step: see syn__att_row */
-  n->scratch.length = (size_t)a->c + 2 + (size_t)a->heads;
-  n->scratch.square = 2;
+  syn__soft_scratch(n, a->c);
+  n->scratch.fixed += 32 * (size_t)a->heads;     /* a step: see syn__att_row; */
+  n->scratch.length += 3 + (size_t)a->heads;     /* a pass: two rows */
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -8813,9 +9577,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
   n->source = wide + d_src;
-  n->scratch.fixed = 16 * (size_t)d_src; /* u of a sentence packed, then two matrices of pairs */
-  n->scratch.length = (size_t)d_src;
-  n->scratch.square = 2;
+  syn__soft_scratch(n, d_src);
   if (syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0)) ||
       syn__matrix_param(b, n, "w_k", wide, d_src) ||
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
@@ -8843,22 +9605,17 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   const syn_tensor *u = syn_in(t, n, 1);
   syn__mlp m;
-  memset(&m, 0, sizeof m);
   m.q0 = (size_t)q[0];
   m.k0 = (size_t)k[0];
-  m.o.nq = q[1] - q[0];
-  m.o.nk = k[1] - k[0];
-  m.o.c = syn__width(u);
+  m.o = syn__soft_of(t, n, q[1] - q[0], k[1] - k[0], syn__width(u));
   m.o.adds = 1; /* W_k sends its gradient into u, too */
   m.o.v_row = m.o.y_row = (size_t)m.o.c;
   m.o.v = u->x + m.k0 * m.o.v_row;
   m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
   m.o.mask = t->pairs[to][from][sentence];
-  m.o.mask_row = (size_t)m.o.nk;
   m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.mask;
   m.o.pack = syn__scratch(t, thread);
-  m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.nk);
-  m.o.z = m.o.x + (size_t)m.o.nq * (size_t)m.o.nk;
+  m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.g.nk);
   return m;
 }
 
@@ -8879,7 +9636,7 @@ static syn__additive syn__mlp_pairs(const syn_tape *t, const syn_node *n, const 
                                     size_t q) {
   const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   syn__additive j = syn__mlp_scores(t, n, q, b + m->k0 * (size_t)n->which, (size_t)n->which);
-  j.keys = (size_t)m->o.nk;
+  j.keys = (size_t)m->o.g.nk;
   return j;
 }
 
@@ -8889,12 +9646,11 @@ static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin
   size_t s, i;
   for (s = begin; s < end; s++) {
     syn__mlp m = syn__mlp_of(t, n, s, thread);
-    for (i = 0; i < (size_t)m.o.nq; i++) {
+    for (i = 0; i < (size_t)m.o.g.nq; i++) {
       syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
       t->k->additive(m.o.p + i * a.keys, &a);
     }
-    syn__soft_weights(t, &m.o);
-    syn__soft_values(t, n, &m.o);
+    syn__soft_forward(t, &m.o);
   }
 }
 static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
@@ -8918,9 +9674,8 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     syn__mlp m = syn__mlp_of(t, n, s, thread);
     m.o.dv = syn_in(t, n, 1)->dx + m.k0 * m.o.v_row;
     m.o.dy = syn_out(t, n)->dx + m.q0 * m.o.y_row;
-    syn__soft_back_values(t, n, &m.o);
-    syn__soft_back_weights(t, n, &m.o);
-    for (i = 0; i < (size_t)m.o.nq; i++) {
+    syn__soft_backward(t, &m.o);
+    for (i = 0; i < (size_t)m.o.g.nq; i++) {
       syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
       t->k->additive_back(&a, m.o.p + i * a.keys, da + (m.q0 + i) * wide, db + m.k0 * wide,
                           dw + s * wide);
@@ -9297,32 +10052,26 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
 }
 
 /* Pointers of a head, whose k sums are its keys: nq = n, nk = k. Scratch: the pack, for a turned
-   matrix of n or k columns; dK~, dV~, K~, V~ [k,c]; two matrices [n,k]. */
+   matrix of n or k columns; dK~, dV~, K~, V~ [k,c]; a block of weights. */
 static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
   size_t kc = (size_t)a->k * (size_t)a->c, e = (size_t)a->e;
   size_t at = (size_t)off[0] * e + (size_t)(h * a->c);
-  syn__soft o;
-  memset(&o, 0, sizeof o);
-  o.nq = off[1] - off[0];
-  o.nk = a->k;
-  o.c = a->c;
+  syn__soft o = syn__soft_of(t, n, off[1] - off[0], a->k, a->c);
   o.q_row = o.y_row = e;
   o.k_row = o.v_row = (size_t)a->c;
   o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
   o.y = syn__att_y(t, n, SYN__ROWS) + at;
   o.p = syn__lin_part(t, n, SYN__P, sentence, h);
   o.mask = (size_t)(o.p - syn_saved(t, n, SYN__P));
-  o.mask_row = (size_t)a->k;
   o.pack = scratch;
-  o.dk = scratch + (size_t)a->c * ((size_t)o.nq + (size_t)a->k + 16);
+  o.dk = scratch + (size_t)a->c * ((size_t)o.g.nq + (size_t)a->k + 16);
   o.dv = o.dk + kc;
   o.k = o.dv + kc;
   o.v = o.k + kc;
-  o.z = o.dv + 3 * kc;
-  o.x = o.z + (size_t)o.nq * (size_t)a->k;
+  o.x = o.v + kc;
   return o;
 }
 
@@ -9330,7 +10079,7 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
 static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                          const float *rows, float *to) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(a->k, a->c, o->nq, o->pack),
+  syn__times(t, syn__job_of(a->k, a->c, o->g.nq, o->pack),
              syn__plain(syn__att_weight(t, n, 1, w), (size_t)a->size),
              syn__plain(rows, (size_t)a->e), to, (size_t)a->c);
 }
@@ -9342,12 +10091,12 @@ typedef struct syn__lin_back {
 static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                               const syn__lin_back *g) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(o->nq, a->c, a->k, o->pack),
+  syn__times(t, syn__job_of(o->g.nq, a->c, a->k, o->pack),
              syn__turned(syn__att_weight(t, n, 1, w), (size_t)a->size),
              syn__plain(g->dto, (size_t)a->c), g->drows, (size_t)a->e);
-  syn__times(t, syn__job_of(a->k, o->nq, a->c, o->pack),
+  syn__times(t, syn__job_of(a->k, o->g.nq, a->c, o->pack),
              syn__plain(g->dto, (size_t)a->c), syn__turned(g->rows, (size_t)a->e),
-             g->part, (size_t)o->nq);
+             g->part, (size_t)o->g.nq);
 }
 
 /* K~ and V~, then attention of the n queries to them. */
@@ -9361,8 +10110,7 @@ static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin
     syn__lin_sum(t, n, &o, 0, syn__v_keys(t, n, SYN__ROWS, 0) + at, o.k);
     syn__lin_sum(t, n, &o, 1, syn__att_v(t, n, SYN__ROWS) + at, o.v);
     syn__soft_scores(t, &o);
-    syn__soft_weights(t, &o);
-    syn__soft_values(t, n, &o);
+    syn__soft_forward(t, &o);
   }
 }
 /* K~ and V~ anew, back through the attention to dq, dK~, dV~, then from those to dk, dv and this
@@ -9390,8 +10138,7 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     o.dq = syn__att_own(t, n, SYN__DROWS, 0) + at;
     syn__lin_sum(t, n, &o, 0, e.rows, o.k);
     syn__lin_sum(t, n, &o, 1, f.rows, o.v);
-    syn__soft_back_values(t, n, &o);
-    syn__soft_back_weights(t, n, &o);
+    syn__soft_backward(t, &o);
     syn__soft_back_scores(t, &o);
     syn__lin_sum_back(t, n, &o, 0, &e);
     syn__lin_sum_back(t, n, &o, 1, &f);
@@ -9471,8 +10218,8 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
       syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide) ||
       syn_build_save(b, n, SYN_BACKWARD, part))
     return SYN_E_SHAPE;
-  n->scratch.fixed = syn__mul_size(c, 16 + 5 * k);
-  n->scratch.length = c + 2 * k;
+  n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
+  n->scratch.length = c;
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -9550,11 +10297,9 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   const int *off = t->stream[stream].off + sentence;
   size_t learned = (size_t)syn__fixed_width(a), longest = (size_t)t->stream[stream].longest;
   size_t at = (size_t)off[0] * (size_t)a->e + (size_t)(h * a->c), size;
-  syn__soft o;
-  memset(&o, 0, sizeof o);
-  o.nq = o.nk = off[1] - off[0];
-  size = (size_t)o.nq * (size_t)o.nk;
-  o.c = a->c;
+  int length = off[1] - off[0];
+  syn__soft o = syn__soft_of(t, n, length, length, a->c);
+  size = (size_t)length * (size_t)length;
   o.v_row = o.y_row = (size_t)a->e;
   o.q_row = o.k_row = learned;
   o.v = syn__att_v(t, n, SYN__ROWS) + at;
@@ -9562,9 +10307,10 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   o.p = syn_saved(t, n, SYN__P) + t->pairs[stream][stream][sentence] * (size_t)a->heads +
         (size_t)h * size;
   o.pack = scratch;
-  o.x = scratch + (size_t)a->c * syn__round16((size_t)o.nk);
-  o.z = o.x + size;
+  o.x = scratch + (size_t)a->c * syn__round16((size_t)length);
+  o.z = o.x + SYN__QUERIES * syn__soft_row(length);
   if (h < SYN__PATTERNS) {
+    o.raw = 1;
     o.mask = (size_t)h * longest * longest;
     o.mask_row = longest;
     return o;
@@ -9574,7 +10320,6 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   o.k = syn__att_block(t, n, SYN__ROWS, a->at[0] + (int)learned) + at;
   /* behind the masks of the patterns */
   o.mask = SYN__PATTERNS * longest * longest + (size_t)(o.p - syn_saved(t, n, SYN__P));
-  o.mask_row = (size_t)o.nk;
   return o;
 }
 
@@ -9587,14 +10332,13 @@ static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t beg
     int r, h = (int)(i % heads);
     syn__soft o = syn__fixed_head(t, n, (int)(i / heads), h, syn__scratch(t, thread));
     if (h < SYN__PATTERNS) {
-      syn__fixed_cubes(h, o.nk, o.pack);
-      for (r = 0; r < o.nq; r++)
-        syn__fixed_row(t, h, r, o.nk, o.pack, o.p + (size_t)r * (size_t)o.nk);
+      syn__fixed_cubes(h, o.g.nk, o.pack);
+      for (r = 0; r < o.g.nq; r++)
+        syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
     } else {
       syn__soft_scores(t, &o);
-      syn__soft_weights(t, &o);
     }
-    syn__soft_values(t, n, &o);
+    syn__soft_forward(t, &o);
   }
 }
 /* dv = Pd^T dy of all heads; dP, dS, dq and dk of those that learn */
@@ -9607,11 +10351,13 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
     syn__soft o = syn__fixed_head(t, n, sentence, h, syn__scratch(t, thread));
     o.dv = syn__att_v(t, n, SYN__DROWS) + (o.v - syn__att_v(t, n, SYN__ROWS));
     o.dy = syn__att_y(t, n, SYN__DROWS) + (o.y - syn__att_y(t, n, SYN__ROWS));
-    syn__soft_back_values(t, n, &o);
-    if (!o.q) continue; /* a pattern learns nothing */
+    if (!o.q) { /* a pattern learns nothing */
+      syn__soft_back_values(t, &o, syn__soft_dropped(t, &o), (size_t)o.g.nk);
+      continue;
+    }
     o.dq = syn_saved(t, n, SYN__DROWS) + (o.q - syn_saved(t, n, SYN__ROWS));
     o.dk = syn_saved(t, n, SYN__DROWS) + (o.k - syn_saved(t, n, SYN__ROWS));
-    syn__soft_back_weights(t, n, &o);
+    syn__soft_backward(t, &o);
     syn__soft_back_scores(t, &o);
   }
 }
@@ -9626,7 +10372,7 @@ static void syn__fixed_forward(syn_tape *t, const syn_node *n) {
   if (learned) {
     float *q = syn__att_own(t, n, SYN__ROWS, 0);
     syn__linear_forward(t, n, a->param[0], -1, x, q);
-    t->k->scale(q, a->scale, q, syn__tensor_rows(x) * (size_t)learned);
+    syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)learned);
     syn__linear_forward(t, n, a->param[0] + 1, -1, x,
                         syn__att_block(t, n, SYN__ROWS, a->at[0] + learned));
   }
@@ -9644,7 +10390,7 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_fixed_back, n, sentences * (size_t)a->heads, 1);
   if (learned) {
     float *dq = syn__att_own(t, n, SYN__DROWS, 0);
-    t->k->scale(dq, a->scale, dq, syn__tensor_rows(x) * (size_t)learned);
+    syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)learned);
     syn__linear_backward(t, n, a->param[0], -1, x, dq);
     syn__linear_backward(t, n, a->param[0] + 1, -1, x,
                          syn__att_block(t, n, SYN__DROWS, a->at[0] + learned));
@@ -9670,9 +10416,7 @@ static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   if (syn_build_save(b, n, SYN_BOTH, pairs) || syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide) ||
       syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide))
     return SYN_E_SHAPE;
-  n->scratch.fixed = 16 * (size_t)a->c;
-  n->scratch.length = (size_t)a->c;
-  n->scratch.square = 2;
+  syn__soft_scratch(n, a->c);
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -11033,9 +11777,11 @@ static void *syn__carve(syn__carver *k, size_t count, size_t size) {
 }
 
 /* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
-   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. block
-   is chosen so that the logits take 8 MB, which stay near the cache, but at least 32 rows:
-   fewer would leave the product nothing to reuse. They exist in a training run only. */
+   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
+   logits of a block take 8 MB, or up to 32 MB for 256 rows: every block reads and writes the
+   gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
+   32,000, d 512: with 64 rows the whole step takes a tenth longer). They exist in a training run
+   only. */
 typedef struct syn__loss_buffers {
   size_t block;          /* rows at a time */
   float *rows, *logits, *drows, *each, *panels;
@@ -11090,12 +11836,14 @@ static void syn__carve_batch(syn_run *r, syn__carver *k) {
 }
 
 /* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
-   floats, half a gigabyte) are never needed at one time. */
+   floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MB of logits: every block
+   walks through all of W and of its gradient once, so smaller ones cost more traffic than they save
+   (V 32,000: 65 rows a block would move 16 x 130 MB of gradients). */
 static void syn__carve_loss(syn_run *r, syn__carver *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
   syn__loss_buffers *l = &r->loss;
-  l->block = ((size_t)1 << 21) / v;
+  l->block = ((size_t)1 << 24) / v;
   if (l->block > 512) l->block = 512;
   if (l->block < 32) l->block = 32;
   l->rows = (float *)syn__carve(k, l->block * d, sizeof(float));
@@ -11136,6 +11884,8 @@ static void syn__carve_run(syn_run *r, syn__carver *k) {
   base = (float *)syn__carve(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
+  for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;) /* an heir is a smaller one */
+    if (syn__heir(&shown, (int)i) >= 0) t->tensors[syn__heir(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
 /* What a run knows before it has memory. `items` and `active` serve the placing alone and are
@@ -11595,6 +12345,19 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
+/* 1: the rows of the block stand side by side as they are, no row between them is without a
+   label. */
+static int syn__loss_whole(const syn__loss_job *j) {
+  const int *which = j->r->loss.which + j->first;
+  return which[j->rows - 1] - which[0] == j->rows - 1;
+}
+static const float *syn__loss_rows(const syn__loss_job *j) {
+  const syn_tape *t = &j->r->tape;
+  const syn_tensor *x = syn_in(t, t->g->nodes[j->r->m->head], 0);
+  if (!syn__loss_whole(j)) return j->r->loss.rows;
+  return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn__width(x);
+}
+
 /* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
    without a label (ignored positions) are left out by copying the others side by side: the
    product of [rows, d] with [V, d] is the largest of the network, and no row of it should be for
@@ -11606,7 +12369,7 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   size_t d = (size_t)syn__width(x);
   syn__job p;
   int i;
-  for (i = 0; i < j->rows; i++)
+  for (i = 0; i < j->rows && !syn__loss_whole(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
            d * sizeof(float));
   memset(&p, 0, sizeof p);
@@ -11614,7 +12377,7 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   p.p.k = (int)d;
   p.p.bias = t->weights[n->param[1]];
   p.panels = r->loss.panels;
-  syn__linear(t, r->loss.logits, r->loss.rows, (size_t)j->rows, &p);
+  syn__linear(t, r->loss.logits, syn__loss_rows(j), (size_t)j->rows, &p);
 }
 
 /* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
@@ -11625,22 +12388,38 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
+  int i, whole = syn__loss_whole(j);
   syn__linear_grad g;
-  int i;
-  memset(r->loss.drows, 0, (size_t)j->rows * d * sizeof(float));
-  g.x = r->loss.rows;
+  g.x = syn__loss_rows(j);
   g.dy = r->loss.logits;
   g.w = t->weights[n->param[0]];
-  g.dx = r->loss.drows;
+  g.dx = whole ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
+  g.fresh = 1;
   g.dw = t->dweights[n->param[0]];
   g.db = t->dweights[n->param[1]];
   g.rows = (size_t)j->rows;
   g.in = (int)d;
   g.out = t->g->params[n->param[0]].shape[0];
   syn__linear_backward_of(t, &g);
-  for (i = 0; i < j->rows; i++)
+  for (i = 0; i < j->rows && !whole; i++)
     memcpy(x->dx + (size_t)r->loss.which[j->first + i] * d, r->loss.drows + (size_t)i * d,
            d * sizeof(float));
+}
+
+/* out.w in panels, once for all blocks of a batch */
+static void syn__loss_pack(syn_run *r) {
+  syn_tape *t = &r->tape;
+  int id = t->g->nodes[r->m->head]->param[0];
+  const syn_param *w = &t->g->params[id];
+  syn__job p;
+  memset(&p, 0, sizeof p);
+  p.p.n = w->shape[0];
+  p.p.k = w->shape[1];
+  p.p.b = t->weights[id];
+  p.p.b_row = 1;
+  p.b_col = (size_t)w->shape[1];
+  p.pack = r->loss.panels;
+  syn__parallel(t, syn__task_pack, &p, ((size_t)p.p.n + 15) / 16, 4);
 }
 
 /* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
@@ -11651,15 +12430,13 @@ static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
-  const syn_param *w = &t->g->params[n->param[0]];
   int i, all = 0, rows = x->shape[0];
   double sum = 0.0;
   syn__loss_job j;
-  t->k->pack(t->weights[n->param[0]], 1, (size_t)w->shape[1], w->shape[1], w->shape[0],
-             r->loss.panels);
+  syn__loss_pack(r);
   for (i = 0; i < rows; i++)
     if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
-  if (scale != 0.0f) memset(x->dx, 0, syn__count(x) * sizeof(float));
+  if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn__count(x));
   j.r = r;
   j.eps = eps;
   j.scale = scale;
@@ -12753,7 +13530,7 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t
    state. */
 static void syn__gradients_clear(syn_trainer *t) {
   int i;
-  memset(t->gradient, 0, t->floats * sizeof(float));
+  syn__zero(&t->run->tape, t->gradient, t->floats);
   memset(t->run->tape.dweights, 0, t->m->g.n_params * sizeof(float *));
   for (i = 0; i < t->n_trained; i++)
     t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;

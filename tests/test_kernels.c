@@ -95,11 +95,12 @@ static void near_number(float got, double want, double tolerance, const syn_kern
 /* -- element by element -- */
 
 enum { ADD, SUB, MUL, ACC, ACC_MUL, SCALE, ACC_SCALE, SOFTMAX_BACK, ACT, ACT_BACK = ACT + SYN__ACTS,
-       SOFTMAX = ACT_BACK + SYN__ACTS, GLU, ELEMENTWISE };
+       SLOPE = ACT_BACK + SYN__ACTS, SOFTMAX = SLOPE + SYN__ACTS, GLU, ELEMENTWISE };
 static const char *const names[] = {
     "add", "sub", "mul", "acc", "acc_mul", "scale", "acc_scale", "softmax_back",
     "relu", "gelu", "tanh", "sigmoid", "swish",
-    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back", "softmax", "glu"};
+    "relu back", "gelu back", "tanh back", "sigmoid back", "swish back",
+    "relu slope", "gelu slope", "tanh slope", "sigmoid slope", "swish slope", "softmax", "glu"};
 
 static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
   if (op == ADD) k->add(y.at, a.at, b.at, y.n);
@@ -113,7 +114,8 @@ static void run(const syn_kernels *k, int op, buffer y, buffer a, buffer b) {
   if (op == SOFTMAX_BACK) k->softmax_back(y.at, a.at, b.at, y.n);
   if (op == GLU) k->glu(y.at, a.at, b.at, y.n);
   if (op >= ACT && op < ACT_BACK) k->act(op - ACT, y.at, a.at, y.n);
-  if (op >= ACT_BACK && op < SOFTMAX) k->act_back(op - ACT_BACK, y.at, a.at, b.at, y.n);
+  if (op >= ACT_BACK && op < SLOPE) k->act_back(op - ACT_BACK, y.at, a.at, b.at, y.n);
+  if (op >= SLOPE && op < SOFTMAX) k->slope(op - SLOPE, y.at, a.at, 1.25f, y.n);
 }
 
 static double sigma(double x) { return 1.0 / (1.0 + exp(-x)); }
@@ -153,7 +155,8 @@ static void reference(double *y, int op, buffer a, buffer b, const float *old) {
     if (op == SOFTMAX_BACK) y[i] = x * (z - dot);
     if (op == GLU) y[i] = x * sigma(z);
     if (op >= ACT && op < ACT_BACK) y[i] = f(op - ACT, x);
-    if (op >= ACT_BACK && op < SOFTMAX) y[i] = o + z * slope(op - ACT_BACK, x);
+    if (op >= ACT_BACK && op < SLOPE) y[i] = o + z * slope(op - ACT_BACK, x);
+    if (op >= SLOPE && op < SOFTMAX) y[i] = 1.25 * o * slope(op - SLOPE, x);
   }
 }
 
@@ -616,7 +619,7 @@ static void test_norm(const syn_kernels *k) {
 }
 
 static void test_columns(const syn_kernels *k) {
-  static const size_t widths[] = {1, 15, 16, 17, 50, 100};
+  static const size_t widths[] = {1, 15, 16, 17, 50, 100, 33, 200};
   double want[3][MOST];
   syn__norm_rows j;
   size_t s, r, c, rows, c0, c1;
@@ -793,6 +796,35 @@ static void test_dropout(const syn_kernels *k) {
     free(z.block);
   }
   free(x.block), free(first.block);
+}
+
+/* The kernels of attention weights give the bits of softmax, dropout and softmax_back one after the
+   other; the sign of p is the mask. */
+static void test_softmax_drop(const syn_kernels *k) {
+  size_t s, i, bad;
+  syn__dropout d;
+  d.key = 5, d.key2 = 9, d.limit = (uint32_t)(0.4 * 16777216.0), d.scale = 1.0f / 0.6f;
+  for (s = 0; s < SYN__COUNT(sizes); s++) {
+    size_t n = sizes[s];
+    buffer x = numbers(n, 3 + s, -4.0f, 4.0f), dy = numbers(n, 60 + s, -2.0f, 2.0f);
+    buffer p = output(n, x.at), y = output(n, NULL), alone = output(n, x.at), back = output(n, dy.at);
+    buffer w = output(n, NULL), wd = output(n, NULL), dw = output(n, dy.at);
+    k->softmax_drop(&d, 77, p.at, y.at, n), k->softmax_drop(&d, 77, alone.at, alone.at, n);
+    plain->softmax(w.at, x.at, n);
+    if (n) memcpy(wd.at, w.at, n * sizeof(float));
+    plain->dropout(&d, 77, wd.at, n), plain->dropout(&d, 77, dw.at, n);
+    guards(p, k->name, "softmax_drop"), guards(y, k->name, "softmax_drop");
+    same(y, wd, k, "softmax_drop"), same(alone, wd, k, "softmax_drop in place");
+    for (bad = i = 0; i < n; i++) bad += p.at[i] != (wd.at[i] == 0.0f ? -w.at[i] : w.at[i]);
+    CHECK(bad == 0 || !k->exact || !plain->exact, "%s softmax_drop: n %d, %d wrong signs", k->name,
+          (int)n, (int)bad);
+    k->softmax_drop_back(d.scale, p.at, back.at, n);
+    plain->softmax_back(dw.at, w.at, dw.at, n);
+    guards(p, k->name, "softmax_drop_back"), guards(back, k->name, "softmax_drop_back");
+    same(p, dw, k, "softmax_drop_back"), same(back, wd, k, "softmax_drop_back, weights");
+    free(x.block), free(dy.block), free(p.block), free(y.block), free(alone.block);
+    free(back.block), free(w.block), free(wd.block), free(dw.block);
+  }
 }
 
 static void test_adam(const syn_kernels *k) {
@@ -981,6 +1013,24 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   free(one.block), free(two.block), free(want);
 }
 
+/* Every number of a [m,k], whose columns lie straight, at its place in the strips; the guards stand
+   behind the room that a strip may use. */
+static void test_strips(const syn_kernels *k, int m, int n) {
+  size_t strips = (size_t)((m + k->tile - 1) / k->tile), col = (size_t)m + 3;
+  size_t strip = (size_t)n * (size_t)k->tile + SYN__STRIP_END;
+  buffer a = numbers(n ? (size_t)(n - 1) * col + (size_t)m : 0, 77, -1.0f, 1.0f);
+  buffer to = output(strips * strip, NULL);
+  int i, j, bad = 0;
+  k->strips(a.at, col, n, m, to.at);
+  for (i = 0; i < m; i++)
+    for (j = 0; j < n; j++)
+      bad += a.at[(size_t)i + (size_t)j * col] !=
+             to.at[(size_t)(i / k->tile) * strip + (size_t)(j * k->tile + i % k->tile)];
+  CHECK(bad == 0, "%s strips %d,%d: %d numbers are not where they belong", k->name, m, n, bad);
+  guards(to, k->name, "strips");
+  free(a.block), free(to.block);
+}
+
 static void test_products(const syn_kernels *k) {
   static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 147, 160};
   static const int ks[] = {0, 1, 7, 33};
@@ -993,6 +1043,10 @@ static void test_products(const syn_kernels *k) {
         s.start = (int)((i + j + l) % 3), s.a_across = (int)((i + j) % 2);
         test_product(k, s, 1000 + i * 100 + j * 10 + l);
       }
+  s.m = 9, s.n = 800, s.k = 700, s.start = SYN__ADD, s.a_across = 0; /* more than fits the cache */
+  test_product(k, s, 9);
+  for (i = 0; i < SYN__COUNT(ms); i++)
+    for (l = 0; l < SYN__COUNT(ks); l++) test_strips(k, ms[i], ks[l]);
   for (i = 0; i < SYN__COUNT(ms); i++) { /* more panels than pass by at a time */
     s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_across = 0;
     test_product(k, s, 3000 + i);
@@ -1042,6 +1096,7 @@ static void test_row(const syn_kernels *k) {
   test_taps(k);
   test_loss(k);
   test_dropout(k);
+  test_softmax_drop(k);
   test_adam(k);
   test_squares(k);
   test_factor(k);

@@ -861,7 +861,7 @@ static void mask_of(const syn_trainer *t, const syn_node *n, int sentence, int h
   syn__soft o;
   x.scratch = syn__scratch(&t->run->tape, 0);
   o = syn__head_soft(&t->run->tape, n, &x);
-  z = syn__soft_dropped(&t->run->tape, n, &o);
+  z = syn__soft_dropped(&t->run->tape, &o);
   *size = x.nq;
   memcpy(out, z, (size_t)(x.nq * x.nk) * sizeof *out);
 }
@@ -911,6 +911,78 @@ static void test_shared_masks(const char *kinds, int shared) {
   CHECK(t, "%s: %s", kinds, b.c.message);
   syn_trainer_free(t);
   syn_model_free(b.m);
+}
+
+/* -- weights that no input changes, made once for all sentences of one length -- */
+
+/* The gradient of 14 sentences, two of each length, is the mean of their own ones; the weights that
+   are shown are those of each sentence alone; and more threads than heads give the same bits. */
+static void groups_alone(bench *b, syn_trainer *t, const sheet *all, const float *whole, double *sum) {
+  int i, q, h, size[2], alone[2], heads;
+  size_t k;
+  double labels = 0, worst = 0, most = 0;
+  syn_run *r = syn_run_new(&b->c, b->m, NULL), *one = syn_run_new(&b->c, b->m, NULL);
+  memset(sum, 0, b->m->trained * sizeof *sum);
+  CHECK(r && one && syn_run_forward(r, &all->b) == SYN_OK && syn_model_attention(b->m, 0, &heads),
+        "%s: %s", b->name, b->c.message);
+  for (i = 0; r && one && i < all->b.count; i++) {
+    syn_batch s = all->b;
+    s.count = 1;
+    s.src += i * s.src_width, s.tgt += i * s.tgt_width;
+    s.labels += i * (b->n.decoder ? s.tgt_width : strcmp(b->n.task, "tag") ? 1 : s.src_width);
+    CHECK(gradient_of(t, &s, 0) && syn_run_forward(one, &s) == SYN_OK, "%s: %s", b->name, b->c.message);
+    for (k = 0; k < b->m->trained; k++) sum[k] += (double)t->gradient[k] * t->run->n_labels;
+    labels += t->run->n_labels;
+    for (h = 0; h < heads; h++) {
+      const float *p = syn_run_attention(r, 0, h, i, size), *w = syn_run_attention(one, 0, h, 0, alone);
+      CHECK(p && w && size[0] == alone[0] && size[1] == alone[1], "%s: sentence %d", b->name, i);
+      for (q = 0; p && w && q < size[0] * size[1]; q++)
+        CHECK(p[q] == w[q], "%s: sentence %d, head %d, weight %d", b->name, i, h, q);
+    }
+  }
+  for (k = 0; k < b->m->trained; k++) {
+    if (fabs((double)whole[k]) > most) most = fabs((double)whole[k]);
+    if (!(fabs((double)whole[k] - sum[k] / labels) <= worst)) worst = fabs((double)whole[k] - sum[k] / labels);
+  }
+  CHECK(worst < 3e-6 * most, "%s: a gradient is %g off, the largest is %g", b->name, worst, most);
+  syn_run_free(r);
+  syn_run_free(one);
+}
+static void test_groups(int i) {
+  static sheet s;
+  static const int threads[] = {1, 2, 3, 5};
+  float *gradient = NULL;
+  double *sum;
+  int k;
+  for (k = 0; k < 4; k++) {
+    syn_options o;
+    bench b;
+    syn_trainer *t;
+    memset(&o, 0, sizeof o);
+    o.threads = threads[k];
+#ifndef _OPENMP
+    if (k) continue;
+#endif
+    if (!bench_make(&b, i, 8, 0.3f, &o)) return;
+    sheet_fill(&s, &b, 0, 14, 0);
+    t = trainer_of(&b, NULL);
+    if (!gradient) gradient = (float *)calloc(b.m->trained, sizeof *gradient);
+    sum = (double *)calloc(b.m->trained, sizeof *sum);
+    CHECK(t && gradient && sum && gradient_of(t, &s.b, 1), "%s: %s", b.name, b.c.message);
+    if (t && k == 0) memcpy(gradient, t->gradient, b.m->trained * sizeof *gradient);
+    CHECK(!t || !memcmp(gradient, t->gradient, b.m->trained * sizeof *gradient),
+          "%s: %d threads give another gradient", b.name, threads[k]);
+    if (t && k == 0 && gradient_of(t, &s.b, 0)) {
+      float *whole = (float *)malloc(b.m->trained * sizeof *whole);
+      memcpy(whole, t->gradient, b.m->trained * sizeof *whole);
+      groups_alone(&b, t, &s, whole, sum);
+      free(whole);
+    }
+    free(sum);
+    syn_trainer_free(t);
+    syn_model_free(b.m);
+  }
+  free(gradient);
 }
 
 /* -- costs of D and its family, counted by hand: d 8, 2 heads of 4, N 9, a sentence of 5 -- */
@@ -1262,6 +1334,11 @@ int main(int argc, char **argv) {
     test_dropout_mean(linear_in_masks[k]);
   test_patterns();
   test_patterns_long();
+  for (i = 0; i < N_CASES; i++) {
+    const net *n = i < 2 * N_ATT ? NULL : &nets[i - 2 * N_ATT];
+    if (n ? strcmp(n->task, "seq2seq") && strstr(n->encoder ? n->encoder : n->decoder, "rel_pos") != NULL
+          : !strpbrk(attentions[i / 2], "VDCBG")) test_groups(i);
+  }
   test_shared_masks("R", 1);
   test_shared_masks("Fix", 1);
   test_shared_masks("FR", 1);

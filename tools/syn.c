@@ -10,8 +10,8 @@
    `grep -n '>>' tools/syn.c` is the map; a room calls only rooms above it. A new command is one row
    in `commands`, its table of options, and a function that takes the parsed arguments. */
 
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L /* clock_gettime, which -std=c99 hides */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* clock_gettime and madvise, which -std=c99 hides */
 #endif
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
