@@ -2326,13 +2326,16 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
 
 /* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A tile's
    rows of a stay in the first cache while the panels of b pass by, which come from the second.
-   Panels that fill no group of three go in a pair, what is left one by one, with masks for the
+   Panels that fill no group of three go in pairs, what is left one by one, with masks for the
    last. */
 SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels) {
   int m, j, end = w->m1 - (w->m1 - w->m0) % rows;
   for (m = w->m0; m < end; m += rows) {
-    for (j = w->p0; j + panels <= w->whole; j += panels) SYN__N(tile)(p, m, j, rows, panels, 1);
-    if (panels == 3 && j + 2 <= w->whole) SYN__N(tile)(p, m, j, rows, 2, 1), j += 2;
+    for (j = w->p0; j + panels <= w->whole; j += panels) {
+      if (panels == 3 && w->whole - j == 4) break;
+      SYN__N(tile)(p, m, j, rows, panels, 1);
+    }
+    for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile)(p, m, j, rows, 2, 1);
     for (; j < w->p1; j++) SYN__N(tile)(p, m, j, rows, 1, 0);
   }
   w->m0 = end;
@@ -3991,16 +3994,17 @@ typedef struct syn__part_of {
    fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
 static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
   syn__product q = *w->p;
-  int m, at, tile = t->k->tile;
+  int m, at, p, tile = t->k->tile;
   q.a_col = (size_t)tile;
   for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
     int rows = syn__min(SYN__PACK_M, w->m1 - m);
     t->k->strips(w->p->a + m, w->p->a_col, q.k, rows, side);
-    for (at = 0, q.a = side; at < rows; at += tile) {
-      q.c = w->p->c + (size_t)(m + at) * q.c_row;
-      t->k->product(&q, 0, syn__min(tile, rows - at), w->p0, w->p1);
-      q.a += tile * q.k + SYN__STRIP_END;
-    }
+    for (p = w->p0; p < w->p1; p += 24) /* panels, which all strips read while they are near */
+      for (at = 0, q.a = side; at < rows; at += tile) {
+        q.c = w->p->c + (size_t)(m + at) * q.c_row;
+        t->k->product(&q, 0, syn__min(tile, rows - at), p, syn__min(w->p1, p + 24));
+        q.a += tile * q.k + SYN__STRIP_END;
+      }
   }
 }
 static void syn__product_part(const syn_tape *t, const syn__part_of *w, int thread) {
@@ -4056,7 +4060,7 @@ static void syn__matmul_block(syn_tape *t, const syn__job *j) {
 /* A block of k resumes each product-sum from the float stored by the block before: same bits. */
 static void syn__matmul(syn_tape *t, const syn__job *job) {
   syn__job j = *job;
-  int n0, k0;
+  int n0, k0, wide = SYN__PACK_N * (SYN__PACK_K / syn__max(64, syn__min(SYN__PACK_K, j.p.k)));
   if (j.panels) {
     j.p.b = j.panels;
     j.p.b_row = 16;
@@ -4065,9 +4069,9 @@ static void syn__matmul(syn_tape *t, const syn__job *job) {
     return;
   }
   j.pack = t->pack;
-  for (n0 = 0; n0 < job->p.n; n0 += SYN__PACK_N)
+  for (n0 = 0; n0 < job->p.n; n0 += wide)
     for (k0 = 0; k0 == 0 || k0 < job->p.k; k0 += SYN__PACK_K) {
-      j.p.n = syn__min(SYN__PACK_N, job->p.n - n0);
+      j.p.n = syn__min(wide, job->p.n - n0);
       j.p.k = syn__min(SYN__PACK_K, job->p.k - k0);
       j.p.a = job->p.a + (size_t)k0 * job->p.a_col;
       j.p.b = job->p.b + (size_t)k0 * job->p.b_row + (size_t)n0 * job->b_col;
