@@ -8773,12 +8773,15 @@ static void syn__task_tables_values(syn_tape *t, const void *job, int thread, si
     }
 }
 
-/* dPd = sum over the sentences of dY v^T, in z; then dS in place of P */
+/* dPd = sum over the sentences of dY v^T, behind z; then dS in place of P. A head that is one part
+   makes dv along with it, while what both read is in the cache. */
 static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__soft o = syn__head_soft(t, n, x);
-  size_t nk = (size_t)x->nk;
+  size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
+  const float *pd = syn__table_parts(t, n) == 1 ? syn__soft_dropped(t, &o) : NULL;
+  float *dp = o.z + size;
   int i;
-  memset(o.z, 0, (size_t)x->nq * nk * sizeof *o.z);
+  memset(dp, 0, size * sizeof *dp);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
     syn__head y;
     syn__soft part;
@@ -8787,12 +8790,13 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
     y = syn__table_sentence(t, n, x, i);
     if (!y.nq) continue;
     part = syn__head_soft_back(t, n, &y);
-    j = syn__job_into(o.z, nk, y.nk, SYN__ADD);
+    j = syn__job_into(dp, nk, y.nk, SYN__ADD);
     j.p.k = o.c;
     t->k->pack(part.v, 1, part.v_row, o.c, y.nk, o.pack);
     syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);
+    if (pd) syn__soft_back_values(t, &part, pd, nk);
   }
-  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, o.z + (size_t)i * nk);
+  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk);
 }
 static void syn__task_tables_back(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
@@ -8926,7 +8930,8 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   memset(syn_saved(t, n, SYN__DTABLE), 0, syn__att_dtables(t, n) * sizeof(float));
   syn__att_out_back(t, n);
   if (a->all_tables) {
-    syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
+    if (syn__table_parts(t, n) > 1)
+      syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
     syn__parallel(t, syn__task_tables_back, n, heads * (size_t)syn__table_parts(t, n), 1);
   } else {
     syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
@@ -9155,8 +9160,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   syn__soft_scratch(n, a->c);
-  n->scratch.fixed += 32 * (size_t)a->heads;     /* a step: see syn__att_row; */
-  n->scratch.length += 3 + (size_t)a->heads;     /* a pass: two rows */
+  n->scratch.fixed += 32 * (size_t)a->heads; /* a step: see syn__att_row; */
+  n->scratch.length += 3 + (size_t)a->heads; /* a pass: two rows */
+  n->scratch.square += (size_t)a->all_tables;
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
