@@ -1606,7 +1606,7 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
-#define SYN__NEAR 131072 /* floats of b that pass by all rows at a time */
+#define SYN__NEAR 65536 /* floats of b that pass by all rows at a time */
 
 /* Rows m0..m1 and panels p0..p1 of a product, what is still to do; panels below `whole` have all
    their 16 columns. */
