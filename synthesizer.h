@@ -2258,11 +2258,12 @@ static void SYN__N(pack_across)(const float *b, size_t row, size_t col, int k, i
    Columns past n are zero. k n loads and stores, against m k n fmas that use them. */
 static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, float *panels) {
   int i, j;
-  for (j = 0; j < n; j += 16, b += 16 * col, panels += 16 * (size_t)k) {
-    if (col != 1) SYN__N(pack_across)(b, row, col, k, syn__min(n - j, 16), panels);
+  for (j = 0; j < n; j += 16, panels += 16 * (size_t)k) {
+    const float *at = b + (size_t)j * col;
+    if (col != 1) SYN__N(pack_across)(at, row, col, k, syn__min(n - j, 16), panels);
     else
       for (i = 0; i < k; i++)
-        syn__vstore(panels + 16 * (size_t)i, syn__vget(b + (size_t)i * row, (size_t)(n - j)));
+        syn__vstore(panels + 16 * (size_t)i, syn__vget(at + (size_t)i * row, (size_t)(n - j)));
   }
 }
 
