@@ -577,8 +577,8 @@ static void gemm_call(const gemm *g) {
 
 /* From the library's own allocator, which asks for large pages: so stand the matrices of a model,
    and all contestants read the same ones. */
-static float *matrix(size_t floats) {
-  float *x = (float *)syn__default_alloc(NULL, syn__mul_size(floats ? floats : 1, sizeof *x));
+static float *matrix(const gemm *g, size_t floats) {
+  float *x = (float *)syn__alloc(g->t->c, floats, sizeof *x);
   if (!x) fail(FAILED_JOB, "out of memory: %lu numbers", (unsigned long)floats);
   return x;
 }
@@ -587,26 +587,25 @@ static float *matrix(size_t floats) {
 static void gemm_open(gemm *g) {
   size_t batch = (size_t)g->batch, i;
   syn__view b;
-  g->a = matrix(gemm_a(g, batch));
-  g->b = matrix(gemm_b(g, batch));
-  g->c = matrix(gemm_c(g, batch));
-  memset(g->c, 0, gemm_c(g, batch) * sizeof *g->c);
+  g->a = matrix(g, gemm_a(g, batch));
+  g->b = matrix(g, gemm_b(g, batch));
+  g->c = matrix(g, gemm_c(g, batch));
   g->panels = g->scratch = NULL;
   for (i = 0; i < gemm_a(g, batch); i++) g->a[i] = (float)(i * 7 % 13) * 0.1f - 0.6f;
   for (i = 0; i < gemm_b(g, batch); i++) g->b[i] = (float)(i * 5 % 11) * 0.1f - 0.5f;
   if (g->batch > 1)
     g->scratch = (float *)take(gemm_panel(g) * (size_t)g->t->threads, sizeof(float));
   else if (g->m <= PACKED_M) {
-    g->panels = matrix(gemm_panel(g));
+    g->panels = matrix(g, gemm_panel(g));
     b = gemm_view_b(g, 0);
     g->t->k->pack(b.x, b.row, b.col, g->k, g->n, g->panels);
   }
 }
 static void gemm_close(gemm *g) {
-  free(g->a);
-  free(g->b);
-  free(g->c);
-  free(g->panels);
+  syn__free(g->t->c, g->a);
+  syn__free(g->t->c, g->b);
+  syn__free(g->t->c, g->c);
+  syn__free(g->t->c, g->panels);
   free(g->scratch);
 }
 
