@@ -8725,20 +8725,6 @@ static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *
       memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
 }
-static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  int g, parts = syn__table_parts(t, n), i;
-  for (i = (int)begin; i < (int)end; i++)
-    for (g = 0; g < syn__att_groups(t, n); g++) {
-      int group = syn__att_group(t, n, g);
-      syn__head x;
-      if (group < 0) continue;
-      x = syn__table_part(t, n, group, i / parts, i % parts);
-      x.scratch = syn__scratch(t, thread);
-      if (x.nq) syn__table_forward(t, n, &x);
-    }
-}
-
 /* dv of the sentences begin .. end-1 of a group */
 static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__head *x, int begin,
                                    int end) {
@@ -8799,9 +8785,15 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
   }
   for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk);
 }
-static void syn__task_tables_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
-  const syn_node *n = (const syn_node *)job;
+/* Of a pass, forward or backward: what is done with each part. */
+typedef struct syn__table_job {
+  const syn_node *n;
+  void (*work)(syn_tape *t, const syn_node *n, const syn__head *x);
+} syn__table_job;
+/* items: the parts of the first head, those of the second ...; of each the parts of all groups */
+static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__table_job *j = (const syn__table_job *)job;
+  const syn_node *n = j->n;
   int g, parts = syn__table_parts(t, n), i;
   for (i = (int)begin; i < (int)end; i++)
     for (g = 0; g < syn__att_groups(t, n); g++) {
@@ -8810,8 +8802,16 @@ static void syn__task_tables_back(syn_tape *t, const void *job, int thread, size
       if (group < 0) continue;
       x = syn__table_part(t, n, group, i / parts, i % parts);
       x.scratch = syn__scratch(t, thread);
-      syn__table_backward(t, n, &x);
+      if (x.nq) j->work(t, n, &x);
     }
+}
+static void syn__tables(syn_tape *t, const syn_node *n,
+                        void (*work)(syn_tape *, const syn_node *, const syn__head *)) {
+  size_t items = (size_t)syn__att_of(n)->heads * (size_t)syn__table_parts(t, n);
+  syn__table_job j;
+  j.n = n;
+  j.work = work;
+  syn__parallel(t, syn__task_tables, &j, items, 1);
 }
 
 /* dalpha_s = alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of <dS, S_s> */
@@ -8885,34 +8885,27 @@ static void syn__att_out(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
 }
 
-/* dY = dout W_o, dW_o += dout^T Y. The first is made here: syn__linear_backward would add it to
-   zeros. */
+/* dY = dout W_o, dW_o += dout^T Y. Nobody has begun dY: it is written. */
 static void syn__att_out_back(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *out = syn_out(t, n);
-  size_t d = (size_t)a->d, e = (size_t)a->e;
-  syn_tensor y = *out;
+  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
+  syn__linear_grad g;
   y.x = syn__att_y(t, n, SYN__ROWS);
-  y.dx = NULL;
-  syn__times_all(t, syn__job_of((int)syn__tensor_rows(out), a->e, a->d, NULL),
-                 syn__plain(out->dx, d), syn__plain(syn_weight(t, n, a->w_o), e),
-                 syn__att_y(t, n, SYN__DROWS), e);
-  syn__linear_backward(t, n, a->w_o, -1, &y, out->dx);
+  y.dx = syn__att_y(t, n, SYN__DROWS);
+  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
+  g.fresh = 1;
+  syn__linear_backward_of(t, &g);
 }
 
 /* Every head of every sentence is one task: what it reads was made by the lines before, what it
    writes is its own piece of P, of Y and of the raw scores. */
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int sentences = syn__att_stream(t, n)->count;
-  size_t heads = (size_t)a->heads;
+  size_t sentences = (size_t)syn__att_stream(t, n)->count;
   syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n);
   syn__rel_pos_prepare(t, n);
-  if (a->all_tables)
-    syn__parallel(t, syn__task_tables, n, heads * (size_t)syn__table_parts(t, n), 1);
-  else
-    syn__parallel(t, syn__task_heads, n, (size_t)sentences * heads, 1);
+  if (a->all_tables) syn__tables(t, n, syn__table_forward);
+  else syn__parallel(t, syn__task_heads, n, sentences * (size_t)a->heads, 1);
   syn__att_out(t, n);
 }
 
@@ -8933,7 +8926,7 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   if (a->all_tables) {
     if (syn__table_parts(t, n) > 1)
       syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
-    syn__parallel(t, syn__task_tables_back, n, heads * (size_t)syn__table_parts(t, n), 1);
+    syn__tables(t, n, syn__table_backward);
   } else {
     syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
   }
