@@ -16,54 +16,16 @@
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 
+#define TOOL_NAME "bench"
+#include "tool.h"
+
 #include <errno.h>
 #include <sys/resource.h>
 #include <time.h>
 
 /* ==============================================================================================
-   >>bench base   errors, memory, clock, medians
+   >>bench base   clock, memory, medians
    ============================================================================================== */
-
-enum { FAILED_JOB = 1, WRONG_USE = 2 };
-
-#if defined(__GNUC__) || defined(__clang__)
-#define NO_RETURN __attribute__((noreturn))
-#else
-#define NO_RETURN
-#endif
-
-/* Prints "bench: ..." as one line on stderr, whatever the message quotes, and ends the program. */
-static void fail(int status, const char *format, ...) SYN__PRINTF(2, 3) NO_RETURN;
-static void fail(int status, const char *format, ...) {
-  char text[1000];
-  va_list args;
-  size_t i;
-  fflush(stdout);
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  for (i = 0; text[i]; i++)
-    if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) text[i] = ' ';
-  fprintf(stderr, "bench: %s\n", text);
-  exit(status);
-}
-
-/* A failure of the library. */
-static void check(const syn_context *c) {
-  if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
-}
-
-/* `count` zeroed elements at a multiple of 64 bytes, as the library has its own. Never released:
-   the program ends after its measurements, or measures the same sizes again. */
-static void *take(size_t count, size_t size) {
-  void *at = NULL;
-  size_t bytes = syn__mul_size(count ? count : 1, size);
-  if (bytes == SIZE_MAX || posix_memalign(&at, SYN__ALIGN, bytes))
-    fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
-         (unsigned long)size);
-  memset(at, 0, bytes);
-  return at;
-}
 
 static double seconds(void) {
   struct timespec t;
@@ -123,14 +85,6 @@ typedef struct command_row {
   void (*run)(const arguments *a);
   const char *help;
 } command_row;
-
-static int parse_number(const char *s, double *value) {
-  char *end;
-  *value = 0.0;
-  if (!*s || s[strspn(s, "0123456789+-.eE")]) return 0;
-  *value = strtod(s, &end);
-  return !*end && fabs(*value) <= 1e300;
-}
 
 /* Whether `value` is one of "a|b|c". */
 static int in_choices(const char *choices, const char *value) {
@@ -594,7 +548,7 @@ static void gemm_open(gemm *g) {
   for (i = 0; i < gemm_a(g, batch); i++) g->a[i] = (float)(i * 7 % 13) * 0.1f - 0.6f;
   for (i = 0; i < gemm_b(g, batch); i++) g->b[i] = (float)(i * 5 % 11) * 0.1f - 0.5f;
   if (g->batch > 1)
-    g->scratch = (float *)take(gemm_panel(g) * (size_t)g->t->threads, sizeof(float));
+    g->scratch = matrix(g, syn__mul_size(gemm_panel(g), (size_t)g->t->threads));
   else if (g->m <= PACKED_M) {
     g->panels = matrix(g, gemm_panel(g));
     b = gemm_view_b(g, 0);
@@ -606,7 +560,7 @@ static void gemm_close(gemm *g) {
   syn__free(g->t->c, g->b);
   syn__free(g->t->c, g->c);
   syn__free(g->t->c, g->panels);
-  free(g->scratch);
+  syn__free(g->t->c, g->scratch);
 }
 
 /* Elements here and there against a sum in double: a fast wrong product is worth nothing. */

@@ -16,6 +16,9 @@
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 
+#define TOOL_NAME "syn"
+#include "tool.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -27,39 +30,6 @@
 /* The library never exits and allocates only through its context; the tool is a program and may do
    both: memory that is not there, like any other failure, ends it with one line. So no function
    here returns an error, and what it returns is always whole. */
-
-enum { FAILED_JOB = 1, WRONG_USE = 2 };
-
-#if defined(__GNUC__) || defined(__clang__)
-#define NO_RETURN __attribute__((noreturn))
-#else
-#define NO_RETURN
-#endif
-
-/* Prints "syn: ..." as one line on stderr and ends the program. What a message quotes may hold
-   anything: its line ends and other control characters become spaces. */
-static void fail(int status, const char *format, ...) SYN__PRINTF(2, 3) NO_RETURN;
-static void fail(int status, const char *format, ...) {
-  char text[2000];
-  va_list args;
-  size_t i;
-  fflush(stdout);
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  for (i = 0; text[i]; i++)
-    if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F) text[i] = ' ';
-  fprintf(stderr, "syn: %s\n", text);
-  exit(status);
-}
-
-/* `count` zeroed elements; ends the program when there is no room. */
-static void *take(size_t count, size_t size) {
-  void *at = calloc(count ? count : 1, size);
-  if (!at) fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
-                (unsigned long)size);
-  return at;
-}
 
 /* Bytes that grow; zeroed it is empty. Released with free(at). */
 typedef struct buffer {
@@ -449,14 +419,7 @@ static const option *find_option(const command_row *c, const char *arg, syn_text
   return NULL;
 }
 
-/* The whole of s as a finite decimal number; no blanks, no hex, nothing behind it. */
-static int parse_number(const char *s, double *value) {
-  char *end;
-  *value = 0.0;
-  if (!*s || s[strspn(s, "0123456789+-.eE")]) return 0;
-  *value = strtod(s, &end);
-  return !*end && fabs(*value) <= 1.7976931348623157e308;
-}
+/* The whole of s as a whole number, as parse_number. */
 static int parse_int(const char *s, int *value) {
   char *end;
   long x;
@@ -1962,12 +1925,7 @@ static int run_score(const arguments *a) {
    >>tool library   contexts, failures of the library, networks from options
    ============================================================================================== */
 
-/* A failure of the library is a failed job: its message is already one line with all numbers. */
-static void check(const syn_context *c) {
-  if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
-}
-
-/* The same for what was made from options alone: there a refused value is wrong use. */
+/* As check, for what was made from options alone: there a refused value is wrong use. */
 static void check_use(const syn_context *c) {
   int use = c->status != SYN_E_MEMORY && c->status != SYN_E_FILE;
   if (c->status != SYN_OK) fail(use ? WRONG_USE : FAILED_JOB, "%s", c->message);
