@@ -2307,9 +2307,9 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const size_t ahead = behind ? (size_t)(panels + r0) * b_panel : 0;
   int r, v, k, count = p->k;
   if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
-  SYN__UNROLL for (r = 0; r < rows; r++)
+  SYN__UNROLL for (r = 0; r < rows; r++, from += row)
     SYN__UNROLL for (v = 0; v < panels; v++)
-      sum[r][v] = SYN__N(panel)(from + (size_t)r * row + v * 16, left, whole);
+      sum[r][v] = SYN__N(panel)(from + v * 16, left, whole);
   for (k = 0; k < count; k++, x += a_col, y += b_row) {
     if (whole == 2) SYN__FETCH_FAR(y + ahead);
     SYN__UNROLL for (v = 0; v < panels; v++)
@@ -2325,6 +2325,16 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
     }
 }
 
+/* The largest tile as a function of its own, the second for a b that is far: inlined into the loops
+   below, gcc has too few registers for the addresses and fetches some of them in every step, one
+   out of a vector register (159 -> 168 GFLOP/s). */
+SYN__CALLED void SYN__N(whole)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 1);
+}
+SYN__CALLED void SYN__N(whole_far)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
+}
+
 /* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A tile's
    rows of a stay in the first cache while the panels of b pass by, which come from the second.
    Panels that fill no group of three go in pairs, what is left one by one, with masks for the
@@ -2334,7 +2344,8 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
   for (m = w->m0; m < end; m += rows) {
     for (j = w->p0; j + panels <= w->whole; j += panels) {
       if (panels == 3 && w->whole - j == 4) break;
-      SYN__N(tile)(p, m, j, rows, panels, 1);
+      if (rows == SYN__TILE_M) SYN__N(whole)(p, m, j);
+      else SYN__N(tile)(p, m, j, rows, panels, 1);
     }
     for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile)(p, m, j, rows, 2, 1);
     for (; j < w->p1; j++) SYN__N(tile)(p, m, j, rows, 1, 0);
@@ -2350,7 +2361,7 @@ static void SYN__N(far)(const syn__product *p, const syn__block *w) {
   int m;
   for (; rest.p0 + SYN__TILE_P <= w->whole; rest.p0 += SYN__TILE_P)
     for (m = w->m0; m < end; m += SYN__TILE_M)
-      SYN__N(tile)(p, m, rest.p0, SYN__TILE_M, SYN__TILE_P, 2);
+      SYN__N(whole_far)(p, m, rest.p0);
   SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P);
 }
 
@@ -4828,23 +4839,26 @@ static int syn__tape_full(syn_tape *t) {
 syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   syn_tape *t = (syn_tape *)syn__alloc(c, 1, sizeof *t);
   syn__graph *g = (syn__graph *)syn__alloc(c, 1, sizeof *g);
+  size_t packed = 0;
   if (t) {
     t->c = c;
     t->k = c->kernels;
     t->threads = c->options.threads;
+    packed = syn__round16(syn__pack_floats(t->threads)) * sizeof(float);
     t->g = g;
     t->own.c = c;
     t->own.g = g;
     t->own.side = "tape";
     t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
     t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
-    t->pack = (float *)syn__alloc(c, syn__pack_floats(t->threads), sizeof(float));
-    t->block = (char *)syn__alloc(c, 1, bytes);
+    /* one block, as that of a model: if it is large, products find their panels in large pages */
+    t->pack = (float *)syn__alloc(c, 1, syn__add_size(packed, bytes));
+    t->block = (char *)t->pack + (t->pack ? packed : 0);
     t->block_size = bytes;
   }
   if (g) g->arena.c = c;
   /* the graph has an owner only once there is a tape */
-  if (t && g && t->tensors && t->saved && t->pack && t->block) return t;
+  if (t && g && t->tensors && t->saved && t->pack) return t;
   if (t) syn_tape_free(t);
   else syn__free(c, g);
   return NULL;
@@ -4859,7 +4873,6 @@ void syn_tape_free(syn_tape *t) {
   syn__free(c, t->tensors);
   syn__free(c, t->saved);
   syn__free(c, t->pack);
-  syn__free(c, t->block);
   syn__free(c, t);
 }
 

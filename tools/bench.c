@@ -529,10 +529,13 @@ static void gemm_call(const gemm *g) {
   syn__times_all(g->t, j, gemm_view_a(g, 0), gemm_view_b(g, 0), g->c, (size_t)g->n);
 }
 
-/* From the library's own allocator, which asks for large pages: so stand the matrices of a model,
-   and all contestants read the same ones. */
+/* Large pages, as a model's matrices, which stand in one large block, have them: the library's
+   allocator asks for them from two of 2 MB on. All contestants read the same matrices. */
+enum { LARGE = 4 << 20 };
+
 static float *matrix(const gemm *g, size_t floats) {
-  float *x = (float *)syn__alloc(g->t->c, floats, sizeof *x);
+  size_t least = LARGE / sizeof(float);
+  float *x = (float *)syn__alloc(g->t->c, floats > least ? floats : least, sizeof *x);
   if (!x) fail(FAILED_JOB, "out of memory: %lu numbers", (unsigned long)floats);
   return x;
 }
@@ -686,7 +689,7 @@ static void run_gemm(const arguments *a) {
   syn_context c;
   syn_tape *t;
   context_open(&c, a);
-  t = syn_tape_new(&c, 64);
+  t = syn_tape_new(&c, LARGE);
   check(&c);
   gemm_each(a, t, gemm_one);
   syn_tape_free(t);
@@ -1035,7 +1038,7 @@ static void run_peers(const arguments *a) {
   syn_tape *tape;
   context_open(&c, a);
   peers_open(&peers_found, &c);
-  tape = syn_tape_new(&c, 64);
+  tape = syn_tape_new(&c, LARGE);
   check(&c);
   gemm_each(a, tape, peers_one);
   printf(opt_flag(a, "json")
