@@ -1488,6 +1488,8 @@ struct syn_kernels {
                   size_t n);
 };
 
+typedef void syn__tile_of(const syn__product *p, int m, int j);
+
 /* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
    SYN__ROW set; every name of a row carries the row's suffix, so that all rows live in one object
    file. Why not one file a row with flags of its own: a user compiles one file with plain cc -O2.
@@ -2253,12 +2255,31 @@ static void SYN__N(pack_across)(const float *b, size_t row, size_t col, int k, i
       panel[16 * i + l] = l < left ? b[(size_t)i * row + (size_t)l * col] : 0.0f;
 }
 
+/* Rows of 8 panels at a time, and rows ahead asked for: a single panel reads one cache line of every
+   row, which the processor does not foresee (TN 256, 1024, 2048: 137 -> 144 GFLOP/s). */
+#define SYN__PACK_WIDE 8
+static void SYN__N(pack_wide)(const float *b, size_t row, int k, float *panels) {
+  const size_t panel = 16 * (size_t)k;
+  int i, v;
+  for (i = 0; i < k; i++, b += row, panels += 16) {
+    const float *ahead = b + (i + 4 < k ? 4 * row : 0);
+    for (v = 0; v < SYN__PACK_WIDE; v++) {
+      SYN__FETCH(ahead + 16 * v);
+      syn__vstore(panels + (size_t)v * panel, syn__vload(b + 16 * v));
+    }
+  }
+}
+
 /* b [k,n] in panels: 16 columns of one k stand side by side, the next k behind them. Then the inner
    loop reads b straight on, whatever its strides are (col = 1: row-major, row = 1: transposed).
    Columns past n are zero. k n loads and stores, against m k n fmas that use them. */
 static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, float *panels) {
-  int i, j;
-  for (j = 0; j < n; j += 16, panels += 16 * (size_t)k) {
+  const size_t panel = 16 * (size_t)k;
+  const int wide = 16 * SYN__PACK_WIDE;
+  int i, j = 0;
+  for (; col == 1 && j + wide <= n; j += wide, panels += SYN__PACK_WIDE * panel)
+    SYN__N(pack_wide)(b + j, row, k, panels);
+  for (; j < n; j += 16, panels += panel) {
     const float *at = b + (size_t)j * col;
     if (col != 1) SYN__N(pack_across)(at, row, col, k, syn__min(n - j, 16), panels);
     else
@@ -2266,12 +2287,35 @@ static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, f
         syn__vstore(panels + 16 * (size_t)i, syn__vget(at + (size_t)i * row, (size_t)(n - j)));
   }
 }
+#undef SYN__PACK_WIDE
 
 /* a whose rows lie side by side, so that a step of k is a stride away: tile rows of one k side by
-   side, the next k behind them. A vector is stored that is wider than the tile; what it wrote too
-   much the next k overwrites, and the last leaves behind the strip. All strips of one k before the
-   next, so that a page of a is looked up once; what 16 steps later is needed is asked for, since a
-   stride of pages is more than the processor foresees (TN 2048 x 2048 x 512: 6 % faster). */
+   side, the next k behind them. All strips of one k before the next, so that a page of a is looked
+   up once; what 16 steps later is needed is asked for, since a stride of pages is more than the
+   processor foresees (TN 2048 x 2048 x 512: 6 % faster). */
+#if SYN__LANES == 16 && SYN__TILE_M == 8
+/* A vector is two strips wide: of two vectors, one below the other, the left halves are a vector of
+   one strip, the right halves of the next (TN 256, 256, 2048: 4 % faster than stores that overlap).
+   A last k without a second one is stored twice. */
+static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
+  const size_t strip = (size_t)k * 8 + SYN__STRIP_END;
+  int i, j;
+  for (i = 0; i < k; i += 2, a += 2 * col, to += 16) {
+    const size_t second = i + 1 < k ? col : 0, ahead = i + 18 < k ? 16 * col : 0;
+    for (j = 0; j < m; j += 16) {
+      syn__v16 x = syn__vget(a + j, (size_t)(m - j));
+      syn__v16 y = syn__vget(a + second + j, (size_t)(m - j));
+      SYN__FETCH(a + ahead + j);
+      SYN__FETCH(a + second + ahead + j);
+      SYN__N(cross8)(&x.p[0], &y.p[0]);
+      syn__vstore(to + (size_t)(j / 8) * strip, x);
+      if (m - j > 8) syn__vstore(to + (size_t)(j / 8 + 1) * strip, y);
+    }
+  }
+}
+#else
+/* A vector is stored that is wider than the tile; what it wrote too much the next k overwrites, and
+   the last leaves behind the strip. */
 static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
   const size_t strip = (size_t)k * SYN__TILE_M + SYN__STRIP_END;
   int i, j;
@@ -2282,6 +2326,7 @@ static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) 
                   syn__vget(a + j, (size_t)(m - j)));
     }
 }
+#endif
 
 /* 16 columns of which the first `left` are there; `whole`: all are, which needs no mask. */
 SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
@@ -2325,30 +2370,54 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
     }
 }
 
-/* The largest tile as a function of its own, the second for a b that is far: inlined into the loops
-   below, gcc has too few registers for the addresses and fetches some of them in every step, one
-   out of a vector register (159 -> 168 GFLOP/s). */
-SYN__CALLED void SYN__N(whole)(const syn__product *p, int m, int j) {
+/* The tiles, each a function of its own: inlined into the loops below, gcc has too few registers
+   for the addresses and fetches some of them in every step, one out of a vector register (159 -> 168
+   GFLOP/s). */
+SYN__CALLED void SYN__N(tile_most)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 1);
 }
-SYN__CALLED void SYN__N(whole_far)(const syn__product *p, int m, int j) {
+SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
+}
+#if SYN__TILE_P == 3
+SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
+}
+#endif
+SYN__CALLED void SYN__N(tile_edge)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_M, 1, 0);
+}
+#if SYN__TILE_FEW > 1
+SYN__CALLED void SYN__N(few_most)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_FEW, SYN__TILE_FEW_P, 1);
+}
+SYN__CALLED void SYN__N(few_edge)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_FEW, 1, 0);
+}
+#endif
+SYN__CALLED void SYN__N(one_most)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, 1, SYN__TILE_ONE_P, 1);
+}
+SYN__CALLED void SYN__N(one_edge)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, 1, 1, 0);
 }
 
 /* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A tile's
    rows of a stay in the first cache while the panels of b pass by, which come from the second.
    Panels that fill no group of three go in pairs, what is left one by one, with masks for the
    last. */
-SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels) {
+SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels,
+                              syn__tile_of *most, syn__tile_of *edge) {
   int m, j, end = w->m1 - (w->m1 - w->m0) % rows;
   for (m = w->m0; m < end; m += rows) {
     for (j = w->p0; j + panels <= w->whole; j += panels) {
       if (panels == 3 && w->whole - j == 4) break;
-      if (rows == SYN__TILE_M) SYN__N(whole)(p, m, j);
-      else SYN__N(tile)(p, m, j, rows, panels, 1);
+      most(p, m, j);
     }
-    for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile)(p, m, j, rows, 2, 1);
-    for (; j < w->p1; j++) SYN__N(tile)(p, m, j, rows, 1, 0);
+#if SYN__TILE_P == 3
+    for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile_two)(p, m, j);
+#endif
+    for (; j < w->p1; j++) edge(p, m, j);
   }
   w->m0 = end;
 }
@@ -2361,8 +2430,8 @@ static void SYN__N(far)(const syn__product *p, const syn__block *w) {
   int m;
   for (; rest.p0 + SYN__TILE_P <= w->whole; rest.p0 += SYN__TILE_P)
     for (m = w->m0; m < end; m += SYN__TILE_M)
-      SYN__N(whole_far)(p, m, rest.p0);
-  SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P);
+      SYN__N(tile_far)(p, m, rest.p0);
+  SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P, SYN__N(tile_most), SYN__N(tile_edge));
 }
 
 /* Panels that fit in the second cache beside all else, whole groups of every tile: 24 divides by
@@ -2383,11 +2452,11 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
     w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
     w.whole = syn__min(w.p1, p->n / 16);
     if (p->far) SYN__N(far)(p, &w), w.m0 = m1 - (m1 - m0) % SYN__TILE_M;
-    else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P);
+    else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P, SYN__N(tile_most), SYN__N(tile_edge));
 #if SYN__TILE_FEW > 1
-    SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P);
+    SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P, SYN__N(few_most), SYN__N(few_edge));
 #endif
-    SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P);
+    SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P, SYN__N(one_most), SYN__N(one_edge));
   }
 }
 
