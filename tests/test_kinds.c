@@ -748,6 +748,71 @@ static void test_machines(int i) {
     }
 }
 
+/* -- numbers that no backward pass reads: their place is given away after their last reader -- */
+
+static long forgotten; /* values that were poisoned */
+
+/* Every value that `syn__forgotten` names becomes NaN as soon as its last reader has run, whether
+   another buffer needs its place or not. */
+static void forget(syn_run *r) {
+  syn_tape *t = &r->tape;
+  syn__graph shown = *t->g;
+  int i, k;
+  shown.n_nodes = (size_t)r->nodes;
+  for (i = 0; i < r->nodes; i++) {
+    const syn_node *n = t->g->nodes[i];
+    syn__forward(t, i, i + 1);
+    for (k = 0; k < n->n_in; k++) {
+      const syn__value *v = &t->g->values[n->in[k]];
+      syn_tensor *x = syn_in(t, n, k);
+      if (v->last != i || v->maker < 0 || !syn__forgotten(&shown, v)) continue;
+      memset(x->x, 0xFF, syn__count(x) * sizeof(float));
+      forgotten++;
+    }
+  }
+}
+
+/* The gradient of a case in a plan of memory where every value is kept, or of one where what may be
+   forgotten is, and poisoned. The caller frees it. */
+static float *gradient_forgetting(int i, int forgets, size_t *size) {
+  static sheet s;
+  bench b;
+  syn_train_config k;
+  syn_trainer *t;
+  float *gradient = NULL;
+  size_t n;
+  memset(&k, 0, sizeof k);
+  if (!bench_make(&b, i, 16, 0.2f, NULL)) return NULL;
+  for (n = 0; n < b.m->g.n_nodes && !forgets; n++) b.m->g.nodes[n]->forgets = 0;
+  sheet_fill(&s, &b, 0, SENTENCES, 0);
+  t = trainer_of(&b, &k);
+  if (t && syn__bind_labelled(t->run, &s.b) == SYN_OK) {
+    syn_tape *tape = &t->run->tape;
+    syn__gradients_clear(t);
+    tape->training = 1;
+    tape->seed = 12345;
+    if (forgets && !tape->g->feed) forget(t->run);
+    else syn__forward(tape, 0, t->run->nodes);
+    syn__loss(t->run, b.m->config.label_smoothing, 1.0f / (float)t->run->n_labels);
+    syn__backward(tape, t->run->nodes);
+    *size = b.m->trained * sizeof(float);
+    gradient = (float *)malloc(*size);
+    if (gradient) memcpy(gradient, t->gradient, *size);
+  }
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+  return gradient;
+}
+
+static void test_forgets(int i) {
+  size_t size = 0;
+  float *kept = gradient_forgetting(i, 0, &size), *gradient = gradient_forgetting(i, 1, &size);
+  CHECK(kept && gradient && !memcmp(kept, gradient, size),
+        "case %d: the gradient reads what was forgotten", i);
+  free(kept);
+  free(gradient);
+}
+
 static void test_passes(int i) {
   bench b;
   syn_run *r;
@@ -1326,10 +1391,12 @@ int main(int argc, char **argv) {
     test_gradients(i, 0.0f);
     if (!CHECK_QUICK || i % 4 == 0) test_gradients(i, 0.25f);
     test_dropout_seed(i);
+    test_forgets(i);
     if (!CHECK_QUICK || i % 4 == 1) test_frozen(i);
   }
   /* a quick run tries fewer single elements, and whole directions bend a relu more often */
   CHECK(bent * 100 <= (CHECK_QUICK ? 5 : 3) * compared, "%ld of %ld differences left out", bent, compared);
+  CHECK(forgotten > 150, "only %ld values were forgotten", forgotten);
   for (k = 0; k < sizeof linear_in_masks / sizeof linear_in_masks[0]; k++)
     test_dropout_mean(linear_in_masks[k]);
   test_patterns();
