@@ -9099,6 +9099,7 @@ static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x
   if (s < 0) return;
   k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   to = syn__across(t, n, slot, x->first) + 16 * at + x->first % 16;
+  for (i = 0; i < count; i++) SYN__FETCH_FAR(to + 16 * i);
   for (i = 0; i < count; i++) to[16 * i] = k[i];
 }
 
