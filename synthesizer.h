@@ -3975,6 +3975,7 @@ static float *syn__scratch(const syn_tape *t, int thread) {
    a beam that reorders its rows moves lists of slots, never what is kept in them. */
 typedef struct syn__live {
   int rows, length;    /* length: places per slot */
+  int slots;           /* of a sentence; those of the next one follow */
   const int *slot;     /* [rows] where the new token of a row is kept */
   const int *past;     /* [rows,length] slot * length + place of every token of the row's
                           hypothesis: which history is its own */
@@ -3983,7 +3984,8 @@ typedef struct syn__live {
   float **history;     /* by node: [slots, length, n->history] */
   float **source;      /* by node: [source rows, n->source] */
   /* by node: [slots, ceil(length/16), n->across, 16], or for what comes from the source blocks of
-     16 tokens of a sentence, [., n->across, 16]: keys across, so that a vector has 16 of them */
+     16 tokens of a sentence, [., n->across, 16]: keys across, so that a vector has 16 of them; the
+     block of a slot to which the newest token belongs has them straight, [16, n->across] */
   float **across;
 } syn__live;
 
@@ -7515,6 +7517,12 @@ static void syn__att_dots(const syn_tape *t, float *score, const float *a, const
   }
 }
 
+/* Where the scratch of a new row ends that all scores share: three rows of nk keys, then one for
+   every head, in whole vectors. Behind it: what a block of keys needs. */
+static size_t syn__att_part(const syn__att *a, int nk) {
+  return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
+}
+
 /* Copies the lanes of `from` [heads,16] that `lanes` names: a bit a lane. */
 static void syn__v_lanes(float *score, size_t row, const float *from, int heads, unsigned lanes) {
   int h, l;
@@ -7525,29 +7533,67 @@ static void syn__v_lanes(float *score, size_t row, const float *from, int heads,
 /* The keys of a hypothesis lie in blocks of 16 places in the slots it has been in: in one or two
    of them for each block, as long as it was seldom not the first child of its parent. Of every
    slot all 16 are scored, and those taken that are its own. part [heads,16]. */
-static void syn__v_own(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
-                       float *score) {
+static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
+                          float *score, int j) {
   const syn__live *l = t->live;
-  const int *past = l->past + x->q0 * (size_t)l->length;
+  const int *past = l->past + x->q0 * (size_t)l->length + j;
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
-  float *part = score + (size_t)a->heads * row;
-  int j, i, slot;
-  for (j = 0; j < x->nk; j += 16) {
-    int count = syn__min(16, x->nk - j);
-    unsigned left = (1u << count) - 1, lanes;
-    while (left) {
-      for (i = 0; !(left >> i & 1); i++) continue;
-      slot = past[j + i] / l->length;
-      for (lanes = 0; i < count; i++)
-        if (past[j + i] / l->length == slot) lanes |= 1u << i;
-      left &= ~lanes;
-      i = lanes == (1u << count) - 1;
-      t->k->scores(i ? score + j : part, i ? row : 16, q,
-                   syn__across(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
-      if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
+  float *part = x->scratch + syn__att_part(a, x->nk);
+  unsigned left = 0xFFFF, lanes;
+  int i, slot;
+  while (left) {
+    for (i = 0; !(left >> i & 1); i++) continue;
+    slot = past[i] / l->length;
+    for (lanes = 0; i < 16; i++)
+      if (past[i] / l->length == slot) lanes |= 1u << i;
+    left &= ~lanes;
+    i = lanes == 0xFFFF;
+    t->k->scores(i ? score + j : part, i ? row : 16, q,
+                 syn__across(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
+    if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
+  }
+}
+/* The newest keys, from place j on: they are straight yet and are turned here, [heads c,16] behind
+   their rows [.,heads c], which are copied together where they lie in several slots. */
+static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
+                        float *score, int j) {
+  const syn__live *l = t->live;
+  const int *past = l->past + x->q0 * (size_t)l->length + j;
+  const syn__att *a = syn__att_of(n);
+  size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
+  float *rows = x->scratch + syn__att_part(a, x->nk), *turned = rows + 16 * wide;
+  const float *keys = syn__across(t, n, past[0] / l->length, j) + at;
+  int i, count = x->nk - j, apart = 0; /* also where the first and the last share a slot */
+  for (i = 1; i < count; i++) apart |= past[i] - past[0] != i;
+  for (i = 0; i < count && apart; i++)
+    memcpy(rows + (size_t)i * wide, syn__across(t, n, past[i] / l->length, j) + (size_t)i * e + at,
+           wide * sizeof *rows);
+  t->k->pack(apart ? rows : keys, 1, apart ? wide : e, (int)wide, count, turned);
+  t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
+}
+/* Where the newest token begins a block, the one before it has got all of its keys: those of all
+   slots of a sentence, also of those in which nothing lives now, are turned. Items are rows; the
+   first of a sentence does it. */
+static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__live *l = t->live;
+  size_t e = (size_t)syn__att_of(n)->e;
+  float *turned = syn__scratch(t, thread);
+  for (; begin < end; begin++) {
+    int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
+    if (begin && l->sentence[begin - 1] == sentence) continue;
+    for (i = 0; i < l->slots; i++) {
+      float *keys = syn__across(t, n, sentence * l->slots + i, place - 16);
+      t->k->pack(keys, 1, e, (int)e, 16, turned);
+      memcpy(keys, turned, 16 * e * sizeof *keys);
     }
   }
+}
+static void syn__v_close(syn_tape *t, const syn_node *n) {
+  int place = t->at[SYN_TGT][0];
+  if (place && place % 16 == 0)
+    syn__parallel(t, syn__task_v_close, n, (size_t)t->live->rows, (size_t)t->live->slots);
 }
 /* Another text than `fill`, with the same bits. */
 static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -7555,11 +7601,10 @@ static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *
   size_t c = (size_t)a->c;
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   int j;
-  if (!a->cross) {
-    syn__v_own(t, n, x, q, score);
-    return;
-  }
-  for (j = 0; j < x->nk; j += 16)
+  for (j = 0; !a->cross && j < x->nk; j += 16)
+    if (j + 16 <= x->first) syn__v_closed(t, n, x, q, score, j);
+    else syn__v_open(t, n, x, q, score, j);
+  for (j = 0; a->cross && j < x->nk; j += 16)
     t->k->scores(score + j, syn__round16((size_t)x->nk), q,
                  syn__source_across(t, n, x->sentence, j) + (size_t)x->h * c * 16,
                  (size_t)x->heads, c);
@@ -9088,19 +9133,16 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
   t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
 }
 
-/* What the new row leaves behind, of its heads: v, and k across where V is among the scores. */
+/* What the new row leaves behind, of its heads: v, and k where V is among the scores. */
 static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
-  size_t i, at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
+  size_t at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
   int slot = t->live->slot[x->q0], s = syn__score_at(a, "V");
-  const float *k;
   float *to = syn__history(t, n, slot, x->first) + at;
   memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
   if (s < 0) return;
-  k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  to = syn__across(t, n, slot, x->first) + 16 * at + x->first % 16;
-  for (i = 0; i < count; i++) SYN__FETCH_FAR(to + 16 * i);
-  for (i = 0; i < count; i++) to[16 * i] = k[i];
+  to = syn__across(t, n, slot, x->first) + (size_t)(x->first % 16 * a->e) + at;
+  memcpy(to, syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x), count * sizeof *to);
 }
 
 /* Heads of one new row: the same mixture and softmax over the keys that are there. A token sees
@@ -9108,7 +9150,7 @@ static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x
 static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
-  float *all = x->scratch + 3 * x->nk, *p = all;
+  float *all = x->scratch + 3 * (size_t)x->nk, *p = all;
   syn__head one = *x;
   int s;
   if (!a->cross) syn__att_row_keep(t, n, x);
@@ -9161,6 +9203,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
   if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
+  if (!a->cross && n->across) syn__v_close(t, n);
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
@@ -9249,7 +9292,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   syn__soft_scratch(n, a->c);
-  n->scratch.fixed += 32 * (size_t)a->heads; /* a step: see syn__att_row; */
+  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: see syn__att_part; */
+  if (n->across) n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
   n->scratch.length += 3 + (size_t)a->heads; /* a pass: two rows */
   n->scratch.square += (size_t)a->all_tables;
   n->number = n->drop; /* the rate of the attention weights, too */
@@ -14076,6 +14120,7 @@ static void syn__carve_live(syn_decoder *d, syn__carver *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t i, sources = sentences * (size_t)d->config.source_len;
   d->live.length = d->limit;
+  d->live.slots = d->config.beam;
   d->live.history = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
   d->live.source = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
   d->live.across = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
