@@ -7456,14 +7456,53 @@ static void syn__scale_all(syn_tape *t, float *x, float s, size_t count) {
   syn__parallel(t, syn__task_scale, &j, count, 4096);
 }
 
+/* v, q and k of the new rows, [rows,e] each, of weights in panels: three products in one slice of
+   work for each thread, since two more meetings of the threads would take as long as a tenth of a
+   small product. */
+typedef struct syn__v_job {
+  syn__product p[3];
+} syn__v_job;
+static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn__v_job *j = (const syn__v_job *)job;
+  int i, panels = (j->p[0].n + 15) / 16;
+  SYN__UNUSED(thread);
+  for (i = 0; i < 3; i++) {
+    int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
+    if (from < to) t->k->product(&j->p[i], 0, j->p[i].m, from, to);
+  }
+}
+static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const int w[3] = {n->param[a->w_v], n->param[a->param[s]], n->param[a->param[s] + 1]};
+  float *to[3];
+  syn__v_job j;
+  int i;
+  to[0] = syn__att_v(t, n, SYN__ROWS);
+  to[1] = syn__att_own(t, n, SYN__ROWS, s);
+  to[2] = syn__v_keys(t, n, SYN__ROWS, s);
+  memset(&j, 0, sizeof j);
+  for (i = 0; i < 3; i++) {
+    syn__product *p = &j.p[i];
+    p->m = t->live->rows, p->n = a->e, p->k = a->d;
+    p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
+    p->b = t->packed[w[i]], p->b_row = 16, p->b_panel = 16 * (size_t)a->d;
+    p->c = to[i], p->c_row = (size_t)a->e;
+    p->start = SYN__ZERO, p->far = 1;
+  }
+  syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
+}
+
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  syn__linear_forward(t, n, a->param[s], -1, x, q);
+  int step = t->live && !a->cross; /* self-attention of new rows */
+  if (step) syn__v_project(t, n, s);
+  else syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
   syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
-  if (t->live && a->cross) return;                          /* the keys are there since `start` */
+  if (t->live) return; /* keys: of the source there since `start`, else made with q */
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
 }
@@ -9186,7 +9225,7 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
 
 /* Threads share out rows, or the heads of a single one; where all is a matter of a few
    microseconds, waking them would take longer. */
-#define SYN__ATT_ALONE 40000 /* rows times width times keys */
+#define SYN__ATT_ALONE 12000 /* rows times width times keys */
 static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   size_t rows = (size_t)t->live->rows, heads = (size_t)a->heads;
@@ -9200,7 +9239,8 @@ static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  if (!a->cross) syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
+  if (!a->cross && !n->across) /* V makes them with its q and k */
+    syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
   if (!a->cross && n->across) syn__v_close(t, n);
@@ -14700,7 +14740,7 @@ static int syn__beam_put(syn_decoder *d, int n, int row, int token, float score)
    a sum rounds up or down with its terms. 2K are enough: at most K of them end (one end token per
    row), so K others live on. */
 static int syn__beam_top(syn_decoder *d, int begin, int end) {
-  int n = 0, i, w, at, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
+  int n = 0, i, w, at, last, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
   for (i = begin; i < end; i++) {
     const float *z = syn__decode_logits(d, i), *peaks = d->peaks + (size_t)i * (size_t)blocks;
     float base = d->row[i].score - d->log_sum[i];
@@ -14708,8 +14748,10 @@ static int syn__beam_top(syn_decoder *d, int begin, int end) {
     for (at = 0; at < blocks; at++) {
       float best = base + peaks[at];
       if (best < least || (n == 2 * d->config.beam && !(best > d->top[n - 1].score))) continue;
-      for (w = at * SYN__BLOCK; w < syn__min(v, (at + 1) * SYN__BLOCK); w++)
-        if (w != SYN_PAD && w != SYN_BEGIN) n = syn__beam_put(d, n, i, w, base + z[w]);
+      last = syn__min(v, (at + 1) * SYN__BLOCK);
+      for (w = at * SYN__BLOCK; w < last; w++)
+        if (!(base + z[w] < least) && w != SYN_PAD && w != SYN_BEGIN)
+          n = syn__beam_put(d, n, i, w, base + z[w]);
     }
   }
   return n;
