@@ -14097,10 +14097,11 @@ struct syn_decoder {
   int *out_size;                   /* [sentences, best] */
   float *out_score;                /* [sentences, best] */
   int *n_out;                      /* [sentences] finished so far */
-  syn__extension *top;             /* [2 * beam] */
+  syn__extension *top;             /* [sentences, 2 * beam] the best extensions, best first */
+  int *n_top;                      /* [sentences] */
   float *peaks;                    /* [rows, ceil(V/64)] largest logits of blocks of 64 */
   float *log_sum;                  /* [rows] log of the sum of exp of the logits; of a beam */
-  float *high;                     /* [2 * beam] */
+  float *high;                     /* [sentences, 2 * beam] */
   syn__screen screen;
   float *chance;                   /* [V] probabilities, for sampling */
   int *heap;                       /* [V] */
@@ -14278,10 +14279,11 @@ static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
   d->out_size = (int *)syn__carve(k, outs, sizeof(int));
   d->out_score = (float *)syn__carve(k, outs, sizeof(float));
   d->n_out = (int *)syn__carve(k, sentences, sizeof(int));
-  d->top = (syn__extension *)syn__carve(k, 2 * (size_t)d->config.beam, sizeof *d->top);
+  d->top = (syn__extension *)syn__carve(k, 2 * rows, sizeof *d->top);
+  d->n_top = (int *)syn__carve(k, sentences, sizeof(int));
   d->peaks = (float *)syn__carve(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
   d->log_sum = (float *)syn__carve(k, rows, sizeof(float));
-  d->high = (float *)syn__carve(k, 2 * (size_t)d->config.beam, sizeof(float));
+  d->high = (float *)syn__carve(k, 2 * rows, sizeof(float));
   d->chance = (float *)syn__carve(k, v, sizeof(float));
   d->heap = (int *)syn__carve(k, v, sizeof(int));
   syn__carve_live(d, k);
@@ -14708,10 +14710,9 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
 
 /* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
    which is a token. -inf where there are fewer; the block with those never chosen does not
-   count. */
-static float syn__beam_floor(const syn_decoder *d, const float *peaks, float base) {
+   count. high [2K]. */
+static float syn__beam_floor(const syn_decoder *d, float *high, const float *peaks, float base) {
   int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
-  float *high = d->high;
   for (i = 1; i < blocks; i++) {
     if (n == most && !(peaks[i] > high[n - 1])) continue;
     if (n < most) n++;
@@ -14721,40 +14722,62 @@ static float syn__beam_floor(const syn_decoder *d, const float *peaks, float bas
   return n == most ? base + high[n - 1] : -INFINITY;
 }
 
-/* Puts an extension among the best n; returns how many there are then. Equal ones keep their
-   order. */
-static int syn__beam_put(syn_decoder *d, int n, int row, int token, float score) {
+/* Puts an extension among the best n of at most 2K; returns how many there are then. Equal ones
+   keep their order. */
+static int syn__beam_put(const syn_decoder *d, syn__extension *top, int n,
+                         const syn__extension *e) {
   int most = 2 * d->config.beam, k;
-  if (n == most && !(score > d->top[n - 1].score)) return n;
+  if (n == most && !(e->score > top[n - 1].score)) return n;
   if (n < most) n++;
-  for (k = n - 1; k > 0 && score > d->top[k - 1].score; k--) d->top[k] = d->top[k - 1];
-  d->top[k].score = score;
-  d->top[k].row = row;
-  d->top[k].token = token;
+  for (k = n - 1; k > 0 && e->score > top[k - 1].score; k--) top[k] = top[k - 1];
+  top[k] = *e;
   return n;
 }
 
-/* The best 2K extensions of rows begin..end-1, best first; equal scores keep the order row,
-   token. log p = logit - log sum exp, so no row of probabilities is ever written. Of the V
-   candidates of a row most lie in blocks whose peak is too small: then so are they all, since
+/* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
+   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. Of
+   the V candidates of a row most lie in blocks whose peak is too small: then so are they all, since
    a sum rounds up or down with its terms. 2K are enough: at most K of them end (one end token per
    row), so K others live on. */
-static int syn__beam_top(syn_decoder *d, int begin, int end) {
-  int n = 0, i, w, at, last, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
-  for (i = begin; i < end; i++) {
-    const float *z = syn__decode_logits(d, i), *peaks = d->peaks + (size_t)i * (size_t)blocks;
-    float base = d->row[i].score - d->log_sum[i];
-    float least = syn__beam_floor(d, peaks, base);
+static void syn__beam_top(const syn_decoder *d, int begin, int end) {
+  int n = 0, at, last, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
+  int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
+  syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
+  for (e.row = begin; e.row < end; e.row++) {
+    const float *z = syn__decode_logits(d, e.row);
+    const float *peaks = d->peaks + (size_t)e.row * (size_t)blocks;
+    float base = d->row[e.row].score - d->log_sum[e.row];
+    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, peaks, base);
     for (at = 0; at < blocks; at++) {
       float best = base + peaks[at];
-      if (best < least || (n == 2 * d->config.beam && !(best > d->top[n - 1].score))) continue;
+      if (best < least || (n == most && !(best > top[n - 1].score))) continue;
       last = syn__min(v, (at + 1) * SYN__BLOCK);
-      for (w = at * SYN__BLOCK; w < last; w++)
-        if (!(base + z[w] < least) && w != SYN_PAD && w != SYN_BEGIN)
-          n = syn__beam_put(d, n, i, w, base + z[w]);
+      for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
+        e.score = base + z[e.token];
+        if (!(e.score < least) && e.token != SYN_PAD && e.token != SYN_BEGIN)
+          n = syn__beam_put(d, top, n, &e);
+      }
     }
   }
-  return n;
+  d->n_top[sentence] = n;
+}
+
+/* Behind the live rows of the sentence of row `begin`. */
+static int syn__beam_end(const syn_decoder *d, int begin) {
+  int end = begin + 1;
+  while (end < d->n_live && d->row[end].sentence == d->row[begin].sentence) end++;
+  return end;
+}
+
+/* Items are live rows; the first of a sentence looks at all of them. */
+static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t begin,
+                               size_t end) {
+  const syn_decoder *d = (const syn_decoder *)job;
+  int i;
+  SYN__UNUSED(t), SYN__UNUSED(thread);
+  for (i = (int)begin; i < (int)end; i++)
+    if (!i || d->row[i].sentence != d->row[i - 1].sentence)
+      syn__beam_top(d, i, syn__beam_end(d, i));
 }
 
 /* Slots of the next rows to .. to + kept - 1 of a sentence, whose K they share. The first child of
@@ -14774,17 +14797,17 @@ static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   }
 }
 
-/* One sentence of a beam: extensions that end are finished, the first K others live on.
-   begin..end are the live rows of one sentence, `to` the first free row of the next step;
-   returns how many live on. An ending hypothesis is scored at once with its length, the live
-   ones keep the plain sum. Going on past the K-th finish is right, since a later one can still
-   win, until the bound below says none can. */
-static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int to) {
-  int n = syn__beam_top(d, begin, end), k, kept = 0, sentence = d->row[begin].sentence;
+/* One sentence of a beam: of its best extensions those that end are finished, the first K others
+   live on, from row `to` of the next step on; returns how many. An ending hypothesis is scored at
+   once with its length, the live ones keep the plain sum. Going on past the K-th finish is right,
+   since a later one can still win, until the bound below says none can. */
+static int syn__beam_sentence(syn_decoder *d, int sentence, int place, int to) {
+  const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
+  int k, kept = 0;
   size_t limit = (size_t)d->limit;
   float best, worst;
-  for (k = 0; k < n; k++) {
-    const syn__extension *e = &d->top[k];
+  for (k = 0; k < d->n_top[sentence]; k++) {
+    const syn__extension *e = &top[k];
     if (e->token != SYN_END) {
       if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e, place);
       continue;
@@ -14810,13 +14833,11 @@ static int syn__beam_sentence(syn_decoder *d, int begin, int end, int place, int
 
 /* Sentences that are done leave; the rows of the others move up, still in order. */
 static void syn__decode_beam(syn_decoder *d, int place) {
-  int begin, end, n = 0;
+  int begin, n = 0;
   syn__decode_peaks(d);
-  for (begin = 0; begin < d->n_live; begin = end) {
-    for (end = begin; end < d->n_live && d->row[end].sentence == d->row[begin].sentence; end++)
-      continue;
-    n += syn__beam_sentence(d, begin, end, place, n);
-  }
+  syn__parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->n_live, (size_t)d->config.beam);
+  for (begin = 0; begin < d->n_live; begin = syn__beam_end(d, begin))
+    n += syn__beam_sentence(d, d->row[begin].sentence, place, n);
   syn__decode_turn(d, n);
 }
 
