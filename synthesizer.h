@@ -2349,8 +2349,8 @@ SYN__INLINE void SYN__N(fetch_below)(const float *c, size_t row, int rows, int p
    way at a time, not what is added to what. So its size may be tuned without changing a bit.
    The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
    where all rows start alike (zeros, bias): then all read the same 16 floats.
-   whole 2: the first tiles of rows, one for each panel, ask for the panels behind these, a cache
-   line a step: what else would be waited for while nothing is computed. */
+   whole 2: the tiles of all rows together ask for the group of panels behind this one: what else
+   would be waited for while nothing is computed. */
 SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
                               int whole) {
   syn__v16 sum[SYN__TILE_M][8], b[8];
@@ -2358,8 +2358,11 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const size_t left = (size_t)(p->n - j * 16), row = p->start == SYN__ADD ? p->c_row : 0;
   const float *x = p->a + (size_t)m * a_row, *y = p->b + (size_t)j * b_panel, *from = syn__zeros;
   float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
-  const int r0 = m / rows, behind = whole == 2 && r0 < panels && (j + panels + r0) * 16 < p->n;
-  const size_t ahead = behind ? (size_t)(panels + r0) * b_panel : 0;
+  /* this tile's share of the next group of panels: so many floats a step, at most a whole line */
+  const int tiles = p->m / rows, behind = whole == 2 && (j + 2 * panels) * 16 <= p->n;
+  const size_t pace = !behind ? 0 : tiles <= panels ? 16 : (size_t)(panels * 16 / tiles);
+  const size_t share = (size_t)(m / rows) * pace * (size_t)p->k;
+  const float *next = y + (behind ? (size_t)panels * b_panel + share : 0);
   int r, v, k, count = p->k;
   if (whole == 1 && rows == SYN__TILE_M && count <= 256)
     SYN__N(fetch_below)(c, p->c_row, rows, panels);
@@ -2368,7 +2371,7 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
     SYN__UNROLL for (v = 0; v < panels; v++)
       sum[r][v] = SYN__N(panel)(from + v * 16, left, whole);
   for (k = 0; k < count; k++, x += a_col, y += b_row) {
-    if (whole == 2) SYN__FETCH_FAR(y + ahead);
+    if (whole == 2) SYN__FETCH_FAR(next), next += pace;
     SYN__UNROLL for (v = 0; v < panels; v++)
       b[v] = SYN__N(panel)(y + (size_t)v * b_panel, left, whole);
     SYN__UNROLL for (r = 0; r < rows; r++)
@@ -4206,7 +4209,7 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
-  j.p.far = t->live != NULL;
+  j.p.far = t->live || (t->packed && syn__tensor_rows(x) <= 64); /* few rows: memory's pace */
   syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
