@@ -1112,24 +1112,22 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
    -std=c99, the C library shows no madvise, and nothing is asked. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
-static void syn__large_pages(char *block, size_t bytes) {
-  size_t skip = SYN__LARGE_PAGE - (size_t)((uintptr_t)block % SYN__LARGE_PAGE);
-  if (bytes < 2 * SYN__LARGE_PAGE) return;
-  madvise(block + skip, (bytes - skip) / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
+/* From a boundary of such pages on, so that the beginning of the block stands in one, too. */
+static void *syn__malloc(size_t bytes) {
+  void *block = NULL;
+  if (bytes < 2 * SYN__LARGE_PAGE) return malloc(bytes);
+  if (posix_memalign(&block, SYN__LARGE_PAGE, bytes)) return NULL;
+  madvise(block, bytes / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
+  return block;
 }
 #else
-static void syn__large_pages(char *block, size_t bytes) {
-  SYN__UNUSED(block);
-  SYN__UNUSED(bytes);
-}
+static void *syn__malloc(size_t bytes) { return malloc(bytes); }
 #endif
 
 /* The defaults, which need no user pointer. */
 static void *syn__default_alloc(void *user, size_t bytes) {
-  char *block = (char *)malloc(bytes);
   SYN__UNUSED(user);
-  if (block) syn__large_pages(block, bytes);
-  return block;
+  return syn__malloc(bytes);
 }
 static void syn__default_release(void *user, void *block) {
   SYN__UNUSED(user);
@@ -1315,7 +1313,7 @@ typedef struct syn__product {
   const float *a, *b, *bias;
   float *c;
   size_t a_row, a_col, b_row, b_panel, c_row;
-  int far; /* 1: b comes packed from memory, as weights do in a step of decoding */
+  int far; /* 1: b comes packed from memory and few rows use it: decoding, short encodings */
 } syn__product;
 
 /* Activations, in the order of their names in texts. */
@@ -1488,6 +1486,7 @@ struct syn_kernels {
                   size_t n);
 };
 
+/* One tile: rows m .. by panels j .. of a product. */
 typedef void syn__tile_of(const syn__product *p, int m, int j);
 
 /* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
@@ -1685,7 +1684,7 @@ typedef __m512i syn__upart;
 
 #elif SYN__ROW == SYN__ROW_AVX2
 /* 16 registers: 12 sums, 2 of b, 1 of a. Two registers are a vector, so a panel is two wide and the
-   tile has 6 rows where AVX-512 has 12. FMA is a flag of its own, and needed. */
+   tile has 6 rows where AVX-512 has 8. FMA is a flag of its own, and needed. */
 #define SYN__ROW_NAME "avx2"
 #define SYN__ROW_EXACT 1
 #define SYN__PARTS 2
@@ -2333,9 +2332,9 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
   return whole ? syn__vload(x) : syn__vget(x, left);
 }
 
-/* The places of c below a tile, where the next one of these columns begins: they are asked for when
-   there is little to do for each (k up to 256), or stores would wait for memory. Steps of small and
-   gpt384 2 % faster; 256, 256, 64 at a time NN 102 -> 111, TN 86 -> 108 GFLOP/s. */
+/* The places of c that the next tile of these columns will write. Asked for where k is short (up to
+   256): else its stores would wait for memory. Steps of small and gpt384 2 % faster; batches of
+   256, 256, 64 NN 102 -> 111, TN 86 -> 108 GFLOP/s. */
 SYN__INLINE void SYN__N(fetch_below)(const float *c, size_t row, int rows, int panels) {
   int r, v;
   c += (size_t)rows * row;
@@ -2349,8 +2348,8 @@ SYN__INLINE void SYN__N(fetch_below)(const float *c, size_t row, int rows, int p
    way at a time, not what is added to what. So its size may be tuned without changing a bit.
    The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
    where all rows start alike (zeros, bias): then all read the same 16 floats.
-   whole 2: the tiles of all rows together ask for the group of panels behind this one: what else
-   would be waited for while nothing is computed. */
+   whole 2: the tiles of all rows ask for the group of panels behind this one, each for its share
+   and at most a cache line a step: what else would be waited for while nothing is computed. */
 SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
                               int whole) {
   syn__v16 sum[SYN__TILE_M][8], b[8];
@@ -2358,10 +2357,11 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const size_t left = (size_t)(p->n - j * 16), row = p->start == SYN__ADD ? p->c_row : 0;
   const float *x = p->a + (size_t)m * a_row, *y = p->b + (size_t)j * b_panel, *from = syn__zeros;
   float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
-  /* this tile's share of the next group of panels: so many floats a step, at most a whole line */
-  const int tiles = p->m / rows, behind = whole == 2 && (j + 2 * panels) * 16 <= p->n;
-  const size_t pace = !behind ? 0 : tiles <= panels ? 16 : (size_t)(panels * 16 / tiles);
-  const size_t share = (size_t)(m / rows) * pace * (size_t)p->k;
+  const int tiles = p->m / rows, at = m / rows, all = 16 * panels;
+  const int part = tiles <= panels ? 16 : (all + tiles - 1) / tiles;
+  const int behind = whole == 2 && (j + 2 * panels) * 16 <= p->n && (at + 1) * part <= all;
+  const size_t pace = behind ? (size_t)part : 0;
+  const size_t share = (size_t)at * pace * (size_t)p->k;
   const float *next = y + (behind ? (size_t)panels * b_panel + share : 0);
   int r, v, k, count = p->k;
   if (whole == 1 && rows == SYN__TILE_M && count <= 256)
@@ -2386,17 +2386,23 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
 }
 
 /* The tiles, each a function of its own: inlined into the loops below, gcc has too few registers
-   for the addresses and fetches some of them in every step, one out of a vector register (159 ->
-   168 GFLOP/s). */
+   for the addresses and fetches some of them in every step, one out of a vector register (155 ->
+   166 GFLOP/s). most: as many whole panels as registers hold; far: the same, asking for what comes
+   next; two: two whole panels; edge: one, perhaps not whole. few, one: of fewer rows. */
 SYN__CALLED void SYN__N(tile_most)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 1);
 }
 SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
 }
+/* of the one tile that is three panels wide */
 #if SYN__TILE_P == 3
 SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
+}
+#elif SYN__TILE_FEW_P == 3
+SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_FEW, 2, 1);
 }
 #endif
 SYN__CALLED void SYN__N(tile_edge)(const syn__product *p, int m, int j) {
@@ -2429,7 +2435,7 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
       if (panels == 3 && w->whole - j == 4) break;
       most(p, m, j);
     }
-#if SYN__TILE_P == 3
+#if SYN__TILE_P == 3 || SYN__TILE_FEW_P == 3
     for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile_two)(p, m, j);
 #endif
     for (; j < w->p1; j++) edge(p, m, j);
@@ -3713,7 +3719,7 @@ struct syn_tape {
   size_t *pairs[2][2]; /* [queries][keys][sentence]: products of lengths before it */
   struct syn__live *live;              /* while decoding */
   syn_build own;                       /* a user's own tape builds as it runs */
-  char *block;
+  char *block;                         /* of a user's tape: behind pack, in one allocation */
   size_t block_size, block_used;
 };
 
@@ -4003,7 +4009,8 @@ static const float *syn__past(const syn_tape *t, const syn_node *n, int r, int p
   return l->history[n->id] +
          (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->history;
 }
-/* [n->across,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot. */
+/* [n->across,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
+   straight, [16,n->across], while the newest token is among them. */
 static float *syn__across(const syn_tape *t, const syn_node *n, int slot, int place) {
   const syn__live *l = t->live;
   size_t blocks = ((size_t)l->length + 15) / 16;
@@ -4209,7 +4216,8 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.b = t->weights[n->param[w]];
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
-  j.p.far = t->live || (t->packed && syn__tensor_rows(x) <= 64); /* few rows: memory's pace */
+  /* packed weights wait for memory where few rows use them, and while decoding */
+  j.p.far = t->live || (t->packed && syn__tensor_rows(x) <= 64);
   syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
@@ -4713,9 +4721,9 @@ static int syn__forgotten(const syn__graph *g, const syn__value *v) {
 
 /* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
    value until its maker has gone back, since the maker may look at its own output; one that all
-   forget until its last reader has run; its gradient
-   from the last reader's way back, where it is zeroed, until the maker's. A gradient nobody reads
-   begins at n, where the way back does. What is handed on lives until the last heir's maker. */
+   forget until its last reader has run; its gradient from the last reader's way back, where it is
+   zeroed, until the maker's. A gradient nobody reads begins at n, where the way back does. What is
+   handed on lives until the last heir's maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
   int n = (int)g->n_nodes, end = 2 * n - 1, heir;
@@ -4939,7 +4947,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
     t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
     /* one block, as that of a model: if it is large, products find their panels in large pages */
     t->pack = (float *)syn__alloc(c, 1, syn__add_size(packed, bytes));
-    t->block = (char *)t->pack + (t->pack ? packed : 0);
+    if (t->pack) t->block = (char *)t->pack + packed;
     t->block_size = bytes;
   }
   if (g) g->arena.c = c;
@@ -6875,7 +6883,8 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    sentences of one length   1 rows: v, Y, and what the scores keep   2 the same for their gradients
    3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
    gradients of those; in 4 and 5 the biases of rel_pos come last.
-   history of a decoded token: its v, then what convolutions look back to; its k stands across. */
+   history of a decoded token: its v, then what convolutions look back to; its k stands across once
+   its block of 16 is full. */
 
 #define SYN__MAX_SCORES 12
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
@@ -7426,7 +7435,8 @@ static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
    (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
    W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
    rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
-   kept of a decoded token, or of one of the source: its v, and its k across. */
+   kept of a decoded token, or of one of the source: its v, and its k, across once its block of 16
+   is full. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
@@ -7559,9 +7569,9 @@ static void syn__att_dots(const syn_tape *t, float *score, const float *a, const
   }
 }
 
-/* Where the scratch of a new row ends that all scores share: three rows of nk keys, then one for
-   every head, in whole vectors. Behind it: what a block of keys needs. */
-static size_t syn__att_part(const syn__att *a, int nk) {
+/* Floats of a new row's scratch that hold scores: three rows of nk keys, then one for each head in
+   whole vectors. A block of keys uses what is behind. */
+static size_t syn__att_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
@@ -7572,16 +7582,16 @@ static void syn__v_lanes(float *score, size_t row, const float *from, int heads,
     for (l = 0; lanes >> l; l++)
       if (lanes >> l & 1) score[l] = from[l];
 }
-/* The keys of a hypothesis lie in blocks of 16 places in the slots it has been in: in one or two
-   of them for each block, as long as it was seldom not the first child of its parent. Of every
-   slot all 16 are scored, and those taken that are its own. part [heads,16]. */
+/* Scores of the 16 keys from place j on, whose block is full and across. They lie in the slots the
+   hypothesis has been in, mostly one or two. Of every slot all 16 are scored into part [heads,16],
+   and its own are taken. */
 static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                           float *score, int j) {
   const syn__live *l = t->live;
   const int *past = l->past + x->q0 * (size_t)l->length + j;
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
-  float *part = x->scratch + syn__att_part(a, x->nk);
+  float *part = x->scratch + syn__att_scores_end(a, x->nk);
   unsigned left = 0xFFFF, lanes;
   int i, slot;
   while (left) {
@@ -7596,17 +7606,17 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
     if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
   }
 }
-/* The newest keys, from place j on: they are straight yet and are turned here, [heads c,16] behind
-   their rows [.,heads c], which are copied together where they lie in several slots. */
+/* The same for the newest block, whose keys are still straight: they are turned into [heads c,16]
+   here. Where they lie in several slots, their rows [.,heads c] are first copied together. */
 static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                         float *score, int j) {
   const syn__live *l = t->live;
   const int *past = l->past + x->q0 * (size_t)l->length + j;
   const syn__att *a = syn__att_of(n);
   size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
-  float *rows = x->scratch + syn__att_part(a, x->nk), *turned = rows + 16 * wide;
+  float *rows = x->scratch + syn__att_scores_end(a, x->nk), *turned = rows + 16 * wide;
   const float *keys = syn__across(t, n, past[0] / l->length, j) + at;
-  int i, count = x->nk - j, apart = 0; /* also where the first and the last share a slot */
+  int i, count = x->nk - j, apart = 0; /* 1: in more than one slot */
   for (i = 1; i < count; i++) apart |= past[i] - past[0] != i;
   for (i = 0; i < count && apart; i++)
     memcpy(rows + (size_t)i * wide, syn__across(t, n, past[i] / l->length, j) + (size_t)i * e + at,
@@ -9242,7 +9252,7 @@ static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  if (!a->cross && !n->across) /* V makes them with its q and k */
+  if (!a->cross && !n->across) /* else V makes v together with its q and k */
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
@@ -9335,8 +9345,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   syn__soft_scratch(n, a->c);
-  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: see syn__att_part; */
-  if (n->across) n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
+  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores in whole vectors */
+  if (n->across && !a->cross) /* 16 keys, straight and turned; the scores of a block */
+    n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
   n->scratch.length += 3 + (size_t)a->heads; /* a pass: two rows */
   n->scratch.square += (size_t)a->all_tables;
   n->number = n->drop; /* the rate of the attention weights, too */
