@@ -1034,6 +1034,8 @@ static void test_strips(const syn_kernels *k, int m, int n) {
 static void test_products(const syn_kernels *k) {
   static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 147, 160};
   static const int ks[] = {0, 1, 7, 33};
+  static const int strips[] = {1, 2, 5, 7, 8, 9, 16, 17, 24, 31, 48};
+  static const int depths[] = {0, 1, 2, 7, 17, 18, 19, 33};
   size_t i, j, l;
   shape s;
   for (i = 0; i < SYN__COUNT(ms); i++)
@@ -1045,8 +1047,8 @@ static void test_products(const syn_kernels *k) {
       }
   s.m = 9, s.n = 800, s.k = 700, s.start = SYN__ADD, s.a_across = 0; /* more than fits the cache */
   test_product(k, s, 9);
-  for (i = 0; i < SYN__COUNT(ms); i++)
-    for (l = 0; l < SYN__COUNT(ks); l++) test_strips(k, ms[i], ks[l]);
+  for (i = 0; i < SYN__COUNT(strips); i++)
+    for (l = 0; l < SYN__COUNT(depths); l++) test_strips(k, strips[i], depths[l]);
   for (i = 0; i < SYN__COUNT(ms); i++) { /* more panels than pass by at a time */
     s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_across = 0;
     test_product(k, s, 3000 + i);

@@ -750,11 +750,11 @@ static void test_machines(int i) {
 
 /* -- numbers that no backward pass reads: their place is given away after their last reader -- */
 
-static long forgotten; /* values that were poisoned */
+static long forgotten; /* inputs that were poisoned */
 
-/* Every value that `syn__forgotten` names becomes NaN as soon as its last reader has run, whether
-   another buffer needs its place or not. */
-static void forget(syn_run *r) {
+/* A forward pass in which every value that `syn__forgotten` names becomes NaN as soon as its last
+   reader has run, whether another buffer needs its place or not. Input feeding forgets nothing. */
+static void forward_forgetting(syn_run *r) {
   syn_tape *t = &r->tape;
   syn__graph shown = *t->g;
   int i, k;
@@ -791,7 +791,7 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
     syn__gradients_clear(t);
     tape->training = 1;
     tape->seed = 12345;
-    if (forgets && !tape->g->feed) forget(t->run);
+    if (forgets && !tape->g->feed) forward_forgetting(t->run);
     else syn__forward(tape, 0, t->run->nodes);
     syn__loss(t->run, b.m->config.label_smoothing, 1.0f / (float)t->run->n_labels);
     syn__backward(tape, t->run->nodes);
@@ -807,8 +807,9 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
 static void test_forgets(int i) {
   size_t size = 0;
   float *kept = gradient_forgetting(i, 0, &size), *gradient = gradient_forgetting(i, 1, &size);
-  CHECK(kept && gradient && !memcmp(kept, gradient, size),
-        "case %d: the gradient reads what was forgotten", i);
+  CHECK(kept && gradient, "case %d: no gradient", i);
+  if (kept && gradient)
+    CHECK(!memcmp(kept, gradient, size), "case %d: the gradient reads what was forgotten", i);
   free(kept);
   free(gradient);
 }
@@ -1396,7 +1397,7 @@ int main(int argc, char **argv) {
   }
   /* a quick run tries fewer single elements, and whole directions bend a relu more often */
   CHECK(bent * 100 <= (CHECK_QUICK ? 5 : 3) * compared, "%ld of %ld differences left out", bent, compared);
-  CHECK(forgotten > 150, "only %ld values were forgotten", forgotten);
+  CHECK(forgotten > 150, "only %ld inputs were forgotten", forgotten);
   for (k = 0; k < sizeof linear_in_masks / sizeof linear_in_masks[0]; k++)
     test_dropout_mean(linear_in_masks[k]);
   test_patterns();
