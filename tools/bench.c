@@ -530,7 +530,7 @@ static void gemm_call(const gemm *g) {
 }
 
 /* Large pages, as a model's matrices, which stand in one large block, have them: the library's
-   allocator asks for them from two of 2 MB on. All contestants read the same matrices. */
+   allocator asks for them in blocks of 4 MB and more. All contestants read the same matrices. */
 enum { LARGE = 4 << 20 };
 
 static float *matrix(const gemm *g, size_t floats) {
@@ -973,9 +973,10 @@ static void peers_enter(peer_row *r, peer_job *j, int reps) {
 static void peers_repeat(peer_row *r, peer_job *j, int i, int rep) {
   double once = r->once[i], start, flop = 2e-9 * j->g->m * j->g->n * j->g->k * j->g->batch;
   int calls = once < 0.005 ? (int)(0.005 / (once + 1e-7)) + 1 : 1, k;
+  int warm = once < 0.01 ? 6 : once < 0.1 ? 1 : 0;
   j->who = r->who[i];
   if (j->g->t->threads > 1) peers_pause(IDLE_MS);
-  for (k = 0; k < (once < 0.01 ? 6 : once < 0.1); k++) peer_call(j);
+  for (k = 0; k < warm; k++) peer_call(j);
   start = seconds();
   for (k = 0; k < calls; k++) peer_call(j);
   r->rate[i][rep] = flop * calls / (seconds() - start);
