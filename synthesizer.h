@@ -7653,13 +7653,13 @@ static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *
   size_t c = (size_t)a->c;
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   int j;
-  for (j = 0; !a->cross && j < x->nk; j += 16)
-    if (j + 16 <= x->first) syn__v_closed(t, n, x, q, score, j);
+  for (j = 0; j < x->nk; j += 16)
+    if (a->cross)
+      t->k->scores(score + j, syn__round16((size_t)x->nk), q,
+                   syn__source_across(t, n, x->sentence, j) + (size_t)x->h * c * 16,
+                   (size_t)x->heads, c);
+    else if (j + 16 <= x->first) syn__v_closed(t, n, x, q, score, j);
     else syn__v_open(t, n, x, q, score, j);
-  for (j = 0; a->cross && j < x->nk; j += 16)
-    t->k->scores(score + j, syn__round16((size_t)x->nk), q,
-                 syn__source_across(t, n, x->sentence, j) + (size_t)x->h * c * 16,
-                 (size_t)x->heads, c);
 }
 static double syn__v_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
