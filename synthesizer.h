@@ -2342,8 +2342,8 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
 }
 
 /* The places of c that the next tile of these columns will write. Asked for where k is short (up to
-   256): else its stores would wait for memory. Steps of small and gpt384 2 % faster; batches of
-   256, 256, 64 NN 102 -> 111, TN 86 -> 108 GFLOP/s. */
+   256) and fetch_next has no part, which asks for them too: else its stores would wait for memory.
+   Steps of small and gpt384 2 % faster; batches of 256, 256, 64 TN 86 -> 108 GFLOP/s. */
 SYN__INLINE void SYN__N(fetch_below)(const float *c, size_t row, int rows, int panels) {
   int r, v;
   c += (size_t)rows * row;
