@@ -1636,7 +1636,7 @@ typedef struct syn__block {
    else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
    lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a.
    SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed in registers at a time;
-   _FEW and _ONE: when fewer rows are left. A tile of r rows and v registers of b loads r + v
+   _FEW, _PAIR, _ONE: when fewer rows are left. A tile of r rows and v registers of b loads r + v
    registers for r v fmas, so the nearer to a square the better, as long as sums, b and a fit the
    register file: one sum that does not costs a store and a load in every step of k. SYN__STEPS: as
    many steps are one round of its loop. SYN__STOPS: how often it asks for what comes next
@@ -1656,6 +1656,7 @@ typedef struct syn__block {
 #define SYN__TILE_P 3
 #define SYN__TILE_FEW 4
 #define SYN__TILE_FEW_P 4
+#define SYN__TILE_PAIR_P 6
 #define SYN__TILE_ONE_P 8
 #define SYN__STEPS 4
 #define SYN__STOPS 4
@@ -1706,8 +1707,9 @@ typedef __m512i syn__upart;
 #define SYN__LANES 8
 #define SYN__TILE_M 6
 #define SYN__TILE_P 1
-#define SYN__TILE_FEW 2
-#define SYN__TILE_FEW_P 3
+#define SYN__TILE_FEW 4
+#define SYN__TILE_FEW_P 1
+#define SYN__TILE_PAIR_P 2
 #define SYN__TILE_ONE_P 6
 #define SYN__STEPS 4
 #define SYN__STOPS 1
@@ -2522,21 +2524,16 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
 /* The tiles, each a function of its own: inlined into the loops below, gcc has too few registers
    for the addresses and fetches some of them in every step, one out of a vector register (155 ->
    166 GFLOP/s). most: as many whole panels as registers hold; far: the same, asking for what comes
-   next; two: two whole panels; edge: one, perhaps not whole. few, one: of fewer rows. */
+   next; two: two whole panels; edge: one, perhaps not whole. few, pair, one: of fewer rows. */
 SYN__CALLED void SYN__N(tile_most)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 1);
 }
 SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
 }
-/* of the one tile that is three panels wide */
 #if SYN__TILE_P == 3
 SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
-}
-#elif SYN__TILE_FEW_P == 3
-SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FEW, 2, 1);
 }
 #endif
 SYN__CALLED void SYN__N(tile_edge)(const syn__product *p, int m, int j) {
@@ -2548,6 +2545,14 @@ SYN__CALLED void SYN__N(few_most)(const syn__product *p, int m, int j) {
 }
 SYN__CALLED void SYN__N(few_edge)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_FEW, 1, 0);
+}
+#endif
+#ifdef SYN__TILE_PAIR_P
+SYN__CALLED void SYN__N(pair_most)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, 2, SYN__TILE_PAIR_P, 1);
+}
+SYN__CALLED void SYN__N(pair_edge)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, 2, 1, 0);
 }
 #endif
 SYN__CALLED void SYN__N(one_most)(const syn__product *p, int m, int j) {
@@ -2569,7 +2574,7 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
       if (panels == 3 && w->whole - j == 4) break;
       most(p, m, j);
     }
-#if SYN__TILE_P == 3 || SYN__TILE_FEW_P == 3
+#if SYN__TILE_P == 3
     for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile_two)(p, m, j);
 #endif
     for (; j < w->p1; j++) edge(p, m, j);
@@ -2610,6 +2615,9 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
     else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P, SYN__N(tile_most), SYN__N(tile_edge));
 #if SYN__TILE_FEW > 1
     SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P, SYN__N(few_most), SYN__N(few_edge));
+#endif
+#ifdef SYN__TILE_PAIR_P
+    SYN__N(band)(p, &w, 2, SYN__TILE_PAIR_P, SYN__N(pair_most), SYN__N(pair_edge));
 #endif
     SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P, SYN__N(one_most), SYN__N(one_edge));
   }
@@ -3510,6 +3518,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__TILE_P
 #undef SYN__TILE_FEW
 #undef SYN__TILE_FEW_P
+#undef SYN__TILE_PAIR_P
 #undef SYN__TILE_ONE_P
 #undef SYN__STEPS
 #undef SYN__STOPS
