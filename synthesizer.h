@@ -2442,7 +2442,7 @@ SYN__INLINE void SYN__N(forward)(syn__way *w, size_t steps) {
 SYN__INLINE int SYN__N(rounds)(syn__way w, syn__v16 (*sum)[8], int k, int panels, int whole) {
   int left = k;
   size_t i;
-  if (w.a_row == 1) w.low = w.a + SYN__TILE_M / 2;
+  if (w.a_row == 1) w.low = w.a + SYN__TILE_M / 2; /* known to gcc: one pointer serves all rows */
   for (; left >= SYN__STEPS; left -= SYN__STEPS) {
     SYN__APART(w.b_panel); /* or gcc keeps its sum with every multiple of b_row */
     SYN__UNROLL for (i = 0; i < SYN__STEPS; i++)
@@ -2460,7 +2460,6 @@ SYN__INLINE int SYN__N(all_rounds)(const syn__product *p, syn__way w, syn__v16 (
   const int packed = p->b_row == 16;
   if (SYN__STEPS == 1 || !whole || (whole == 2 && (across || !packed))) return 0;
   if ((!across && p->a_col != 1) || (!packed && p->b_panel != 16)) return 0;
-  w.a_row = p->a_row, w.a_col = p->a_col, w.b_row = p->b_row, w.b_panel = p->b_panel;
   if (!across && packed) {
     w.a_col = 1, w.b_row = 16;
     return SYN__N(rounds)(w, sum, k, panels, whole);
