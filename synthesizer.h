@@ -1637,11 +1637,11 @@ typedef struct syn__block {
    else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
    lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a.
    SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed in registers at a time;
-   _FEW, _PAIR, _ONE: when fewer rows are left. A tile of r rows and v registers of b loads r + v
-   registers for r v fmas, so the nearer to a square the better, as long as sums, b and a fit the
-   register file: one sum that does not costs a store and a load in every step of k. SYN__STEPS: as
-   many steps are one round of its loop. SYN__STOPS: how often it asks for what comes next
-   (fetch_next); 1: never, it is too short for that.
+   _FEW, _PAIR, _ONE: when fewer rows are left; _FOUR: rows where b has four panels. A tile of r
+   rows and v registers of b loads r + v registers for r v fmas, so the nearer to a square the
+   better, as long as sums, b and a fit the register file: one sum that does not costs a store and a
+   load in every step of k. SYN__STEPS: as many steps are one round of its loop. SYN__STOPS: how
+   often it asks for what comes next (fetch_next); 1: never, it is too short for that.
 
    A new instruction set is one more block here and a few lines in >>dispatch. */
 
@@ -1655,6 +1655,7 @@ typedef struct syn__block {
 #define SYN__LANES 16
 #define SYN__TILE_M 8
 #define SYN__TILE_P 3
+#define SYN__TILE_FOUR 6
 #define SYN__TILE_FEW 4
 #define SYN__TILE_FEW_P 4
 #define SYN__TILE_PAIR_P 6
@@ -1883,6 +1884,9 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 }
 #define syn__pbits SYN__N(pbits)
 #define syn__qbits SYN__N(qbits)
+#endif
+#ifndef SYN__TILE_FOUR
+#define SYN__TILE_FOUR SYN__TILE_M
 #endif
 
 /* SYN__EACH(step): the step for every register i. The one macro with a body: a function cannot take
@@ -2446,13 +2450,14 @@ SYN__INLINE void SYN__N(forward)(syn__way *w, size_t steps) {
    every step did. Such additions take ports of fmas: tile in cache 174 -> 182 GFLOP/s, of strips
    177 -> 189, with AVX2 105 -> 111. */
 SYN__INLINE int SYN__N(rounds)(syn__way w, syn__v16 (*sum)[8], int k, int panels, int whole) {
+  const int rows = panels == 4 ? SYN__TILE_FOUR : SYN__TILE_M;
   int left = k;
   size_t i;
-  if (w.a_row == 1) w.low = w.a + SYN__TILE_M / 2; /* known to gcc: one pointer serves all rows */
+  if (w.a_row == 1) w.low = w.a + rows / 2; /* known to gcc: one pointer serves all rows */
   for (; left >= SYN__STEPS; left -= SYN__STEPS) {
     SYN__APART(w.b_panel); /* or gcc keeps its sum with every multiple of b_row */
     SYN__UNROLL for (i = 0; i < SYN__STEPS; i++)
-      SYN__N(step)(&w, sum, i, SYN__TILE_M, panels, whole);
+      SYN__N(step)(&w, sum, i, rows, panels, whole);
     SYN__N(forward)(&w, SYN__STEPS);
   }
   return k - left;
@@ -2501,7 +2506,8 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const size_t row = p->start == SYN__ADD ? p->c_row : 0;
   const float *from = syn__zeros;
   float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
-  const int full = whole == 1 && rows == SYN__TILE_M, count = p->k;
+  const int large = rows == SYN__TILE_M || rows == SYN__TILE_FOUR;
+  const int full = whole == 1 && large, count = p->k;
   const int stops = SYN__STOPS > 1 && full && p->a_col == 1 && count >= 64;
   const int span = stops ? (count + SYN__STOPS - 1) / SYN__STOPS : count;
   syn__way w = SYN__N(way)(p, m, j, rows, panels, whole);
@@ -2518,7 +2524,7 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
       a_next += SYN__TILE_M / SYN__STOPS * w.a_row, c_next += SYN__TILE_M / SYN__STOPS * p->c_row;
     }
     end = syn__min(k + span, count);
-    done = rows == SYN__TILE_M ? SYN__N(all_rounds)(p, w, sum, end - k, panels, whole) : 0;
+    done = large ? SYN__N(all_rounds)(p, w, sum, end - k, panels, whole) : 0;
     SYN__N(forward)(&w, (size_t)done);
     for (k += done; k < end; k++, SYN__N(forward)(&w, 1))
       SYN__N(step)(&w, sum, 0, rows, panels, whole);
@@ -2550,6 +2556,11 @@ SYN__CALLED void SYN__N(tile_strips)(const syn__product *p, int m, int j) {
 #if SYN__TILE_P == 3
 SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
+}
+#endif
+#if SYN__TILE_FOUR != SYN__TILE_M
+SYN__CALLED void SYN__N(tile_four)(const syn__product *p, int m, int j) {
+  SYN__N(tile)(p, m, j, SYN__TILE_FOUR, 4, 1);
 }
 #endif
 SYN__CALLED void SYN__N(tile_edge)(const syn__product *p, int m, int j) {
@@ -2598,6 +2609,18 @@ SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, in
   w->m0 = end;
 }
 
+#if SYN__TILE_FOUR != SYN__TILE_M
+/* A b of four panels, as heads of width 64 have it: 6 rows by 4 instead of 8 by 2 twice; two rows
+   that are left become eight again, two tiles of few. Batches of 64, 64, 32 112 -> 120, of 128, 64,
+   64 133 -> 142 GFLOP/s; with eight panels nothing is gained. */
+static void SYN__N(fours)(const syn__product *p, syn__block *w) {
+  const int m1 = w->m1, rows = m1 - w->m0;
+  if (rows >= 8 && rows % SYN__TILE_FOUR == 2) w->m1 -= 8;
+  SYN__N(band)(p, w, SYN__TILE_FOUR, 4, SYN__N(tile_four), SYN__N(tile_edge));
+  w->m1 = m1;
+}
+#endif
+
 /* The same for a b that is far and waits for whole tiles: each group of its panels is read from
    memory once and passed by all rows. What is left goes by `band`. */
 static void SYN__N(far)(const syn__product *p, const syn__block *w) {
@@ -2623,13 +2646,17 @@ static int SYN__N(chunk)(const syn__product *p, int rows) {
    number of b is read for one fma, and memory sets the pace. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
   int step = SYN__N(chunk)(p, m1 - m0);
-  const int asks = p->next && p->a_row == 1 && p->a_col == SYN__TILE_M && p->b_panel == 16;
+  const int strips = p->a_row == 1 && p->a_col == SYN__TILE_M;
+  const int asks = strips && p->next && p->b_panel == 16;
   syn__tile_of *most = asks ? SYN__N(tile_strips) : SYN__N(tile_most);
   syn__block w;
   for (; p0 < p1; p0 += step) {
     w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
     w.whole = syn__min(w.p1, p->n / 16);
     if (p->far) SYN__N(far)(p, &w), w.m0 = m1 - (m1 - m0) % SYN__TILE_M;
+#if SYN__TILE_FOUR != SYN__TILE_M
+    else if (!strips && w.whole - w.p0 == 4 && w.whole == w.p1) SYN__N(fours)(p, &w);
+#endif
     else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P, most, SYN__N(tile_edge));
 #if SYN__TILE_FEW > 1
     SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P, SYN__N(few_most), SYN__N(few_edge));
@@ -3534,6 +3561,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__ALL
 #undef SYN__TILE_M
 #undef SYN__TILE_P
+#undef SYN__TILE_FOUR
 #undef SYN__TILE_FEW
 #undef SYN__TILE_FEW_P
 #undef SYN__TILE_PAIR_P
