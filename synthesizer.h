@@ -1299,7 +1299,8 @@ int syn_random_below(syn_random *r, int n) {
 #define SYN__APART(p) ((void)(p))
 #endif
 
-#define SYN__BLOCK 64 /* elements that share one of `tops` */
+#define SYN__NEXT_PACE 8 /* floats of the next block that strips ask for in a step: tile_strips */
+#define SYN__BLOCK 64    /* elements that share one of `tops` */
 /* what `strips` may write behind the last k of a strip */
 #define SYN__STRIP_END 16
 /* where a product-sum starts: 0, bias[column], what stands in c */
@@ -2412,8 +2413,8 @@ SYN__INLINE syn__way SYN__N(way)(const syn__product *p, int m, int j, int rows, 
   w.b = p->b + (size_t)j * w.b_panel;
   w.left = (size_t)(p->n - j * 16);
   if (whole == 3) {
-    w.pace = 16;
-    w.next = p->next + (size_t)(j / 3 * 16) * (size_t)p->k; /* as syn__rows_across counts */
+    w.pace = SYN__NEXT_PACE;
+    w.next = p->next + (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)p->k; /* see syn__rows_across */
     return w;
   }
   w.pace = whole == 2 ? SYN__N(pace)(p, m, j, rows, panels) : 0;
@@ -2546,10 +2547,11 @@ SYN__CALLED void SYN__N(tile_most)(const syn__product *p, int m, int j) {
 SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
 }
-/* Strips of a block of k behind which others come (gradients of weights): each step asks for a line
-   of the next block, tile after tile as it lies in memory. Only so does the processor go on by
+/* Strips of a block of k behind which others come (gradients of weights): each step asks for half a
+   line of the next block, tile after tile as it lies in memory. Only so does the processor go on by
    itself: lines of rows apart fill the places for misses, which the reading of b needs, and hold
-   all up (128, 128, 3136 from memory, two threads: 186 -> 217 GFLOP/s; lines of rows 162). */
+   all up (128, 128, 3136 from memory, two threads: 178 -> 229 GFLOP/s, with whole lines 210, with
+   lines of rows 162; 256, 256, 2048 232 -> 269). */
 SYN__CALLED void SYN__N(tile_strips)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 3);
 }
@@ -4298,7 +4300,7 @@ static const float *syn__next_block(const syn__product *p, size_t at) {
    fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
 static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
   syn__product q = *w->p;
-  size_t asked = (size_t)(q.n / 48 * 16) * (size_t)q.k; /* by the tiles of a strip */
+  size_t asked = (size_t)(q.n / 48 * SYN__NEXT_PACE) * (size_t)q.k; /* by a strip's tiles */
   int m, at, p, tile = t->k->tile;
   q.a_col = (size_t)tile;
   for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
