@@ -133,6 +133,43 @@ static void matmul_case(int m, int k, int n) {
   syn_tape_free(t);
 }
 
+/* y, da and db of such a product, one behind the other, by a row of kernels and so many threads. */
+static float *product_by(const char *isa, int threads, int m, int k, int n) {
+  size_t mn = (size_t)m * (size_t)n, mk = (size_t)m * (size_t)k, kn = (size_t)k * (size_t)n;
+  float *all = (float *)malloc((mn + mk + kn) * sizeof *all);
+  syn_options o = {0};
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *a, *b, *y, *loss;
+  if (!all) exit(2);
+  o.isa = isa, o.threads = threads;
+  CHECK(syn_init(&c, &o) == SYN_OK, "%s", c.message);
+  t = syn_tape_new(&c, (size_t)1 << 24);
+  a = filled(t, m, k, 1), b = filled(t, k, n, 2);
+  y = syn_matmul(a, b);
+  loss = syn_sum(syn_mul(y, filled(t, m, n, 3)));
+  CHECK(loss && syn_backward(loss) == SYN_OK, "%s", c.message);
+  if (!loss) exit(2);
+  memcpy(all, y->x, mn * sizeof *all);
+  memcpy(all + mn, a->dx, mk * sizeof *all);
+  memcpy(all + mn + mk, b->dx, kn * sizeof *all);
+  syn_tape_free(t);
+  return all;
+}
+/* The same bits, whatever a row of kernels packs, asks for or gives to which thread: one that stands
+   for all, alone, against the best of this machine. */
+static void same_product(int m, int k, int n) {
+  size_t size = (size_t)m * (size_t)n + (size_t)m * (size_t)k + (size_t)k * (size_t)n;
+  float *want = product_by("scalar", 1, m, k, n);
+  int threads;
+  for (threads = 1; threads <= 3; threads++) {
+    float *got = product_by(NULL, threads, m, k, n);
+    CHECK(!memcmp(got, want, size * sizeof *got), "[%d,%d,%d] by %d threads", m, k, n, threads);
+    free(got);
+  }
+  free(want);
+}
+
 /* f and f' in double: relu, gelu (tanh form), tanh, sigmoid, swish */
 static double act_of(int which, double x) {
   double s = 1 / (1 + exp(-x));
@@ -441,6 +478,10 @@ int main(void) {
   matmul_case(60, 300, 20);
   matmul_case(5, 700, 530);
   matmul_case(130, 257, 513);
+  same_product(70, 40, 64);     /* b has four panels */
+  same_product(1100, 160, 128); /* blocks of k, of which strips ask for the next */
+  same_product(1100, 48, 256);
+  same_product(60, 530, 200);   /* no higher than wide */
   test_acts();
   test_broadcast();
   test_check();
