@@ -2414,7 +2414,7 @@ SYN__INLINE syn__way SYN__N(way)(const syn__product *p, int m, int j, int rows, 
   w.left = (size_t)(p->n - j * 16);
   if (whole == 3) {
     w.pace = SYN__NEXT_PACE;
-    w.next = p->next + (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)p->k; /* see syn__rows_across */
+    w.next = p->next + (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)p->k; /* a tile's own stretch */
     return w;
   }
   w.pace = whole == 2 ? SYN__N(pace)(p, m, j, rows, panels) : 0;
@@ -2552,9 +2552,11 @@ SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
    itself: lines of rows apart fill the places for misses, which the reading of b needs, and hold
    all up (128, 128, 3136 from memory, two threads: 178 -> 229 GFLOP/s, with whole lines 210, with
    lines of rows 162; 256, 256, 2048 232 -> 269). */
+#if SYN__STEPS > 1 /* where it was measured */
 SYN__CALLED void SYN__N(tile_strips)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 3);
 }
+#endif
 #if SYN__TILE_P == 3
 SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
   SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
@@ -2648,10 +2650,12 @@ static int SYN__N(chunk)(const syn__product *p, int rows) {
    number of b is read for one fma, and memory sets the pace. */
 static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
   int step = SYN__N(chunk)(p, m1 - m0);
-  const int strips = p->a_row == 1 && p->a_col == SYN__TILE_M;
-  const int asks = strips && p->next && p->b_panel == 16;
-  syn__tile_of *most = asks ? SYN__N(tile_strips) : SYN__N(tile_most);
+  syn__tile_of *most = SYN__N(tile_most);
   syn__block w;
+#if SYN__STEPS > 1
+  const int strips = p->a_row == 1 && p->a_col == SYN__TILE_M;
+  if (strips && p->next && p->b_panel == 16) most = SYN__N(tile_strips);
+#endif
   for (; p0 < p1; p0 += step) {
     w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
     w.whole = syn__min(w.p1, p->n / 16);
@@ -4261,7 +4265,7 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 #define SYN__PACK_N 512
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 /* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
-#define SYN__PACK_M 144
+#define SYN__PACK_M 144 /* 10000, 128, 512 TN by two threads: 48 columns 225, 144 237 GFLOP/s */
 #define SYN__PACK_A ((size_t)SYN__PACK_M * SYN__PACK_K + SYN__PACK_M / 2 * SYN__STRIP_END)
 
 /* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
