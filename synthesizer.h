@@ -4265,7 +4265,7 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 #define SYN__PACK_N 512
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 /* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
-#define SYN__PACK_M 144 /* 10000, 128, 512 TN by two threads: 48 columns 225, 144 237 GFLOP/s */
+#define SYN__PACK_M 48
 #define SYN__PACK_A ((size_t)SYN__PACK_M * SYN__PACK_K + SYN__PACK_M / 2 * SYN__STRIP_END)
 
 /* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
