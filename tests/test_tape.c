@@ -137,11 +137,12 @@ static void matmul_case(int m, int k, int n) {
 static float *product_by(const char *isa, int threads, int m, int k, int n) {
   size_t mn = (size_t)m * (size_t)n, mk = (size_t)m * (size_t)k, kn = (size_t)k * (size_t)n;
   float *all = (float *)malloc((mn + mk + kn) * sizeof *all);
-  syn_options o = {0};
+  syn_options o;
   syn_context c;
   syn_tape *t;
   syn_tensor *a, *b, *y, *loss;
   if (!all) exit(2);
+  memset(&o, 0, sizeof o);
   o.isa = isa, o.threads = threads;
   CHECK(syn_init(&c, &o) == SYN_OK, "%s", c.message);
   t = syn_tape_new(&c, (size_t)1 << 24);
