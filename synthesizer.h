@@ -1321,6 +1321,10 @@ typedef struct syn__product {
   int far; /* 1: b comes packed from memory and few rows use it: decoding, short encodings */
 } syn__product;
 
+/* Floats of the next block that the tiles of a strip before panel j ask for: tiles of three panels,
+   which ask in each of their k steps. */
+static size_t syn__asked(int j, int k) { return (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)k; }
+
 /* Where a tile is on its way along k. Of a, the first row and the middle one: two pointers, so that
    half as many strides stand in registers. left: columns of b from here on. next: what is asked
    for, pace floats a step. */
@@ -2414,7 +2418,7 @@ SYN__INLINE syn__way SYN__N(way)(const syn__product *p, int m, int j, int rows, 
   w.left = (size_t)(p->n - j * 16);
   if (whole == 3) {
     w.pace = SYN__NEXT_PACE;
-    w.next = p->next + (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)p->k; /* a tile's own stretch */
+    w.next = p->next + syn__asked(j, p->k); /* a tile's own stretch */
     return w;
   }
   w.pace = whole == 2 ? SYN__N(pace)(p, m, j, rows, panels) : 0;
@@ -4304,7 +4308,7 @@ static const float *syn__next_block(const syn__product *p, size_t at) {
    fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
 static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
   syn__product q = *w->p;
-  size_t asked = (size_t)(q.n / 48 * SYN__NEXT_PACE) * (size_t)q.k; /* by a strip's tiles */
+  size_t asked = syn__asked(q.n / 16, q.k); /* by the tiles of one strip */
   int m, at, p, tile = t->k->tile;
   q.a_col = (size_t)tile;
   for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
