@@ -4281,6 +4281,14 @@ typedef struct syn__job {
   float *pack;       /* where a block of b is packed */
 } syn__job;
 
+/* From now on b is what these panels hold: p->k rows of it. */
+static void syn__read_panels(syn__product *p, const float *panels) {
+  p->b = panels;
+  p->b_row = 16;
+  p->b_panel = 16 * (size_t)p->k;
+  p->next = NULL;
+}
+
 /* Panels begin..end of b into j->pack; the last may be narrower than 16, the kernel fills it up. */
 static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__job *j = (const syn__job *)job;
@@ -4363,10 +4371,7 @@ static void syn__task_own_panels(syn_tape *t, const void *job, int thread, size_
   const syn__job *j = (const syn__job *)job;
   syn__product p = j->p;
   syn__task_pack(t, j, thread, begin, end);
-  p.b = j->pack;
-  p.b_row = 16;
-  p.b_panel = 16 * (size_t)p.k;
-  p.next = NULL;
+  syn__read_panels(&p, j->pack);
   syn__task_panels(t, &p, thread, begin, end);
 }
 
@@ -4383,15 +4388,12 @@ static void syn__matmul_block(syn_tape *t, const syn__job *j) {
     syn__product_split(t, &p);
     return;
   }
-  p.next = NULL;
   if (p.n >= p.m && t->threads > 1) {
     syn__parallel(t, syn__task_own_panels, j, ((size_t)p.n + 15) / 16, 2);
     return;
   }
   syn__parallel(t, syn__task_pack, j, ((size_t)p.n + 15) / 16, 4);
-  p.b = j->pack;
-  p.b_row = 16;
-  p.b_panel = 16 * (size_t)p.k;
+  syn__read_panels(&p, j->pack);
   syn__product_split(t, &p);
 }
 
@@ -4400,9 +4402,7 @@ static void syn__matmul(syn_tape *t, const syn__job *job) {
   syn__job j = *job;
   int n0, k0, wide = SYN__PACK_N * (SYN__PACK_K / syn__max(64, syn__min(SYN__PACK_K, j.p.k)));
   if (j.panels) {
-    j.p.b = j.panels;
-    j.p.b_row = 16;
-    j.p.b_panel = 16 * (size_t)j.p.k;
+    syn__read_panels(&j.p, j.panels);
     syn__product_split(t, &j.p);
     return;
   }
@@ -7292,9 +7292,7 @@ static void syn__times(const syn_tape *t, syn__job j, syn__view a, syn__view b, 
   j.p.b_panel = 16;
   if (b.col != 1) {
     t->k->pack(b.x, b.row, b.col, j.p.k, j.p.n, j.pack);
-    j.p.b = j.pack;
-    j.p.b_row = 16;
-    j.p.b_panel = 16 * (size_t)j.p.k;
+    syn__read_panels(&j.p, j.pack);
   }
   t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
 }
@@ -7746,7 +7744,7 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
     syn__product *p = &j.p[i];
     p->m = t->live->rows, p->n = a->e, p->k = a->d;
     p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
-    p->b = t->packed[w[i]], p->b_row = 16, p->b_panel = 16 * (size_t)a->d;
+    syn__read_panels(p, t->packed[w[i]]);
     p->c = to[i], p->c_row = (size_t)a->e;
     p->start = SYN__ZERO, p->far = 1;
   }
