@@ -7560,27 +7560,31 @@ static int syn__row_after(int at, int count, int nk) {
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* Each row of the queries begin .. end-1: P = softmax(S + mask), what is not seen gets 0 and
-   takes no part; and, where weights are dropped, Pd into pd, whose rows are pd_row floats apart, as
-   far as these queries see. Returns Pd of the first of them. */
+/* P_i = softmax(S_i + mask), what is not seen gets 0 and takes no part; and, where weights are
+   dropped, the first `most` of Pd_i. */
+static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, float *pd,
+                                  int most) {
+  size_t nk = (size_t)o->g.nk, seen = (size_t)syn__seen(&o->g, i);
+  float *p = o->p + (size_t)i * nk;
+  if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
+  else if (!o->raw) t->k->softmax(p, p, seen);
+  if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
+  if (!o->dropped) return;
+  if (o->raw) memcpy(pd, p, seen * sizeof *p);
+  if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), pd, seen);
+  if ((size_t)most > seen) memset(pd + seen, 0, ((size_t)most - seen) * sizeof *pd);
+}
+
+/* The same of the queries begin .. end-1, as far as these see; rows of pd are pd_row floats apart.
+   Returns Pd of the first of them. */
 static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
                                       float *pd, size_t pd_row) {
-  size_t nk = (size_t)o->g.nk, most = (size_t)syn__seen(&o->g, end - 1), seen;
-  int at, i;
-  for (at = begin; at < end; at++) {
-    float *p, *to;
-    i = begin + syn__row_after(at - begin, end - begin, o->g.nk);
-    p = o->p + (size_t)i * nk, to = pd + (size_t)(i - begin) * pd_row;
-    seen = (size_t)syn__seen(&o->g, i);
-    if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, to, seen);
-    else if (!o->raw) t->k->softmax(p, p, seen);
-    if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
-    if (!o->dropped) continue;
-    if (o->raw) memcpy(to, p, seen * sizeof *p);
-    if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), to, seen);
-    if (most > seen) memset(to + seen, 0, (most - seen) * sizeof *p);
+  int at, r, count = end - begin;
+  for (at = 0; at < count; at++) {
+    r = syn__row_after(at, count, o->g.nk);
+    syn__soft_row_weights(t, o, begin + r, pd + (size_t)r * pd_row, syn__seen(&o->g, end - 1));
   }
-  return o->dropped ? pd : o->p + (size_t)begin * nk;
+  return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
 
 /* y = Pd v, from scores in p */
@@ -7621,22 +7625,21 @@ static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const f
 }
 
 /* One query: dP is dPd after the same dropout, dS_i = P_i (dP_i - P_i . dP_i). In p stood P, there
-   comes dS; in dp stood dPd, there comes Pd, but where there was no softmax. */
-static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp) {
+   comes dS; in dp stood dPd, there comes Pd, but where there was no softmax; of its first `most`
+   those not seen become 0. */
+static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp, int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__seen(&o->g, i);
-  if (!o->raw) {
-    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
-    return;
-  }
-  memcpy(p, dp, seen * sizeof *p);
-  if (o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
+  if (o->raw) memcpy(p, dp, seen * sizeof *p);
+  else t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
+  if (o->raw && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
+  if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
 }
 
 /* Block by block dPd = dy v^T, dS in place of P, and dv = Pd^T dy. Of dPd all columns of a tile are
    made; those not seen become 0 again, as they are in Pd. */
 static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
-  size_t row = syn__soft_row(o->g.nk), seen;
+  size_t row = syn__soft_row(o->g.nk);
   int i, r, at, end, most;
   syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
   syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO);
@@ -7652,13 +7655,9 @@ static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
     to_p.p.a = o->dy + (size_t)i * o->y_row;
     most = syn__seen(&o->g, end - 1);
     t->k->product(&to_p.p, 0, end - i, 0, (most + 15) / 16);
-    for (at = i; at < end; at++) {
-      float *dp;
-      r = i + syn__row_after(at - i, end - i, o->g.nk);
-      dp = o->x + (size_t)(r - i) * row;
-      seen = (size_t)syn__seen(&o->g, r);
-      syn__soft_back_row(t, o, r, dp);
-      if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
+    for (at = 0; at < end - i; at++) {
+      r = syn__row_after(at, end - i, o->g.nk);
+      syn__soft_back_row(t, o, i + r, o->x + (size_t)r * row, most);
     }
     syn__scope_turned(t, &o->g, to_v, i, end, syn__plain(o->dy, o->y_row));
   }
@@ -9219,7 +9218,7 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
     syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);
     if (pd) syn__soft_back_values(t, &part, pd, nk);
   }
-  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk);
+  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk, 0);
 }
 /* Of a pass, forward or backward: what is done with each part. */
 typedef struct syn__table_job {
