@@ -2371,21 +2371,11 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
   return whole ? syn__vload(x) : syn__vget(x, left);
 }
 
-/* The places of c that the next tile of these columns will write. Asked for where k is short (up to
-   256) and fetch_next has no part, which asks for them too: else its stores would wait for memory.
-   Steps of small and gpt384 2 % faster; batches of 256, 256, 64 TN 86 -> 108 GFLOP/s. */
-SYN__INLINE void SYN__N(fetch_below)(const float *c, size_t row, int rows, int panels) {
-  int r, v;
-  c += (size_t)rows * row;
-  SYN__UNROLL for (r = 0; r < rows; r++)
-    SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH(c + (size_t)r * row + v * 16);
-}
-
-/* The places of c that a tile of a far b is going to write, into the second cache: the tiles of the
-   next rows lie elsewhere, those of the next panels come after all rows. 128, 8000, 256 133 -> 156
-   GFLOP/s; nothing is gained where c is small and stays near (beams of small's 32 sentences 3 %
-   more tokens a second). */
-SYN__INLINE void SYN__N(fetch_own)(const float *c, size_t row, int rows, int panels) {
+/* Asks for the places of c that a tile is going to write, into the second cache, else its stores
+   would wait for memory: where b is far, and where k is short and fetch_next has no part; not where
+   c is small and near anyway. 128, 8000, 256 with a far b 133 -> 156 GFLOP/s, beams of small's 32
+   sentences 3 % faster; batches of 256, 256, 64 TN 86 -> 113. */
+SYN__INLINE void SYN__N(fetch_places)(const float *c, size_t row, int rows, int panels) {
   int r, v;
   SYN__UNROLL for (r = 0; r < rows; r++)
     SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(c + (size_t)r * row + v * 16);
@@ -2524,13 +2514,13 @@ SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int
   const int large = rows == SYN__TILE_M || rows == SYN__TILE_FOUR;
   const int full = whole == 1 && large, count = p->k;
   const int stops = SYN__STOPS > 1 && full && p->a_col == 1 && count >= 64;
+  const size_t size = (size_t)p->m * p->c_row; /* of c */
   const int span = stops ? (count + SYN__STOPS - 1) / SYN__STOPS : count;
   syn__way w = SYN__N(way)(p, m, j, rows, panels, whole);
   const float *a_next = w.a + (size_t)rows * w.a_row, *c_next = c + (size_t)rows * p->c_row;
   int r, v, end, done, k = 0;
-  if (whole == 2 && (size_t)p->m * p->c_row > SYN__NEAR)
-    SYN__N(fetch_own)(c, p->c_row, rows, panels);
-  if (full && !stops && count <= 256) SYN__N(fetch_below)(c, p->c_row, rows, panels);
+  if (whole == 2 ? size > SYN__NEAR : full && !stops && count <= 256 && size > 4096)
+    SYN__N(fetch_places)(c, p->c_row, rows, panels);
   if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
     SYN__UNROLL for (v = 0; v < panels; v++)
@@ -4387,9 +4377,9 @@ static void syn__task_own_panels(syn_tape *t, const void *job, int thread, size_
   syn__task_panels(t, &p, thread, begin, end);
 }
 
-/* One block: pack it, then multiply. Where c is no higher than wide, threads share out panels: they
-   read more of a, but no panels that another core has just written (512, 1024, 256 by two threads
-   306 -> 322 GFLOP/s, a step of gpt384 or base 0.6 % faster). Where b is narrow, and few rows use
+/* One block: pack it, then multiply. Where c is at most twice as high as wide, threads share out
+   panels: they read more of a, but no panels that another core has just written (two threads: 512,
+   1024, 256 306 -> 322, 512, 256, 256 283 -> 297 GFLOP/s). Where b is narrow, and few rows use
    it unless it is very narrow, a copy does not pay: it is read as it lies (gradients of weights of
    width 128: 10 % faster, all other products of that width 0 to 5 %; wide rows are too far apart
    for that: 40 % slower). */
@@ -4400,7 +4390,7 @@ static void syn__matmul_block(syn_tape *t, const syn__job *j) {
     syn__product_split(t, &p);
     return;
   }
-  if (p.n >= p.m && t->threads > 1) {
+  if (2 * p.n >= p.m && t->threads > 1) {
     syn__parallel(t, syn__task_own_panels, j, ((size_t)p.n + 15) / 16, 2);
     return;
   }
