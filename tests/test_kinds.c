@@ -1388,7 +1388,7 @@ int main(int argc, char **argv) {
   test_scope();
   for (i = 0; i < N_CASES; i++) {
     test_passes(i);
-    if (!CHECK_QUICK || i % 4 == 0) test_machines(i);
+    if (!CHECK_QUICK || i % 8 == 0) test_machines(i);
     test_gradients(i, 0.0f);
     if (!CHECK_QUICK || i % 4 == 0) test_gradients(i, 0.25f);
     test_dropout_seed(i);

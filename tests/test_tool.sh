@@ -57,8 +57,8 @@ words() { # words SEED COUNT
 words 1 300 >data.tsv
 words 2 40 >valid.tsv
 cut -f 1 valid.tsv >lines
-steps=100
-[ -z "$QUICK" ] || steps=30
+steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3'
+[ -z "$QUICK" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
 small='--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01'
 net="--data data.tsv --valid valid.tsv $small"
 
@@ -130,7 +130,7 @@ is 'another seed' different "$(cmp -s whole n && echo same || echo different)"
 train $long -o n --steps 17 --checkpoint c --json >log
 train $long -o n --checkpoint c --resume --json >log
 same 'resume' whole n
-for round in 1 2 3; do
+for round in $rounds; do
   rm -f c
   "$SYN" train $long -o n --checkpoint c --json >log 2>err & # not a function: $! would be a shell
   process=$!
@@ -142,7 +142,7 @@ for round in 1 2 3; do
   same "killed and resumed, round $round" whole n
 done
 # this batch holds two steps an epoch, so every checkpoint stands where an epoch ends
-ends="$net --batch 2000 --steps 12 --every 2"
+ends="$net --batch 2000 --steps $((2 * epochs)) --every 2"
 batches=$(train $ends -o n --epochs 1 --json | tail -n 1 | sed 's/.*"step":\([0-9]*\).*/\1/')
 train $ends -o whole --every "$batches" --json >log
 train $ends -o n --every "$batches" --steps $((2 * batches)) --checkpoint d --json >log
@@ -337,14 +337,14 @@ stops="$net --every 1 --lr 1 --warmup 0 --steps 40 --json"
 train $stops --stop-after 2 -o n --checkpoint st >log
 first=$(tail -n 1 log | sed 's/.*"step":\([0-9]*\).*/\1/')
 is '--stop-after' yes "$([ "$first" -lt 40 ] && echo yes || echo "$first")"
-train $stops --stop-after 30 -o n --checkpoint st --resume >log
+train $stops --stop-after $patience -o n --checkpoint st --resume >log
 is '--stop-after: a larger one goes on' yes "$(tail -n 1 log |
   awk -F '[:,]' -v first="$first" '{ print ($2 > first ? "yes" : $2) }')"
 
 # -- span corruption: gaps in the words --
 gaps='--span-corruption --data class_texts --valid class_texts'
 cut -f 2 class.tsv >class_texts
-train $gaps $words --steps 80 --every 40 -o s --json >log 2>err
+train $gaps $words --steps $((2 * gap)) --every $gap -o s --json >log 2>err
 has 'span corruption' '*of 300 lines of class_texts [0-9]* have less than two tokens, 0 do not*' \
   "$(cat err)"
 is 'span corruption: validation' 2 "$(grep -c '"valid":[0-9]' log)"
