@@ -483,6 +483,7 @@ int main(void) {
   same_product(1100, 160, 128); /* blocks of k, of which strips ask for the next */
   same_product(1100, 48, 256);
   same_product(60, 530, 200);   /* no higher than wide */
+  same_product(500, 70, 300);   /* less than twice as high */
   test_acts();
   test_broadcast();
   test_check();
