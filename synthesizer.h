@@ -2374,7 +2374,8 @@ SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
 /* Asks for the places of c that a tile is going to write, into the second cache, else its stores
    would wait for memory: where b is far, and where k is short and fetch_next has no part; not where
    c is small and near anyway. 128, 8000, 256 with a far b 133 -> 156 GFLOP/s, beams of small's 32
-   sentences 3 % faster; batches of 256, 256, 64 TN 86 -> 113. */
+   sentences 3 % faster; batches of 256, 256, 64 TN 86 -> 108, and 5 % more since it is the second
+   cache. */
 SYN__INLINE void SYN__N(fetch_places)(const float *c, size_t row, int rows, int panels) {
   int r, v;
   SYN__UNROLL for (r = 0; r < rows; r++)

@@ -57,7 +57,7 @@ words() { # words SEED COUNT
 words 1 300 >data.tsv
 words 2 40 >valid.tsv
 cut -f 1 valid.tsv >lines
-steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3'
+steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
 [ -z "$QUICK" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
 small='--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01'
 net="--data data.tsv --valid valid.tsv $small"
