@@ -7280,6 +7280,13 @@ SYN__INLINE void syn__job_set(syn__job *j, syn__view a, syn__view b, float *c, s
   j->p.c_row = c_row;
 }
 
+/* The same, where b [k,n] came in panels; j->p.k is set before. */
+SYN__INLINE void syn__job_panels(syn__job *j, syn__view a, const float *panels, float *c,
+                                 size_t c_row) {
+  syn__job_set(j, a, syn__plain(panels, 16), c, c_row);
+  syn__read_panels(&j->p, panels);
+}
+
 /* c [m,n] = start + a b, whose rows are c_row floats apart, by all threads; the sizes, the start
    and its bias are those of j. */
 static void syn__times_all(syn_tape *t, syn__job j, syn__view a, syn__view b, float *c,
@@ -7302,8 +7309,7 @@ static void syn__times(const syn_tape *t, syn__job j, syn__view a, syn__view b, 
 /* The same where b came packed in panels, once for many of them. */
 static void syn__times_panels(const syn_tape *t, syn__job j, syn__view a, const float *panels,
                               float *c, size_t c_row) {
-  syn__job_set(&j, a, syn__plain(panels, 16), c, c_row);
-  j.p.b_panel = 16 * (size_t)j.p.k;
+  syn__job_panels(&j, a, panels, c, c_row);
   t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
 }
 
@@ -7345,8 +7351,7 @@ static syn__job syn__job_into(float *c, size_t c_row, int n, int start) {
 static void syn__scope_make(const syn_tape *t, const syn__scope *g, syn__job j, syn__view a,
                             const float *panels) {
   int i, r, end, tiles;
-  syn__job_set(&j, a, syn__plain(panels, 16), j.p.c, j.p.c_row);
-  j.p.b_panel = 16 * (size_t)j.p.k;
+  syn__job_panels(&j, a, panels, j.p.c, j.p.c_row);
   for (i = 0; i < g->nq; i = end) {
     end = g->causal ? syn__block_end(g, i) : g->nq;
     tiles = (syn__seen(g, end - 1) + 15) / 16;
@@ -7582,10 +7587,10 @@ static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, 
    Returns Pd of the first of them. */
 static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
                                       float *pd, size_t pd_row) {
-  int at, r, count = end - begin;
+  int at, r, count = end - begin, most = syn__seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_after(at, count, o->g.nk);
-    syn__soft_row_weights(t, o, begin + r, pd + (size_t)r * pd_row, syn__seen(&o->g, end - 1));
+    syn__soft_row_weights(t, o, begin + r, pd + (size_t)r * pd_row, most);
   }
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
@@ -7646,9 +7651,8 @@ static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
   int i, r, at, end, most;
   syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
   syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO);
-  syn__job_set(&to_p, syn__plain(o->dy, o->y_row), syn__plain(o->pack, 16), o->x, row);
   to_p.p.k = o->c;
-  to_p.p.b_panel = 16 * (size_t)o->c;
+  syn__job_panels(&to_p, syn__plain(o->dy, o->y_row), o->pack, o->x, row);
   to_v.p.a = o->x;
   to_v.p.a_row = 1;
   to_v.p.a_col = row;
