@@ -31,15 +31,15 @@
        syn_context c;
        float loss, score;
        k.src_vocab = k.tgt_vocab = 30, k.max_len = 16, beam.beam = 4;
-       syn_model *m = syn_init(&c, NULL) ? NULL : syn_model_new(&c, &k);
+       syn_model *m = syn_context_init(&c, NULL) ? NULL : syn_model_new(&c, &k);
        syn_trainer *t = syn_trainer_new(&c, m, NULL);
-       for (n = 0; n < 200; n++) syn_train_step(t, &b, 1, &loss);
+       for (n = 0; n < 200; n++) syn_trainer_step(t, &b, 1, &loss);
        syn_model_save(&c, m, "reverse.safetensors");
        m = syn_model_load(&c, "reverse.safetensors"); // or syn_model_view(&c, bytes, size)
        b.tgt = NULL; // from here on the decoder writes it: greedy, then with a beam of 4
-       syn_decode(syn_decoder_new(&c, m, NULL), &b, show, NULL);
+       syn_decoder_run(syn_decoder_new(&c, m, NULL), &b, show, NULL);
        syn_decoder *d = syn_decoder_new(&c, m, &beam);
-       if (!syn_decode(d, &b, NULL, NULL)) syn_decoder_output(d, 0, 0, &n, &score);
+       if (!syn_decoder_run(d, &b, NULL, NULL)) syn_decoder_output(d, 0, 0, &n, &score);
        return puts(c.status ? c.message : "learned"), c.status;
      }
 
@@ -75,17 +75,17 @@
 
    MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
    lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
-   for a while or keep it in the syn_data. syn_train_step, syn_run_forward and syn_decode allocate
-   nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
+   for a while or keep it in the syn_data. syn_trainer_step, syn_run_forward and syn_decoder_run
+   allocate nothing. All of it goes through syn_options.alloc. syn_plan_of tells the bytes from the
    configuration alone. What a function returns belongs to you until its _free, but for what says
    "lives until". An object must be freed before what it was made of: a trainer, run or decoder
    before its model, everything before its context.
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
-   the first error as one line with its numbers, until syn_clear. As long as one is kept, no model,
-   run, trainer or decoder can be made. Null objects (not contexts, not places for results) are
-   accepted everywhere and give errors or nothing, so a program may look only once at the end. The
-   library never prints or exits.
+   the first error as one line with its numbers, until syn_context_clear. As long as one is kept, no
+   model, run, trainer or decoder can be made. Null objects (not contexts, not places for results)
+   are accepted everywhere and give errors or nothing, so a program may look only once at the end.
+   The library never prints or exits.
 
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
    nobody trains is const: any number of decoders and runs, each with a context of its own, may use
@@ -204,7 +204,7 @@ typedef struct syn_options {
 typedef struct syn_context {
   syn_options options;
   const syn_kernels *kernels;
-  syn_status status;   /* the first failure since syn_init or syn_clear */
+  syn_status status;   /* the first failure since syn_context_init or syn_context_clear */
   char message[400];   /* that failure in one line: what was given, what was wanted, where */
 } syn_context;
 
@@ -260,8 +260,8 @@ typedef struct syn_cost {
 /* How long a saved buffer is needed. */
 enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
-/* What a backward pass does without: see `forgets` of a node. */
-enum { SYN_FORGETS_IN = 1, SYN_FORGETS_OUT = 2, SYN_FORGETS_BOTH = 3 };
+/* What a backward pass does without: see `not_needed` of a node. */
+enum { SYN_INPUT_NOT_NEEDED = 1, SYN_OUTPUT_NOT_NEEDED = 2, SYN_BOTH_NOT_NEEDED = 3 };
 
 /* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that
    standard deviation; the same, never trained; or as square matrices one below the other, each
@@ -286,17 +286,18 @@ struct syn_node {
   int n_save, save_life[SYN_MAX_SAVE];
   syn_extent save[SYN_MAX_SAVE]; /* buffers from forward to backward */
   syn_extent scratch;            /* per thread, while one function of the kind runs */
-  int history;                   /* floats a decoded token leaves behind for later steps */
-  int across;                    /* further ones, of it or of a source token: see syn__live */
-  int source;                    /* floats a source token leaves behind for all steps */
+  int cache;                     /* floats a decoded token leaves behind for later steps */
+  int key_cache; /* further ones, of it or of a source token: see syn__decode_state */
+  int source_cache;              /* floats a source token leaves behind for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
-  /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it. fresh:
-     backward writes the gradient of an input nobody has come back to yet (syn__fresh), the tape
-     need not zero it. hands_on: the gradient of input 0 gets that of the output as it stands, so
-     both may be one buffer. masks: the kind, or the one reader, does the output's dropout. forgets:
-     backward reads no number of the inputs (SYN_FORGETS_IN), of the output (_OUT), or of both */
-  int fresh, hands_on, masks, forgets;
+  /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it.
+     first_write: backward writes the gradient of an input nobody has come back to yet
+     (syn__is_first_write), the tape need not zero it. alias_dx: the gradient of input 0 gets that
+     of the output as it stands, so both may be one buffer. own_dropout: the kind, or the one
+     reader, does the output's dropout. not_needed: backward reads no number of the inputs
+     (SYN_INPUT_NOT_NEEDED), of the output (_OUT), or of both */
+  int first_write, alias_dx, own_dropout, not_needed;
   int which;                     /* small arguments of the elementary operations */
   float number;
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
@@ -458,7 +459,7 @@ typedef struct syn_corruption {
 } syn_corruption;
 
 /* Called after every update with its loss. `validated`: a validation was due, state->valid is new
-   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_train. */
+   if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_trainer_run. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
 /* -- decoding -- */
@@ -541,9 +542,9 @@ typedef struct syn_sink {
 
 /* Prepares a context; `options` may be null. Fails when `isa` names a row this machine does not
    have. */
-syn_status syn_init(syn_context *c, const syn_options *options);
+syn_status syn_context_init(syn_context *c, const syn_options *options);
 /* Forgets the recorded error. */
-void syn_clear(syn_context *c);
+void syn_context_clear(syn_context *c);
 /* One line for a status, for example "out of memory". Never null. */
 const char *syn_status_text(syn_status status);
 
@@ -575,7 +576,7 @@ int syn_context_exact(const syn_context *c);
    only the last result of a formula must be looked at). */
 syn_tape *syn_tape_new(syn_context *c, size_t bytes);
 void syn_tape_free(syn_tape *t);
-void syn_tape_clear(syn_tape *t); /* forgets all tensors; the memory stays */
+void syn_tape_clear(syn_tape *t); /* not_needed all tensors; the memory stays */
 /* A tensor of zeros, to be filled through ->x. */
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
 /* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
@@ -594,7 +595,7 @@ syn_tensor *syn_mean(syn_tensor *x);                    /* [1] */
 /* Gradients of a tensor of one number by every tensor of its tape, in ->dx. */
 syn_status syn_backward(syn_tensor *loss);
 /* Runs the whole tape again, after leaves were changed. */
-void syn_forward(syn_tape *t);
+void syn_tape_forward(syn_tape *t);
 /* Largest difference between the gradient of `loss` by `leaf` and the central difference with
    step h, over the largest gradient. Infinite on error. */
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
@@ -655,7 +656,7 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
 /* Tokenizers that are saved with the model, which then owns them and frees those it had; either may
    be null, both may be the same. That of the target names the classes of classify and tag: class k
    is its token k + 4 for classify ("line" makes one), k + 3 for tag, whose class 0 has no name. */
-void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
+void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* SYN_SRC, SYN_TGT; or null */
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 /* Begins from another model: every weight of m for which `from` has one of the same name and shape
@@ -756,25 +757,26 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every 
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
    the weights before the update. After an error nothing was updated; SYN_E_VALUE with
    state->diverged: loss or gradient were not finite. */
-syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
+syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
    call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
-syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss);
+syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss);
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
-syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels);
+syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
+                                  long *labels);
 /* Mean loss per label over the data, the same way; *labels: how many. */
-syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
+syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
    null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
    alone. */
-syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
+syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user);
 /* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
-syn_status syn_train_validate(syn_trainer *t, syn_data *valid);
+syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
 /* The model's weights become the mean of the kept ones, for the end of a training: the moments of
    the optimizer stay those of the last step. Returns how many they are, 0: none were kept. */
 int syn_trainer_average(syn_trainer *t);
@@ -789,13 +791,13 @@ void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs
    begin (begin, then tokens; all rows of one length). `call`, if not null, gets every token as
    it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
-syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
 /* Chance for sentence i comes from seeds[i], not from its place in the batch; read by every later
-   syn_decode. Null: from the configuration's seed and the place. */
-void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds);
+   syn_decoder_run. Null: from the configuration's seed and the place. */
+void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
    came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
-   else 0. Lives until the next syn_decode. */
+   else 0. Lives until the next syn_decoder_run. */
 const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score);
 
@@ -851,12 +853,12 @@ const char *syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when 
 #ifndef SYN_NO_STDIO
 /* Reads a whole file into one block. Null when it cannot be read (SYN_E_FILE), is not valid
    (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Close it before its context goes. */
-syn_file *syn_file_open(syn_context *c, const char *path);
+syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
 /* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
 syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
 /* Releases the file and all that was had from it: entries, pairs, names, data. Null is allowed. */
-void syn_file_close(syn_file *f);
+void syn_file_free(syn_file *f);
 
 /* Tensors and metadata in the order of the header; null past the end, and for an unknown name. */
 size_t syn_file_count(const syn_file *f);
@@ -914,7 +916,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif /* SYNTHESIZER_H */
 
 #if defined(SYNTHESIZER_IMPLEMENTATION) && !defined(SYN__IMPLEMENTED)
-#ifndef SYN__ROW /* inside a row's pass only >>words and >>kernels are compiled, see >>dispatch */
+#ifndef SYN__ISA /* inside a row's pass only >>words and >>kernels are compiled, see >>dispatch */
 
 #ifdef __FAST_MATH__
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
@@ -1066,7 +1068,7 @@ const char *syn_status_text(syn_status status) {
   return (int)status >= 0 && status < SYN_STATUS_COUNT ? texts[status] : "no such status";
 }
 
-void syn_clear(syn_context *c) {
+void syn_context_clear(syn_context *c) {
   if (!c) return;
   c->status = SYN_OK;
   c->message[0] = 0;
@@ -1170,15 +1172,15 @@ static void syn__free(syn_context *c, void *at) {
    moved O(n) times in all. After a failure the array is as it was. */
 static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
   size_t cap_new = *cap ? *cap : 16;
-  void *old, *fresh;
+  void *old, *moved;
   if (need <= *cap) return SYN_OK;
   while (cap_new < need) cap_new = syn__mul_size(cap_new, 2); /* ends at SIZE_MAX at the latest */
-  fresh = syn__alloc(c, cap_new, size);
-  if (!fresh) return SYN_E_MEMORY;
+  moved = syn__alloc(c, cap_new, size);
+  if (!moved) return SYN_E_MEMORY;
   memcpy(&old, at, sizeof old);
-  if (old) memcpy(fresh, old, *cap * size);
+  if (old) memcpy(moved, old, *cap * size);
   syn__free(c, old);
-  memcpy(at, &fresh, sizeof fresh);
+  memcpy(at, &moved, sizeof moved);
   *cap = cap_new;
   return SYN_OK;
 }
@@ -1272,7 +1274,7 @@ int syn_random_below(syn_random *r, int n) {
 }
 
 /* ==============================================================================================
-   >>words   operands of the kernels; the words of one instruction set: a vector of 16 floats
+   >>kernel operands   operands of the kernels; the table of one instruction set
    ============================================================================================== */
 
 /* Operands and the table of one row. Every result is defined without reference to a vector
@@ -1507,15 +1509,15 @@ struct syn_kernels {
 typedef void syn__tile_of(const syn__product *p, int m, int j);
 
 /* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
-   SYN__ROW set; every name of a row carries the row's suffix, so that all rows live in one object
+   SYN__ISA set; every name of a row carries the row's suffix, so that all rows live in one object
    file. Why not one file a row with flags of its own: a user compiles one file with plain cc -O2.
    Why not a copy a row: a kernel mended in one of four copies computes other bits in three. */
 /* Numbers, since the preprocessor compares no names. */
-#define SYN__ROW_SCALAR 0
-#define SYN__ROW_FUSED 1 /* scalar, with fmaf as one instruction */
-#define SYN__ROW_AVX2 2
-#define SYN__ROW_AVX512 3
-#define SYN__ROW_NEON 4
+#define SYN__ISA_SCALAR 0
+#define SYN__ISA_FUSED 1 /* scalar, with fmaf as one instruction */
+#define SYN__ISA_AVX2 2
+#define SYN__ISA_AVX512 3
+#define SYN__ISA_NEON 4
 
 /* Two steps: an argument of ## is not expanded, SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
@@ -1632,10 +1634,12 @@ typedef struct syn__block {
   int m0, m1, p0, p1, whole;
 } syn__block;
 
-#endif /* !SYN__ROW */
-#ifdef SYN__ROW
+#endif /* !SYN__ISA */
+#ifdef SYN__ISA
 
-/* -- the words of this row -- */
+/* ==============================================================================================
+   >>simd   a vector of 16 floats, by the registers of one instruction set
+   ============================================================================================== */
 
 /* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
    one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
@@ -1650,12 +1654,12 @@ typedef struct syn__block {
 
    A new instruction set is one more block here and a few lines in >>dispatch. */
 
-#if SYN__ROW == SYN__ROW_AVX512
+#if SYN__ISA == SYN__ISA_AVX512
 /* 32 registers: 24 sums, 3 of b, 1 of a; 8 rows, as their addresses, too, fit in registers (12 rows
    by 2 panels need a packed copy of a to be as fast). Only AVX512F, which all of them have: no DQ,
    no BW. */
-#define SYN__ROW_NAME "avx512"
-#define SYN__ROW_EXACT 1
+#define SYN__ISA_NAME "avx512"
+#define SYN__ISA_EXACT 1
 #define SYN__PARTS 1
 #define SYN__LANES 16
 #define SYN__TILE_M 8
@@ -1705,11 +1709,11 @@ typedef __m512i syn__upart;
 #define syn__qshl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
 #define syn__qshr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
 
-#elif SYN__ROW == SYN__ROW_AVX2
+#elif SYN__ISA == SYN__ISA_AVX2
 /* 16 registers: 12 sums, 2 of b, 1 of a. Two registers are a vector, so a panel is two wide and the
    tile has 6 rows where AVX-512 has 8. FMA is a flag of its own, and needed. */
-#define SYN__ROW_NAME "avx2"
-#define SYN__ROW_EXACT 1
+#define SYN__ISA_NAME "avx2"
+#define SYN__ISA_EXACT 1
 #define SYN__PARTS 2
 #define SYN__LANES 8
 #define SYN__TILE_M 6
@@ -1754,10 +1758,10 @@ typedef __m256i syn__upart;
 #define syn__qshl _mm256_slli_epi32
 #define syn__qshr _mm256_srli_epi32
 
-#elif SYN__ROW == SYN__ROW_NEON
+#elif SYN__ISA == SYN__ISA_NEON
 /* The builtins of NEON take the addend first, and a shift to the right is one to the left by a
    negative number. */
-#define SYN__ROW_NAME "neon"
+#define SYN__ISA_NAME "neon"
 #define SYN__PARTS 4
 #define SYN__LANES 4
 typedef float32x4_t syn__part;
@@ -1798,7 +1802,7 @@ SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
 }
 #if defined(__aarch64__)
 /* 32 registers: 24 sums, 4 of b, 1 of a. */
-#define SYN__ROW_EXACT 1
+#define SYN__ISA_EXACT 1
 #define SYN__TILE_M 6
 #define SYN__TILE_P 1
 #define SYN__TILE_FEW 2
@@ -1811,7 +1815,7 @@ SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
 #else
 /* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root.
    */
-#define SYN__ROW_EXACT 0
+#define SYN__ISA_EXACT 0
 #define SYN__TILE_M 2
 #define SYN__TILE_P 1
 #define SYN__TILE_FEW 2
@@ -1841,8 +1845,8 @@ SYN__INLINE syn__part SYN__N(psqrt)(syn__part a) {
 #else
 /* One float is one register: the reference, the fallback, and the text to learn from. The other
    rows are tested against it bit by bit. */
-#define SYN__ROW_NAME "scalar"
-#define SYN__ROW_EXACT SYN__SCALAR_EXACT
+#define SYN__ISA_NAME "scalar"
+#define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__PARTS 16
 #define SYN__LANES 1
 #define SYN__TILE_M 4
@@ -2041,7 +2045,7 @@ SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
    touches memory past them, which may be another thread's row, or no memory of ours. n > 16 means
    16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
    of x86 never fault in lanes that are off. */
-#if SYN__ROW == SYN__ROW_AVX512
+#if SYN__ISA == SYN__ISA_AVX512
 SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
   syn__v16 r;
   r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), x);
@@ -2050,7 +2054,7 @@ SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
 SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
   _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1u), a.p[0]);
 }
-#elif SYN__ROW == SYN__ROW_AVX2
+#elif SYN__ISA == SYN__ISA_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
                                            _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
@@ -2136,10 +2140,8 @@ SYN__WORD float syn__vtop(syn__v16 a) {
 }
 
 /* ==============================================================================================
-   >>kernels   the text of every kernel, written once over the words, compiled once per row
+   >>simd math   exponential, sigmoid, tanh over one register
    ============================================================================================== */
-
-/* -- exponential and its kin -- */
 
 /* These are written over one register, not over 16 floats: so the scalar row computes them float by
    float, without a detour through memory at every word.
@@ -2220,7 +2222,9 @@ SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
   return a;
 }
 
-/* -- products -- */
+/* ==============================================================================================
+   >>gemm kernels   packing, micro-kernels, loops over tiles: C = start + A B
+   ============================================================================================== */
 
 /* The product is where a training spends its time. Three loops, from the outside: groups of panels
    of b (k * 16 * panels floats, which stay in the first or second cache while all rows pass by),
@@ -2681,7 +2685,9 @@ static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p
   }
 }
 
-/* -- a row of outputs, roughly -- */
+/* ==============================================================================================
+   >>decoding kernels   one new token: int8 logit bounds, scores, values
+   ============================================================================================== */
 
 /* Four panels at a time, so that four sums are under way; a byte costs a conversion more than a
    float, and a quarter of its way from memory. */
@@ -2784,7 +2790,9 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
 #endif
 #endif
 
-/* -- element by element -- */
+/* ==============================================================================================
+   >>vector kernels   elementwise operations, sums, activations, recurrent cells
+   ============================================================================================== */
 
 /* y may be a or b in all of these: a vector is read before it is written. Two loads and a store for
    one operation: memory sets the pace, so none is unrolled. */
@@ -3099,7 +3107,9 @@ static void SYN__N(gru_back)(float *gates, float *dpart, float *dh, const float 
   }
 }
 
-/* -- softmax -- */
+/* ==============================================================================================
+   >>row kernels   softmax, loss, normalization: kernels that reduce a row
+   ============================================================================================== */
 
 /* What is taken from every x before exp: the maximum, so that no exp overflows. A row of nothing
    but -inf has none; with 0 taken its sum of exp is 0. */
@@ -3395,7 +3405,9 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
   }
 }
 
-/* -- dropout and optimizers -- */
+/* ==============================================================================================
+   >>update kernels   dropout; updates of weights by an optimizer
+   ============================================================================================== */
 
 /* y_i = x_i / (1 - rate) with chance 1 - rate, else 0: the mean stays x_i, so that a model without
    dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
@@ -3546,7 +3558,7 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
 
 /* In the order of the struct; C++11 knows no names here. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ROW_NAME, SYN__ROW_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
+    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
     SYN__N(rough), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
@@ -3563,8 +3575,8 @@ static const syn_kernels SYN__N(kernels) = {
 
 /* The next row says all of it anew. A macro forgotten here is redefined there, and the compiler
    says so. */
-#undef SYN__ROW_NAME
-#undef SYN__ROW_EXACT
+#undef SYN__ISA_NAME
+#undef SYN__ISA_EXACT
 #undef SYN__PARTS
 #undef SYN__LANES
 #undef SYN__WORD
@@ -3615,15 +3627,15 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__qshl
 #undef syn__qshr
 
-#endif /* SYN__ROW */
-#ifndef SYN__ROW
+#endif /* SYN__ISA */
+#ifndef SYN__ISA
 
 /* ==============================================================================================
    >>dispatch   one row of kernels per instruction set; chosen once per context
    ============================================================================================== */
 
 /* Each pass: what the row is, its suffix, the header once more. The macros are undefined behind it,
-   since SYN__ROW is what tells a pass from the reading by the user. SYN_SELF is a name, not
+   since SYN__ISA is what tells a pass from the reading by the user. SYN_SELF is a name, not
    __FILE__: that would be "../synthesizer.h" where the user wrote so, looked up from this folder.
 
    On x86 the scalar row is only for machines without fused multiply-add, where each one is a call
@@ -3632,10 +3644,10 @@ static const syn_kernels SYN__N(kernels) = {
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
-#define SYN__ROW SYN__ROW_SCALAR
+#define SYN__ISA SYN__ISA_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
-#undef SYN__ROW
+#undef SYN__ISA
 #undef SYN__SUFFIX
 #if SYN__LEVELS && SYN__HAS_X86
 #pragma GCC pop_options
@@ -3648,7 +3660,7 @@ static const syn_kernels SYN__N(kernels) = {
    Inside push and pop functions are compiled for a machine we may not have. Nothing of it may be
    reached before syn_isa_usable has said yes, and nothing inlined out of it: the compiler refuses
    to inline a function into one of a lesser target. */
-#define SYN__ROW SYN__ROW_FUSED
+#define SYN__ISA SYN__ISA_FUSED
 #define SYN__SUFFIX fused
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("fma"))), apply_to = function)
@@ -3660,11 +3672,11 @@ static const syn_kernels SYN__N(kernels) = {
 #include SYN_SELF
 #pragma GCC pop_options
 #endif
-#undef SYN__ROW
+#undef SYN__ISA
 #undef SYN__SUFFIX
 
 /* clang has no push_options; its attribute applies to functions alone, which is all there is. */
-#define SYN__ROW SYN__ROW_AVX2
+#define SYN__ISA SYN__ISA_AVX2
 #define SYN__SUFFIX avx2
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -3676,10 +3688,10 @@ static const syn_kernels SYN__N(kernels) = {
 #include SYN_SELF
 #pragma GCC pop_options
 #endif
-#undef SYN__ROW
+#undef SYN__ISA
 #undef SYN__SUFFIX
 
-#define SYN__ROW SYN__ROW_AVX512
+#define SYN__ISA SYN__ISA_AVX512
 #define SYN__SUFFIX avx512
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
@@ -3691,16 +3703,16 @@ static const syn_kernels SYN__N(kernels) = {
 #include SYN_SELF
 #pragma GCC pop_options
 #endif
-#undef SYN__ROW
+#undef SYN__ISA
 #undef SYN__SUFFIX
 #endif /* SYN__HAS_X86 */
 
 /* No target region: where arm_neon.h is of use, the whole program is compiled for it. */
 #if SYN__HAS_NEON
-#define SYN__ROW SYN__ROW_NEON
+#define SYN__ISA SYN__ISA_NEON
 #define SYN__SUFFIX neon
 #include SYN_SELF
-#undef SYN__ROW
+#undef SYN__ISA
 #undef SYN__SUFFIX
 #endif
 
@@ -3761,15 +3773,15 @@ static syn_status syn__pick_row(syn_context *c, const char *isa) {
   }
   c->kernels = syn__row(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "syn_init: isa \"%.40s\" is not usable here, these are:%s", isa,
-                   names);
+  return syn__fail(c, SYN_E_VALUE,
+                   "syn_context_init: isa \"%.40s\" is not usable here, these are:%s", isa, names);
 }
 
 /* Whatever fails, the context is whole afterwards: with an allocator, a row of kernels and a number
    of threads, so that no later function has to ask for them. An allocator without its release would
    mix two heaps: both are then the default. Threads are cut to what there is, without an error: it
    changes no bit of a result. The name of the isa is not copied; only this function reads it. */
-syn_status syn_init(syn_context *c, const syn_options *options) {
+syn_status syn_context_init(syn_context *c, const syn_options *options) {
   syn_options *o;
   int i;
   if (!c) return SYN_E_VALUE;
@@ -3782,13 +3794,13 @@ syn_status syn_init(syn_context *c, const syn_options *options) {
   o->threads = 1;
 #endif
   if (!o->alloc != !o->release)
-    syn__fail(c, SYN_E_VALUE, "syn_init: alloc and release must be given together");
+    syn__fail(c, SYN_E_VALUE, "syn_context_init: alloc and release must be given together");
   if (!o->alloc || !o->release)
     o->alloc = syn__default_alloc, o->release = syn__default_release;
   for (i = 0; i < o->n_kinds; i++)
     if (!o->kinds || !o->kinds[i] || !o->kinds[i]->name || !o->kinds[i]->args)
       o->n_kinds = 0,
-      syn__fail(c, SYN_E_VALUE, "syn_init: kind %d, its name or its args is null", i);
+      syn__fail(c, SYN_E_VALUE, "syn_context_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
   syn__pick_row(c, o->isa);
   return c->status;
@@ -3840,7 +3852,7 @@ size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
 }
 
 /* ==============================================================================================
-   >>tape   a graph of operations: record it, plan its memory, run it forward, run it backward
+   >>graph   nodes, values, parameters: recording a network
    ============================================================================================== */
 
 /*
@@ -3911,8 +3923,8 @@ struct syn_tape {
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
   const float **weights;               /* by number of the parameter */
   float **dweights;                    /* by the same; a null one is not trained */
-  float **sinks; /* gradients of frozen weights, which nobody reads; null: none is frozen */
-  const char *idle; /* by node, 1: no way back from here meets a trained weight; null: all do */
+  float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
+  const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
   const float **packed;                /* weights in panels, while decoding; else null */
   float *pack; /* the packed block of a large product, then one of a per thread */
   float *scratch;                      /* threads * scratch_size floats */
@@ -3921,7 +3933,7 @@ struct syn_tape {
   const int *ids[2];                   /* tokens of the source and target rows */
   const int *at[2];                    /* place of every row in its sentence */
   size_t *pairs[2][2]; /* [queries][keys][sentence]: products of lengths before it */
-  struct syn__live *live;              /* while decoding */
+  struct syn__decode_state *decode;    /* null unless decoding */
   syn_build own;                       /* a user's own tape builds as it runs */
   char *block;                         /* of a user's tape: behind pack, in one allocation */
   size_t block_size, block_used;
@@ -4171,7 +4183,7 @@ const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
    syn__linear_backward, looks at dweights itself and saves the work. */
 float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
   float *d = t->dweights[n->param[i]];
-  return d || !t->sinks ? d : t->sinks[n->param[i]];
+  return d || !t->discarded_grads ? d : t->discarded_grads[n->param[i]];
 }
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
@@ -4181,12 +4193,14 @@ static float *syn__scratch(const syn_tape *t, int thread) {
   return t->scratch + (size_t)thread * t->scratch_size;
 }
 
-/* -- decoding: what earlier tokens and the source left behind -- */
+/* ==============================================================================================
+   >>kv cache   what earlier tokens leave for later ones while decoding
+   ============================================================================================== */
 
-/* Rows that are decoded together, one per hypothesis; t->live of the tape while it decodes. A token
-   keeps the place it was given: hypotheses that begin alike share the slots of their beginning, and
-   a beam that reorders its rows moves lists of slots, never what is kept in them. */
-typedef struct syn__live {
+/* Rows that are decoded together, one per hypothesis; t->decode of the tape while it decodes. A
+   token keeps the place it was given: hypotheses that begin alike share the slots of their
+   beginning, and a beam that reorders its rows moves lists of slots, never what is kept in them. */
+typedef struct syn__decode_state {
   int rows, length;    /* length: places per slot */
   int slots;           /* of a sentence; those of the next one follow */
   const int *slot;     /* [rows] where the new token of a row is kept */
@@ -4194,47 +4208,51 @@ typedef struct syn__live {
                           hypothesis: which history is its own */
   const int *sentence; /* [rows] */
   const int *source_off; /* first source row of every sentence, [sentences+1] */
-  float **history;     /* by node: [slots, length, n->history] */
-  float **source;      /* by node: [source rows, n->source] */
-  /* by node: [slots, ceil(length/16), n->across, 16], or for what comes from the source blocks of
-     16 tokens of a sentence, [., n->across, 16]: keys across, so that a vector has 16 of them; the
-     block of a slot to which the newest token belongs has them straight, [16, n->across] */
-  float **across;
-} syn__live;
+  float **cache;        /* by node: [slots, length, n->cache] */
+  float **source_cache; /* by node: [source rows, n->source_cache] */
+  /* by node: [slots, ceil(length/16), n->key_cache, 16], or for what comes from the source blocks
+     of 16 tokens of a sentence, [., n->key_cache, 16]: keys across, so that a vector has 16 of
+     them; the block of a slot to which the newest token belongs has them straight, [16,
+     n->key_cache] */
+  float **key_cache;
+} syn__decode_state;
 
-/* [n->history] of the token at `place` that is kept in a slot. */
-static float *syn__history(const syn_tape *t, const syn_node *n, int slot, int place) {
-  return t->live->history[n->id] +
-         ((size_t)slot * (size_t)t->live->length + (size_t)place) * (size_t)n->history;
+/* [n->cache] of the token at `place` that is kept in a slot. */
+static float *syn__cache_row(const syn_tape *t, const syn_node *n, int slot, int place) {
+  return t->decode->cache[n->id] +
+         ((size_t)slot * (size_t)t->decode->length + (size_t)place) * (size_t)n->cache;
 }
 /* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
-static const float *syn__past(const syn_tape *t, const syn_node *n, int r, int place) {
-  const syn__live *l = t->live;
-  return l->history[n->id] +
-         (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->history;
+static const float *syn__cached_row(const syn_tape *t, const syn_node *n, int r, int place) {
+  const syn__decode_state *l = t->decode;
+  return l->cache[n->id] +
+         (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->cache;
 }
-/* [n->across,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
-   straight, [16,n->across], while the newest token is among them. */
-static float *syn__across(const syn_tape *t, const syn_node *n, int slot, int place) {
-  const syn__live *l = t->live;
+/* [n->key_cache,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
+   straight, [16,n->key_cache], while the newest token is among them. */
+static float *syn__key_block(const syn_tape *t, const syn_node *n, int slot, int place) {
+  const syn__decode_state *l = t->decode;
   size_t blocks = ((size_t)l->length + 15) / 16;
-  return l->across[n->id] +
-         ((size_t)slot * blocks + (size_t)place / 16) * 16 * (size_t)n->across;
+  return l->key_cache[n->id] +
+         ((size_t)slot * blocks + (size_t)place / 16) * 16 * (size_t)n->key_cache;
 }
 /* The same of a source sentence; no two begin in one block, however long they are. */
-static float *syn__source_across(const syn_tape *t, const syn_node *n, int sentence, int j) {
-  size_t block = (size_t)(t->live->source_off[sentence] / 16 + sentence + j / 16);
-  return t->live->across[n->id] + block * 16 * (size_t)n->across;
+static float *syn__source_key_block(const syn_tape *t, const syn_node *n, int sentence, int j) {
+  size_t block = (size_t)(t->decode->source_off[sentence] / 16 + sentence + j / 16);
+  return t->decode->key_cache[n->id] + block * 16 * (size_t)n->key_cache;
 }
-/* What token j of the source sentence of row r left, [n->source]. */
-static const float *syn__source(const syn_tape *t, const syn_node *n, int r, int j) {
-  const syn__live *l = t->live;
-  return l->source[n->id] + (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source;
+/* What token j of the source sentence of row r left, [n->source_cache]. */
+static const float *syn__source_cache(const syn_tape *t, const syn_node *n, int r, int j) {
+  const syn__decode_state *l = t->decode;
+  return l->source_cache[n->id] +
+         (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source_cache;
 }
 
-/* -- threads: they split outputs, never sums --
+/* ==============================================================================================
+   >>parallel   threads: they split outputs, never sums
+   ============================================================================================== */
 
-   Every number is made by one thread, in an order that does not depend on how many there are: the
+/* Every number is made by one thread, in an order that does not depend on how many there are: the
    bits are the same for any count. A gradient that all rows of a batch add into is therefore split
    by columns or by heads, and each thread walks all rows. */
 
@@ -4261,9 +4279,11 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
   }
 }
 
-/* -- products of any size over the kernels --
+/* ==============================================================================================
+   >>gemm   matrix products of any size over the kernels
+   ============================================================================================== */
 
-   A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
+/* A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
    whatever the strides of b were. A large b is packed in blocks that stay in the cache while all
    rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
    (decoding) come packed. Any strides: a transposed product is the same call. */
@@ -4454,7 +4474,7 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
   j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
   if (t->packed) j.panels = t->packed[n->param[w]];
   /* packed weights wait for memory where few rows use them, and while decoding */
-  j.p.far = t->live || (t->packed && syn__tensor_rows(x) <= 64);
+  j.p.far = t->decode || (t->packed && syn__tensor_rows(x) <= 64);
   syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
 }
 
@@ -4485,7 +4505,7 @@ typedef struct syn__linear_grad {
   const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
   float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
   size_t rows;
-  int in, out, fresh;      /* fresh: dx is written, whatever stands there */
+  int in, out, first_write;      /* first_write: dx is written, whatever stands there */
 } syn__linear_grad;
 
 static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
@@ -4502,7 +4522,7 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
     j.p.a_col = 1;
     j.p.b = g->w;
     j.p.c = g->dx;
-    j.p.start = g->fresh ? SYN__ZERO : SYN__ADD;
+    j.p.start = g->first_write ? SYN__ZERO : SYN__ADD;
     syn__matmul(t, &j);
   }
   if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
@@ -4532,7 +4552,7 @@ static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n
   g.rows = syn__tensor_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
-  g.fresh = 0;
+  g.first_write = 0;
   return g;
 }
 static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
@@ -4541,18 +4561,20 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
   syn__linear_backward_of(t, &g);
 }
 
-/* -- windows: the inputs around a row side by side, so that a convolution is one product --
+/* ==============================================================================================
+   >>im2col   the inputs around a row side by side: a convolution as one product
+   ============================================================================================== */
 
-   Row i of a sentence sees the rows i + first + tap * dilate of it, in the order of the taps; what
+/* Row i of a sentence sees the rows i + first + tap * dilate of it, in the order of the taps; what
    lies outside the sentence is 0. In an encoder the window is centred, in a decoder it ends with
    the row itself. The copy costs taps * width numbers a row, the product it serves as many
    multiply-adds for every output. */
-typedef struct syn__window {
+typedef struct syn__conv {
   int taps, dilate, first;
-} syn__window;
+} syn__conv;
 
-static syn__window syn__window_of(const syn_build *b, int taps, int dilate) {
-  syn__window w;
+static syn__conv syn__conv_of(const syn_build *b, int taps, int dilate) {
+  syn__conv w;
   w.taps = taps;
   w.dilate = dilate;
   w.first = -(b->decoder ? taps - 1 : (taps - 1) / 2) * dilate;
@@ -4561,17 +4583,17 @@ static syn__window syn__window_of(const syn_build *b, int taps, int dilate) {
 
 /* Between x [rows, ...], of which `width` columns are used and whose rows are `stride` floats
    apart, and col [rows,taps,width]. */
-typedef struct syn__window_job {
-  syn__window w;
+typedef struct syn__im2col_job {
+  syn__conv w;
   const int *off; /* first row of every sentence */
   const float *from;
   float *to;
   size_t stride, width;
-} syn__window_job;
+} syn__im2col_job;
 
 /* col = windows of x, for the sentences begin .. end-1 */
-static void syn__task_window(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__window_job *j = (const syn__window_job *)job;
+static void syn__task_im2col(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__im2col_job *j = (const syn__im2col_job *)job;
   size_t s;
   int r, tap;
   SYN__UNUSED(thread);
@@ -4586,9 +4608,9 @@ static void syn__task_window(syn_tape *t, const void *job, int thread, size_t be
       }
 }
 /* dx += what the windows that a row stands in send back, taps in order */
-static void syn__task_window_back(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
-  const syn__window_job *j = (const syn__window_job *)job;
+  const syn__im2col_job *j = (const syn__im2col_job *)job;
   size_t s;
   int r, tap;
   SYN__UNUSED(thread);
@@ -4602,9 +4624,9 @@ static void syn__task_window_back(syn_tape *t, const void *job, int thread, size
       }
 }
 
-static syn__window_job syn__window_job_of(const syn_tape *t, int stream, const syn__window *w,
+static syn__im2col_job syn__im2col_job_of(const syn_tape *t, int stream, const syn__conv *w,
                                           size_t stride, size_t width) {
-  syn__window_job j;
+  syn__im2col_job j;
   memset(&j, 0, sizeof j);
   j.w = *w;
   j.off = t->stream[stream].off;
@@ -4612,44 +4634,46 @@ static syn__window_job syn__window_job_of(const syn_tape *t, int stream, const s
   j.width = width;
   return j;
 }
-static void syn__window_gather(syn_tape *t, int stream, syn__window_job j, const float *x,
+static void syn__im2col(syn_tape *t, int stream, syn__im2col_job j, const float *x,
                                float *col) {
   j.from = x;
   j.to = col;
-  syn__parallel(t, syn__task_window, &j, (size_t)t->stream[stream].count, 1);
+  syn__parallel(t, syn__task_im2col, &j, (size_t)t->stream[stream].count, 1);
 }
-static void syn__window_scatter(syn_tape *t, int stream, syn__window_job j, const float *dcol,
+static void syn__col2im(syn_tape *t, int stream, syn__im2col_job j, const float *dcol,
                                 float *dx) {
   j.from = dcol;
   j.to = dx;
-  syn__parallel(t, syn__task_window_back, &j, (size_t)t->stream[stream].count, 1);
+  syn__parallel(t, syn__task_col2im, &j, (size_t)t->stream[stream].count, 1);
 }
 
 /* While decoding: the new rows x [rows,width] are kept for the windows of later ones, `at` floats
    from the beginning of the node's history. */
-static void syn__window_keep(const syn_tape *t, const syn_node *n, size_t at, size_t width,
+static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t at, size_t width,
                              const float *x) {
   int r;
-  for (r = 0; r < t->live->rows; r++)
-    memcpy(syn__history(t, n, t->live->slot[r], t->at[SYN_TGT][r]) + at, x + (size_t)r * width,
+  for (r = 0; r < t->decode->rows; r++)
+    memcpy(syn__cache_row(t, n, t->decode->slot[r], t->at[SYN_TGT][r]) + at, x + (size_t)r * width,
            width * sizeof *x);
 }
 
 /* While decoding: the same windows of the new rows, from what their tokens and those before left in
    the node's history, `at` floats from its beginning; the new ones must be kept already. */
-static void syn__window_past(const syn_tape *t, const syn_node *n, const syn__window *w, size_t at,
+static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn__conv *w, size_t at,
                              size_t width, float *col) {
   int r, tap;
-  for (r = 0; r < t->live->rows; r++)
+  for (r = 0; r < t->decode->rows; r++)
     for (tap = 0; tap < w->taps; tap++) {
       int place = t->at[SYN_TGT][r] + w->first + tap * w->dilate;
       float *to = col + ((size_t)r * (size_t)w->taps + (size_t)tap) * width;
       if (place < 0) memset(to, 0, width * sizeof *to);
-      else memcpy(to, syn__past(t, n, r, place) + at, width * sizeof *to);
+      else memcpy(to, syn__cached_row(t, n, r, place) + at, width * sizeof *to);
     }
 }
 
-/* -- running -- */
+/* ==============================================================================================
+   >>pass   forward pass, backward pass over the nodes of a graph
+   ============================================================================================== */
 
 /* The key of one layer's dropout in one step. Whether an element is dropped is a hash of this key
    and the element's place, so that backward makes the same mask again instead of keeping it, and
@@ -4686,7 +4710,7 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
 /* Dropout of a node's output, and of the gradient that comes back to it: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__drop_job j;
-  if (n->masks || !syn__drops(t, n, &j.d)) return;
+  if (n->own_dropout || !syn__drops(t, n, &j.d)) return;
   j.x = x;
   syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
 }
@@ -4710,32 +4734,32 @@ typedef struct syn__acc_job {
   float *y;           /* both as long as syn__accumulate is told */
   const float *x;
   float factor;
-  int fresh;
+  int first_write;
 } syn__acc_job;
 
 static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__acc_job *j = (const syn__acc_job *)job;
   SYN__UNUSED(thread);
-  if (j->fresh) t->k->scale(j->y + begin, j->factor, j->x + begin, end - begin);
+  if (j->first_write) t->k->scale(j->y + begin, j->factor, j->x + begin, end - begin);
   else if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
   else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
 }
 
-/* y += factor x over n numbers, in parallel; fresh: y = factor x */
+/* y += factor x over n numbers, in parallel; first_write: y = factor x */
 static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
-                            int fresh) {
+                            int first_write) {
   syn__acc_job j;
   j.y = y;
   j.x = x;
   j.factor = factor;
-  j.fresh = fresh;
+  j.first_write = first_write;
   syn__parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
 
 /* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
    Values a user's tape made are all zeroed before, those in front of a pass that is run again
    (input feeding) go on adding. */
-static int syn__fresh(const syn_tape *t, const syn_node *n, int i) {
+static int syn__is_first_write(const syn_tape *t, const syn_node *n, int i) {
   const syn__value *v = &t->g->values[n->in[i]];
   int k;
   for (k = 0; k < i; k++)
@@ -4743,11 +4767,12 @@ static int syn__fresh(const syn_tape *t, const syn_node *n, int i) {
   return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->kept;
 }
 
-/* dx += factor dy for input 0, dx = factor dy where it is fresh, nothing where both are one. */
+/* dx += factor dy for input 0, dx = factor dy at its first write, nothing where both are one. */
 static void syn__send(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   if (x->dx != y->dx)
-    syn__accumulate(t, x->dx, y->dx, factor, syn__count(y), n->fresh && syn__fresh(t, n, 0));
+    syn__accumulate(t, x->dx, y->dx, factor, syn__count(y),
+                    n->first_write && syn__is_first_write(t, n, 0));
 }
 
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
@@ -4761,9 +4786,9 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
 }
 
 /* The gradient of a value starts at zero when its last reader, the first to come back, is
-   reached; a kind that can, starts it by itself (n->fresh), and one that hands it on as it is has
-   nothing to start. `again`: but for values made before `begin`, which go on adding. A value nobody
-   reads (the encoder's final norm where every layer has a block of its own) has none. */
+   reached; a kind that can, starts it by itself (n->first_write), and one that hands it on as it is
+   has nothing to start. `again`: but for values made before `begin`, which go on adding. A value
+   nobody reads (the encoder's final norm where every layer has a block of its own) has none. */
 static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   int i, k;
   t->kept = again ? begin : 0;
@@ -4772,10 +4797,11 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     const syn__value *out = &t->g->values[n->out];
     syn_tensor *y = syn_out(t, n), *x;
     int runs = y->dx && (out->last >= 0 || out->stream == SYN_OWN) && n->kind->backward;
-    if (t->idle && t->idle[i]) continue; /* what it reads was made by idle nodes */
+    if (t->skip_backward && t->skip_backward[i])
+      continue; /* what it reads was made by skipped nodes */
     for (k = 0; k < n->n_in; k++) {
       x = syn_in(t, n, k);
-      if (x->dx && syn__fresh(t, n, k) && !(runs && (n->fresh || x->dx == y->dx)))
+      if (x->dx && syn__is_first_write(t, n, k) && !(runs && (n->first_write || x->dx == y->dx)))
         syn__zero(t, x->dx, syn__count(x));
     }
     if (!runs) continue;
@@ -4863,7 +4889,9 @@ static void syn__backward(syn_tape *t, int end) {
   syn__backward_nodes(t, 0, feed, 0);
 }
 
-/* -- memory of a graph that is run many times -- */
+/* ==============================================================================================
+   >>plan   where every buffer of a graph lies: lifetimes, offsets, peak
+   ============================================================================================== */
 
 /* The largest batch a run is planned for. */
 typedef struct syn__capacity {
@@ -4934,26 +4962,26 @@ static void syn__item_add(syn__item *items, size_t *count, const syn__item *item
    what came back, and nobody has come back to the input before: so the gradient of a whole chain of
    residual sums is one buffer, and y = x + chain(x) sends back to x by doing nothing. Not where
    nodes run more than once (input feeding). */
-static int syn__heir(const syn__graph *g, int value) {
+static int syn__dx_alias(const syn__graph *g, int value) {
   int maker = g->values[value].maker;
   const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
-  if (!n || !n->hands_on || g->feed || g->values[n->in[0]].last != maker) return -1;
+  if (!n || !n->alias_dx || g->feed || g->values[n->in[0]].last != maker) return -1;
   return n->n_in > 1 && n->in[1] == n->in[0] ? -1 : n->in[0];
 }
 /* 1: the gradient of `value` is that of what its last reader makes. */
-static int syn__inherits(const syn__graph *g, int value) {
+static int syn__is_dx_alias(const syn__graph *g, int value) {
   int last = g->values[value].last;
-  return last >= 0 && syn__heir(g, g->nodes[last]->out) == value;
+  return last >= 0 && syn__dx_alias(g, g->nodes[last]->out) == value;
 }
 
 /* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
    frees them. The head of a training run stands behind the nodes and reads what it reads. */
-static int syn__forgotten(const syn__graph *g, const syn__value *v) {
-  int i, k, forgets = g->feed ? 0 : g->nodes[v->maker]->forgets & SYN_FORGETS_OUT;
-  for (i = v->first; i >= 0 && i <= v->last && forgets; i++)
+static int syn__not_needed(const syn__graph *g, const syn__value *v) {
+  int i, k, not_needed = g->feed ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
+  for (i = v->first; i >= 0 && i <= v->last && not_needed; i++)
     for (k = 0; k < g->nodes[i]->n_in; k++)
-      if (&g->values[g->nodes[i]->in[k]] == v) forgets &= g->nodes[i]->forgets << 1;
-  return forgets && v->last < (int)g->n_nodes;
+      if (&g->values[g->nodes[i]->in[k]] == v) not_needed &= g->nodes[i]->not_needed << 1;
+  return not_needed && v->last < (int)g->n_nodes;
 }
 
 /* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
@@ -4970,13 +4998,14 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
     syn__item item;
     item.size = syn__round16(syn__mul_size((size_t)v->shape[1], cap->rows[v->stream]));
     item.from = v->maker;
-    item.to = mode == SYN__TRAIN && !syn__forgotten(g, v) ? end - v->maker
+    item.to = mode == SYN__TRAIN && !syn__not_needed(g, v) ? end - v->maker
               : mode == SYN__KEEP || v->last < 0          ? end
                                                           : v->last;
     item.where = tensors ? &tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
-    if (mode != SYN__TRAIN || syn__inherits(g, (int)i)) continue;
-    for (heir = (int)i; heir >= 0; heir = syn__heir(g, heir)) item.to = end - g->values[heir].maker;
+    if (mode != SYN__TRAIN || syn__is_dx_alias(g, (int)i)) continue;
+    for (heir = (int)i; heir >= 0; heir = syn__dx_alias(g, heir))
+      item.to = end - g->values[heir].maker;
     item.from = v->last < 0 ? n : end - v->last;
     item.where = tensors ? &tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
@@ -5023,7 +5052,9 @@ static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap)
   return most;
 }
 
-/* -- arguments of a layer, branches, leaves -- */
+/* ==============================================================================================
+   >>arguments   arguments of a layer as its kind reads them
+   ============================================================================================== */
 
 static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
   int i;
@@ -5108,7 +5139,9 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
   return y;
 }
 
-/* -- a user's own tape: every operation runs as it is recorded -- */
+/* ==============================================================================================
+   >>tape   a user's own tape: every operation runs as it is recorded
+   ============================================================================================== */
 
 /* Of one tape; the array is never moved, since the user holds pointers into it. */
 #define SYN__TAPE_TENSORS 4096
@@ -5272,7 +5305,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   return out;
 }
 
-void syn_forward(syn_tape *t) {
+void syn_tape_forward(syn_tape *t) {
   if (t) syn__forward(t, 0, (int)t->g->n_nodes);
 }
 
@@ -5297,10 +5330,10 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
   float keep = *at;
   double up, down;
   *at = keep + h;
-  syn_forward(loss->tape);
+  syn_tape_forward(loss->tape);
   up = (double)loss->x[0];
   *at = keep - h;
-  syn_forward(loss->tape);
+  syn_tape_forward(loss->tape);
   down = (double)loss->x[0];
   *at = keep;
   return (up - down) / (2.0 * (double)h);
@@ -5320,7 +5353,7 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
     if (fabs(g) > largest) largest = fabs(g);
     bad |= !(difference < (double)INFINITY); /* also not a number */
   }
-  syn_forward(loss->tape);
+  syn_tape_forward(loss->tape);
   return bad ? INFINITY : (float)(worst / largest);
 }
 
@@ -5385,7 +5418,7 @@ static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, floa
   syn_tensor *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
   if (size == count) {
-    syn__accumulate(t, b->dx, dy, factor, count, n->fresh && syn__fresh(t, n, 1));
+    syn__accumulate(t, b->dx, dy, factor, count, n->first_write && syn__is_first_write(t, n, 1));
     return;
   }
   if (size == 1) b->dx[0] += factor * t->k->sum(dy, count);
@@ -5413,7 +5446,7 @@ static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t be
   }
 }
 /* 0: there is no dropout left to do. The node that made b has this one reader, so that db is
-   always fresh. */
+   always written for the first time. */
 static int syn__add_masked(syn_tape *t, const syn_node *n, int back) {
   const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
   syn__masked j;
@@ -5723,8 +5756,8 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
-  n->fresh = 1;
-  n->forgets = SYN_FORGETS_OUT;
+  n->first_write = 1;
+  n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -5734,7 +5767,7 @@ static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
 /* What a layer of one product, w and (bias 1; -1: none) b, sends back to its input. */
 static void syn__linear_send(syn_tape *t, const syn_node *n, int bias, const float *dy) {
   syn__linear_grad g = syn__linear_grad_of(t, n, 0, bias, syn_in(t, n, 0), dy);
-  g.fresh = syn__fresh(t, n, 0);
+  g.first_write = syn__is_first_write(t, n, 0);
   syn__linear_backward_of(t, &g);
 }
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
@@ -5761,15 +5794,15 @@ static int syn__ff_wide(syn_build *b, syn_node *n, int out, int otherwise) {
   return n->which == SYN__GLU ? 2 * out : out;
 }
 static syn_status syn__ff_saves(syn_build *b, syn_node *n, int wide) {
-  n->masks = n->which != SYN__GLU;
-  if (syn__save_rows(b, n, SYN_BACKWARD, n->masks ? 0 : (size_t)wide)) return SYN_E_SHAPE;
+  n->own_dropout = n->which != SYN__GLU;
+  if (syn__save_rows(b, n, SYN_BACKWARD, n->own_dropout ? 0 : (size_t)wide)) return SYN_E_SHAPE;
   return syn__save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)wide);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
   int wide = syn__ff_wide(b, n, out, SYN__RELU);
-  n->fresh = 1;
-  n->forgets = n->which == SYN__RELU ? 0 : SYN_FORGETS_OUT;
+  n->first_write = 1;
+  n->not_needed = n->which == SYN__RELU ? 0 : SYN_OUTPUT_NOT_NEEDED;
   if (syn__linear_params(b, n, wide, 1) || syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -5903,10 +5936,10 @@ static const syn_kind syn__kind_ff = {
    dcol, for that of backward: kept between them they would be k times as large as x.
    history of a decoded token: its x. */
 
-static const syn__window *syn__cnn_window(const syn_node *n) { return (const syn__window *)n->own; }
+static const syn__conv *syn__cnn_window(const syn_node *n) { return (const syn__conv *)n->own; }
 
 /* k and dilate; sums of a row's number and an offset stay inside an int, k d is a row. */
-static syn_status syn__cnn_taps(syn_build *b, syn__window *w, int d) {
+static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
   int k = syn_arg_int(b, "k", 3, 1, 65536), dilate = syn_arg_int(b, "dilate", 1, 1, 65536);
   if (!b->decoder && k % 2 == 0)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d, wanted an odd number in an encoder, where the"
@@ -5917,12 +5950,12 @@ static syn_status syn__cnn_taps(syn_build *b, syn__window *w, int d) {
   if (d > SYN__MAX_ROW / k)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d and the input %d wide, wanted %d numbers in a"
                            " window at most", k, d, SYN__MAX_ROW);
-  *w = syn__window_of(b, k, dilate);
+  *w = syn__conv_of(b, k, dilate);
   return SYN_OK;
 }
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
-  syn__window *w = (syn__window *)syn__own(b, n, sizeof *w);
+  syn__conv *w = (syn__conv *)syn__own(b, n, sizeof *w);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
   int wide = syn__ff_wide(b, n, out, SYN__GLU), shape[3];
   double fans; /* of Glorot and Bengio 2010: taps times inputs, and taps times outputs */
@@ -5939,7 +5972,7 @@ static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
   if (syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
   if (syn__save_rows(b, n, SYN_FORWARD, (size_t)w->taps * (size_t)d)) return SYN_E_SHAPE;
   if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)w->taps * (size_t)d)) return SYN_E_SHAPE;
-  n->history = d;
+  n->cache = d;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
@@ -5951,19 +5984,19 @@ static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
   syn__ff_act(t, n);
 }
 
-static syn__window_job syn__cnn_job(const syn_tape *t, const syn_node *n) {
+static syn__im2col_job syn__cnn_job(const syn_tape *t, const syn_node *n) {
   size_t d = (size_t)syn__width(syn_in(t, n, 0));
-  return syn__window_job_of(t, t->g->values[n->out].stream, syn__cnn_window(n), d, d);
+  return syn__im2col_job_of(t, t->g->values[n->out].stream, syn__cnn_window(n), d, d);
 }
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
-  syn__window_gather(t, t->g->values[n->out].stream, syn__cnn_job(t, n), syn_in(t, n, 0)->x,
+  syn__im2col(t, t->g->values[n->out].stream, syn__cnn_job(t, n), syn_in(t, n, 0)->x,
                      syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__window_keep(t, n, 0, (size_t)syn__width(x), x->x);
-  syn__window_past(t, n, syn__cnn_window(n), 0, (size_t)syn__width(x), syn_saved(t, n, 2));
+  syn__conv_cache_write(t, n, 0, (size_t)syn__width(x), x->x);
+  syn__conv_cached(t, n, syn__cnn_window(n), 0, (size_t)syn__width(x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 
@@ -5990,17 +6023,17 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   int stream = t->g->values[n->out].stream;
   const float *dz = syn__ff_act_back(t, n);
-  syn__window_job j = syn__cnn_job(t, n);
+  syn__im2col_job j = syn__cnn_job(t, n);
   syn_tensor col = *syn_out(t, n);
   col.x = syn_saved(t, n, 3);
   col.dx = NULL;
-  syn__window_gather(t, stream, j, x->x, col.x);
+  syn__im2col(t, stream, j, x->x, col.x);
   syn__linear_backward(t, n, 0, 1, &col, dz);
   syn__cnn_dcol(t, n, dz, col.x);
-  syn__window_scatter(t, stream, j, col.x, x->dx);
+  syn__col2im(t, stream, j, col.x, x->dx);
 }
 static void syn__cnn_cost(const syn_node *n, syn_cost *cost) {
-  cost->decode_bytes = 4.0 * n->history;
+  cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", 1, NULL, syn__cnn_shape, syn__cnn_forward,
@@ -6020,8 +6053,8 @@ static const syn_kind syn__kind_cnn = {
 
 static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
   int d = syn_build_width(b, n, 0);
-  n->fresh = 1;
-  n->forgets = SYN_FORGETS_OUT;
+  n->first_write = 1;
+  n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d)) return SYN_E_SHAPE;
   if (shift && syn__bias_param(b, n, "b", d)) return SYN_E_SHAPE;
   if (syn__save_rows(b, n, SYN_BOTH, 2)) return SYN_E_SHAPE;
@@ -6061,11 +6094,11 @@ static void syn__task_norm_back(syn_tape *t, const void *job, int thread, size_t
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   float *dx = syn_in(t, n, 0)->dx;
-  int fresh = syn__fresh(t, n, 0);
+  int first_write = syn__is_first_write(t, n, 0);
   size_t r;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
-    if (fresh) memset(dx + r * j.width, 0, j.width * sizeof *dx);
+    if (first_write) memset(dx + r * j.width, 0, j.width * sizeof *dx);
     t->k->norm_back(dx, &j, r);
   }
 }
@@ -6197,7 +6230,7 @@ static syn_status syn__rnn_shape_of(syn_build *b, syn_node *n, int sides) {
   own->sides = sides;
   if (syn__rnn_params(b, n, own, sides == 2 ? "fwd." : "")) return SYN_E_SHAPE;
   if (sides == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
-  n->history = n->which ? own->n : 2 * own->n;
+  n->cache = n->which ? own->n : 2 * own->n;
   if (syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -6206,7 +6239,7 @@ static syn_status syn__birnn_shape(syn_build *b, syn_node *n) {
   return syn__rnn_shape_of(b, n, 2);
 }
 static void syn__rnn_cost(const syn_node *n, syn_cost *cost) {
-  cost->decode_bytes = 4.0 * n->history;
+  cost->decode_bytes = 4.0 * n->cache;
 }
 
 /* -- what both ways have in common -- */
@@ -6340,8 +6373,8 @@ static void syn__task_rnn_step(syn_tape *t, const void *job, int thread, size_t 
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
     int place = t->at[SYN_TGT][i], lstm = s->own->gates == 4;
-    float *to = syn__history(t, s->node, t->live->slot[i], place);
-    const float *past = place ? syn__past(t, s->node, (int)i, place - 1) : NULL;
+    float *to = syn__cache_row(t, s->node, t->decode->slot[i], place);
+    const float *past = place ? syn__cached_row(t, s->node, (int)i, place - 1) : NULL;
     float *y = syn_out(t, s->node)->x + i * s->n;
     if (lstm && past) past += s->n;
     cell(y, lstm ? to + s->n : s->kept + i * s->n, s->gates + i * s->wide, s->part + i * s->wide,
@@ -6353,14 +6386,14 @@ static void syn__task_rnn_step(syn_tape *t, const void *job, int thread, size_t 
 static void syn__rnn_step(syn_tape *t, const syn_node *n) {
   syn__rnn_side s = syn__rnn_ahead(t, n, 0);
   int i;
-  for (i = 0; i < t->live->rows; i++) {
+  for (i = 0; i < t->decode->rows; i++) {
     int place = t->at[SYN_TGT][i];
     float *h = s.h + (size_t)i * s.n;
-    if (place) memcpy(h, syn__past(t, n, i, place - 1), s.n * sizeof *h);
+    if (place) memcpy(h, syn__cached_row(t, n, i, place - 1), s.n * sizeof *h);
     else memset(h, 0, s.n * sizeof *h);
   }
-  syn__rnn_part(t, &s, (size_t)t->live->rows, 0);
-  syn__parallel(t, syn__task_rnn_step, &s, (size_t)t->live->rows, 8);
+  syn__rnn_part(t, &s, (size_t)t->decode->rows, 0);
+  syn__parallel(t, syn__task_rnn_step, &s, (size_t)t->decode->rows, 8);
 }
 
 /* -- backward -- */
@@ -6539,9 +6572,9 @@ static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step)
   own->step = step;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* a row of the place, one of the step */
-  n->fresh = 1;
-  n->hands_on = !scaled;
-  n->forgets = SYN_FORGETS_BOTH;
+  n->first_write = 1;
+  n->alias_dx = !scaled;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn__out_like(b, n, 0);
 }
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
@@ -6575,8 +6608,8 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
                       shape))
     return SYN_E_SHAPE;
   n->table = shape[0];
-  n->fresh = n->hands_on = 1;
-  n->forgets = SYN_FORGETS_BOTH;
+  n->first_write = n->alias_dx = 1;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn__out_like(b, n, 0);
 }
 static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
@@ -6642,7 +6675,7 @@ static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   if (rate == 0.0f) return b->c->status == SYN_OK ? x : -1;
   n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->drop = rate, n->fresh = n->hands_on = 1, n->forgets = SYN_FORGETS_BOTH;
+  if (n) n->drop = rate, n->first_write = n->alias_dx = 1, n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn__node_done(b, n);
 }
 static void syn__copy_forward(syn_tape *t, const syn_node *n) {
@@ -6680,10 +6713,10 @@ static int syn__build_add(syn_build *b, int x, int y) {
   in[1] = y;
   n = syn__node_new(b, &syn__kind_add, 2, in);
   if (!n) return -1;
-  n->fresh = n->hands_on = 1;
-  n->forgets = SYN_FORGETS_BOTH;
-  n->which = x != y && b->g->values[y].first < 0 && maker->drop > 0.0f && !maker->masks;
-  if (n->which) maker->masks = 1;
+  n->first_write = n->alias_dx = 1;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
+  n->which = x != y && b->g->values[y].first < 0 && maker->drop > 0.0f && !maker->own_dropout;
+  if (n->which) maker->own_dropout = 1;
   return syn__node_done(b, n);
 }
 
@@ -6804,7 +6837,7 @@ static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
 }
 static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   int i, width = 0;
-  n->forgets = SYN_FORGETS_BOTH;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
   for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
@@ -6956,7 +6989,7 @@ static const syn_kind syn__kind_universal = {
    or the other side (tie): each reader adds to the one gradient. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
-  n->forgets = SYN_FORGETS_OUT;
+  n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
 }
 static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -7004,7 +7037,7 @@ static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
     return syn__fail_build(b, SYN_E_TEXT, "only the first layer of a decoder can be this one");
   b->g->feed = n->id;
   n->which = b->fed_width;
-  n->history = b->fed_width;
+  n->cache = b->fed_width;
   if (syn__save_rows(b, n, SYN_BOTH, (size_t)b->fed_width)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->fed_width + syn_build_width(b, n, 0));
 }
@@ -7029,13 +7062,13 @@ static void syn__feed_kind_backward(syn_tape *t, const syn_node *n) {
 }
 static void syn__feed_step(syn_tape *t, const syn_node *n) {
   int r;
-  for (r = 0; r < t->live->rows; r++) {
+  for (r = 0; r < t->decode->rows; r++) {
     int place = t->at[SYN_TGT][r];
-    syn__feed_row(t, n, (size_t)r, place ? syn__past(t, n, r, place - 1) : NULL);
+    syn__feed_row(t, n, (size_t)r, place ? syn__cached_row(t, n, r, place - 1) : NULL);
   }
 }
 static void syn__feed_cost(const syn_node *n, syn_cost *cost) {
-  cost->decode_bytes = 4.0 * n->history;
+  cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_input_feed = {
     "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_kind_forward, syn__feed_kind_backward,
@@ -7049,7 +7082,7 @@ static const syn_kind syn__kind_input_feed = {
    each row of a sentence += dy / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
-  n->forgets = SYN_FORGETS_BOTH;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
 static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -7107,7 +7140,7 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
                                           syn__output_forward, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind syn_att   every attention of the Synthesizer papers, and attention to the source
+   >>attention heads   scores, softmax, values of one head: shared by all attention layers
    ============================================================================================== */
 
 /*
@@ -7175,7 +7208,7 @@ typedef struct syn__stages {
   int w1, b1, w2, b2;        /* gated: w2 + 2 and b2 + 2 are the gate's */
   int width, wide;           /* columns of u: of a head, of all */
   int matrices;              /* of the output stage: one a head, or 1 for all */
-  syn__window first, second; /* the taps of both stages */
+  syn__conv first, second; /* the taps of both stages */
   int windows;               /* place of the windows in the rows buffers, floats per row */
   int past;                  /* place of u in the history */
   int sides;                 /* place of the two sides of the glu among the raw scores */
@@ -7748,7 +7781,7 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   memset(&j, 0, sizeof j);
   for (i = 0; i < 3; i++) {
     syn__product *p = &j.p[i];
-    p->m = t->live->rows, p->n = a->e, p->k = a->d;
+    p->m = t->decode->rows, p->n = a->e, p->k = a->d;
     p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
     syn__read_panels(p, t->packed[w[i]]);
     p->c = to[i], p->c_row = (size_t)a->e;
@@ -7761,12 +7794,12 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  int step = t->live && !a->cross; /* self-attention of new rows */
+  int step = t->decode && !a->cross; /* self-attention of new rows */
   if (step) syn__v_project(t, n, s);
   else syn__linear_forward(t, n, a->param[s], -1, x, q);
   /* q is kept with its 1/sqrt(c) */
   syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
-  if (t->live) return; /* keys: of the source there since `start`, else made with q */
+  if (t->decode) return; /* keys: of the source there since `start`, else made with q */
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
 }
@@ -7838,7 +7871,7 @@ static void syn__v_lanes(float *score, size_t row, const float *from, int heads,
    and its own are taken. */
 static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                           float *score, int j) {
-  const syn__live *l = t->live;
+  const syn__decode_state *l = t->decode;
   const int *past = l->past + x->q0 * (size_t)l->length + j;
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
@@ -7853,7 +7886,7 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
     left &= ~lanes;
     i = lanes == 0xFFFF;
     t->k->scores(i ? score + j : part, i ? row : 16, q,
-                 syn__across(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
+                 syn__key_block(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
     if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
   }
 }
@@ -7861,17 +7894,17 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
    here. Where they lie in several slots, their rows [.,heads c] are first copied together. */
 static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                         float *score, int j) {
-  const syn__live *l = t->live;
+  const syn__decode_state *l = t->decode;
   const int *past = l->past + x->q0 * (size_t)l->length + j;
   const syn__att *a = syn__att_of(n);
   size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
   float *rows = x->scratch + syn__att_scores_end(a, x->nk), *turned = rows + 16 * wide;
-  const float *keys = syn__across(t, n, past[0] / l->length, j) + at;
+  const float *keys = syn__key_block(t, n, past[0] / l->length, j) + at;
   int i, count = x->nk - j, apart = 0; /* 1: in more than one slot */
   for (i = 1; i < count; i++) apart |= past[i] - past[0] != i;
   for (i = 0; i < count && apart; i++)
-    memcpy(rows + (size_t)i * wide, syn__across(t, n, past[i] / l->length, j) + (size_t)i * e + at,
-           wide * sizeof *rows);
+    memcpy(rows + (size_t)i * wide,
+           syn__key_block(t, n, past[i] / l->length, j) + (size_t)i * e + at, wide * sizeof *rows);
   t->k->pack(apart ? rows : keys, 1, apart ? wide : e, (int)wide, count, turned);
   t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
 }
@@ -7880,14 +7913,14 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
    first of a sentence does it. */
 static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__live *l = t->live;
+  const syn__decode_state *l = t->decode;
   size_t e = (size_t)syn__att_of(n)->e;
   float *turned = syn__scratch(t, thread);
   for (; begin < end; begin++) {
     int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
     if (begin && l->sentence[begin - 1] == sentence) continue;
     for (i = 0; i < l->slots; i++) {
-      float *keys = syn__across(t, n, sentence * l->slots + i, place - 16);
+      float *keys = syn__key_block(t, n, sentence * l->slots + i, place - 16);
       t->k->pack(keys, 1, e, (int)e, 16, turned);
       memcpy(keys, turned, 16 * e * sizeof *keys);
     }
@@ -7896,7 +7929,7 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
 static void syn__v_close(syn_tape *t, const syn_node *n) {
   int place = t->at[SYN_TGT][0];
   if (place && place % 16 == 0)
-    syn__parallel(t, syn__task_v_close, n, (size_t)t->live->rows, (size_t)t->live->slots);
+    syn__parallel(t, syn__task_v_close, n, (size_t)t->decode->rows, (size_t)t->decode->slots);
 }
 /* Another text than `fill`, with the same bits. */
 static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -7907,7 +7940,7 @@ static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *
   for (j = 0; j < x->nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)x->nk), q,
-                   syn__source_across(t, n, x->sentence, j) + (size_t)x->h * c * 16,
+                   syn__source_key_block(t, n, x->sentence, j) + (size_t)x->h * c * 16,
                    (size_t)x->heads, c);
     else if (j + 16 <= x->first) syn__v_closed(t, n, x, q, score, j);
     else syn__v_open(t, n, x, q, score, j);
@@ -8014,7 +8047,7 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   float *table = syn_saved(t, n, SYN__TABLE) + a->table[s];
   size_t k = (size_t)a->k;
   int h, L = syn__att_longest(t, n);
-  if (t->live) return; /* a step computes its own row */
+  if (t->decode) return; /* a step computes its own row */
   for (h = 0; h < a->heads; h++)
     syn__times_all(t, syn__job_of(L, L, a->k, NULL),
                    syn__plain(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), k),
@@ -8124,7 +8157,7 @@ static const syn__stages *syn__stages_of(const syn_node *n, int s) {
 /* -- shapes -- */
 
 /* Numbers that one output reads of a row of `width` inputs. */
-static int syn__window_size(const syn__window *w, int width) {
+static int syn__conv_size(const syn__conv *w, int width) {
   return syn__max(1, w->taps) * width;
 }
 
@@ -8136,11 +8169,11 @@ static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
 
 /* The window of a stage; `which` as in the family. */
 static syn_status syn__stage_window(syn_build *b, const char *name, int which, int width,
-                                    syn__window *w) {
+                                    syn__conv *w) {
   int f = syn_arg_int(b, "f", 3, 1, 65536), f2 = syn_arg_int(b, "f2", f, 1, 65536);
   int taps = which == 2 ? f2 : f;
   if (!which) return SYN_OK;
-  *w = syn__window_of(b, taps, 1);
+  *w = syn__conv_of(b, taps, 1);
   if (!b->decoder && taps % 2 == 0)
     return syn__fail_build(b, SYN_E_SHAPE, "%s: %s is %d, wanted an odd number in an encoder", name,
                            which == 2 ? "f2" : "f", taps);
@@ -8232,7 +8265,7 @@ static void syn__stages_places(syn__att *a, int s) {
   st->sides = a->n_raw;
   a->n_raw += 2 * st->gated;
   syn__att_table(a, s, (size_t)(st->matrices * (1 + st->gated)),
-                 syn__mul_size((size_t)syn__window_size(&st->second, st->width),
+                 syn__mul_size((size_t)syn__conv_size(&st->second, st->width),
                                syn__round16((size_t)a->size)));
 }
 
@@ -8259,15 +8292,15 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
 /* -- the hidden stage -- */
 
 /* Between rows of `stride` floats and windows of `width` of them. */
-static syn__window_job syn__stage_job(const syn_tape *t, const syn_node *n, const syn__window *w,
+static syn__im2col_job syn__stage_job(const syn_tape *t, const syn_node *n, const syn__conv *w,
                                       int stride, int width) {
-  return syn__window_job_of(t, t->g->values[n->out].stream, w, (size_t)stride, (size_t)width);
+  return syn__im2col_job_of(t, t->g->values[n->out].stream, w, (size_t)stride, (size_t)width);
 }
 /* Windows of the rows x; while decoding of those kept at `past` of the history. */
-static void syn__stage_gather(syn_tape *t, const syn_node *n, syn__window_job j, int past,
+static void syn__stage_gather(syn_tape *t, const syn_node *n, syn__im2col_job j, int past,
                               const float *x, float *col) {
-  if (t->live) syn__window_past(t, n, &j.w, (size_t)past, j.width, col);
-  else syn__window_gather(t, t->g->values[n->out].stream, j, x, col);
+  if (t->decode) syn__conv_cached(t, n, &j.w, (size_t)past, j.width, col);
+  else syn__im2col(t, t->g->values[n->out].stream, j, x, col);
 }
 
 /* The input of W1: x, or the windows of x, made anew (those of u lie there while going back). */
@@ -8315,7 +8348,7 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   }
   syn__linear_backward(t, n, st->w1, st->b1, &x, du);
   if (st->first.taps > 1)
-    syn__window_scatter(t, t->g->values[n->out].stream,
+    syn__col2im(t, t->g->values[n->out].stream,
                         syn__stage_job(t, n, &st->first, a->d, a->d), x.dx, dx);
 }
 
@@ -8334,7 +8367,7 @@ static void syn__hidden_back_q(syn_tape *t, const syn_node *n, int s) {
 
 /* Numbers of a row that the output stage of a head multiplies. */
 static int syn__dense_size(const syn__stages *st) {
-  return syn__window_size(&st->second, st->width);
+  return syn__conv_size(&st->second, st->width);
 }
 /* u [rows,wide], or x itself where there is no hidden stage; or the gradient of either. */
 static float *syn__stages_u(const syn_tape *t, const syn_node *n, int buffer, int s) {
@@ -8391,10 +8424,10 @@ static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
-  syn__window_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
+  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
   int h, past = st->hidden ? st->past : a->past_x;
-  if (t->live && st->past >= 0)
-    syn__window_keep(t, n, (size_t)st->past, (size_t)st->wide, u);
+  if (t->decode && st->past >= 0)
+    syn__conv_cache_write(t, n, (size_t)st->past, (size_t)st->wide, u);
   for (h = 0; h < a->heads; h++)
     syn__stage_gather(t, n, j, past + h * st->width, u + h * st->width,
                       syn__dense_windows(t, n, SYN__ROWS, s, h));
@@ -8407,7 +8440,7 @@ static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
   int h, side;
   if (st->hidden) syn__hidden_forward(t, n, s);
   if (st->second.taps > 1) syn__dense_gather(t, n, s);
-  if (t->live) return; /* a step reads W2 by rows */
+  if (t->decode) return; /* a step reads W2 by rows */
   for (side = 0; side <= st->gated; side++)
     for (h = 0; h < st->matrices; h++)
       t->k->pack(syn__dense_w2(t, n, s, side, h), 1, size, (int)size, syn__att_longest(t, n),
@@ -8517,12 +8550,12 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *du = syn__stages_u(t, n, SYN__DROWS, s);
-  syn__window_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
+  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
   int h, heads = st->second.taps > 1 ? a->heads : 0;
   if (heads && st->hidden)
     memset(du, 0, syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->wide * sizeof *du);
   for (h = 0; h < heads; h++)
-    syn__window_scatter(t, t->g->values[n->out].stream, j,
+    syn__col2im(t, t->g->values[n->out].stream, j,
                         syn__dense_windows(t, n, SYN__DROWS, s, h), du + h * st->width);
   if (st->hidden && st->w1 >= 0) syn__hidden_back(t, n, s);
   else if (st->hidden) syn__hidden_back_q(t, n, s);
@@ -8550,7 +8583,7 @@ static void syn__dense_row(syn_tape *t, const syn_node *n, int s, const syn__hea
 static double syn__dense_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  double hidden = st->hidden && st->w1 >= 0 ? (double)syn__window_size(&st->first, a->d) : 0.0;
+  double hidden = st->hidden && st->w1 >= 0 ? (double)syn__conv_size(&st->first, a->d) : 0.0;
   double row = (double)syn__min(length, a->size) * a->heads * syn__dense_size(st);
   return hidden * st->wide + row * (1 + st->gated);
 }
@@ -9334,7 +9367,7 @@ static void syn__att_out_back(syn_tape *t, const syn_node *n) {
   y.x = syn__att_y(t, n, SYN__ROWS);
   y.dx = syn__att_y(t, n, SYN__DROWS);
   g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
-  g.fresh = 1;
+  g.first_write = 1;
   syn__linear_backward_of(t, &g);
 }
 
@@ -9384,14 +9417,14 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
 static void syn__att_start(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *u = syn__att_keys(t, n);
-  const int *off = t->live->source_off;
+  const int *off = t->decode->source_off;
   float *k = syn__v_keys(t, n, SYN__ROWS, 0);
   int i;
-  syn__linear_forward(t, n, a->w_v, -1, u, t->live->source[n->id]);
+  syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
   for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
     t->k->pack(k + (size_t)off[i] * (size_t)a->e, 1, (size_t)a->e, a->e, off[i + 1] - off[i],
-               syn__source_across(t, n, i, 0));
+               syn__source_key_block(t, n, i, 0));
 }
 
 /* Scores of head x->h of a new row: the mixture of every score's, which `rows` has left in `all`
@@ -9421,13 +9454,13 @@ static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head 
 static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head *x,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
-  const syn__live *l = t->live;
+  const syn__decode_state *l = t->decode;
   syn__mixed j;
   j.p = p;
   j.p_row = syn__round16((size_t)x->nk);
-  j.v_row = (size_t)(a->cross ? n->source : n->history);
-  j.v = a->cross ? l->source[n->id] + (size_t)l->source_off[x->sentence] * j.v_row
-                 : l->history[n->id];
+  j.v_row = (size_t)(a->cross ? n->source_cache : n->cache);
+  j.v = a->cross ? l->source_cache[n->id] + (size_t)l->source_off[x->sentence] * j.v_row
+                 : l->cache[n->id];
   j.v += x->h * a->c;
   j.at = a->cross ? NULL : l->past + x->q0 * (size_t)l->length;
   j.count = (size_t)x->nk;
@@ -9440,11 +9473,11 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
 static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
-  int slot = t->live->slot[x->q0], s = syn__score_at(a, "V");
-  float *to = syn__history(t, n, slot, x->first) + at;
+  int slot = t->decode->slot[x->q0], s = syn__score_at(a, "V");
+  float *to = syn__cache_row(t, n, slot, x->first) + at;
   memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
   if (s < 0) return;
-  to = syn__across(t, n, slot, x->first) + (size_t)(x->first % 16 * a->e) + at;
+  to = syn__key_block(t, n, slot, x->first) + (size_t)(x->first % 16 * a->e) + at;
   memcpy(to, syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x), count * sizeof *to);
 }
 
@@ -9472,7 +9505,7 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
   const syn__att *a = syn__att_of(n);
   size_t i, heads = (size_t)a->heads;
   for (i = begin; i < end; i = (i / heads + 1) * heads) {
-    int r = (int)(i / heads), place = t->at[SYN_TGT][r], sentence = t->live->sentence[r];
+    int r = (int)(i / heads), place = t->at[SYN_TGT][r], sentence = t->decode->sentence[r];
     syn__head x;
     memset(&x, 0, sizeof x);
     x.sentence = sentence;
@@ -9481,7 +9514,8 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
     x.q0 = (size_t)r;
     x.first = place;
     x.nq = 1;
-    x.nk = a->cross ? t->live->source_off[sentence + 1] - t->live->source_off[sentence] : place + 1;
+    x.nk = a->cross ? t->decode->source_off[sentence + 1] - t->decode->source_off[sentence]
+                    : place + 1;
     x.scratch = syn__scratch(t, thread);
     syn__att_row(t, n, &x);
   }
@@ -9492,7 +9526,7 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
 #define SYN__ATT_ALONE 12000 /* rows times width times keys */
 static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  size_t rows = (size_t)t->live->rows, heads = (size_t)a->heads;
+  size_t rows = (size_t)t->decode->rows, heads = (size_t)a->heads;
   size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][0] + 1);
   size_t unit = rows < (size_t)t->threads ? (heads + 1) / 2 : heads;
   if (rows * keys * (size_t)a->e < SYN__ATT_ALONE) syn__task_att_rows(t, n, 0, 0, rows * heads);
@@ -9503,11 +9537,11 @@ static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  if (!a->cross && !n->across) /* else V makes v together with its q and k */
+  if (!a->cross && !n->key_cache) /* else V makes v together with its q and k */
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
-  if (a->past_x >= 0) syn__window_keep(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
+  if (a->past_x >= 0) syn__conv_cache_write(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
-  if (!a->cross && n->across) syn__v_close(t, n);
+  if (!a->cross && n->key_cache) syn__v_close(t, n);
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
@@ -9518,7 +9552,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
-  cost->decode_bytes = 4.0 * (n->history + n->across);
+  cost->decode_bytes = 4.0 * (n->cache + n->key_cache);
   if (a->cross) {
     cost->multiply_adds += 2.0 * (double)cost->length * a->e;
     return;
@@ -9597,7 +9631,7 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   syn__soft_scratch(n, a->c);
   n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores in whole vectors */
-  if (n->across && !a->cross) /* 16 keys, straight and turned; the scores of a block */
+  if (n->key_cache && !a->cross) /* 16 keys, straight and turned; the scores of a block */
     n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
   n->scratch.length += 3 + (size_t)a->heads; /* a pass: two rows */
   n->scratch.square += (size_t)a->all_tables;
@@ -9658,14 +9692,14 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
   if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
   a->past = a->e;
-  if (b->decoder && syn__score_at(a, "V") >= 0) n->across = a->e;
+  if (b->decoder && syn__score_at(a, "V") >= 0) n->key_cache = a->e;
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
   }
   a->alpha = n->n_param;
   if (a->mixed && syn__att_table_zero(b, n, "alpha", a->n_scores)) return SYN_E_SHAPE;
-  n->history = a->past;
+  n->cache = a->past;
   return syn__att_buffers(b, n, a);
 }
 static const syn_kind syn__kind_syn_att = {
@@ -9741,7 +9775,7 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
   a->param[0] = n->n_param;
   if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
-  n->source = n->across = a->e;
+  n->source_cache = n->key_cache = a->e;
   return syn__att_buffers(b, n, a);
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
@@ -9825,7 +9859,7 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
     return SYN_E_SHAPE;
   e.row = 0;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
-  n->history = d;
+  n->cache = d;
   if (b->decoder) n->scratch.fixed = (size_t)l->taps.taps * (size_t)d;
   return syn__out_like(b, n, 0);
 }
@@ -9902,15 +9936,15 @@ static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_
     j.first = j.rows - j.taps;
     j.w = syn_saved(t, n, 2) + r * j.w_row;
     for (i = 0; i < j.rows; i++)
-      memcpy(u + (size_t)i * width, syn__past(t, n, (int)r, place + 1 - j.rows + i),
+      memcpy(u + (size_t)i * width, syn__cached_row(t, n, (int)r, place + 1 - j.rows + i),
              width * sizeof *u);
     t->k->taps(&j, syn_saved(t, n, 3) + r * width, u, 0, 1);
   }
 }
 static void syn__light_step(syn_tape *t, const syn_node *n) {
   syn__light_prepare(t, n);
-  syn__window_keep(t, n, 0, (size_t)syn__width(syn_out(t, n)), syn_saved(t, n, 1));
-  syn__parallel(t, syn__task_light_step, n, (size_t)t->live->rows, 1);
+  syn__conv_cache_write(t, n, 0, (size_t)syn__width(syn_out(t, n)), syn_saved(t, n, 1));
+  syn__parallel(t, syn__task_light_step, n, (size_t)t->decode->rows, 1);
   syn__light_out(t, n);
 }
 
@@ -9986,7 +10020,7 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
 static void syn__light_cost(const syn_node *n, syn_cost *cost) {
   const syn__light *l = syn__light_of(n);
   cost->multiply_adds += (double)l->taps.taps * l->taps.width - (l->dynamic ? 0 : l->table);
-  cost->decode_bytes = 4.0 * n->history;
+  cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_light_conv = {
     "light_conv", "i:k i:heads f:dropout", 1, NULL, syn__light_shape, syn__light_forward,
@@ -10025,7 +10059,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->drop = 0.0f;
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
-  n->source = wide + d_src;
+  n->source_cache = wide + d_src;
   syn__soft_scratch(n, d_src);
   if (syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0)) ||
       syn__matrix_param(b, n, "w_k", wide, d_src) ||
@@ -10150,25 +10184,25 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
 static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   const syn_tensor *u = syn_in(t, n, 1);
   size_t r, rows = syn__tensor_rows(u), wide = (size_t)n->which, d = (size_t)syn__width(u);
-  float *to = t->live->source[n->id], *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
+  float *to = t->decode->source_cache[n->id], *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   syn__linear_forward(t, n, SYN__MLP_W_K, -1, u, b);
-  for (r = 0; r < rows; r++, to += n->source) {
+  for (r = 0; r < rows; r++, to += n->source_cache) {
     memcpy(to, b + r * wide, wide * sizeof *to);
     memcpy(to + wide, u->x + r * d, d * sizeof *to);
   }
 }
 
-/* The same kernels over what `start` left, whose rows are n->source floats apart. */
+/* The same kernels over what `start` left, whose rows are n->source_cache floats apart. */
 static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  const syn__live *l = t->live;
+  const syn__decode_state *l = t->decode;
   float *p = syn__scratch(t, thread);
   size_t r, d = (size_t)syn__width(y);
   for (r = begin; r < end; r++) {
-    const float *b = syn__source(t, n, (int)r, 0);
+    const float *b = syn__source_cache(t, n, (int)r, 0);
     const int *off = l->source_off + l->sentence[r];
-    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source);
+    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache);
     a.keys = (size_t)(off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
@@ -10179,13 +10213,13 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
 static void syn__mlp_step(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
                       syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A));
-  syn__parallel(t, syn__task_mlp_rows, n, (size_t)t->live->rows, 1);
+  syn__parallel(t, syn__task_mlp_rows, n, (size_t)t->decode->rows, 1);
 }
 
 /* W_k meets the source once per sentence; a pair costs n for its score, d_src for the context. */
 static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
-  cost->multiply_adds -= (double)n->which * (n->source - n->which);
-  cost->multiply_adds += (double)cost->length * n->source;
+  cost->multiply_adds -= (double)n->which * (n->source_cache - n->which);
+  cost->multiply_adds += (double)cost->length * n->source_cache;
 }
 static const syn_kind syn__kind_mlp_src_att = {
     "mlp_src_att", "i:n f:dropout", 0, syn__src_att_build, syn__mlp_shape, syn__mlp_forward,
@@ -10342,7 +10376,7 @@ static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop
 /* The same q K^T for the few rows of a decoder's step, which would not repay packing the keys: K
    times q^T, q packed, then turned. Each sum has the same terms in the same order. */
 static int syn__aop_is_few(const syn_tape *t, const syn_node *n) {
-  return t->live && syn__tensor_rows(syn_out(t, n)) <= 16;
+  return t->decode && syn__tensor_rows(syn_out(t, n)) <= 16;
 }
 static void syn__aop_few(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
@@ -11583,7 +11617,7 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
 }
 
 /* ==============================================================================================
-   >>model   a network with its weights: configuration, building, initial values, runs
+   >>build   configuration, text of both sides: a network as a graph
    ============================================================================================== */
 
 /* What the four tasks differ in. A seq2seq model is trained on the rows of its target, tag on
@@ -11915,7 +11949,9 @@ static syn_status syn__build_network(syn_model *m) {
   return m->c->status;
 }
 
-/* -- weights -- */
+/* ==============================================================================================
+   >>model   the weights of a network: memory, initial values, access
+   ============================================================================================== */
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo): of names, and of results in `syn golden`. Used because it
    is a line long, needs no table and gives one number on every machine; it protects against
@@ -12048,7 +12084,7 @@ void syn_model_free(syn_model *m) {
   if (!m) return;
   syn_tokenizer_free(m->tokenizer[0]);
   if (m->tokenizer[1] != m->tokenizer[0]) syn_tokenizer_free(m->tokenizer[1]);
-  syn_file_close(m->file);
+  syn_file_free(m->file);
   syn__free(m->c, m->weights);
   syn__graph_free(m->c, &m->g);
   syn__free(m->c, m);
@@ -12115,7 +12151,7 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
 
 /* Both sides may share one, and a call may hand in what the model has already: freed is only what
    the new pair does not hold, and once. */
-void syn_model_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
+void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
   syn_tokenizer *old[2];
   int i;
   if (!m) return;
@@ -12206,19 +12242,21 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   return taken;
 }
 
-/* -- a run: the buffers of one forward (and backward) pass, in one block -- */
+/* ==============================================================================================
+   >>run   one batch through a network: buffers, binding, results
+   ============================================================================================== */
 
 /* Hands out parts of a block; with `base` null it only adds up. The same function first measures
    and then cuts: sizes that are planned and memory that is used cannot drift apart. */
-typedef struct syn__carver {
+typedef struct syn__layout {
   char *base;
   size_t used;
-} syn__carver;
+} syn__layout;
 
 /* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which no allocation
    gets, so no caller has to check. With `base` null nothing is handed out, and callers may use
    no pointer they got. */
-static void *syn__carve(syn__carver *k, size_t count, size_t size) {
+static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
   k->used = syn__add_size(at, (bytes + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN);
@@ -12271,36 +12309,37 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
 /* The integers: lengths, tokens, places, labels. off [stream][sentences+1] first rows of the
    sentences; ids and at [rows] tokens and their places; pairs [sentences+1]: sums of products of
    lengths, where the attention matrix of a sentence begins. */
-static void syn__carve_batch(syn_run *r, syn__carver *k) {
+static void syn__layout_batch(syn_run *r, syn__layout *k) {
   int i, j;
-  for (i = 0; i < SYN_STREAMS; i++) r->off[i] = (int *)syn__carve(k, r->sentences + 1, sizeof(int));
+  for (i = 0; i < SYN_STREAMS; i++)
+    r->off[i] = (int *)syn__layout_add(k, r->sentences + 1, sizeof(int));
   for (i = 0; i < 2; i++) {
-    r->ids[i] = (int *)syn__carve(k, r->cap.rows[i], sizeof(int));
-    r->at[i] = (int *)syn__carve(k, r->cap.rows[i], sizeof(int));
+    r->ids[i] = (int *)syn__layout_add(k, r->cap.rows[i], sizeof(int));
+    r->at[i] = (int *)syn__layout_add(k, r->cap.rows[i], sizeof(int));
   }
   for (i = 0; i < 2; i++)
     for (j = 0; j < 2; j++)
-      r->tape.pairs[i][j] = (size_t *)syn__carve(k, r->sentences + 1, sizeof(size_t));
-  r->labels = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
+      r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, r->sentences + 1, sizeof(size_t));
+  r->labels = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
 /* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
    floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MB of logits: every block
    walks through all of W and of its gradient once, so smaller ones cost more traffic than they save
    (V 32,000: 65 rows a block would move 16 x 130 MB of gradients). */
-static void syn__carve_loss(syn_run *r, syn__carver *k) {
+static void syn__layout_loss(syn_run *r, syn__layout *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
   syn__loss_buffers *l = &r->loss;
   l->block = ((size_t)1 << 24) / v;
   if (l->block > 512) l->block = 512;
   if (l->block < 32) l->block = 32;
-  l->rows = (float *)syn__carve(k, l->block * d, sizeof(float));
-  l->drows = (float *)syn__carve(k, l->block * d, sizeof(float));
-  l->logits = (float *)syn__carve(k, syn__mul_size(l->block, v), sizeof(float));
-  l->each = (float *)syn__carve(k, l->block, sizeof(float));
-  l->panels = (float *)syn__carve(k, syn__mul_size(syn__round16(v), d), sizeof(float));
-  l->which = (int *)syn__carve(k, r->cap.rows[r->m->task->labels], sizeof(int));
+  l->rows = (float *)syn__layout_add(k, l->block * d, sizeof(float));
+  l->drows = (float *)syn__layout_add(k, l->block * d, sizeof(float));
+  l->logits = (float *)syn__layout_add(k, syn__mul_size(l->block, v), sizeof(float));
+  l->each = (float *)syn__layout_add(k, l->block, sizeof(float));
+  l->panels = (float *)syn__layout_add(k, syn__mul_size(syn__round16(v), d), sizeof(float));
+  l->which = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
 /* All buffers; while training the logits of the head are never whole, so its node does not run.
@@ -12309,32 +12348,33 @@ static void syn__carve_loss(syn_run *r, syn__carver *k) {
    cutting do the same steps; `where` is null while measuring. In training the last node (the
    head) and its value are left out of the copy `shown`, so nothing is planned for logits [rows,
    V]. */
-static void syn__carve_run(syn_run *r, syn__carver *k) {
+static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
   size_t count, floats, i;
   float *base;
   if (r->mode == SYN__TRAIN) shown.n_nodes = (size_t)r->m->head, shown.n_values--;
   r->nodes = (int)shown.n_nodes;
-  t->tensors = (syn_tensor *)syn__carve(k, r->m->g.n_values, sizeof(syn_tensor));
-  t->saved = (float **)syn__carve(k, r->m->g.n_nodes * SYN_MAX_SAVE, sizeof(float *));
-  t->weights = (const float **)syn__carve(k, r->m->g.n_params, sizeof(float *));
-  t->dweights = (float **)syn__carve(k, r->m->g.n_params, sizeof(float *));
-  syn__carve_batch(r, k);
-  t->pack = (float *)syn__carve(k, syn__pack_floats(t->threads), sizeof(float));
+  t->tensors = (syn_tensor *)syn__layout_add(k, r->m->g.n_values, sizeof(syn_tensor));
+  t->saved = (float **)syn__layout_add(k, r->m->g.n_nodes * SYN_MAX_SAVE, sizeof(float *));
+  t->weights = (const float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
+  t->dweights = (float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
+  syn__layout_batch(r, k);
+  t->pack = (float *)syn__layout_add(k, syn__pack_floats(t->threads), sizeof(float));
   t->scratch_size = syn__scratch_floats(&shown, &r->cap);
-  t->scratch =
-      (float *)syn__carve(k, syn__mul_size(t->scratch_size, (size_t)t->threads), sizeof(float));
-  if (r->mode == SYN__TRAIN) syn__carve_loss(r, k);
+  t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
+                                        sizeof(float));
+  if (r->mode == SYN__TRAIN) syn__layout_loss(r, k);
   count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t->tensors : NULL);
   syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
   syn__item_feed(&shown, r->mode, r->items, count);
   floats = syn__place(r->items, count, r->active);
-  base = (float *)syn__carve(k, floats, sizeof(float));
+  base = (float *)syn__layout_add(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;) /* an heir is a smaller one */
-    if (syn__heir(&shown, (int)i) >= 0) t->tensors[syn__heir(&shown, (int)i)].dx = t->tensors[i].dx;
+    if (syn__dx_alias(&shown, (int)i) >= 0)
+      t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
 /* What a run knows before it has memory. `items` and `active` serve the placing alone and are
@@ -12393,11 +12433,11 @@ static void syn__run_tensors(syn_run *r) {
 static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   syn_run r;
-  syn__carver k;
+  syn__layout k;
   memset(&r, 0, sizeof r);
   k.base = NULL;
   k.used = 0;
-  if (syn__run_setup(&r, c, m, mode, limits) == SYN_OK) syn__carve_run(&r, &k);
+  if (syn__run_setup(&r, c, m, mode, limits) == SYN_OK) syn__layout_run(&r, &k);
   syn__run_forget(&r, c);
   return k.used;
 }
@@ -12409,7 +12449,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
   size_t bytes = syn__run_bytes(c, m, mode, limits);
   syn_run *r = c->status == SYN_OK ? (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes)) : NULL;
-  syn__carver k;
+  syn__layout k;
   if (!r) return NULL;
   if (syn__run_setup(r, c, m, mode, limits) != SYN_OK) {
     syn__run_forget(r, c);
@@ -12418,7 +12458,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   }
   k.base = (char *)r + head;
   k.used = 0;
-  syn__carve_run(r, &k);
+  syn__layout_run(r, &k);
   syn__run_forget(r, c);
   syn__run_tensors(r);
   return r;
@@ -12843,7 +12883,7 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   g.dy = r->loss.logits;
   g.w = t->weights[n->param[0]];
   g.dx = whole ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
-  g.fresh = 1;
+  g.first_write = 1;
   g.dw = t->dweights[n->param[0]];
   g.db = t->dweights[n->param[1]];
   g.rows = (size_t)j->rows;
@@ -12956,7 +12996,7 @@ typedef struct syn__optimizer {
   void (*update)(syn_trainer *t, const syn__step *s); /* one step of all tensors */
 } syn__optimizer;
 
-/* The arrays lie in one block, which begins with the gradient (syn__carve_trainer). They belong to
+/* The arrays lie in one block, which begins with the gradient (syn__layout_trainer). They belong to
    the trainer and not to the model, so a model that is only read stays small. */
 struct syn_trainer {
   syn_context *c;
@@ -12970,9 +13010,9 @@ struct syn_trainer {
   float *gradient, *first, *second, *work;
   float *best;              /* [average, floats] weights of the best checkpoints */
   syn__trained *trained;         /* [n_trained] in the order of the weights */
-  float **sinks;            /* of the tape, and what they point into; null: nothing is frozen */
+  float **discarded_grads; /* of the tape, and what they point into; null: nothing is frozen */
   float *sink;
-  char *idle;
+  char *skip_backward;
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
   syn_train_state state;
@@ -13300,7 +13340,7 @@ static void syn__optimize(syn_trainer *t, long labels, double norm) {
 }
 
 /* ==============================================================================================
-   >>train   data, batches of like length, steps, validation, the mean of the best checkpoints
+   >>data   rows of tokens, batches of like length, the order of an epoch
    ============================================================================================== */
 
 /* -- data: pairs of token rows in one growing array -- */
@@ -13688,7 +13728,9 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
   return b;
 }
 
-/* -- which tensors are trained -- */
+/* ==============================================================================================
+   >>train   updates, validation, the mean of the best weights
+   ============================================================================================== */
 
 /* 1: the name is the pattern, in which * stands for any characters. Only the last * that was met
    may have to take more, so there is one place to come back to. */
@@ -13776,7 +13818,7 @@ static void syn__train_trained(syn_trainer *t) {
 /* Kinds add the gradients of frozen tensors too; into a sink, which nodes share: those of one node
    lie apart in it, since threads may write them at the same time. Returns its floats; with memory
    the pointers are set. A tensor of several nodes has the place the first of them gives it. */
-static size_t syn__train_sinks(const syn_trainer *t) {
+static size_t syn__train_discarded(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i, most = 0;
   int k;
@@ -13786,7 +13828,8 @@ static size_t syn__train_sinks(const syn_trainer *t) {
     for (k = 0; k < n->n_param; k++) {
       const syn_param *p = &g->params[n->param[k]];
       if (!p->trained || !syn__frozen(t, p)) continue;
-      if (t->sinks && !t->sinks[n->param[k]]) t->sinks[n->param[k]] = t->sink + at;
+      if (t->discarded_grads && !t->discarded_grads[n->param[k]])
+        t->discarded_grads[n->param[k]] = t->sink + at;
       at = syn__add_size(at, syn__round16(p->size));
     }
     if (at > most) most = at;
@@ -13794,50 +13837,50 @@ static size_t syn__train_sinks(const syn_trainer *t) {
   return most;
 }
 
-/* A node is idle on the way back when nothing it reads, and nothing before that, is trained: the
-   whole encoder, where it is frozen with its embedding. Not input_feed, which sends back to the
-   end of the decoder. */
-static void syn__train_idle(const syn_trainer *t) {
+/* A node is skipped in the backward pass when nothing it reads, and nothing before that, is
+   trained: the whole encoder, where it is frozen with its embedding. Not input_feed, which sends
+   back to the end of the decoder. */
+static void syn__train_skipped(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i;
   int k;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    char idle = !(g->feed && n->id == g->feed);
-    for (k = 0; k < n->n_param; k++) idle = idle && syn__frozen(t, &g->params[n->param[k]]);
-    for (k = 0; k < n->n_in; k++) idle = idle && t->idle[g->values[n->in[k]].maker];
-    t->idle[i] = idle;
+    char skip = !(g->feed && n->id == g->feed);
+    for (k = 0; k < n->n_param; k++) skip = skip && syn__frozen(t, &g->params[n->param[k]]);
+    for (k = 0; k < n->n_in; k++) skip = skip && t->skip_backward[g->values[n->in[k]].maker];
+    t->skip_backward[i] = skip;
   }
 }
 
 /* The trainer's memory; k->base null: only counted. The caller's `freeze` need not live on. */
-static void syn__carve_trainer(syn_trainer *t, syn__carver *k) {
+static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   size_t name = t->config.freeze ? strlen(t->config.freeze) + 1 : 0;
   size_t nodes = name ? t->m->g.n_nodes : 0, params = name ? t->m->g.n_params : 0;
   char *freeze;
-  t->gradient = (float *)syn__carve(k, t->floats, sizeof(float));
-  t->first = (float *)syn__carve(k, t->firsts, sizeof(float));
-  t->second = (float *)syn__carve(k, t->seconds, sizeof(float));
-  t->best = (float *)syn__carve(k, syn__mul_size(t->floats, (size_t)t->config.average),
+  t->gradient = (float *)syn__layout_add(k, t->floats, sizeof(float));
+  t->first = (float *)syn__layout_add(k, t->firsts, sizeof(float));
+  t->second = (float *)syn__layout_add(k, t->seconds, sizeof(float));
+  t->best = (float *)syn__layout_add(k, syn__mul_size(t->floats, (size_t)t->config.average),
                                 sizeof(float));
-  t->work = (float *)syn__carve(k, t->works, sizeof(float));
-  t->trained = (syn__trained *)syn__carve(k, (size_t)t->n_trained, sizeof(syn__trained));
-  t->sink = (float *)syn__carve(k, syn__train_sinks(t), sizeof(float));
-  t->sinks = (float **)syn__carve(k, params, sizeof(float *));
-  t->idle = (char *)syn__carve(k, nodes, 1);
-  freeze = (char *)syn__carve(k, name, 1);
-  if (!k->base || !name) t->sinks = NULL, t->idle = NULL;
+  t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
+  t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
+  t->sink = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
+  t->discarded_grads = (float **)syn__layout_add(k, params, sizeof(float *));
+  t->skip_backward = (char *)syn__layout_add(k, nodes, 1);
+  freeze = (char *)syn__layout_add(k, name, 1);
+  if (!k->base || !name) t->discarded_grads = NULL, t->skip_backward = NULL;
   if (!k->base) return;
   if (name) t->config.freeze = (char *)memcpy(freeze, t->config.freeze, name);
   syn__train_trained(t);
-  if (name) syn__train_sinks(t), syn__train_idle(t);
+  if (name) syn__train_discarded(t), syn__train_skipped(t);
 }
 
 static size_t syn__trainer_bytes(syn_trainer *t) {
-  syn__carver k;
+  syn__layout k;
   k.base = NULL;
   k.used = 0;
-  syn__carve_trainer(t, &k);
+  syn__layout_trainer(t, &k);
   return k.used;
 }
 
@@ -13933,7 +13976,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
   syn_limits limits;
-  syn__carver k;
+  syn__layout k;
   if (!t) return NULL;
   memset(&none, 0, sizeof none);
   t->c = c;
@@ -13955,9 +13998,9 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
     syn_trainer_free(t);
     return NULL;
   }
-  syn__carve_trainer(t, &k);
-  t->run->tape.sinks = t->sinks;
-  t->run->tape.idle = t->idle;
+  syn__layout_trainer(t, &k);
+  t->run->tape.discarded_grads = t->discarded_grads;
+  t->run->tape.skip_backward = t->skip_backward;
   return t;
 }
 
@@ -14009,7 +14052,7 @@ static void syn__train_begin(syn_trainer *t, int dropout) {
 
 /* Bound twice: once to count the labels, since the scale must be known before the backward
    pass. */
-syn_status syn_train_gradient(syn_trainer *t, const syn_batch *batch, float *loss) {
+syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
   syn_status s;
   *loss = 0.0f;
@@ -14054,7 +14097,7 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
 /* The gradient is that of the sum over all labels of all batches; the mean is taken at the end,
    by the optimizer, so a batch with more labels counts for more: `accumulate` small batches are
    one large one. After an error the optimizer has not run, the next step clears the gradient. */
-syn_status syn_train_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
+syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
   double sum = 0.0;
   long labels = 0;
   int i;
@@ -14081,7 +14124,8 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
   return SYN_OK;
 }
 
-syn_status syn_train_loss(syn_trainer *t, const syn_batch *batch, double *sum, long *labels) {
+syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
+                                  long *labels) {
   return t ? syn__run_loss(t->run, batch, sum, labels) : SYN_E_VALUE;
 }
 
@@ -14189,7 +14233,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
 
 /* On the trainer's own buffers. When d is also the training data, syn__train_next lays them out
    anew afterwards. */
-syn_status syn_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
+syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
   if (!t) return SYN_E_VALUE;
@@ -14244,7 +14288,7 @@ static void syn__train_keep(syn_trainer *t, float loss) {
 
 /* best begins at infinity, so the first loss is better than none. worse counts validations since
    the best; plateau halves the rate at every `patience` of them, stop_after ends the training. */
-syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
+syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s;
   double loss;
   long labels;
@@ -14252,7 +14296,7 @@ syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
   if (!t) return SYN_E_VALUE;
   s = &t->state;
   loss = -(double)s->step; /* without data the newest is the best */
-  status = valid ? syn_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
   if (status != SYN_OK) return status;
   s->validations++;
   s->valid = valid ? (float)loss : 0.0f;
@@ -14269,7 +14313,7 @@ syn_status syn_train_validate(syn_trainer *t, syn_data *valid) {
 /* Each round: an update, perhaps a validation, the report, in that order, so a checkpoint
    written in the report holds all three. Nothing of a training lives in this function: that is
    why a further call, or another process with the checkpoint, goes on. */
-syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
+syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   float loss = 0.0f;
   syn_status s;
@@ -14283,7 +14327,7 @@ syn_status syn_train(syn_trainer *t, syn_data *data, syn_data *valid, syn_report
     if (s != SYN_OK) return s;
     if (t->config.every && t->state.step % t->config.every == 0) {
       validated = 1;
-      s = syn_train_validate(t, valid);
+      s = syn_trainer_validate(t, valid);
       if (s != SYN_OK) return s;
     }
     if (report && report(user, t, loss, validated)) return SYN_OK;
@@ -14307,7 +14351,7 @@ int syn_trainer_average(syn_trainer *t) {
 }
 
 /* ==============================================================================================
-   >>decode   greedy, sampling and beam search: one new row per live hypothesis and step
+   >>decode state   memory of one decoder; one new row per live hypothesis
    ============================================================================================== */
 
 /*
@@ -14351,7 +14395,7 @@ struct syn_decoder {
   syn_decode_config config;  /* with every default resolved */
   int rows, limit;           /* most live rows; most tokens of an output, L */
   int n_live, sentences;
-  syn__live live;
+  syn__decode_state decode;
   syn__beam_row *row, *row_next;   /* [rows] */
   int *past, *past_next;           /* [rows, L] slot L + place of the tokens fed so far */
   int *text, *text_next;           /* [rows, L] tokens made so far */
@@ -14417,39 +14461,39 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
    sources, floats] for those that attend to the source, shared by the whole beam; of either what
    stands across, in blocks of 16 tokens, of which each slot or sentence may leave one unfilled.
    This is nearly all of a decoder's memory, so it is asked of every node alone. */
-static float *syn__carve_node(syn__carver *k, size_t tokens, int floats) {
-  return floats ? (float *)syn__carve(k, syn__mul_size(tokens, (size_t)floats), sizeof(float))
+static float *syn__layout_node(syn__layout *k, size_t tokens, int floats) {
+  return floats ? (float *)syn__layout_add(k, syn__mul_size(tokens, (size_t)floats), sizeof(float))
                 : NULL;
 }
-static void syn__carve_live(syn_decoder *d, syn__carver *k) {
+static void syn__layout_live(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t i, sources = sentences * (size_t)d->config.source_len;
-  d->live.length = d->limit;
-  d->live.slots = d->config.beam;
-  d->live.history = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
-  d->live.source = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
-  d->live.across = (float **)syn__carve(k, g->n_nodes, sizeof(float *));
+  d->decode.length = d->limit;
+  d->decode.slots = d->config.beam;
+  d->decode.cache = (float **)syn__layout_add(k, g->n_nodes, sizeof(float *));
+  d->decode.source_cache = (float **)syn__layout_add(k, g->n_nodes, sizeof(float *));
+  d->decode.key_cache = (float **)syn__layout_add(k, g->n_nodes, sizeof(float *));
   for (i = (size_t)g->n_encoder; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    size_t blocks = n->source ? sources / 16 + sentences : rows * ((limit + 15) / 16);
-    float *history = syn__carve_node(k, rows * limit, n->history);
-    float *source = syn__carve_node(k, sources, n->source);
-    float *across = syn__carve_node(k, 16 * blocks, n->across);
+    size_t blocks = n->source_cache ? sources / 16 + sentences : rows * ((limit + 15) / 16);
+    float *history = syn__layout_node(k, rows * limit, n->cache);
+    float *source = syn__layout_node(k, sources, n->source_cache);
+    float *across = syn__layout_node(k, 16 * blocks, n->key_cache);
     if (!k->base) continue;
-    d->live.history[i] = history;
-    d->live.source[i] = source;
-    d->live.across[i] = across;
+    d->decode.cache[i] = history;
+    d->decode.source_cache[i] = source;
+    d->decode.key_cache[i] = across;
   }
 }
 
 /* Weights of products in panels of 16 outputs, once: a step then reads them straight through.
    An embedding is read row by row, never as a product, and needs no panels: src.embed never,
    tgt.embed unless it is the output's matrix too. Tables of heads are packed by nobody. */
-static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
+static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t i;
-  const float **packed = (const float **)syn__carve(k, g->n_params, sizeof(float *));
+  const float **packed = (const float **)syn__layout_add(k, g->n_params, sizeof(float *));
   for (i = 0; i < g->n_params; i++) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
@@ -14457,7 +14501,7 @@ static void syn__carve_packed(syn_decoder *d, syn__carver *k) {
     int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
     if (!strcmp(p->name, "tgt.embed") && !head) continue;
-    at = (float *)syn__carve(k, syn__mul_size(rows, columns), sizeof(float));
+    at = (float *)syn__layout_add(k, syn__mul_size(rows, columns), sizeof(float));
     if (!k->base) continue;
     d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
     packed[i] = at;
@@ -14494,18 +14538,18 @@ static int syn__screen_row(const float *w, size_t d, signed char *q, float *scal
    instead. Without memory only measured; panels of fewer than 16 are filled with 0. */
 #define SYN__SCREEN 100000 /* numbers of out.w from which on it pays */
 #define SYN__SCREEN_ROWS 3 /* with more, all logits cost less */
-static void syn__carve_screen(syn_decoder *d, syn__carver *k) {
+static void syn__layout_screen(syn_decoder *d, syn__layout *k) {
   const syn_node *head = d->m->g.nodes[d->m->head];
   const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
   size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
   syn__screen *s = &d->screen;
   float most = 0.0f;
   if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__SCREEN) return;
-  s->q = (signed char *)syn__carve(k, syn__mul_size(wide, width), 1);
-  s->scale = (float *)syn__carve(k, wide, sizeof(float));
-  s->reach = (float *)syn__carve(k, wide, sizeof(float));
-  s->low = (float *)syn__carve(k, wide, sizeof(float));
-  s->high = (float *)syn__carve(k, wide, sizeof(float));
+  s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
+  s->scale = (float *)syn__layout_add(k, wide, sizeof(float));
+  s->reach = (float *)syn__layout_add(k, wide, sizeof(float));
+  s->low = (float *)syn__layout_add(k, wide, sizeof(float));
+  s->high = (float *)syn__layout_add(k, wide, sizeof(float));
   if (!k->base) return;
   memset(s->q, 0, wide * width);
   for (i = 0; i < v; i++) {
@@ -14527,33 +14571,33 @@ static size_t syn__decode_blocks(const syn_decoder *d) {
 
 /* past and text twice: the rows of the next step are written while those of this step are read,
    then the two change places (syn__decode_turn). */
-static void syn__carve_decoder(syn_decoder *d, syn__carver *k) {
+static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
-  d->row = (syn__beam_row *)syn__carve(k, rows, sizeof *d->row);
-  d->row_next = (syn__beam_row *)syn__carve(k, rows, sizeof *d->row);
-  d->past = (int *)syn__carve(k, rows * limit, sizeof(int));
-  d->past_next = (int *)syn__carve(k, rows * limit, sizeof(int));
-  d->text = (int *)syn__carve(k, rows * limit, sizeof(int));
-  d->text_next = (int *)syn__carve(k, rows * limit, sizeof(int));
-  d->slot = (int *)syn__carve(k, rows, sizeof(int));
-  d->sentence = (int *)syn__carve(k, rows, sizeof(int));
-  d->taken = (int *)syn__carve(k, (size_t)d->config.beam, sizeof(int));
-  d->source_off = (int *)syn__carve(k, sentences + 1, sizeof(int));
-  d->out_tokens = (int *)syn__carve(k, outs * limit, sizeof(int));
-  d->out_size = (int *)syn__carve(k, outs, sizeof(int));
-  d->out_score = (float *)syn__carve(k, outs, sizeof(float));
-  d->n_out = (int *)syn__carve(k, sentences, sizeof(int));
-  d->top = (syn__extension *)syn__carve(k, 2 * rows, sizeof *d->top);
-  d->n_top = (int *)syn__carve(k, sentences, sizeof(int));
-  d->peaks = (float *)syn__carve(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
-  d->log_sum = (float *)syn__carve(k, rows, sizeof(float));
-  d->high = (float *)syn__carve(k, 2 * rows, sizeof(float));
-  d->chance = (float *)syn__carve(k, v, sizeof(float));
-  d->heap = (int *)syn__carve(k, v, sizeof(int));
-  syn__carve_live(d, k);
-  syn__carve_packed(d, k);
-  syn__carve_screen(d, k);
+  d->row = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
+  d->row_next = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
+  d->past = (int *)syn__layout_add(k, rows * limit, sizeof(int));
+  d->past_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
+  d->text = (int *)syn__layout_add(k, rows * limit, sizeof(int));
+  d->text_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
+  d->slot = (int *)syn__layout_add(k, rows, sizeof(int));
+  d->sentence = (int *)syn__layout_add(k, rows, sizeof(int));
+  d->taken = (int *)syn__layout_add(k, (size_t)d->config.beam, sizeof(int));
+  d->source_off = (int *)syn__layout_add(k, sentences + 1, sizeof(int));
+  d->out_tokens = (int *)syn__layout_add(k, outs * limit, sizeof(int));
+  d->out_size = (int *)syn__layout_add(k, outs, sizeof(int));
+  d->out_score = (float *)syn__layout_add(k, outs, sizeof(float));
+  d->n_out = (int *)syn__layout_add(k, sentences, sizeof(int));
+  d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
+  d->n_top = (int *)syn__layout_add(k, sentences, sizeof(int));
+  d->peaks = (float *)syn__layout_add(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
+  d->log_sum = (float *)syn__layout_add(k, rows, sizeof(float));
+  d->high = (float *)syn__layout_add(k, 2 * rows, sizeof(float));
+  d->chance = (float *)syn__layout_add(k, v, sizeof(float));
+  d->heap = (int *)syn__layout_add(k, v, sizeof(int));
+  syn__layout_live(d, k);
+  syn__layout_packed(d, k);
+  syn__layout_screen(d, k);
 }
 
 /* The encoder sees whole sources, the decoder one token per live row: that is why a decoder's
@@ -14572,7 +14616,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   syn_decode_config none;
   syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
   syn_limits limits;
-  syn__carver k;
+  syn__layout k;
   if (!d) return NULL;
   memset(&none, 0, sizeof none);
   d->c = c;
@@ -14585,7 +14629,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   d->run = syn__run_new(c, m, SYN__INFER, &limits);
   k.base = NULL;
   k.used = 0;
-  syn__carve_decoder(d, &k);
+  syn__layout_decoder(d, &k);
   d->block = d->run ? syn__alloc(c, 1, k.used) : NULL;
   if (!d->block) {
     syn_decoder_free(d);
@@ -14593,7 +14637,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   }
   k.base = (char *)d->block;
   k.used = 0;
-  syn__carve_decoder(d, &k);
+  syn__layout_decoder(d, &k);
   return d;
 }
 
@@ -14606,7 +14650,7 @@ void syn_decoder_free(syn_decoder *d) {
 }
 
 /* Kept as a pointer: the caller may change the seeds between two calls. */
-void syn_decoder_seeds(syn_decoder *d, const uint64_t *seeds) {
+void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
   if (d) d->seeds = seeds;
 }
 
@@ -14638,10 +14682,10 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   }
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
-  t->live = NULL;
+  t->decode = NULL;
   syn__forward(t, 0, t->g->n_encoder);
-  t->live = &d->live;
-  d->live.source_off = d->source_off;
+  t->decode = &d->decode;
+  d->decode.source_off = d->source_off;
   for (i = t->g->n_encoder; i < r->nodes; i++)
     if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
   return SYN_OK;
@@ -14653,8 +14697,8 @@ static void syn__feed_remember(syn_tape *t) {
   const syn_tensor *z = &t->tensors[t->g->fed];
   size_t d = (size_t)syn__width(z);
   int r;
-  for (r = 0; r < t->live->rows; r++)
-    memcpy(syn__history(t, n, t->live->slot[r], t->at[SYN_TGT][r]), z->x + (size_t)r * d,
+  for (r = 0; r < t->decode->rows; r++)
+    memcpy(syn__cache_row(t, n, t->decode->slot[r], t->at[SYN_TGT][r]), z->x + (size_t)r * d,
            d * sizeof(float));
 }
 
@@ -14679,10 +14723,10 @@ static void syn__decode_rows(syn_decoder *d, int place) {
     d->sentence[i] = d->row[i].sentence;
     d->past[(size_t)i * (size_t)d->limit + (size_t)place] = d->slot[i] * d->limit + place;
   }
-  d->live.rows = d->n_live;
-  d->live.slot = d->slot;
-  d->live.past = d->past;
-  d->live.sentence = d->sentence;
+  d->decode.rows = d->n_live;
+  d->decode.slot = d->slot;
+  d->decode.past = d->past;
+  d->decode.sentence = d->sentence;
   for (v = 0; v < t->g->n_values; v++)
     if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->n_live;
   for (i = t->g->n_encoder; i < r->nodes; i++) {
@@ -14759,7 +14803,9 @@ static void syn__decode_turn(syn_decoder *d, int n_live) {
   d->n_live = n_live;
 }
 
-/* -- choosing: the most probable token, or one by chance -- */
+/* ==============================================================================================
+   >>sampling   the next token: most probable, or sampled
+   ============================================================================================== */
 
 /* Of the live rows begin..end: the largest logits of all blocks, and for a beam the logarithms. */
 static void syn__task_peaks(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -14971,7 +15017,9 @@ static void syn__decode_single(syn_decoder *d, int place, syn_token_callback cal
   syn__decode_turn(d, n);
 }
 
-/* -- beam search -- */
+/* ==============================================================================================
+   >>search   beam search, the loop over steps, the outputs
+   ============================================================================================== */
 
 /* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
    which is a token. -inf where there are fewer; the block with those never chosen does not
@@ -15171,7 +15219,8 @@ static void syn__decode_begin(syn_decoder *d, int count) {
 /* Each round feeds the newest token of every live row at `place` and chooses the next; the
    first is begin, fed for everybody. Ends when no row lives or L tokens are made. Nothing is
    allocated. */
-syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user) {
+syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                           void *user) {
   int place;
   syn_status s;
   if (!d) return SYN_E_VALUE;
@@ -15187,7 +15236,7 @@ syn_status syn_decode(syn_decoder *d, const syn_batch *b, syn_token_callback cal
     else if (d->config.beam > 1) syn__decode_beam(d, place);
     else syn__decode_single(d, place, call, user);
   }
-  d->run->tape.live = NULL;
+  d->run->tape.decode = NULL;
   return SYN_OK;
 }
 
@@ -15214,7 +15263,7 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   syn_decode_config none;
   syn_decoder d;
   syn_limits limits;
-  syn__carver k;
+  syn__layout k;
   memset(&none, 0, sizeof none);
   memset(&d, 0, sizeof d);
   d.c = c;
@@ -15223,7 +15272,7 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   k.used = 0;
   if (syn__decode_resolve(&d, config ? config : &none)) return 0;
   limits = syn__decode_limits(&d);
-  syn__carve_decoder(&d, &k);
+  syn__layout_decoder(&d, &k);
   return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
 }
 
@@ -15846,15 +15895,15 @@ static int syn__heap_before(const syn__heap *h, const syn__ranked *a, const syn_
 
 /* Lets the parents of a free place sink into it until the new entry may stand there. */
 static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t count, int item) {
-  syn__ranked *e, fresh;
+  syn__ranked *e, added;
   size_t i = h->entries.count;
-  fresh.count = count;
-  fresh.item = item;
+  added.count = count;
+  added.item = item;
   if (!syn__growing_add(c, &h->entries, 1, sizeof *e)) return SYN_E_MEMORY;
   e = (syn__ranked *)h->entries.at;
-  for (; i > 0 && syn__heap_before(h, &fresh, &e[(i - 1) / 2]); i = (i - 1) / 2)
+  for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
     e[i] = e[(i - 1) / 2];
-  e[i] = fresh;
+  e[i] = added;
   return SYN_OK;
 }
 
@@ -15974,7 +16023,7 @@ typedef struct syn__bpe {
   syn__growing words, symbols, pairs, links; /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
   syn__map map;                              /* pair key -> its pair + 1 */
   syn__heap heap;                            /* of pairs */
-  int fresh;                                 /* pairs from here on are new in this step */
+  int first_new;                                 /* pairs from here on are new in this step */
 } syn__bpe;
 
 /* Safe at any point of the learning: what was not made yet is null. */
@@ -16046,7 +16095,7 @@ static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
 }
 
 /* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n takes n away). The word enters
-   the list of a pair that is fresh, once: words are read one after the other. */
+   the list of a pair that is new, once: words are read one after the other. */
 static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
   syn__bpe_pair *p;
   syn__bpe_link *link;
@@ -16054,7 +16103,7 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   p = syn__bpe_pair_of(b, left, right);
   if (!p) return SYN_E_MEMORY;
   p->count += times;
-  if (p < syn__bpe_pair_at(b, b->fresh)) return SYN_OK;
+  if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK;
   if (p->words && ((syn__bpe_link *)b->links.at)[p->words - 1].word == word) return SYN_OK;
   link = (syn__bpe_link *)syn__growing_add(b->t->c, &b->links, 1, sizeof *link);
   if (!link) return SYN_E_MEMORY;
@@ -16067,9 +16116,9 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
 /* The pairs that came up in this step go into the heap, those that occur twice: merging one that
    was seen once would only store a piece of the training text. */
 static syn_status syn__bpe_rank(syn__bpe *b) {
-  for (; b->fresh < (int)b->pairs.count; b->fresh++) {
-    uint64_t count = syn__bpe_pair_at(b, b->fresh)->count;
-    if (count >= 2 && syn__heap_push(b->t->c, &b->heap, count, b->fresh) != SYN_OK)
+  for (; b->first_new < (int)b->pairs.count; b->first_new++) {
+    uint64_t count = syn__bpe_pair_at(b, b->first_new)->count;
+    if (count >= 2 && syn__heap_push(b->t->c, &b->heap, count, b->first_new) != SYN_OK)
       return SYN_E_MEMORY;
   }
   return SYN_OK;
@@ -16135,7 +16184,7 @@ static syn_status syn__bpe_words(syn__bpe *b) {
 
 /* One merge after the other until the vocabulary is full or no pair occurs twice. The list of the
    pair is walked by indices: its array may move while words are joined. `p` is a copy for the same
-   reason. The pair itself is never fresh again, so its list does not grow under the walk. */
+   reason. The pair itself is never new again, so its list does not grow under the walk. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
   syn__ranked top;
   syn_status status = SYN_OK;
@@ -17130,7 +17179,7 @@ static void syn__file_swap(syn_file *f) {
               syn__dtype_at(e->dtype)->unit);
 }
 
-/* A file with nothing in it, or null. Zeroed: syn_file_close may be called on it at any time
+/* A file with nothing in it, or null. Zeroed: syn_file_free may be called on it at any time
    from now on. */
 static syn_file *syn__file_new(syn_context *c) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
@@ -17139,10 +17188,10 @@ static syn_file *syn__file_new(syn_context *c) {
 }
 
 /* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. f
-   is taken in any case: the caller forgets it, whichever way this goes. */
+   is taken in any case: the caller not_needed it, whichever way this goes. */
 static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
   if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
-    syn_file_close(f);
+    syn_file_free(f);
     return NULL;
   }
   if (syn__big_endian()) syn__file_swap(f);
@@ -17159,12 +17208,12 @@ syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
   if (f && size && syn__big_endian()) { /* the caller's bytes are not ours to turn around */
     f->block = syn__alloc(c, size, 1);
     if (f->block) bytes = memcpy(f->block, bytes, size);
-    else syn_file_close(f), f = NULL;
+    else syn_file_free(f), f = NULL;
   }
   return f ? syn__file_finish(f, "memory", bytes, size) : NULL;
 }
 
-void syn_file_close(syn_file *f) {
+void syn_file_free(syn_file *f) {
   syn_context *c = f ? f->c : NULL;
   if (!f) return;
   syn__free(c, f->by_key);
@@ -17589,7 +17638,7 @@ static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in,
 }
 
 /* finish closes f when the bytes are not valid; without bytes it is closed here. */
-syn_file *syn_file_open(syn_context *c, const char *path) {
+syn_file *syn_file_load(syn_context *c, const char *path) {
   syn_file *f;
   size_t size = 0;
   FILE *in;
@@ -17603,7 +17652,7 @@ syn_file *syn_file_open(syn_context *c, const char *path) {
   if (f) f->block = syn__file_read(c, path, in, &size);
   fclose(in);
   if (f && f->block) return syn__file_finish(f, syn__show_path(path), f->block, size);
-  syn_file_close(f);
+  syn_file_free(f);
   return NULL;
 }
 
@@ -18101,7 +18150,7 @@ static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   if (!f) return NULL;
   m = syn__config_read(c, f, &config) ? NULL : syn__model_shell(c, &config);
   if (!m) {
-    syn_file_close(f);
+    syn_file_free(f);
     return NULL;
   }
   m->file = f;
@@ -18115,7 +18164,7 @@ syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
 }
 #ifndef SYN_NO_STDIO
 syn_model *syn_model_load(syn_context *c, const char *path) {
-  return syn__model_of(c, syn_file_open(c, path));
+  return syn__model_of(c, syn_file_load(c, path));
 }
 #endif
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
@@ -18353,14 +18402,14 @@ static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t k
 
 /* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_open(t->c, path) : NULL;
+  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
   syn__state_list list;
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
   s = syn__state_read(t->c, f, t, &list);
   if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
-  syn_file_close(f);
+  syn_file_free(f);
   return s;
 }
 
@@ -18381,5 +18430,5 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 #pragma GCC pop_options
 #endif
 #define SYN__IMPLEMENTED
-#endif /* !SYN__ROW */
+#endif /* !SYN__ISA */
 #endif /* SYNTHESIZER_IMPLEMENTATION */

@@ -66,7 +66,7 @@ static void translate(syn_decoder *d, const syn_model *m, const char *words, cha
   b->count = 1, b->src = src, b->tgt = NULL, tgt[0] = SYN_BEGIN;
   b->src_width = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_SRC), text(words), src, 39);
   src[b->src_width++] = SYN_END;
-  syn_decode(d, b, NULL, NULL);
+  syn_decoder_run(d, b, NULL, NULL);
   y = syn_decoder_output(d, 0, 0, &b->tgt_width, NULL);
   syn_tokenizer_decode(syn_model_tokenizer(m, SYN_TGT), y, b->tgt_width, out, 32);
   if (b->tgt_width) memcpy(tgt + 1, y, (size_t)(b->tgt_width - 1) * sizeof *tgt);
@@ -111,7 +111,7 @@ int main(void) {
   for (i = 0; i < TRAIN; i++) sources[i] = text(words[i]), targets[i] = text(digits[i]);
 
   /* A model from two lines of text, and tokenizers that become part of it. */
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   syn_tokenizer *in = syn_tokenizer_learn(&c, "space", 0, sources, TRAIN);
   syn_tokenizer *to = syn_tokenizer_learn(&c, "char", 0, targets, TRAIN);
   syn_config k = {"seq2seq", "pos->repeat(2, res_nd(syn_att(R+V))->res_nd(ffl))->norm",
@@ -119,7 +119,7 @@ int main(void) {
     syn_tokenizer_size(in), syn_tokenizer_size(to), 0, NULL, 0, 0, 0, NULL, 0};
   syn_model *m = syn_model_new(&c, &k), *loaded;
   if (!m) return puts(c.message), 1;
-  syn_model_tokenizers(m, in, to);
+  syn_model_set_tokenizers(m, in, to);
 
   /* Training on rows of token ids, a fixed number of steps. */
   syn_train_config how = {0, "cosine", 0.003f, 100, STEPS, 0,0,0,0, 1, 1024, 0,0,0,0,0,0,0,0};
@@ -127,7 +127,7 @@ int main(void) {
   for (i = 0; i < TRAIN; i++)
     syn_data_add(data, src, syn_tokenizer_encode(in, sources[i], src, 40), tgt,
                  syn_tokenizer_encode(to, targets[i], tgt, 40));
-  if (syn_train(syn_trainer_new(&c, m, &how), data, NULL, progress, NULL))
+  if (syn_trainer_run(syn_trainer_new(&c, m, &how), data, NULL, progress, NULL))
     return puts(c.message), 1;
 
   /* Save, load, and compare the two on dates that neither has seen. */

@@ -65,7 +65,7 @@ static int learn_xor(syn_tape *t) {
       int j, n = w[k]->shape[0] * w[k]->shape[1];
       for (j = 0; j < n; j++) w[k]->x[j] -= 0.2f * w[k]->dx[j];
     }
-    syn_forward(t); /* the whole tape once more, with the new weights */
+    syn_tape_forward(t); /* the whole tape once more, with the new weights */
   }
   show("0 xor 0, 0 xor 1, 1 xor 0, 1 xor 1", out->x, out);
   return 0;
@@ -73,7 +73,7 @@ static int learn_xor(syn_tape *t) {
 
 int main(void) {
   syn_context c;
-  syn_tape *t = syn_init(&c, NULL) ? NULL : syn_tape_new(&c, 65536);
+  syn_tape *t = syn_context_init(&c, NULL) ? NULL : syn_tape_new(&c, 65536);
   if (!t || first_steps(t) || learn_xor(t)) return puts(c.message), 1;
   syn_tape_free(t);
   return 0;

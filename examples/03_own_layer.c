@@ -61,14 +61,14 @@ int main(void) {
   how.schedule = "constant", how.lr = 0.01f;
   k.d_model = 16, k.max_len = LETTERS, k.src_vocab = 30, k.classes = 3;
   o.kinds = kinds, o.n_kinds = 1;
-  syn_model *m = syn_init(&c, &o) ? NULL : syn_model_new(&c, &k);
+  syn_model *m = syn_context_init(&c, &o) ? NULL : syn_model_new(&c, &k);
   syn_trainer *t = syn_trainer_new(&c, m, &how);
   for (step = 0; step <= STEPS; step++) {
     for (i = 0; i < SENTENCES * LETTERS; i++) {
       src[i] = SYN_FIRST_TOKEN + syn_random_below(&r, 26);
       labels[i] = strchr("aeiou", 'a' + src[i] - SYN_FIRST_TOKEN) ? 2 : 1; /* 0 would not count */
     }
-    if (syn_train_step(t, &b, 1, &loss)) return puts(c.message), 1;
+    if (syn_trainer_step(t, &b, 1, &loss)) return puts(c.message), 1;
     if (step % 50 == 0) printf("step %3d   loss %.4f\n", step, (double)loss);
   }
   const syn_param *s = syn_model_find(m, "encoder.2.s");

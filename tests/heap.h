@@ -42,7 +42,7 @@ static void context_on(syn_context *c, heap *h, long fail_at) {
   o.alloc = heap_alloc;
   o.release = heap_release;
   o.user = h;
-  syn_init(c, &o);
+  syn_context_init(c, &o);
 }
 
 #endif

@@ -132,7 +132,7 @@ static void test_status(void) {
   CHECK(syn__fail(&c, SYN_E_SHAPE, "x is %d", 7) == SYN_E_SHAPE, "the status comes back");
   CHECK(syn__fail(&c, SYN_E_FILE, "later") == SYN_E_FILE, "also that of a later failure");
   CHECK(c.status == SYN_E_SHAPE && strcmp(c.message, "x is 7") == 0, "kept: %s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(c.status == SYN_OK && c.message[0] == 0, "cleared");
   syn__fail(&c, SYN_E_VALUE, "%1000d", 1);
   CHECK(strlen(c.message) == sizeof c.message - 1, "a long message is cut: %s", c.message);
@@ -329,7 +329,7 @@ static void test_below(void) {
 static void test_too_large(void) {
   syn_context c;
   syn__arena a;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   a.c = &c;
   a.chunks = NULL;
   CHECK(!syn__arena_get(&a, SIZE_MAX / 2, 16) && c.status == SYN_E_MEMORY, "%s", c.message);
@@ -337,7 +337,7 @@ static void test_too_large(void) {
   CHECK(a.chunks == NULL, "chunks of an arena that gave nothing");
   CHECK(!syn__alloc(NULL, 1, 1), "a block without a context");
   CHECK(syn__fail(NULL, SYN_E_VALUE, "x") == SYN_E_VALUE, "the status comes back");
-  syn_clear(NULL);
+  syn_context_clear(NULL);
 }
 
 int main(void) {

@@ -25,7 +25,7 @@ static int bench_make(bench *b, int which, uint64_t seed, float end) {
   size_t i, n;
   memset(b, 0, sizeof *b);
   memset(&k, 0, sizeof k);
-  syn_init(&b->c, NULL);
+  syn_context_init(&b->c, NULL);
   b->lm = which == 4;
   k.task = b->lm ? "lm" : "seq2seq";
   k.encoder = "pos -> repeat(2, res_nd(syn_att(V))) -> norm";
@@ -245,7 +245,7 @@ static void beam_case(int which, uint64_t seed, float end) {
     s.alpha = meant[(seed + (uint64_t)i) % 3];
     s.limit = 2 + (int)((seed + (uint64_t)i) % 4);
     d = decoder_of(&b, sentences, s.beam, s.best, alpha, s.limit);
-    CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+    CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
     for (s.sentence = 0; d && s.sentence < sentences; s.sentence++) {
       reference_beam(&s, &a);
       compare(&s, &a, d, s.sentence);
@@ -285,7 +285,7 @@ static void test_exhaustive(void) {
       batch = source(&b, 0, 1);
       brute_force(&s, text, 0, 0, &best, &open_best);
       d = decoder_of(&b, 1, 60, 1, 0.6f, 4);
-      CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
       got = syn_decoder_output(d, 0, 0, &size, &score);
       CHECK(got && size == best.size && !memcmp(got, best.text, (size_t)size * sizeof *got) &&
                 fabs((double)score - best.score) < 1e-4,
@@ -322,7 +322,7 @@ static void test_greedy(void) {
       if (!bench_make(&b, which, (uint64_t)seed + 30, seed == 2 ? -30.0f : 1.0f)) continue;
       batch = source(&b, 0, b.lm ? 1 : SOURCES);
       d = decoder_of(&b, SOURCES, seed % 2, 1, 0.0f, limit); /* beam 0 and 1 are greedy */
-      CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
       for (i = 0; d && i < batch.count; i++) {
         int want[L], size, n = greedy_reference(&b, i, limit, want, 0);
         float score = 7;
@@ -352,12 +352,12 @@ static void one_by_one(bench *b, int beam, float temperature) {
   all = syn_decoder_new(&b->c, b->m, &k);
   k.sentences = 1;
   one = syn_decoder_new(&b->c, b->m, &k);
-  syn_decoder_seeds(all, seeds);
-  CHECK(all && one && syn_decode(all, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+  syn_decoder_set_seeds(all, seeds);
+  CHECK(all && one && syn_decoder_run(all, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
   for (i = 0; all && one && i < SOURCES; i++) {
     batch = source(b, i, 1);
-    syn_decoder_seeds(one, seeds + i);
-    CHECK(syn_decode(one, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+    syn_decoder_set_seeds(one, seeds + i);
+    CHECK(syn_decoder_run(one, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
     for (rank = 0; rank < k.best; rank++) {
       const int *x = syn_decoder_output(all, i, rank, &n, &score);
       const int *y = syn_decoder_output(one, 0, rank, &m, &alone);
@@ -403,7 +403,7 @@ static void first_tokens(bench *b, const syn_decode_config *given, int *count) {
   for (round = 0; round < TIMES / COUNT; round++) {
     k.seed = given->seed + (uint64_t)round;
     d = syn_decoder_new(&b->c, b->m, &k);
-    CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+    CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
     for (i = 0; d && i < COUNT; i++) {
       const int *text = syn_decoder_output(d, i, 0, &size, NULL);
       if (text && size == 1 && text[0] >= 0 && text[0] < V) count[text[0]]++;
@@ -500,7 +500,7 @@ static void test_chance_texts(void) {
       if (kind) k.temperature = temperatures[kind - 1];
       k.top_k = kind == 1;
       d = syn_decoder_new(&b.c, b.m, &k);
-      CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
       for (i = 0; d && i < SOURCES; i++) {
         int size;
         const int *text = syn_decoder_output(d, i, 0, &size, NULL);
@@ -534,8 +534,8 @@ static void test_prefix(void) {
       batch.tgt_width = 4; /* with a column of padding */
       greedy = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
       beam = decoder_of(&b, SOURCES, 3, 2, 0.0f, L);
-      CHECK(greedy && syn_decode(greedy, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
-      CHECK(beam && syn_decode(beam, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(greedy && syn_decoder_run(greedy, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(beam && syn_decoder_run(beam, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
       for (i = 0; i < count; i++) {
         const int *got = syn_decoder_output(greedy, i, 0, &size, NULL);
         int n;
@@ -582,7 +582,7 @@ static void test_callback(void) {
   memset(&free_run, 0, sizeof free_run);
   memset(&stopped, 0, sizeof stopped);
   free_run.stop_sentence = -1;
-  CHECK(d && syn_decode(d, &batch, note, &free_run) == SYN_OK, "%s", b.c.message);
+  CHECK(d && syn_decoder_run(d, &batch, note, &free_run) == SYN_OK, "%s", b.c.message);
   for (i = 0; i < free_run.count; i++) {
     int sentence = free_run.sentence[i], now = place[sentence]++ * SOURCES + sentence;
     const int *text = syn_decoder_output(d, sentence, 0, &size, NULL);
@@ -597,7 +597,7 @@ static void test_callback(void) {
   }
   stopped.stop_sentence = 2;
   stopped.stop_after = 2;
-  CHECK(full[2] > 2 && syn_decode(d, &batch, note, &stopped) == SYN_OK, "%s", b.c.message);
+  CHECK(full[2] > 2 && syn_decoder_run(d, &batch, note, &stopped) == SYN_OK, "%s", b.c.message);
   for (i = 0; i < SOURCES; i++) {
     const int *text = syn_decoder_output(d, i, 0, &size, NULL);
     CHECK(text && size == (i == 2 ? 2 : full[i]), "sentence %d: %d tokens, before %d", i, size, full[i]);
@@ -612,7 +612,7 @@ static void test_callback(void) {
 static void bad_decoder(bench *b, syn_decode_config k, const char *word) {
   CHECK(!syn_decoder_new(&b->c, b->m, &k) && b->c.status == SYN_E_VALUE && strstr(b->c.message, word),
         "wanted %s: %s", word, b->c.message);
-  syn_clear(&b->c);
+  syn_context_clear(&b->c);
 }
 
 static void test_configs(bench *b) {
@@ -648,10 +648,10 @@ static void test_configs(bench *b) {
 
 static void bad_batch(bench *b, syn_decoder *d, const syn_batch *batch, const char *word) {
   int size;
-  CHECK(syn_decode(d, batch, NULL, NULL) != SYN_OK && b->c.status != SYN_OK && strstr(b->c.message, word),
+  CHECK(syn_decoder_run(d, batch, NULL, NULL) != SYN_OK && b->c.status != SYN_OK && strstr(b->c.message, word),
         "wanted %s: %s", word, b->c.message);
   CHECK(!syn_decoder_output(d, 0, 0, &size, NULL) && size == 0, "an output of a batch that was refused");
-  syn_clear(&b->c);
+  syn_context_clear(&b->c);
 }
 
 static void test_batches(bench *b) {
@@ -677,12 +677,12 @@ static void test_batches(bench *b) {
   k.tgt = long_tgt, k.tgt_width = 6, bad_batch(b, d, &k, "6 tokens");
   k.tgt = none, k.tgt_width = 3, bad_batch(b, d, &k, "0 tokens");
   bad_batch(b, d, NULL, "batch");
-  CHECK(syn_decode(d, &good, NULL, NULL) == SYN_OK, "after all that: %s", b->c.message);
+  CHECK(syn_decoder_run(d, &good, NULL, NULL) == SYN_OK, "after all that: %s", b->c.message);
   CHECK(!syn_decoder_output(d, 2, 0, &size, NULL) && !syn_decoder_output(d, -1, 0, &size, NULL) &&
             !syn_decoder_output(d, 0, 1, &size, NULL) && !syn_decoder_output(d, 0, -1, &size, NULL) &&
             !syn_decoder_output(d, INT_MAX, INT_MAX, &size, &score) && !syn_decoder_output(NULL, 0, 0, &size, &score),
         "outputs that are not there");
-  CHECK(syn_decode(NULL, &good, NULL, NULL) != SYN_OK, "no decoder");
+  CHECK(syn_decoder_run(NULL, &good, NULL, NULL) != SYN_OK, "no decoder");
   syn_decoder_free(d);
   syn_decoder_free(NULL);
 }
@@ -697,7 +697,7 @@ static void test_limits(void) {
   test_configs(&b);
   test_batches(&b);
   CHECK(!syn_decoder_new(&b.c, NULL, NULL) && b.c.status == SYN_E_VALUE, "no model");
-  syn_clear(&b.c);
+  syn_context_clear(&b.c);
   k = *syn_model_config(b.m);
   k.task = "classify";
   k.classes = 3;
@@ -705,7 +705,7 @@ static void test_limits(void) {
   m = syn_model_new(&b.c, &k);
   CHECK(m && !syn_decoder_new(&b.c, m, NULL) && strstr(b.c.message, "classify"), "%s", b.c.message);
   syn_model_free(m);
-  syn_clear(&b.c);
+  syn_context_clear(&b.c);
   k = *syn_model_config(b.m); /* an encoder without tables reads sources longer than max_len */
   k.encoder = "pos -> res_nd(ffl)";
   memset(&wide, 0, sizeof wide);
@@ -719,7 +719,7 @@ static void test_limits(void) {
     memset(&batch, 0, sizeof batch);
     for (i = 0; i < 20; i++) source_of[i] = 3 + i % 6;
     batch.count = 1, batch.src = source_of, batch.src_width = 20;
-    CHECK(syn_decode(d, &batch, NULL, NULL) == SYN_OK && syn_decoder_output(d, 0, 0, &size, NULL), "%s",
+    CHECK(syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK && syn_decoder_output(d, 0, 0, &size, NULL), "%s",
           b.c.message);
   }
   syn_decoder_free(d);
@@ -747,7 +747,7 @@ static int large_make(large *b, int v, const char *decoder, const char *isa, flo
   memset(&o, 0, sizeof o);
   o.isa = isa;
   o.threads = 2;
-  syn_init(&b->c, &o);
+  syn_context_init(&b->c, &o);
   k.task = "lm";
   k.decoder = decoder;
   k.d_model = 64;
@@ -800,7 +800,7 @@ static void long_beam(const char *decoder, float end) {
   k.sentences = 3, k.beam = k.best = 5, k.alpha = -1.0f;
   batch.count = 3, batch.tgt = begins, batch.tgt_width = 2;
   d = syn_decoder_new(&b.c, b.m, &k);
-  CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
   for (sentence = 0; d && sentence < 3; sentence++)
     for (rank = 0; rank < 5; rank++) {
       float score;
@@ -849,7 +849,7 @@ static void large_greedy(const char *isa, int kind) {
   k.sentences = 4;
   batch.count = kind == 0 ? 4 : 3, batch.tgt = begins, batch.tgt_width = 2;
   d = syn_decoder_new(&b.c, b.m, &k);
-  CHECK(d && syn_decode(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
   for (sentence = 0; d && sentence < batch.count; sentence++) {
     const int *text = syn_decoder_output(d, sentence, 0, &size, NULL);
     const float *z = text ? large_logits(&b, text, size, begins[2 * sentence + 1]) : NULL;

@@ -208,23 +208,23 @@ static void test_round(const content *t, bytes *b) {
   syn_file_write_to(&c, &sink, syn_file_pair(f, 0), PAIRS, syn_file_entry(f, 0), ENTRIES);
   CHECK(c.status == SYN_OK, "%s", c.message);
   CHECK(again.size == b->size && memcmp(again.at, b->at, b->size) == 0, "second writing differs");
-  syn_file_close(f);
+  syn_file_free(f);
   remove(SCRATCH);
   CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
   CHECK(!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES), "again: %s", c.message);
   CHECK(!exists(SCRATCH ".tmp"), "the temporary file is left");
-  f = syn_file_open(&c, SCRATCH);
+  f = syn_file_load(&c, SCRATCH);
   CHECK(f != NULL, "%s", c.message);
   if (f) check_same(f, t, "open");
   if (f) CHECK((uintptr_t)syn_file_find(f, "a.f32")->data % 8 == 0, "block is not aligned");
-  syn_file_close(f);
+  syn_file_free(f);
   sink = sink_of(&again, sizeof again.at);
   CHECK(!syn_file_write_to(&c, &sink, NULL, 0, NULL, 0), "%s", c.message);
   f = syn_file_view(&c, again.at, again.size);
   CHECK(f && syn_file_count(f) == 0 && syn_file_pair_count(f) == 0, "empty content: %s", c.message);
   CHECK(f && !syn_file_find(f, "x") && !syn_file_value(f, "x") && !syn_file_entry(f, 0), "empty");
-  syn_file_close(f);
-  syn_file_close(NULL);
+  syn_file_free(f);
+  syn_file_free(NULL);
   CHECK(m.live == 0, "%ld blocks are left", m.live);
 }
 
@@ -264,7 +264,7 @@ static void test_tolerance(void) {
     make(&b, good[i].header, strlen(good[i].header), good[i].data);
     f = syn_file_view(&c, b.at, b.size);
     CHECK(f && syn_file_count(f) == good[i].count, "%s: %s", good[i].header, c.message);
-    syn_file_close(f);
+    syn_file_free(f);
     CHECK(m.live == 0, "%s: %ld blocks left", good[i].header, m.live);
   }
   start(&c, &m);
@@ -272,7 +272,7 @@ static void test_tolerance(void) {
   f = syn_file_view(&c, b.at, b.size);
   CHECK(f && syn_file_value(f, "\xC3\xA9\xF0\x9F\x98\x80\xE2\x82\xAC"), "escapes: %s", c.message);
   CHECK(f && strcmp(syn_file_pair(f, 0)->value, "\"\\/\b\f\n\r\t\x01") == 0, "escapes");
-  syn_file_close(f);
+  syn_file_free(f);
 }
 
 /* -- broken files; each must be refused with these words in the message -- */
@@ -418,7 +418,7 @@ static void check_refused(const bytes *b, const char *what, const char *words) {
   CHECK(has_words(c.message, words), "%s\n  wanted: %s\n  got:    %s", what, words, c.message);
   CHECK(strncmp(c.message, "memory: ", 8) == 0 && strlen(c.message) < sizeof c.message - 1, "%s",
         c.message);
-  syn_file_close(f);
+  syn_file_free(f);
   free(block);
   CHECK(m.live == 0, "%s: %ld blocks left", what, m.live);
   CHECK(m.largest < 4096 + 32 * b->size, "%s: %lu bytes asked for", what, (unsigned long)m.largest);
@@ -474,7 +474,7 @@ static void test_damage(const bytes *whole) {
     f = view_exact(&c, whole->at, n, &block);
     CHECK(!f && c.status == SYN_E_FORMAT && m.live == 0, "cut at %lu: %s", (unsigned long)n,
           c.message);
-    syn_file_close(f);
+    syn_file_free(f);
     free(block);
   }
   b = *whole;
@@ -493,7 +493,7 @@ static void test_damage(const bytes *whole) {
       CHECK(e->bytes == syn__entry_bytes(e) && syn_file_find(f, e->name) == e, "bit %lu",
             (unsigned long)n);
     }
-    syn_file_close(f);
+    syn_file_free(f);
     free(block);
     CHECK(m.live == 0, "bit %lu: %ld blocks left", (unsigned long)n, m.live);
     b.at[n / 8] = (unsigned char)(b.at[n / 8] ^ 1u << n % 8);
@@ -516,16 +516,16 @@ static void test_memory(const content *t, const bytes *whole) {
     CHECK(f || m.live == 0, "view, allocation %ld: %ld blocks left", n, m.live);
   }
   CHECK(f && n > 5, "view never succeeds");
-  syn_file_close(f);
+  syn_file_free(f);
   for (n = 1, f = NULL; n < 100 && !f; n++) {
     start(&c, &m);
     m.fail_at = n;
-    f = syn_file_open(&c, SCRATCH);
+    f = syn_file_load(&c, SCRATCH);
     CHECK(f || c.status == SYN_E_MEMORY, "open, allocation %ld: %s", n, c.message);
     CHECK(f || m.live == 0, "open, allocation %ld: %ld blocks left", n, m.live);
   }
   CHECK(f && n > 6, "open never succeeds");
-  syn_file_close(f);
+  syn_file_free(f);
   for (n = 1; n < 100; n++) {
     start(&c, &m);
     m.fail_at = n;
@@ -610,11 +610,11 @@ static void cannot_open(const char *path, syn_status status, const char *words) 
   memory m;
   syn_file *f;
   start(&c, &m);
-  f = syn_file_open(&c, path);
+  f = syn_file_load(&c, path);
   CHECK(!f && c.status == status && m.live == 0, "open %s: %s", path ? path : "null", c.message);
   CHECK(strstr(c.message, words) && (!path || strstr(c.message, path)), "wanted %s, got %s", words,
         c.message);
-  syn_file_close(f);
+  syn_file_free(f);
 }
 
 static void cannot_write(const content *t, const char *path, const char *words) {
@@ -744,7 +744,7 @@ static void test_halves(void) {
   CHECK(bits_of(out[5]) == 0, "out is not zeroed");
   CHECK(strstr(c.message, "\"halves\" has 131072 bytes of F32, wanted 32767 elements"), "%s",
         c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   e.dtype = SYN_I32;
   CHECK(syn_entry_floats(&c, &e, out, 32768) == SYN_E_FORMAT, "%s", c.message);
   CHECK(strstr(c.message, "\"halves\" is I32, wanted F32, F16 or BF16"), "%s", c.message);
@@ -779,11 +779,11 @@ static void test_many(void) {
     entries[i].shape[1] = i % 3 ? 1 : 0;
   }
   CHECK(!syn_file_write(&c, SCRATCH, NULL, 0, entries, N), "%s", c.message);
-  f = syn_file_open(&c, SCRATCH);
+  f = syn_file_load(&c, SCRATCH);
   CHECK(f && syn_file_count(f) == N, "%s", c.message);
   for (i = 0; f && i < N; i++) found += syn_file_find(f, names + 16 * i) == syn_file_entry(f, i);
   CHECK(found == N, "%lu of %d found", (unsigned long)found, (int)N);
-  syn_file_close(f);
+  syn_file_free(f);
   free(names);
   free(entries);
   CHECK(m.live == 0, "%ld blocks left", m.live);
@@ -809,11 +809,11 @@ static void test_golden(const char *folder) {
     if (n < 12 || strcmp(item->d_name + n - 12, ".safetensors") != 0) continue;
     snprintf(path, sizeof path, "%s/%s", folder, item->d_name);
     start(&c, &m);
-    f = syn_file_open(&c, path);
+    f = syn_file_load(&c, path);
     CHECK(f && syn_file_count(f) > 2 && syn_file_pair_count(f) > 2, "%s: %s", path, c.message);
     CHECK(f && syn_file_value(f, "format") && syn_file_value(f, "task"), "%s: no format", path);
     CHECK(f && syn_file_find(f, "test.logits"), "%s: no logits", path);
-    syn_file_close(f);
+    syn_file_free(f);
     count++;
   }
   closedir(dir);

@@ -1062,27 +1062,27 @@ static void test_dispatch(void) {
   syn_options o;
   int i;
   memset(&o, 0, sizeof o);
-  CHECK(syn_init(&c, NULL) == SYN_OK && c.kernels && c.options.alloc && c.options.release,
-        "syn_init without options");
+  CHECK(syn_context_init(&c, NULL) == SYN_OK && c.kernels && c.options.alloc && c.options.release,
+        "syn_context_init without options");
   CHECK(c.options.threads == 1, "threads %d by default", c.options.threads);
   o.threads = 1000000;
-  CHECK(syn_init(&c, &o) == SYN_OK && c.options.threads >= 1 &&
+  CHECK(syn_context_init(&c, &o) == SYN_OK && c.options.threads >= 1 &&
             c.options.threads <= SYN_MAX_THREADS, "threads %d", c.options.threads);
   for (i = 0; i < syn_isa_count(); i++) {
     o.isa = syn_isa_name(i);
     if (syn_isa_usable(i))
-      CHECK(syn_init(&c, &o) == SYN_OK && !strcmp(c.kernels->name, o.isa), "isa %s", o.isa);
+      CHECK(syn_context_init(&c, &o) == SYN_OK && !strcmp(c.kernels->name, o.isa), "isa %s", o.isa);
     else
-      CHECK(syn_init(&c, &o) == SYN_E_VALUE && c.kernels, "isa %s is not here", o.isa);
+      CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && c.kernels, "isa %s is not here", o.isa);
     CHECK(syn_context_exact(&c) == c.kernels->exact, "exact");
   }
   o.isa = "mmx";
-  CHECK(syn_init(&c, &o) == SYN_E_VALUE && strstr(c.message, "mmx") && strstr(c.message, "scalar"),
+  CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && strstr(c.message, "mmx") && strstr(c.message, "scalar"),
         "unknown isa: %s", c.message);
   CHECK(!syn_isa_usable(-1) && !syn_isa_usable(syn_isa_count()) && syn_isa_name(-1), "row -1");
-  CHECK(syn_context_exact(NULL) == 0 && syn_init(NULL, NULL) == SYN_E_VALUE, "null context");
+  CHECK(syn_context_exact(NULL) == 0 && syn_context_init(NULL, NULL) == SYN_E_VALUE, "null context");
   o.isa = NULL, o.alloc = syn__default_alloc;
-  CHECK(syn_init(&c, &o) == SYN_E_VALUE && c.options.release, "alloc without release");
+  CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && c.options.release, "alloc without release");
 }
 
 static void test_row(const syn_kernels *k) {

@@ -197,7 +197,7 @@ static int bench_begin(bench *b, int i, int d, float dropout, const syn_options 
   b->n = case_of(i, b->space, sizeof b->space);
   snprintf(b->name, sizeof b->name, "%s: %s / %s", b->n.task, b->n.encoder ? b->n.encoder : "",
            b->n.decoder ? b->n.decoder : "");
-  if (syn_init(&b->c, options) != SYN_OK) return 0;
+  if (syn_context_init(&b->c, options) != SYN_OK) return 0;
   k = config_of(&b->n, n_strings ? 16 : d, dropout, b->vars);
   b->v_src = k.src_vocab;
   b->v_tgt = k.tgt_vocab;
@@ -708,10 +708,10 @@ static int fingerprint(int i, const syn_options *options, prints *p) {
   if (t && r) {
     const syn_tensor *z = &r->tape.tensors[b.m->g.nodes[b.m->head]->out];
     p->logits = syn_hash(SYN_HASH_START, z->x, syn__count(z) * sizeof(float));
-    CHECK(syn_train_gradient(t, &s.b, &p->loss[0]) == SYN_OK, "%s: %s", b.name, b.c.message);
+    CHECK(syn_trainer_backward(t, &s.b, &p->loss[0]) == SYN_OK, "%s: %s", b.name, b.c.message);
     p->gradient = syn_hash(SYN_HASH_START, t->gradient, b.m->trained * sizeof(float));
     for (step = 1; step < 3; step++)
-      CHECK(syn_train_step(t, &s.b, 1, &p->loss[step]) == SYN_OK, "%s: %s", b.name, b.c.message);
+      CHECK(syn_trainer_step(t, &s.b, 1, &p->loss[step]) == SYN_OK, "%s: %s", b.name, b.c.message);
     p->weights = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
   }
   syn_run_free(r);
@@ -726,7 +726,7 @@ static void test_machines(int i) {
   prints first, p;
   int row, threads, best = 0;
   memset(&o, 0, sizeof o);
-  if (syn_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) return;
+  if (syn_context_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) return;
   if (!fingerprint(i, &o, &first)) return;
   for (row = 0; row < syn_isa_count(); row++)
     if (syn_isa_usable(row)) best = row;
@@ -738,7 +738,7 @@ static void test_machines(int i) {
       if (threads > 1) continue;
 #endif
       if (threads > 1 && (row != best || (i < N_ATT * 2 && i / 2 % 2))) continue;
-      if (!syn_isa_usable(row) || syn_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) continue;
+      if (!syn_isa_usable(row) || syn_context_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) continue;
       if (!fingerprint(i, &o, &p)) continue;
       CHECK(p.logits == first.logits, "case %d: logits on %s, %d threads", i, o.isa, threads);
       CHECK(p.gradient == first.gradient && p.loss[0] == first.loss[0],
@@ -752,7 +752,7 @@ static void test_machines(int i) {
 
 static long forgotten; /* inputs that were poisoned */
 
-/* A forward pass in which every value that `syn__forgotten` names becomes NaN as soon as its last
+/* A forward pass in which every value that `syn__not_needed` names becomes NaN as soon as its last
    reader has run, whether another buffer needs its place or not. Input feeding forgets nothing. */
 static void forward_forgetting(syn_run *r) {
   syn_tape *t = &r->tape;
@@ -765,7 +765,7 @@ static void forward_forgetting(syn_run *r) {
     for (k = 0; k < n->n_in; k++) {
       const syn__value *v = &t->g->values[n->in[k]];
       syn_tensor *x = syn_in(t, n, k);
-      if (v->last != i || v->maker < 0 || !syn__forgotten(&shown, v)) continue;
+      if (v->last != i || v->maker < 0 || !syn__not_needed(&shown, v)) continue;
       memset(x->x, 0xFF, syn__count(x) * sizeof(float));
       forgotten++;
     }
@@ -783,7 +783,7 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
   size_t n;
   memset(&k, 0, sizeof k);
   if (!bench_make(&b, i, 16, 0.2f, NULL)) return NULL;
-  for (n = 0; n < b.m->g.n_nodes && !forgets; n++) b.m->g.nodes[n]->forgets = 0;
+  for (n = 0; n < b.m->g.n_nodes && !forgets; n++) b.m->g.nodes[n]->not_needed = 0;
   sheet_fill(&s, &b, 0, SENTENCES, 0);
   t = trainer_of(&b, &k);
   if (t && syn__bind_labelled(t->run, &s.b) == SYN_OK) {
@@ -844,7 +844,7 @@ static void losses_of(int i, uint64_t seed, float *loss, int steps_made) {
   k.seed = seed;
   t = trainer_of(&b, &k);
   for (step = 0; t && step < steps_made; step++)
-    CHECK(syn_train_step(t, &s.b, 1, &loss[step]) == SYN_OK, "%s: %s", b.name, b.c.message);
+    CHECK(syn_trainer_step(t, &s.b, 1, &loss[step]) == SYN_OK, "%s: %s", b.name, b.c.message);
   syn_trainer_free(t);
   syn_model_free(b.m);
 }
@@ -894,7 +894,7 @@ static void test_dropout_mean(const char *text) {
   memset(squares, 0, sizeof squares);
   n.encoder = text;
   b.n = n;
-  syn_init(&b.c, NULL);
+  syn_context_init(&b.c, NULL);
   k = config_of(&n, 8, 0.3f, vars);
   b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
   b.m = syn_model_new(&b.c, &k);
@@ -955,7 +955,7 @@ static void test_shared_masks(const char *kinds, int shared) {
   n.encoder = text;
   memset(&b, 0, sizeof b);
   b.n = n;
-  syn_init(&b.c, NULL);
+  syn_context_init(&b.c, NULL);
   k = config_of(&n, 8, 0.4f, vars);
   b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
   b.m = syn_model_new(&b.c, &k);
@@ -1077,7 +1077,7 @@ static void test_costs(void) {
     syn_cost cost = {0, 0, 0, 0};
     snprintf(text, sizeof text, "syn_att(%s)", wanted[i].kinds);
     n.decoder = text;
-    syn_init(&c, NULL);
+    syn_context_init(&c, NULL);
     k = config_of(&n, 8, 0.0f, vars);
     m = syn_model_new(&c, &k);
     CHECK(m, "%s: %s", text, c.message);
@@ -1132,7 +1132,7 @@ static void test_scope(void) {
   net n = {"tag", "repeat(1, rel_pos -> syn_att -> res_nd(rel_pos -> syn_att -> res(syn_att)) -> syn_att)"
                   " -> concat(rel_pos -> syn_att | syn_att)", NULL, NULL};
   size_t i, at = 0;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   k = config_of(&n, 8, 0.0f, vars);
   m = syn_model_new(&c, &k);
   CHECK(m, "%s", c.message);
@@ -1186,7 +1186,7 @@ static void test_patterns(void) {
   int layer, h, heads, sentence, i, j, size[2], rows;
   memset(&b, 0, sizeof b);
   b.n = n;
-  syn_init(&b.c, NULL);
+  syn_context_init(&b.c, NULL);
   k = config_of(&n, 8, 0.0f, vars);
   b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
   b.m = syn_model_new(&b.c, &k);
@@ -1221,7 +1221,7 @@ static void test_patterns_long(void) {
   int pattern, i;
   syn_context c;
   memset(&t, 0, sizeof t);
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t.k = c.kernels;
   for (pattern = 0; pattern < 7; pattern++)
     for (i = 0; i < (CHECK_QUICK ? 2 : 6); i++) {
@@ -1304,7 +1304,7 @@ static double copy_learned(int i, float rate) {
         x[n] = y[n + 1 < WIDTH ? n + 1 : n] = z[n] = SYN_FIRST_TOKEN + syn_random_below(&r, 8);
       x[length] = z[length] = SYN_END;
     }
-    CHECK(syn_train_step(t, &batch, 1, &loss) == SYN_OK, "%s: %s", b.name, b.c.message);
+    CHECK(syn_trainer_step(t, &batch, 1, &loss) == SYN_OK, "%s: %s", b.name, b.c.message);
     if (step == 0) first = (double)loss;
     if (step >= STEPS - LAST) last += (double)loss / (double)(int)LAST;
   }

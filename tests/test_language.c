@@ -127,7 +127,7 @@ static void test_names(void) {
     syn_config k = config_of(n->task, n->encoder, n->decoder);
     syn_context c;
     syn_model *m;
-    syn_init(&c, NULL);
+    syn_context_init(&c, NULL);
     k.tie = n->tie;
     m = syn_model_new(&c, &k);
     CHECK(m, "%s", c.message);
@@ -191,7 +191,7 @@ static uint64_t network_hash(const char *text) {
   uint64_t hash = SYN_HASH_START;
   size_t i;
   float loss;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   memset(&b, 0, sizeof b);
   memset(&train, 0, sizeof train);
   train.batch_tokens = 32;
@@ -201,7 +201,7 @@ static uint64_t network_hash(const char *text) {
   t = m ? syn_trainer_new(&c, m, &train) : NULL;
   CHECK(t, "%s: %s", text, c.message);
   for (step = 0; t && step < 3; step++) {
-    CHECK(syn_train_step(t, &b, 1, &loss) == SYN_OK, "%s: %s", text, c.message);
+    CHECK(syn_trainer_step(t, &b, 1, &loss) == SYN_OK, "%s: %s", text, c.message);
     hash = syn_hash(hash, &loss, sizeof loss);
   }
   for (i = 0; t && i < syn_model_param_count(m); i++) {
@@ -230,7 +230,7 @@ static void test_replaced(void) {
   char text[200];
   syn_context c;
   syn_model *m, *other;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &k);
   CHECK(m, "%s", c.message);
   if (!m) return;
@@ -593,7 +593,7 @@ static void test_own_kind(void) {
   memset(&o, 0, sizeof o);
   o.kinds = kinds;
   o.n_kinds = 1;
-  syn_init(&c, &o);
+  syn_context_init(&c, &o);
   m = syn_model_new(&c, &k);
   r = m ? syn_run_new(&c, m, NULL) : NULL;
   memset(&b, 0, sizeof b);

@@ -146,7 +146,7 @@ static int work_train(syn_context *c) { /* data, its batches, validation, a chec
   k.average = 1;
   for (i = 0; ok && i < 40; i++) ok = syn_data_add(d, row, 1 + i % 6, row, 1 + i % 5) == SYN_OK;
   t = ok ? syn_trainer_new(c, good_model, &k) : NULL;
-  ok = t && syn_train(t, d, d, NULL, NULL) == SYN_OK && syn_trainer_save(c, t, "work.safetensors") == SYN_OK &&
+  ok = t && syn_trainer_run(t, d, d, NULL, NULL) == SYN_OK && syn_trainer_save(c, t, "work.safetensors") == SYN_OK &&
        syn_trainer_load(t, "work.safetensors") == SYN_OK && syn_trainer_average(t) == 1;
   syn_trainer_free(t);
   syn_data_free(d);
@@ -214,7 +214,7 @@ static bytes changed(syn_context *c, const syn_model *m, const change *with) {
     entries[n++] = e;
   }
   CHECK(f && syn_file_write_to(c, &sink, pairs, n_pairs, entries, n) == SYN_OK, "%s", c->message);
-  syn_file_close(f);
+  syn_file_free(f);
   free(halves);
   free(plain.at);
   return out;
@@ -287,22 +287,22 @@ static void test_no_allocation(void) {
     if (m && m->task->decoder) d = syn_decoder_new(&c, m, &decode);
     calls = h.calls;
     for (i = 0; t && r && i < 3; i++)
-      CHECK(syn_train_step(t, &b, 1, &loss) == SYN_OK && syn_run_forward(r, &b) == SYN_OK &&
-                syn_train_gradient(t, &b, &loss) == SYN_OK && syn_train_loss(t, &b, &sum, &labels) == SYN_OK,
+      CHECK(syn_trainer_step(t, &b, 1, &loss) == SYN_OK && syn_run_forward(r, &b) == SYN_OK &&
+                syn_trainer_backward(t, &b, &loss) == SYN_OK && syn_trainer_batch_loss(t, &b, &sum, &labels) == SYN_OK,
             "%s", c.message);
     b.tgt = NULL;
-    for (i = 0; d && i < 3; i++) CHECK(syn_decode(d, &b, NULL, NULL) == SYN_OK, "%s", c.message);
+    for (i = 0; d && i < 3; i++) CHECK(syn_decoder_run(d, &b, NULL, NULL) == SYN_OK, "%s", c.message);
     CHECK(h.calls == calls, "%s: %ld allocations", tasks[task], h.calls - calls);
     data = syn_data_new(&c);
     for (i = 0; i < 50; i++) syn_data_add(data, row, i % 6, row, i % 5);
     if (d && t) { /* once the first epoch is laid out, training needs nothing more */
       t->config.steps = 5;
-      CHECK(syn_train(t, data, NULL, NULL, NULL) == SYN_OK, "%s", c.message);
+      CHECK(syn_trainer_run(t, data, NULL, NULL, NULL) == SYN_OK, "%s", c.message);
       calls = h.calls;
       t->config.steps = 60;
       t->config.every = 2;
-      CHECK(syn_train(t, data, data, NULL, NULL) == SYN_OK, "%s", c.message);
-      CHECK(syn_train_validate(t, NULL) == SYN_OK && syn_trainer_average(t) == 2, "%s", c.message);
+      CHECK(syn_trainer_run(t, data, data, NULL, NULL) == SYN_OK, "%s", c.message);
+      CHECK(syn_trainer_validate(t, NULL) == SYN_OK && syn_trainer_average(t) == 2, "%s", c.message);
       CHECK(h.calls == calls, "%s: %ld allocations in later epochs", tasks[task], h.calls - calls);
     }
     syn_data_free(data);
@@ -393,10 +393,10 @@ static void test_plan(void) {
   context_on(&c, &h, 0);
   train.average = -1;
   CHECK(syn_plan_of(&c, &k, &train, NULL, &plan) == SYN_E_VALUE && plan.training == 0, "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   decode.beam = -1;
   CHECK(syn_plan_of(&c, &k, NULL, &decode, &plan) == SYN_E_VALUE && plan.decoding == 0, "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   k.max_len = 1 << 20; /* a network too large for any machine is planned on this one */
   k.d_model = 2048;
   k.heads = 16;
@@ -416,7 +416,7 @@ static void refused(syn_context *c, syn_run *r, const syn_batch *b, const char *
         "wanted %s and %s: %s", one, other, c->message);
   CHECK(!syn_run_logits(r, 0, &rows) && rows == 0 && !syn_run_attention(r, 0, 0, 0, size) && size[0] == 0,
         "%s: results can be read", c->message);
-  syn_clear(c);
+  syn_context_clear(c);
 }
 
 static void test_limits(void) {
@@ -436,7 +436,7 @@ static void test_limits(void) {
   limits.src_rows = 7;
   limits.tgt_rows = 8;
   limits.length = 5;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &k);
   r = syn_run_new(&c, m, &limits);
   CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
@@ -494,7 +494,7 @@ static void test_long_sentences(void) {
     limits.src_rows = 30;
     b.count = 1, b.src = src, b.src_width = 12;
     config.encoder = texts[i];
-    syn_init(&c, NULL);
+    syn_context_init(&c, NULL);
     m = syn_model_new(&c, &config);
     r = syn_run_new(&c, m, &limits);
     CHECK(r && (syn_run_forward(r, &b) == SYN_OK) == (i > 7), "%s: %s", texts[i], c.message);
@@ -519,7 +519,7 @@ static void test_long_positions(void) {
   limits.length = 40;
   b.count = 1, b.src = src, b.src_width = 40;
   k.encoder = "pos -> res_nd(syn_att(V))";
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   for (i = 0; i < 2; i++) {
     syn_model *m;
     syn_run *r;
@@ -552,12 +552,12 @@ static void test_huge(void) {
   memset(&decode, 0, sizeof decode);
   limits.sentences = limits.src_rows = limits.tgt_rows = limits.length = INT_MAX;
   CHECK(!syn_run_new(&c, m, &limits) && c.status == SYN_E_MEMORY, "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   train.batch_tokens = 1 << 24;
   train.average = 1000;
   train.length = INT_MAX;
   CHECK(!syn_trainer_new(&c, m, &train) && c.status == SYN_E_MEMORY, "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   decode.sentences = 65536;
   decode.beam = decode.best = 1024;
   CHECK(!syn_decoder_new(&c, m, &decode) && c.status == SYN_E_MEMORY, "%s", c.message);
@@ -613,7 +613,7 @@ static void test_ties(void) {
   float gradient[3][3][88]; /* [tie][tgt.embed, src.embed, out.w] */
   int tie, i;
   memset(gradient, 0, sizeof gradient);
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   for (tie = 0; tie < 3; tie++) {
     static const char *const names[] = {"tgt.embed", "src.embed", "out.w"};
     syn_config k = config_of("seq2seq");
@@ -633,7 +633,7 @@ static void test_ties(void) {
           "tie=%s", ties[tie]);
     for (i = 0; i < 3; i++) /* the same numbers in all of them */
       if (has(m, names[i])) memcpy(syn_model_find(m, names[i])->x, syn_model_find(m, "tgt.embed")->x, 88 * sizeof(float));
-    CHECK(syn_train_gradient(t, &b, &loss) == SYN_OK, "%s", c.message);
+    CHECK(syn_trainer_backward(t, &b, &loss) == SYN_OK, "%s", c.message);
     for (i = 0; i < 3; i++)
       if (has(m, names[i]))
         memcpy(gradient[tie][i], syn_trainer_gradient(t, syn_model_find(m, names[i])), 88 * sizeof(float));
@@ -655,7 +655,7 @@ static uint64_t weights_hash(uint64_t seed) {
   syn_context c;
   syn_model *m;
   uint64_t hash;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   k.seed = seed;
   m = syn_model_new(&c, &k);
   CHECK(m, "%s", c.message);
@@ -737,7 +737,7 @@ static void test_start(void) {
   k.src_vocab = 60;
   k.tgt_vocab = 70;
   k.tie = "none";
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &k);
   CHECK(m, "%s", c.message);
   for (i = 0; m && i < sizeof starts / sizeof starts[0]; i++) start_check(m, &starts[i]);
@@ -783,7 +783,7 @@ static void test_orthogonal(void) {
   k.encoder = CHECK_QUICK ? "rnn(1) -> rnn(2, gru) -> rnn(33) -> birnn(128, gru)"
                           : "rnn(1) -> rnn(2, gru) -> rnn(33) -> birnn(128, gru) -> rnn(1030, gru)";
   k.d_model = 8;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &k);
   CHECK(m, "%s", c.message);
   if (!m) return;
@@ -810,7 +810,7 @@ static void good_make(void) {
   int turn = 0;
   line.at = "abcdefg abd fcg";
   line.size = strlen(line.at);
-  syn_init(&good, NULL);
+  syn_context_init(&good, NULL);
   good_tokenizer = syn_tokenizer_learn(&good, "char", 0, &line, 1);
   k.src_vocab = k.tgt_vocab = syn_tokenizer_size(good_tokenizer);
   good_model = syn_model_new(&good, &k);
@@ -819,7 +819,7 @@ static void good_make(void) {
     const syn_param *p = syn_model_param(good_model, n);
     for (i = 0; i < p->size; i++) p->x[i] = (float)(turn++ * 37 % 101 - 50) / 64.0f;
   }
-  syn_model_tokenizers(good_model, good_tokenizer, good_tokenizer);
+  syn_model_set_tokenizers(good_model, good_tokenizer, good_tokenizer);
   good_file = saved(&good, good_model);
   CHECK(syn_model_save(&good, good_model, "good.safetensors") == SYN_OK, "%s", good.message);
   with.dtype = SYN_F16;
@@ -841,7 +841,7 @@ static void test_files(void) {
   char *shifted = (char *)malloc(good_file.size + 64);
   int at;
   heap h;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   for (at = 0; at < 9; at++) {
     memcpy(shifted + at, good_file.at, good_file.size);
     context_on(&c, &h, 0);
@@ -885,21 +885,21 @@ static void test_metadata(void) {
   float loss;
   with.key = "author";
   with.value = "somebody \xC3\xA4 \"quoted\"";
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   b = changed(&c, good_model, &with);
   m = syn_model_view(&c, b.at, b.size);
   t = m ? syn_trainer_new(&c, m, NULL) : NULL;
-  CHECK(t && syn_train_step(t, &batch, 1, &loss) == SYN_OK, "%s", c.message);
+  CHECK(t && syn_trainer_step(t, &batch, 1, &loss) == SYN_OK, "%s", c.message);
   again = saved(&c, m);
   f = syn_file_view(&c, again.at, again.size);
   CHECK(f && syn_file_value(f, "author") && !strcmp(syn_file_value(f, "author"), with.value), "%s", c.message);
   CHECK(f && syn_file_value(f, "task") && !strcmp(syn_file_value(f, "task"), "seq2seq"), "the task");
-  syn_file_close(f);
+  syn_file_free(f);
   syn_trainer_free(t);
   syn_model_free(m);
   f = syn_file_view(&c, b.at, b.size); /* the bytes that were viewed are as they were */
   CHECK(f && syn_file_count(f) == syn_model_param_count(good_model) + 1, "%s", c.message);
-  syn_file_close(f);
+  syn_file_free(f);
   free(b.at);
   free(again.at);
 }
@@ -909,7 +909,7 @@ static void bad_file(change with, const char *word) {
   heap h;
   bytes b;
   syn_model *m;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   b = changed(&c, good_model, &with);
   context_on(&c, &h, 0);
   m = syn_model_view(&c, b.at, b.size);
@@ -963,7 +963,7 @@ static bytes small_file(void) {
   syn_context c;
   syn_model *m;
   bytes b;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   k.decoder = "pos -> res(syn_att(R+V))";
   k.d_model = 2;
   k.max_len = 3;
@@ -996,7 +996,7 @@ static int damaged(const char *at, size_t size) {
     k.max_len = 2;
     b.count = 1, b.tgt = tgt, b.tgt_width = 2;
     d = syn_decoder_new(&c, m, &k);
-    CHECK(d && syn_decode(d, &b, NULL, NULL) == SYN_OK, "%s", c.message);
+    CHECK(d && syn_decoder_run(d, &b, NULL, NULL) == SYN_OK, "%s", c.message);
     syn_decoder_free(d);
   }
   syn_model_free(m);
@@ -1051,7 +1051,7 @@ static void decode_alone(int round, int *out) {
   syn_batch b = two("seq2seq");
   int i, size;
   memset(&k, 0, sizeof k);
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   k.sentences = 2;
   k.beam = round % 2 ? 3 : 1;
   k.temperature = round % 4 == 2 ? 1.0f : 0.0f;
@@ -1059,7 +1059,7 @@ static void decode_alone(int round, int *out) {
   b.tgt = NULL;
   d = syn_decoder_new(&c, good_model, &k);
   memset(out, 0, 20 * sizeof *out);
-  if (!d || syn_decode(d, &b, NULL, NULL) != SYN_OK) return;
+  if (!d || syn_decoder_run(d, &b, NULL, NULL) != SYN_OK) return;
   for (i = 0; i < 2; i++) {
     const int *text = syn_decoder_output(d, i, 0, &size, NULL);
     if (text) memcpy(out + 10 * i, text, (size_t)size * sizeof *text);
@@ -1090,7 +1090,7 @@ static void test_attention(void) {
   static const float shades[] = {0.0f, 0.3f, 0.5f, 0.7f, 1.0f, 1e30f, NAN, -1.0f, -1e30f};
   int layer, head, i, j, k, heads, size[2], count = 0;
   size_t bytes_used, n;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   r = syn_run_new(&c, good_model, NULL);
   CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
   for (layer = 0; syn_model_attention(good_model, layer, &heads); layer++)
@@ -1185,19 +1185,19 @@ static void test_null(void) {
   bytes b;
   syn_sink sink = sink_of(&b);
   int n, size[2];
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   syn_model_free(NULL);
   syn_run_free(NULL);
   syn_trainer_free(NULL);
   CHECK(!syn_run_new(&c, NULL, NULL) && c.status == SYN_E_VALUE, "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(!syn_trainer_new(&c, NULL, NULL) && !syn_decoder_new(&c, NULL, NULL) && c.status == SYN_E_VALUE, "%s",
         c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(syn_model_save_to(&c, NULL, &sink) != SYN_OK && b.size == 0, "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(!syn_model_view(&c, NULL, 0) && c.status != SYN_OK, "no bytes");
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(!syn_model_load(&c, "nowhere.safetensors") && c.status == SYN_E_FILE, "%s", c.message);
   CHECK(syn_run_forward(NULL, NULL) != SYN_OK && !syn_run_logits(NULL, 0, &n) && n == 0 &&
             !syn_run_attention(NULL, 0, 0, 0, size) && !syn_model_attention(NULL, 0, &n),

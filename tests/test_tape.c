@@ -35,7 +35,7 @@ static void test_linear(void) {
   syn_tape *t;
   syn_tensor *a, *b, *k, *y, *loss;
   int i, round;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 16);
   for (round = 0; round < 2; round++) {
     double scale = round ? 0.1 : 1;
@@ -66,7 +66,7 @@ static void test_twice(void) {
   syn_tape *t;
   syn_tensor *x, *loss;
   int i;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 14);
   x = filled(t, 0, 7, 5);
   loss = syn_sum(syn_add(syn_mul(x, x), syn_sub(syn_add(x, x), syn_sub(x, x))));
@@ -82,7 +82,7 @@ static void test_softmax(void) {
   syn_tape *t;
   syn_tensor *x, *w, *p, *loss;
   int r, i;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 14);
   x = filled(t, 3, 19, 7);
   w = filled(t, 3, 19, 8);
@@ -109,7 +109,7 @@ static void matmul_case(int m, int k, int n) {
   syn_tensor *a, *b, *w, *y, *loss;
   int i, j, l;
   syn_random r = {1};
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, (size_t)1 << 24);
   a = filled(t, m, k, 1);
   b = filled(t, k, n, 2);
@@ -144,7 +144,7 @@ static float *product_by(const char *isa, int threads, int m, int k, int n) {
   if (!all) exit(2);
   memset(&o, 0, sizeof o);
   o.isa = isa, o.threads = threads;
-  CHECK(syn_init(&c, &o) == SYN_OK, "%s", c.message);
+  CHECK(syn_context_init(&c, &o) == SYN_OK, "%s", c.message);
   t = syn_tape_new(&c, (size_t)1 << 24);
   a = filled(t, m, k, 1), b = filled(t, k, n, 2);
   y = syn_matmul(a, b);
@@ -184,7 +184,7 @@ static void test_acts(void) {
   syn_context c;
   syn_tape *t;
   int which, i;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 16);
   for (which = 0; which < 5; which++) {
     syn_tensor *x = filled(t, 5, 9, 11), *y, *loss;
@@ -206,7 +206,7 @@ static void test_broadcast(void) {
   syn_context c;
   syn_tape *t;
   int i, j, one;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 16);
   for (one = 0; one < 2; one++) {
     syn_tensor *a = filled(t, 4, 3, 21), *b = filled(t, 0, one ? 1 : 3, 22), *w = filled(t, 4, 3, 23), *loss;
@@ -245,7 +245,7 @@ static void test_check(void) {
   syn_tensor *leaf[4], *loss;
   float before;
   int i;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 18);
   leaf[0] = filled(t, 4, 6, 31);
   leaf[1] = filled(t, 6, 5, 32);
@@ -260,14 +260,14 @@ static void test_check(void) {
     CHECK(loss->x[0] == before, "the leaves are put back, %g became %g", (double)before, (double)loss->x[0]);
   }
   leaf[3]->x[0] = 2;
-  syn_forward(t);
+  syn_tape_forward(t);
   CHECK(loss->x[0] != before, "a changed leaf changes the loss");
   CHECK(syn_gradient_check(NULL, leaf[0], 0.01f) == INFINITY, "no loss");
   CHECK(syn_gradient_check(loss, NULL, 0.01f) == INFINITY, "no leaf");
   CHECK(syn_gradient_check(leaf[0], leaf[0], 0.01f) == INFINITY && c.status == SYN_E_SHAPE, "no number");
-  syn_clear(&c);
+  syn_context_clear(&c);
   leaf[0]->x[0] = NAN;
-  syn_forward(t);
+  syn_tape_forward(t);
   CHECK(!(syn_gradient_check(loss, leaf[1], 0.01f) < 1e30f), "not a number goes unseen");
   syn_tape_free(t);
 }
@@ -284,7 +284,7 @@ static void test_wrong_backward(void) {
   syn_tape *t;
   syn_tensor *x;
   float error;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 14);
   x = filled(t, 2, 3, 1);
   kind.backward = wrong_backward;
@@ -299,7 +299,7 @@ static void test_descent(void) {
   syn_tape *t;
   syn_tensor *x, *w, *b, *y, *e, *loss;
   int i, step;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 16);
   x = filled(t, 30, 2, 41);
   y = filled(t, 30, 1, 42);
@@ -312,7 +312,7 @@ static void test_descent(void) {
     syn_backward(loss);
     for (i = 0; i < 2; i++) w->x[i] -= 0.1f * w->dx[i];
     b->x[0] -= 0.1f * b->dx[0];
-    syn_forward(t);
+    syn_tape_forward(t);
   }
   CHECK(loss && loss->x[0] < 1e-8f, "loss %g", (double)(loss ? loss->x[0] : -1));
   CHECK(fabsf(w->x[0] - 3) < 1e-3f && fabsf(w->x[1] + 1) < 1e-3f && fabsf(b->x[0] - 0.5f) < 1e-3f,
@@ -325,7 +325,7 @@ static void test_descent(void) {
 static void expect(syn_context *c, const syn_tensor *a, syn_status status, const char *word) {
   CHECK(!a && c->status == status && strstr(c->message, word), "wanted %d %s, got %d %s", (int)status, word,
         (int)c->status, c->message);
-  syn_clear(c);
+  syn_context_clear(c);
 }
 
 static void test_errors(void) {
@@ -334,8 +334,8 @@ static void test_errors(void) {
   syn_tape *t, *far;
   syn_tensor *a, *b, *x, *loss;
   int i;
-  syn_init(&c, NULL);
-  syn_init(&other, NULL);
+  syn_context_init(&c, NULL);
+  syn_context_init(&other, NULL);
   t = syn_tape_new(&c, 1 << 16);
   far = syn_tape_new(&other, 1 << 16);
   a = filled(t, 4, 3, 1);
@@ -358,13 +358,13 @@ static void test_errors(void) {
   expect(&other, syn_matmul(x, a), SYN_E_VALUE, "different tapes");
   CHECK(syn_backward(a) == SYN_E_SHAPE && strstr(c.message, "12 numbers"), "%s", c.message);
   CHECK(!syn_add(a, a), "the first error stays until it is cleared");
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(!syn_add(NULL, a) && !syn_add(a, NULL) && !syn_sub(NULL, NULL) && !syn_mul(NULL, a) &&
             !syn_matmul(a, NULL) && !syn_scale(NULL, 2) && !syn_act(NULL, "relu") && !syn_softmax(NULL) &&
             !syn_sum(NULL) && !syn_mean(NULL) && !syn_tensor_new(NULL, 1, zero) && !syn_tensor_new(t, 1, NULL),
         "null gives null");
   CHECK(syn_backward(NULL) != SYN_OK && c.status == SYN_OK, "no loss");
-  syn_forward(NULL);
+  syn_tape_forward(NULL);
   syn_tape_clear(NULL);
   syn_tape_free(NULL);
   CHECK(syn_backward(loss) == SYN_OK && other.status == SYN_OK, "%s", c.message);
@@ -381,7 +381,7 @@ static void test_full(void) {
   for (bytes = 0; bytes < 6000; bytes += 64) {
     syn_tape *t;
     syn_tensor *a, *loss, *more;
-    syn_init(&c, NULL);
+    syn_context_init(&c, NULL);
     t = syn_tape_new(&c, bytes);
     CHECK(t, "%s", c.message);
     a = filled(t, 4, 4, 1);
@@ -392,8 +392,8 @@ static void test_full(void) {
       refused++;
       CHECK(c.status == SYN_E_MEMORY && strstr(c.message, "bytes left"), "%lu: %s", (unsigned long)bytes, c.message);
     }
-    syn_clear(&c);
-    syn_forward(t);
+    syn_context_clear(&c);
+    syn_tape_forward(t);
     if (loss) CHECK(syn_backward(loss) == SYN_OK && a->dx[15] == 1.0f, "%lu bytes", (unsigned long)bytes);
     if (loss) CHECK(syn_gradient_check(loss, a, 0.125f) < 1e-4f, "%lu bytes", (unsigned long)bytes);
     syn_tape_clear(t);
@@ -408,7 +408,7 @@ static void test_many(void) {
   syn_tape *t;
   syn_tensor *x, *y, *last = NULL;
   long i;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, (size_t)1 << 20);
   x = y = filled(t, 0, 1, 1);
   for (i = 0; (y = syn_scale(y, 1.0f)) != NULL && i < 100000; i++) last = y;
@@ -454,7 +454,7 @@ static void test_text(void) {
   syn_tensor *a;
   char out[100];
   size_t room, size = sizeof want - 1;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 12);
   a = filled(t, 2, 3, 1);
   memcpy(a->x, numbers, sizeof numbers);

@@ -487,7 +487,7 @@ static void test_wrong_use(void) {
   int i;
   test_begin(&c, &m);
   for (i = 0; i < 12; i++) {
-    syn_clear(&c);
+    syn_context_clear(&c);
     CHECK(!syn_tokenizer_learn(&c, bad[i], 0, NULL, 0) && c.status == SYN_E_VALUE, "\"%s\"",
           bad[i]);
     CHECK(strstr(c.message, "wanted") != NULL, "\"%s\"", c.message);
@@ -516,7 +516,7 @@ static int survives(syn_context *c, const unsigned char *bytes, size_t size) {
   int ids[64], n, i, ok;
   char out[256];
   syn_tokenizer *t;
-  syn_clear(c);
+  syn_context_clear(c);
   t = syn_tokenizer_load(c, bytes, size);
   if (!t) return c->status == SYN_E_FORMAT && c->message[0];
   n = syn_tokenizer_encode(t, text_of(SMALL), ids, 64);
@@ -599,16 +599,16 @@ static void test_saved(void) {
     }
     syn_tokenizer_free(u);
     if (flags == 1 || flags == 2) test_damaged(&c, bytes, size);
-    syn_clear(&c);
+    syn_context_clear(&c);
     memset(text, 0, sizeof text);
     memcpy(text, bytes, size);
     CHECK(!syn_tokenizer_load(&c, text, size + 1) && c.status == SYN_E_FORMAT, "%s: a byte more",
           SPECS[s]);
-    syn_clear(&c);
+    syn_context_clear(&c);
     syn_tokenizer_free(t);
     free(bytes);
   }
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(!syn_tokenizer_load(&c, NULL, 0) && c.status == SYN_E_FORMAT, "no bytes");
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
@@ -712,7 +712,7 @@ static void test_null(void) {
   syn_text none = {NULL, 0};
   syn_context c;
   int id = SYN_UNKNOWN;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   CHECK(!syn_tokenizer_learn(NULL, "byte", 0, NULL, 0), "no context");
   CHECK(!syn_tokenizer_load(NULL, out, sizeof out), "no context");
   CHECK(!syn_tokenizer_learn(&c, "char", 0, NULL, 3) && c.status == SYN_E_VALUE, "no lines");

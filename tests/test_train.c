@@ -28,7 +28,7 @@ typedef struct bench {
 
 static int bench_make(bench *b, const syn_config *k, const syn_train_config *train) {
   memset(b, 0, sizeof *b);
-  syn_init(&b->c, NULL);
+  syn_context_init(&b->c, NULL);
   b->k = *k;
   b->m = syn_model_new(&b->c, k);
   b->t = b->m ? syn_trainer_new(&b->c, b->m, train) : NULL;
@@ -94,13 +94,13 @@ static void test_learns(void) {
   train.batch_tokens = 300;
   if (!bench_make(&b, &k, &train)) return;
   d = copies(&b.c, 400, 1, 0);
-  CHECK(syn_train(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
   CHECK(loss < (CHECK_QUICK ? 0.5f : 0.1f), "loss %g after %ld steps", (double)loss,
         syn_trainer_state(b.t)->step);
   CHECK(syn_trainer_state(b.t)->step == train.steps, "%ld steps", syn_trainer_state(b.t)->step);
   syn_data_free(d);
   d = copies(&b.c, 60, 2, 0);
-  CHECK(syn_evaluate(b.t, d, &valid, &labels) == SYN_OK && valid < 0.8, "unseen rows: %g", valid);
+  CHECK(syn_trainer_evaluate(b.t, d, &valid, &labels) == SYN_OK && valid < 0.8, "unseen rows: %g", valid);
   syn_data_free(d);
   bench_free(&b);
 }
@@ -150,7 +150,7 @@ static void test_schedules(void) {
     if (!bench_make(&b, &k, &train)) continue;
     for (step = 1; step <= 8; step++) {
       double want = syn__schedule(which, step, 3, 8, 16) * 0.5;
-      CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
+      CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
       CHECK(fabs((double)syn_trainer_state(b.t)->rate - want) < 1e-7, "%s, step %d: %g, not %g",
             names[which], step, (double)syn_trainer_state(b.t)->rate, want);
     }
@@ -201,9 +201,9 @@ static void adam_case(const char *optimizer, float decay, float clip) {
   m = w + n, v = m + n, g = v + n;
   for (i = 0; i < n; i++) w[i] = (double)b.m->weights[i];
   for (step = 1; step <= 8; step++) {
-    CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
+    CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
     for (i = 0; i < n; i++) g[i] = (double)b.t->gradient[i];
-    CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
+    CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
     reference_adam(w, m, v, g, n, step, syn_trainer_config(b.t));
   }
   for (i = 0; i < n; i++) {
@@ -223,7 +223,7 @@ static uint64_t weights_after(const syn_train_config *train, const syn_batch *ba
   bench b;
   uint64_t hash = 0;
   if (!bench_make(&b, &k, train)) return 0;
-  while (steps--) CHECK(syn_train_step(b.t, batches, count, loss) == SYN_OK, "%s", b.c.message);
+  while (steps--) CHECK(syn_trainer_step(b.t, batches, count, loss) == SYN_OK, "%s", b.c.message);
   hash = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
   bench_free(&b);
   return hash;
@@ -329,10 +329,10 @@ static void rule_case(const syn_train_config *given, double tolerance) {
   for (i = 0; i < n; i++) space[i] = (double)b.m->weights[i];
   for (step = 1; step <= 8; step++) {
     double norm = 0;
-    CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
+    CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
     for (i = 0; i < n; i++) g[i] = (double)b.t->gradient[i], norm += g[i] * g[i];
     for (i = 0; train.clip > 0.0f && i < n; i++) g[i] *= fmin(1, (double)train.clip / sqrt(norm));
-    CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
+    CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
     for (q = 0; q < syn_model_param_count(b.m); q++) {
       const syn_param *p = syn_model_param(b.m, q);
       reference f;
@@ -404,7 +404,7 @@ static void test_rules_learn(void) {
     CHECK(syn_trainer_config(b.t)->lr == (i < 2 ? 0.005f : rates[i]) && syn_trainer_config(b.t)->beta1 == betas[i],
           "%s: lr %g, beta1 %g", names[i], (double)b.t->config.lr, (double)b.t->config.beta1);
     d = copies(&b.c, 400, 1, 0);
-    CHECK(syn_train(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
+    CHECK(syn_trainer_run(b.t, d, NULL, last_report, &loss) == SYN_OK, "%s", b.c.message);
     CHECK(loss < (CHECK_QUICK ? 1.5f : 0.7f), "%s: loss %g after %ld steps", names[i], (double)loss,
           syn_trainer_state(b.t)->step);
     syn_data_free(d);
@@ -443,12 +443,12 @@ static void test_rules_machines(void) {
           train.batch_tokens = 40;
           train.clip = 0.3f;
           if (more) train.freeze = "src.embed|*.w_v", train.beta1 = 0.7f, train.weight_decay = 0.1f;
-          syn_init(&c, &options);
+          syn_context_init(&c, &options);
           m = syn_model_new(&c, &k);
           t = syn_trainer_new(&c, m, &train);
           CHECK(t, "%s", c.message);
           for (step = 0; t && step < 3; step++)
-            CHECK(syn_train_step(t, &batch, 1, &loss) == SYN_OK, "%s", c.message);
+            CHECK(syn_trainer_step(t, &batch, 1, &loss) == SYN_OK, "%s", c.message);
           hash = m ? syn_hash(SYN_HASH_START, m->weights, m->floats * sizeof(float)) : 0;
           if (!first) first = hash;
           CHECK(hash == first || !syn_context_exact(&c), "%s %d: %s with %d threads gives other bits",
@@ -482,7 +482,7 @@ static void freeze_case(const char *freeze, const char *optimizer, size_t frozen
   if (!bench_make(&b, &k, &train)) return;
   before = (float *)malloc(b.m->floats * sizeof *before);
   memcpy(before, b.m->weights, b.m->floats * sizeof *before);
-  CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_OK, "%s", b.c.message);
   for (q = 0; q < syn_model_param_count(b.m); q++) {
     const syn_param *p = syn_model_param(b.m, q);
     int still = syn_trainer_gradient(b.t, p) == NULL;
@@ -501,9 +501,9 @@ static void freeze_case(const char *freeze, const char *optimizer, size_t frozen
   CHECK(sums == kept && b.t->floats < b.m->trained, "%lu and %lu numbers", (unsigned long)sums,
         (unsigned long)kept);
   if (!strcmp(optimizer, "sgd")) CHECK(fabs(sqrt(norm) - 0.01) < 1e-5, "a step of length %g", sqrt(norm));
-  CHECK(syn_train_validate(b.t, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_validate(b.t, NULL) == SYN_OK, "%s", b.c.message);
   memcpy(before, b.m->weights, b.m->floats * sizeof *before);
-  CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_OK && syn_trainer_average(b.t) == 1, "%s", b.c.message);
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_OK && syn_trainer_average(b.t) == 1, "%s", b.c.message);
   CHECK(!memcmp(b.m->weights, before, b.m->floats * sizeof *before), "the kept weights are others");
   free(before);
   bench_free(&b);
@@ -517,11 +517,11 @@ static void bad_freeze(const char *freeze, const char *word) {
   syn_plan plan;
   memset(&train, 0, sizeof train);
   train.freeze = freeze;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &k);
   CHECK(!syn_trainer_new(&c, m, &train) && c.status == SYN_E_VALUE && strstr(c.message, word), "%s: %s", freeze,
         c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(syn_plan_of(&c, &k, &train, NULL, &plan) == SYN_E_VALUE && strstr(c.message, word), "%s", c.message);
   syn_model_free(m);
 }
@@ -631,10 +631,10 @@ static void diverge_case(const char *optimizer, float number, int in_weights) {
   train.batch_tokens = 40;
   k.decoder = "learn_pos -> bad -> res_nd(ffl) -> norm";
   bad_number = 0;
-  syn_init(&c, &options);
+  syn_context_init(&c, &options);
   m = syn_model_new(&c, &k);
   t = syn_trainer_new(&c, m, &train);
-  CHECK(t && syn_train_step(t, &batch, 1, &loss) == SYN_OK && loss > 0.0f, "%s", c.message);
+  CHECK(t && syn_trainer_step(t, &batch, 1, &loss) == SYN_OK && loss > 0.0f, "%s", c.message);
   if (!t) return;
   keep = m->weights[5];
   if (in_weights) m->weights[5] = number;
@@ -642,7 +642,7 @@ static void diverge_case(const char *optimizer, float number, int in_weights) {
   weights = syn_hash(SYN_HASH_START, m->weights, m->floats * sizeof(float));
   moments[0] = syn_hash(SYN_HASH_START, t->first, t->firsts * sizeof(float));
   moments[1] = syn_hash(SYN_HASH_START, t->second, t->seconds * sizeof(float));
-  CHECK(syn_train_step(t, &batch, 1, &loss) == SYN_E_VALUE && strstr(c.message, "at step 2"), "%s: %s", optimizer,
+  CHECK(syn_trainer_step(t, &batch, 1, &loss) == SYN_E_VALUE && strstr(c.message, "at step 2"), "%s: %s", optimizer,
         c.message);
   CHECK(in_weights || loss < 20.0f, "loss %g", (double)loss);
   CHECK(t->state.diverged && t->state.step == 1 && t->state.tokens == 9, "step %ld", t->state.step);
@@ -650,10 +650,10 @@ static void diverge_case(const char *optimizer, float number, int in_weights) {
             syn_hash(SYN_HASH_START, t->first, t->firsts * sizeof(float)) == moments[0] &&
             syn_hash(SYN_HASH_START, t->second, t->seconds * sizeof(float)) == moments[1],
         "%s: a refused step changed something", optimizer);
-  syn_clear(&c);
+  syn_context_clear(&c);
   m->weights[5] = keep;
   bad_number = 0;
-  CHECK(syn_train_step(t, &batch, 1, &loss) == SYN_OK && !t->state.diverged && t->state.step == 2, "%s", c.message);
+  CHECK(syn_trainer_step(t, &batch, 1, &loss) == SYN_OK && !t->state.diverged && t->state.step == 2, "%s", c.message);
   syn_trainer_free(t);
   syn_model_free(m);
 }
@@ -688,8 +688,8 @@ static void test_accumulate(void) {
   train.schedule = "constant";
   train.batch_tokens = 40;
   if (!bench_make(&a, &k, &train) || !bench_make(&b, &k, &train)) return;
-  CHECK(syn_train_step(a.t, &whole, 1, &loss[0]) == SYN_OK, "%s", a.c.message);
-  CHECK(syn_train_step(b.t, parts, 2, &loss[1]) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_step(a.t, &whole, 1, &loss[0]) == SYN_OK, "%s", a.c.message);
+  CHECK(syn_trainer_step(b.t, parts, 2, &loss[1]) == SYN_OK, "%s", b.c.message);
   CHECK(fabsf(loss[0] - loss[1]) < 1e-6f, "losses %.9g and %.9g", (double)loss[0], (double)loss[1]);
   CHECK(a.t->state.tokens == 9 && b.t->state.tokens == 9, "%ld and %ld labels", a.t->state.tokens,
         b.t->state.tokens);
@@ -758,7 +758,7 @@ static void loss_case(const labelled *l, float eps) {
         dz[c] += exp((double)z[j * v + c]) / p - (c == label ? 1 - (double)eps : (double)eps / (v - 1));
     }
   }
-  CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_OK, "%s: %s", l->task, b.c.message);
+  CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_OK, "%s: %s", l->task, b.c.message);
   CHECK(fabs((double)loss - want / count) < 1e-5, "%s, eps %g: loss %g, not %g", l->task, (double)eps,
         (double)loss, want / count);
   bias = syn_model_find(b.m, "out.b");
@@ -766,7 +766,7 @@ static void loss_case(const labelled *l, float eps) {
   for (j = 0; j < v; j++)
     CHECK(fabs((double)db[j] - dz[j] / count) < 1e-6, "%s: d out.b[%d] = %g, not %g", l->task, j,
           (double)db[j], dz[j] / count);
-  CHECK(syn_train_loss(b.t, &batch, &sum, &labels) == SYN_OK && labels == count, "%ld labels, not %d",
+  CHECK(syn_trainer_batch_loss(b.t, &batch, &sum, &labels) == SYN_OK && labels == count, "%ld labels, not %d",
         labels, count);
   CHECK(fabs(sum - plain) < 1e-4, "%s: without smoothing %g, not %g", l->task, sum, plain);
   syn_run_free(r);
@@ -825,7 +825,7 @@ static void test_batches(void) {
   uint64_t first, again, e;
   long epoch;
   int tokens;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   d = copies(&c, 211, 5, 1);
   for (tokens = 7; tokens < 2000; tokens = tokens * 2 + 1)
     for (epoch = -1; epoch < 3; epoch++) epoch_check(d, tokens, 9, epoch);
@@ -848,7 +848,7 @@ static void test_long_rows(void) {
     for (size = 18; size < 23; size++) {
       syn_context c;
       syn_data *d;
-      syn_init(&c, NULL);
+      syn_context_init(&c, NULL);
       d = syn_data_new(&c);
       for (i = 0; i < 4; i++) row[0] = 1000 + i, syn_data_add(d, row, i == place ? size : 3, row, i);
       CHECK((syn_data_batches(d, 20, 0) > 0) == (size < 20), "a row of %d, place %d: %s", size, place,
@@ -873,18 +873,18 @@ static void test_empty_rows(void) {
   train.steps = 9;
   if (!bench_make(&b, &k, &train)) return;
   d = syn_data_new(&b.c);
-  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "no data"), "%s",
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "no data"), "%s",
         b.c.message);
-  syn_clear(&b.c);
+  syn_context_clear(&b.c);
   for (i = 0; i < 100; i++) CHECK(syn_data_add(d, NULL, 0, NULL, 0) == SYN_OK, "%s", b.c.message);
-  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
-  CHECK(syn_evaluate(b.t, d, &loss, &labels) == SYN_OK && labels == 100, "%ld labels: %s", labels,
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_evaluate(b.t, d, &loss, &labels) == SYN_OK && labels == 100, "%ld labels: %s", labels,
         b.c.message);
   CHECK(syn_data_add(d, NULL, -1, NULL, 0) == SYN_E_VALUE, "a row of -1 tokens");
-  syn_clear(&b.c);
+  syn_context_clear(&b.c);
   for (i = 0; i < 20; i++) row[i] = 4;
   CHECK(syn_data_add(d, row, 20, row, 3) == SYN_OK, "%s", b.c.message);
-  CHECK(syn_evaluate(b.t, d, &loss, &labels) == SYN_E_SHAPE && strstr(b.c.message, "21") && strstr(b.c.message, "12"),
+  CHECK(syn_trainer_evaluate(b.t, d, &loss, &labels) == SYN_E_SHAPE && strstr(b.c.message, "21") && strstr(b.c.message, "12"),
         "a row longer than the model can take: %s", b.c.message);
   CHECK(syn_data_add(NULL, NULL, 0, NULL, 0) == SYN_E_VALUE, "no data");
   syn_data_free(d);
@@ -943,7 +943,7 @@ static void task_batches(int what) {
   syn_context c;
   syn_data *d;
   size_t n, all, wrong;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   d = task_data(what, &c, 150, 8);
   for (tokens = 8; tokens <= 40; tokens += 8) {
     wrong = all = 0;
@@ -984,8 +984,8 @@ static void task_learns(int what) {
   if (!bench_make(&b, &k, &train)) return;
   d = task_data(what, &b.c, 400, 1);
   unseen = task_data(what, &b.c, 60, 2);
-  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
-  CHECK(syn_evaluate(b.t, unseen, &loss[0], &labels[0]) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_evaluate(b.t, unseen, &loss[0], &labels[0]) == SYN_OK, "%s", b.c.message);
   CHECK(syn_model_evaluate(&b.c, b.m, unseen, 33, &loss[1], &labels[1]) == SYN_OK, "%s", b.c.message);
   CHECK(labels[0] == labels[1] && fabs(loss[0] - loss[1]) < 1e-9, "%.12g of %ld, %.12g of %ld", loss[0],
         labels[0], loss[1], labels[1]);
@@ -1050,12 +1050,12 @@ static void task_errors(void) {
     d = task_data(cases[i].what, &b.c, 3, 1);
     for (k = 0; k < 3; k++) tgt[k] = cases[i].label;
     syn_data_add(d, src, cases[i].n_src, tgt, cases[i].n_tgt);
-    CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE, "case %d is taken", (int)i);
+    CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE, "case %d is taken", (int)i);
     for (w = 0; w < 3; w++)
       CHECK(strstr(b.c.message, cases[i].words[w]), "case %d: %s in: %s", (int)i, cases[i].words[w], b.c.message);
-    syn_clear(&b.c);
-    CHECK(syn_evaluate(b.t, d, &loss, &labels) == SYN_E_VALUE && labels == 0, "case %d", (int)i);
-    syn_clear(&b.c);
+    syn_context_clear(&b.c);
+    CHECK(syn_trainer_evaluate(b.t, d, &loss, &labels) == SYN_E_VALUE && labels == 0, "case %d", (int)i);
+    syn_context_clear(&b.c);
     CHECK(syn_model_evaluate(&b.c, b.m, d, 0, &loss, &labels) == SYN_E_VALUE, "case %d", (int)i);
     CHECK(b.t->state.step == 0, "%ld steps", b.t->state.step);
     syn_data_free(d);
@@ -1172,7 +1172,7 @@ static void test_corrupt_data(void) {
   bench b;
   syn_config k;
   uint64_t first, fixed;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   d = task_data(GAPS, &c, 60, 3);
   first = corrupt_pass(d, 0, 7);
   fixed = corrupt_pass(d, -1, 0);
@@ -1181,7 +1181,7 @@ static void test_corrupt_data(void) {
 #define BAD(field, value) \
   bad = good, bad.field = value; \
   CHECK(syn_data_corrupt(d, &bad) == SYN_E_VALUE && strstr(c.message, "corruption"), "%s", c.message); \
-  syn_clear(&c)
+  syn_context_clear(&c)
   BAD(noise, 1.0f);
   BAD(noise, -0.1f);
   BAD(noise, NAN);
@@ -1195,13 +1195,13 @@ static void test_corrupt_data(void) {
   k = config_of(0); /* without room for the sentinels */
   if (!bench_make(&b, &k, NULL)) return;
   d = task_data(GAPS, &b.c, 5, 1);
-  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "14 to 18"), "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "14 to 18"), "%s", b.c.message);
   syn_data_free(d);
   bench_free(&b);
   k = config_of(1);
   if (!bench_make(&b, &k, NULL)) return;
   d = task_data(GAPS, &b.c, 5, 1);
-  CHECK(syn_train(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "not for lm"), "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "not for lm"), "%s", b.c.message);
   syn_data_free(d);
   bench_free(&b);
 }
@@ -1215,7 +1215,7 @@ static void windows_case(size_t count, int window, int stride) {
   syn_context c;
   syn_data *d;
   size_t n, k, wrong = 0;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   d = syn_data_new(&c);
   for (k = 0; k < count; k++) text[k] = 4 + (int)k;
   CHECK(syn_data_add_windows(d, text, count, window, stride) == SYN_OK, "%s", c.message);
@@ -1251,7 +1251,7 @@ static void test_windows(void) {
   for (i = 0; i < sizeof counts / sizeof counts[0]; i++)
     for (window = 1; window < 18; window += window < 9 ? 1 : 4)
       for (stride = 1; stride <= window; stride++) windows_case(counts[i], window, stride);
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   d = syn_data_new(&c);
   CHECK(syn_data_add_windows(d, three_src, 12, 4, 5) == SYN_E_VALUE && strstr(c.message, "5"), "%s",
         c.message);
@@ -1278,7 +1278,7 @@ static void test_evaluate(void) {
   if (!bench_make(&a, &k, &train) || !bench_make(&b, &k, &train)) return;
   data = copies(&a.c, 50, 1, 0);
   other = copies(&b.c, 50, 1, 0);
-  CHECK(syn_evaluate(a.t, data, &loss[0], &labels[0]) == SYN_OK, "%s", a.c.message);
+  CHECK(syn_trainer_evaluate(a.t, data, &loss[0], &labels[0]) == SYN_OK, "%s", a.c.message);
   CHECK(syn_model_evaluate(&a.c, a.m, data, 33, &loss[1], &labels[1]) == SYN_OK, "%s", a.c.message);
   labels[2] = 0;
   for (n = 0; n < 50; n++) { /* row by row */
@@ -1289,18 +1289,18 @@ static void test_evaluate(void) {
     row[size] = SYN_END, in[0] = SYN_BEGIN;
     batch.count = 1, batch.src = batch.labels = row, batch.tgt = in;
     batch.src_width = batch.tgt_width = size + 1;
-    CHECK(syn_train_loss(a.t, &batch, &sum, &labels[2]) == SYN_OK, "%s", a.c.message);
+    CHECK(syn_trainer_batch_loss(a.t, &batch, &sum, &labels[2]) == SYN_OK, "%s", a.c.message);
   }
   loss[2] = sum / (double)labels[2];
   CHECK(labels[0] == labels[1] && labels[1] == labels[2], "%ld, %ld, %ld labels", labels[0], labels[1],
         labels[2]);
   CHECK(fabs(loss[0] - loss[1]) < 1e-9 && fabs(loss[0] - loss[2]) < 1e-9, "%.12g, %.12g, %.12g", loss[0],
         loss[1], loss[2]);
-  CHECK(syn_train(b.t, other, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, other, NULL, NULL, NULL) == SYN_OK, "%s", b.c.message);
   for (step = 1; step <= 5; step++) { /* stop after every step to evaluate the training data */
     a.t->config.steps = step;
-    CHECK(syn_train(a.t, data, NULL, NULL, NULL) == SYN_OK, "%s", a.c.message);
-    CHECK(syn_evaluate(a.t, data, &loss[0], &labels[0]) == SYN_OK, "%s", a.c.message);
+    CHECK(syn_trainer_run(a.t, data, NULL, NULL, NULL) == SYN_OK, "%s", a.c.message);
+    CHECK(syn_trainer_evaluate(a.t, data, &loss[0], &labels[0]) == SYN_OK, "%s", a.c.message);
     CHECK(syn_data_batches(data, 30, 4) > 0, "%s", a.c.message);
   }
   CHECK(!memcmp(a.m->weights, b.m->weights, a.m->floats * sizeof(float)), "evaluation changed the training");
@@ -1329,14 +1329,14 @@ static void test_stop(void) {
   train.stop_after = 5;
   if (!bench_make(&b, &k, &train)) return;
   d = copies(&b.c, 30, 1, 0);
-  CHECK(syn_train(b.t, d, d, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, d, NULL, NULL) == SYN_OK, "%s", b.c.message);
   s = syn_trainer_state(b.t);
   CHECK(s->stopped && s->step == 18 && s->validations == 6 && s->worse == 5,
         "stopped %d at step %ld after %ld validations, %ld of them worse", s->stopped, s->step,
         s->validations, s->worse);
   CHECK(s->factor == 0.25f, "plateau made the rate %g", (double)s->factor);
   CHECK(s->valid == s->best && s->best > 0.0f, "losses %g and %g", (double)s->valid, (double)s->best);
-  CHECK(syn_train(b.t, d, d, NULL, NULL) == SYN_OK && s->step == 18, "a stopped training goes on");
+  CHECK(syn_trainer_run(b.t, d, d, NULL, NULL) == SYN_OK && s->step == 18, "a stopped training goes on");
   syn_data_free(d);
   bench_free(&b);
 }
@@ -1381,7 +1381,7 @@ static void average_case(int with_valid) {
   d = copies(&b.c, 40, 1, 0);
   valid = copies(&b.c, 20, 2, 0);
   CHECK(syn_trainer_average(b.t) == 0, "nothing is kept yet");
-  CHECK(syn_train(b.t, d, with_valid ? valid : NULL, snapshot, &s) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, with_valid ? valid : NULL, snapshot, &s) == SYN_OK, "%s", b.c.message);
   CHECK(s.calls == 20 && s.count == 10, "%d reports, %d validations", s.calls, s.count);
   for (n = 0; n < KEPT; n++) {
     pick[n] = -1;
@@ -1457,7 +1457,7 @@ static void resume_part(int what, const char *from, long until, const char *to) 
   d = task_data(what, &b.c, 45, 1);
   valid = task_data(what, &b.c, 10, 2);
   if (from) CHECK(syn_trainer_load(b.t, from) == SYN_OK, "%s", b.c.message);
-  CHECK(syn_train(b.t, d, valid, stop_at, &until) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, valid, stop_at, &until) == SYN_OK, "%s", b.c.message);
   CHECK(syn_trainer_save(&b.c, b.t, to) == SYN_OK, "%s", b.c.message);
   syn_data_free(d);
   syn_data_free(valid);
@@ -1505,7 +1505,7 @@ static void load_fails(bench *b, const char *path, syn_status status, const char
         b->c.message);
   CHECK(syn_hash(SYN_HASH_START, b->m->weights, b->m->floats * sizeof(float)) == before && b->t->state.step == 0,
         "%s: a load that failed changed the trainer", b->c.message);
-  syn_clear(&b->c);
+  syn_context_clear(&b->c);
 }
 
 /* A checkpoint of another training, a model file, damaged ones: an error, and nothing has changed. */
@@ -1597,12 +1597,12 @@ static void init_case(syn_config to, const char *to_letters, syn_config from, co
   news n;
   int i, got;
   memset(&n, 0, sizeof n);
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   from.seed = to.seed + 1;
   m = syn_model_new(&c, &to);
   f = syn_model_new(&c, &from);
-  syn_model_tokenizers(m, letters(&c, to_letters), letters(&c, to_letters));
-  syn_model_tokenizers(f, letters(&c, from_letters), letters(&c, from_letters));
+  syn_model_set_tokenizers(m, letters(&c, to_letters), letters(&c, to_letters));
+  syn_model_set_tokenizers(f, letters(&c, from_letters), letters(&c, from_letters));
   got = syn_model_init_from(m, f, SYN_OTHER_TASK, hear, &n);
   CHECK(got == taken, "%d are taken: %s", got, c.message);
   for (i = 0; i < 4; i++) CHECK(!strcmp(n.names[i], names[i]), "list %d is %s, wanted %s", i, n.names[i], names[i]);
@@ -1626,9 +1626,9 @@ static void test_names(void) {
       char out[20];
       syn_context c;
       syn_model *m;
-      syn_init(&c, NULL);
+      syn_context_init(&c, NULL);
       m = syn_model_new(&c, &config);
-      syn_model_tokenizers(m, NULL, syn_tokenizer_learn(&c, "line", 0, lines, (size_t)count));
+      syn_model_set_tokenizers(m, NULL, syn_tokenizer_learn(&c, "line", 0, lines, (size_t)count));
       CHECK(syn_model_save(&c, m, "part.safetensors") == SYN_OK, "%s", c.message);
       syn_model_free(m);
       m = syn_model_load(&c, "part.safetensors");
@@ -1668,7 +1668,7 @@ static void test_init(void) {
   classify.task = "tag";
   tied = a;
   tied.tie = "all";
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &a);
   f = syn_model_new(&c, &tied);
   all = (int)syn_model_param_count(m);
@@ -1679,10 +1679,10 @@ static void test_init(void) {
   f = syn_model_new(&c, &classify);
   CHECK(syn_model_init_from(m, f, 0, NULL, NULL) == -1 && c.status == SYN_E_VALUE && strstr(c.message, "tag") &&
         strstr(c.message, "seq2seq"), "%s", c.message);
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(syn_model_init_from(NULL, f, 0, NULL, NULL) == -1 && syn_model_init_from(m, NULL, 0, NULL, NULL) == -1,
         "no model");
-  syn_clear(&c);
+  syn_context_clear(&c);
   CHECK(syn_model_save(&c, m, "part.safetensors") == SYN_OK, "%s", c.message);
   syn_model_free(f);
   f = syn_model_load(&c, "part.safetensors"); /* its weights lie in the file */
@@ -1697,7 +1697,7 @@ static void bad_config(const char *what, syn_train_config train, const char *wor
   syn_config k = config_of(1);
   syn_context c;
   syn_model *m;
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn_model_new(&c, &k);
   CHECK(!syn_trainer_new(&c, m, &train) && c.status == SYN_E_VALUE && strstr(c.message, word), "%s: %s", what,
         c.message);
@@ -1744,18 +1744,18 @@ static void test_errors(void) {
   none.batch_tokens = 40;
   if (!bench_make(&b, &k, &none)) return;
   batch.labels = nothing;
-  CHECK(syn_train_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && strstr(b.c.message, "without a label"), "%s",
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && strstr(b.c.message, "without a label"), "%s",
         b.c.message);
   CHECK(loss == 0.0f && b.t->state.step == 0, "loss %g", (double)loss);
-  syn_clear(&b.c);
+  syn_context_clear(&b.c);
   batch.labels = NULL;
-  CHECK(syn_train_gradient(b.t, &batch, &loss) == SYN_E_VALUE && loss == 0.0f, "%s", b.c.message);
-  syn_clear(&b.c);
-  CHECK(syn_train_step(b.t, &batch, 0, &loss) == SYN_E_VALUE, "no batches");
-  syn_clear(&b.c);
-  CHECK(syn_train_step(b.t, NULL, 1, &loss) == SYN_E_VALUE, "no batch");
-  syn_clear(&b.c);
-  CHECK(syn_train_step(NULL, &batch, 1, &loss) == SYN_E_VALUE && b.c.status == SYN_OK, "no trainer");
+  CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_E_VALUE && loss == 0.0f, "%s", b.c.message);
+  syn_context_clear(&b.c);
+  CHECK(syn_trainer_step(b.t, &batch, 0, &loss) == SYN_E_VALUE, "no batches");
+  syn_context_clear(&b.c);
+  CHECK(syn_trainer_step(b.t, NULL, 1, &loss) == SYN_E_VALUE, "no batch");
+  syn_context_clear(&b.c);
+  CHECK(syn_trainer_step(NULL, &batch, 1, &loss) == SYN_E_VALUE && b.c.status == SYN_OK, "no trainer");
   bench_free(&b);
 }
 
@@ -1771,11 +1771,11 @@ static void test_two_contexts(void) {
   train.every = 1;
   train.steps = 3;
   if (!bench_make(&b, &k, &train)) return;
-  syn_init(&other, NULL);
+  syn_context_init(&other, NULL);
   empty = syn_data_new(&other);
   d = copies(&b.c, 10, 1, 0);
-  CHECK(syn_train(b.t, empty, NULL, NULL, NULL) == SYN_E_VALUE && b.c.status == SYN_OK, "%s", b.c.message);
-  CHECK(syn_train(b.t, d, empty, NULL, NULL) == SYN_E_VALUE && other.status == SYN_E_VALUE, "%s",
+  CHECK(syn_trainer_run(b.t, empty, NULL, NULL, NULL) == SYN_E_VALUE && b.c.status == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(b.t, d, empty, NULL, NULL) == SYN_E_VALUE && other.status == SYN_E_VALUE, "%s",
         other.message);
   syn_data_free(d);
   syn_data_free(empty);

@@ -192,7 +192,7 @@ static void context_open(syn_context *c, const arguments *a) {
   if (options.threads > 1)
     fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
 #endif
-  if (syn_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+  if (syn_context_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
 }
 
 /* ==============================================================================================
@@ -392,7 +392,7 @@ static void run_train(const arguments *a) {
   times = (double *)take((size_t)steps, sizeof *times);
   for (i = 0; i < warmup + steps; i++) {
     start = seconds();
-    syn_train_step(t, &b, 1, &loss);
+    syn_trainer_step(t, &b, 1, &loss);
     check(&c);
     if (i >= warmup) times[i - warmup] = (seconds() - start) * 1e3;
   }
@@ -428,7 +428,7 @@ static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
 static double decode_once(syn_context *c, syn_decoder *d, const syn_batch *b, int length) {
   double start = seconds(), time;
   int i, size;
-  syn_decode(d, b, NULL, NULL);
+  syn_decoder_run(d, b, NULL, NULL);
   time = seconds() - start;
   check(c);
   for (i = 0; i < b->count; i++) {

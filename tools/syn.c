@@ -1947,7 +1947,7 @@ static void context_open(syn_context *c, const arguments *a) {
   if (options.threads > 1)
     fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
 #endif
-  if (syn_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+  if (syn_context_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
 }
 
 /* What stands for --encoder and --decoder when they are not given. */
@@ -2398,7 +2398,7 @@ static void train_show(training *r, double now, int validated) {
 static void train_checkpoint(training *r) {
   if (!r->checkpoint || !syn_trainer_save(&r->c, r->t, r->checkpoint)) return;
   fprintf(stderr, "syn: %s\n", r->c.message);
-  syn_clear(&r->c);
+  syn_context_clear(&r->c);
   r->lost = 1;
 }
 
@@ -2788,7 +2788,7 @@ static network train_network(training *r) {
 /* The checkpoint must speak the same tokens: a changed training text would train nonsense. */
 static void train_same_tokens(training *r) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
-  syn_file *f = syn_file_open(&r->c, r->checkpoint);
+  syn_file *f = syn_file_load(&r->c, r->checkpoint);
   int k;
   check_file(&r->c, r->checkpoint);
   for (k = 0; k < 2; k++) {
@@ -2803,7 +2803,7 @@ static void train_same_tokens(training *r) {
       fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
            names[k]);
   }
-  syn_file_close(f);
+  syn_file_free(f);
 }
 
 static void train_resume(training *r) {
@@ -2829,7 +2829,7 @@ static void train_finish(training *r) {
   train_checkpoint(r);
   if (r->config.average) {
     if (s->step % r->config.every != 0) {
-      syn_train_validate(r->t, r->valid);
+      syn_trainer_validate(r->t, r->valid);
       check(&r->c);
       train_show(r, seconds(), 1);
     }
@@ -2884,7 +2884,7 @@ static void train_make(training *r, network *n) {
   n->config.classes = n->config.tgt_vocab - task_shift(r->of);
   r->m = syn_model_new(&r->c, &n->config);
   check_use(&r->c);
-  syn_model_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
+  syn_model_set_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
   init_weights(r);
   train_configure(r);
   r->t = syn_trainer_new(&r->c, r->m, &r->config);
@@ -2914,7 +2914,7 @@ static int run_train(const arguments *a) {
   if (opt_flag(a, "resume")) train_resume(&r);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
-  syn_train(r.t, r.data, r.valid, train_report, &r);
+  syn_trainer_run(r.t, r.data, r.valid, train_report, &r);
   if (syn_trainer_state(r.t)->diverged)
     fail(FAILED_JOB, "%s: a smaller --lr, a longer --warmup or --clip 1 may help", r.c.message);
   check(&r.c);
@@ -3117,11 +3117,11 @@ static void decode_group(runner *r, job *const *group, int n) {
   if (r->lm) b.tgt = ids, b.tgt_width = width;
   else b.src = ids, b.src_width = width;
   r->first = 1;
-  syn_decoder_seeds(r->d, seeds);
-  syn_decode(r->d, &b, r->stream ? stream_token : NULL, r);
+  syn_decoder_set_seeds(r->d, seeds);
+  syn_decoder_run(r->d, &b, r->stream ? stream_token : NULL, r);
   check(r->c);
   for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
-  syn_decoder_seeds(r->d, NULL);
+  syn_decoder_set_seeds(r->d, NULL);
   if (r->stream) put_byte(&group[0]->out, '\n');
   free(ids);
   free(seeds);
@@ -3539,7 +3539,7 @@ static void info_layer(description *d, const syn_node *n) {
   int encodes = strncmp(n->path, "encoder", 7) == 0; /* it runs once and leaves nothing for steps */
   syn_cost *sum = &d->sum[!encodes];
   k.parameters = info_parameters(d, n);
-  k.decode_bytes = encodes ? 0.0 : k.decode_bytes + 4.0 * n->source;
+  k.decode_bytes = encodes ? 0.0 : k.decode_bytes + 4.0 * n->source_cache;
   sum->parameters += k.parameters;
   sum->multiply_adds += k.multiply_adds;
   sum->decode_bytes += k.decode_bytes;
@@ -3926,7 +3926,7 @@ static int preset_print(const preset *p, int json, int texts) {
   syn_cost sum[2], all;
   syn_model *m;
   memset(&all, 0, sizeof all);
-  syn_init(&c, NULL);
+  syn_context_init(&c, NULL);
   m = syn__model_shell(&c, &k);
   if (m) {
     info_sums(m, k.max_len, sum);
@@ -3987,7 +3987,7 @@ typedef struct gradients {
 static double grad_loss(gradients *g) {
   double sum = 0.0;
   long labels = 0;
-  syn_train_loss(g->t, &g->batch, &sum, &labels);
+  syn_trainer_batch_loss(g->t, &g->batch, &sum, &labels);
   check(&g->c);
   return labels ? sum / (double)labels : 0.0;
 }
@@ -4055,7 +4055,7 @@ static int grad_try(gradients *g, const syn_param *p, const float *u, double lar
   for (point = 0; point < GRAD_POINTS; point++) {
     if (grad_agrees(g, p, u, largest, error)) return 1;
     for (i = 0; i < p->size; i++) p->x[i] += 0.02f * syn_random_normal(&g->random);
-    syn_train_gradient(g->t, &g->batch, &loss);
+    syn_trainer_backward(g->t, &g->batch, &loss);
     check(&g->c);
   }
   return 0;
@@ -4162,7 +4162,7 @@ static int run_grad(const arguments *a) {
   g.t = syn_trainer_new(&g.c, g.m, &config);
   check(&g.c);
   g.noise = grad_noise(&g);
-  syn_train_gradient(g.t, &g.batch, &loss);
+  syn_trainer_backward(g.t, &g.batch, &loss);
   check(&g.c);
   for (i = 0; i < syn_model_param_count(g.m); i++) {
     const syn_param *p = syn_model_param(g.m, i);
@@ -4356,7 +4356,7 @@ static void golden_gradients(golden *g) {
   memset(&config, 0, sizeof config);
   config.length = golden_limits(g).length;
   t = syn_trainer_new(g->c, g->m, &config);
-  if (t) syn_train_gradient(t, &g->batch, &loss);
+  if (t) syn_trainer_backward(t, &g->batch, &loss);
   wanted = golden_done(g) ? golden_floats(g, "test.loss", 1) : NULL;
   if (wanted) {
     golden_compare(g, "loss", &loss, wanted, 1, logits_limits);
@@ -4406,7 +4406,7 @@ static void golden_decode(golden *g, const char *name, int beam) {
   config.beam = beam;
   source.tgt = NULL;
   d = syn_decoder_new(g->c, g->m, &config);
-  if (d) syn_decode(d, &source, NULL, NULL);
+  if (d) syn_decoder_run(d, &source, NULL, NULL);
   if (golden_done(g)) {
     golden_tokens(g, name, d, wanted, width);
     if (beam > 1) golden_scores(g, d);
@@ -4420,7 +4420,7 @@ static int golden_file(syn_context *c, const char *path, uint64_t *hash) {
   memset(&g, 0, sizeof g);
   g.c = c;
   g.hash = *hash;
-  syn_clear(c);
+  syn_context_clear(c);
   g.m = syn_model_load(c, path);
   if (golden_done(&g)) {
     g.file = syn_model_file(g.m);
