@@ -423,7 +423,7 @@ typedef struct syn_train_config {
   long steps;             /* updates in all; 0: 1000 */
   float beta1;            /* sgd: momentum. 0: 0.9, adafactor: none; below 0: none */
   float beta2, eps;       /* adam and adamw alone; 0: 0.98, 1e-9 */
-  float weight_decay;     /* per step, times the learning rate; not for adam */
+  float weight_decay;     /* per step, times the learning rate (at most 1); not for adam */
   float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
   int accumulate;         /* batches per update; 0: 1 */
@@ -447,7 +447,7 @@ typedef struct syn_train_state {
   float rate, factor;      /* learning rate of the last step; what plateau made of it */
   float valid, best;       /* loss of the last and of the best validation; infinite: none was */
   int stopped;             /* by stop_after */
-  int diverged; /* loss or gradient of the last step were not finite: it was refused */
+  int diverged; /* the last step was refused: see syn_trainer_step */
 } syn_train_state;
 
 /* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are hidden, at least
@@ -757,8 +757,10 @@ void syn_trainer_free(syn_trainer *t);
 const syn_train_state *syn_trainer_state(const syn_trainer *t);
 const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
-   the weights before the update. After an error nothing was updated; SYN_E_VALUE with
-   state->diverged: loss or gradient were not finite. */
+   the weights before the update. After an error nothing was updated, weights and moments are as
+   before; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or the step
+   could make weights that are not: they could move by more than 1e30, or learning rate times
+   weight_decay is above 1. Weights that are finite stay so. */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
    call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
@@ -947,6 +949,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
    >>base   includes, checked sizes, UTF-8, elementary functions of the same bits everywhere
    ============================================================================================== */
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13043,14 +13046,17 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
 typedef struct syn__trained {
   const syn_param *p;
   size_t at, first, second;
+  double rms; /* of its weights before the step: adafactor alone */
 } syn__trained;
 
 /* What is the same for all tensors in one step. */
 typedef struct syn__step {
-  double t;    /* 1, 2, ... */
-  float rate;  /* learning rate */
-  float decay; /* of the weights: rate times weight_decay */
-  float scale; /* of the gradient: 1 / labels, and clipping */
+  double t;        /* 1, 2, ... */
+  float rate;      /* learning rate */
+  float decay;     /* of the weights: rate times weight_decay */
+  float scale;     /* of the gradient: 1 / labels, and clipping */
+  double gradient; /* bound of every |scale g| */
+  double first;    /* bound of every |first moment| after the step; adafactor: not used */
 } syn__step;
 
 /* A rule of a step. Of its defaults 0 means for beta2 and eps that it has none, for beta1 that it
@@ -13062,6 +13068,8 @@ typedef struct syn__optimizer {
   /* floats it remembers of a tensor in the first (0) or second (1) moment */
   size_t (*keeps)(const syn_train_config *k, const syn_param *p, int moment);
   size_t (*work)(const syn_param *p); /* floats it needs while it steps along a tensor; or null */
+  /* bound of how far one step can move any weight, without the decay; changes no weight */
+  double (*reach)(syn_trainer *t, syn__step *s);
   void (*update)(syn_trainer *t, const syn__step *s); /* one step of all tensors */
 } syn__optimizer;
 
@@ -13084,6 +13092,7 @@ struct syn_trainer {
   char *skip_backward;
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
+  double most_first;        /* bound of every |first moment|; adafactor: not used */
   syn_train_state state;
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
@@ -13118,6 +13127,23 @@ static double syn__gradient_norm(syn_trainer *t) {
   syn__parallel(&t->run->tape, syn__task_chunks, t, chunks, 1);
   for (i = 0; i < chunks; i++) sum += (double)t->work[i];
   return sqrt(sum);
+}
+
+/* -- a step that could leave numbers that are not finite is refused before it begins --
+
+   A weight w becomes w - (decay w + u). Where w is finite, 0 <= decay <= 1 and |u| <= 1e30, so is
+   the result: 1e30 is less than half the distance of the largest float to its neighbour. So no
+   number has to be tried: each rule gives a bound of |u|, from bounds of the gradient (its norm)
+   and of the first moment (which is carried from step to step). A norm of at most 1e18 keeps all
+   squares, so the second moments, far below the largest float. */
+#define SYN__MOST_REACH 1e30
+#define SYN__MOST_NORM 1e18
+
+/* 1: no number of the weights or of the moments can leave the floats in this step. `norm` is that
+   of the sum over all labels. Written so that what is not a number fails. */
+static int syn__step_safe(const syn__step *s, double norm, double reach) {
+  return norm <= SYN__MOST_NORM && (double)s->rate <= SYN__MOST_REACH && s->decay <= 1.0f &&
+         reach <= SYN__MOST_REACH;
 }
 
 /* -- rules that treat every number alone: any slicing gives the same bits -- */
@@ -13169,7 +13195,7 @@ static void syn__adam_piece(const syn_trainer *t, const void *rule, const syn__t
   t->c->kernels->adam((const syn__adam *)rule, s->p->x + from, t->first + s->first + from,
                       t->second + s->second + from, t->gradient + s->at + from, n);
 }
-static void syn__adam_update(syn_trainer *t, const syn__step *s) {
+static syn__adam syn__adam_of(const syn_trainer *t, const syn__step *s) {
   const syn_train_config *k = &t->config;
   syn__adam a;
   a.lr = s->rate;
@@ -13180,6 +13206,16 @@ static void syn__adam_update(syn_trainer *t, const syn__step *s) {
   a.fix1 = (float)(1.0 / (1.0 - syn__pow((double)a.beta1, s->t)));
   a.fix2 = (float)(1.0 / (1.0 - syn__pow((double)a.beta2, s->t)));
   a.scale = s->scale;
+  return a;
+}
+/* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g| */
+static double syn__adam_reach(syn_trainer *t, syn__step *s) {
+  syn__adam a = syn__adam_of(t, s);
+  s->first = (double)a.beta1 * t->most_first + (1.0 - (double)a.beta1) * s->gradient;
+  return (double)a.lr * (double)a.fix1 * s->first / (double)a.eps;
+}
+static void syn__adam_update(syn_trainer *t, const syn__step *s) {
+  syn__adam a = syn__adam_of(t, s);
   syn__update_pieces(t, syn__adam_piece, &a);
 }
 
@@ -13195,6 +13231,11 @@ static void syn__sgd_piece(const syn_trainer *t, const void *rule, const syn__tr
   t->c->kernels->descend((const syn__descent *)rule, s->p->x + from,
                          t->firsts ? t->first + s->first + from : NULL,
                          t->gradient + s->at + from, NULL, n);
+}
+/* u is the memory, or the step itself */
+static double syn__sgd_reach(syn_trainer *t, syn__step *s) {
+  s->first = (double)syn__beta1(&t->config) * t->most_first + (double)s->rate * s->gradient;
+  return s->first;
 }
 static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
   syn__descent d;
@@ -13218,7 +13259,7 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
    vector is a matrix of one row, for which V = C is the full second moment: it keeps no R. With
    b1 the steps are smoothed: M = b1 M + (1-b1) (what was taken from W), W -= M.
 
-   Four passes along G, two along W. Threads split rows, or columns where rows are summed; sums
+   Four passes along G, two along W, the first of them over all tensors (syn__adafactor_reach). Threads split rows, or columns where rows are summed; sums
    over rows are taken by one thread, in order, in double. */
 
 /* The tensor as matrices [rows,cols], and where its numbers are. */
@@ -13254,16 +13295,23 @@ static size_t syn__adafactor_work(const syn_param *p) {
 /* How many rows or columns are worth a thread, each of so many numbers. */
 static size_t syn__grain(size_t each) { return each < 4096 ? 4096 / each : 1; }
 
-/* a = sums of G^2 along the rows, sum = those of W^2 */
+/* sum = sums of W^2 along the rows */
+static void syn__task_factor_weights(syn_tape *t, const void *job, int thread, size_t begin,
+                                     size_t end) {
+  const syn__factored *f = (const syn__factored *)job;
+  size_t r;
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
+    f->sum[r] = t->k->dot(f->w + r * f->cols, f->w + r * f->cols, f->cols);
+}
+/* a = sums of G^2 along the rows */
 static void syn__task_factor_rows(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
   const syn__factored *f = (const syn__factored *)job;
   size_t r;
   SYN__UNUSED(thread);
-  for (r = begin; r < end; r++) {
+  for (r = begin; r < end; r++)
     f->a[r] = t->k->dot(f->g + r * f->cols, f->g + r * f->cols, f->cols);
-    f->sum[r] = t->k->dot(f->w + r * f->cols, f->w + r * f->cols, f->cols);
-  }
 }
 /* C, and b from it; columns of all matrices one behind the other */
 static void syn__task_factor_cols(syn_tape *t, const void *job, int thread, size_t begin,
@@ -13298,6 +13346,7 @@ static void syn__task_factor_step(syn_tape *t, const void *job, int thread, size
   for (r = begin; r < end; r++) {
     size_t at = r * f->cols;
     d.rate = f->descent.rate * f->a[r];
+    if (d.rate > FLT_MAX) d.rate = FLT_MAX; /* of a row whose gradients are 0: infinity times 0 */
     t->k->descend(&d, f->w + at, f->m ? f->m + at : NULL, f->g + at, f->b + r / f->rows * f->cols,
                   f->cols);
   }
@@ -13330,11 +13379,35 @@ static double syn__factored_rms(const syn__factored *f, const float *factor) {
   return sqrt(sum / ((double)(f->mats * f->rows) * (double)f->cols));
 }
 
+static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
+  return (double)step->rate * (s->rms > 1e-3 ? s->rms : 1e-3);
+}
+
+/* RMS(W) of every tensor, before any of them changes. |U| / max(1, RMS(U)) is at most the root of
+   the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
+   at most 1e18. */
+static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
+  double most = 0.0, rate;
+  int i;
+  for (i = 0; i < t->n_trained; i++) {
+    syn__trained *s = &t->trained[i];
+    syn__factored f = syn__factored_of(s->p);
+    f.w = s->p->x;
+    f.sum = t->work;
+    syn__parallel(&t->run->tape, syn__task_factor_weights, &f, f.mats * f.rows,
+                  syn__grain(f.cols));
+    s->rms = syn__factored_rms(&f, NULL);
+    rate = syn__factored_rate(s, step);
+    if (!(rate <= most)) most = rate;
+  }
+  return 1e18 * most;
+}
+
 static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__factored *f,
                                   const syn__step *step) {
   syn_tape *tape = &t->run->tape;
   size_t rows = f->mats * f->rows, cols = f->mats * f->cols, grain = syn__grain(f->cols);
-  double rate = (double)step->rate, rms;
+  double rate = syn__factored_rate(s, step), rms;
   f->w = s->p->x;
   f->m = t->firsts ? t->first + s->first : NULL;
   f->g = t->gradient + s->at;
@@ -13344,8 +13417,6 @@ static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__fa
   f->sum = f->a + rows;
   f->b = f->sum + rows;
   syn__parallel(tape, syn__task_factor_rows, f, rows, grain);
-  rms = syn__factored_rms(f, NULL);
-  rate *= rms > 1e-3 ? rms : 1e-3;
   syn__parallel(tape, syn__task_factor_cols, f, cols, syn__round16(syn__grain(f->rows)));
   syn__factor_rows(f);
   syn__parallel(tape, syn__task_factor_size, f, rows, grain);
@@ -13377,11 +13448,13 @@ static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
 /* adam has no decay: L2 in the gradient is not what anybody wants from it (Loshchilov and Hutter
    2019), and the one beside it is called adamw. */
 static const syn__optimizer syn__optimizers[] = {
-    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_keeps, NULL, syn__adam_update},
-    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_keeps, NULL, syn__adam_update},
+    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_keeps, NULL, syn__adam_reach,
+     syn__adam_update},
+    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_keeps, NULL, syn__adam_reach,
+     syn__adam_update},
     {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_keeps, syn__adafactor_work,
-     syn__adafactor_update},
-    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_keeps, NULL, syn__sgd_update}};
+     syn__adafactor_reach, syn__adafactor_update},
+    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_keeps, NULL, syn__sgd_reach, syn__sgd_update}};
 
 /* The rate of step t. Adafactor's own relative steps know no schedule, but plateau's factor. */
 static float syn__rate(const syn_trainer *t, double step) {
@@ -13394,18 +13467,27 @@ static float syn__rate(const syn_trainer *t, double step) {
          t->state.factor;
 }
 
-/* One step with the gradients of `labels` losses added up, that is with their mean, whose norm is
-   given. Clipping is folded into the scale, so no pass over the gradient is spent on it. The decay
-   stands apart from the gradient and shares the rate's schedule. */
-static void syn__optimize(syn_trainer *t, long labels, double norm) {
+/* The next step with the gradients of `labels` losses added up, that is with their mean, whose norm
+   is given. Clipping is folded into the scale, so no pass over the gradient is spent on it. The
+   decay stands apart from the gradient and shares the rate's schedule. No number is above the norm
+   but by what its squares, added in float, have lost. */
+static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
   const syn_train_config *k = &t->config;
   syn__step s;
-  s.t = (double)++t->state.step;
-  s.rate = t->state.rate = syn__rate(t, s.t);
+  s.t = (double)(t->state.step + 1);
+  s.rate = syn__rate(t, s.t);
   s.decay = t->optimizer->decays ? k->weight_decay * s.rate : 0.0f;
   s.scale = (float)((k->clip > 0.0f && norm > (double)k->clip ? (double)k->clip / norm : 1.0) /
                     (double)labels);
-  t->optimizer->update(t, &s);
+  s.gradient = 1.1 * (double)s.scale * (norm * (double)labels + 1e-18);
+  s.first = 0.0;
+  return s;
+}
+static void syn__optimize(syn_trainer *t, const syn__step *s) {
+  t->state.step++;
+  t->state.rate = s->rate;
+  t->most_first = s->first;
+  t->optimizer->update(t, s);
 }
 
 /* ==============================================================================================
@@ -14151,20 +14233,27 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
 
 /* The step after its batches. No label: no mean, and division by zero would end in the weights. A
    loss or a gradient that is not finite would end there too, and in the moments for good: the
-   norm meets every number of it. The loss is that of the weights before the step. */
+   norm meets every number of it. So would a step that is too large. The loss is that of the weights
+   before the step. */
 static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
-  double norm;
+  double norm, reach;
+  syn__step s;
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   norm = syn__gradient_norm(t) / (double)labels;
   *loss = (float)(sum / (double)labels);
-  t->state.diverged = !(norm < (double)INFINITY && fabs(sum) < (double)INFINITY);
+  s = syn__step_of(t, labels, norm);
+  reach = t->optimizer->reach(t, &s);
+  t->state.diverged = !(fabs(sum) < (double)INFINITY &&
+                        syn__step_safe(&s, norm * (double)labels, reach));
   if (t->state.diverged)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "the loss is %g at step %ld, the norm of its gradient %g: the weights stay as "
+                     "the loss is %g at step %ld, the norm of its gradient %g, the learning rate "
+                     "%g (weights could move by %g, decay by a share of %g): the weights stay as "
                      "they were before it",
-                     (double)*loss, t->state.step + 1, fabs(norm));
+                     (double)*loss, t->state.step + 1, fabs(norm), (double)s.rate, fabs(reach),
+                     (double)s.decay);
   t->state.tokens += labels;
-  syn__optimize(t, labels, norm);
+  syn__optimize(t, &s);
   return SYN_OK;
 }
 
@@ -18434,6 +18523,15 @@ static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t k
   return SYN_OK;
 }
 
+/* The largest |x| of n numbers. */
+static double syn__largest_size(const float *x, size_t n) {
+  double most = 0.0;
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (!(fabs((double)x[i]) <= most)) most = fabs((double)x[i]);
+  return most;
+}
+
 /* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_load(t->c, path) : NULL;
@@ -18443,6 +18541,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   s = syn__state_read(t->c, f, t, &list);
   if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
+  if (s == SYN_OK) t->most_first = syn__largest_size(t->first, t->firsts);
   syn_file_free(f);
   return s;
 }

@@ -677,6 +677,62 @@ static void diverge_case(const char *optimizer, float number, int in_weights) {
   syn_model_free(m);
 }
 
+static uint64_t numbers_of(const syn_trainer *t) {
+  uint64_t h = syn_hash(SYN_HASH_START, t->m->weights, t->m->floats * sizeof(float));
+  h = syn_hash(h, t->first, t->firsts * sizeof(float));
+  return syn_hash(h, t->second, t->seconds * sizeof(float));
+}
+
+/* Steps with an absurd number in the configuration, until one is refused: it changes nothing, and no step that
+   was taken has left a number that is not finite. */
+static void absurd_case(const char *optimizer, float lr, float beta1, float decay, float clip) {
+  syn_config k = config_of(1);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  bench b;
+  float loss;
+  int step;
+  size_t i, bad = 0;
+  memset(&train, 0, sizeof train);
+  train.optimizer = optimizer, train.lr = lr, train.beta1 = beta1, train.weight_decay = decay, train.clip = clip;
+  train.batch_tokens = 40, train.schedule = "constant";
+  if (!bench_make(&b, &k, &train)) return;
+  for (step = 0; step < 100; step++) {
+    uint64_t before = numbers_of(b.t);
+    syn_train_state state = b.t->state;
+    if (syn_trainer_step(b.t, &batch, 1, &loss)) {
+      CHECK(b.c.status == SYN_E_VALUE && b.t->state.diverged && strstr(b.c.message, "the weights stay as"), "%s",
+            b.c.message);
+      CHECK(strlen(b.c.message) < sizeof b.c.message - 1, "the message is cut: %s", b.c.message);
+      CHECK(numbers_of(b.t) == before && b.t->state.step == state.step && b.t->state.rate == state.rate &&
+                b.t->state.tokens == state.tokens,
+            "%s, lr %g: a refused step changed something", optimizer, (double)lr);
+      break;
+    }
+    for (i = 0; i < b.m->floats; i++) bad += !(fabs((double)b.m->weights[i]) < (double)INFINITY);
+    for (i = 0; i < b.t->firsts; i++) bad += !(fabs((double)b.t->first[i]) < (double)INFINITY);
+    for (i = 0; i < b.t->seconds; i++) bad += !(fabs((double)b.t->second[i]) < (double)INFINITY);
+    CHECK(!bad, "%s, lr %g: %lu numbers are not finite after step %d", optimizer, (double)lr, (unsigned long)bad,
+          step + 1);
+    if (bad) break;
+  }
+  CHECK(step < 100, "%s, lr %g, decay %g: no step was refused", optimizer, (double)lr, (double)decay);
+  bench_free(&b);
+}
+
+static void test_absurd(void) {
+  static const char *const rules[] = {"adam", "adamw", "adafactor", "sgd"};
+  static const float rates[] = {1e4f, 1e9f, 1e15f, 1e20f, 1e25f, 1e30f, 1e35f, 3e38f};
+  size_t i, k;
+  for (i = 0; i < 4; i++)
+    for (k = 2 * (i < 2); k < 8; k++) {
+      absurd_case(rules[i], rates[k], -1.0f, 0.0f, 0.0f);
+      absurd_case(rules[i], rates[k], 0.9f, 0.0f, 0.0f);
+      absurd_case(rules[i], rates[k], 0.9f, i ? 0.5f : 0.0f, 1e-3f);
+    }
+  for (i = 1; i < 4; i++) absurd_case(rules[i], 0.1f, 0.0f, 1e30f, 0.0f);
+}
+
 static void test_diverged(void) {
   diverge_case("adam", NAN, 0);
   diverge_case("adamw", INFINITY, 0);
@@ -1813,6 +1869,7 @@ int main(void) {
   test_saved_later();
   test_moments();
   test_diverged();
+  test_absurd();
   test_accumulate();
   test_loss();
   test_batches();
