@@ -308,7 +308,8 @@ struct syn_node {
 };
 
 /* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
-   `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
+   `backward`, or `build` alone; `name` and `args` are never null. What is missing is an error when
+   a model is built, a missing `backward` when its trainer is made. `forward` may read inputs,
    parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
    may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
    fail. A kind without `step` computes every row alone: then its forward is its step. */
@@ -4197,6 +4198,10 @@ static int syn__node_done(syn_build *b, syn_node *n) {
   syn__graph *g = b->g;
   int i;
   if (!n || n->kind->shape(b, n) != SYN_OK || b->c->status != SYN_OK) return -1;
+  if (n->out < 0) { /* of a kind of the user's */
+    syn__fail_build(b, SYN_E_VALUE, "the shape of kind %.40s states no output", n->kind->name);
+    return -1;
+  }
   for (i = 0; i < n->n_in; i++) {
     syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
@@ -11595,6 +11600,17 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 
 /* -- building -- */
 
+/* A kind of the user's may lack a function that would be called later, in a pass, where nothing can
+   fail. Whether `backward` may be missing depends on what is trained: syn_trainer_new asks. */
+static syn_status syn__build_check(syn_build *b, const syn_kind *kind) {
+  const char *missing = kind->build     ? NULL
+                        : !kind->shape   ? "neither build nor shape"
+                        : !kind->forward ? "shape, but no forward"
+                                         : NULL;
+  if (!missing) return SYN_OK;
+  return syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name, missing);
+}
+
 /* One layer at the end of b->path, which names its parameters. A path that was cut off would
    give two layers one name, so the second would run on the weights of the first, whatever their
    shape. The numbers of branches come without a look of their own: behind each stands one of a
@@ -11605,9 +11621,13 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   size_t size = strlen(b->path);
   int y;
   b->layer = l;
-  if (syn__path_push(b, number)) return -1;
+  if (syn__build_check(b, l->kind) || syn__path_push(b, number)) return -1;
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
+  b->layer = l;
+  if (b->c->status == SYN_OK && (y < 0 || (size_t)y >= b->g->n_values))
+    syn__fail_build(b, SYN_E_VALUE, "%s of kind %.40s failed without an error",
+                    l->kind->build ? "build" : "shape", l->kind->name);
   return b->c->status == SYN_OK ? y : -1;
 }
 
@@ -13259,8 +13279,9 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
    vector is a matrix of one row, for which V = C is the full second moment: it keeps no R. With
    b1 the steps are smoothed: M = b1 M + (1-b1) (what was taken from W), W -= M.
 
-   Four passes along G, two along W, the first of them over all tensors (syn__adafactor_reach). Threads split rows, or columns where rows are summed; sums
-   over rows are taken by one thread, in order, in double. */
+   Four passes along G, two along W, the first of them before anything is written
+   (syn__adafactor_reach). Threads split rows, or columns where rows are summed; sums over rows are
+   taken by one thread, in order, in double. */
 
 /* The tensor as matrices [rows,cols], and where its numbers are. */
 typedef struct syn__factored {
@@ -14125,6 +14146,20 @@ static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int le
   return limits;
 }
 
+/* A gradient would end at a kind without `backward`: weights before it would not be trained. The
+   first node of every network is an embedding, so only frozen weights can make it unnecessary. */
+static syn_status syn__backward_check(const syn_trainer *t) {
+  int i;
+  for (i = 0; i < t->run->nodes; i++) { /* all but the output, whose gradient >>loss makes */
+    const syn_node *n = t->m->g.nodes[i];
+    if (n->kind->backward || (t->skip_backward && t->skip_backward[i])) continue;
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "%s: the kind %.40s has no backward, which training needs: give it one, or "
+                     "freeze all weights up to there", n->path, n->kind->name);
+  }
+  return SYN_OK;
+}
+
 /* The weights must be the model's own before the run takes pointers to them. Whatever fails,
    syn_trainer_free takes what is there: everything else is null. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
@@ -14157,7 +14192,9 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   syn__layout_trainer(t, &k);
   t->run->tape.discarded_grads = t->discarded_grads;
   t->run->tape.skip_backward = t->skip_backward;
-  return t;
+  if (syn__backward_check(t) == SYN_OK) return t;
+  syn_trainer_free(t);
+  return NULL;
 }
 
 /* All but two arrays lie in the block of `gradient`. */
