@@ -197,6 +197,9 @@ typedef struct syn_options {
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
+  /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
+     is loaded */
+  int not_finite;
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
@@ -900,7 +903,8 @@ syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink 
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
    the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
    Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
-   network in the metadata wants; the message names it. */
+   network in the metadata wants; the message names it. So is a weight that is not finite, unless
+   syn_options.not_finite says otherwise: the message names tensor and byte. */
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
 const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
@@ -909,8 +913,8 @@ syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes) is refused, and then trainer and model are what
-   they were. */
+   seed, batch_tokens, accumulate, every, shapes), or holds numbers that are not finite, is refused,
+   and then trainer and model are what they were. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -13076,7 +13080,7 @@ typedef struct syn__step {
   float decay;     /* of the weights: rate times weight_decay */
   float scale;     /* of the gradient: 1 / labels, and clipping */
   double gradient; /* bound of every |scale g| */
-  double first;    /* bound of every |first moment| after the step; adafactor: not used */
+  double first;    /* bound of every |first moment| after the step */
 } syn__step;
 
 /* A rule of a step. Of its defaults 0 means for beta2 and eps that it has none, for beta1 that it
@@ -13112,7 +13116,7 @@ struct syn_trainer {
   char *skip_backward;
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
-  double most_first;        /* bound of every |first moment|; adafactor: not used */
+  double most_first;        /* bound of every |first moment| */
   syn_train_state state;
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
@@ -13408,7 +13412,7 @@ static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
    the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
    at most 1e18. */
 static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
-  double most = 0.0, rate;
+  double most = 0.0, rate, beta1 = (double)syn__beta1(&t->config);
   int i;
   for (i = 0; i < t->n_trained; i++) {
     syn__trained *s = &t->trained[i];
@@ -13421,7 +13425,8 @@ static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
     rate = syn__factored_rate(s, step);
     if (!(rate <= most)) most = rate;
   }
-  return 1e18 * most;
+  step->first = beta1 * t->most_first + (1.0 - beta1) * 1e18 * most;
+  return step->first;
 }
 
 static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__factored *f,
@@ -16889,6 +16894,7 @@ static const void *syn__lookup(const void **at, size_t n, const char *name) {
 struct syn_file {
   syn_context *c;
   void *block; /* the bytes of the file when they are ours, else null */
+  const unsigned char *start; /* its first byte, wherever it stands */
   char *text;  /* names, keys and values of the header, decoded, each ends in 0 */
   syn_entry *entries;
   syn_pair *pairs;
@@ -17326,6 +17332,7 @@ static int syn__file_parse(syn_file *f, const char *where, const unsigned char *
   if (header) f->text = (char *)syn__alloc(f->c, header, 1);
   if (!f->text) return 0;
   memset(&j, 0, sizeof j);
+  f->start = bytes;
   j.f = f;
   j.where = where;
   j.start = j.at = bytes + 8;
@@ -18212,6 +18219,40 @@ static void syn__shape_text(char *out, size_t room, const size_t *shape, int ran
   if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
 }
 
+/* The place of the first number in an entry of floats that is not finite (all exponent bits are
+   set), or where `sign` is 0 has its sign set; as many as there are where none is. Bits are looked
+   at, since F16 and BF16 are numbers only after they were converted. */
+static size_t syn__entry_odd(const syn_entry *e, int sign) {
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
+  uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
+  uint16_t half;
+  for (i = 0; i < n; i++) {
+    if (width == 4) {
+      memcpy(&bits, (const char *)e->data + 4 * i, 4);
+    } else {
+      memcpy(&half, (const char *)e->data + 2 * i, 2);
+      bits = (uint32_t)half << 16;
+    }
+    if ((bits & exponent) == exponent || (!sign && bits >> 31)) break;
+  }
+  return i;
+}
+
+/* Weights that are not finite would make every result so, mostly without a word. */
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int sign) {
+  size_t width = syn__float_width(e->dtype);
+  size_t i = c->options.not_finite ? e->bytes / width : syn__entry_odd(e, sign);
+  char shown[SYN__SHOWN];
+  if (i == e->bytes / width) return SYN_OK;
+  return syn__fail(c, SYN_E_FORMAT,
+                   "model file: tensor %s: number %lu, at byte %lu of the file, is not finite%s "
+                   "(syn_options.not_finite accepts it)", syn__show(shown, e->name),
+                   (unsigned long)i,
+                   (unsigned long)((const unsigned char *)e->data - f->start) +
+                       (unsigned long)(width * i), sign ? "" : " or below 0");
+}
+
 /* Null: recorded, with name, wanted and given. No memory for weights is asked for before every
    tensor has passed here, so a small file cannot make the loader allocate what its metadata
    dream of. */
@@ -18225,7 +18266,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
   }
-  if (same && syn__float_width(e->dtype)) return e;
+  if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
   syn__shape_text(wanted, sizeof wanted, shape, w->rank);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -18547,6 +18588,8 @@ static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t k
   if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
   for (i = 0; i < SYN__STATE_TENSORS; i++) {
     syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
+    if (s == SYN_OK && list[i].size) /* 1: second moments, of which the root is taken */
+      s = syn__entry_finite(c, f, syn_file_find(f, list[i].name), i != 1);
     if (s != SYN_OK) return s;
   }
   if (syn__state_network(c, f, t->m)) return c->status;
