@@ -15502,6 +15502,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
     if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
   }
+  if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);
   return c->status;
 }

@@ -396,6 +396,8 @@ static void test_plan(void) {
   syn_context_clear(&c);
   decode.beam = -1;
   CHECK(syn_plan_of(&c, &k, NULL, &decode, &plan) == SYN_E_VALUE && plan.decoding == 0, "%s", c.message);
+  CHECK(!plan.weights && !plan.training && !plan.activations, "%lu bytes of weights after an error",
+        (unsigned long)plan.weights);
   syn_context_clear(&c);
   k.max_len = 1 << 20; /* a network too large for any machine is planned on this one */
   k.d_model = 2048;
