@@ -105,7 +105,8 @@
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
-     - Sources end in 3. Decoder input is 2 y_1 .. y_n, labels are y_1 .. y_n 3.
+     - Sources end in 3 (syn_trainer_step checks it). Decoder input is 2 y_1 .. y_n, labels are
+       y_1 .. y_n 3.
      - max_len counts begin or end. A longer sentence is an error for layers with a table of it
        (R, D ...).
      - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
@@ -764,7 +765,8 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every 
    the weights before the update. After an error nothing was updated, weights and moments are as
    before; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or the step
    could make weights that are not: they could move by more than 1e30, or learning rate times
-   weight_decay is above 1. Weights that are finite stay so. */
+   weight_decay is above 1. Weights that are finite stay so. A source of seq2seq or classify that
+   does not end in SYN_END is an error (only here: other functions take sources as they are). */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
    call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
@@ -14299,6 +14301,24 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   return SYN_OK;
 }
 
+/* Sources of seq2seq and classify end in SYN_END: batches of syn_data do, those of a caller may lack
+   it, and a network trained on them would meet ends for the first time when it decodes. What else
+   can be wrong with the arrays is found when they are bound. */
+static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
+  const syn__task_kind *task = t->m->task;
+  int i, n;
+  if (!task->encoder || task->labels == SYN_SRC || !b->src || b->src_width < 1) return SYN_OK;
+  for (i = 0; i < b->count; i++) {
+    const int *row = b->src + (size_t)i * (size_t)b->src_width;
+    n = syn__row_length(row, b->src_width);
+    if (n && row[n - 1] != SYN_END)
+      return syn__fail(t->c, SYN_E_VALUE,
+                       "source sentence %d ends in token %d, wanted %d (SYN_END)", i, row[n - 1],
+                       SYN_END);
+  }
+  return SYN_OK;
+}
+
 /* The gradient is that of the sum over all labels of all batches; the mean is taken at the end,
    by the optimizer, so a batch with more labels counts for more: `accumulate` small batches are
    one large one. After an error the optimizer has not run, the next step clears the gradient. */
@@ -14312,7 +14332,8 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   if (!syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
-    s = syn__train_batch(t, &batches[i], 1.0f, &sum);
+    s = syn__train_ends(t, &batches[i]);
+    if (s == SYN_OK) s = syn__train_batch(t, &batches[i], 1.0f, &sum);
     labels += t->run->n_labels;
   }
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);

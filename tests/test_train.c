@@ -1844,6 +1844,18 @@ static void test_errors(void) {
         b.c.message);
   CHECK(loss == 0.0f && b.t->state.step == 0, "loss %g", (double)loss);
   syn_context_clear(&b.c);
+  batch = three(0, 3);
+  {
+    int open_src[12];
+    memcpy(open_src, batch.src, sizeof open_src);
+    open_src[5] = 9; /* the end of sentence 1 */
+    batch.src = open_src;
+    CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE &&
+              strstr(b.c.message, "source sentence 1 ends in token 9, wanted 3"), "%s", b.c.message);
+    CHECK(b.t->state.step == 0, "a step was taken");
+    syn_context_clear(&b.c);
+    batch = three(0, 3);
+  }
   batch.labels = NULL;
   CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_E_VALUE && loss == 0.0f, "%s", b.c.message);
   syn_context_clear(&b.c);
