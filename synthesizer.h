@@ -346,7 +346,8 @@ typedef struct syn_var {
    4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  const char *encoder;         /* architecture text, UTF-8 with its comments; not for lm */
+  /* architecture text, UTF-8 with its comments, perhaps behind a byte order mark; not for lm */
+  const char *encoder;
   const char *decoder;         /* the same; seq2seq and lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
   int heads;                   /* of attention layers that do not say; 0: 4 */
@@ -825,8 +826,9 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
    character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
    text of known pieces comes back exactly; for "space" a run of n spaces holds n - 1 empty words,
    known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
-   "line". `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic),
-   SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
+   "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
+   part of it and is skipped. `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek,
+   Cyrillic), SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -1033,6 +1035,12 @@ static uint32_t syn__char_next(syn_text text, size_t *at) {
   if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
   *at += more;
   return ch;
+}
+
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors put it there, and
+   it is no part of the text. */
+static size_t syn__mark_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 /* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
@@ -11558,6 +11566,7 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   x.at = text;
   x.line = x.column = 1;
   if (syn__parse_utf8(x)) return NULL;
+  x.at += syn__mark_size(text, strlen(text));
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (*x.at) {
@@ -14301,7 +14310,7 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   return SYN_OK;
 }
 
-/* Sources of seq2seq and classify end in SYN_END: batches of syn_data do, those of a caller may lack
+/* Sources of seq2seq and classify end in SYN_END: those of syn_data do, those of a caller may lack
    it, and a network trained on them would meet ends for the first time when it decodes. What else
    can be wrong with the arrays is found when they are bound. */
 static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
@@ -15729,6 +15738,13 @@ static syn__reader syn__read(syn_text text, int flags, int space) {
   return r;
 }
 
+/* The same for a text of a caller: without the byte order mark that it may begin with. */
+static syn__reader syn__read_given(syn_text text, int flags, int space) {
+  size_t mark = syn__mark_size(text.at, text.size);
+  if (mark) text.at += mark, text.size -= mark;
+  return syn__read(text, flags, space);
+}
+
 /* Is there another character? To be asked before each syn__read_char, which does not look. */
 static int syn__reading(const syn__reader *r) { return r->space || r->at < r->text.size; }
 
@@ -16051,7 +16067,7 @@ static syn_status syn__count_words(syn__counter *k, syn_tokenizer *t, const syn_
                                    size_t count, size_t limit) {
   size_t i, n;
   for (i = 0; i < count; i++) {
-    syn__reader r = syn__read(lines[i], t->flags, t->kind->words);
+    syn__reader r = syn__read_given(lines[i], t->flags, t->kind->words);
     while (syn__reading(&r)) {
       n = 0;
       do
@@ -16180,7 +16196,7 @@ static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size
   memset(&k, 0, sizeof k);
   k.c = t->c;
   for (i = 0; i < count && status == SYN_OK; i++)
-    status = syn__count_chars(&k, syn__read(lines[i], t->flags, 0), 1);
+    status = syn__count_chars(&k, syn__read_given(lines[i], t->flags, 0), 1);
   if (status == SYN_OK) status = syn__add_units(t, &k, 0);
   syn__counter_free(&k);
   return status;
@@ -16544,7 +16560,7 @@ int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int ro
   out.at = ids;
   out.room = room;
   out.count = 0;
-  t->kind->encode(t, syn__read(text, t->flags, t->kind->words), &out);
+  t->kind->encode(t, syn__read_given(text, t->flags, t->kind->words), &out);
   return out.count;
 }
 
