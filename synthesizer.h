@@ -1167,10 +1167,10 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
-/* A large block of the default allocator asks Linux for pages of 2 MB where the system grants them
-   on request. A step walks through all its memory once, and so meets every page anew: with pages
-   of 4 KB, under a hypervisor, the search for their addresses took 40 % of a training step. It is a
-   hint: a system that knows no such pages changes nothing, and errno may be set. Built with
+/* A large block of the default allocator asks Linux for pages of 2 MiB where the system grants
+   them on request. A step walks through all its memory once, and so meets every page anew: with
+   pages of 4 KiB, under a hypervisor, the search for their addresses took 40 % of a training step.
+   It is a hint: a system that knows no such pages changes nothing, and errno may be set. Built with
    -std=c99, the C library shows no madvise, and nothing is asked. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
@@ -4353,7 +4353,7 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
    rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
    (decoding) come packed. Any strides: a transposed product is the same call. */
 
-#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
+#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MiB */
 #define SYN__PACK_N 512
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 /* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
@@ -10308,7 +10308,7 @@ static const syn_kind syn__kind_mlp_src_att = {
 
 enum { SYN__AOP_W_Q, SYN__AOP_KEYS, SYN__AOP_VALUES, SYN__AOP_W_O };
 
-#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of weights: 256 KB */
+#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of weights: 256 KiB */
 
 typedef struct syn__aop {
   int heads, keys, c_k, c_v;
@@ -10347,7 +10347,7 @@ static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, in
 }
 
 /* sqrt(d) K and 1/sqrt(c_k) both go into q, once for a row: scale. That of the values goes into Y:
-   lift. As many rows a block as keep its weights at 256 KB, within 24 and 252. */
+   lift. As many rows a block as keep its weights at 256 KiB, within 24 and 252. */
 static void syn__aop_sizes(syn__aop *a, int d) {
   a->scale = (float)sqrt((double)d / (double)a->c_k);
   a->lift = (float)sqrt((double)d);
@@ -12372,7 +12372,7 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
 
 /* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
    gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
-   logits of a block take 8 MB, or up to 32 MB for 256 rows: every block reads and writes the
+   logits of a block take at most 64 MiB, or what 32 rows need: every block reads and writes the
    gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
    32,000, d 512: with 64 rows the whole step takes a tenth longer). They exist in a training run
    only. */
@@ -12431,7 +12431,7 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
 }
 
 /* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
-   floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MB of logits: every block
+   floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MiB of logits: every block
    walks through all of W and of its gradient once, so smaller ones cost more traffic than they save
    (V 32,000: 65 rows a block would move 16 x 130 MB of gradients). */
 static void syn__layout_loss(syn_run *r, syn__layout *k) {
@@ -17812,7 +17812,7 @@ static syn_status syn__file_fail(syn_context *c, const char *path, const char *w
 }
 
 /* Bytes of an open file, which is then at its beginning; UINT64_MAX when it cannot tell, as with a
-   pipe. A long of Windows ends at 2 GB, hence its own functions. */
+   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
