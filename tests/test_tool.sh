@@ -121,14 +121,14 @@ has 'eval --json' '{"metric":"ppl","value":[0-9]*,"n":[0-9]*}' \
 
 # -- equal runs give equal bytes; whatever stops a training, it goes on bit for bit --
 long="$net --steps 30 --every 7 --average 3" # the end is no multiple of 7
-train $long -o whole --json >log
+train $long -o whole --json >log 2>err
 mkdir elsewhere
-train $long -o elsewhere/again --json >log
+train $long -o elsewhere/again --json >log 2>err
 same 'equal runs' whole elsewhere/again
-train $long -o n --seed 2 --json >log
+train $long -o n --seed 2 --json >log 2>err
 is 'another seed' different "$(cmp -s whole n && echo same || echo different)"
-train $long -o n --steps 17 --checkpoint c --json >log
-train $long -o n --checkpoint c --resume --json >log
+train $long -o n --steps 17 --checkpoint c --json >log 2>err
+train $long -o n --checkpoint c --resume --json >log 2>err
 same 'resume' whole n
 for round in $rounds; do
   rm -f c
@@ -144,9 +144,9 @@ done
 # this batch holds two steps an epoch, so every checkpoint stands where an epoch ends
 ends="$net --batch 2000 --steps $((2 * epochs)) --every 2"
 batches=$(train $ends -o n --epochs 1 --json | tail -n 1 | sed 's/.*"step":\([0-9]*\).*/\1/')
-train $ends -o whole --every "$batches" --json >log
-train $ends -o n --every "$batches" --steps $((2 * batches)) --checkpoint d --json >log
-train $ends -o n --every "$batches" --checkpoint d --resume --json >log
+train $ends -o whole --every "$batches" --json >log 2>err
+train $ends -o n --every "$batches" --steps $((2 * batches)) --checkpoint d --json >log 2>err
+train $ends -o n --every "$batches" --checkpoint d --resume --json >log 2>err
 same 'resumed where an epoch ends' whole n
 
 rm -f c n
@@ -161,8 +161,8 @@ is 'stopped: the model is whole' 40 "$("$SYN" run -m n lines | wc -l | tr -d ' '
 has 'resume without a checkpoint' '*there is no nothing yet: the training begins*' \
   "$(train $long -o n --steps 2 --checkpoint nothing --resume 2>&1)"
 if train $net -o n --steps 1 --threads 2 >out 2>err; then
-  train $long -o n --threads 2 --json >log
-  train $long -o whole --threads 1 --json >log
+  train $long -o n --threads 2 --json >log 2>err
+  train $long -o whole --threads 1 --json >log 2>err
   same 'two threads' whole n
 else
   has 'threads without OpenMP' '*--threads 2 needs a build with -fopenmp' "$(cat err)"
@@ -170,11 +170,11 @@ fi
 
 # -- options of training --
 for schedule in noam linear cosine constant plateau; do
-  train $net -o n --steps 4 --every 2 --schedule $schedule --json >log 2>err
+  train $net -o n --steps 4 --every 2 --warmup 2 --schedule $schedule --json >log 2>err
   is "schedule $schedule" "0 " "$? $(cat err)"
 done
 train --src lines --tgt tgt $small -o n --steps 4 --json \
-  --optimizer adamw --accumulate 2 --clip 1 >log
+  --optimizer adamw --accumulate 2 --clip 1 >log 2>err
 is 'train --src --tgt' 0 $?
 for rule in adafactor sgd; do
   rule_net="$net --lr 0 --steps 30 --every 7 --average 3 --clip 1 --optimizer $rule"
@@ -183,36 +183,86 @@ for rule in adafactor sgd; do
   is "$rule" '0 ' "$? $(cat err)"
   is "$rule: the loss falls" yes "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' log |
     awk 'NR == 1 { first = $1 } { last = $1 } END { print last < 0.95 * first ? "yes" : last }')"
-  train $rule_net -o n --steps 17 --checkpoint r --json >log
-  train $rule_net -o n --checkpoint r --resume --json >log
+  train $rule_net -o n --steps 17 --checkpoint r --json >log 2>err
+  train $rule_net -o n --checkpoint r --resume --json >log 2>err
   same "$rule: resume" whole n
 done
 refused 'the checkpoint of another rule' 1 \
   "*train.optimizer is 'sgd', this training has 'adam'" \
   train $net -o n --checkpoint r --resume --json
-frozen="$net --steps 9 --every 4 --freeze src.embed|*.w_v"
+frozen="$net --steps 9 --warmup 5 --every 4 --freeze src.embed|*.w_v"
 train $frozen -o n --checkpoint f --json >log 2>err
 is 'train --freeze' '0 ' "$? $(cat err)"
-train $net --steps 9 --every 4 -o whole --checkpoint g --json >log
+train $net --steps 9 --warmup 5 --every 4 -o whole --checkpoint g --json >log 2>err
 is '--freeze: a smaller checkpoint' yes \
   "$([ "$(wc -c <f)" -lt "$(wc -c <g)" ] && echo yes || wc -c f g)"
 refused 'a checkpoint with other names' 1 \
   "*train.freeze is '', this training has 'src.embed|\*.w_v'" \
   train $frozen -o n --checkpoint g --resume --json
-train $net --tie all --tokenizer bpe:14 -o n --steps 4 --json >log
+train $net --tie all --tokenizer bpe:14 -o n --steps 4 --json >log 2>err
 is 'train --tie all' 0 $?
 has 'one vocabulary for both' '*src_vocab 14, tgt_vocab 14, tie all*' "$("$SYN" info -m n)"
-train $net --src-tokenizer byte --tgt-tokenizer bpe:12 --lowercase -o n --steps 4 --json >log
+train $net --src-tokenizer byte --tgt-tokenizer bpe:12 --lowercase -o n --steps 4 --json >log 2>err
 has 'one vocabulary each' '*src_vocab 260, tgt_vocab 12,*' "$("$SYN" info -m n)"
 has 'pairs that do not fit' \
   '*syn: [0-9]* of 300 pairs of data.tsv do not fit --max-len 4 and are left out*' \
   "$(train $net --max-len 4 -o n --steps 2 2>&1)"
-train $net --encoder 'pos->res(ff($N)->linear)' --var N=8 -o n --steps 2 --json >log
+train $net --encoder 'pos->res(ff($N)->linear)' --var N=8 -o n --steps 2 --json >log 2>err
 has '--var' '*encoder pos->res(ff(8)->linear)*' "$("$SYN" info -m n)"
+
+# -- what a training says of itself: a warm-up that is too long, a loss that rises --
+warm="$net -o n --warmup 30 --lr 0.002 --json"
+train $warm --steps 8 >log 2>err
+is 'a warm-up longer than the run' '0 syn: the run makes 8 steps, the warm-up takes 30: the learning rate never reaches its value; --warmup N sets a shorter one' \
+  "$? $(cat err)"
+train $warm --steps 30 >log 2>err
+is 'a warm-up as long as the run' '0 ' "$? $(cat err)"
+train --data data.tsv --tokenizer char --d-model 16 --heads 2 --max-len 9 -o n --steps 4 \
+  --optimizer adafactor --json >log 2>err
+is 'adafactor without --lr has no warm-up' '0 ' "$? $(cat err)"
+for rate in 10 1000; do
+  rm -f n
+  train --data data.tsv $small -o n --lr $rate --steps 30 --json >log 2>err
+  is "--lr $rate: status" 1 $?
+  has "--lr $rate" 'syn: the training has not learned: its final loss, [0-9]*, is above that of the first step, 2.*; n is written all the same; a smaller --lr*' \
+    "$(cat err)"
+  is "--lr $rate: the model is written" 40 "$("$SYN" run -m n lines | wc -l | tr -d ' ')"
+done
+train --data data.tsv $small -o n --lr 1000 --steps 4 --warmup 2 --json >log 2>err
+is 'a few steps are enough to see it' 1 $?
+train --init m --data data.tsv --valid valid.tsv --lr 1e-6 --steps 40 --warmup 0 --json -o n >log 2>err
+is 'a learned model that learns no more is no failure' 0 $?
+
+# -- a byte order mark at the beginning of a file is no text --
+bom() { printf '\357\273\277'; cat "$@"; }
+bom data.tsv >bom.tsv
+bom valid.tsv >bom_valid.tsv
+train $net -o whole --steps 2 --json >log 2>err
+train $net --data bom.tsv --valid bom_valid.tsv -o n --steps 2 --json >log 2>err
+same 'byte order mark: --data' whole n
+cut -f 1 data.tsv | bom >bom_lines
+cut -f 2 data.tsv | bom >bom_tgt
+train --src bom_lines --tgt bom_tgt $small -o n --steps 2 --json >log 2>err
+cut -f 1 data.tsv >plain_lines
+cut -f 2 data.tsv >plain_tgt
+train --src plain_lines --tgt plain_tgt $small -o whole --steps 2 --json >log 2>err
+same 'byte order mark: --src --tgt' whole n
+bom lines >bom_lines
+"$SYN" run -m m --json lines >out_plain
+"$SYN" run -m m --json bom_lines >out_bom
+same 'byte order mark: run' out_plain out_bom
+"$SYN" run -m m --json --batch 1 - <bom_lines >out_bom
+same 'byte order mark: run from stdin' out_plain out_bom
+is 'byte order mark: eval' "$("$SYN" eval -m m --data valid.tsv)" \
+  "$("$SYN" eval -m m --data bom_valid.tsv)"
+is 'byte order mark: score' "$("$SYN" score --metric exact,chrf lines lines)" \
+  "$("$SYN" score --metric exact,chrf bom_lines lines)"
+bom </dev/null >bom_alone
+refused 'a byte order mark alone' 1 'syn: bom_alone is empty, *' train $net -o n --data bom_alone
 
 # -- lm --
 sed 's/.*	//; s/|.*//' data.tsv >text
-train --task lm --data text --valid text $small -o l --steps $steps --every 50 --json >log
+train --task lm --data text --valid text $small -o l --steps $steps --every 50 --json >log 2>err
 is 'lm' 0 $?
 is 'lm: nats per token are per character' 'same 1' "$("$SYN" eval -m l --data text | awk '
   $1 == "nats" { a = $2 } $1 == "nats_char" { b = $2 } $1 == "ppl" { p = $2 }
@@ -224,6 +274,8 @@ is 'lm: a line a line' 6 "$(wc -l <out | tr -d ' ')"
 "$SYN" run -m l --temperature 1 --batch 1 gap >one_by_one
 same 'lm: in any batch' out one_by_one
 
+bom text >bom_text
+is 'byte order mark: lm' "$("$SYN" eval -m l --data text)" "$("$SYN" eval -m l --data bom_text)"
 # -- classify: is there a d; pairs of texts: are they equal --
 awk -F '\t' '{ s = $1; gsub(/./, "& ", s); sub(/ $/, "", s)
   print (s ~ /d/ ? "has d" : "none") "\t" s }' data.tsv >class.tsv
@@ -273,14 +325,14 @@ has 'classify: longer than max_len' \
 "$SYN" eval -m n --data pair.tsv >out 2>err
 has 'classify: eval counts what does not fit' '*sources do not fit the model*' "$(cat err)"
 clong="$ctask --steps 30 --every 7 --average 3"
-train $clong -o whole --json >log
-train $clong -o n --steps 17 --checkpoint ck --json >log
-train $clong -o n --checkpoint ck --resume --json >log
+train $clong -o whole --json >log 2>err
+train $clong -o n --steps 17 --checkpoint ck --json >log 2>err
+train $clong -o n --checkpoint ck --resume --json >log 2>err
 same 'classify: resume' whole n
 train $ctask -o n --minutes 0.002 --every 9 --average 2 --json >log 2>err
 is 'classify: --minutes' '0 ' "$? $(cat err)"
 # the weights of V have the same shapes for any number of heads
-train $ctask --encoder 'pos->res(syn_att(V))' --steps 2 -o n --checkpoint cv --json >log
+train $ctask --encoder 'pos->res(syn_att(V))' --steps 2 -o n --checkpoint cv --json >log 2>err
 refused 'classify: other heads' 1 'syn: cv: checkpoint: heads is 2, this training has 4' \
   train $ctask --encoder 'pos->res(syn_att(V))' --heads 4 -o n --checkpoint cv --resume --json
 refused 'classify: another activation' 1 "syn: ck: checkpoint: encoder is '*', this training has '*'" \
@@ -289,6 +341,21 @@ refused 'classify: another activation' 1 "syn: ck: checkpoint: encoder is '*', t
 "$SYN" plot -m k --src texts --tgt labels -o page
 is 'classify: a plot of two files' '0 1' "$? $(grep -c '<h2>Sentence' page)"
 
+bom class.tsv >bom.tsv
+train $ctask --data bom.tsv -o n --steps 2 2>err
+has 'byte order mark: labels' '*300 texts, vocabulary 9, 2 classes,*' "$(cat err)"
+# translation pairs read as label TAB text
+awk 'BEGIN { for (i = 0; i < 60; i++) print "sentence " i "\tein Satz " i }' >translation.tsv
+refused 'as many classes as rows' 1 'syn: translation.tsv has 60 different labels in 60 lines: *label TAB text*--task seq2seq*--many-classes*' \
+  train --task classify --data translation.tsv $words -o n --steps 2
+train --task classify --data translation.tsv $words -o n --steps 2 --many-classes --json >log 2>err
+has '--many-classes' '*classes 60,*' "$("$SYN" info -m n)"
+head -n 20 translation.tsv >few.tsv
+train --task classify --data few.tsv $words -o n --steps 2 --json >log 2>err
+is 'up to 20 classes are no slip' 0 $?
+sed 's/sentence \([0-9]*\)[0-9]	/topic \1	/; s/sentence [0-9]	/topic 0	/' translation.tsv >topics.tsv
+train --task classify --data topics.tsv $words -o n --steps 2 --json >log 2>err
+is 'few labels in many lines are no slip' 0 $?
 # -- tag: every letter against the one before it --
 for file in data valid; do
   awk -F '\t' '{ s = t = ""; for (i = 1; i <= length($1); i++) {
@@ -301,6 +368,10 @@ ttask="--task tag --data tag_data.tsv --valid tag_valid.tsv --d-model 16 --heads
   --batch 200 --warmup 20 --lr 0.01"
 train $ttask -o g --steps $((2 * steps)) --every 20 --average 1 --json >log 2>err
 is 'tag' '0 ' "$? $(cat err)"
+bom tag_data.tsv >bom.tsv
+train $ttask --data bom.tsv -o n --steps 2 --json >log 2>err
+train $ttask -o whole --steps 2 --json >log 2>err
+same 'byte order mark: tags' whole n
 has 'tag: its tokenizer is space, class 0 is no tag' '*src_vocab 9, classes 4,*' \
   "$("$SYN" info -m g)"
 cut -f 1 tag_valid.tsv >texts
@@ -320,9 +391,9 @@ is 'tag: n counts tags' "$(wc -l <tags_tags | tr -d ' ')" \
 "$SYN" run -m g --batch 1 texts >one_by_one
 same 'tag: in any batch' out one_by_one
 tlong="$ttask --steps 30 --every 7 --average 2 --dropout 0.2"
-train $tlong -o whole --json >log
-train $tlong -o n --steps 17 --checkpoint ck --json >log
-train $tlong -o n --checkpoint ck --resume --json >log
+train $tlong -o whole --json >log 2>err
+train $tlong -o n --steps 17 --checkpoint ck --json >log 2>err
+train $tlong -o n --checkpoint ck --resume --json >log 2>err
 same 'tag: resume' whole n
 train --task tag --data tag_data.tsv --tokenizer char -o n --steps 1 --json >log 2>err
 has 'tag: counts disagree' 'syn: tag_data.tsv line [0-9]* has [0-9]* tags for [0-9]* tokens' "$(cat err)"
@@ -334,10 +405,10 @@ has 'tag: bpe' 'accuracy [0-9]*' "$("$SYN" eval -m n --data pieces.tsv 2>&1)"
 
 # -- --stop-after: a training that was stopped goes on with a larger one --
 stops="$net --every 1 --lr 1 --warmup 0 --steps 40 --json"
-train $stops --stop-after 2 -o n --checkpoint st >log
+train $stops --stop-after 2 -o n --checkpoint st >log 2>err
 first=$(tail -n 1 log | sed 's/.*"step":\([0-9]*\).*/\1/')
 is '--stop-after' yes "$([ "$first" -lt 40 ] && echo yes || echo "$first")"
-train $stops --stop-after $patience -o n --checkpoint st --resume >log
+train $stops --stop-after $patience -o n --checkpoint st --resume >log 2>err
 is '--stop-after: a larger one goes on' yes "$(tail -n 1 log |
   awk -F '[:,]' -v first="$first" '{ print ($2 > first ? "yes" : $2) }')"
 
@@ -349,6 +420,10 @@ has 'span corruption' '*of 300 lines of class_texts [0-9]* have less than two to
   "$(cat err)"
 is 'span corruption: validation' 2 "$(grep -c '"valid":[0-9]' log)"
 has 'span corruption: sentinels' '*src_vocab 109, tgt_vocab 109,*' "$("$SYN" info -m s)"
+bom class_texts >bom_text
+train $gaps $words --steps 2 -o whole --json >log 2>err
+train $gaps $words --steps 2 --data bom_text -o n --json >log 2>err
+same 'byte order mark: span corruption' whole n
 has 'span corruption: they can be read' '*<[0-9]*>*' "$("$SYN" run -m s class_texts)"
 glong="$gaps $words --steps 30 --every 7"
 train $glong -o whole --json >log 2>err
@@ -377,6 +452,7 @@ has '--init: fine-tuning after span corruption' '*109 of 109 weights are taken*'
   "$(train --init s --data copy.tsv --steps 1 -o n 2>&1)"
 
 # -- info, grad --
+has 'info: sizes of 2^20 bytes are MiB' '*weights * MiB float32*' "$("$SYN" info -m m)"
 is 'info: sums' same "$("$SYN" info -m m --json | awk -F '[:,"}]+' '
   /"layer"/ && !/"total"/ { sum += $7 } /"all"/ { all = $7 } /"weights"/ { bytes = $5 }
   END { if (sum == all && 4 * all <= bytes && bytes < 4 * all + 64 * NR) print "same"
@@ -521,7 +597,7 @@ has 'preset: numbers of a text' '*ff(2048)*' "$("$SYN" info --preset domhan-self
 has 'preset: other numbers' '*ff(8)*' \
   "$("$SYN" info --preset domhan-self-none --var FF_NUM_HIDDEN=8)"
 train $net --preset synthesizer-r+v --encoder 'pos->res(syn_att(R))' \
-  --decoder 'pos->res(mh_dot_att)' -o n --steps 2 --json >log 2>err
+  --decoder 'pos->res(mh_dot_att)' -o n --steps 2 --warmup 1 --json >log 2>err
 is 'train --preset' '0 ' "$? $(cat err)"
 has 'train --preset: what it says and what was given' '*d_model 16, heads 2, *tie all*syn_att(R)*' \
   "$("$SYN" info -m n)"
@@ -670,14 +746,33 @@ same 'the old model stays' kept m
 
 # -- disk full --
 if [ -c /dev/full ]; then
-  train $net -o /dev/full --steps 1 --json >log 2>err
+  train $net -o /dev/full --steps 1 --warmup 1 --json >log 2>err
   is 'full device: status' 1 $?
   has 'full device' 'syn: /dev/full: cannot write: *' "$(cat err)"
   "$SYN" run -m m lines >/dev/full 2>err
   is 'full output' '1 1' "$? $(wc -l <err | tr -d ' ')"
 fi
+if [ -c /dev/full ]; then # a checkpoint that cannot be written
+  broken="$net -o n --every 4 --steps 12 --warmup 4 --json --checkpoint /dev/full"
+  rm -f n
+  train $broken >log 2>err
+  is 'a failed checkpoint: status' 1 $?
+  has 'a failed checkpoint' 'syn: /dev/full: cannot write: *--ignore-save-errors*' "$(cat err)"
+  is 'a failed checkpoint: one line' 1 "$(wc -l <err | tr -d ' ')"
+  is 'a failed checkpoint ends the training at once' 1 "$(wc -l <log | tr -d ' ')"
+  is 'a failed checkpoint: no model' '' "$(ls n 2>/dev/null)"
+  train $broken --ignore-save-errors >log 2>err
+  is '--ignore-save-errors: status' 0 $?
+  is '--ignore-save-errors: it trains to the end' 3 "$(wc -l <log | tr -d ' ')"
+  has '--ignore-save-errors: it says so' 'syn: /dev/full: cannot write: *' "$(cat err)"
+  is '--ignore-save-errors: the model is written' 40 "$("$SYN" run -m n lines | wc -l | tr -d ' ')"
+  train $broken --every 100 >log 2>err
+  is 'the last checkpoint fails: status' 1 $?
+  is 'the last checkpoint fails: the model is written' 40 \
+    "$("$SYN" run -m n lines | wc -l | tr -d ' ')"
+fi
 rm -f ./*.tmp # of killed trainings
-(ulimit -f 8 && train $net -o m --steps 1 --json >log 2>err)
+(ulimit -f 8 && train $net -o m --steps 1 --warmup 1 --json >log 2>err)
 is 'full disk: status' 1 $?
 has 'full disk' 'syn: *' "$(cat err)"
 is 'full disk: one line' 1 "$(wc -l <err | tr -d ' ')"

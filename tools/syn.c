@@ -95,13 +95,21 @@ static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
    ============================================================================================== */
 
 /* The whole file is read at once: every metric and every training pass needs all lines, and slices
-   of one block need no copy. Bytes are taken as they are, 0 and invalid UTF-8 too. */
+   of one block need no copy. Bytes are taken as they are, 0 and invalid UTF-8 too; only a UTF-8
+   byte order mark at the beginning of the file is skipped. */
 
 typedef struct lines {
   buffer bytes;
   syn_text *at; /* [count], without line ends; they point into bytes */
   size_t count;
 } lines;
+
+/* Editors put this mark before the first character of a file; it is no part of the text. */
+static void skip_byte_order_mark(buffer *b) {
+  if (b->size < 3 || memcmp(b->at, "\xEF\xBB\xBF", 3) != 0) return;
+  b->size -= 3;
+  memmove(b->at, b->at + 3, b->size);
+}
 
 /* "-" is standard input. */
 static buffer read_file(const char *path) {
@@ -116,6 +124,7 @@ static buffer read_file(const char *path) {
   } while (got);
   if (ferror(f)) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(errno));
   if (f != stdin) fclose(f);
+  skip_byte_order_mark(&b);
   return b;
 }
 
@@ -2264,6 +2273,8 @@ static void learn_tokenizer(syn_context *c, const arguments *a, syn_text text,
    >>tool train   trains from text files and writes a model
    ============================================================================================== */
 
+#define LAST_STEPS 10 /* the final loss is the mean of so many, or of the last half of the run */
+
 typedef struct training {
   const arguments *a;
   task of;
@@ -2276,10 +2287,12 @@ typedef struct training {
   syn_tokenizer *tokenizer[2];
   syn_train_config config;
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
-  int json, terminal, lost;        /* lost: a checkpoint could not be written */
+  int json, terminal, lost;        /* lost: the last checkpoint could not be written */
   double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
   double shown, losses, loss; /* seconds() of the last line; the losses since then; their mean */
   long first_step, shown_step, shown_tokens;
+  double first_loss, last_losses[LAST_STEPS]; /* of step n of this run in place n % LAST_STEPS */
+  long seen;                                  /* steps of this run */
 } training;
 
 /* The signal that asked to stop. The second one ends the program at once. */
@@ -2393,13 +2406,23 @@ static void train_show(training *r, double now, int validated) {
   r->losses = 0.0;
 }
 
-/* A checkpoint that cannot be written does not end a training: the old one is whole, and the disk
-   may have room again at the next. */
-static void train_checkpoint(training *r) {
-  if (!r->checkpoint || !syn_trainer_save(&r->c, r->t, r->checkpoint)) return;
+/* A failed write leaves the checkpoint before it whole. Without --ignore-save-errors it ends the
+   training at once: nobody should wait for days for what cannot be resumed. */
+static void train_checkpoint(training *r, int at_end) {
+  int ignore = opt_flag(r->a, "ignore-save-errors");
+  r->lost = r->checkpoint && syn_trainer_save(&r->c, r->t, r->checkpoint);
+  if (!r->lost) return;
+  if (!ignore && !at_end)
+    fail(FAILED_JOB, "%s; --ignore-save-errors goes on without checkpoints", r->c.message);
   fprintf(stderr, "syn: %s\n", r->c.message);
   syn_context_clear(&r->c);
-  r->lost = 1;
+  if (ignore) r->lost = 0;
+}
+
+/* Keeps the loss of the first step and of the last LAST_STEPS ones. */
+static void train_remember(training *r, double loss) {
+  if (!r->seen) r->first_loss = loss;
+  r->last_losses[r->seen++ % LAST_STEPS] = loss;
 }
 
 static int train_report(void *user, const syn_trainer *t, float loss, int validated) {
@@ -2407,8 +2430,9 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
   double now = seconds();
   SYN__UNUSED(t);
   r->losses += (double)loss;
+  train_remember(r, (double)loss);
   if (validated || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
-  if (validated) train_checkpoint(r);
+  if (validated) train_checkpoint(r, 0);
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
 }
 
@@ -2550,10 +2574,21 @@ static void train_add(training *r, syn_data *d, const pairs *p, int most) {
             most < asked ? " or --batch" : "");
 }
 
+/* Labels learned from the data (--init may bring its own): two at least; and where nearly every
+   line has one of its own, the column of labels is most likely a text. */
+static void train_check_labels(const training *r, const pairs *p) {
+  int count = syn_tokenizer_size(r->tokenizer[1]) - SYN_FIRST_TOKEN;
+  if (count < 2) fail(FAILED_JOB, "%s has one label in all, at least two are wanted", p->names[1]);
+  if (count <= 20 || (size_t)count <= p->count / 2 || opt_flag(r->a, "many-classes")) return;
+  fail(FAILED_JOB, "%s has %d different labels in %lu lines: is it no file of label TAB text? "
+       "Pairs of texts want --task seq2seq; --many-classes trains %d classes", p->names[1], count,
+       (unsigned long)p->count, count);
+}
+
 static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
-  int most = r->max_len, batch = opt_int(r->a, "batch");
+  int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels;
   pairs p, v;
   if (!pairs_read(&p, r->of, r->a, train_names))
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
@@ -2561,9 +2596,9 @@ static void train_read_pairs(training *r) {
   if (pairs_read(&v, r->of, r->a, valid_names)) r->valid = syn_data_new(&r->c);
   if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
   init_tokenizers(r, &p);
+  own_labels = r->of == CLASSIFY && !r->tokenizer[1];
   learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
-  if (r->of == CLASSIFY && syn_tokenizer_size(r->tokenizer[1]) < SYN_FIRST_TOKEN + 2)
-    fail(FAILED_JOB, "%s has one label in all, at least two are wanted", p.names[1]);
+  if (own_labels) train_check_labels(r, &p);
   train_add(r, r->data, &p, most);
   if (r->valid) train_add(r, r->valid, &v, most);
   pairs_free(&v);
@@ -2821,12 +2856,28 @@ static void train_resume(training *r) {
 
 /* -- the end -- */
 
+/* Ends the program when the loss rose: the final loss is above that of the first step, and above
+   ln V, that of a model that gives each of V tokens or classes the same probability. So a model
+   that began well and varies a little (--init) passes. A mean of few steps varies more, and must
+   be farther above: by half of it for one step, by 5 % for ten. */
+static void train_check_learned(const training *r) {
+  const syn_config *k = syn_model_config(r->m);
+  long n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
+  double final = 0.0, start = log((double)(r->of < CLASSIFY ? k->tgt_vocab : k->classes));
+  if (r->first_loss > start) start = r->first_loss;
+  for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;
+  if (!n || final <= start * (1.0 + 0.5 / (double)n)) return;
+  fail(FAILED_JOB, "the training has not learned: its final loss, %.4g, is above that of the first "
+       "step, %.4g; %s is written all the same; a smaller --lr, a longer --warmup or --clip 1 may "
+       "help", final, r->first_loss, r->output);
+}
+
 /* The checkpoint keeps the weights as they are; the model gets the mean of the best. Steps behind
    the last validation get one of their own. */
 static void train_finish(training *r) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int kept = 0;
-  train_checkpoint(r);
+  train_checkpoint(r, 1);
   if (r->config.average) {
     if (s->step % r->config.every != 0) {
       syn_trainer_validate(r->t, r->valid);
@@ -2838,6 +2889,7 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
+  train_check_learned(r);
   if (r->json) return;
   fprintf(stderr, "step %ld, epoch %ld: %s is written", s->step, s->epoch + 1, r->output);
   if (r->valid) fprintf(stderr, ", best validation loss %.4f", (double)s->best);
@@ -2863,6 +2915,14 @@ static void train_headline(const training *r) {
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
   if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps\n", r->config.steps);
   else fprintf(stderr, "%g minutes\n", r->minutes);
+}
+
+/* A short run may end while the learning rate still rises. Adafactor without --lr has no warm-up. */
+static void train_check_warmup(const training *r) {
+  const syn_train_config *k = &r->config;
+  if (k->steps >= k->warmup || (strcmp(k->optimizer, "adafactor") == 0 && k->lr <= 0.0f)) return;
+  fprintf(stderr, "syn: the run makes %ld steps, the warm-up takes %ld: the learning rate never "
+          "reaches its value; --warmup N sets a shorter one\n", k->steps, k->warmup);
 }
 
 /* Tokens of a source with its end, in the mean: classify counts labels, its speed is in tokens. */
@@ -2912,6 +2972,7 @@ static int run_train(const arguments *a) {
   else train_read_pairs(&r);
   train_make(&r, &n);
   if (opt_flag(a, "resume")) train_resume(&r);
+  train_check_warmup(&r);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
   syn_trainer_run(r.t, r.data, r.valid, train_report, &r);
@@ -2959,7 +3020,7 @@ typedef struct runner {
   int refused; /* tokens of a line that was too long, 0: there was none */
 } runner;
 
-/* As many sentences at a time as 512 MB hold. */
+/* As many sentences at a time as 512 MiB hold. */
 static void runner_batch(runner *r) {
   syn_plan plan;
   for (;; r->batch /= 2) {
@@ -3234,6 +3295,7 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line
   int whole = 1;
   while (n < room && whole && read_line(in, &text)) {
     buffer_reserve(&text, 1);
+    if (line + n == 0) skip_byte_order_mark(&text);
     whole = job_fill(r, &jobs[n], line + n + 1, buffer_text(&text));
     n += (size_t)whole;
   }
@@ -3576,7 +3638,7 @@ static syn_cost info_total(const syn_cost sum[2]) {
 
 static void info_bytes(const description *d, const char *name, const char *what, size_t bytes) {
   if (d->json) printf("{\"memory\":\"%s\",\"bytes\":%lu}\n", name, (unsigned long)bytes);
-  else printf("%-12s %10.2f MB  %s\n", name, (double)bytes / 1048576.0, what);
+  else printf("%-12s %10.2f MiB %s\n", name, (double)bytes / 1048576.0, what);
 }
 
 /* Bytes that are known before anything is allocated. */
@@ -5136,7 +5198,8 @@ static const option train_options[] = {
     {"init", 0, TEXT, "", "MODEL",
      "begins from its weights, where they fit; its network and tokenizers are the defaults"},
     {"init-other-task", 0, FLAG, "off", "", "--init may be a model of another task"},
-    {"output", 'o', TEXT, NULL, "FILE", "the model to write"},
+    {"output", 'o', TEXT, NULL, "FILE",
+     "the model to write; also where the loss rose, but then the status is 1"},
     {"dropout", 0, NUMBER, "0.1", "0..1", "rate"},
     {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others"},
     {"tokenizer", 0, TEXT, "", "char|byte|space|bpe:SIZE",
@@ -5160,14 +5223,19 @@ static const option train_options[] = {
      "adafactor: by itself, relative to each tensor"},
     {"schedule", 0, CHOICE, "rsqrt", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},
-    {"warmup", 0, INT, "500", "0..", "steps in which the learning rate rises"},
+    {"warmup", 0, INT, "500", "0..",
+     "steps in which the learning rate rises; more than the run has: a message says so"},
     {"clip", 0, NUMBER, "0", "0..", "largest norm of the gradient; 0: any"},
+    {"many-classes", 0, FLAG, "off", "",
+     "classify: as many labels as the data have, even where nearly every line has its own"},
     {"average", 0, INT, "1", "1..1000",
      "the model is the mean of so many best checkpoints (without --valid: the newest)"},
     {"stop-after", 0, INT, "0", "0..", "ends after so many validations without progress; 0: never"},
     {"checkpoint", 0, TEXT, "", "FILE",
      "what --resume goes on from; Ctrl-C writes it, then the model"},
     {"every", 0, INT, "500", "1..", "steps between checkpoints, with a validation each"},
+    {"ignore-save-errors", 0, FLAG, "off", "",
+     "trains on when a checkpoint cannot be written; off: ends at once, with status 1"},
     {"resume", 0, FLAG, "off", "", "goes on from --checkpoint, or begins where there is none"},
     {"seed", 0, BIG, "1", "", "of initial values, order and dropout"},
     MACHINE_OPTIONS,
