@@ -20,29 +20,47 @@
 #include "tool.h"
 
 #include <errno.h>
+#ifndef _WIN32
 #include <sys/resource.h>
-#include <time.h>
+#endif
 
 /* ==============================================================================================
-   >>bench base   clock, memory, medians
+   >>bench base   memory, medians
    ============================================================================================== */
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+/* The most memory this process ever had, in MiB. */
+#ifdef _WIN32
+typedef struct memory_counters { /* PROCESS_MEMORY_COUNTERS of psapi.h */
+  unsigned long size, page_faults;
+  size_t peak_working_set, others[7];
+} memory_counters;
+#ifdef __cplusplus
+extern "C" {
+#endif
+__declspec(dllimport) void *__stdcall GetCurrentProcess(void);
+__declspec(dllimport) int __stdcall K32GetProcessMemoryInfo(void *process, memory_counters *to,
+                                                            unsigned long size);
+#ifdef __cplusplus
 }
+#endif
 
-/* The most memory this process ever had. Linux counts in KiB. */
-static double peak_mb(void) {
+static double peak_mib(void) {
+  memory_counters m;
+  memset(&m, 0, sizeof m);
+  K32GetProcessMemoryInfo(GetCurrentProcess(), &m, sizeof m);
+  return (double)m.peak_working_set / 1048576.0;
+}
+#else
+static double peak_mib(void) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
 #ifdef __APPLE__
   return (double)u.ru_maxrss / 1048576.0;
 #else
-  return (double)u.ru_maxrss / 1024.0;
+  return (double)u.ru_maxrss / 1024.0; /* counted in KiB */
 #endif
 }
+#endif
 
 static int by_size(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -369,9 +387,9 @@ static void train_print(const arguments *a, const network *n, const double *ms, 
             "\"tok_s\":%.0f,\"gflop\":%.3f,\"gflops\":%.1f,\"rss_mb\":%.1f,\"params\":%.0f,"
             "\"loss\":%.4f}\n"
           : "train %s %s, %d threads: %.2f ms a step (least %.2f), %.0f target tokens/s, %.2f "
-            "GFLOP a step, %.1f GFLOP/s, %.0f MB, %.0f parameters, loss %.4f\n";
+            "GFLOP a step, %.1f GFLOP/s, %.0f MiB, %.0f parameters, loss %.4f\n";
   printf(format, n->name, opt_text(a, "attn"), opt_int(a, "threads"), ms[0], ms[1],
-         tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mb(), params, (double)loss);
+         tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mib(), params, (double)loss);
 }
 
 static void run_train(const arguments *a) {
@@ -445,9 +463,9 @@ static void decode_print(const arguments *a, const network *n, double ms) {
       opt_flag(a, "json")
           ? "{\"config\":\"%s\",\"batch\":%d,\"beam\":%d,\"threads\":%d,\"tok_s\":%.1f,"
             "\"ms\":%.3f,\"rss_mb\":%.1f}\n"
-          : "decode %s, batch %d, beam %d, %d threads: %.1f tokens/s, %.2f ms, %.0f MB\n";
+          : "decode %s, batch %d, beam %d, %d threads: %.1f tokens/s, %.2f ms, %.0f MiB\n";
   printf(format, n->name, opt_int(a, "batch"), opt_int(a, "beam"), opt_int(a, "threads"),
-         tokens / ms * 1e3, ms, peak_mb());
+         tokens / ms * 1e3, ms, peak_mib());
 }
 
 static void run_decode(const arguments *a) {
@@ -530,7 +548,7 @@ static void gemm_call(const gemm *g) {
 }
 
 /* Large pages, as a model's matrices, which stand in one large block, have them: the library's
-   allocator asks for them in blocks of 4 MB and more. All contestants read the same matrices. */
+   allocator asks for them in blocks of 4 MiB and more. All contestants read the same matrices. */
 enum { LARGE = 4 << 20 };
 
 static float *matrix(const gemm *g, size_t floats) {

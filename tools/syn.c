@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <time.h>
 
 /* ==============================================================================================
    >>tool base   errors, memory, growing bytes, pieces of text
@@ -2301,15 +2300,6 @@ static volatile sig_atomic_t stopped_by = 0;
 static void on_stop(int number) {
   stopped_by = number;
   signal(number, SIG_DFL);
-}
-
-static double seconds(void) {
-#ifdef CLOCK_MONOTONIC
-  struct timespec now;
-  if (clock_gettime(CLOCK_MONOTONIC, &now) == 0)
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-#endif
-  return (double)time(NULL);
 }
 
 static int is_terminal(int file) {

@@ -1,4 +1,4 @@
-/* tool.h   what the programs of this folder share: the end by one line, memory, contexts, numbers.
+/* tool.h   what the programs of this folder share: the end by one line, memory, numbers, the clock.
    Include it after synthesizer.h, with TOOL_NAME defined: the name a message begins with. */
 #ifndef TOOL_H
 #define TOOL_H
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { FAILED_JOB = 1, WRONG_USE = 2 };
 
@@ -53,6 +54,34 @@ static int parse_number(const char *s, double *value) {
   if (!*s || s[strspn(s, "0123456789+-.eE")]) return 0;
   *value = strtod(s, &end);
   return !*end && fabs(*value) <= 1.7976931348623157e308;
+}
+
+#ifdef _WIN32 /* windows.h has INT, TEXT and near for names of its own, so what is used is declared */
+#ifdef __cplusplus
+extern "C" {
+#endif
+__declspec(dllimport) int __stdcall QueryPerformanceCounter(long long *count);
+__declspec(dllimport) int __stdcall QueryPerformanceFrequency(long long *per_second);
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* Seconds since some moment of the past; it never goes back where the system has such a clock. */
+static double seconds(void) {
+#ifdef _WIN32
+  long long count, per_second;
+  QueryPerformanceFrequency(&per_second);
+  QueryPerformanceCounter(&count);
+  return (double)count / (double)per_second;
+#else
+#ifdef CLOCK_MONOTONIC
+  struct timespec now;
+  if (clock_gettime(CLOCK_MONOTONIC, &now) == 0)
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#endif
+  return (double)time(NULL);
+#endif
 }
 
 #endif
