@@ -1,0 +1,454 @@
+/* info.h   the commands info and presets: sizes of a network, the networks of the papers.
+   A part of syn.c, which includes it behind the parts whose functions it calls. */
+
+/* ==============================================================================================
+   >>tool info   parameters, multiply-adds and memory of a network
+   ============================================================================================== */
+
+typedef struct description {
+  const syn_model *m;
+  unsigned char *seen; /* [parameters] counted already: a tied table counts once */
+  int length, json, quiet;
+  syn_cost sum[2]; /* of encoder and decoder */
+} description;
+
+/* A layer's own parameters: those that no earlier layer has. */
+static double info_parameters(description *d, const syn_node *n) {
+  double sum = 0.0;
+  int i;
+  for (i = 0; i < n->n_param; i++) {
+    if (!d->seen[n->param[i]]) sum += (double)syn_model_param(d->m, (size_t)n->param[i])->size;
+    d->seen[n->param[i]] = 1;
+  }
+  return sum;
+}
+
+static void info_row(const description *d, const char *path, const char *kind, const syn_cost *k) {
+  if (d->json)
+    printf("{\"layer\":\"%s\",\"kind\":\"%s\",\"parameters\":%.0f,\"bytes\":%.0f,"
+           "\"multiply_adds\":%.0f,\"decode_bytes\":%.0f}\n", path, kind, k->parameters,
+           4.0 * k->parameters, k->multiply_adds, k->decode_bytes);
+  else
+    printf("%-24s %-14s %12.0f %13.0f %12.0f %13.0f\n", path, kind, k->parameters,
+           4.0 * k->parameters, k->multiply_adds, k->decode_bytes);
+}
+
+/* Operations without a cost of their own (the sum of a `res`, dropout) are left out. */
+static void info_layer(description *d, const syn_node *n) {
+  syn_cost k = syn_model_cost(d->m, n, d->length);
+  int encodes = strncmp(n->path, "encoder", 7) == 0; /* it runs once and leaves nothing for steps */
+  syn_cost *sum = &d->sum[!encodes];
+  k.parameters = info_parameters(d, n);
+  k.decode_bytes = encodes ? 0.0 : k.decode_bytes + 4.0 * n->source_cache;
+  sum->parameters += k.parameters;
+  sum->multiply_adds += k.multiply_adds;
+  sum->decode_bytes += k.decode_bytes;
+  if (!d->quiet && (k.parameters > 0.0 || k.multiply_adds > 0.0 || k.decode_bytes > 0.0))
+    info_row(d, n->path, n->kind->name, &k);
+}
+
+static void info_layers(description *d) {
+  size_t i;
+  d->seen = (unsigned char *)take(syn_model_param_count(d->m), 1);
+  for (i = 0; i < syn_model_node_count(d->m); i++) info_layer(d, syn_model_node(d->m, i));
+  free(d->seen);
+}
+
+/* The sums alone. The model may be one without weights. */
+static void info_sums(const syn_model *m, int length, syn_cost sum[2]) {
+  description d;
+  memset(&d, 0, sizeof d);
+  d.m = m;
+  d.length = length;
+  d.quiet = 1;
+  info_layers(&d);
+  memcpy(sum, d.sum, sizeof d.sum);
+}
+
+/* Source and target alike: one token of each. */
+static syn_cost info_total(const syn_cost sum[2]) {
+  syn_cost total = sum[0];
+  total.parameters += sum[1].parameters;
+  total.multiply_adds += sum[1].multiply_adds;
+  total.decode_bytes += sum[1].decode_bytes;
+  return total;
+}
+
+static void info_bytes(const description *d, const char *name, const char *what, size_t bytes) {
+  if (d->json) printf("{\"memory\":\"%s\",\"bytes\":%lu}\n", name, (unsigned long)bytes);
+  else printf("%-12s %10.2f MiB %s\n", name, (double)bytes / 1048576.0, what);
+}
+
+/* Bytes that are known before anything is allocated. */
+static void info_plan(const description *d, syn_context *c, const arguments *a) {
+  syn_train_config train;
+  syn_decode_config decode_as;
+  syn_plan plan;
+  char what[100];
+  memset(&train, 0, sizeof train);
+  memset(&decode_as, 0, sizeof decode_as);
+  train.batch_tokens = opt_int(a, "batch");
+  decode_as.beam = opt_int(a, "beam");
+  syn_plan_of(c, syn_model_config(d->m), &train, &decode_as, &plan);
+  check_use(c);
+  info_bytes(d, "weights", "float32", plan.weights);
+  info_bytes(d, "training", "gradients and moments, beside the weights", plan.training);
+  snprintf(what, sizeof what, "of one training step with --batch %d", opt_int(a, "batch"));
+  info_bytes(d, "activations", what, plan.activations);
+  snprintf(what, sizeof what, "one sentence with --beam %d", opt_int(a, "beam"));
+  if (plan.decoding) info_bytes(d, "decoding", what, plan.decoding);
+}
+
+static void info_facts(const description *d) {
+  const syn_config *k = syn_model_config(d->m);
+  int reads = strcmp(k->task, "lm") != 0;
+  int writes = !reads || strcmp(k->task, "seq2seq") == 0;
+  if (d->json) return;
+  printf("task %s, d_model %d, heads %d, max_len %d", k->task, k->d_model, k->heads, k->max_len);
+  if (reads) printf(", src_vocab %d", k->src_vocab);
+  if (writes) printf(", tgt_vocab %d", k->tgt_vocab);
+  else printf(", classes %d", k->classes);
+  printf(", tie %s\n", k->tie);
+  if (reads) printf("encoder %s\n", k->encoder);
+  if (writes) printf("decoder %s\n", k->decoder);
+  printf("\n%-24s %-14s %12s %13s %12s %13s\n", "layer", "kind", "parameters", "bytes", "mult-adds",
+         "decode bytes");
+}
+
+/* A file says its network itself. */
+static void info_alone(const arguments *a) {
+  static const char *const names[] = {"preset", "task", "encoder", "decoder", "var", "tie",
+                                      "d-model", "heads", "max-len", "src-vocab", "tgt-vocab",
+                                      "classes"};
+  size_t i;
+  for (i = 0; i < SYN__COUNT(names); i++)
+    if (opt_given(a, names[i]))
+      fail(WRONG_USE, "info wants either --model or the options of a network, given: both, --%s",
+           names[i]);
+}
+
+/* The model of a file, or that of the options without the numbers of its weights: a network of
+   gigabytes is described at once, on any machine. */
+static syn_model *info_model(syn_context *c, const arguments *a) {
+  const char *path = opt_text(a, "model");
+  network n;
+  syn_model *m;
+  if (*path) {
+    info_alone(a);
+    m = syn_model_load(c, path);
+    check_file(c, path);
+    return m;
+  }
+  n = network_of(a);
+  n.config.src_vocab = opt_int(a, "src-vocab");
+  n.config.tgt_vocab = opt_int(a, "tgt-vocab");
+  n.config.classes = opt_int(a, "classes");
+  m = syn__model_shell(c, &n.config);
+  check_use(c);
+  network_free(&n);
+  return m;
+}
+
+static int run_info(const arguments *a) {
+  syn_context c;
+  description d;
+  syn_model *m;
+  syn_cost total;
+  context_open(&c, a);
+  m = info_model(&c, a);
+  memset(&d, 0, sizeof d);
+  d.m = m;
+  d.json = opt_flag(a, "json");
+  d.length = opt_int(a, "length") ? opt_int(a, "length") : syn_model_config(m)->max_len;
+  info_facts(&d);
+  info_layers(&d);
+  total = info_total(d.sum);
+  if (d.sum[0].parameters > 0.0) info_row(&d, "encoder", "total", &d.sum[0]);
+  if (d.sum[0].parameters > 0.0) info_row(&d, "decoder", "total", &d.sum[1]);
+  info_row(&d, "all", "total", &total);
+  if (!d.json)
+    printf("mult-adds: per token of sentences of %d, source and target; decode bytes: kept per\n"
+           "token decoded, by attention to the source per token of the source\n\n", d.length);
+  info_plan(&d, &c, a);
+  syn_model_free(m);
+  return 0;
+}
+
+/* ==============================================================================================
+   >>tool presets   the networks of the papers, by name
+   ============================================================================================== */
+
+/* A preset is nothing but options: those of its row stand before all that was given, so that any
+   of them can be given again and wins. Sizes are those of the source where it names them, else
+   those of the base Transformer. Norms stand before the layers (res_nd), as in the later programs
+   of the same authors, though the first paper has them behind. */
+
+typedef struct preset {
+  const char *name, *task, *encoder, *decoder; /* null: the task has none */
+  const char *d_model, *heads, *max_len, *vocabulary, *tie;
+  const char *source, *what;
+} preset;
+
+/* Values of $FF_NUM_HIDDEN and $NUM_HIDDEN in the texts of Domhan 2018. */
+static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"};
+
+#define READS(att) "pos->repeat(6,res_nd(" att ")->res_nd(ffl))->norm"
+#define WRITES(att) "pos->repeat(6,res_nd(" att ")->res_nd(mh_dot_att)->res_nd(ffl))->norm"
+#define SIZE_BASE "512", "8", "256", "37000", "all"
+#define SIZE_BIG "1024", "16", "256", "37000", "all"
+#define SYNTHESIZER(name, att, what) \
+  {name, "seq2seq", READS(att), WRITES(att), SIZE_BASE, "Tay et al. 2021, translation", what}
+
+/* c = 128: the published code has 8 heads of 128 for every Synthesizer, and 12 of 64, as T5-base
+   has them everywhere, in the attention to the source. That gives the sizes of its table. */
+#define T5_READS(att) \
+  "dropout->rel_pos->repeat(12,res(rms_norm->" att ")->res(rms_norm->ffl))->rms_norm->dropout"
+#define T5_WRITES(att) \
+  "dropout->rel_pos->repeat(12,res(rms_norm->" att ")->res(rms_norm->mh_dot_att(12))" \
+  "->res(rms_norm->ffl))->rms_norm->dropout"
+#define T5(name, att, heads, source, what) \
+  {name, "seq2seq", T5_READS(att), T5_WRITES(att), "768", heads, "512", "32128", "all", source, \
+   what}
+#define T5_SYNTHESIZER(name, att, what) \
+  T5(name, att, "8", "Tay et al. 2021, C4 table", what)
+
+#define CONV_BLOCK(conv) "res_nd(" conv ")->res_nd(ffl)"
+#define CONV_WRITES(conv) "res_nd(" conv ")->res_nd(mh_dot_att)->res_nd(ffl)"
+#define CONVS(name, conv, what) \
+  {name, "seq2seq", \
+   "pos->" CONV_BLOCK(conv "(3)") "->" CONV_BLOCK(conv "(7)") "->" CONV_BLOCK(conv "(15)") \
+   "->repeat(4," CONV_BLOCK(conv "(31)") ")->norm", \
+   "pos->" CONV_WRITES(conv "(3)") "->" CONV_WRITES(conv "(7)") "->" CONV_WRITES(conv "(15)") \
+   "->repeat(3," CONV_WRITES(conv "(31)") ")->norm", SIZE_BIG, "Wu et al. 2019, WMT English to German", what}
+
+#define AOP(name, att, what) \
+  {name, "seq2seq", "pos->repeat(6,res_nd(mh_dot_self_att)->res_nd(" att "))->norm", \
+   "pos->repeat(6,res_nd(mh_dot_self_att)->res_nd(mh_dot_att)->res_nd(" att "))->norm", SIZE_BASE, \
+   "Vaswani et al. 2017, appendix of the first arXiv versions", what}
+
+/* The strings of Domhan 2018 as they are published. */
+#define DOMHAN_FF "->res(norm->ff($FF_NUM_HIDDEN)->linear)"
+#define DOMHAN_CNN "cnn($NUM_HIDDEN,3,relu)"
+#define DOMHAN_SELF "pos->repeat(6,res(norm->mh_dot_self_att)" DOMHAN_FF ")->norm"
+#define DOMHAN_BIRNN "pos->res(norm->birnn->dropout)"
+#define DOMHAN_RNN_FF \
+  DOMHAN_BIRNN DOMHAN_FF "->repeat(5,res(norm->rnn->dropout)" DOMHAN_FF ")->norm"
+#define DOMHAN_RNN_NORM DOMHAN_BIRNN "->repeat(5,res(norm->rnn->dropout))->norm"
+#define DOMHAN_CNN_FF "pos->repeat(6,res(norm->" DOMHAN_CNN ")" DOMHAN_FF ")->norm"
+#define DOMHAN_WRITES(layer) \
+  "pos->repeat(6,res(norm->" layer ")->res(norm->mh_dot_att)" DOMHAN_FF ")->norm"
+#define DOMHAN_BLOCK(layer) "res(norm->" layer ")->res(norm->mh_dot_att)" DOMHAN_FF
+#define DOMHAN(name, reads, writes, where, what) \
+  {name, "seq2seq", reads, writes, "512", "8", "128", "32000", "auto", "Domhan 2018, " where, what}
+
+static const preset presets[] = {
+    {"transformer", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BASE,
+     "Vaswani et al. 2017, table 3, base", "attention by queries and keys"},
+    {"transformer-big", "seq2seq", READS("mh_dot_self_att"), WRITES("mh_dot_self_att"), SIZE_BIG,
+     "Vaswani et al. 2017, table 3, big", "the same, wider"},
+    SYNTHESIZER("synthesizer-r", "syn_att(R)", "a learned matrix per head"),
+    SYNTHESIZER("synthesizer-fix", "syn_att(Fix)", "a random matrix that is never trained"),
+    SYNTHESIZER("synthesizer-fr", "syn_att(FR)", "a learned matrix of rank 8"),
+    SYNTHESIZER("synthesizer-d", "syn_att(D)", "scores from each token alone"),
+    SYNTHESIZER("synthesizer-fd", "syn_att(FD)", "the same, factorized"),
+    SYNTHESIZER("synthesizer-r+d", "syn_att(R+D)", "mixture"),
+    SYNTHESIZER("synthesizer-r+v", "syn_att(R+V)", "mixture with queries and keys"),
+    SYNTHESIZER("synthesizer-d+v", "syn_att(D+V)", "mixture with queries and keys"),
+    T5("t5", "mh_dot_self_att", "12", "Raffel et al. 2020, base", "relative positions, rms norm"),
+    T5_SYNTHESIZER("t5-synthesizer-r", "syn_att(R,c=128)", "paper: 254 M"),
+    T5_SYNTHESIZER("t5-synthesizer-r+v", "syn_att(R+V,c=128)", "paper: 292 M"),
+    T5_SYNTHESIZER("t5-synthesizer-d", "syn_att(D,c=128,shared=1)", "paper: 224 M"),
+    T5_SYNTHESIZER("t5-synthesizer-d+v", "syn_att(D+V,c=128,shared=1)", "paper: 243 M"),
+    {"gpt", "lm", NULL,
+     "learn_pos->repeat(12,res_nd(syn_att(V))->res_nd(ffl(act=gelu)))->norm", "768", "12", "1024",
+     "50257", "out", "Radford et al. 2019, 124 M", "language model"},
+    {"universal", "seq2seq", "universal(6,res_nd(mh_dot_self_att)->res_nd(ffl))->norm",
+     "universal(6,res_nd(mh_dot_self_att)->res_nd(mh_dot_att)->res_nd(ffl))->norm", SIZE_BIG,
+     "Dehghani et al. 2019, base", "one block, six times"},
+    CONVS("light-conv", "light_conv", "one softmax of taps per head"),
+    CONVS("dyn-conv", "dyn_conv", "taps made from each token"),
+    {"linformer", "classify",
+     "learn_pos->repeat(12,res_nd(linformer(k=128))->res_nd(ffl(act=gelu)))->norm", NULL, "768",
+     "12", "512", "50265", "auto", "Wang et al. 2020", "keys and values of length 128"},
+    {"fixed-encoder", "seq2seq", READS("fixed_att"), WRITES("mh_dot_self_att"), SIZE_BASE,
+     "Raganato et al. 2020", "seven fixed heads and one learned one read"},
+    AOP("aop1", "aop(8,1536,64,64)", "attention over parameters for the feed-forward layers"),
+    AOP("aop2", "aop(16,512,64,64)", "the same, more heads of fewer keys"),
+    DOMHAN("rnmt",
+           "dropout->birnn->repeat(5,res_d(rnn))",
+           "input_feed->linear($NUM_HIDDEN)->dropout->repeat(6,res_d(rnn))->concat(id|mlp_att)"
+           "->ff($NUM_HIDDEN)", "RNMT", "recurrent, input feeding"),
+    DOMHAN("convs2s", "pos->repeat(6,res(cnn))",
+           "pos->repeat(6,res(dropout->cnn->dropout->res(dot_src_att(s=1))))",
+           "ConvS2S; Gehring et al. 2017", "convolutions"),
+    DOMHAN("domhan-transformer", DOMHAN_SELF, DOMHAN_WRITES("mh_dot_self_att"), "tables 3 to 5",
+           "Transformer"),
+    DOMHAN("domhan-increasing", DOMHAN_SELF,
+           "pos->repeat(6,res(norm->mh_dot_self_att)->res(norm->mh_dot_att(source=increasing))"
+           DOMHAN_FF ")->norm", "table 2", "block i of the encoder for block i of the decoder"),
+    DOMHAN("domhan-decreasing", DOMHAN_SELF,
+           "pos->repeat(6,res(norm->mh_dot_self_att)->res(norm->mh_dot_att(source=decreasing))"
+           DOMHAN_FF ")->norm", "table 2", "the other way round"),
+    DOMHAN("domhan-rnn", "dropout->res(birnn->dropout)->repeat(5,res(rnn->dropout))",
+           "dropout->repeat(6,res(rnn->dropout))->res(mh_dot_att(heads=1))"
+           "->res(ff($FF_NUM_HIDDEN)->linear)", "table 3", "RNN"),
+    DOMHAN("domhan-rnn-norm", DOMHAN_RNN_NORM,
+           "pos->repeat(6,res(norm->rnn->dropout))->res(norm->mh_dot_att)" DOMHAN_FF "->norm",
+           "table 3", "RNN + norm"),
+    DOMHAN("domhan-rnn-multi-att", DOMHAN_RNN_NORM,
+           "pos->repeat(6,res(norm->rnn->dropout)->res(norm->mh_dot_att))" DOMHAN_FF "->norm",
+           "table 3", "RNN / multi-att"),
+    DOMHAN("domhan-rnn-ff", DOMHAN_RNN_FF, DOMHAN_WRITES("rnn->dropout"), "tables 3 and 5",
+           "RNN + ff; RNN / RNN"),
+    DOMHAN("domhan-cnn-glu", "pos->repeat(6,res(cnn))",
+           "pos->repeat(6,res(cnn->res(mh_dot_att(heads=1))))", "table 4", "CNN GLU"),
+    DOMHAN("domhan-cnn-glu-ff", "pos->repeat(6,res(norm->cnn)" DOMHAN_FF ")->norm",
+           DOMHAN_WRITES("cnn"), "table 4", "CNN GLU + ff"),
+    DOMHAN("domhan-cnn-relu", "pos->repeat(6,res(" DOMHAN_CNN "))",
+           "pos->repeat(6,res(" DOMHAN_CNN ")->res(mh_dot_att(heads=1)))", "table 4", "CNN ReLU"),
+    DOMHAN("domhan-cnn-relu-ff", DOMHAN_CNN_FF, DOMHAN_WRITES(DOMHAN_CNN), "tables 4 and 5",
+           "CNN ReLU + ff; CNN / CNN"),
+    DOMHAN("domhan-self-rnn", DOMHAN_SELF, DOMHAN_WRITES("rnn->dropout"), "table 5",
+           "self-att / RNN"),
+    DOMHAN("domhan-self-cnn", DOMHAN_SELF, DOMHAN_WRITES(DOMHAN_CNN), "table 5", "self-att / CNN"),
+    DOMHAN("domhan-rnn-self", DOMHAN_RNN_FF, DOMHAN_WRITES("mh_dot_self_att"), "table 5",
+           "RNN / self-att"),
+    DOMHAN("domhan-cnn-self", DOMHAN_CNN_FF, DOMHAN_WRITES("mh_dot_self_att"), "table 5",
+           "CNN / self-att"),
+    DOMHAN("domhan-self-combined", DOMHAN_SELF,
+           "pos->repeat(2," DOMHAN_BLOCK("mh_dot_self_att") "->" DOMHAN_BLOCK("rnn->dropout") "->"
+           DOMHAN_BLOCK(DOMHAN_CNN) ")->norm", "table 5", "self-att / combined"),
+    DOMHAN("domhan-self-none", DOMHAN_SELF,
+           "pos->repeat(6,res(norm->mh_dot_att)" DOMHAN_FF ")->norm", "table 5", "self-att / none"),
+};
+
+/* Ends the program, with the nearest name, when there is no such preset. */
+static const preset *preset_find(const char *name) {
+  nearest near = {NULL, 0};
+  size_t i;
+  for (i = 0; i < SYN__COUNT(presets); i++) {
+    if (strcmp(name, presets[i].name) == 0) return &presets[i];
+    nearest_try(&near, text_of(name), presets[i].name);
+  }
+  fail(WRONG_USE, "no preset %.60s; the nearest is %s (syn presets lists all)", name, near.name);
+  return NULL;
+}
+
+/* Puts a value in the list of what was given, at the place *at; a command without the option, and
+   a network without the value, go without. */
+static void preset_give(arguments *a, int *at, const char *name, const char *value) {
+  const option *o = a->command->options;
+  while (o->name && strcmp(o->name, name) != 0) o++;
+  if (!o->name || !value) return;
+  a->given[*at].of = o;
+  a->given[(*at)++].value = value;
+}
+
+/* What --preset stands for goes before what was given, of which the last holds; but of --var the
+   first holds. A gradient check keeps its own small sizes: those of the papers would take hours. */
+static void preset_apply(arguments *a) {
+  const char *name = NULL;
+  const preset *p;
+  given_option *own = a->given;
+  int n = a->given_count, at = 0, i, sizes = strcmp(a->command->name, "grad") != 0;
+  for (i = 0; i < n; i++)
+    if (strcmp(own[i].of->name, "preset") == 0) name = own[i].value;
+  if (!name || !*name) return;
+  p = preset_find(name);
+  a->given = (given_option *)take((size_t)n + 12, sizeof *own);
+  preset_give(a, &at, "task", p->task);
+  preset_give(a, &at, "encoder", p->encoder);
+  preset_give(a, &at, "decoder", p->decoder);
+  preset_give(a, &at, "d-model", sizes ? p->d_model : NULL);
+  preset_give(a, &at, "heads", sizes ? p->heads : NULL);
+  preset_give(a, &at, "max-len", sizes ? p->max_len : NULL);
+  preset_give(a, &at, "tie", p->tie);
+  preset_give(a, &at, "src-vocab", sizes ? p->vocabulary : NULL);
+  preset_give(a, &at, "tgt-vocab", sizes ? p->vocabulary : NULL);
+  for (i = 0; i < n; i++) a->given[at++] = own[i];
+  for (i = 0; i < (int)SYN__COUNT(preset_vars); i++) preset_give(a, &at, "var", preset_vars[i]);
+  a->given_count = at;
+  free(own);
+}
+
+/* Its configuration, as the options would make it. `vars` [2] is filled and referred to. */
+static syn_config preset_config(const preset *p, syn_var *vars) {
+  static const char *const names[] = {"FF_NUM_HIDDEN", "NUM_HIDDEN"};
+  syn_config k;
+  int i;
+  memset(&k, 0, sizeof k);
+  k.task = p->task;
+  k.encoder = p->encoder;
+  k.decoder = p->decoder;
+  parse_int(p->d_model, &k.d_model);
+  parse_int(p->heads, &k.heads);
+  parse_int(p->max_len, &k.max_len);
+  parse_int(p->vocabulary, &k.src_vocab);
+  k.tgt_vocab = k.src_vocab;
+  k.classes = 3;
+  k.tie = strcmp(p->tie, "auto") == 0 ? NULL : p->tie;
+  for (i = 0; i < 2; i++) {
+    vars[i].name = names[i];
+    parse_number(strchr(preset_vars[i], '=') + 1, &vars[i].value);
+  }
+  k.vars = vars;
+  k.n_vars = 2;
+  return k;
+}
+
+static void preset_json(const preset *p, const syn_cost *k, const char *error) {
+  printf("{\"preset\":\"%s\",\"task\":\"%s\",\"encoder\":\"%s\",\"decoder\":\"%s\",\"d_model\":%s,"
+         "\"heads\":%s,\"max_len\":%s,\"vocabulary\":%s,\"tie\":\"%s\",", p->name, p->task,
+         p->encoder ? p->encoder : "", p->decoder ? p->decoder : "", p->d_model, p->heads,
+         p->max_len, p->vocabulary, p->tie);
+  if (error) printf("\"error\":\"%s\",", error);
+  else printf("\"parameters\":%.0f,\"multiply_adds\":%.0f,", k->parameters, k->multiply_adds);
+  printf("\"source\":\"%s\",\"what\":\"%s\"}\n", p->source, p->what);
+}
+
+static void preset_line(const preset *p, const syn_cost *k, const char *error) {
+  printf("%-21s %7s %5s %7s %6s ", p->name, p->d_model, p->heads, p->max_len, p->vocabulary);
+  if (error) printf("%s (%s)\n", error, p->source);
+  else printf("%12.0f %12.0f  %s: %s\n", k->parameters, k->multiply_adds, p->source, p->what);
+}
+
+static void preset_texts(const preset *p) {
+  printf("  task %s, tie %s, %s, %s\n", p->task, p->tie, preset_vars[0], preset_vars[1]);
+  if (p->encoder) printf("  encoder %s\n", p->encoder);
+  if (p->decoder) printf("  decoder %s\n", p->decoder);
+}
+
+/* One row; 0: its text has an error, which stands in the place of the numbers. */
+static int preset_print(const preset *p, int json, int texts) {
+  syn_context c;
+  syn_var vars[2];
+  syn_config k = preset_config(p, vars);
+  syn_cost sum[2], all;
+  syn_model *m;
+  memset(&all, 0, sizeof all);
+  syn_context_init(&c, NULL);
+  m = syn__model_shell(&c, &k);
+  if (m) {
+    info_sums(m, k.max_len, sum);
+    all = info_total(sum);
+  }
+  (json ? preset_json : preset_line)(p, &all, m ? NULL : c.message);
+  if (texts && !json) preset_texts(p);
+  syn_model_free(m);
+  return m != NULL;
+}
+
+static int run_presets(const arguments *a) {
+  int json = opt_flag(a, "json"), good = 1, i;
+  size_t k;
+  for (i = 0; i < a->word_count; i++) preset_find(a->words[i]);
+  if (!json)
+    printf("%-21s %7s %5s %7s %6s %12s %12s\n", "preset", "d_model", "heads", "max_len", "vocab",
+           "parameters", "mult-adds");
+  for (i = 0; i < a->word_count; i++) good &= preset_print(preset_find(a->words[i]), json, 1);
+  for (k = 0; !a->word_count && k < SYN__COUNT(presets); k++)
+    good &= preset_print(&presets[k], json, 0);
+  if (!json)
+    printf("mult-adds: per token of the source and token of the target, sentences of max_len\n");
+  return good ? 0 : FAILED_JOB;
+}

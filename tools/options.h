@@ -1,0 +1,262 @@
+/* options.h   one table of options per command: parsing, checking, look-up, help.
+   A part of syn.c, which includes it behind the parts whose functions it calls. */
+
+/* A table says all there is to know of an option: help prints it, the parser checks values by it,
+   and the default is the same text a user would have typed. A command asks for values by name. */
+
+typedef enum option_kind {
+  FLAG,   /* takes no value */
+  INT,    /* int */
+  BIG,    /* 0 ... 2^64-1, for seeds */
+  NUMBER, /* finite double */
+  CHOICE, /* one of the words of `wants` */
+  TEXT
+} option_kind;
+
+typedef struct option {
+  const char *name; /* without the dashes; null ends a table */
+  char letter;      /* of the short form, or 0 */
+  option_kind kind;
+  const char *preset; /* the default as text; "": none; null: must be given */
+  const char *wants;  /* INT, NUMBER: "lowest..highest", either may lack; CHOICE: "a|b" */
+  const char *help;
+} option;
+
+typedef struct arguments arguments;
+
+typedef struct command_row {
+  const char *name, *words; /* words: what follows the options, as help shows it: "HYP REF" */
+  int words_min, words_max; /* how many of them; max -1: any number */
+  const option *options;    /* null where run is */
+  int (*run)(const arguments *a); /* returns the exit status; null: not built yet */
+  const char *help;
+} command_row;
+
+typedef struct given_option {
+  const option *of;
+  const char *value;
+} given_option;
+
+/* What was given, in order and checked. */
+struct arguments {
+  const command_row *command;
+  given_option *given;
+  const char **words;
+  int given_count, word_count, help; /* help: --help was among them */
+};
+
+static const option option_help = {"help", 'h', FLAG, "off", "", "prints this"};
+
+/* For messages. */
+static const char *nearest_option(const option *table, syn_text name) {
+  nearest n = {NULL, 0};
+  nearest_try(&n, name, "help");
+  for (; table->name; table++) nearest_try(&n, name, table->name);
+  return n.name;
+}
+
+/* The option `arg` names ("--beam", "--beam=4", "-m"), and its name without dashes and value. */
+static const option *find_option(const command_row *c, const char *arg, syn_text *name) {
+  const option *o;
+  int is_long = arg[1] == '-';
+  name->at = arg + 1 + is_long;
+  name->size = strcspn(name->at, "=");
+  for (o = c->options; o->name; o++) {
+    if (is_long && text_is(*name, o->name)) return o;
+    if (!is_long && name->size == 1 && o->letter == name->at[0]) return o;
+  }
+  if (text_is(*name, is_long ? "help" : "h")) return &option_help;
+  fail(WRONG_USE, "%s has no option %.*s; the nearest is --%s (syn %s --help lists all)", c->name,
+       (int)strcspn(arg, "="), arg, nearest_option(c->options, *name), c->name);
+  return NULL;
+}
+
+/* The whole of s as a whole number, as parse_number. */
+static int parse_int(const char *s, int *value) {
+  char *end;
+  long x;
+  *value = 0;
+  if (!*s || s[strspn(s, "0123456789+-")]) return 0;
+  errno = 0;
+  x = strtol(s, &end, 10);
+  if (*end || errno || x < INT_MIN || x > INT_MAX) return 0;
+  *value = (int)x;
+  return 1;
+}
+static int parse_big(const char *s, uint64_t *value) {
+  unsigned long long x;
+  *value = 0;
+  if (!*s || s[strspn(s, "0123456789")]) return 0;
+  errno = 0;
+  x = strtoull(s, NULL, 10);
+  *value = (uint64_t)x;
+  return !errno;
+}
+
+/* strtod stops at the second dot of "1..64", so each end is read where it stands. */
+static int in_range(const char *range, double x) {
+  const char *dots = strstr(range, "..");
+  if (!dots) return 1;
+  if (dots != range && x < strtod(range, NULL)) return 0;
+  return !dots[2] || x <= strtod(dots + 2, NULL);
+}
+
+/* Whether `value` is one of "a|b|c". */
+static int in_choices(const char *choices, const char *value) {
+  syn_text rest = text_of(choices), choice;
+  while (next_piece(&rest, "|", &choice))
+    if (text_is(choice, value)) return 1;
+  return 0;
+}
+
+/* The one place that knows what each kind accepts. */
+static int value_fits(const option *o, const char *value) {
+  double x;
+  uint64_t big;
+  int i;
+  if (o->kind == INT) return parse_int(value, &i) && in_range(o->wants, (double)i);
+  if (o->kind == NUMBER) return parse_number(value, &x) && in_range(o->wants, x);
+  if (o->kind == BIG) return parse_big(value, &big);
+  return o->kind != CHOICE || in_choices(o->wants, value);
+}
+
+/* What stands for the value in help and messages. */
+static const char *value_name(const option *o) {
+  static const char *const names[] = {"", "INT", "INT", "NUMBER", "", ""};
+  return o->kind == CHOICE || o->kind == TEXT ? o->wants : names[o->kind];
+}
+
+static void check_value(const command_row *c, const option *o, const char *value) {
+  static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
+                                      ""};
+  if (value_fits(o, value)) return;
+  fail(WRONG_USE, "%s --%s wants %s%s, given: %s", c->name, o->name, kinds[o->kind], o->wants,
+       value);
+}
+
+/* Takes one option; `next` is the argument behind it, or null. Returns 1 when that was used. */
+static int take_option(arguments *a, const char *arg, const char *next) {
+  syn_text name;
+  const option *o = find_option(a->command, arg, &name);
+  const char *value = name.at[name.size] == '=' ? name.at + name.size + 1 : NULL;
+  int used = o->kind != FLAG && !value;
+  if (o->kind == FLAG && value)
+    fail(WRONG_USE, "%s --%s takes no value, given: %s", a->command->name, o->name, value);
+  if (used && (!next || strncmp(next, "--", 2) == 0))
+    fail(WRONG_USE, "%s --%s wants a value: %s", a->command->name, o->name, value_name(o));
+  if (used) value = next;
+  if (o == &option_help) a->help = 1;
+  if (value) check_value(a->command, o, value);
+  a->given[a->given_count].of = o;
+  a->given[a->given_count++].value = value ? value : "on";
+  return used;
+}
+
+/* The value an option has: the last one given, else its default; null when it has none. */
+static const char *option_value(const arguments *a, const option *o) {
+  int i;
+  for (i = a->given_count - 1; i >= 0; i--)
+    if (a->given[i].of == o) return a->given[i].value;
+  return o->preset;
+}
+
+/* What the table demands as a whole: every "must be given", and the number of words. */
+static void check_complete(const arguments *a) {
+  const command_row *c = a->command;
+  const option *o;
+  for (o = c->options; o->name; o++)
+    if (!option_value(a, o))
+      fail(WRONG_USE, "%s wants --%s %s (syn %s --help)", c->name, o->name, value_name(o), c->name);
+  if (a->word_count >= c->words_min && (c->words_max < 0 || a->word_count <= c->words_max)) return;
+  fail(WRONG_USE, "%s wants %s behind its options, given: %d%s%s", c->name,
+       *c->words ? c->words : "nothing", a->word_count, a->word_count ? ", the last one " : "",
+       a->word_count ? a->words[a->word_count - 1] : "");
+}
+
+/* Options may stand before, behind and between the words; after "--" every argument is a word. */
+static arguments parse(const command_row *c, int argc, char **argv) {
+  arguments a;
+  int i = 0, open = 1;
+  memset(&a, 0, sizeof a);
+  a.command = c;
+  a.given = (given_option *)take((size_t)argc, sizeof *a.given);
+  a.words = (const char **)take((size_t)argc, sizeof *a.words);
+  while (i < argc) {
+    const char *arg = argv[i++];
+    if (open && strcmp(arg, "--") == 0) open = 0;
+    else if (open && arg[0] == '-' && arg[1]) i += take_option(&a, arg, i < argc ? argv[i] : NULL);
+    else a.words[a.word_count++] = arg;
+  }
+  if (!a.help) check_complete(&a);
+  return a;
+}
+
+static void arguments_free(arguments *a) {
+  free(a->given);
+  free((void *)a->words);
+}
+
+/* -- look-ups for the commands; the name must be in the table of the command -- */
+
+static const char *opt_text(const arguments *a, const char *name) {
+  const option *o = a->command->options;
+  while (o->name && strcmp(o->name, name) != 0) o++;
+  if (!o->name) fail(FAILED_JOB, "the table of %s lacks --%s", a->command->name, name);
+  return option_value(a, o);
+}
+static int opt_flag(const arguments *a, const char *name) {
+  return strcmp(opt_text(a, name), "on") == 0;
+}
+/* The numbers: 0 when there is no value. */
+static int opt_int(const arguments *a, const char *name) {
+  int value;
+  parse_int(opt_text(a, name), &value);
+  return value;
+}
+static uint64_t opt_big(const arguments *a, const char *name) {
+  uint64_t value;
+  parse_big(opt_text(a, name), &value);
+  return value;
+}
+static double opt_number(const arguments *a, const char *name) {
+  double value;
+  parse_number(opt_text(a, name), &value);
+  return value;
+}
+static int opt_given(const arguments *a, const char *name) {
+  int i;
+  for (i = 0; i < a->given_count; i++)
+    if (strcmp(a->given[i].of->name, name) == 0) return 1;
+  return 0;
+}
+/* The n-th value given for an option that may be repeated (--var), or null behind the last. */
+static const char *opt_each(const arguments *a, const char *name, int n) {
+  int i;
+  for (i = 0; i < a->given_count; i++)
+    if (strcmp(a->given[i].of->name, name) == 0 && n-- == 0) return a->given[i].value;
+  return NULL;
+}
+
+/* -- help -- */
+
+/* " -m, --model FILE help; range (default ...)", the help in column 30 where the name leaves room.
+   */
+static void print_option(const option *o) {
+  const char *value = value_name(o);
+  int range = o->kind == INT || o->kind == NUMBER, width;
+  printf("  ");
+  width = o->letter ? printf("-%c, ", o->letter) : 0;
+  width += printf("--%s%s%s", o->name, *value ? " " : "", value);
+  printf("%*s  %s", width < 26 ? 26 - width : 0, "", o->help);
+  if (range && *o->wants) printf("; %s", o->wants);
+  if (!o->preset) printf(" (must be given)\n");
+  else printf(" (default %s)\n", *o->preset ? o->preset : "none");
+}
+
+static void print_command(const command_row *c) {
+  const option *o;
+  printf("syn %s [options]%s%s\n  %s\n", c->name, *c->words ? " " : "", c->words, c->help);
+  if (!c->options) printf("  not built yet\n");
+  for (o = c->options; o && o->name; o++) print_option(o);
+  if (c->options) print_option(&option_help);
+}

@@ -1,0 +1,577 @@
+/* run.h   the commands run and eval: decodes lines of text, measures a model on a file.
+   A part of syn.c, which includes it behind the parts whose functions it calls. */
+
+/* ==============================================================================================
+   >>tool run   one output line per input line
+   ============================================================================================== */
+
+/* Lines are read ahead, and those of like length decoded together; the order of the output is that
+   of the input. Line ends inside an output become spaces, so that a line stays a line. */
+
+/* One line of input and all that is printed for it. */
+typedef struct job {
+  size_t line;  /* from 1 */
+  int *ids;     /* [count] tokens of the input */
+  int count, skip; /* skip: nothing is decoded, the output stays empty */
+  buffer out;
+} job;
+
+typedef struct runner {
+  syn_context *c;
+  const syn_model *m;
+  syn_decoder *d;  /* seq2seq, lm */
+  syn_run *run;    /* classify, tag */
+  const syn_tokenizer *in, *out;
+  task of;
+  int lm, json, terminal, stream, batch;
+  int rows;        /* tokens together in a batch of `run` */
+  int most; /* tokens of an input, its end or begin counted */
+  uint64_t seed;
+  syn_decode_config config;
+  encoder e;
+  int first;   /* stream: the next token is the first of its line */
+  int refused; /* tokens of a line that was too long, 0: there was none */
+} runner;
+
+/* As many sentences at a time as 512 MiB hold. */
+static void runner_batch(runner *r) {
+  syn_plan plan;
+  for (;; r->batch /= 2) {
+    r->config.sentences = r->batch;
+    syn_plan_of(r->c, syn_model_config(r->m), NULL, &r->config, &plan);
+    check_use(r->c);
+    if (r->batch == 1 || plan.decoding <= (size_t)512 << 20) return;
+  }
+}
+
+/* The rows of DECODE_OPTIONS; sampling only where the command has the options. */
+static void runner_open(runner *r, syn_context *c, const syn_model *m, const arguments *a) {
+  memset(r, 0, sizeof *r);
+  r->c = c;
+  r->m = m;
+  r->of = task_of(syn_model_config(m)->task);
+  r->lm = r->of == LM;
+  r->out = syn_model_tokenizer(m, SYN_TGT);
+  r->in = r->lm ? r->out : syn_model_tokenizer(m, SYN_SRC);
+  if (!r->in || !r->out)
+    fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
+  r->config.beam = opt_int(a, "beam");
+  r->config.alpha = (float)opt_number(a, "alpha");
+  if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* the library's 0 is its default */
+  r->config.max_len = opt_int(a, "max-len");
+  r->most = syn_model_config(m)->max_len;
+  if (r->config.max_len > r->most) /* no more than the model can */
+    fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
+         r->most, r->config.max_len);
+  if (r->lm && r->config.max_len) r->most = r->config.max_len;
+  r->batch = opt_int(a, "batch");
+  r->config.best = 1;
+}
+
+/* Classes need no decoder: one pass over some sentences of like length gives all their logits. */
+static void runner_ready(runner *r) {
+  syn_limits limits;
+  memset(&limits, 0, sizeof limits);
+  if (r->of >= CLASSIFY) {
+    limits.sentences = r->batch;
+    limits.src_rows = r->rows = r->most < 1024 ? 1024 : r->most;
+    r->run = syn_run_new(r->c, r->m, &limits);
+    check_use(r->c);
+    return;
+  }
+  runner_batch(r);
+  r->d = syn_decoder_new(r->c, r->m, &r->config);
+  check_use(r->c);
+}
+
+static void runner_close(runner *r) {
+  syn_decoder_free(r->d);
+  syn_run_free(r->run);
+  free(r->e.ids);
+}
+
+/* -- output -- */
+
+/* Line ends become spaces. */
+static void put_line_text(buffer *b, const char *at, size_t size) {
+  size_t i, from = b->size;
+  put(b, at, size);
+  for (i = from; i < b->size; i++)
+    if (b->at[i] == '\n' || b->at[i] == '\r') b->at[i] = ' ';
+}
+
+/* A JSON string; bytes that are not UTF-8 become U+FFFD. */
+static void put_json(buffer *b, syn_text t) {
+  char escape[8];
+  uint32_t code;
+  size_t i, size;
+  put_byte(b, '"');
+  for (i = 0; i < t.size; i += size) {
+    size = decode(t, i, &code);
+    if (code > 0x10FFFF) put(b, "\xEF\xBF\xBD", 3);
+    else if (code == '"' || code == '\\') put_byte(b, '\\'), put_byte(b, (char)code);
+    else if (code < 0x20) {
+      snprintf(escape, sizeof escape, "\\u%04x", (unsigned)code);
+      put(b, escape, 6);
+    } else put(b, t.at + i, size);
+  }
+  put_byte(b, '"');
+}
+
+/* One hypothesis as a line: the text; with --nbest line TAB score TAB text; with --json an object.
+   */
+static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, float score) {
+  char head[80];
+  int several = r->config.best > 1;
+  if (r->json) snprintf(head, sizeof head, "{\"line\":%lu,\"rank\":%d,\"score\":%.6f,\"text\":",
+                        (unsigned long)j->line, rank + 1, (double)score);
+  else snprintf(head, sizeof head, "%lu\t%.6f\t", (unsigned long)j->line, (double)score);
+  if (r->json || several) put(&j->out, head, strlen(head));
+  if (r->json) put_json(&j->out, text), put_byte(&j->out, '}');
+  else put_line_text(&j->out, text.at, text.size);
+  put_byte(&j->out, '\n');
+}
+
+static buffer decode_tokens(const syn_tokenizer *t, const int *ids, int count) {
+  buffer text = {NULL, 0, 0};
+  text.size = syn_tokenizer_decode(t, ids, count, NULL, 0);
+  text.at = (char *)take(text.size + 1, 1);
+  syn_tokenizer_decode(t, ids, count, text.at, text.size + 1);
+  return text;
+}
+
+/* The tokens behind those that were given, as text. */
+static void put_output(const runner *r, job *j, int sentence) {
+  int rank, size, given = r->lm ? j->count : 0;
+  float score;
+  for (rank = 0; rank < r->config.best; rank++) {
+    const int *ids = syn_decoder_output(r->d, sentence, rank, &size, &score);
+    buffer text;
+    if (!ids) break;
+    if (given > size) given = size;
+    text = decode_tokens(r->out, ids + given, size - given);
+    put_hypothesis(r, j, rank, buffer_text(&text), score);
+    free(text.at);
+  }
+}
+
+/* Prints tokens as they come. */
+static int stream_token(void *user, int sentence, int token) {
+  runner *r = (runner *)user;
+  syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
+  buffer b = {NULL, 0, 0};
+  SYN__UNUSED(sentence);
+  r->first = 0;
+  if (r->terminal) put(&b, piece.at, piece.size);
+  else put_line_text(&b, piece.at, piece.size);
+  fwrite(b.at, 1, b.size, stdout);
+  fflush(stdout);
+  free(b.at);
+  return 0;
+}
+
+/* -- decoding -- */
+
+/* Sources with their end; lm: the begin with the line behind it. */
+static void decode_group(runner *r, job *const *group, int n) {
+  int width = group[n - 1]->count + 1, i;
+  int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
+  uint64_t *seeds = (uint64_t *)take((size_t)n, sizeof *seeds);
+  syn_batch b;
+  memset(&b, 0, sizeof b);
+  for (i = 0; i < n; i++) {
+    int *row = ids + (size_t)i * (size_t)width, count = group[i]->count;
+    syn_random random;
+    memcpy(row + r->lm, group[i]->ids, (size_t)count * sizeof *row);
+    row[r->lm ? 0 : count] = r->lm ? SYN_BEGIN : SYN_END;
+    random.state = r->seed + (uint64_t)group[i]->line;
+    seeds[i] = syn_random_next(&random); /* a line's chance does not depend on its neighbours */
+  }
+  b.count = n;
+  if (r->lm) b.tgt = ids, b.tgt_width = width;
+  else b.src = ids, b.src_width = width;
+  r->first = 1;
+  syn_decoder_set_seeds(r->d, seeds);
+  syn_decoder_run(r->d, &b, r->stream ? stream_token : NULL, r);
+  check(r->c);
+  for (i = 0; i < n && !r->stream; i++) put_output(r, group[i], i);
+  syn_decoder_set_seeds(r->d, NULL);
+  if (r->stream) put_byte(&group[0]->out, '\n');
+  free(ids);
+  free(seeds);
+}
+
+/* The classes of one sentence as text; with --nbest as many classes, of tag the best alone. The
+   score is the log of the probability, for tag the sum over the tokens. */
+static void put_classes(const runner *r, job *j, int sentence) {
+  int rank, rows = r->of == TAG ? j->count : 1, i;
+  int *ids = (int *)take((size_t)rows, sizeof *ids);
+  for (rank = 0; rank < r->config.best; rank++) {
+    buffer text;
+    double score = 0.0;
+    float p;
+    for (i = 0; i < rows; i++) {
+      ids[i] = syn_run_class(r->run, sentence, i, rank, &p) + task_shift(r->of);
+      score += log(p > 0.0f ? (double)p : 1e-45); /* below the least float; not -infinity */
+    }
+    if (ids[0] < SYN_FIRST_TOKEN) break; /* fewer classes than were asked for */
+    text = decode_tokens(r->out, ids, rows);
+    put_hypothesis(r, j, rank, buffer_text(&text), (float)score);
+    free(text.at);
+  }
+  free(ids);
+}
+
+/* Sources with their end, of tag without. */
+static void classify_group(runner *r, job *const *group, int n) {
+  int width = group[n - 1]->count + (r->of != TAG), i;
+  int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
+  syn_batch b;
+  memset(&b, 0, sizeof b);
+  for (i = 0; i < n; i++) {
+    int *row = ids + (size_t)i * (size_t)width;
+    memcpy(row, group[i]->ids, (size_t)group[i]->count * sizeof *row);
+    if (r->of != TAG) row[group[i]->count] = SYN_END;
+  }
+  b.count = n;
+  b.src = ids;
+  b.src_width = width;
+  syn_run_forward(r->run, &b);
+  check(r->c);
+  for (i = 0; i < n; i++) put_classes(r, group[i], i);
+  free(ids);
+}
+
+static int job_order(const void *a, const void *b) {
+  const job *x = *(job *const *)a, *y = *(job *const *)b;
+  if (x->count != y->count) return x->count < y->count ? -1 : 1;
+  return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Whether a sentence may stand in a group that begins at `first` and would then have n of them: lm
+   wants beginnings of one length, classify and tag have room for so many tokens. */
+static int group_takes(const runner *r, const job *first, const job *next, size_t n) {
+  if (n > (size_t)r->batch) return 0;
+  if (r->lm) return next->count == first->count;
+  return r->of < CLASSIFY || n * ((size_t)next->count + 1) <= (size_t)r->rows;
+}
+
+/* Decodes all that are not skipped, in groups of like length. */
+static void decode_jobs(runner *r, job *jobs, size_t n) {
+  job **sorted = (job **)take(n, sizeof *sorted);
+  size_t count = 0, begin, end, i;
+  syn_text none = {NULL, 0};
+  for (i = 0; i < n; i++)
+    if (!jobs[i].skip) sorted[count++] = &jobs[i];
+    else put_hypothesis(r, &jobs[i], 0, none, 0.0f);
+  qsort(sorted, count, sizeof *sorted, job_order);
+  for (begin = 0; begin < count; begin = end) {
+    for (end = begin + 1; end < count; end++)
+      if (!group_takes(r, sorted[begin], sorted[end], end - begin + 1)) break;
+    if (r->of >= CLASSIFY) classify_group(r, sorted + begin, (int)(end - begin));
+    else decode_group(r, sorted + begin, (int)(end - begin));
+  }
+  free(sorted);
+}
+
+/* Tokens of a line; 0 when there are more than the model takes. */
+static int job_fill(runner *r, job *j, size_t line, syn_text text) {
+  memset(j, 0, sizeof *j);
+  j->line = line;
+  j->count = encode_task(&r->e, r->of, r->in, text);
+  if (j->count + (r->of != TAG) > r->most) return 0;
+  j->skip = text.size == 0 && !r->lm; /* a language model goes on from nothing, too */
+  j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
+  memcpy(j->ids, r->e.ids, (size_t)j->count * sizeof *j->ids);
+  return 1;
+}
+
+static void job_free(job *j) {
+  free(j->ids);
+  free(j->out.at);
+}
+
+/* One line without its end; 0 at the end of the file. */
+static int read_line(FILE *f, buffer *b) {
+  int c;
+  b->size = 0;
+  while ((c = getc(f)) != EOF && c != '\n') put_byte(b, (char)c);
+  if (b->size && b->at[b->size - 1] == '\r') b->size--;
+  return c != EOF || b->size;
+}
+
+/* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends
+   it, behind the output of those before it. */
+static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line) {
+  buffer text = {NULL, 0, 0};
+  size_t n = 0, i;
+  int whole = 1;
+  while (n < room && whole && read_line(in, &text)) {
+    buffer_reserve(&text, 1);
+    if (line + n == 0) skip_byte_order_mark(&text);
+    whole = job_fill(r, &jobs[n], line + n + 1, buffer_text(&text));
+    n += (size_t)whole;
+  }
+  decode_jobs(r, jobs, n);
+  for (i = 0; i < n; i++) fwrite(jobs[i].out.at, 1, jobs[i].out.size, stdout);
+  if (fflush(stdout)) fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
+  if (!whole) r->refused = jobs[n].count + (r->of != TAG);
+  for (i = 0; i < n; i++) job_free(&jobs[i]);
+  free(text.at);
+  return n;
+}
+
+/* What only `run` has: chance, several outputs, a terminal. */
+static void run_configure(runner *r, const arguments *a) {
+  r->config.temperature = (float)opt_number(a, "temperature");
+  r->config.top_k = opt_int(a, "top-k");
+  r->config.top_p = (float)opt_number(a, "top-p");
+  if (r->config.temperature > 0.0f) r->config.beam = 1;
+  else if (r->config.top_k || r->config.top_p < 1.0f)
+    fprintf(stderr, "syn: --top-k and --top-p have no effect without --temperature\n");
+  r->config.best = opt_int(a, "nbest");
+  if (r->config.best > 1 && r->of == TAG)
+    fail(WRONG_USE, "run --nbest %d: tag has one output a line", r->config.best);
+  if (r->config.best > r->config.beam && r->of != CLASSIFY)
+    fail(WRONG_USE, "run --nbest wants at most as many as the beam has, %d, given: %d",
+         r->config.beam, r->config.best);
+  r->seed = opt_big(a, "seed");
+  r->json = opt_flag(a, "json");
+  r->terminal = !a->word_count && is_terminal(0);
+  if (r->terminal) r->batch = 1;
+  r->stream = r->batch == 1 && r->config.beam == 1 && !r->json && r->of < CLASSIFY;
+}
+
+static int run_run(const arguments *a) {
+  syn_context c;
+  runner r;
+  syn_model *m;
+  job *jobs;
+  size_t line = 0, n, room;
+  int from_file = a->word_count && strcmp(a->words[0], "-") != 0;
+  FILE *in = from_file ? fopen(a->words[0], "rb") : stdin;
+  if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
+  context_open(&c, a);
+  m = syn_model_load(&c, opt_text(a, "model"));
+  check_file(&c, opt_text(a, "model"));
+  runner_open(&r, &c, m, a);
+  run_configure(&r, a);
+  runner_ready(&r);
+  room = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
+  jobs = (job *)take(room, sizeof *jobs);
+  do line += n = run_chunk(&r, in, jobs, room, line);
+  while (n && !r.refused);
+  if (ferror(in))
+    fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
+  if (from_file) fclose(in);
+  free(jobs);
+  runner_close(&r);
+  syn_model_free(m);
+  if (r.refused)
+    fail(FAILED_JOB, "line %lu has %d tokens%s, the model takes %d", (unsigned long)line + 1,
+         r.refused, r.lm ? " with its begin" : r.of == TAG ? "" : " with its end", r.most);
+  return 0;
+}
+
+/* ==============================================================================================
+   >>tool eval   metrics of a model on a file
+   ============================================================================================== */
+
+/* The metrics that come from the loss, beside those of >>tool metrics. */
+typedef struct evaluation {
+  const arguments *a;
+  syn_context c;
+  syn_model *m;
+  metric_options options;
+  task of;
+  pairs p;                  /* all but lm */
+  syn_text *hyp;            /* [p.count] outputs, null until they are wanted */
+  syn_text *tags[2];        /* tag: [n_tags] outputs and references, tag by tag */
+  size_t n_tags;
+  job *jobs;
+  double loss, per_char;    /* nats per token, per character; loss < 0: not known yet */
+  long labels;
+} evaluation;
+
+static int is_loss_metric(syn_text name) {
+  return text_is(name, "ppl") || text_is(name, "nats") || text_is(name, "nats_char");
+}
+
+/* Characters of a text. */
+static double count_characters(syn_text t) {
+  size_t i = 0, n = 0;
+  uint32_t code;
+  for (; i < t.size; n++) i += decode(t, i, &code);
+  return (double)n;
+}
+
+/* Loss of the first alternatives; lm: of windows that slide by half their length. */
+static void eval_loss(evaluation *e) {
+  const syn_config *k = syn_model_config(e->m);
+  int tokens = k->max_len < 2047 ? 2048 : k->max_len + 1, lm = e->of == LM;
+  syn_data *d = syn_data_new(&e->c);
+  const syn_tokenizer *t[2];
+  double characters = 0.0;
+  size_t i, left = 0;
+  check(&e->c);
+  t[0] = syn_model_tokenizer(e->m, SYN_SRC);
+  t[1] = syn_model_tokenizer(e->m, SYN_TGT);
+  if (lm) {
+    buffer text = read_text(opt_text(e->a, "data"));
+    characters = count_characters(buffer_text(&text));
+    windows_add(&e->c, d, buffer_text(&text), t[1], k->max_len,
+                k->max_len > 1 ? k->max_len / 2 : 1);
+    free(text.at);
+  } else {
+    left = pairs_add(&e->c, d, &e->p, t, k->max_len);
+    for (i = 0; i < e->p.count; i++) characters += count_characters(first_alternative(&e->p, i));
+  }
+  if (left)
+    fprintf(stderr,
+            "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
+            (unsigned long)left, (unsigned long)e->p.count, k->max_len);
+  syn_model_evaluate(&e->c, e->m, d, tokens, &e->loss, &e->labels);
+  check(&e->c);
+  e->per_char = characters > 0.0 ? e->loss * (double)e->labels / characters : 0.0;
+  syn_data_free(d);
+}
+
+/* All sources decoded; one that the model cannot take has an empty output, and counts. */
+static void eval_decode(evaluation *e) {
+  runner r;
+  size_t i, left = 0;
+  runner_open(&r, &e->c, e->m, e->a);
+  runner_ready(&r);
+  e->jobs = (job *)take(e->p.count, sizeof *e->jobs);
+  e->hyp = (syn_text *)take(e->p.count, sizeof *e->hyp);
+  for (i = 0; i < e->p.count; i++)
+    if (!job_fill(&r, &e->jobs[i], i + 1, e->p.side[0][i])) e->jobs[i].skip = 1, left++;
+  if (left)
+    fprintf(stderr,
+            "syn: %lu of %lu sources do not fit the model's max_len %d: their output is empty\n",
+            (unsigned long)left, (unsigned long)e->p.count, r.most);
+  decode_jobs(&r, e->jobs, e->p.count);
+  for (i = 0; i < e->p.count; i++) {
+    e->hyp[i] = buffer_text(&e->jobs[i].out);
+    e->hyp[i].size--; /* its line end */
+  }
+  runner_close(&r);
+}
+
+/* Every label must be one of the training, and every token have its tag. */
+static void eval_labels(evaluation *e) {
+  encoder src, tgt;
+  size_t i;
+  int n;
+  memset(&src, 0, sizeof src);
+  memset(&tgt, 0, sizeof tgt);
+  for (i = 0; i < e->p.count; i++) {
+    n = encode_task(&src, e->of, syn_model_tokenizer(e->m, SYN_SRC), e->p.side[0][i]);
+    e->n_tags += (size_t)encode_labels(&tgt, &e->p, i, syn_model_tokenizer(e->m, SYN_TGT), n);
+  }
+  free(src.ids);
+  free(tgt.ids);
+}
+
+/* The texts of the tags of a line, into `out`; returns how many: `count`, 0: as many as there are.
+   A line without an output has `count` empty ones, which are wrong. What was decoded may come back
+   in more pieces where tags are no words (bpe): there is no room for those. */
+static size_t eval_cut(const evaluation *e, encoder *ids, syn_text line, syn_text *out,
+                       size_t count) {
+  const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
+  size_t n = (size_t)encode(ids, t, line), i;
+  if (!count) count = n;
+  for (i = 0; i < count; i++)
+    out[i] = i < n ? syn_tokenizer_piece(t, ids->ids[i], 1) : text_of("");
+  return i;
+}
+
+/* Tag by tag: accuracy, f1 and mcc of tag are over tokens, all other metrics over lines. */
+static void eval_tags(evaluation *e) {
+  encoder ids;
+  size_t i, at = 0, n;
+  int k;
+  memset(&ids, 0, sizeof ids);
+  for (k = 0; k < 2; k++) e->tags[k] = (syn_text *)take(e->n_tags, sizeof(syn_text));
+  for (i = 0; i < e->p.count; i++, at += n) {
+    n = eval_cut(e, &ids, e->p.side[1][i], e->tags[1] + at, 0);
+    eval_cut(e, &ids, e->hyp[i], e->tags[0] + at, n);
+  }
+  free(ids.ids);
+}
+
+static void eval_output(evaluation *e, const char *name) {
+  int of_tags = e->of == TAG && in_choices("accuracy|f1|mcc", name);
+  const syn_text *hyp, *ref;
+  size_t n = of_tags ? e->n_tags : e->p.count;
+  if (!e->hyp) eval_decode(e);
+  if (of_tags && !e->tags[0]) eval_tags(e);
+  hyp = of_tags ? e->tags[0] : e->hyp;
+  ref = of_tags ? e->tags[1] : e->p.side[1];
+  print_metric(name, metric(name, hyp, ref, n, &e->options), n, opt_flag(e->a, "json"));
+}
+
+static void eval_metric(evaluation *e, syn_text name) {
+  int json = opt_flag(e->a, "json");
+  double value;
+  if (!is_loss_metric(name)) {
+    eval_output(e, metric_find(name)->name);
+    return;
+  }
+  if (e->loss < 0.0) eval_loss(e);
+  value = text_is(name, "ppl") ? exp(e->loss) : text_is(name, "nats") ? e->loss : e->per_char;
+  if (!(fabs(value) < (double)INFINITY)) /* JSON has no such number */
+    fail(FAILED_JOB, "%.*s of %s is %g: its weights are no numbers, or far too large",
+         (int)name.size, name.at, opt_text(e->a, "model"), value);
+  if (json)
+    printf("{\"metric\":\"%.*s\",\"value\":%.6f,\"n\":%ld}\n", (int)name.size, name.at, value,
+           e->labels);
+  else printf("%.*s %.4f\n", (int)name.size, name.at, value);
+}
+
+/* Which metrics, when none are named. */
+static const char *eval_default(const evaluation *e) {
+  const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
+  if (e->of >= CLASSIFY) return "accuracy";
+  if (e->of != LM) return "ppl,bleu";
+  return t && strcmp(syn_tokenizer_type(t), "char") == 0 ? "nats,nats_char,ppl" : "nats,ppl";
+}
+
+static int run_eval(const arguments *a) {
+  static const char *const names[] = {"data", "src", "tgt"};
+  evaluation e;
+  syn_text list, rest, name;
+  size_t i;
+  int lm;
+  memset(&e, 0, sizeof e);
+  e.a = a;
+  e.loss = -1.0;
+  e.options = metric_options_of(a);
+  context_open(&e.c, a);
+  e.m = syn_model_load(&e.c, opt_text(a, "model"));
+  check_file(&e.c, opt_text(a, "model"));
+  e.of = task_of(syn_model_config(e.m)->task);
+  lm = e.of == LM;
+  e.options.literal = e.options.literal || e.of >= CLASSIFY;
+  if (!syn_model_tokenizer(e.m, SYN_TGT))
+    fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+  list = text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
+  for (rest = list; next_piece(&rest, ",", &name);)
+    if (!is_loss_metric(name) && metric_find(name) && lm)
+      fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
+           (int)name.size, name.at);
+  if (lm) check_one_file(a, "lm");
+  if (lm && !*opt_text(a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
+  if (!lm && !pairs_read(&e.p, e.of, a, names))
+    fail(WRONG_USE, "eval wants --data, or --src and --tgt");
+  if (e.of >= CLASSIFY) eval_labels(&e);
+  while (next_piece(&list, ",", &name)) eval_metric(&e, name);
+  for (i = 0; e.jobs && i < e.p.count; i++) job_free(&e.jobs[i]);
+  free(e.jobs);
+  free(e.hyp);
+  free(e.tags[0]);
+  free(e.tags[1]);
+  pairs_free(&e.p);
+  syn_model_free(e.m);
+  return 0;
+}

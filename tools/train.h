@@ -1,0 +1,708 @@
+/* train.h   the command train: trains from text files and writes a model.
+   A part of syn.c, which includes it behind the parts whose functions it calls. */
+
+#define LAST_STEPS 10 /* the final loss is the mean of so many, or of the last half of the run */
+
+typedef struct training {
+  const arguments *a;
+  task of;
+  double per_label;           /* tokens of the source for each label: 1 but for classify */
+  syn_context c;
+  syn_model *m, *from;        /* from: that of --init, or null */
+  syn_trainer *t;
+  syn_data *data, *valid;     /* valid: null without --valid */
+  int max_len, joint, corrupt; /* joint: one tokenizer for both sides; corrupt: --span-corruption */
+  syn_tokenizer *tokenizer[2];
+  syn_train_config config;
+  const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
+  int json, terminal, lost;        /* lost: the last checkpoint could not be written */
+  double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
+  double shown, losses, loss; /* seconds() of the last line; the losses since then; their mean */
+  long first_step, shown_step, shown_tokens;
+  double first_loss, last_losses[LAST_STEPS]; /* of step n of this run in place n % LAST_STEPS */
+  long seen;                                  /* steps of this run */
+} training;
+
+/* The signal that asked to stop. The second one ends the program at once. */
+static volatile sig_atomic_t stopped_by = 0;
+
+static void on_stop(int number) {
+  stopped_by = number;
+  signal(number, SIG_DFL);
+}
+
+static int is_terminal(int file) {
+#ifdef SYN__POSIX
+  return isatty(file);
+#else
+  SYN__UNUSED(file);
+  return 0;
+#endif
+}
+
+static int file_exists(const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (f) fclose(f);
+  return f != NULL;
+}
+
+/* Whether a file can be written at the end is found out before the work, without touching it: the
+   library writes PATH.tmp and renames it. */
+static void check_writable(const char *path) {
+  buffer name = {NULL, 0, 0};
+  int existed;
+  FILE *f;
+#ifdef SYN__POSIX
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    fail(FAILED_JOB, "cannot write %s: it is a folder", path);
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device, written directly */
+#endif
+  put(&name, path, strlen(path));
+  put(&name, ".tmp", 5);
+  existed = file_exists(name.at);
+  f = fopen(name.at, "ab");
+  if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
+  fclose(f);
+  if (!existed) remove(name.at);
+  free(name.at);
+}
+
+/* -- progress -- */
+
+/* Seconds that are left by the steps and by the minutes; below 0: not known. */
+static double train_left(const training *r, const syn_train_state *s, double now) {
+  double left = -1.0, by_minutes = r->begin + 60.0 * r->minutes - now;
+  long done = s->step - r->first_step;
+  if (r->config.steps < LONG_MAX && done > 0)
+    left = (double)(r->config.steps - s->step) * (now - r->begin) / (double)done;
+  if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left))
+    left = by_minutes > 0.0 ? by_minutes : 0.0;
+  return left;
+}
+
+/* One line; on a terminal it stays only when there is a validation in it. */
+static void train_line(const training *r, double speed, double now, int validated) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  double left = train_left(r, s, now);
+  char line[200];
+  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, r->loss);
+  if (r->valid && s->validations)
+    n += snprintf(line + n, sizeof line - (size_t)n, "  valid %.4f", (double)s->valid);
+  n += snprintf(line + n, sizeof line - (size_t)n, "  lr %.3g  %.0f tokens/s", (double)s->rate,
+                speed);
+  if (left >= 0.0)
+    snprintf(line + n, sizeof line - (size_t)n, "  %.0f:%02.0f left", floor(left / 60.0),
+             floor(left - 60.0 * floor(left / 60.0)));
+  if (r->terminal) fprintf(stderr, "\r%-79s%s", line, validated ? "\n" : "");
+  else fprintf(stderr, "%s\n", line);
+  fflush(stderr);
+}
+
+static void train_json(const training *r, double speed, double now, int validated) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, r->loss);
+  if (r->valid && validated) printf("%.6f", (double)s->valid);
+  else printf("null");
+  printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed,
+         now - r->begin);
+  fflush(stdout);
+}
+
+/* The loss shown is the mean over the steps since the last line. */
+static void train_show(training *r, double now, int validated) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  long steps = s->step - r->shown_step;
+  double span = now - r->shown;
+  double labels = (double)(s->tokens - r->shown_tokens);
+  double speed = span > 0.0 ? labels * r->per_label / span : 0.0;
+  if (steps) r->loss = r->losses / (double)steps;
+  if (r->json) train_json(r, speed, now, validated);
+  else train_line(r, speed, now, validated);
+  r->shown = now;
+  r->shown_step = s->step;
+  r->shown_tokens = s->tokens;
+  r->losses = 0.0;
+}
+
+/* A failed write leaves the checkpoint before it whole. Without --ignore-save-errors it ends the
+   training at once: nobody should wait for days for what cannot be resumed. */
+static void train_checkpoint(training *r, int at_end) {
+  int ignore = opt_flag(r->a, "ignore-save-errors");
+  r->lost = r->checkpoint && syn_trainer_save(&r->c, r->t, r->checkpoint);
+  if (!r->lost) return;
+  if (!ignore && !at_end)
+    fail(FAILED_JOB, "%s; --ignore-save-errors goes on without checkpoints", r->c.message);
+  fprintf(stderr, "syn: %s\n", r->c.message);
+  syn_context_clear(&r->c);
+  if (ignore) r->lost = 0;
+}
+
+/* Keeps the loss of the first step and of the last LAST_STEPS ones. */
+static void train_remember(training *r, double loss) {
+  if (!r->seen) r->first_loss = loss;
+  r->last_losses[r->seen++ % LAST_STEPS] = loss;
+}
+
+static int train_report(void *user, const syn_trainer *t, float loss, int validated) {
+  training *r = (training *)user;
+  double now = seconds();
+  SYN__UNUSED(t);
+  r->losses += (double)loss;
+  train_remember(r, (double)loss);
+  if (validated || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
+  if (validated) train_checkpoint(r, 0);
+  return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
+}
+
+/* -- --init: a model to begin from -- */
+
+/* The model of --init stands in for options that were not given: all of the network for the same
+   task, else its encoder and sizes. */
+static void init_network(const training *r, syn_config *k) {
+  const syn_config *from = syn_model_config(r->from);
+  int same;
+  if (!from) return;
+  if (!opt_given(r->a, "task")) k->task = from->task;
+  same = strcmp(k->task, from->task) == 0;
+  if (!same && !opt_flag(r->a, "init-other-task"))
+    fail(WRONG_USE,
+         "--init %s is a model of the task %s, this training is of %s; with --init-other-task it "
+         "gives what fits", opt_text(r->a, "init"), from->task, k->task);
+  if (!opt_given(r->a, "encoder") && from->encoder) k->encoder = from->encoder;
+  if (!opt_given(r->a, "decoder") && from->decoder && same) k->decoder = from->decoder;
+  if (!opt_given(r->a, "d-model")) k->d_model = from->d_model;
+  if (!opt_given(r->a, "heads")) k->heads = from->heads;
+  if (!opt_given(r->a, "max-len")) k->max_len = from->max_len;
+  if (!opt_given(r->a, "tie") && same) k->tie = from->tie;
+}
+
+/* Whether a tokenizer knows every label of the training texts. */
+static int knows_labels(const syn_tokenizer *t, const pairs *p) {
+  encoder e;
+  size_t i;
+  int n = 0, known = 1;
+  memset(&e, 0, sizeof e);
+  for (i = 0; i < p->count && known; i++)
+    for (n = encode(&e, t, p->side[1][i]); n > 0 && known; n--) known = e.ids[n - 1] != SYN_UNKNOWN;
+  free(e.ids);
+  return known;
+}
+
+/* Whether side k begins with the tokenizer t of --init: not where an option asks for another one.
+   Labels are those of the training texts, unless all of them are among those of the model. */
+static int init_keeps(const training *r, const pairs *p, int k, const syn_tokenizer *t) {
+  int own = opt_given(r->a, "tokenizer") || opt_given(r->a, k ? "tgt-tokenizer" : "src-tokenizer");
+  if (!t || (k == 0 && r->of == LM)) return 0;
+  if (k == 0 || r->of < CLASSIFY) return !own;
+  if (own && r->of == TAG) return 0;
+  return r->of == task_of(syn_model_config(r->from)->task) && knows_labels(t, p);
+}
+
+/* The tokenizers of --init. Made anew from their bytes: each model owns its own. */
+static void init_tokenizers(training *r, const pairs *p) {
+  const char *path = opt_text(r->a, "init");
+  int k, lower = opt_flag(r->a, "lowercase");
+  for (k = 0; r->from && k < 2; k++) {
+    const syn_tokenizer *t = syn_model_tokenizer(r->from, k);
+    size_t size = syn_tokenizer_save(t, NULL, 0);
+    char *bytes;
+    if (!init_keeps(r, p, k, t)) continue;
+    if (lower && (k == 0 || r->of < CLASSIFY) && !(syn_tokenizer_flags(t) & SYN_LOWERCASE))
+      fail(WRONG_USE, "--lowercase: the tokenizer of %s keeps upper case; give --tokenizer too",
+           path);
+    bytes = (char *)take(size, 1);
+    syn_tokenizer_save(t, bytes, size);
+    if (k && t == syn_model_tokenizer(r->from, 0) && r->tokenizer[0])
+      r->tokenizer[1] = r->tokenizer[0];
+    else r->tokenizer[k] = syn_tokenizer_load(&r->c, bytes, size);
+    check(&r->c);
+    free(bytes);
+  }
+  if (r->joint && r->tokenizer[0] != r->tokenizer[1])
+    fail(WRONG_USE, "--init %s: both sides must have one tokenizer; --tokenizer learns it", path);
+}
+
+/* What does not fit, by reason. */
+typedef struct init_news {
+  buffer names[4];
+  int count[4];
+} init_news;
+
+static void put_shape(buffer *b, const syn_param *p) {
+  char number[16];
+  int i;
+  for (i = 0; i < p->rank; i++) {
+    snprintf(number, sizeof number, "%c%d", i ? ',' : '[', p->shape[i]);
+    put(b, number, strlen(number));
+  }
+  put_byte(b, ']');
+}
+
+static void init_report(void *user, const syn_param *mine, const syn_param *theirs) {
+  init_news *news = (init_news *)user;
+  const syn_param *shown = mine ? mine : theirs;
+  int same = mine && theirs && mine->rank == theirs->rank && mine->size == theirs->size;
+  int why = !theirs ? 0 : !mine ? 3 : same ? 2 : 1, i;
+  buffer *b = &news->names[why];
+  for (i = 0; same && i < mine->rank; i++)
+    if (mine->shape[i] != theirs->shape[i]) b = &news->names[why = 1];
+  news->count[why]++;
+  put_byte(b, ' ');
+  put(b, shown->name, strlen(shown->name));
+  if (why != 1) return;
+  put_shape(b, mine);
+  put(b, " there ", 7);
+  put_shape(b, theirs);
+}
+
+/* The weights, and what is said of them. */
+static void init_weights(training *r) {
+  static const char *const why[] = {"new, not in it", "new, of another shape",
+                                    "new, of other tokens", "without use here"};
+  const char *path = opt_text(r->a, "init");
+  init_news news;
+  int taken, k;
+  if (!r->from) return;
+  memset(&news, 0, sizeof news);
+  taken = syn_model_init_from(r->m, r->from, SYN_OTHER_TASK, init_report, &news);
+  check(&r->c);
+  fprintf(stderr, "syn: --init %s: %d of %lu weights are taken\n", path, taken,
+          (unsigned long)syn_model_param_count(r->m));
+  for (k = 0; k < 4; k++) {
+    if (news.count[k])
+      fprintf(stderr, "syn: --init %s: %s (%d):%.*s\n", path, why[k], news.count[k],
+              (int)news.names[k].size, news.names[k].at);
+    free(news.names[k].at);
+  }
+  if (!taken) fail(FAILED_JOB, "--init %s: none of its weights fits this network", path);
+  syn_model_free(r->from);
+}
+
+/* -- the data -- */
+
+/* Names what does not fit, so that nothing is dropped in silence. */
+static void train_add(training *r, syn_data *d, const pairs *p, int most) {
+  const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
+  size_t left = pairs_add(&r->c, d, p, t, most);
+  int asked = r->max_len;
+  if (left == p->count) fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
+  if (left)
+    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out\n",
+            (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
+            most < asked ? " or --batch" : "");
+}
+
+/* Labels learned from the data (--init may bring its own): two at least; and where nearly every
+   line has one of its own, the column of labels is most likely a text. */
+static void train_check_labels(const training *r, const pairs *p) {
+  int count = syn_tokenizer_size(r->tokenizer[1]) - SYN_FIRST_TOKEN;
+  if (count < 2) fail(FAILED_JOB, "%s has one label in all, at least two are wanted", p->names[1]);
+  if (count <= 20 || (size_t)count <= p->count / 2 || opt_flag(r->a, "many-classes")) return;
+  fail(FAILED_JOB, "%s has %d different labels in %lu lines: is it no file of label TAB text? "
+       "Pairs of texts want --task seq2seq; --many-classes trains %d classes", p->names[1], count,
+       (unsigned long)p->count, count);
+}
+
+static void train_read_pairs(training *r) {
+  static const char *const train_names[] = {"data", "src", "tgt"};
+  static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
+  int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels;
+  pairs p, v;
+  if (!pairs_read(&p, r->of, r->a, train_names))
+    fail(WRONG_USE, "train wants --data, or --src and --tgt");
+  r->data = syn_data_new(&r->c);
+  if (pairs_read(&v, r->of, r->a, valid_names)) r->valid = syn_data_new(&r->c);
+  if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
+  init_tokenizers(r, &p);
+  own_labels = r->of == CLASSIFY && !r->tokenizer[1];
+  learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
+  if (own_labels) train_check_labels(r, &p);
+  train_add(r, r->data, &p, most);
+  if (r->valid) train_add(r, r->valid, &v, most);
+  pairs_free(&v);
+  pairs_free(&p);
+}
+
+/* --span-corruption: each line is a text; what is asked of it is made anew in every epoch. */
+static syn_data *train_add_lines(training *r, const pairs *p, int most) {
+  syn_data *d = syn_data_new(&r->c);
+  size_t i, count[2] = {0, 0};
+  syn_corruption k;
+  encoder e;
+  int n, n_src, n_tgt;
+  memset(&k, 0, sizeof k);
+  memset(&e, 0, sizeof e);
+  k.count = syn_tokenizer_sentinels(r->tokenizer[0], &k.first);
+  if (!k.count)
+    fail(WRONG_USE, "--init %s: its tokenizer has no sentinels for --span-corruption",
+         opt_text(r->a, "init"));
+  syn_data_corrupt(d, &k);
+  for (i = 0; i < p->count; i++) {
+    n = encode(&e, r->tokenizer[0], p->side[0][i]);
+    syn_corrupt_sizes(&k, n, &n_src, &n_tgt);
+    if (n < 2) count[0]++;
+    else if (n_src >= most || n_tgt >= most) count[1]++;
+    else syn_data_add(d, e.ids, n, NULL, 0);
+  }
+  check(&r->c);
+  if (!syn_data_count(d))
+    fail(FAILED_JOB, "no line of %s has two tokens or more and fits --max-len %d", p->names[0],
+         most);
+  if (count[0] + count[1])
+    fprintf(stderr, "syn: of %lu lines of %s %lu have less than two tokens, %lu do not fit "
+            "--max-len %d%s; they are left out\n", (unsigned long)p->count, p->names[0],
+            (unsigned long)count[0], (unsigned long)count[1], r->max_len,
+            most < r->max_len ? " or --batch" : "");
+  free(e.ids);
+  return d;
+}
+
+static void train_read_lines(training *r) {
+  const char *paths[2];
+  int most = r->max_len < opt_int(r->a, "batch") ? r->max_len : opt_int(r->a, "batch"), k, flags;
+  paths[0] = opt_text(r->a, "data");
+  paths[1] = opt_text(r->a, "valid");
+  if (!*paths[0]) fail(WRONG_USE, "train --span-corruption wants --data FILE, a text a line");
+  flags = SYN_SENTINELS | (opt_flag(r->a, "lowercase") ? SYN_LOWERCASE : 0);
+  for (k = 0; k < 2 && *paths[k]; k++) {
+    lines l = read_lines(paths[k]);
+    pairs p;
+    memset(&p, 0, sizeof p);
+    p.names[0] = paths[k];
+    p.side[0] = l.at;
+    p.count = l.count;
+    if (k == 0) init_tokenizers(r, &p);
+    if (!r->tokenizer[0])
+      r->tokenizer[0] = r->tokenizer[1] =
+          learn_side(&r->c, &p, 0, tokenizer_spec(r->a, SEQ2SEQ, 0), flags);
+    if (k == 0) r->data = train_add_lines(r, &p, most);
+    else r->valid = train_add_lines(r, &p, most);
+    lines_free(&l);
+  }
+}
+
+static void train_read_text(training *r) {
+  const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
+  int window = r->max_len;
+  buffer text;
+  check_one_file(r->a, "lm");
+  if (!*path) fail(WRONG_USE, "train --task lm wants --data FILE");
+  if (opt_int(r->a, "batch") <= window)
+    fail(WRONG_USE, "train --batch %d holds no window: more than --max-len %d is wanted",
+         opt_int(r->a, "batch"), window);
+  text = read_text(path);
+  init_tokenizers(r, NULL);
+  learn_tokenizer(&r->c, r->a, buffer_text(&text), r->tokenizer);
+  r->data = syn_data_new(&r->c);
+  windows_add(&r->c, r->data, buffer_text(&text), r->tokenizer[1], window, window);
+  free(text.at);
+  if (!*valid) return;
+  text = read_text(valid);
+  r->valid = syn_data_new(&r->c);
+  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
+  free(text.at);
+}
+
+/* The first of --steps and --epochs; an epoch counts as many batches as the first one has. */
+static long train_steps(training *r) {
+  double epochs = opt_number(r->a, "epochs"), minutes = opt_number(r->a, "minutes"), by_epochs;
+  long steps = opt_int(r->a, "steps");
+  size_t batches = syn_data_batches(r->data, r->config.batch_tokens, r->config.seed);
+  check(&r->c);
+  if (steps == 0 && epochs <= 0.0 && minutes <= 0.0) epochs = 10.0;
+  by_epochs = ceil(epochs * (double)batches / (double)r->config.accumulate);
+  if (steps == 0) steps = LONG_MAX;
+  if (epochs > 0.0 && by_epochs < (double)steps) steps = (long)by_epochs;
+  return steps;
+}
+
+/* A file that is read must not be written over. */
+static void check_output(const arguments *a, const char *written) {
+  static const char *const read[] = {"data", "src", "tgt", "valid", "valid-src", "valid-tgt",
+                                     "model"};
+  const char *path = opt_text(a, written);
+  size_t i;
+  for (i = 0; i < SYN__COUNT(read); i++)
+    if (*path && opt_given(a, read[i]) && strcmp(opt_text(a, read[i]), path) == 0)
+      fail(WRONG_USE, "%s --%s and --%s name the same file: %s", a->command->name, written, read[i],
+           path);
+}
+
+/* What has an effect only together with something else. */
+static void train_check_rule(const arguments *a) {
+  const char *optimizer = opt_text(a, "optimizer"), *schedule = opt_text(a, "schedule");
+  int ends = opt_int(a, "steps") > 0 || opt_number(a, "epochs") > 0.0;
+  int valid = *opt_text(a, "valid") || *opt_text(a, "valid-src");
+  if (strcmp(optimizer, "adam") == 0 && opt_given(a, "weight-decay") &&
+      opt_number(a, "weight-decay") > 0.0)
+    fail(WRONG_USE, "adam has no --weight-decay, adamw has; given: %s",
+         opt_text(a, "weight-decay"));
+  if (strcmp(optimizer, "adafactor") == 0 && opt_number(a, "lr") <= 0.0 &&
+      (opt_given(a, "schedule") || opt_given(a, "warmup")))
+    fail(WRONG_USE, "adafactor without --lr takes steps of its own, which no --schedule or "
+         "--warmup changes");
+  if (opt_number(a, "minutes") > 0.0 && !ends &&
+      (strcmp(schedule, "linear") == 0 || strcmp(schedule, "cosine") == 0))
+    fail(WRONG_USE,
+         "the schedule %s falls to the last step, so --minutes needs --steps or --epochs too",
+         schedule);
+  if (strcmp(schedule, "plateau") == 0 && !valid)
+    fail(WRONG_USE, "the schedule plateau follows the validation loss: --valid is wanted");
+  if (opt_int(a, "stop-after") && !valid)
+    fail(WRONG_USE, "train --stop-after %s follows the validation loss: --valid is wanted",
+         opt_text(a, "stop-after"));
+}
+
+/* What can be said of the options before any file is read. */
+static void train_check(const arguments *a) {
+  if (opt_flag(a, "init-other-task") && !*opt_text(a, "init"))
+    fail(WRONG_USE, "train --init-other-task wants --init MODEL");
+  train_check_rule(a);
+  if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
+    fail(WRONG_USE, "train --resume wants --checkpoint FILE");
+  if (strcmp(opt_text(a, "checkpoint"), opt_text(a, "output")) == 0)
+    fail(WRONG_USE, "train --checkpoint and -o name the same file: %s", opt_text(a, "output"));
+  check_output(a, "output");
+  check_output(a, "checkpoint");
+  check_writable(opt_text(a, "output"));
+  if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
+}
+
+/* The rule of a step. The default of --weight-decay is adamw's; the others decay where it is
+   asked for. */
+static void train_rule(const arguments *a, syn_train_config *k) {
+  int adam = strncmp(opt_text(a, "optimizer"), "adam", 4) == 0;
+  k->optimizer = opt_text(a, "optimizer");
+  k->schedule = opt_text(a, "schedule");
+  k->lr = (float)opt_number(a, "lr");
+  if (k->lr <= 0.0f && adam && strcmp(k->schedule, "noam") != 0) k->lr = 0.002f;
+  if (adam || opt_given(a, "weight-decay"))
+    k->weight_decay = (float)opt_number(a, "weight-decay");
+  k->freeze = opt_text(a, "freeze");
+}
+
+static void train_configure(training *r) {
+  const arguments *a = r->a;
+  syn_train_config *k = &r->config;
+  train_rule(a, k);
+  k->warmup = opt_int(a, "warmup");
+  k->clip = (float)opt_number(a, "clip");
+  k->batch_tokens = opt_int(a, "batch");
+  k->accumulate = opt_int(a, "accumulate");
+  k->every = opt_int(a, "every");
+  k->average = opt_int(a, "average");
+  k->stop_after = opt_int(a, "stop-after");
+  k->seed = opt_big(a, "seed");
+  if (k->average == 1 && !r->valid) k->average = 0; /* the newest are the weights as they are */
+  k->steps = train_steps(r);
+}
+
+/* What follows from the task and from --init, which may say the task. */
+static void train_task(training *r, const syn_config *k) {
+  const char *tokenizer = opt_text(r->a, "tgt-tokenizer");
+  r->of = task_of(k->task);
+  r->max_len = k->max_len;
+  r->corrupt = opt_flag(r->a, "span-corruption");
+  r->joint = r->of == SEQ2SEQ && (r->corrupt || (k->tie && strcmp(k->tie, "all") == 0));
+  if (*tokenizer && r->of == CLASSIFY)
+    fail(WRONG_USE, "--tgt-tokenizer %s: a label of classify is one class, whatever its text is",
+         tokenizer);
+  if (!r->corrupt) return;
+  if (r->of != SEQ2SEQ) fail(WRONG_USE, "--span-corruption is for seq2seq, not for %s", k->task);
+  check_one_file(r->a, "--span-corruption");
+  if (*tokenizer || *opt_text(r->a, "src-tokenizer"))
+    fail(WRONG_USE, "--span-corruption has one text and one --tokenizer for both sides");
+}
+
+/* The network and the names of --freeze are checked before the data are read: a slip shows at
+   once. */
+static network train_network(training *r) {
+  network n = network_of(r->a);
+  syn_train_config k;
+  syn_plan plan;
+  if (*opt_text(r->a, "init")) {
+    r->from = syn_model_load(&r->c, opt_text(r->a, "init"));
+    check_file(&r->c, opt_text(r->a, "init"));
+  }
+  init_network(r, &n.config);
+  train_task(r, &n.config);
+  memset(&k, 0, sizeof k);
+  train_rule(r->a, &k);
+  n.config.dropout = (float)opt_number(r->a, "dropout");
+  n.config.label_smoothing = (float)opt_number(r->a, "label-smoothing");
+  n.config.seed = opt_big(r->a, "seed");
+  n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
+  n.config.classes = 2;
+  syn_plan_of(&r->c, &n.config, &k, NULL, &plan);
+  check_use(&r->c);
+  return n;
+}
+
+/* The checkpoint must speak the same tokens: a changed training text would train nonsense. */
+static void train_same_tokens(training *r) {
+  static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
+  syn_file *f = syn_file_load(&r->c, r->checkpoint);
+  int k;
+  check_file(&r->c, r->checkpoint);
+  for (k = 0; k < 2; k++) {
+    const syn_entry *e = syn_file_find(f, names[k]);
+    size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
+    char *bytes = (char *)take(size, 1);
+    int other;
+    if (r->tokenizer[k]) syn_tokenizer_save(r->tokenizer[k], bytes, size);
+    other = e && (e->bytes != size || memcmp(e->data, bytes, size) != 0);
+    free(bytes);
+    if (other)
+      fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
+           names[k]);
+  }
+  syn_file_free(f);
+}
+
+static void train_resume(training *r) {
+  if (!file_exists(r->checkpoint)) {
+    fprintf(stderr, "syn: there is no %s yet: the training begins\n", r->checkpoint);
+    return;
+  }
+  train_same_tokens(r);
+  syn_trainer_load(r->t, r->checkpoint);
+  check_file(&r->c, r->checkpoint);
+  r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
+  r->shown_tokens = syn_trainer_state(r->t)->tokens;
+  if (!r->json) fprintf(stderr, "goes on from step %ld of %s\n", r->first_step, r->checkpoint);
+}
+
+/* -- the end -- */
+
+/* Ends the program when the loss rose: the final loss is above that of the first step, and above
+   ln V, that of a model that gives each of V tokens or classes the same probability. So a model
+   that began well and varies a little (--init) passes. A mean of few steps varies more, and must
+   be farther above: by half of it for one step, by 5 % for ten. */
+static void train_check_learned(const training *r) {
+  const syn_config *k = syn_model_config(r->m);
+  long n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
+  double final = 0.0, start = log((double)(r->of < CLASSIFY ? k->tgt_vocab : k->classes));
+  if (r->first_loss > start) start = r->first_loss;
+  for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;
+  if (!n || final <= start * (1.0 + 0.5 / (double)n)) return;
+  fail(FAILED_JOB, "the training has not learned: its final loss, %.4g, is above that of the first "
+       "step, %.4g; %s is written all the same; a smaller --lr, a longer --warmup or --clip 1 may "
+       "help", final, r->first_loss, r->output);
+}
+
+/* The checkpoint keeps the weights as they are; the model gets the mean of the best. Steps behind
+   the last validation get one of their own. */
+static void train_finish(training *r) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  int kept = 0;
+  train_checkpoint(r, 1);
+  if (r->config.average) {
+    if (s->step % r->config.every != 0) {
+      syn_trainer_validate(r->t, r->valid);
+      check(&r->c);
+      train_show(r, seconds(), 1);
+    }
+    kept = syn_trainer_average(r->t);
+  }
+  if (r->terminal && !r->json) fputc('\n', stderr);
+  if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
+  if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
+  train_check_learned(r);
+  if (r->json) return;
+  fprintf(stderr, "step %ld, epoch %ld: %s is written", s->step, s->epoch + 1, r->output);
+  if (r->valid) fprintf(stderr, ", best validation loss %.4f", (double)s->best);
+  if (kept > 1) fprintf(stderr, ", mean of %d checkpoints", kept);
+  fputc('\n', stderr);
+}
+
+static size_t parameters_of(const syn_model *m) {
+  size_t i, sum = 0;
+  for (i = 0; i < syn_model_param_count(m); i++) sum += syn_model_param(m, i)->size;
+  return sum;
+}
+
+/* What is trained on what, in one line. */
+static void train_headline(const training *r) {
+  static const char *const rows[] = {"pairs", "windows", "texts", "texts"};
+  const char *what = r->corrupt ? "texts" : rows[r->of];
+  const syn_config *k = syn_model_config(r->m);
+  if (r->json) return;
+  fprintf(stderr, "%lu %s, vocabulary %d, ", (unsigned long)syn_data_count(r->data), what,
+          r->of < CLASSIFY ? k->tgt_vocab : k->src_vocab);
+  if (r->of >= CLASSIFY) fprintf(stderr, "%d classes, ", k->classes);
+  fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
+  if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps\n", r->config.steps);
+  else fprintf(stderr, "%g minutes\n", r->minutes);
+}
+
+/* A short run may end while the learning rate still rises. Adafactor without --lr has no warm-up. */
+static void train_check_warmup(const training *r) {
+  const syn_train_config *k = &r->config;
+  if (k->steps >= k->warmup || (strcmp(k->optimizer, "adafactor") == 0 && k->lr <= 0.0f)) return;
+  fprintf(stderr, "syn: the run makes %ld steps, the warm-up takes %ld: the learning rate never "
+          "reaches its value; --warmup N sets a shorter one\n", k->steps, k->warmup);
+}
+
+/* Tokens of a source with its end, in the mean: classify counts labels, its speed is in tokens. */
+static double tokens_per_label(const training *r) {
+  double sum = 0.0, rows = (double)syn_data_count(r->data);
+  size_t i;
+  int n;
+  for (i = 0; i < syn_data_count(r->data); i++) {
+    syn_data_row(r->data, i, SYN_SRC, &n);
+    sum += (double)n + 1.0;
+  }
+  return r->of == CLASSIFY ? sum / rows : 1.0;
+}
+
+/* Model and trainer, when the data are there. */
+static void train_make(training *r, network *n) {
+  n->config.src_vocab = r->tokenizer[0] ? syn_tokenizer_size(r->tokenizer[0]) : 0;
+  n->config.tgt_vocab = syn_tokenizer_size(r->tokenizer[1]);
+  n->config.classes = n->config.tgt_vocab - task_shift(r->of);
+  r->m = syn_model_new(&r->c, &n->config);
+  check_use(&r->c);
+  syn_model_set_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
+  init_weights(r);
+  train_configure(r);
+  r->t = syn_trainer_new(&r->c, r->m, &r->config);
+  check_use(&r->c);
+  r->per_label = tokens_per_label(r);
+  train_headline(r);
+}
+
+static int run_train(const arguments *a) {
+  training r;
+  network n;
+  memset(&r, 0, sizeof r);
+  r.begin = r.shown = seconds();
+  r.a = a;
+  r.output = opt_text(a, "output");
+  r.checkpoint = *opt_text(a, "checkpoint") ? opt_text(a, "checkpoint") : NULL;
+  r.json = opt_flag(a, "json");
+  r.terminal = is_terminal(2) && !r.json;
+  r.minutes = opt_number(a, "minutes");
+  train_check(a);
+  context_open(&r.c, a);
+  n = train_network(&r);
+  if (r.corrupt) train_read_lines(&r);
+  else if (r.of == LM) train_read_text(&r);
+  else train_read_pairs(&r);
+  train_make(&r, &n);
+  if (opt_flag(a, "resume")) train_resume(&r);
+  train_check_warmup(&r);
+  signal(SIGINT, on_stop);
+  signal(SIGTERM, on_stop);
+  syn_trainer_run(r.t, r.data, r.valid, train_report, &r);
+  if (syn_trainer_state(r.t)->diverged)
+    fail(FAILED_JOB, "%s: a smaller --lr, a longer --warmup or --clip 1 may help", r.c.message);
+  check(&r.c);
+  train_finish(&r);
+  syn_trainer_free(r.t);
+  syn_model_free(r.m);
+  syn_data_free(r.data);
+  syn_data_free(r.valid);
+  network_free(&n);
+  return r.lost ? FAILED_JOB : 0;
+}
