@@ -355,8 +355,8 @@ refused 'flag with a value' 2 'syn: score --json takes no value, given: yes' sco
 refused 'no such choice' 2 'syn: score --tokenize wants 13a|none, given: intl' \
   score --metric bleu --tokenize intl h h
 refused 'must be given' 2 'syn: score wants --metric LIST *' score h h
-refused 'one file' 2 'syn: score wants HYP REF behind its options, given: 1, *' score --metric bleu h
-refused 'three files' 2 'syn: score wants HYP REF behind its options, given: 3, *' \
+refused 'one file' 2 'syn: score wants HYP REF after its options, given: 1, *' score --metric bleu h
+refused 'three files' 2 'syn: score wants HYP REF after its options, given: 3, *' \
   score --metric bleu h h h
 refused 'no such metric' 2 'syn: no metric blue; the nearest is bleu, *' score --metric exact,blue h h
 for command in quantize embed; do

@@ -213,7 +213,7 @@ has '--var' '*encoder pos->res(ff(8)->linear)*' "$("$SYN" info -m n)"
 # -- what a training says of itself: a warm-up that is too long, a loss that rises --
 warm="$net -o n --warmup 30 --lr 0.002 --json"
 train $warm --steps 8 >log 2>err
-is 'a warm-up longer than the run' '0 syn: the run makes 8 steps, the warm-up takes 30: the learning rate never reaches its value; --warmup N sets a shorter one' \
+is 'a warm-up longer than the run' '0 syn: the warm-up takes 30 steps, the whole run 8: the learning rate never reaches its value; --warmup N sets a shorter one' \
   "$? $(cat err)"
 train $warm --steps 30 >log 2>err
 is 'a warm-up as long as the run' '0 ' "$? $(cat err)"

@@ -310,7 +310,7 @@ static syn_model *network_model(syn_context *c, const network *n, const char *at
   k.decoder = decoder;
   k.d_model = n->d;
   k.heads = n->heads;
-  k.max_len = syn__max(n->src, n->tgt);
+  k.max_len = larger(n->src, n->tgt);
   k.src_vocab = k.tgt_vocab = n->vocab;
   k.tie = "all";
   k.dropout = (float)drop;
@@ -364,7 +364,7 @@ static syn_trainer *train_open(syn_context *c, syn_model *m, const network *n) {
   k.lr = 1e-4f;
   k.eps = 1e-8f;
   k.weight_decay = n->encoders ? 0.0f : 0.01f;
-  k.batch_tokens = n->batch * syn__max(n->src, n->tgt);
+  k.batch_tokens = n->batch * larger(n->src, n->tgt);
   k.seed = 1;
   t = syn_trainer_new(c, m, &k);
   check(c);
@@ -569,7 +569,7 @@ static void gemm_open(gemm *g) {
   for (i = 0; i < gemm_a(g, batch); i++) g->a[i] = (float)(i * 7 % 13) * 0.1f - 0.6f;
   for (i = 0; i < gemm_b(g, batch); i++) g->b[i] = (float)(i * 5 % 11) * 0.1f - 0.5f;
   if (g->batch > 1)
-    g->scratch = matrix(g, syn__mul_size(gemm_panel(g), (size_t)g->t->threads));
+    g->scratch = matrix(g, size_mul(gemm_panel(g), (size_t)g->t->threads));
   else if (g->m <= PACKED_M) {
     g->panels = matrix(g, gemm_panel(g));
     b = gemm_view_b(g, 0);
@@ -692,8 +692,8 @@ static void gemm_each(const arguments *a, syn_tape *t, gemm_visit visit) {
     visit(&g, a);
     return;
   }
-  for (i = 0; i < SYN__COUNT(gemm_shapes); i++)
-    for (k = 0; k < SYN__COUNT(gemm_ways); k++) {
+  for (i = 0; i < COUNT(gemm_shapes); i++)
+    for (k = 0; k < COUNT(gemm_ways); k++) {
       g.m = gemm_shapes[i][0];
       g.n = gemm_shapes[i][1];
       g.k = gemm_shapes[i][2];
@@ -864,8 +864,8 @@ static const peer peers[] = {
 static void peer_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const peer_job *j = (const peer_job *)job;
   size_t i;
-  SYN__UNUSED(t);
-  SYN__UNUSED(thread);
+  UNUSED(t);
+  UNUSED(thread);
   for (i = begin; i < end; i++) j->who->one(j, i);
 }
 static void peer_call(const peer_job *j) {
@@ -971,7 +971,7 @@ static void peers_pause(int ms) {
 static void peers_enter(peer_row *r, peer_job *j, int reps) {
   size_t i;
   r->count = 0;
-  for (i = 0; i < SYN__COUNT(peers); i++) {
+  for (i = 0; i < COUNT(peers); i++) {
     double start;
     if (peers[i].rows && (j->g->m > peers[i].rows || j->g->batch > 1)) continue;
     j->who = r->who[r->count] = &peers[i];
@@ -1122,7 +1122,7 @@ static const command_row commands[] = {
 static void print_help(void) {
   size_t i;
   printf("bench: measures synthesizer.h %s\n", SYN_VERSION);
-  for (i = 0; i < SYN__COUNT(commands); i++) {
+  for (i = 0; i < COUNT(commands); i++) {
     printf("\n");
     print_command(&commands[i]);
   }
@@ -1138,8 +1138,8 @@ static void run_command(const command_row *c, int argc, char **argv) {
 int main(int argc, char **argv) {
   size_t i = 0;
   if (argc < 2) fail(WRONG_USE, "no command given, wanted train, decode, gemm or help");
-  while (i < SYN__COUNT(commands) && strcmp(argv[1], commands[i].name) != 0) i++;
-  if (i < SYN__COUNT(commands)) run_command(&commands[i], argc - 2, argv + 2);
+  while (i < COUNT(commands) && strcmp(argv[1], commands[i].name) != 0) i++;
+  if (i < COUNT(commands)) run_command(&commands[i], argc - 2, argv + 2);
   else if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) print_help();
   else fail(WRONG_USE, "no command %.60s, wanted train, decode, gemm or help", argv[1]);
   if (fflush(stdout) || ferror(stdout))

@@ -278,7 +278,7 @@ static void windows_add(syn_context *c, syn_data *d, syn_text text, const syn_to
 static void check_one_file(const arguments *a, const char *what) {
   static const char *const names[] = {"src", "tgt", "valid-src", "valid-tgt"};
   size_t i;
-  for (i = 0; i < SYN__COUNT(names); i++)
+  for (i = 0; i < COUNT(names); i++)
     if (opt_given(a, names[i]))
       fail(WRONG_USE, "%s of %s reads plain text by --data%s, given: --%s", a->command->name, what,
            i < 2 ? "" : " and --valid", names[i]);

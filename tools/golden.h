@@ -108,13 +108,13 @@ static float *golden_wanted_logits(golden *g, size_t width, size_t v) {
     golden_lacks(g, "test.logits", "[sentences,tokens,vocabulary]");
     return NULL;
   }
-  return golden_floats(g, "test.logits", syn__mul_size(syn__mul_size(b, width), v));
+  return golden_floats(g, "test.logits", size_mul(size_mul(b, width), v));
 }
 
 /* Rows of logits that have a label that counts, one behind the other in both. */
 static void golden_rows(golden *g, const syn_run *r, size_t width, size_t v) {
   int classify = task_of(syn_model_config(g->m)->task) == CLASSIFY, b, t, rows;
-  size_t n = 0, size = syn__mul_size(syn__mul_size((size_t)g->batch.count, width), v);
+  size_t n = 0, size = size_mul(size_mul((size_t)g->batch.count, width), v);
   float *all = golden_wanted_logits(g, width, v), *x, *y;
   if (!all) return;
   x = (float *)take(size, sizeof *x);

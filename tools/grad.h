@@ -62,7 +62,7 @@ static int grad_agrees(gradients *g, const syn_param *p, const float *u, double 
   size_t i, k;
   *error = 1e30;
   for (i = 0; i < p->size; i++) slope += (double)gradient[i] * (double)u[i];
-  for (k = 0; k < SYN__COUNT(grad_steps); k++) {
+  for (k = 0; k < COUNT(grad_steps); k++) {
     off = fabs(grad_slope(g, p, u, grad_steps[k]) - slope) / largest;
     if (off < *error) *error = off;
     if (off <= GRAD_TOLERANCE + 3.0 * 1.5 * g->noise / grad_steps[k] / largest) return 1;

@@ -121,7 +121,7 @@ static void info_alone(const arguments *a) {
                                       "d-model", "heads", "max-len", "src-vocab", "tgt-vocab",
                                       "classes"};
   size_t i;
-  for (i = 0; i < SYN__COUNT(names); i++)
+  for (i = 0; i < COUNT(names); i++)
     if (opt_given(a, names[i]))
       fail(WRONG_USE, "info wants either --model or the options of a network, given: both, --%s",
            names[i]);
@@ -219,7 +219,8 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
    "pos->" CONV_BLOCK(conv "(3)") "->" CONV_BLOCK(conv "(7)") "->" CONV_BLOCK(conv "(15)") \
    "->repeat(4," CONV_BLOCK(conv "(31)") ")->norm", \
    "pos->" CONV_WRITES(conv "(3)") "->" CONV_WRITES(conv "(7)") "->" CONV_WRITES(conv "(15)") \
-   "->repeat(3," CONV_WRITES(conv "(31)") ")->norm", SIZE_BIG, "Wu et al. 2019, WMT English to German", what}
+   "->repeat(3," CONV_WRITES(conv "(31)") ")->norm", SIZE_BIG, \
+   "Wu et al. 2019, WMT English to German", what}
 
 #define AOP(name, att, what) \
   {name, "seq2seq", "pos->repeat(6,res_nd(mh_dot_self_att)->res_nd(" att "))->norm", \
@@ -326,7 +327,7 @@ static const preset presets[] = {
 static const preset *preset_find(const char *name) {
   nearest near = {NULL, 0};
   size_t i;
-  for (i = 0; i < SYN__COUNT(presets); i++) {
+  for (i = 0; i < COUNT(presets); i++) {
     if (strcmp(name, presets[i].name) == 0) return &presets[i];
     nearest_try(&near, text_of(name), presets[i].name);
   }
@@ -366,7 +367,7 @@ static void preset_apply(arguments *a) {
   preset_give(a, &at, "src-vocab", sizes ? p->vocabulary : NULL);
   preset_give(a, &at, "tgt-vocab", sizes ? p->vocabulary : NULL);
   for (i = 0; i < n; i++) a->given[at++] = own[i];
-  for (i = 0; i < (int)SYN__COUNT(preset_vars); i++) preset_give(a, &at, "var", preset_vars[i]);
+  for (i = 0; i < (int)COUNT(preset_vars); i++) preset_give(a, &at, "var", preset_vars[i]);
   a->given_count = at;
   free(own);
 }
@@ -446,7 +447,7 @@ static int run_presets(const arguments *a) {
     printf("%-21s %7s %5s %7s %6s %12s %12s\n", "preset", "d_model", "heads", "max_len", "vocab",
            "parameters", "mult-adds");
   for (i = 0; i < a->word_count; i++) good &= preset_print(preset_find(a->words[i]), json, 1);
-  for (k = 0; !a->word_count && k < SYN__COUNT(presets); k++)
+  for (k = 0; !a->word_count && k < COUNT(presets); k++)
     good &= preset_print(&presets[k], json, 0);
   if (!json)
     printf("mult-adds: per token of the source and token of the target, sentences of max_len\n");

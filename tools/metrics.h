@@ -1,4 +1,4 @@
-/* metrics.h   what eval and score measure: BLEU, chrF, ROUGE, CIDEr, METEOR, error rates, F1, correlation.
+/* metrics.h   BLEU, chrF, ROUGE, CIDEr, METEOR, error rates, F1, correlation; the command score.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
@@ -198,7 +198,7 @@ static void part_pairs(buffer *b, int (*first)(int), int (*second)(int), int bef
 /* The tokenizer 13a (mteval-v13a): entities, then marks stand alone, then a point or comma parts
    from what is no digit, before it and behind it, then a dash from the digit before it. Each pass
    works on what the last one left, else "a,,b" and "1.-" would come out another way. */
-static void cut_13a(units *u, syn_text line) {
+static void split_13a(units *u, syn_text line) {
   buffer b = {NULL, 0, 0}, out = {NULL, 0, 0};
   size_t i;
   put_byte(&b, ' ');
@@ -218,13 +218,13 @@ static void cut_13a(units *u, syn_text line) {
   part_pairs(&out, is_no_digit, is_point, 0);
   part_pairs(&out, is_point, is_no_digit, 1);
   part_pairs(&out, is_digit, is_dash, 0);
-  cut_words(u, buffer_text(&out));
+  split_words(u, buffer_text(&out));
   free(b.at);
   free(out.at);
 }
 
 /* The words of bleu, cider and meteor-es. */
-static cutter word_cutter(const metric_options *o) { return o->plain ? cut_words : cut_13a; }
+static cutter word_cutter(const metric_options *o) { return o->plain ? split_words : split_13a; }
 
 /* The reference length nearest to the output's; of two equally near ones the shorter. */
 static size_t nearest_length(const example *e) {
@@ -255,7 +255,7 @@ static double bleu_value(const size_t *hit, const size_t *total, double h, doubl
    */
 static double metric_bleu(const corpus *c, int unused) {
   size_t hit[4] = {0, 0, 0, 0}, total[4] = {0, 0, 0, 0}, h = 0, r = 0, i, n;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   for (i = 0; i < c->n; i++) {
     example e = example_make(c, i, word_cutter(c->options));
     for (n = 0; n < 4; n++) {
@@ -308,10 +308,10 @@ static double metric_chrf(const corpus *c, int unused) {
   chrf_counts sum, best, k;
   size_t i, r;
   int n;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   memset(&sum, 0, sizeof sum);
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, cut_characters);
+    example e = example_make(c, i, split_characters);
     best = chrf_count(&e.hyp, &e.refs[0]);
     for (r = 1; r < e.ref_count; r++) {
       k = chrf_count(&e.hyp, &e.refs[r]);
@@ -334,7 +334,7 @@ static double metric_chrf(const corpus *c, int unused) {
 static double metric_exact(const corpus *c, int wrong) {
   size_t i, r, right = 0;
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, cut_words);
+    example e = example_make(c, i, split_words);
     for (r = 0; r < e.ref_count; r++)
       if (text_equal(buffer_text(&e.hyp.text), buffer_text(&e.refs[r].text))) break;
     right += r < e.ref_count;
@@ -347,9 +347,9 @@ static double metric_exact(const corpus *c, int wrong) {
    nearest ones (the first of equally near ones). */
 static double metric_per(const corpus *c, int unused) {
   size_t errors = 0, length = 0, i, r, d;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, cut_words);
+    example e = example_make(c, i, split_words);
     size_t least = units_distance(&e.hyp, &e.refs[0]), best = 0;
     for (r = 1; r < e.ref_count; r++) {
       d = units_distance(&e.hyp, &e.refs[r]);
@@ -365,7 +365,7 @@ static double metric_per(const corpus *c, int unused) {
 /* -- rouge: Lin 2004, F1, mean over lines, best alternative; as rouge_score without stemming -- */
 
 /* Words of a-z and 0-9 in lower case; everything else parts them. */
-static void cut_rouge(units *u, syn_text line) {
+static void split_rouge(units *u, syn_text line) {
   buffer b = {NULL, 0, 0};
   size_t i;
   for (i = 0; i < line.size; i++) {
@@ -373,7 +373,7 @@ static void cut_rouge(units *u, syn_text line) {
     if (c >= 'A' && c <= 'Z') c = (char)(c + 32);
     put_byte(&b, is_digit(c) || (c >= 'a' && c <= 'z') ? c : ' ');
   }
-  cut_words(u, buffer_text(&b));
+  split_words(u, buffer_text(&b));
   free(b.at);
 }
 
@@ -389,7 +389,7 @@ static double metric_rouge(const corpus *c, int order) {
   double sum = 0.0;
   size_t i, r;
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, cut_rouge);
+    example e = example_make(c, i, split_rouge);
     double best = 0.0, value;
     for (r = 0; r < e.ref_count; r++) {
       value = rouge_value(&e.hyp, &e.refs[r], (size_t)order);
@@ -425,7 +425,7 @@ static summary summary_make(syn_text t, const char *mark) {
     if (i < t.size && !marked) continue;
     sentence.at = t.at + begin;
     sentence.size = i - begin;
-    cut_rouge(&s.words, sentence);
+    split_rouge(&s.words, sentence);
     s.end[s.count++] = s.words.count;
     if (marked) begin = i + size, i = begin - 1;
   }
@@ -443,7 +443,7 @@ static void summary_free(summary *s) {
 static void mark_common(const summary *a, size_t s, const summary *b, size_t k, char *marked) {
   size_t r0 = s ? a->end[s - 1] : 0, h0 = k ? b->end[k - 1] : 0, i, j;
   size_t rows = a->end[s] - r0, wide = b->end[k] - h0 + 1;
-  size_t *length = (size_t *)take(syn__mul_size(rows + 1, wide), sizeof *length);
+  size_t *length = (size_t *)take(size_mul(rows + 1, wide), sizeof *length);
   for (i = 1; i <= rows; i++)
     for (j = 1; j < wide; j++) {
       size_t *at = length + i * wide + j;
@@ -482,7 +482,7 @@ static double summary_value(const summary *hyp, const summary *ref) {
 static double metric_rouge_sum(const corpus *c, int unused) {
   double sum = 0.0, best, value;
   size_t i;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   for (i = 0; i < c->n; i++) {
     syn_text rest = c->ref[i], piece;
     summary hyp = summary_make(c->hyp[i], c->options->sentences), ref;
@@ -592,7 +592,7 @@ static double metric_cider(const corpus *c, int unused) {
   example *e = (example *)take(c->n, sizeof *e);
   double sum = 0.0;
   size_t i, n;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   for (i = 0; i < c->n; i++) e[i] = example_make(c, i, word_cutter(c->options));
   for (n = 1; n <= CIDER_ORDER; n++) {
     grams documents = document_counts(e, c->n, n);
@@ -940,7 +940,7 @@ static void meteor_align(const units *hyp, const units *ref, size_t *pairs, size
   memset(&a, 0, sizeof a);
   a.hyp = hyp->count;
   a.ref = ref->count;
-  block = (size_t *)take(syn__mul_size(n + 1, 11), sizeof *block);
+  block = (size_t *)take(size_mul(n + 1, 11), sizeof *block);
   a.word = block, a.stem = a.word + n, a.exact = a.stem + n, a.hyp_left = a.exact + n;
   a.ref_left = a.hyp_left + n, a.stemmed = a.ref_left + n, a.skipped = a.stemmed + n;
   a.choice = a.skipped + n, a.option = a.choice + n;
@@ -975,7 +975,7 @@ static double metric_meteor(const corpus *c, int unused) {
   corpus lowered = *c;
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
   size_t i, r, k;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   low.lowercase = 1;
   lowered.options = &low;
   for (i = 0; i < c->n; i++) {
@@ -1019,7 +1019,7 @@ static void class_labels(const corpus *c, classes *k) {
   size_t i, r;
   k->kept = (units *)take(2 * c->n, sizeof *k->kept);
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, cut_words);
+    example e = example_make(c, i, split_words);
     units none, *truth = &e.refs[0];
     for (r = e.ref_count; r-- > 0;)
       if (text_equal(buffer_text(&e.hyp.text), buffer_text(&e.refs[r].text))) truth = &e.refs[r];
@@ -1079,7 +1079,7 @@ static double metric_f1(const corpus *c, int unused) {
   double sum = 0.0;
   size_t i, count = 0;
   int binary = 1;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   for (i = 0; i < k.count; i++) {
     if (!k.name[i].size && !k.truth[i]) continue; /* a line without an output is wrong, no class */
     binary = binary && (text_is(k.name[i], "0") || text_is(k.name[i], "1"));
@@ -1104,7 +1104,7 @@ static double metric_mcc(const corpus *c, int unused) {
   classes k = classes_make(c);
   double gt = 0.0, gg = 0.0, tt = 0.0, n = (double)c->n, below;
   size_t i;
-  SYN__UNUSED(unused);
+  UNUSED(unused);
   for (i = 0; i < k.count; i++) {
     gt += (double)k.given[i] * (double)k.truth[i];
     gg += (double)k.given[i] * (double)k.given[i];
@@ -1178,7 +1178,7 @@ static double metric_correlation(const corpus *c, int variant) {
   double *x = (double *)take(c->n, sizeof *x), *y = (double *)take(c->n, sizeof *y), value;
   size_t i;
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, cut_words);
+    example e = example_make(c, i, split_words);
     x[i] = line_number(&e.hyp, variant, "outputs", i);
     y[i] = line_number(&e.refs[0], variant, "references", i);
     example_free(&e);
@@ -1228,7 +1228,7 @@ static const metric_row metric_rows[] = {
 static const metric_row *metric_find(syn_text name) {
   nearest near = {NULL, 0};
   size_t i;
-  for (i = 0; i < SYN__COUNT(metric_rows); i++) {
+  for (i = 0; i < COUNT(metric_rows); i++) {
     if (text_is(name, metric_rows[i].name)) return &metric_rows[i];
     nearest_try(&near, name, metric_rows[i].name);
   }

@@ -1,8 +1,8 @@
 /* options.h   one table of options per command: parsing, checking, look-up, help.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
-/* A table says all there is to know of an option: help prints it, the parser checks values by it,
-   and the default is the same text a user would have typed. A command asks for values by name. */
+/* Every command has one table of its options. Help prints the table, the parser checks values
+   against it, and a default is the text that a user would type. Commands look values up by name. */
 
 typedef enum option_kind {
   FLAG,   /* takes no value */
@@ -14,20 +14,20 @@ typedef enum option_kind {
 } option_kind;
 
 typedef struct option {
-  const char *name; /* without the dashes; null ends a table */
+  const char *name; /* without the dashes; null ends the table */
   char letter;      /* of the short form, or 0 */
   option_kind kind;
-  const char *preset; /* the default as text; "": none; null: must be given */
-  const char *wants;  /* INT, NUMBER: "lowest..highest", either may lack; CHOICE: "a|b" */
+  const char *preset; /* the default as text; "": none; null: required */
+  const char *wants;  /* INT, NUMBER: "lowest..highest", either may be left out; CHOICE: "a|b" */
   const char *help;
 } option;
 
 typedef struct arguments arguments;
 
 typedef struct command_row {
-  const char *name, *words; /* words: what follows the options, as help shows it: "HYP REF" */
-  int words_min, words_max; /* how many of them; max -1: any number */
-  const option *options;    /* null where run is */
+  const char *name, *words; /* words: what help shows of the other arguments: "HYP REF" */
+  int words_min, words_max; /* their number; max -1: any number */
+  const option *options;    /* null where run is null */
   int (*run)(const arguments *a); /* returns the exit status; null: not built yet */
   const char *help;
 } command_row;
@@ -37,7 +37,7 @@ typedef struct given_option {
   const char *value;
 } given_option;
 
-/* What was given, in order and checked. */
+/* The parsed and checked arguments, in the order given. */
 struct arguments {
   const command_row *command;
   given_option *given;
@@ -47,7 +47,7 @@ struct arguments {
 
 static const option option_help = {"help", 'h', FLAG, "off", "", "prints this"};
 
-/* For messages. */
+/* The name of an option that is nearest to `name`, for messages. */
 static const char *nearest_option(const option *table, syn_text name) {
   nearest n = {NULL, 0};
   nearest_try(&n, name, "help");
@@ -55,7 +55,7 @@ static const char *nearest_option(const option *table, syn_text name) {
   return n.name;
 }
 
-/* The option `arg` names ("--beam", "--beam=4", "-m"), and its name without dashes and value. */
+/* The option of `arg` ("--beam", "--beam=4", "-m"); *name: its name without dashes and value. */
 static const option *find_option(const command_row *c, const char *arg, syn_text *name) {
   const option *o;
   int is_long = arg[1] == '-';
@@ -71,7 +71,7 @@ static const option *find_option(const command_row *c, const char *arg, syn_text
   return NULL;
 }
 
-/* The whole of s as a whole number, as parse_number. */
+/* Parses s as one integer; 0 when it is none. */
 static int parse_int(const char *s, int *value) {
   char *end;
   long x;
@@ -93,7 +93,7 @@ static int parse_big(const char *s, uint64_t *value) {
   return !errno;
 }
 
-/* strtod stops at the second dot of "1..64", so each end is read where it stands. */
+/* Whether x lies in "lowest..highest". Of "1..64" strtod reads "1." and stops. */
 static int in_range(const char *range, double x) {
   const char *dots = strstr(range, "..");
   if (!dots) return 1;
@@ -109,7 +109,7 @@ static int in_choices(const char *choices, const char *value) {
   return 0;
 }
 
-/* The one place that knows what each kind accepts. */
+/* Whether the kind of the option accepts the value. */
 static int value_fits(const option *o, const char *value) {
   double x;
   uint64_t big;
@@ -120,7 +120,7 @@ static int value_fits(const option *o, const char *value) {
   return o->kind != CHOICE || in_choices(o->wants, value);
 }
 
-/* What stands for the value in help and messages. */
+/* The placeholder of the value in help and messages. */
 static const char *value_name(const option *o) {
   static const char *const names[] = {"", "INT", "INT", "NUMBER", "", ""};
   return o->kind == CHOICE || o->kind == TEXT ? o->wants : names[o->kind];
@@ -134,7 +134,7 @@ static void check_value(const command_row *c, const option *o, const char *value
        value);
 }
 
-/* Takes one option; `next` is the argument behind it, or null. Returns 1 when that was used. */
+/* Parses one option; `next` is the argument after it, or null. Returns 1 if it was the value. */
 static int take_option(arguments *a, const char *arg, const char *next) {
   syn_text name;
   const option *o = find_option(a->command, arg, &name);
@@ -152,7 +152,7 @@ static int take_option(arguments *a, const char *arg, const char *next) {
   return used;
 }
 
-/* The value an option has: the last one given, else its default; null when it has none. */
+/* The value of an option: the last one given, else its default, else null. */
 static const char *option_value(const arguments *a, const option *o) {
   int i;
   for (i = a->given_count - 1; i >= 0; i--)
@@ -160,7 +160,7 @@ static const char *option_value(const arguments *a, const option *o) {
   return o->preset;
 }
 
-/* What the table demands as a whole: every "must be given", and the number of words. */
+/* Checks that every required option and the right number of words were given. */
 static void check_complete(const arguments *a) {
   const command_row *c = a->command;
   const option *o;
@@ -168,12 +168,12 @@ static void check_complete(const arguments *a) {
     if (!option_value(a, o))
       fail(WRONG_USE, "%s wants --%s %s (syn %s --help)", c->name, o->name, value_name(o), c->name);
   if (a->word_count >= c->words_min && (c->words_max < 0 || a->word_count <= c->words_max)) return;
-  fail(WRONG_USE, "%s wants %s behind its options, given: %d%s%s", c->name,
+  fail(WRONG_USE, "%s wants %s after its options, given: %d%s%s", c->name,
        *c->words ? c->words : "nothing", a->word_count, a->word_count ? ", the last one " : "",
        a->word_count ? a->words[a->word_count - 1] : "");
 }
 
-/* Options may stand before, behind and between the words; after "--" every argument is a word. */
+/* Options and words may be mixed; after "--" every argument is a word. */
 static arguments parse(const command_row *c, int argc, char **argv) {
   arguments a;
   int i = 0, open = 1;
@@ -196,7 +196,7 @@ static void arguments_free(arguments *a) {
   free((void *)a->words);
 }
 
-/* -- look-ups for the commands; the name must be in the table of the command -- */
+/* -- look-up of values; the name must be in the table of the command -- */
 
 static const char *opt_text(const arguments *a, const char *name) {
   const option *o = a->command->options;
@@ -207,7 +207,7 @@ static const char *opt_text(const arguments *a, const char *name) {
 static int opt_flag(const arguments *a, const char *name) {
   return strcmp(opt_text(a, name), "on") == 0;
 }
-/* The numbers: 0 when there is no value. */
+/* Numbers are 0 when the option has no value. */
 static int opt_int(const arguments *a, const char *name) {
   int value;
   parse_int(opt_text(a, name), &value);
@@ -229,7 +229,7 @@ static int opt_given(const arguments *a, const char *name) {
     if (strcmp(a->given[i].of->name, name) == 0) return 1;
   return 0;
 }
-/* The n-th value given for an option that may be repeated (--var), or null behind the last. */
+/* The n-th value of an option that may be repeated (--var), or null after the last. */
 static const char *opt_each(const arguments *a, const char *name, int n) {
   int i;
   for (i = 0; i < a->given_count; i++)
@@ -239,8 +239,8 @@ static const char *opt_each(const arguments *a, const char *name, int n) {
 
 /* -- help -- */
 
-/* " -m, --model FILE help; range (default ...)", the help in column 30 where the name leaves room.
-   */
+/* Prints "  -m, --model FILE  help; range (default ...)"; the help begins in column 30, or later
+   after a long name. */
 static void print_option(const option *o) {
   const char *value = value_name(o);
   int range = o->kind == INT || o->kind == NUMBER, width;

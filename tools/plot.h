@@ -18,7 +18,7 @@ typedef struct plot {
   size_t *outside;         /* by attention layer: raw weights that are not from 0 to 1 */
 } plot;
 
-static void put_format(buffer *b, const char *format, ...) SYN__PRINTF(2, 3);
+static void put_format(buffer *b, const char *format, ...) PRINTF_LIKE(2, 3);
 static void put_format(buffer *b, const char *format, ...) {
   char text[1000]; /* numbers, our own words, paths of layers */
   va_list args;
@@ -418,8 +418,9 @@ static void plot_head_map(plot *p, const float *w, const int size[2], int layer,
   for (i = 0; i < size[0]; i++) {
     const float *row = w + (size_t)i * (size_t)size[1];
     size_t seen = (size_t)(causal && i + 1 < size[1] ? i + 1 : size[1]);
-    float largest = syn__largest(row, seen);
-    if (largest > most) most = largest;
+    size_t k;
+    for (k = 0; k < seen; k++)
+      if (row[k] > most) most = row[k];
     p->outside[layer] += syn_histogram(row, seen, 0.0f, 1.0f, p->seen[layer], p->bins);
   }
   put_format(&p->page, " data-n=\"%d\" data-m=\"%d\" data-most=\"%.4g\" data-p=\"", size[0],
@@ -428,10 +429,17 @@ static void plot_head_map(plot *p, const float *w, const int size[2], int layer,
   put_byte(&p->page, '"');
 }
 
+/* The node of an attention layer; syn_model_attention counts them in the same order. */
+static const syn_node *plot_node(const syn_model *m, int layer) {
+  size_t i = 0;
+  while (!syn_model_node(m, i)->seen_heads || layer-- > 0) i++;
+  return syn_model_node(m, i);
+}
+
 /* All heads of a layer for the one sentence of the run. lists: numbers of the lists of its source
    and target tokens. */
 static void plot_layer(plot *p, const syn_run *r, int layer, const int lists[2]) {
-  const syn_node *n = syn__attention_at(p->m, layer);
+  const syn_node *n = plot_node(p->m, layer);
   int to = p->m->g.values[n->out].stream, from = p->m->g.values[n->in[n->n_in - 1]].stream;
   int causal = to == SYN_TGT && from == to && !n->seen_keys, h, heads, size[2];
   const char *path = syn_model_attention(p->m, layer, &heads);
@@ -459,7 +467,7 @@ static void plot_sentence(plot *p, int *const ids[2], const int counts[2]) {
   memset(&limits, 0, sizeof limits);
   memset(&b, 0, sizeof b);
   limits.sentences = b.count = 1;
-  limits.src_rows = limits.tgt_rows = limits.length = syn__max(counts[0], counts[1]);
+  limits.src_rows = limits.tgt_rows = limits.length = larger(counts[0], counts[1]);
   if (counts[0]) b.src = ids[0], b.src_width = counts[0];
   if (counts[1]) b.tgt = ids[1], b.tgt_width = counts[1];
   r = syn_run_new(&p->c, p->m, &limits);
@@ -512,12 +520,12 @@ static void plot_rows(const plot *p, syn_text source, syn_text target, token_row
 static void plot_line(plot *p, syn_text source, syn_text target, token_row rows[2]) {
   int most = syn_model_config(p->m)->max_len, longest, k, *ids[2], counts[2];
   plot_rows(p, source, target, rows);
-  longest = syn__max(rows[0].count, rows[1].count);
+  longest = larger(rows[0].count, rows[1].count);
   if (longest > most) p->cut++;
   if (longest > most && rows[0].count) return;
   for (k = 0; k < 2; k++) {
     ids[k] = rows[k].ids;
-    counts[k] = syn__min(rows[k].count, most);
+    counts[k] = rows[k].count < most ? rows[k].count : most;
   }
   if (longest) plot_sentence(p, ids, counts);
 }

@@ -160,7 +160,7 @@ static int stream_token(void *user, int sentence, int token) {
   runner *r = (runner *)user;
   syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
   buffer b = {NULL, 0, 0};
-  SYN__UNUSED(sentence);
+  UNUSED(sentence);
   r->first = 0;
   if (r->terminal) put(&b, piece.at, piece.size);
   else put_line_text(&b, piece.at, piece.size);

@@ -23,6 +23,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define POSIX
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 #include "text.h"
 #include "options.h"
@@ -216,7 +221,7 @@ static const command_row *find_command(const char *name) {
   nearest near = {NULL, 0};
   size_t i;
   nearest_try(&near, text_of(name), "help");
-  for (i = 0; i < SYN__COUNT(commands); i++) {
+  for (i = 0; i < COUNT(commands); i++) {
     if (strcmp(name, commands[i].name) == 0) return &commands[i];
     nearest_try(&near, text_of(name), commands[i].name);
   }
@@ -229,12 +234,12 @@ static int print_help(const char *name) {
   size_t i;
   if (name) return print_command(find_command(name)), 0;
   printf("syn %s, the command-line tool of synthesizer.h\n\n", SYN_VERSION);
-  for (i = 0; i < SYN__COUNT(commands); i++)
+  for (i = 0; i < COUNT(commands); i++)
     printf("  syn %-9s %s%s\n", commands[i].name, commands[i].help,
            commands[i].run ? "" : " (not built yet)");
   printf("\nA value follows its option, --name value or --name=value; the last one given holds.\n"
          "Exit status: 0 success, 1 a failed job, 2 wrong use.\n");
-  for (i = 0; i < SYN__COUNT(commands); i++) {
+  for (i = 0; i < COUNT(commands); i++) {
     if (!commands[i].options) continue;
     printf("\n");
     print_command(&commands[i]);

@@ -1,25 +1,24 @@
-/* text.h   bytes, lines, words and characters of text files.
+/* text.h   reads text files and splits text into lines, words and characters.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
-   >>tool base   errors, memory, growing bytes, pieces of text
+   >>tool base   a growing byte buffer, slices of text
    ============================================================================================== */
 
-/* The library never exits and allocates only through its context; the tool is a program and may do
-   both: memory that is not there, like any other failure, ends it with one line. So no function
-   here returns an error, and what it returns is always whole. */
+/* Unlike the library, the tool may exit: every failure, out of memory included, prints one line and
+   exits. So the functions here return no error codes. */
 
-/* Bytes that grow; zeroed it is empty. Released with free(at). */
+/* A growing array of bytes; all zero it is empty. Free it with free(at). */
 typedef struct buffer {
   char *at; /* null while cap is 0 */
   size_t size, cap;
 } buffer;
 
 static void buffer_reserve(buffer *b, size_t more) {
-  size_t need = syn__add_size(b->size, more);
+  size_t need = more > SIZE_MAX - b->size ? SIZE_MAX : b->size + more;
   if (need <= b->cap && b->at) return;
   if (b->cap < 64) b->cap = 64;
-  while (b->cap < need) b->cap = syn__mul_size(b->cap, 2);
+  while (b->cap < need) b->cap = size_mul(b->cap, 2);
   b->at = (char *)realloc(b->at, b->cap);
   if (!b->at) fail(FAILED_JOB, "out of memory: %lu bytes", (unsigned long)need);
 }
@@ -30,7 +29,7 @@ static void put(buffer *b, const char *at, size_t size) {
 }
 static void put_byte(buffer *b, char c) { put(b, &c, 1); }
 
-/* Views: the bytes stay with their owner. */
+/* Views of bytes that somebody else owns. */
 static syn_text text_of(const char *s) {
   syn_text t;
   t.at = s;
@@ -44,7 +43,7 @@ static syn_text buffer_text(const buffer *b) {
   return t;
 }
 
-/* The order of the bytes; a text stands before its continuations. */
+/* Compares byte by byte, as strcmp does; a prefix comes before the longer text. */
 static int text_compare(syn_text a, syn_text b) {
   size_t n = a.size < b.size ? a.size : b.size;
   int order = n ? memcmp(a.at, b.at, n) : 0;
@@ -53,9 +52,9 @@ static int text_compare(syn_text a, syn_text b) {
 static int text_equal(syn_text a, syn_text b) { return text_compare(a, b) == 0; }
 static int text_is(syn_text a, const char *s) { return text_equal(a, text_of(s)); }
 
-/* Cuts the next piece off `rest`, up to one of the bytes in `separators` or the end: the columns of
-   a TSV line with "\t", a list with ",". n separators make n+1 pieces. Returns 0 when none is left:
-   rest->at is null then. */
+/* Splits the next piece off `rest`, up to the next byte of `separators` or the end: the columns of a
+   TSV line with "\t", a list with ",". n separators give n+1 pieces. Returns 0, with rest->at null,
+   after the last one. */
 static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
   size_t i = 0;
   piece->at = rest->at;
@@ -69,20 +68,20 @@ static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
 }
 
 /* ==============================================================================================
-   >>tool files   a whole file as lines
+   >>tool files   reads a whole file, splits it into lines
    ============================================================================================== */
 
-/* The whole file is read at once: every metric and every training pass needs all lines, and slices
-   of one block need no copy. Bytes are taken as they are, 0 and invalid UTF-8 too; only a UTF-8
-   byte order mark at the beginning of the file is skipped. */
+/* Metrics and training need all lines, so the whole file is read into one block, and each line is a
+   slice of it. Bytes are not changed: 0 and invalid UTF-8 pass. Only a UTF-8 byte order mark at the
+   beginning of the file is skipped. */
 
 typedef struct lines {
   buffer bytes;
-  syn_text *at; /* [count], without line ends; they point into bytes */
+  syn_text *at; /* [count] slices of bytes, without line ends */
   size_t count;
 } lines;
 
-/* Editors put this mark before the first character of a file; it is no part of the text. */
+/* Some editors write this mark at the beginning of a file. It is not part of the text. */
 static void skip_byte_order_mark(buffer *b) {
   if (b->size < 3 || memcmp(b->at, "\xEF\xBB\xBF", 3) != 0) return;
   b->size -= 3;
@@ -131,15 +130,14 @@ static void lines_free(lines *l) {
 }
 
 /* ==============================================================================================
-   >>tool units   a text cut into words or characters; edit distance, longest common subsequence
+   >>tool units   splits text into words or characters; edit distance, longest common subsequence
    ============================================================================================== */
 
-/* All metrics but pearson compare sequences of units. They keep the text itself and where each unit
-   stands in it; nothing is numbered or hashed, so there is no vocabulary to build or to overflow.
-   */
+/* A unit is a word or a character. All metrics but pearson and spearman compare sequences of units.
+   A sequence keeps the text and the byte offsets of its units; there is no vocabulary. */
 
-/* Decodes the character at t.at[i], UTF-8; returns its size in bytes. A byte that begins no valid
-   character is one character of its own, with a code no real one has. */
+/* Decodes the UTF-8 character at t.at[i] and returns its size in bytes. A byte that begins no valid
+   character counts as one character, with a code above all of Unicode. */
 static size_t decode(syn_text t, size_t i, uint32_t *code) {
   static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
   uint32_t first = (unsigned char)t.at[i], c;
@@ -156,15 +154,15 @@ static size_t decode(syn_text t, size_t i, uint32_t *code) {
   return size;
 }
 
-/* White space as Python's str.split takes it, for that is what the published scores were made with:
-   the no-break space U+00A0, common in French, does part words. */
+/* White space as in Python's str.split, with which the published scores were computed: the no-break
+   space U+00A0, common in French, separates words. */
 static int is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
 }
 
-/* Lower case of Latin, Greek and Cyrillic letters; any other character stays as it is. */
+/* Lower case of Latin, Greek and Cyrillic letters; other characters do not change. */
 static uint32_t lower(uint32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (c < 0x100) return c >= 0xC0 && c <= 0xDE && c != 0xD7 ? c + 32 : c;
@@ -184,7 +182,7 @@ static uint32_t lower(uint32_t c) {
   return c == 0x1E9E ? 0xDF : c;
 }
 
-/* Appends t in lower case. Letters that change are of two or three bytes, before and after. */
+/* Appends t in lower case. Letters that change have at most three bytes in UTF-8. */
 static void put_lower(buffer *b, syn_text t) {
   uint32_t code, low;
   size_t i, size;
@@ -201,8 +199,8 @@ static void put_lower(buffer *b, syn_text t) {
   }
 }
 
-/* Words one space apart, or characters side by side. Units i ... i+n-1 are the bytes from[i] to
-   to[i+n-1]: equal bytes are equal n-grams, so an n-gram is a slice of the text. */
+/* Words with one space between them, or characters without one. Units i ... i+n-1 are the bytes
+   from[i] to to[i+n-1] - 1: an n-gram is a slice of the text, and equal n-grams are equal bytes. */
 typedef struct units {
   buffer text;
   size_t *from, *to; /* [count] */
@@ -215,7 +213,7 @@ static void units_free(units *u) {
   free(u->to);
 }
 
-/* Appends one unit; whoever wants a space between two puts it first. */
+/* Appends one unit. The caller appends the space before it, if there is one. */
 static void unit_put(units *u, const char *at, size_t size) {
   if (u->count == u->cap) {
     u->cap = u->cap ? 2 * u->cap : 32;
@@ -239,9 +237,9 @@ static int unit_equal(const units *a, size_t i, const units *b, size_t k) {
   return text_equal(units_slice(a, i, 1), units_slice(b, k, 1));
 }
 
-/* The words between white space, one space apart whatever stood there: " a  b" and "a b" come out
-   equal. The end of the text acts as a last space. */
-static void cut_words(units *u, syn_text t) {
+/* Splits at white space: " a  b" and "a b" give the same units. The loop runs to i == t.size, where
+   the end of the text ends the last word. */
+static void split_words(units *u, syn_text t) {
   uint32_t code;
   size_t i, size, begin = 0;
   for (i = 0; i <= t.size; i += size) {
@@ -255,8 +253,8 @@ static void cut_words(units *u, syn_text t) {
   }
 }
 
-/* Every character but white space. */
-static void cut_characters(units *u, syn_text t) {
+/* Every character that is no white space. */
+static void split_characters(units *u, syn_text t) {
   uint32_t code;
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
@@ -265,8 +263,8 @@ static void cut_characters(units *u, syn_text t) {
   }
 }
 
-/* Levenshtein: the fewest insertions, deletions and replacements of units that turn a into b.
-   row[k] = distance of the first i units of a to the first k of b. */
+/* Levenshtein distance: the fewest insertions, deletions and substitutions that change a into b.
+   After step i, row[k] is the distance of the first i units of a and the first k of b. */
 static size_t units_distance(const units *a, const units *b) {
   size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above, best;
   for (k = 0; k <= b->count; k++) row[k] = k;
@@ -287,7 +285,7 @@ static size_t units_distance(const units *a, const units *b) {
   return best;
 }
 
-/* The length of the longest common subsequence, row by row as above. */
+/* The length of the longest common subsequence, by the same dynamic programming over rows. */
 static size_t units_common(const units *a, const units *b) {
   size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above;
   for (i = 1; i <= a->count; i++) {
@@ -310,16 +308,16 @@ static size_t name_distance(syn_text a, syn_text b) {
   size_t distance;
   memset(&x, 0, sizeof x);
   memset(&y, 0, sizeof y);
-  cut_characters(&x, a);
-  cut_characters(&y, b);
+  split_characters(&x, a);
+  split_characters(&y, b);
   distance = units_distance(&x, &y);
   units_free(&x);
   units_free(&y);
   return distance;
 }
 
-/* What a mistyped name was meant to be: the nearest of those that were tried, the first of equally
-   near ones. Zeroed, none was. */
+/* The name with the smallest edit distance to a mistyped one, among those tried so far; the first
+   of several. All zero: none was tried. */
 typedef struct nearest {
   const char *name;
   size_t distance;

@@ -1,5 +1,5 @@
-/* tool.h   what the programs of this folder share: the end by one line, memory, numbers, the clock.
-   Include it after synthesizer.h, with TOOL_NAME defined: the name a message begins with. */
+/* tool.h   what syn and bench share: failing with one line, memory, parsing of numbers, a clock.
+   Include it after synthesizer.h, with TOOL_NAME defined: every message begins with that name. */
 #ifndef TOOL_H
 #define TOOL_H
 #include <math.h>
@@ -13,13 +13,17 @@ enum { FAILED_JOB = 1, WRONG_USE = 2 };
 
 #if defined(__GNUC__) || defined(__clang__)
 #define NO_RETURN __attribute__((noreturn))
+#define PRINTF_LIKE(at, from) __attribute__((format(printf, at, from)))
 #else
 #define NO_RETURN
+#define PRINTF_LIKE(at, from)
 #endif
+#define UNUSED(x) ((void)(x))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Prints "NAME: ..." as one line on stderr and ends the program. What a message quotes may hold
-   anything: its line ends and other control characters become spaces. */
-static void fail(int status, const char *format, ...) SYN__PRINTF(2, 3) NO_RETURN;
+/* Prints "NAME: ..." as one line on stderr and exits with `status`. Quoted input may hold any
+   bytes: line ends and other control characters become spaces. */
+static void fail(int status, const char *format, ...) PRINTF_LIKE(2, 3) NO_RETURN;
 static void fail(int status, const char *format, ...) {
   char text[2000];
   va_list args;
@@ -34,12 +38,15 @@ static void fail(int status, const char *format, ...) {
   exit(status);
 }
 
-/* A failure of the library is a failed job: its message is already one line with all numbers. */
+/* Exits when the context holds an error of the library, and prints its message. */
 static void check(const syn_context *c) {
   if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
 }
 
-/* `count` zeroed elements; ends the program when there is no room. */
+/* a * b, or SIZE_MAX when the product overflows: an allocation of that size always fails. */
+static size_t size_mul(size_t a, size_t b) { return b && a > SIZE_MAX / b ? SIZE_MAX : a * b; }
+
+/* `count` zeroed elements of `size` bytes; exits when memory runs out. */
 static void *take(size_t count, size_t size) {
   void *at = calloc(count ? count : 1, size);
   if (!at) fail(FAILED_JOB, "out of memory: %lu elements of %lu bytes", (unsigned long)count,
@@ -47,7 +54,9 @@ static void *take(size_t count, size_t size) {
   return at;
 }
 
-/* The whole of s as a finite decimal number; no blanks, no hex, nothing behind it. */
+static int larger(int a, int b) { return a > b ? a : b; }
+
+/* Parses s as one finite decimal number, without blanks or hexadecimal digits; else returns 0. */
 static int parse_number(const char *s, double *value) {
   char *end;
   *value = 0.0;
@@ -56,7 +65,7 @@ static int parse_number(const char *s, double *value) {
   return !*end && fabs(*value) <= 1.7976931348623157e308;
 }
 
-#ifdef _WIN32 /* windows.h has INT, TEXT and near for names of its own, so what is used is declared */
+#ifdef _WIN32 /* windows.h defines INT, TEXT and near, which the tools use: no include of it */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -67,7 +76,7 @@ __declspec(dllimport) int __stdcall QueryPerformanceFrequency(long long *per_sec
 #endif
 #endif
 
-/* Seconds since some moment of the past; it never goes back where the system has such a clock. */
+/* Seconds since an arbitrary point in time, from a monotonic clock where the system has one. */
 static double seconds(void) {
 #ifdef _WIN32
   long long count, per_second;

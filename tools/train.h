@@ -32,10 +32,10 @@ static void on_stop(int number) {
 }
 
 static int is_terminal(int file) {
-#ifdef SYN__POSIX
+#ifdef POSIX
   return isatty(file);
 #else
-  SYN__UNUSED(file);
+  UNUSED(file);
   return 0;
 #endif
 }
@@ -52,7 +52,7 @@ static void check_writable(const char *path) {
   buffer name = {NULL, 0, 0};
   int existed;
   FILE *f;
-#ifdef SYN__POSIX
+#ifdef POSIX
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
     fail(FAILED_JOB, "cannot write %s: it is a folder", path);
@@ -147,7 +147,7 @@ static void train_remember(training *r, double loss) {
 static int train_report(void *user, const syn_trainer *t, float loss, int validated) {
   training *r = (training *)user;
   double now = seconds();
-  SYN__UNUSED(t);
+  UNUSED(t);
   r->losses += (double)loss;
   train_remember(r, (double)loss);
   if (validated || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
@@ -423,7 +423,7 @@ static void check_output(const arguments *a, const char *written) {
                                      "model"};
   const char *path = opt_text(a, written);
   size_t i;
-  for (i = 0; i < SYN__COUNT(read); i++)
+  for (i = 0; i < COUNT(read); i++)
     if (*path && opt_given(a, read[i]) && strcmp(opt_text(a, read[i]), path) == 0)
       fail(WRONG_USE, "%s --%s and --%s name the same file: %s", a->command->name, written, read[i],
            path);
@@ -636,12 +636,12 @@ static void train_headline(const training *r) {
   else fprintf(stderr, "%g minutes\n", r->minutes);
 }
 
-/* A short run may end while the learning rate still rises. Adafactor without --lr has no warm-up. */
+/* Warns when the run ends within its warm-up. Adafactor without --lr has none. */
 static void train_check_warmup(const training *r) {
   const syn_train_config *k = &r->config;
   if (k->steps >= k->warmup || (strcmp(k->optimizer, "adafactor") == 0 && k->lr <= 0.0f)) return;
-  fprintf(stderr, "syn: the run makes %ld steps, the warm-up takes %ld: the learning rate never "
-          "reaches its value; --warmup N sets a shorter one\n", k->steps, k->warmup);
+  fprintf(stderr, "syn: the warm-up takes %ld steps, the whole run %ld: the learning rate never "
+          "reaches its value; --warmup N sets a shorter one\n", k->warmup, k->steps);
 }
 
 /* Tokens of a source with its end, in the mean: classify counts labels, its speed is in tokens. */
