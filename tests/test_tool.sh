@@ -143,7 +143,7 @@ for round in $rounds; do
 done
 # this batch holds two steps an epoch, so every checkpoint stands where an epoch ends
 ends="$net --batch 2000 --steps $((2 * epochs)) --every 2"
-batches=$(train $ends -o n --epochs 1 --json | tail -n 1 | sed 's/.*"step":\([0-9]*\).*/\1/')
+batches=$(train $ends -o n --epochs 1 --json 2>err | tail -n 1 | sed 's/.*"step":\([0-9]*\).*/\1/')
 train $ends -o whole --every "$batches" --json >log 2>err
 train $ends -o n --every "$batches" --steps $((2 * batches)) --checkpoint d --json >log 2>err
 train $ends -o n --every "$batches" --checkpoint d --resume --json >log 2>err

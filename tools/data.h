@@ -1,17 +1,17 @@
-/* data.h   contexts and networks from options; text files become rows of tokens.
+/* data.h   makes contexts and networks from options, and training data from text files.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
-   >>tool library   contexts, failures of the library, networks from options
+   >>tool library   contexts, errors of the library, networks from options
    ============================================================================================== */
 
-/* As check, for what was made from options alone: there a refused value is wrong use. */
+/* As check, after a call that depends on options alone: a refused value is wrong use. */
 static void check_use(const syn_context *c) {
   int use = c->status != SYN_E_MEMORY && c->status != SYN_E_FILE;
   if (c->status != SYN_OK) fail(use ? WRONG_USE : FAILED_JOB, "%s", c->message);
 }
 
-/* A failure with a file; where the message does not begin with its name, that is put before it. */
+/* As check, after a call that reads the file `path`: the message shall begin with its name. */
 static void check_file(const syn_context *c, const char *path) {
   int named = strncmp(c->message, path, strlen(path)) == 0;
   if (c->status == SYN_OK) return;
@@ -30,18 +30,18 @@ static void context_open(syn_context *c, const arguments *a) {
   if (syn_context_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
 }
 
-/* What stands for --encoder and --decoder when they are not given. */
+/* The defaults of --encoder and --decoder. */
 #define PLAIN_CHAIN "pos->repeat(3,res_nd(syn_att(R+V))->res_nd(ffl))->norm"
 #define SOURCE_CHAIN "pos->repeat(3,res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl))->norm"
 
-/* A configuration and what it points to. */
+/* A configuration with the memory that it points to. */
 typedef struct network {
   syn_config config;
   syn_var *vars;
   buffer names; /* of the vars */
 } network;
 
-/* --var NAME=NUMBER, as often as it is given. */
+/* Reads every --var NAME=NUMBER. */
 static void network_vars(network *n, const arguments *a) {
   const char *each, *equals;
   int count = 0, i;
@@ -62,7 +62,7 @@ static void network_vars(network *n, const arguments *a) {
   n->config.n_vars = count;
 }
 
-/* The rows of NETWORK_OPTIONS; vocabularies, dropout and the like stay 0. */
+/* Reads NETWORK_OPTIONS and SIZE_OPTIONS; vocabularies, dropout and the rest stay 0. */
 static network network_of(const arguments *a) {
   const char *tie = opt_text(a, "tie"), *encoder = opt_text(a, "encoder");
   const char *decoder = opt_text(a, "decoder"), *task = opt_text(a, "task");
@@ -84,7 +84,7 @@ static void network_free(network *n) {
   free(n->names.at);
 }
 
-/* What a line of data is, and how it becomes rows. */
+/* What the network is trained for. It decides what a line of data holds. */
 typedef enum task { SEQ2SEQ, LM, CLASSIFY, TAG } task;
 
 static task task_of(const char *name) {
@@ -94,28 +94,28 @@ static task task_of(const char *name) {
   return (task)i;
 }
 
-/* Class k of classify is token k + 4 of the target's tokenizer, of tag token k + 3: its class 0 is
-   never right. */
+/* Labels are tokens of the target's tokenizer: classify has class = token - 4. tag has class =
+   token - 3, because its class 0 means padding. */
 static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FIRST_TOKEN; }
 
 /* ==============================================================================================
-   >>tool data   text files become pairs of texts, tokenizers, rows of tokens
+   >>tool data   text files become pairs of texts, tokenizers, sequences of tokens
    ============================================================================================== */
 
-/* Source and target texts, line by line; they point into the files. For classify the source is one
-   text or more, parted by TABs, and the target a label; for tag the target is the tags. */
+/* Source and target of each line, as slices of the files. classify: the source is one text or
+   several, separated by TABs, and the target a label. tag: the target is the tags. */
 typedef struct pairs {
   task of;
   lines files[2];
-  const char *names[2];  /* of the files of both sides */
-  syn_text *side[2];     /* [count]; the target with all its alternatives */
+  const char *names[2];  /* file names of both sides */
+  syn_text *side[2];     /* [count] source; target with all its alternatives */
   size_t count;
-  int literal;           /* `|` and TAB in a target are text */
+  int literal;           /* 1: `|` and TAB in a target are text, not separators */
 } pairs;
 
-/* source TAB target [TAB more targets]; label TAB text [TAB more texts] */
-static void pairs_cut(pairs *p) {
-  int first = p->of == CLASSIFY; /* which side stands before the TAB */
+/* Splits lines: source TAB target [TAB target ...]; classify: label TAB text [TAB text ...]. */
+static void pairs_split(pairs *p) {
+  int first = p->of == CLASSIFY; /* the side before the TAB */
   size_t i;
   for (i = 0; i < p->count; i++) {
     syn_text line = p->files[0].at[i];
@@ -131,7 +131,7 @@ static void pairs_cut(pairs *p) {
   }
 }
 
-/* Without a text there is nothing to classify or tag. */
+/* Refuses empty texts and labels of classify and tag. */
 static void pairs_check(const pairs *p) {
   size_t i;
   int k;
@@ -142,7 +142,7 @@ static void pairs_check(const pairs *p) {
              k == 0 ? "text" : p->of == TAG ? "tags" : "label");
 }
 
-/* Either `data`, or `src` and `tgt`; 0 when no option is given. `names`: of the three options. */
+/* Reads the file of option names[0], or those of names[1] and names[2]; 0 when none is given. */
 static int pairs_read(pairs *p, task of, const arguments *a, const char *const names[3]) {
   const char *data = opt_text(a, names[0]);
   const char *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
@@ -159,7 +159,7 @@ static int pairs_read(pairs *p, task of, const arguments *a, const char *const n
   p->count = p->files[0].count;
   p->side[0] = (syn_text *)take(p->count, sizeof(syn_text));
   p->side[1] = (syn_text *)take(p->count, sizeof(syn_text));
-  if (*data) return pairs_cut(p), pairs_check(p), 1;
+  if (*data) return pairs_split(p), pairs_check(p), 1;
   p->files[1] = read_lines(tgt);
   if (p->files[1].count != p->count)
     fail(FAILED_JOB, "%s has %lu lines, %s has %lu; as many of both are wanted", src,
@@ -177,7 +177,7 @@ static void pairs_free(pairs *p) {
   free(p->side[1]);
 }
 
-/* What training learns of a target: its first alternative, without the blanks around it. */
+/* The first alternative of a target, which training uses, without the blanks around it. */
 static syn_text first_alternative(const pairs *p, size_t i) {
   syn_text rest = p->side[1][i], piece = rest;
   if (p->literal) return piece;
@@ -187,23 +187,23 @@ static syn_text first_alternative(const pairs *p, size_t i) {
   return piece;
 }
 
-/* Token ids of one text after the other; zeroed it is empty. */
+/* A buffer for the token ids of one text at a time; all zero it is empty. */
 typedef struct encoder {
   int *ids;
-  size_t room;
+  size_t cap;
 } encoder;
 
-/* Returns how many tokens the text has. Those of classify: a 3 b 3 ... without the last 3, for a
-   TAB parts texts there. A text has at most as many tokens as bytes, and one. */
+/* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
+   by the end token, a 3 b 3 c. A text of n bytes has at most n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
   syn_text rest = text, piece;
   int n = 0;
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
-  if (e->room < 2 * text.size + 2) {
+  if (e->cap < 2 * text.size + 2) {
     free(e->ids);
-    e->room = 4 * text.size + 64;
-    e->ids = (int *)take(e->room, sizeof *e->ids);
+    e->cap = 4 * text.size + 64;
+    e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
   while (next_piece(&rest, of == CLASSIFY ? "\t" : "", &piece)) {
     if (n || piece.at != text.at) e->ids[n++] = SYN_END;
@@ -215,7 +215,7 @@ static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {
   return encode_task(e, SEQ2SEQ, t, text);
 }
 
-/* Ends the program for label k of line i, which the training did not have. */
+/* Exits: label k of line i did not occur in training. */
 static void label_unknown(const pairs *p, const syn_tokenizer *t, size_t i, int k) {
   syn_text rest = p->side[1][i], label = rest;
   if (strcmp(syn_tokenizer_type(t), "space") == 0)
@@ -225,7 +225,7 @@ static void label_unknown(const pairs *p, const syn_tokenizer *t, size_t i, int 
        syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
 }
 
-/* The classes of line i, for a source of `tokens` tokens; returns how many they are. */
+/* Encodes the classes of line i, whose source has `tokens` tokens; returns their number. */
 static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokenizer *t,
                          int tokens) {
   int n = encode(e, t, p->side[1][i]), k;
@@ -239,8 +239,8 @@ static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokeniz
   return n;
 }
 
-/* Adds every pair whose sides have less than `most` tokens (their end, or the begin of the decoder,
-   is one more; tag: at most so many); returns how many pairs do not fit. */
+/* Adds every pair that fits `most` tokens a side, with the end token of the source or the begin
+   token of the decoder (tag has neither). Returns the number of pairs that do not fit. */
 static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p,
                         const syn_tokenizer *const t[2], int most) {
   encoder src, tgt;
@@ -262,7 +262,7 @@ static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p,
   return left;
 }
 
-/* A whole text as windows of N tokens, a new one every `stride`. */
+/* Adds a text as windows of `window` tokens, one every `stride` tokens. */
 static void windows_add(syn_context *c, syn_data *d, syn_text text, const syn_tokenizer *t,
                         int window, int stride) {
   encoder e;
@@ -274,7 +274,7 @@ static void windows_add(syn_context *c, syn_data *d, syn_text text, const syn_to
   free(e.ids);
 }
 
-/* A text without targets is one file: a second one would be passed over. */
+/* Refuses options that name a second file, where the data are one plain text. */
 static void check_one_file(const arguments *a, const char *what) {
   static const char *const names[] = {"src", "tgt", "valid-src", "valid-tgt"};
   size_t i;
@@ -284,14 +284,14 @@ static void check_one_file(const arguments *a, const char *what) {
            i < 2 ? "" : " and --valid", names[i]);
 }
 
-/* The file as one text, with its line ends. */
+/* Reads a file as one text, line ends included. */
 static buffer read_text(const char *path) {
   buffer text = read_file(path);
   if (!text.size) fail(FAILED_JOB, "%s is empty, a text is wanted", path);
   return text;
 }
 
-/* The spec of a side: its own option, else --tokenizer, else what the task is used to. */
+/* The tokenizer of a side: its own option, else --tokenizer, else the default of the task. */
 static const char *tokenizer_spec(const arguments *a, task of, int side) {
   const char *own = opt_text(a, side ? "tgt-tokenizer" : "src-tokenizer");
   if (*own) return own;
@@ -300,7 +300,7 @@ static const char *tokenizer_spec(const arguments *a, task of, int side) {
   return of == TAG ? "space" : "bpe:4000";
 }
 
-/* The texts a tokenizer is learned from: side 0, 1, or 2 for both. */
+/* Learns a tokenizer from the texts of side 0, side 1 or both (side 2). */
 static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const char *spec,
                                  int flags) {
   syn_text *all, rest, piece;
@@ -320,8 +320,8 @@ static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const
   return t;
 }
 
-/* The tokenizers that are still missing, learned from the training texts; `joint`: one for both, as
-   --tie all wants it. Labels keep their case. */
+/* Learns those tokenizers from the training texts that --init did not bring. `joint`: one for both
+   sides, as --tie all requires. Labels keep their case. */
 static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p, int joint,
                              syn_tokenizer *t[2]) {
   const char *src = tokenizer_spec(a, p->of, 0), *tgt = tokenizer_spec(a, p->of, 1);
@@ -332,7 +332,7 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
   if (!t[1]) t[1] = joint ? t[0] : learn_side(c, p, 1, tgt, p->of >= CLASSIFY ? 0 : flags);
 }
 
-/* lm: one tokenizer, learned from the whole text, unless it is there already. */
+/* lm: learns the one tokenizer from the whole text, unless --init brought it. */
 static void learn_tokenizer(syn_context *c, const arguments *a, syn_text text,
                             syn_tokenizer *t[2]) {
   int flags = opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0;

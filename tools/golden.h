@@ -1,16 +1,19 @@
 /* golden.h   the command golden: compares with the answers of an independent program.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
+/* A golden file is a model file that also holds a batch and the answers to it, tensors test.*:
+   logits, loss, gradients, decoded tokens, beam scores. */
+
 typedef struct golden {
   syn_context *c;
   const syn_file *file;
   syn_model *m;
   syn_batch batch;
   uint64_t hash;
-  char wrong[500]; /* the first thing that differs, "" while nothing does */
+  char wrong[500]; /* the first difference; "" while there is none */
 } golden;
 
-/* The first thing that is wrong stays; nothing is computed behind it. */
+/* Records the first difference; later ones are ignored. */
 static void golden_wrong(golden *g, const char *what, double given, double wanted, size_t at) {
   if (!g->wrong[0])
     snprintf(g->wrong, sizeof g->wrong, "%s: element %lu is %.9g, wanted %.9g", what,
@@ -20,15 +23,15 @@ static void golden_lacks(golden *g, const char *name, const char *wanted) {
   if (!g->wrong[0]) snprintf(g->wrong, sizeof g->wrong, "%.80s is not %s", name, wanted);
 }
 
-/* Whether the library did what it was asked. */
+/* Whether everything so far succeeded; records an error of the library. */
 static int golden_done(golden *g) {
   if (g->c->status != SYN_OK && !g->wrong[0])
     snprintf(g->wrong, sizeof g->wrong, "%s", g->c->message);
   return g->c->status == SYN_OK && !g->wrong[0];
 }
 
-/* [rows,columns] numbers of a batch of as many sentences (the first that is read says how many);
-   rank 1 where there is one a sentence. */
+/* The integers [sentences, *columns] of a tensor; *columns is 1 for a tensor of rank 1. The first
+   one read sets the number of sentences, all others must agree. */
 static const int *golden_ints(golden *g, const char *name, int *columns) {
   const syn_entry *e = syn_file_find(g->file, name);
   *columns = 0;
@@ -44,7 +47,8 @@ static const int *golden_ints(golden *g, const char *name, int *columns) {
   return (const int *)e->data;
 }
 
-/* Null: it is wrong. */
+/* The numbers of a tensor as floats; null, with the difference recorded, when it has not
+   `count`. */
 static float *golden_floats(golden *g, const char *name, size_t count) {
   const syn_entry *e = syn_file_find(g->file, name);
   float *x;
@@ -57,8 +61,8 @@ static float *golden_floats(golden *g, const char *name, size_t count) {
   return NULL;
 }
 
-/* The batch of the file: what the task reads, with a label a sentence, or a token of the side that
-   has them. */
+/* Reads the batch: the tokens that the task needs, and one label per sentence (classify), source
+   token (tag) or target token. */
 static int golden_batch(golden *g) {
   const syn_config *k = syn_model_config(g->m);
   task of = task_of(k->task);
@@ -90,7 +94,7 @@ static void golden_compare(golden *g, const char *what, const float *x, const fl
 
 static const double logits_limits[] = {1e-4, 1.0}, gradient_limits[] = {2e-4, 1e-2};
 
-/* Sentences may be longer than max_len where no layer has a table of it. */
+/* Sentences may be longer than max_len, unless a layer has a table of that length. */
 static syn_limits golden_limits(const golden *g) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
@@ -98,7 +102,7 @@ static syn_limits golden_limits(const golden *g) {
   return limits;
 }
 
-/* Logits of the file, [sentences,V] or [sentences,tokens,V]; null: they are not so. */
+/* The logits of the file, [sentences,V] or [sentences,tokens,V]; null when the shape differs. */
 static float *golden_wanted_logits(golden *g, size_t width, size_t v) {
   const syn_entry *e = syn_file_find(g->file, "test.logits");
   int rank = task_of(syn_model_config(g->m)->task) == CLASSIFY ? 2 : 3;
@@ -111,7 +115,7 @@ static float *golden_wanted_logits(golden *g, size_t width, size_t v) {
   return golden_floats(g, "test.logits", size_mul(size_mul(b, width), v));
 }
 
-/* Rows of logits that have a label that counts, one behind the other in both. */
+/* Compares the rows of logits whose label is not padding. */
 static void golden_rows(golden *g, const syn_run *r, size_t width, size_t v) {
   int classify = task_of(syn_model_config(g->m)->task) == CLASSIFY, b, t, rows;
   size_t n = 0, size = size_mul(size_mul((size_t)g->batch.count, width), v);
@@ -147,7 +151,7 @@ static void golden_logits(golden *g) {
   syn_run_free(r);
 }
 
-/* As many gradients as there are trained parameters, each of the right size. */
+/* Compares all gradients; the file must have one for every trained parameter. */
 static void golden_gradients_of(golden *g, const syn_trainer *t) {
   size_t i, found = 0, trained = 0;
   for (i = 0; i < syn_file_count(g->file); i++) {
@@ -212,7 +216,7 @@ static void golden_scores(golden *g, const syn_decoder *d) {
   free(given);
 }
 
-/* Greedy, or beam 4 with its scores, where the file has them. */
+/* Compares greedy decoding, or beam search with its scores, if the file has them. */
 static void golden_decode(golden *g, const char *name, int beam) {
   int width;
   const int *wanted = golden_ints(g, name, &width);
@@ -234,7 +238,7 @@ static void golden_decode(golden *g, const char *name, int beam) {
   syn_decoder_free(d);
 }
 
-/* 1 passed, 0 failed */
+/* Checks one file; returns 1 when it passed. */
 static int golden_file(syn_context *c, const char *path, uint64_t *hash) {
   golden g;
   memset(&g, 0, sizeof g);

@@ -1,17 +1,17 @@
 /* grad.h   the command grad: gradient check of any network.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
-/* Every gradient against differences of the loss in the form
-     (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h,
-   whose error is h^4 f'''''/30 from the curve and 1.5 d/h from the noise d of f in float32, which
-   is measured. A kink of relu within the step spoils a difference: so an element is right when it
-   is at one of several steps, and one that fails is tried at four points. A wrong gradient is wrong
-   at all of them. */
+/* Compares gradients with the central difference of fourth order of the loss f,
+     (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h.
+   Its error is h^4 f'''''/30 by truncation, and 1.5 d/h by rounding, where d is the noise of f in
+   float32, which grad_noise measures. A kink of relu within the step makes one difference wrong, so
+   an element passes if one of several steps h agrees, and a failure is repeated at four points. A
+   wrong gradient fails at all of them. */
 
 #define GRAD_SENTENCES 4
 #define GRAD_ELEMENTS 20
 #define GRAD_POINTS 4
-#define GRAD_TOLERANCE 1e-3 /* of the largest gradient, beside what the noise explains */
+#define GRAD_TOLERANCE 1e-3 /* times the largest gradient, beside the rounding error */
 
 static const double grad_steps[] = {0.03, 0.01, 0.003, 0.001, 0.0003};
 
@@ -36,7 +36,7 @@ static double grad_loss(gradients *g) {
   return labels ? sum / (double)labels : 0.0;
 }
 
-/* The loss at x + s u; the numbers are put back bit by bit. */
+/* The loss at x + s u. Restores x afterwards, bit for bit. */
 static double grad_at(gradients *g, const syn_param *p, const float *u, double s) {
   float *kept = (float *)take(p->size, sizeof *kept);
   double f;
@@ -54,7 +54,7 @@ static double grad_slope(gradients *g, const syn_param *p, const float *u, doubl
           (grad_at(g, p, u, 2.0 * h) - grad_at(g, p, u, -2.0 * h))) / (12.0 * h);
 }
 
-/* Whether the gradient along u is right at one step; *error: the smallest difference, relative. */
+/* Whether the gradient along u agrees for one step h; *error: the smallest relative error. */
 static int grad_agrees(gradients *g, const syn_param *p, const float *u, double largest,
                        double *error) {
   const float *gradient = syn_trainer_gradient(g->t, p);
@@ -70,8 +70,8 @@ static int grad_agrees(gradients *g, const syn_param *p, const float *u, double 
   return 0;
 }
 
-/* The noise of f: its fourth difference along tiny steps, where the curve itself has none; for
-   independent noise d that is sqrt(70) d (Hamming; More and Wild 2011). The mean of 16. */
+/* The noise d of f: the fourth difference over tiny steps, where f itself contributes nothing, has
+   the standard deviation sqrt(70) d (Hamming; More and Wild 2011). Root mean square of 16. */
 static double grad_noise(gradients *g) {
   static const double weights[] = {1.0, -4.0, 6.0, -4.0, 1.0};
   double sum = 0.0;
@@ -90,7 +90,7 @@ static double grad_noise(gradients *g) {
   return sqrt(sum / 16.0);
 }
 
-/* A failure moves the whole tensor and tries again. */
+/* Checks along u; after a failure moves the whole tensor a little and checks again. */
 static int grad_try(gradients *g, const syn_param *p, const float *u, double largest,
                     double *error) {
   float loss;
@@ -105,8 +105,8 @@ static int grad_try(gradients *g, const syn_param *p, const float *u, double lar
   return 0;
 }
 
-/* Elements and one random direction of length 1. Errors are relative to the largest gradient of the
-   tensor, or to 1e-3 where all are smaller. */
+/* Checks some elements and one random direction of length 1. Errors are relative to the largest
+   gradient of the tensor, at least 1e-3. */
 static void grad_check(gradients *g, const syn_param *p) {
   const float *gradient = syn_trainer_gradient(g->t, p);
   float *u = (float *)take(p->size, sizeof *u);
@@ -133,7 +133,7 @@ static void grad_check(gradients *g, const syn_param *p) {
   free(u);
 }
 
-/* -- a small batch of sentences of different lengths, by chance -- */
+/* -- a small random batch of sentences of different lengths -- */
 
 static int grad_token(gradients *g, int vocabulary) {
   return vocabulary > SYN_FIRST_TOKEN
@@ -148,7 +148,7 @@ static void grad_labels(gradients *g, const syn_config *k, int sentence, int n, 
     labels[sentence * g->batch.src_width + i] = syn_random_below(&g->random, k->classes);
 }
 
-/* The first sentence is as long as the batch is wide; one of them has a single token. */
+/* The first sentence fills the width of the batch; one of the others has a single token. */
 static void grad_batch(gradients *g) {
   const syn_config *k = syn_model_config(g->m);
   int wide = k->max_len < 9 ? k->max_len : 9, i, j, n, *src, *tgt, *labels;
@@ -173,7 +173,7 @@ static void grad_batch(gradients *g) {
   g->batch.labels = labels;
 }
 
-/* Biases of 0 and gains of 1 would hide errors: everything is moved a little. */
+/* Makes the model. Adds noise to all weights: biases of 0 and gains of 1 would hide errors. */
 static void grad_model(gradients *g, const arguments *a) {
   network n = network_of(a);
   int decoder = strcmp(n.config.task, "seq2seq") == 0 || strcmp(n.config.task, "lm") == 0;

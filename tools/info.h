@@ -1,4 +1,4 @@
-/* info.h   the commands info and presets: sizes of a network, the networks of the papers.
+/* info.h   the commands info and presets: cost of a network, the networks of the papers.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
@@ -7,12 +7,12 @@
 
 typedef struct description {
   const syn_model *m;
-  unsigned char *seen; /* [parameters] counted already: a tied table counts once */
+  unsigned char *seen; /* [parameters] 1: counted already; a tied table counts once */
   int length, json, quiet;
   syn_cost sum[2]; /* of encoder and decoder */
 } description;
 
-/* A layer's own parameters: those that no earlier layer has. */
+/* Parameters of a layer, without those that an earlier layer shares. */
 static double info_parameters(description *d, const syn_node *n) {
   double sum = 0.0;
   int i;
@@ -33,10 +33,11 @@ static void info_row(const description *d, const char *path, const char *kind, c
            4.0 * k->parameters, k->multiply_adds, k->decode_bytes);
 }
 
-/* Operations without a cost of their own (the sum of a `res`, dropout) are left out. */
+/* Prints a layer and adds its cost. Operations without a cost (the sum of a `res`) are not
+   shown. */
 static void info_layer(description *d, const syn_node *n) {
   syn_cost k = syn_model_cost(d->m, n, d->length);
-  int encodes = strncmp(n->path, "encoder", 7) == 0; /* it runs once and leaves nothing for steps */
+  int encodes = strncmp(n->path, "encoder", 7) == 0; /* runs once, keeps nothing while decoding */
   syn_cost *sum = &d->sum[!encodes];
   k.parameters = info_parameters(d, n);
   k.decode_bytes = encodes ? 0.0 : k.decode_bytes + 4.0 * n->source_cache;
@@ -54,7 +55,7 @@ static void info_layers(description *d) {
   free(d->seen);
 }
 
-/* The sums alone. The model may be one without weights. */
+/* The cost of encoder and decoder, without printing. The model needs no weights. */
 static void info_sums(const syn_model *m, int length, syn_cost sum[2]) {
   description d;
   memset(&d, 0, sizeof d);
@@ -65,7 +66,7 @@ static void info_sums(const syn_model *m, int length, syn_cost sum[2]) {
   memcpy(sum, d.sum, sizeof d.sum);
 }
 
-/* Source and target alike: one token of each. */
+/* The sum of encoder and decoder: one source token and one target token. */
 static syn_cost info_total(const syn_cost sum[2]) {
   syn_cost total = sum[0];
   total.parameters += sum[1].parameters;
@@ -79,7 +80,7 @@ static void info_bytes(const description *d, const char *name, const char *what,
   else printf("%-12s %10.2f MiB %s\n", name, (double)bytes / 1048576.0, what);
 }
 
-/* Bytes that are known before anything is allocated. */
+/* Prints the memory plan of training and decoding, computed from the configuration. */
 static void info_plan(const description *d, syn_context *c, const arguments *a) {
   syn_train_config train;
   syn_decode_config decode_as;
@@ -115,7 +116,7 @@ static void info_facts(const description *d) {
          "decode bytes");
 }
 
-/* A file says its network itself. */
+/* Refuses options of a network beside --model. */
 static void info_alone(const arguments *a) {
   static const char *const names[] = {"preset", "task", "encoder", "decoder", "var", "tie",
                                       "d-model", "heads", "max-len", "src-vocab", "tgt-vocab",
@@ -127,8 +128,8 @@ static void info_alone(const arguments *a) {
            names[i]);
 }
 
-/* The model of a file, or that of the options without the numbers of its weights: a network of
-   gigabytes is described at once, on any machine. */
+/* The model of --model, or a model made from the options. The latter has no memory for weights, so
+   a network of many gigabytes can be described on any machine. */
 static syn_model *info_model(syn_context *c, const arguments *a) {
   const char *path = opt_text(a, "model");
   network n;
@@ -178,18 +179,18 @@ static int run_info(const arguments *a) {
    >>tool presets   the networks of the papers, by name
    ============================================================================================== */
 
-/* A preset is nothing but options: those of its row stand before all that was given, so that any
-   of them can be given again and wins. Sizes are those of the source where it names them, else
-   those of the base Transformer. Norms stand before the layers (res_nd), as in the later programs
-   of the same authors, though the first paper has them behind. */
+/* A preset is a list of options that is put before the given ones, so that given options win. Sizes
+   are those of the source, or of the base Transformer where the source has none. Norms stand before
+   the layers (pre-norm, res_nd), as in the authors' later code; Vaswani et al. 2017 print
+   post-norm. */
 
 typedef struct preset {
-  const char *name, *task, *encoder, *decoder; /* null: the task has none */
+  const char *name, *task, *encoder, *decoder; /* null: not for this task */
   const char *d_model, *heads, *max_len, *vocabulary, *tie;
   const char *source, *what;
 } preset;
 
-/* Values of $FF_NUM_HIDDEN and $NUM_HIDDEN in the texts of Domhan 2018. */
+/* The variables of the texts of Domhan 2018. */
 static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"};
 
 #define READS(att) "pos->repeat(6,res_nd(" att ")->res_nd(ffl))->norm"
@@ -199,8 +200,8 @@ static const char *const preset_vars[] = {"FF_NUM_HIDDEN=2048", "NUM_HIDDEN=512"
 #define SYNTHESIZER(name, att, what) \
   {name, "seq2seq", READS(att), WRITES(att), SIZE_BASE, "Tay et al. 2021, translation", what}
 
-/* c = 128: the published code has 8 heads of 128 for every Synthesizer, and 12 of 64, as T5-base
-   has them everywhere, in the attention to the source. That gives the sizes of its table. */
+/* c = 128: the published code has 8 heads of width 128 in every Synthesizer layer, and T5-base's 12
+   heads of width 64 in cross-attention. With these the parameter counts are those of its table. */
 #define T5_READS(att) \
   "dropout->rel_pos->repeat(12,res(rms_norm->" att ")->res(rms_norm->ffl))->rms_norm->dropout"
 #define T5_WRITES(att) \
@@ -323,7 +324,7 @@ static const preset presets[] = {
            "pos->repeat(6,res(norm->mh_dot_att)" DOMHAN_FF ")->norm", "table 5", "self-att / none"),
 };
 
-/* Ends the program, with the nearest name, when there is no such preset. */
+/* Exits, with the nearest name, when there is no such preset. */
 static const preset *preset_find(const char *name) {
   nearest near = {NULL, 0};
   size_t i;
@@ -335,8 +336,8 @@ static const preset *preset_find(const char *name) {
   return NULL;
 }
 
-/* Puts a value in the list of what was given, at the place *at; a command without the option, and
-   a network without the value, go without. */
+/* Stores an option in the list of given ones at index *at; nothing if the command lacks the option
+   or the preset has no value. */
 static void preset_give(arguments *a, int *at, const char *name, const char *value) {
   const option *o = a->command->options;
   while (o->name && strcmp(o->name, name) != 0) o++;
@@ -345,8 +346,9 @@ static void preset_give(arguments *a, int *at, const char *name, const char *val
   a->given[(*at)++].value = value;
 }
 
-/* What --preset stands for goes before what was given, of which the last holds; but of --var the
-   first holds. A gradient check keeps its own small sizes: those of the papers would take hours. */
+/* Expands --preset. Its options go before the given ones, because the last value wins; only of
+   --var the first wins, so those go after. grad keeps its own small sizes: those of the papers
+   would take hours. */
 static void preset_apply(arguments *a) {
   const char *name = NULL;
   const preset *p;
@@ -372,7 +374,7 @@ static void preset_apply(arguments *a) {
   free(own);
 }
 
-/* Its configuration, as the options would make it. `vars` [2] is filled and referred to. */
+/* The configuration of a preset. It refers to vars [2], which this function fills. */
 static syn_config preset_config(const preset *p, syn_var *vars) {
   static const char *const names[] = {"FF_NUM_HIDDEN", "NUM_HIDDEN"};
   syn_config k;
@@ -419,7 +421,7 @@ static void preset_texts(const preset *p) {
   if (p->decoder) printf("  decoder %s\n", p->decoder);
 }
 
-/* One row; 0: its text has an error, which stands in the place of the numbers. */
+/* Prints one preset; 0 when its text has an error, which is printed instead of the numbers. */
 static int preset_print(const preset *p, int json, int texts) {
   syn_context c;
   syn_var vars[2];

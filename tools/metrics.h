@@ -33,8 +33,8 @@ typedef struct example {
   size_t ref_count;
 } example;
 
-/* Lower case comes before the cutter, as in sacrebleu: it makes an entity of &QUOT; and the like.
-   */
+/* Lower case comes before the cutter, as in sacrebleu: it makes an entity of &QUOT; and the
+   like. */
 static units prepare(cutter cut, syn_text line, const metric_options *o) {
   buffer low = {NULL, 0, 0};
   units u;
@@ -251,8 +251,8 @@ static double bleu_value(const size_t *hit, const size_t *total, double h, doubl
   return 100.0 * exp(logs / 4.0) * (h < r ? exp(1.0 - r / h) : 1.0);
 }
 
-/* Matches, n-grams and both lengths are sums over the corpus: BLEU is no mean of sentence scores.
-   */
+/* Matches, n-grams and both lengths are sums over the corpus: BLEU is no mean of sentence
+   scores. */
 static double metric_bleu(const corpus *c, int unused) {
   size_t hit[4] = {0, 0, 0, 0}, total[4] = {0, 0, 0, 0}, h = 0, r = 0, i, n;
   UNUSED(unused);
@@ -1120,8 +1120,8 @@ static double metric_mcc(const corpus *c, int unused) {
 
 enum { PEARSON, SPEARMAN };
 
-/* The number on a line, or the end of the program: a metric of numbers has nothing to say of words.
-   */
+/* The number on a line, or the end of the program: a metric of numbers has nothing to say of
+   words. */
 static double line_number(const units *u, int variant, const char *side, size_t line) {
   buffer b = {NULL, 0, 0};
   double value;
@@ -1291,8 +1291,8 @@ static metric_options metric_options_of(const arguments *a) {
   return m;
 }
 
-/* Wrong use is found before a file is opened, and both files are read before anything is printed.
-   */
+/* Wrong use is found before a file is opened, and both files are read before anything is
+   printed. */
 static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
   syn_text list = text_of(opt_text(a, "metric")), rest = list, name;

@@ -1,18 +1,19 @@
-/* run.h   the commands run and eval: decodes lines of text, measures a model on a file.
+/* run.h   the commands run and eval: decode lines of text, measure a model on a file.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
    >>tool run   one output line per input line
    ============================================================================================== */
 
-/* Lines are read ahead, and those of like length decoded together; the order of the output is that
-   of the input. Line ends inside an output become spaces, so that a line stays a line. */
+/* Several lines are read at a time, and those of similar length are decoded together; the output
+   keeps the order of the input. Line ends inside an output become spaces: one line per input
+   line. */
 
-/* One line of input and all that is printed for it. */
+/* One line of input and its output. */
 typedef struct job {
   size_t line;  /* from 1 */
   int *ids;     /* [count] tokens of the input */
-  int count, skip; /* skip: nothing is decoded, the output stays empty */
+  int count, skip; /* skip: not decoded, the output is empty */
   buffer out;
 } job;
 
@@ -24,16 +25,16 @@ typedef struct runner {
   const syn_tokenizer *in, *out;
   task of;
   int lm, json, terminal, stream, batch;
-  int rows;        /* tokens together in a batch of `run` */
-  int most; /* tokens of an input, its end or begin counted */
+  int rows;        /* run: most tokens of a batch */
+  int most;        /* most tokens of an input, its end or begin token included */
   uint64_t seed;
   syn_decode_config config;
   encoder e;
-  int first;   /* stream: the next token is the first of its line */
-  int refused; /* tokens of a line that was too long, 0: there was none */
+  int first;   /* stream: 1 before the first token of a line */
+  int refused; /* number of tokens of a line that was too long; 0: none was */
 } runner;
 
-/* As many sentences at a time as 512 MiB hold. */
+/* Halves the batch until the decoder needs at most 512 MiB. */
 static void runner_batch(runner *r) {
   syn_plan plan;
   for (;; r->batch /= 2) {
@@ -44,7 +45,7 @@ static void runner_batch(runner *r) {
   }
 }
 
-/* The rows of DECODE_OPTIONS; sampling only where the command has the options. */
+/* Reads DECODE_OPTIONS; run_configure reads those of sampling, which only `run` has. */
 static void runner_open(runner *r, syn_context *c, const syn_model *m, const arguments *a) {
   memset(r, 0, sizeof *r);
   r->c = c;
@@ -57,10 +58,10 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
     fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text", opt_text(a, "model"));
   r->config.beam = opt_int(a, "beam");
   r->config.alpha = (float)opt_number(a, "alpha");
-  if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* the library's 0 is its default */
+  if (r->config.alpha <= 0.0f) r->config.alpha = -1.0f; /* 0 would be the library's default */
   r->config.max_len = opt_int(a, "max-len");
   r->most = syn_model_config(m)->max_len;
-  if (r->config.max_len > r->most) /* no more than the model can */
+  if (r->config.max_len > r->most)
     fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
          r->most, r->config.max_len);
   if (r->lm && r->config.max_len) r->most = r->config.max_len;
@@ -68,7 +69,7 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
   r->config.best = 1;
 }
 
-/* Classes need no decoder: one pass over some sentences of like length gives all their logits. */
+/* classify and tag need no decoder: one forward pass gives the logits of a batch. */
 static void runner_ready(runner *r) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
@@ -92,7 +93,7 @@ static void runner_close(runner *r) {
 
 /* -- output -- */
 
-/* Line ends become spaces. */
+/* Appends text with its line ends replaced by spaces. */
 static void put_line_text(buffer *b, const char *at, size_t size) {
   size_t i, from = b->size;
   put(b, at, size);
@@ -100,7 +101,7 @@ static void put_line_text(buffer *b, const char *at, size_t size) {
     if (b->at[i] == '\n' || b->at[i] == '\r') b->at[i] = ' ';
 }
 
-/* A JSON string; bytes that are not UTF-8 become U+FFFD. */
+/* Appends a JSON string; bytes that are not UTF-8 become U+FFFD. */
 static void put_json(buffer *b, syn_text t) {
   char escape[8];
   uint32_t code;
@@ -118,8 +119,8 @@ static void put_json(buffer *b, syn_text t) {
   put_byte(b, '"');
 }
 
-/* One hypothesis as a line: the text; with --nbest line TAB score TAB text; with --json an object.
-   */
+/* Appends one hypothesis as a line: the text; with --nbest line TAB score TAB text; with --json an
+   object. */
 static void put_hypothesis(const runner *r, job *j, int rank, syn_text text, float score) {
   char head[80];
   int several = r->config.best > 1;
@@ -140,7 +141,7 @@ static buffer decode_tokens(const syn_tokenizer *t, const int *ids, int count) {
   return text;
 }
 
-/* The tokens behind those that were given, as text. */
+/* Appends all hypotheses of a sentence; lm: without the tokens of the prompt. */
 static void put_output(const runner *r, job *j, int sentence) {
   int rank, size, given = r->lm ? j->count : 0;
   float score;
@@ -155,7 +156,7 @@ static void put_output(const runner *r, job *j, int sentence) {
   }
 }
 
-/* Prints tokens as they come. */
+/* Prints each token as soon as it is decoded. */
 static int stream_token(void *user, int sentence, int token) {
   runner *r = (runner *)user;
   syn_text piece = syn_tokenizer_piece(r->out, token, r->first);
@@ -172,7 +173,7 @@ static int stream_token(void *user, int sentence, int token) {
 
 /* -- decoding -- */
 
-/* Sources with their end; lm: the begin with the line behind it. */
+/* Decodes n lines in one batch: sources with their end token; lm: prompts after the begin token. */
 static void decode_group(runner *r, job *const *group, int n) {
   int width = group[n - 1]->count + 1, i;
   int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
@@ -185,7 +186,7 @@ static void decode_group(runner *r, job *const *group, int n) {
     memcpy(row + r->lm, group[i]->ids, (size_t)count * sizeof *row);
     row[r->lm ? 0 : count] = r->lm ? SYN_BEGIN : SYN_END;
     random.state = r->seed + (uint64_t)group[i]->line;
-    seeds[i] = syn_random_next(&random); /* a line's chance does not depend on its neighbours */
+    seeds[i] = syn_random_next(&random); /* one per line: sampling does not depend on the batch */
   }
   b.count = n;
   if (r->lm) b.tgt = ids, b.tgt_width = width;
@@ -201,8 +202,8 @@ static void decode_group(runner *r, job *const *group, int n) {
   free(seeds);
 }
 
-/* The classes of one sentence as text; with --nbest as many classes, of tag the best alone. The
-   score is the log of the probability, for tag the sum over the tokens. */
+/* Appends the class of one sentence, or its best classes with --nbest; tag: the best tag of each
+   token. The score is the log probability, for tag its sum over the tokens. */
 static void put_classes(const runner *r, job *j, int sentence) {
   int rank, rows = r->of == TAG ? j->count : 1, i;
   int *ids = (int *)take((size_t)rows, sizeof *ids);
@@ -212,9 +213,9 @@ static void put_classes(const runner *r, job *j, int sentence) {
     float p;
     for (i = 0; i < rows; i++) {
       ids[i] = syn_run_class(r->run, sentence, i, rank, &p) + task_shift(r->of);
-      score += log(p > 0.0f ? (double)p : 1e-45); /* below the least float; not -infinity */
+      score += log(p > 0.0f ? (double)p : 1e-45); /* JSON has no -infinity */
     }
-    if (ids[0] < SYN_FIRST_TOKEN) break; /* fewer classes than were asked for */
+    if (ids[0] < SYN_FIRST_TOKEN) break; /* fewer classes than --nbest */
     text = decode_tokens(r->out, ids, rows);
     put_hypothesis(r, j, rank, buffer_text(&text), (float)score);
     free(text.at);
@@ -222,7 +223,7 @@ static void put_classes(const runner *r, job *j, int sentence) {
   free(ids);
 }
 
-/* Sources with their end, of tag without. */
+/* Classifies n lines in one batch: sources with their end token, for tag without it. */
 static void classify_group(runner *r, job *const *group, int n) {
   int width = group[n - 1]->count + (r->of != TAG), i;
   int *ids = (int *)take((size_t)n * (size_t)width, sizeof *ids);
@@ -248,15 +249,15 @@ static int job_order(const void *a, const void *b) {
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Whether a sentence may stand in a group that begins at `first` and would then have n of them: lm
-   wants beginnings of one length, classify and tag have room for so many tokens. */
+/* Whether `next` may join a group of lines that begins with `first` and would then have n of them.
+   lm: all prompts of a group have one length. classify, tag: a batch has at most r->rows tokens. */
 static int group_takes(const runner *r, const job *first, const job *next, size_t n) {
   if (n > (size_t)r->batch) return 0;
   if (r->lm) return next->count == first->count;
   return r->of < CLASSIFY || n * ((size_t)next->count + 1) <= (size_t)r->rows;
 }
 
-/* Decodes all that are not skipped, in groups of like length. */
+/* Decodes all lines that are not skipped, in groups of similar length. */
 static void decode_jobs(runner *r, job *jobs, size_t n) {
   job **sorted = (job **)take(n, sizeof *sorted);
   size_t count = 0, begin, end, i;
@@ -274,13 +275,13 @@ static void decode_jobs(runner *r, job *jobs, size_t n) {
   free(sorted);
 }
 
-/* Tokens of a line; 0 when there are more than the model takes. */
+/* Encodes one line; 0 when it has more tokens than the model takes. */
 static int job_fill(runner *r, job *j, size_t line, syn_text text) {
   memset(j, 0, sizeof *j);
   j->line = line;
   j->count = encode_task(&r->e, r->of, r->in, text);
   if (j->count + (r->of != TAG) > r->most) return 0;
-  j->skip = text.size == 0 && !r->lm; /* a language model goes on from nothing, too */
+  j->skip = text.size == 0 && !r->lm; /* a language model continues an empty prompt, too */
   j->ids = (int *)take((size_t)j->count, sizeof *j->ids);
   memcpy(j->ids, r->e.ids, (size_t)j->count * sizeof *j->ids);
   return 1;
@@ -291,7 +292,7 @@ static void job_free(job *j) {
   free(j->out.at);
 }
 
-/* One line without its end; 0 at the end of the file. */
+/* Reads one line without its end; 0 at the end of the file. */
 static int read_line(FILE *f, buffer *b) {
   int c;
   b->size = 0;
@@ -300,13 +301,13 @@ static int read_line(FILE *f, buffer *b) {
   return c != EOF || b->size;
 }
 
-/* Reads and answers up to `room` lines; returns how many there were. A line that is too long ends
-   it, behind the output of those before it. */
-static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line) {
+/* Reads, decodes and prints up to `most` lines; returns their number. A line that is too long ends
+   the run after the output of the lines before it. */
+static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t most, size_t line) {
   buffer text = {NULL, 0, 0};
   size_t n = 0, i;
   int whole = 1;
-  while (n < room && whole && read_line(in, &text)) {
+  while (n < most && whole && read_line(in, &text)) {
     buffer_reserve(&text, 1);
     if (line + n == 0) skip_byte_order_mark(&text);
     whole = job_fill(r, &jobs[n], line + n + 1, buffer_text(&text));
@@ -321,7 +322,7 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t room, size_t line
   return n;
 }
 
-/* What only `run` has: chance, several outputs, a terminal. */
+/* Settings that only `run` has: sampling, --nbest, streaming. */
 static void run_configure(runner *r, const arguments *a) {
   r->config.temperature = (float)opt_number(a, "temperature");
   r->config.top_k = opt_int(a, "top-k");
@@ -347,7 +348,7 @@ static int run_run(const arguments *a) {
   runner r;
   syn_model *m;
   job *jobs;
-  size_t line = 0, n, room;
+  size_t line = 0, n, most;
   int from_file = a->word_count && strcmp(a->words[0], "-") != 0;
   FILE *in = from_file ? fopen(a->words[0], "rb") : stdin;
   if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
@@ -357,9 +358,9 @@ static int run_run(const arguments *a) {
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
   runner_ready(&r);
-  room = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
-  jobs = (job *)take(room, sizeof *jobs);
-  do line += n = run_chunk(&r, in, jobs, room, line);
+  most = r.batch == 1 ? 1 : 16 * (size_t)r.batch;
+  jobs = (job *)take(most, sizeof *jobs);
+  do line += n = run_chunk(&r, in, jobs, most, line);
   while (n && !r.refused);
   if (ferror(in))
     fail(FAILED_JOB, "cannot read %s: %s", from_file ? a->words[0] : "stdin", strerror(errno));
@@ -377,7 +378,7 @@ static int run_run(const arguments *a) {
    >>tool eval   metrics of a model on a file
    ============================================================================================== */
 
-/* The metrics that come from the loss, beside those of >>tool metrics. */
+/* eval has the metrics of metrics.h, and ppl, nats and nats_char, which come from the loss. */
 typedef struct evaluation {
   const arguments *a;
   syn_context c;
@@ -385,11 +386,11 @@ typedef struct evaluation {
   metric_options options;
   task of;
   pairs p;                  /* all but lm */
-  syn_text *hyp;            /* [p.count] outputs, null until they are wanted */
+  syn_text *hyp;            /* [p.count] outputs; null until a metric needs them */
   syn_text *tags[2];        /* tag: [n_tags] outputs and references, tag by tag */
   size_t n_tags;
   job *jobs;
-  double loss, per_char;    /* nats per token, per character; loss < 0: not known yet */
+  double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   long labels;
 } evaluation;
 
@@ -405,7 +406,7 @@ static double count_characters(syn_text t) {
   return (double)n;
 }
 
-/* Loss of the first alternatives; lm: of windows that slide by half their length. */
+/* Loss on the first alternatives; lm: on windows that overlap by half their length. */
 static void eval_loss(evaluation *e) {
   const syn_config *k = syn_model_config(e->m);
   int tokens = k->max_len < 2047 ? 2048 : k->max_len + 1, lm = e->of == LM;
@@ -436,7 +437,7 @@ static void eval_loss(evaluation *e) {
   syn_data_free(d);
 }
 
-/* All sources decoded; one that the model cannot take has an empty output, and counts. */
+/* Decodes all sources. One that is too long for the model counts with an empty output. */
 static void eval_decode(evaluation *e) {
   runner r;
   size_t i, left = 0;
@@ -458,7 +459,7 @@ static void eval_decode(evaluation *e) {
   runner_close(&r);
 }
 
-/* Every label must be one of the training, and every token have its tag. */
+/* Checks that every label occurred in training and every token has a tag; counts the tags. */
 static void eval_labels(evaluation *e) {
   encoder src, tgt;
   size_t i;
@@ -473,10 +474,10 @@ static void eval_labels(evaluation *e) {
   free(tgt.ids);
 }
 
-/* The texts of the tags of a line, into `out`; returns how many: `count`, 0: as many as there are.
-   A line without an output has `count` empty ones, which are wrong. What was decoded may come back
-   in more pieces where tags are no words (bpe): there is no room for those. */
-static size_t eval_cut(const evaluation *e, encoder *ids, syn_text line, syn_text *out,
+/* Splits a line into its tags, out[0 .. count-1], and returns count; count 0: all tags of the line.
+   Missing tags are empty, and so wrong. Decoded tags may be split into more pieces than there were
+   (bpe); those above count are dropped. */
+static size_t eval_split_tags(const evaluation *e, encoder *ids, syn_text line, syn_text *out,
                        size_t count) {
   const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
   size_t n = (size_t)encode(ids, t, line), i;
@@ -486,7 +487,7 @@ static size_t eval_cut(const evaluation *e, encoder *ids, syn_text line, syn_tex
   return i;
 }
 
-/* Tag by tag: accuracy, f1 and mcc of tag are over tokens, all other metrics over lines. */
+/* The tags one by one: accuracy, f1 and mcc of tag are over tokens, other metrics over lines. */
 static void eval_tags(evaluation *e) {
   encoder ids;
   size_t i, at = 0, n;
@@ -494,8 +495,8 @@ static void eval_tags(evaluation *e) {
   memset(&ids, 0, sizeof ids);
   for (k = 0; k < 2; k++) e->tags[k] = (syn_text *)take(e->n_tags, sizeof(syn_text));
   for (i = 0; i < e->p.count; i++, at += n) {
-    n = eval_cut(e, &ids, e->p.side[1][i], e->tags[1] + at, 0);
-    eval_cut(e, &ids, e->hyp[i], e->tags[0] + at, n);
+    n = eval_split_tags(e, &ids, e->p.side[1][i], e->tags[1] + at, 0);
+    eval_split_tags(e, &ids, e->hyp[i], e->tags[0] + at, n);
   }
   free(ids.ids);
 }
@@ -520,7 +521,7 @@ static void eval_metric(evaluation *e, syn_text name) {
   }
   if (e->loss < 0.0) eval_loss(e);
   value = text_is(name, "ppl") ? exp(e->loss) : text_is(name, "nats") ? e->loss : e->per_char;
-  if (!(fabs(value) < (double)INFINITY)) /* JSON has no such number */
+  if (!(fabs(value) < (double)INFINITY)) /* JSON has neither NaN nor infinity */
     fail(FAILED_JOB, "%.*s of %s is %g: its weights are no numbers, or far too large",
          (int)name.size, name.at, opt_text(e->a, "model"), value);
   if (json)
@@ -529,7 +530,7 @@ static void eval_metric(evaluation *e, syn_text name) {
   else printf("%.*s %.4f\n", (int)name.size, name.at, value);
 }
 
-/* Which metrics, when none are named. */
+/* The metrics without --metric. */
 static const char *eval_default(const evaluation *e) {
   const syn_tokenizer *t = syn_model_tokenizer(e->m, SYN_TGT);
   if (e->of >= CLASSIFY) return "accuracy";

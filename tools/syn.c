@@ -265,8 +265,8 @@ static int run_command(const command_row *c, int argc, char **argv) {
   return status;
 }
 
-/* Results that could not be written are a failed job too: a full disk must not look like success.
-   */
+/* Results that could not be written are a failed job too: a full disk must not look like
+   success. */
 int main(int argc, char **argv) {
   int status;
 #ifdef SIGXFSZ

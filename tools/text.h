@@ -52,9 +52,9 @@ static int text_compare(syn_text a, syn_text b) {
 static int text_equal(syn_text a, syn_text b) { return text_compare(a, b) == 0; }
 static int text_is(syn_text a, const char *s) { return text_equal(a, text_of(s)); }
 
-/* Splits the next piece off `rest`, up to the next byte of `separators` or the end: the columns of a
-   TSV line with "\t", a list with ",". n separators give n+1 pieces. Returns 0, with rest->at null,
-   after the last one. */
+/* Splits the next piece off `rest`, up to the next byte of `separators` or the end: the columns of
+   a TSV line with "\t", a list with ",". n separators give n+1 pieces. Returns 0, with rest->at
+   null, after the last one. */
 static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
   size_t i = 0;
   piece->at = rest->at;
@@ -72,8 +72,8 @@ static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
    ============================================================================================== */
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
-   slice of it. Bytes are not changed: 0 and invalid UTF-8 pass. Only a UTF-8 byte order mark at the
-   beginning of the file is skipped. */
+   slice of it. Bytes are not changed: 0 and invalid UTF-8 pass. Only a UTF-8 byte order mark at
+   the beginning of the file is skipped. */
 
 typedef struct lines {
   buffer bytes;

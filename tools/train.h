@@ -1,14 +1,14 @@
-/* train.h   the command train: trains from text files and writes a model.
+/* train.h   the command train: trains a model on text files and writes it.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
-#define LAST_STEPS 10 /* the final loss is the mean of so many, or of the last half of the run */
+#define LAST_STEPS 10 /* the final loss is the mean of these, at most the last half of the run */
 
 typedef struct training {
   const arguments *a;
   task of;
-  double per_label;           /* tokens of the source for each label: 1 but for classify */
+  double per_label;           /* classify: mean source tokens per label, for tokens/s; else 1 */
   syn_context c;
-  syn_model *m, *from;        /* from: that of --init, or null */
+  syn_model *m, *from;        /* from: the model of --init, or null */
   syn_trainer *t;
   syn_data *data, *valid;     /* valid: null without --valid */
   int max_len, joint, corrupt; /* joint: one tokenizer for both sides; corrupt: --span-corruption */
@@ -16,14 +16,14 @@ typedef struct training {
   syn_train_config config;
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, lost;        /* lost: the last checkpoint could not be written */
-  double begin, minutes;           /* seconds() at the begin of the program; 0: no limit */
-  double shown, losses, loss; /* seconds() of the last line; the losses since then; their mean */
+  double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
+  double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
   long first_step, shown_step, shown_tokens;
   double first_loss, last_losses[LAST_STEPS]; /* of step n of this run in place n % LAST_STEPS */
   long seen;                                  /* steps of this run */
 } training;
 
-/* The signal that asked to stop. The second one ends the program at once. */
+/* The signal (Ctrl-C) that requested a stop. A second one ends the program at once. */
 static volatile sig_atomic_t stopped_by = 0;
 
 static void on_stop(int number) {
@@ -46,8 +46,8 @@ static int file_exists(const char *path) {
   return f != NULL;
 }
 
-/* Whether a file can be written at the end is found out before the work, without touching it: the
-   library writes PATH.tmp and renames it. */
+/* Checks before the training that the file can be written after it. The library writes PATH.tmp and
+   renames it, so opening PATH.tmp is the test, and PATH is not touched. */
 static void check_writable(const char *path) {
   buffer name = {NULL, 0, 0};
   int existed;
@@ -56,7 +56,7 @@ static void check_writable(const char *path) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
     fail(FAILED_JOB, "cannot write %s: it is a folder", path);
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device, written directly */
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device is written directly */
 #endif
   put(&name, path, strlen(path));
   put(&name, ".tmp", 5);
@@ -70,7 +70,7 @@ static void check_writable(const char *path) {
 
 /* -- progress -- */
 
-/* Seconds that are left by the steps and by the minutes; below 0: not known. */
+/* Estimated seconds to the end, by steps and by minutes; below 0: unknown. */
 static double train_left(const training *r, const syn_train_state *s, double now) {
   double left = -1.0, by_minutes = r->begin + 60.0 * r->minutes - now;
   long done = s->step - r->first_step;
@@ -81,7 +81,7 @@ static double train_left(const training *r, const syn_train_state *s, double now
   return left;
 }
 
-/* One line; on a terminal it stays only when there is a validation in it. */
+/* One line. On a terminal the next line overwrites it, unless it reports a validation. */
 static void train_line(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   double left = train_left(r, s, now);
@@ -125,8 +125,9 @@ static void train_show(training *r, double now, int validated) {
   r->losses = 0.0;
 }
 
-/* A failed write leaves the checkpoint before it whole. Without --ignore-save-errors it ends the
-   training at once: nobody should wait for days for what cannot be resumed. */
+/* A failed write leaves the previous checkpoint intact. Without --ignore-save-errors it ends the
+   training at once: a long training that cannot be resumed should not go on unnoticed. At the end
+   of the training the model is still written. */
 static void train_checkpoint(training *r, int at_end) {
   int ignore = opt_flag(r->a, "ignore-save-errors");
   r->lost = r->checkpoint && syn_trainer_save(&r->c, r->t, r->checkpoint);
@@ -138,7 +139,7 @@ static void train_checkpoint(training *r, int at_end) {
   if (ignore) r->lost = 0;
 }
 
-/* Keeps the loss of the first step and of the last LAST_STEPS ones. */
+/* Keeps the loss of the first step and those of the last LAST_STEPS steps. */
 static void train_remember(training *r, double loss) {
   if (!r->seen) r->first_loss = loss;
   r->last_losses[r->seen++ % LAST_STEPS] = loss;
@@ -155,10 +156,10 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
 }
 
-/* -- --init: a model to begin from -- */
+/* -- --init: weights and defaults from another model -- */
 
-/* The model of --init stands in for options that were not given: all of the network for the same
-   task, else its encoder and sizes. */
+/* Options that were not given come from the model of --init: the whole network for the same task,
+   only the encoder and the sizes for another one. */
 static void init_network(const training *r, syn_config *k) {
   const syn_config *from = syn_model_config(r->from);
   int same;
@@ -189,8 +190,8 @@ static int knows_labels(const syn_tokenizer *t, const pairs *p) {
   return known;
 }
 
-/* Whether side k begins with the tokenizer t of --init: not where an option asks for another one.
-   Labels are those of the training texts, unless all of them are among those of the model. */
+/* Whether side k uses the tokenizer t of --init: not if an option names another one. The labels of
+   the model are kept if they include all labels of the training texts. */
 static int init_keeps(const training *r, const pairs *p, int k, const syn_tokenizer *t) {
   int own = opt_given(r->a, "tokenizer") || opt_given(r->a, k ? "tgt-tokenizer" : "src-tokenizer");
   if (!t || (k == 0 && r->of == LM)) return 0;
@@ -199,7 +200,7 @@ static int init_keeps(const training *r, const pairs *p, int k, const syn_tokeni
   return r->of == task_of(syn_model_config(r->from)->task) && knows_labels(t, p);
 }
 
-/* The tokenizers of --init. Made anew from their bytes: each model owns its own. */
+/* Copies the tokenizers of --init through their saved bytes: each model owns its own. */
 static void init_tokenizers(training *r, const pairs *p) {
   const char *path = opt_text(r->a, "init");
   int k, lower = opt_flag(r->a, "lowercase");
@@ -223,7 +224,7 @@ static void init_tokenizers(training *r, const pairs *p) {
     fail(WRONG_USE, "--init %s: both sides must have one tokenizer; --tokenizer learns it", path);
 }
 
-/* What does not fit, by reason. */
+/* Names of the tensors that --init does not fill, by reason. */
 typedef struct init_news {
   buffer names[4];
   int count[4];
@@ -256,7 +257,7 @@ static void init_report(void *user, const syn_param *mine, const syn_param *thei
   put_shape(b, theirs);
 }
 
-/* The weights, and what is said of them. */
+/* Copies the weights of --init and reports which were not copied. */
 static void init_weights(training *r) {
   static const char *const why[] = {"new, not in it", "new, of another shape",
                                     "new, of other tokens", "without use here"};
@@ -281,7 +282,7 @@ static void init_weights(training *r) {
 
 /* -- the data -- */
 
-/* Names what does not fit, so that nothing is dropped in silence. */
+/* Adds the pairs and reports how many do not fit: none is dropped silently. */
 static void train_add(training *r, syn_data *d, const pairs *p, int most) {
   const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
   size_t left = pairs_add(&r->c, d, p, t, most);
@@ -293,8 +294,8 @@ static void train_add(training *r, syn_data *d, const pairs *p, int most) {
             most < asked ? " or --batch" : "");
 }
 
-/* Labels learned from the data (--init may bring its own): two at least; and where nearly every
-   line has one of its own, the column of labels is most likely a text. */
+/* Checks labels learned from the data: at least two; and if more than half of the lines have a
+   label of their own, the first column is most likely no label but a text. */
 static void train_check_labels(const training *r, const pairs *p) {
   int count = syn_tokenizer_size(r->tokenizer[1]) - SYN_FIRST_TOKEN;
   if (count < 2) fail(FAILED_JOB, "%s has one label in all, at least two are wanted", p->names[1]);
@@ -324,7 +325,7 @@ static void train_read_pairs(training *r) {
   pairs_free(&p);
 }
 
-/* --span-corruption: each line is a text; what is asked of it is made anew in every epoch. */
+/* --span-corruption: each line is a text; every epoch hides other spans of it. */
 static syn_data *train_add_lines(training *r, const pairs *p, int most) {
   syn_data *d = syn_data_new(&r->c);
   size_t i, count[2] = {0, 0};
@@ -404,7 +405,7 @@ static void train_read_text(training *r) {
   free(text.at);
 }
 
-/* The first of --steps and --epochs; an epoch counts as many batches as the first one has. */
+/* The smaller of --steps and --epochs in steps; every epoch counts the batches of the first one. */
 static long train_steps(training *r) {
   double epochs = opt_number(r->a, "epochs"), minutes = opt_number(r->a, "minutes"), by_epochs;
   long steps = opt_int(r->a, "steps");
@@ -417,7 +418,7 @@ static long train_steps(training *r) {
   return steps;
 }
 
-/* A file that is read must not be written over. */
+/* Refuses an output file that is also an input. */
 static void check_output(const arguments *a, const char *written) {
   static const char *const read[] = {"data", "src", "tgt", "valid", "valid-src", "valid-tgt",
                                      "model"};
@@ -429,7 +430,7 @@ static void check_output(const arguments *a, const char *written) {
            path);
 }
 
-/* What has an effect only together with something else. */
+/* Refuses options that have no effect without others. */
 static void train_check_rule(const arguments *a) {
   const char *optimizer = opt_text(a, "optimizer"), *schedule = opt_text(a, "schedule");
   int ends = opt_int(a, "steps") > 0 || opt_number(a, "epochs") > 0.0;
@@ -454,7 +455,7 @@ static void train_check_rule(const arguments *a) {
          opt_text(a, "stop-after"));
 }
 
-/* What can be said of the options before any file is read. */
+/* All checks of options that need no file. */
 static void train_check(const arguments *a) {
   if (opt_flag(a, "init-other-task") && !*opt_text(a, "init"))
     fail(WRONG_USE, "train --init-other-task wants --init MODEL");
@@ -469,8 +470,8 @@ static void train_check(const arguments *a) {
   if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
 }
 
-/* The rule of a step. The default of --weight-decay is adamw's; the others decay where it is
-   asked for. */
+/* Optimizer and schedule. The default of --weight-decay holds for adamw; the other optimizers decay
+   only if it is given. */
 static void train_rule(const arguments *a, syn_train_config *k) {
   int adam = strncmp(opt_text(a, "optimizer"), "adam", 4) == 0;
   k->optimizer = opt_text(a, "optimizer");
@@ -494,11 +495,11 @@ static void train_configure(training *r) {
   k->average = opt_int(a, "average");
   k->stop_after = opt_int(a, "stop-after");
   k->seed = opt_big(a, "seed");
-  if (k->average == 1 && !r->valid) k->average = 0; /* the newest are the weights as they are */
+  if (k->average == 1 && !r->valid) k->average = 0; /* the newest weights are the final ones */
   k->steps = train_steps(r);
 }
 
-/* What follows from the task and from --init, which may say the task. */
+/* Settings that follow from the task, which may come from --init. */
 static void train_task(training *r, const syn_config *k) {
   const char *tokenizer = opt_text(r->a, "tgt-tokenizer");
   r->of = task_of(k->task);
@@ -515,7 +516,7 @@ static void train_task(training *r, const syn_config *k) {
     fail(WRONG_USE, "--span-corruption has one text and one --tokenizer for both sides");
 }
 
-/* The network and the names of --freeze are checked before the data are read: a slip shows at
+/* Checks the network and the names of --freeze before the data are read, so that a mistake shows at
    once. */
 static network train_network(training *r) {
   network n = network_of(r->a);
@@ -539,7 +540,7 @@ static network train_network(training *r) {
   return n;
 }
 
-/* The checkpoint must speak the same tokens: a changed training text would train nonsense. */
+/* Refuses a checkpoint with another tokenizer: its weights belong to other tokens. */
 static void train_same_tokens(training *r) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
   syn_file *f = syn_file_load(&r->c, r->checkpoint);
@@ -575,10 +576,10 @@ static void train_resume(training *r) {
 
 /* -- the end -- */
 
-/* Ends the program when the loss rose: the final loss is above that of the first step, and above
-   ln V, that of a model that gives each of V tokens or classes the same probability. So a model
-   that began well and varies a little (--init) passes. A mean of few steps varies more, and must
-   be farther above: by half of it for one step, by 5 % for ten. */
+/* Fails when the training has not learned: the final loss is above that of the first step, and also
+   above ln V, the loss of a uniform distribution over V tokens or classes. The second condition
+   lets a converged model of --init vary a little. The mean of n steps is noisy for small n, so it
+   must exceed both by 0.5/n of them: 50 % for one step, 5 % for ten. */
 static void train_check_learned(const training *r) {
   const syn_config *k = syn_model_config(r->m);
   long n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
@@ -591,8 +592,8 @@ static void train_check_learned(const training *r) {
        "help", final, r->first_loss, r->output);
 }
 
-/* The checkpoint keeps the weights as they are; the model gets the mean of the best. Steps behind
-   the last validation get one of their own. */
+/* The checkpoint keeps the current weights; the model gets the mean of the best. Steps after the
+   last validation are validated first. */
 static void train_finish(training *r) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int kept = 0;
@@ -622,7 +623,7 @@ static size_t parameters_of(const syn_model *m) {
   return sum;
 }
 
-/* What is trained on what, in one line. */
+/* One line: the size of the data and of the network, the length of the training. */
 static void train_headline(const training *r) {
   static const char *const rows[] = {"pairs", "windows", "texts", "texts"};
   const char *what = r->corrupt ? "texts" : rows[r->of];
@@ -644,7 +645,8 @@ static void train_check_warmup(const training *r) {
           "reaches its value; --warmup N sets a shorter one\n", k->warmup, k->steps);
 }
 
-/* Tokens of a source with its end, in the mean: classify counts labels, its speed is in tokens. */
+/* Mean source tokens per sentence, end included: the trainer counts labels, and the speed shown is
+   in tokens. 1 but for classify. */
 static double tokens_per_label(const training *r) {
   double sum = 0.0, rows = (double)syn_data_count(r->data);
   size_t i;
@@ -656,7 +658,7 @@ static double tokens_per_label(const training *r) {
   return r->of == CLASSIFY ? sum / rows : 1.0;
 }
 
-/* Model and trainer, when the data are there. */
+/* Makes model and trainer after the data are read. */
 static void train_make(training *r, network *n) {
   n->config.src_vocab = r->tokenizer[0] ? syn_tokenizer_size(r->tokenizer[0]) : 0;
   n->config.tgt_vocab = syn_tokenizer_size(r->tokenizer[1]);
