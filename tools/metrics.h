@@ -2,64 +2,63 @@
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
 /* ==============================================================================================
-   >>tool metrics   what eval and score measure; every value in per cent
+   >>tool metrics   what eval and score measure; all values in per cent
    ============================================================================================== */
 
-/* A metric sees the whole corpus, since most of them are no mean over lines. Each line is cut into
-   units by the metric's own cutter, first the output, then every accepted alternative of the
-   reference. */
+/* A metric gets the whole corpus, because most metrics are no mean over lines. Each metric has its
+   own splitter, which splits the output and every accepted reference of a line into units. */
 
 typedef struct metric_options {
-  int plain;             /* bleu, cider, meteor-es: words as they stand (--tokenize none); 0: 13a */
+  int plain;             /* bleu, cider, meteor-es: 1 splits at white space (none), 0 as 13a */
   int lowercase;         /* compares in lower case */
-  int literal;           /* `|` and TAB in a reference are text; 0: they part alternatives */
-  const char *positive;  /* f1: the class that counts; null: see metric_f1 */
-  const char *sentences; /* rougeLsum: the mark between sentences of a line; "": there is none */
+  int literal;           /* `|` and TAB in a reference are text; 0: they separate alternatives */
+  const char *positive;  /* f1: the positive class; null: see metric_f1 */
+  const char *sentences; /* rougeLsum: the mark between sentences of a line; "": no mark */
 } metric_options;
 
-/* n outputs and their references, line by line. */
+/* Outputs and references of n lines. */
 typedef struct corpus {
   const syn_text *hyp, *ref;
   size_t n;
   const metric_options *options;
 } corpus;
 
-/* -- one line of both, cut into units -- */
+/* -- one line of both, split into units -- */
 
-typedef void (*cutter)(units *u, syn_text line);
+typedef void (*splitter)(units *u, syn_text line);
 
 typedef struct example {
   units hyp, *refs; /* refs [ref_count], at least one */
   size_t ref_count;
 } example;
 
-/* Lower case comes before the cutter, as in sacrebleu: it makes an entity of &QUOT; and the
-   like. */
-static units prepare(cutter cut, syn_text line, const metric_options *o) {
+/* Lower-cases and splits a line. Lower case comes first, as in sacrebleu: &QUOT; becomes &quot;,
+   which 13a replaces. */
+static units prepare(splitter split, syn_text line, const metric_options *o) {
   buffer low = {NULL, 0, 0};
   units u;
   memset(&u, 0, sizeof u);
   buffer_reserve(&u.text, line.size);
   if (o->lowercase) put_lower(&low, line), line = buffer_text(&low);
-  cut(&u, line);
+  split(&u, line);
   free(low.at);
   return u;
 }
 
-/* Alternatives without any unit are dropped, so that lines may have fewer of them than others; a
-   reference that is all empty stays as one empty text. */
-static example example_make(const corpus *c, size_t i, cutter cut) {
+/* Splits line i. Empty alternatives are dropped, so that lines may have different numbers of them;
+   an empty reference is one empty text. */
+static example example_make(const corpus *c, size_t i, splitter split) {
   const char *separators = c->options->literal ? "" : "|\t";
   syn_text rest = c->ref[i], piece;
   size_t pieces = 1, k;
   units u;
   example e;
   for (k = 0; k < rest.size; k++) pieces += rest.at[k] == '|' || rest.at[k] == '\t';
-  e.hyp = prepare(cut, c->hyp[i], c->options);
+  e.hyp = prepare(split, c->hyp[i], c->options);
   e.refs = (units *)take(pieces, sizeof *e.refs);
   e.ref_count = 0;
   while (next_piece(&rest, separators, &piece)) {
-    u = prepare(cut, piece, c->options);
+    u = prepare(split, piece, c->options);
     if (u.count) e.refs[e.ref_count++] = u;
     else units_free(&u);
   }
@@ -77,7 +76,7 @@ static void example_free(example *e) {
 /* -- n-grams -- */
 
 typedef struct grams {
-  syn_text *at;  /* [count] different ones, sorted */
+  syn_text *at;  /* [count] distinct n-grams, sorted */
   size_t *times; /* [count] how often each occurs */
   size_t count;
 } grams;
@@ -86,10 +85,10 @@ static int text_order(const void *a, const void *b) {
   return text_compare(*(const syn_text *)a, *(const syn_text *)b);
 }
 
-/* How many n-grams u has, repeated ones counted each time. */
+/* The number of n-grams of u, repeated ones counted each time. */
 static size_t grams_in(const units *u, size_t n) { return u->count < n ? 0 : u->count - n + 1; }
 
-/* Room for so many; whoever fills `at` calls grams_count. */
+/* Memory for `most` n-grams. The caller fills `at` and calls grams_count. */
 static grams grams_new(size_t most) {
   grams g;
   g.at = (syn_text *)take(most, sizeof *g.at);
@@ -98,8 +97,8 @@ static grams grams_new(size_t most) {
   return g;
 }
 
-/* Sorting brings equal n-grams together: n log n, no hash table, and two sorted lists are compared
-   in one walk. */
+/* Sorts the first `total` n-grams and merges equal ones. Two sorted lists can be compared in one
+   pass, without a hash table. */
 static void grams_count(grams *g, size_t total) {
   size_t i;
   qsort(g->at, total, sizeof *g->at, text_order);
@@ -122,7 +121,7 @@ static void grams_free(grams *g) {
   free(g->times);
 }
 
-/* Raises clip[i] to min(times of hyp i, times of it in ref); both are sorted. */
+/* clip[i] = max(clip[i], min(count of n-gram i in hyp, its count in ref)); both are sorted. */
 static void grams_clip(const grams *hyp, const grams *ref, size_t *clip) {
   size_t i = 0, k = 0, least;
   while (i < hyp->count && k < ref->count) {
@@ -136,8 +135,8 @@ static void grams_clip(const grams *hyp, const grams *ref, size_t *clip) {
   }
 }
 
-/* Clipped matches: sum over the n-grams g of hyp of min(count of g in hyp, its largest count in any
-   one reference). */
+/* Clipped matches: the sum over the n-grams of hyp of min(count in hyp, largest count in any one
+   reference). */
 static size_t matches(const units *hyp, const units *refs, size_t ref_count, size_t n) {
   grams h = grams_make(hyp, n), g;
   size_t *clip = (size_t *)take(h.count, sizeof *clip), i, r, sum = 0;
@@ -154,7 +153,7 @@ static size_t matches(const units *hyp, const units *refs, size_t ref_count, siz
 
 /* -- bleu: Papineni et al. 2002 as sacrebleu computes it (Post 2018) -- */
 
-/* Replaces every `what`, left to right, by `with`, which is not longer. */
+/* Replaces every `what` by `with`, which must not be longer, from left to right. */
 static void replace(buffer *b, const char *what, const char *with) {
   size_t size = strlen(what), put_size = strlen(with), i = 0, k = 0;
   while (i < b->size) {
@@ -173,12 +172,13 @@ static int is_digit(int c) { return c >= '0' && c <= '9'; }
 static int is_no_digit(int c) { return !is_digit(c); }
 static int is_point(int c) { return c == '.' || c == ','; }
 static int is_dash(int c) { return c == '-'; }
-/* Every ASCII mark but ' , - and . */
+/* ASCII punctuation except ' , - and . */
 static int is_mark(int c) { return c && strchr("!\"#$%&()*+/:;<=>?@[\\]^_`{|}~", c); }
 
-/* Each pair xy with first(x), second(y), from left to right without overlap, becomes " x y"
-   (before = 1) or "x y " (before = 0). Bytes do for characters: beyond ASCII all count alike. */
-static void part_pairs(buffer *b, int (*first)(int), int (*second)(int), int before) {
+/* Replaces each pair xy with first(x) and second(y), from left to right without overlap, by " x y"
+   (before = 1) or "x y " (before = 0). Works on bytes: those above ASCII are
+   non-digits, as the characters are. */
+static void separate_pairs(buffer *b, int (*first)(int), int (*second)(int), int before) {
   buffer out = {NULL, 0, 0};
   size_t i = 0;
   while (i < b->size) {
@@ -195,9 +195,9 @@ static void part_pairs(buffer *b, int (*first)(int), int (*second)(int), int bef
   *b = out;
 }
 
-/* The tokenizer 13a (mteval-v13a): entities, then marks stand alone, then a point or comma parts
-   from what is no digit, before it and behind it, then a dash from the digit before it. Each pass
-   works on what the last one left, else "a,,b" and "1.-" would come out another way. */
+/* The tokenizer 13a (mteval-v13a). It replaces entities, then puts spaces around punctuation, then
+   separates a point or comma from a non-digit before or after it, then a dash from a digit before
+   it. Each pass works on the result of the one before: "a,,b" and "1.-" depend on it. */
 static void split_13a(units *u, syn_text line) {
   buffer b = {NULL, 0, 0}, out = {NULL, 0, 0};
   size_t i;
@@ -215,18 +215,20 @@ static void split_13a(units *u, syn_text line) {
     put_byte(&out, b.at[i]);
     if (mark) put_byte(&out, ' ');
   }
-  part_pairs(&out, is_no_digit, is_point, 0);
-  part_pairs(&out, is_point, is_no_digit, 1);
-  part_pairs(&out, is_digit, is_dash, 0);
+  separate_pairs(&out, is_no_digit, is_point, 0);
+  separate_pairs(&out, is_point, is_no_digit, 1);
+  separate_pairs(&out, is_digit, is_dash, 0);
   split_words(u, buffer_text(&out));
   free(b.at);
   free(out.at);
 }
 
 /* The words of bleu, cider and meteor-es. */
-static cutter word_cutter(const metric_options *o) { return o->plain ? split_words : split_13a; }
+static splitter word_splitter(const metric_options *o) {
+  return o->plain ? split_words : split_13a;
+}
 
-/* The reference length nearest to the output's; of two equally near ones the shorter. */
+/* The reference length nearest to that of the output; the shorter of two equally near ones. */
 static size_t nearest_length(const example *e) {
   size_t best = e->refs[0].count, r;
   for (r = 1; r < e->ref_count; r++) {
@@ -238,8 +240,8 @@ static size_t nearest_length(const example *e) {
 }
 
 /* BLEU = BP (p1 p2 p3 p4)^(1/4), p_n = matches / n-grams over the whole corpus, BP = 1 when the
-   output is as long as the references, else e^(1 - r/h). The k-th p_n without a match is
-   1 / (2^k n-grams) (smoothing "exp"); no match at all, or no 4-gram in the corpus, is 0. */
+   output is as long as the references or longer, else e^(1 - r/h). The k-th p_n without a match is
+   1 / (2^k n-grams) (smoothing "exp"). Without any match or any 4-gram the value is 0. */
 static double bleu_value(const size_t *hit, const size_t *total, double h, double r) {
   double logs = 0.0, smooth = 1.0;
   int n;
@@ -251,13 +253,12 @@ static double bleu_value(const size_t *hit, const size_t *total, double h, doubl
   return 100.0 * exp(logs / 4.0) * (h < r ? exp(1.0 - r / h) : 1.0);
 }
 
-/* Matches, n-grams and both lengths are sums over the corpus: BLEU is no mean of sentence
-   scores. */
+/* BLEU is no mean over sentences: matches, n-grams and lengths are summed over the corpus. */
 static double metric_bleu(const corpus *c, int unused) {
   size_t hit[4] = {0, 0, 0, 0}, total[4] = {0, 0, 0, 0}, h = 0, r = 0, i, n;
   UNUSED(unused);
   for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, word_cutter(c->options));
+    example e = example_make(c, i, word_splitter(c->options));
     for (n = 0; n < 4; n++) {
       hit[n] += matches(&e.hyp, e.refs, e.ref_count, n + 1);
       total[n] += grams_in(&e.hyp, n + 1);
@@ -277,7 +278,8 @@ typedef struct chrf_counts {
   double hyp[CHRF_ORDER], ref[CHRF_ORDER], hit[CHRF_ORDER];
 } chrf_counts;
 
-/* F = (1 + 4) P R / (4 P + R), P and R the means over the orders both sides have n-grams of. */
+/* F = (1 + 4) P R / (4 P + R), P and R the means over the orders of which both sides have
+   n-grams. */
 static double chrf_value(const chrf_counts *k) {
   double p = 0.0, r = 0.0;
   int n, orders = 0;
@@ -290,20 +292,20 @@ static double chrf_value(const chrf_counts *k) {
   return p + r > 0.0 ? 100.0 * 5.0 * p * r / (4.0 * p + r) / orders : 0.0;
 }
 
-/* Order by order: n-grams of the output, of the reference, clipped matches. */
+/* For each order: n-grams of the output, n-grams of the reference, clipped matches. */
 static chrf_counts chrf_count(const units *hyp, const units *ref) {
   chrf_counts k;
   size_t n;
   for (n = 0; n < CHRF_ORDER; n++) {
     k.ref[n] = (double)grams_in(ref, n + 1);
-    /* an order the reference has none of does not count against the output */
+    /* an order of which the reference has no n-gram does not count */
     k.hyp[n] = k.ref[n] > 0.0 ? (double)grams_in(hyp, n + 1) : 0.0;
     k.hit[n] = (double)matches(hyp, ref, 1, n + 1);
   }
   return k;
 }
 
-/* The counts of the best reference of each line are summed, then F is taken once. */
+/* Sums the counts of the best reference of each line, then computes F once. */
 static double metric_chrf(const corpus *c, int unused) {
   chrf_counts sum, best, k;
   size_t i, r;
@@ -329,8 +331,8 @@ static double metric_chrf(const corpus *c, int unused) {
 
 /* -- exact, accuracy, wer, per -- */
 
-/* Lines whose output equals an accepted alternative, up to the width of white space. `wrong` gives
-   the other lines: the word error rate of phonemes, where a line is one word. */
+/* The share of lines whose output equals an alternative, up to the amount of white space. `wrong`:
+   the share of the other lines, the word error rate of phonemes, where a line is one word. */
 static double metric_exact(const corpus *c, int wrong) {
   size_t i, r, right = 0;
   for (i = 0; i < c->n; i++) {
@@ -343,8 +345,8 @@ static double metric_exact(const corpus *c, int wrong) {
   return 100.0 * (double)(wrong ? c->n - right : right) / (double)c->n;
 }
 
-/* Edit distance to the nearest alternative, in words, summed, over the summed length of those
-   nearest ones (the first of equally near ones). */
+/* Sum of the edit distances to the nearest alternatives, in words, divided by the sum of the
+   lengths of those alternatives (the first of equally near ones). */
 static double metric_per(const corpus *c, int unused) {
   size_t errors = 0, length = 0, i, r, d;
   UNUSED(unused);
@@ -364,7 +366,7 @@ static double metric_per(const corpus *c, int unused) {
 
 /* -- rouge: Lin 2004, F1, mean over lines, best alternative; as rouge_score without stemming -- */
 
-/* Words of a-z and 0-9 in lower case; everything else parts them. */
+/* Words of a-z and 0-9 in lower case; all other bytes separate them. */
 static void split_rouge(units *u, syn_text line) {
   buffer b = {NULL, 0, 0};
   size_t i;
@@ -377,14 +379,15 @@ static void split_rouge(units *u, syn_text line) {
   free(b.at);
 }
 
-/* F1 = 2 hits / (n-grams of hyp + n-grams of ref); order 0: the longest common subsequence. */
+/* F1 = 2 hits / (n-grams of hyp + n-grams of ref); order 0: hits of the longest common
+   subsequence. */
 static double rouge_value(const units *hyp, const units *ref, size_t order) {
   size_t hit = order ? matches(hyp, ref, 1, order) : units_common(hyp, ref);
   size_t n = order ? order : 1;
   return hit ? 2.0 * (double)hit / (double)(grams_in(hyp, n) + grams_in(ref, n)) : 0.0;
 }
 
-/* The best alternative of each line, then the mean of lines (rouge_score: score_multi). */
+/* The mean over lines of the best alternative (rouge_score: score_multi). */
 static double metric_rouge(const corpus *c, int order) {
   double sum = 0.0;
   size_t i, r;
@@ -403,16 +406,16 @@ static double metric_rouge(const corpus *c, int order) {
 
 /* -- rougeLsum: Lin 2004, section 3.2 "summary-level LCS"; as rouge_score without stemming -- */
 
-/* The sentences of a summary: their words one behind the other, sentence s ends before word
-   end[s]. */
+/* A summary: the words of all its sentences; sentence s ends before word end[s]. */
 typedef struct summary {
   units words;
   size_t *end, count;
 } summary;
 
-/* rouge_score parts sentences at line ends, which no line of a file can hold. A mark stands for
-   them, "<q>" as in the files of PreSumm (Liu and Lapata 2019) if --sentences names no other. A
-   text without the mark is one sentence, and then rougeLsum is rougeL. */
+/* Splits a summary into sentences. rouge_score splits at line ends, but here a summary is one line,
+   so a mark stands for them: "<q>", as in the files of PreSumm (Liu and Lapata 2019), unless
+   --sentences names another one. A text without the mark is one sentence; rougeLsum is then
+   rougeL. */
 static summary summary_make(syn_text t, const char *mark) {
   size_t size = strlen(mark), i = 0, begin = 0, most = 1;
   summary s;
@@ -437,9 +440,9 @@ static void summary_free(summary *s) {
   free(s->end);
 }
 
-/* Marks the words of a, from r0 to r1, that stand in its longest common subsequence with the words
-   of b from h0 to h1. length[i][k]: of the first i words of a and the first k of b; the way back
-   prefers, like rouge_score, to leave out a word of a. */
+/* Marks the words of sentence s of a that are in its longest common subsequence with sentence k of
+   b. length[i][j] is that of the first i words of the one and the first j of the other. Where the
+   traceback can skip a word of either sentence, it skips the word of a, like rouge_score. */
 static void mark_common(const summary *a, size_t s, const summary *b, size_t k, char *marked) {
   size_t r0 = s ? a->end[s - 1] : 0, h0 = k ? b->end[k - 1] : 0, i, j;
   size_t rows = a->end[s] - r0, wide = b->end[k] - h0 + 1;
@@ -459,8 +462,8 @@ static void mark_common(const summary *a, size_t s, const summary *b, size_t k, 
   free(length);
 }
 
-/* Every sentence of the reference against every one of the output: the words in the union of the
-   common subsequences are hits, a word at most as often as the output has it. F1 of the hits. */
+/* F1 of the hits: words in the union of the longest common subsequences of each reference sentence
+   with all output sentences, a word at most as often as it occurs in the output. */
 static double summary_value(const summary *hyp, const summary *ref) {
   char *marked = (char *)take(ref->words.count, 1);
   grams left = grams_make(&hyp->words, 1);
@@ -478,7 +481,7 @@ static double summary_value(const summary *hyp, const summary *ref) {
   return hit ? 2.0 * (double)hit / (double)(hyp->words.count + ref->words.count) : 0.0;
 }
 
-/* The best alternative of each line, then the mean of lines. */
+/* The mean over lines of the best alternative. */
 static double metric_rouge_sum(const corpus *c, int unused) {
   double sum = 0.0, best, value;
   size_t i;
@@ -499,20 +502,20 @@ static double metric_rouge_sum(const corpus *c, int unused) {
   return 100.0 * sum / (double)c->n;
 }
 
-/* -- cider: CIDEr-D of Vedantam, Zitnick and Parikh 2015, section 4, as their published code -- */
+/* -- cider: CIDEr-D of Vedantam, Zitnick and Parikh 2015, section 4, as in their code -- */
 
 #define CIDER_ORDER 4
 #define CIDER_SIGMA 6.0
 
-/* tf-idf of the n-grams of one text: g_w = count of w log(lines / lines whose references have w).
-   The paper divides counts by the length of the text; their code, which all published values come
-   from, does not. */
+/* tf-idf of the n-grams of one text: g_w = (count of w) log(lines / lines whose references have w).
+   The paper divides the counts by the length of the text. The authors' code, from which all
+   published values come, does not, and neither does this one. */
 typedef struct tf_idf {
   grams of;
   double *g, norm; /* g [of.count] */
 } tf_idf;
 
-/* In how many lines the references have each n-gram, as often as it may stand there. */
+/* Document counts: for each n-gram the number of lines with it in any reference. */
 static grams document_counts(const example *e, size_t line_count, size_t n) {
   size_t total = 0, i, r, k;
   grams all, line;
@@ -569,7 +572,7 @@ static double clipped_cosine(const tf_idf *h, const tf_idf *r) {
   return h->norm > 0.0 && r->norm > 0.0 ? sum / (h->norm * r->norm) : 0.0;
 }
 
-/* The mean over the references of one line, for one n. */
+/* The mean over the references of one line, for one order n. */
 static double cider_line(const example *e, size_t n, const grams *documents, size_t line_count) {
   tf_idf h = tf_idf_make(&e->hyp, n, documents, line_count), r;
   double sum = 0.0, gap;
@@ -585,15 +588,14 @@ static double cider_line(const example *e, size_t n, const grams *documents, siz
 }
 
 /* CIDEr-D = 10/4 sum_n mean over lines and references of e^(-(|c|-|s|)^2 / 2 6^2) cosine_n(c, s).
-   In per cent like the others, as papers print it: an output equal to its only reference is at
-   most 1000. An n-gram that every line's references have weighs nothing; so a file of one line has
-   nothing to weigh, and its value is 0. */
+   In per cent, as papers print it; the largest value is 1000. An n-gram that occurs in the
+   references of every line has the weight 0, so a file of one line has the value 0. */
 static double metric_cider(const corpus *c, int unused) {
   example *e = (example *)take(c->n, sizeof *e);
   double sum = 0.0;
   size_t i, n;
   UNUSED(unused);
-  for (i = 0; i < c->n; i++) e[i] = example_make(c, i, word_cutter(c->options));
+  for (i = 0; i < c->n; i++) e[i] = example_make(c, i, word_splitter(c->options));
   for (n = 1; n <= CIDER_ORDER; n++) {
     grams documents = document_counts(e, c->n, n);
     for (i = 0; i < c->n; i++) sum += cider_line(&e[i], n, &documents, c->n);
@@ -604,17 +606,17 @@ static double metric_cider(const corpus *c, int unused) {
   return 100.0 * 10.0 / CIDER_ORDER * sum / (double)c->n;
 }
 
-/* -- the stems of English words: Porter 1980, "An algorithm for suffix stripping" -- */
+/* -- stems of English words: Porter 1980, "An algorithm for suffix stripping" -- */
 
-/* With the three changes of its author's later program (tartarus.org/martin/PorterStemmer): words
-   of one or two letters stay, step 2 has bli -> ble for abli -> able, and logi -> log. */
+/* With the three changes of the author's later program (tartarus.org/martin/PorterStemmer): words
+   of one or two letters do not change, step 2 has bli -> ble for abli -> able, and logi -> log. */
 
 typedef struct stem_rule {
   const char *from, *to;
 } stem_rule;
 
-/* A letter other than a e i o u, and other than y behind a consonant. The loop walks back over a
-   run of y: y is a vowel exactly when what stands before it is a consonant. */
+/* A consonant is a letter other than a e i o u, and other than y after a consonant. So the loops go
+   back over a run of y to the letter before it, then forward again. */
 static int is_consonant(const char *w, size_t i) {
   int consonant = 1;
   size_t k = i;
@@ -624,31 +626,31 @@ static int is_consonant(const char *w, size_t i) {
   return consonant;
 }
 
-/* m of the form [C](VC)^m[V]: how often a consonant follows a vowel. */
+/* The measure m of a word [C](VC)^m[V]: how often a consonant follows a vowel. */
 static size_t stem_measure(const char *w, size_t size) {
   size_t i, m = 0;
   for (i = 1; i < size; i++) m += is_consonant(w, i) && !is_consonant(w, i - 1);
   return m;
 }
 
-/* *v* of the paper */
+/* The condition *v* of the paper: there is a vowel. */
 static int has_vowel(const char *w, size_t size) {
   size_t i;
   for (i = 0; i < size; i++)
     if (!is_consonant(w, i)) return 1;
   return 0;
 }
-/* *d */
+/* The condition *d: ends in a double consonant. */
 static int ends_double(const char *w, size_t size) {
   return size > 1 && w[size - 1] == w[size - 2] && is_consonant(w, size - 1);
 }
-/* *o: consonant, vowel, consonant other than w x y */
+/* The condition *o: ends in consonant, vowel, consonant other than w x y. */
 static int ends_short(const char *w, size_t size) {
   return size > 2 && is_consonant(w, size - 3) && !is_consonant(w, size - 2) &&
          is_consonant(w, size - 1) && !strchr("wxy", w[size - 1]);
 }
 
-/* Whether w ends in `end`; *rest: what stands before it. */
+/* Whether w ends in `end`; *rest: the number of letters before it. */
 static int ends_in(const buffer *w, const char *end, size_t *rest) {
   size_t size = strlen(end);
   if (w->size < size || memcmp(w->at + w->size - size, end, size) != 0) return 0;
@@ -660,8 +662,8 @@ static void stem_put(buffer *w, size_t rest, const char *to) {
   put(w, to, strlen(to));
 }
 
-/* The rule of the longest ending is the only one that is tried: it holds when more than `above` is
-   the measure of what stands before; "ion" (step 4) also wants s or t there. */
+/* Applies the rule with the longest matching ending, if the measure of the letters before it is
+   above `above`; "ion" (step 4) also requires s or t before it. */
 static void stem_by(buffer *w, const stem_rule *rules, size_t above) {
   const stem_rule *best = NULL;
   size_t rest = 0, least = 0;
@@ -718,8 +720,8 @@ static const stem_rule stem_step_4[] = {
     {"ant", ""},  {"ement", ""}, {"ment", ""}, {"ent", ""}, {"ion", ""}, {"ou", ""},   {"ism", ""},
     {"ate", ""},  {"iti", ""},  {"ous", ""},  {"ive", ""}, {"ize", ""}, {NULL, NULL}};
 
-/* Appends the stem of a word. What is not of the letters a-z alone, or too long for a word, stays
-   as it is. */
+/* Appends the stem of a word. A word with other bytes than a-z, or of 64 and more, does not
+   change. */
 static void put_stem(buffer *out, syn_text word) {
   buffer w = {NULL, 0, 0};
   size_t i;
@@ -738,39 +740,41 @@ static void put_stem(buffer *out, syn_text word) {
 
 /* -- meteor-es: Banerjee and Lavie 2005, Lavie and Agarwal 2007, exact and stem stages only -- */
 
-/* METEOR pairs words of the output with words of the reference: first equal ones, then those left
-   with equal stems, then synonyms by WordNet, which is not here: hence "es", and values below those
-   of the full METEOR. Each stage makes as many pairs as there can be. How many are exact for each
-   word, and by stem for each stem, follows from counts alone; which ones is chosen so that the
-   pairs make the fewest chunks, runs of neighbours on both sides in the same order (the rule since
-   METEOR 1.0, Denkowski and Lavie 2010; in 2005: the fewest crossings). */
+/* METEOR aligns words of the output with words of the reference: first equal words, then the other
+   words with equal stems. Its third stage, synonyms from WordNet, is missing here: hence the name
+   "es", and values below those of the full METEOR. Each stage makes as many pairs as possible, so
+   the number of pairs for each word and for each stem follows from counts. Which words are paired
+   is a choice: the alignment with the fewest chunks, where a chunk is a run of words that are
+   neighbours in the same order on both sides (the rule since METEOR 1.0, Denkowski and Lavie 2010;
+   in 2005: the fewest crossings). */
 
-#define METEOR_STEPS 100000 /* of the search; then the best found so far is taken */
+#define METEOR_STEPS 100000 /* after so many steps of search the best so far is taken */
 #define METEOR_NONE SIZE_MAX
 
-/* A word of the reference that word i may be paired with; run: how many words from here on agree
-   on both sides, were all of them free. */
+/* A possible partner of word i: word `at` of the reference; run: how many words from here on have
+   equal stems on both sides. */
 typedef struct partner {
   size_t at, run;
 } partner;
 
-/* Words and stems as numbers, those of the output first. The quotas, by word or by stem, are what
-   is still to be chosen; they are used up exactly when the last word of the output is placed. */
+/* The state of the search. Equal words, and equal stems, have equal numbers. The quotas exact,
+   hyp_left, ref_left, stemmed and skipped hold how many pairs are still to be made; all are 0 when
+   the last word of the output is placed. */
 typedef struct aligner {
   size_t hyp, ref;          /* words of both */
-  size_t *word, *stem;      /* [hyp+ref] */
+  size_t *word, *stem;      /* [hyp+ref] numbers; those of the output come first */
   size_t *exact;            /* by word: exact pairs */
   size_t *hyp_left, *ref_left; /* by word: words without an exact pair */
   size_t *stemmed, *skipped;   /* by stem: pairs of those left; words of the output without one */
   size_t *first;            /* [hyp+1] word i has the partners first[i] ... first[i+1]-1 */
   partner *partners;        /* the longest run first */
-  size_t *forced;           /* [hyp+1] chunks that words i ... hyp-1 cannot do without */
-  size_t *choice, *option;  /* [hyp] the partner's place or METEOR_NONE; how many were tried */
+  size_t *forced;           /* [hyp+1] chunks that words i ... hyp-1 begin in any alignment */
+  size_t *choice, *option;  /* [hyp] the partner or METEOR_NONE; number of options tried */
   char *used;               /* [ref] */
   size_t pairs, chunks, best;
 } aligner;
 
-/* Numbers texts by their order: equal ones get equal numbers. */
+/* Numbers texts by their rank in sorted order: equal texts get equal numbers. */
 static void number_texts(const syn_text *texts, size_t n, size_t *numbers) {
   grams g = grams_new(n);
   size_t i;
@@ -805,14 +809,14 @@ static void aligner_number(aligner *a, const units *hyp, const units *ref) {
   free(end);
 }
 
-/* Of a word that stands h times in the output and r times in the reference min(h, r) are paired
-   exactly; of a stem that then has h and r words left, min(h, r) by stem. */
+/* A word that occurs h times in the output and r times in the reference has min(h, r) exact pairs.
+   A stem of which h and r words are then left has min(h, r) pairs by stem. */
 static void aligner_quotas(aligner *a) {
   size_t n = a->hyp + a->ref, i, least;
   size_t *right = (size_t *)take(n, sizeof *right), *of = (size_t *)take(n, sizeof *of);
   for (i = 0; i < n; i++) of[a->word[i]] = a->stem[i];
   for (i = 0; i < n; i++) (i < a->hyp ? a->hyp_left : a->ref_left)[a->word[i]]++;
-  for (i = 0; i < n; i++) { /* here i is a word's number */
+  for (i = 0; i < n; i++) { /* i is the number of a word */
     least = a->hyp_left[i] < a->ref_left[i] ? a->hyp_left[i] : a->ref_left[i];
     a->exact[i] = least;
     a->hyp_left[i] -= least;
@@ -821,7 +825,7 @@ static void aligner_quotas(aligner *a) {
     a->skipped[of[i]] += a->hyp_left[i];
     right[of[i]] += a->ref_left[i];
   }
-  for (i = 0; i < n; i++) { /* and here a stem's */
+  for (i = 0; i < n; i++) { /* i is the number of a stem */
     a->stemmed[i] = a->skipped[i] < right[i] ? a->skipped[i] : right[i];
     a->skipped[i] -= a->stemmed[i];
     a->pairs += a->stemmed[i];
@@ -836,8 +840,9 @@ static int partner_order(const void *x, const void *y) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* From the last word to the first: run(i,j) = 1 + run(i+1,j+1) where the stems agree. Word i must
-   begin a chunk when it cannot be left out and no partner has one of word i-1 before it. */
+/* Lists the partners of each word, from the last word to the first: run(i,j) = 1 + run(i+1,j+1)
+   where the stems are equal. Word i must begin a chunk when it has to be paired and none of its
+   partners stands after a partner of word i-1. */
 static void aligner_partners(aligner *a) {
   const size_t *ref = a->stem + a->hyp;
   size_t *run = (size_t *)take(a->ref + 1, sizeof *run), total = 0, i, j;
@@ -850,7 +855,7 @@ static void aligner_partners(aligner *a) {
   for (i = a->hyp; i-- > 0;) {
     partner *p = a->partners + a->first[i];
     int joins = 0, left_out = a->hyp_left[a->word[i]] && a->skipped[a->stem[i]];
-    for (j = 0; j < a->ref; j++) { /* rising j: run[j+1] is still that of word i+1 */
+    for (j = 0; j < a->ref; j++) { /* run[j+1] is still that of word i+1 */
       run[j] = a->stem[i] == ref[j] ? 1 + run[j + 1] : 0;
       if (!run[j]) continue;
       p->at = j;
@@ -871,7 +876,7 @@ static int aligner_allows(const aligner *a, size_t i, size_t j) {
   return v == w ? a->exact[w] > 0 : a->hyp_left[w] && a->ref_left[v] && a->stemmed[s];
 }
 
-/* Takes (by = -1) what pairing i with j costs from the quotas, or gives it back (by = 1). */
+/* Pairs i with j and lowers the quotas (by = -1), or undoes it (by = 1). */
 static void aligner_place(aligner *a, size_t i, size_t j, int by) {
   size_t w = a->word[i], v, add = by < 0 ? SIZE_MAX : 1; /* SIZE_MAX: minus one, modulo */
   if (j == METEOR_NONE) {
@@ -894,8 +899,8 @@ static int aligner_joins(const aligner *a, size_t i, size_t j) {
   return i && j && j != METEOR_NONE && a->choice[i - 1] == j - 1;
 }
 
-/* The next thing to try with word i: go on with the chunk, then its partners, then leaving it out;
-   0 when all were tried. */
+/* The next option of word i: first the partner that continues the chunk, then all partners, then
+   none (METEOR_NONE). Returns 0 when all were tried. */
 static int aligner_next(aligner *a, size_t i, size_t *j) {
   size_t count = a->first[i + 1] - a->first[i], o;
   while ((o = a->option[i]++) < count + 2) {
@@ -903,14 +908,14 @@ static int aligner_next(aligner *a, size_t i, size_t *j) {
       continue;
     *j = o == 0 ? a->choice[i - 1] + 1
                 : o <= count ? a->partners[a->first[i] + o - 1].at : METEOR_NONE;
-    if (o > 0 && aligner_joins(a, i, *j)) continue; /* was the first */
+    if (o > 0 && aligner_joins(a, i, *j)) continue; /* was option 0 */
     if (aligner_allows(a, i, *j)) return 1;
   }
   return 0;
 }
 
-/* Depth first with a bound, without recursion: lines may be long. The first way down always ends
-   in a whole alignment, for the quotas fit whatever was chosen before. */
+/* Depth-first branch and bound, without recursion because lines may be long. The first descent
+   always ends in a complete alignment: the quotas can be met whatever was chosen before. */
 static void aligner_search(aligner *a) {
   size_t i = 0, j, steps = 0;
   a->best = METEOR_NONE;
@@ -933,7 +938,7 @@ static void aligner_search(aligner *a) {
   }
 }
 
-/* Pairs and fewest chunks of two texts. */
+/* The number of pairs and the fewest chunks of two texts. */
 static void meteor_align(const units *hyp, const units *ref, size_t *pairs, size_t *chunks) {
   aligner a;
   size_t n = hyp->count + ref->count, *block;
@@ -968,8 +973,8 @@ static double meteor_value(double pairs, double hyp, double ref, double chunks) 
   return 100.0 * p * r / (0.9 * p + 0.1 * r) * (1.0 - 0.5 * apart * apart * apart);
 }
 
-/* The counts of the best reference of each line are summed, then the value is taken once (2005,
-   section 2: the system's score). Upper and lower case are alike, as in METEOR. */
+/* Sums the counts of the best reference of each line, then computes the value once (2005, section
+   2: the score of a system). Compares in lower case, as METEOR does. */
 static double metric_meteor(const corpus *c, int unused) {
   metric_options low = *c->options;
   corpus lowered = *c;
@@ -979,7 +984,7 @@ static double metric_meteor(const corpus *c, int unused) {
   low.lowercase = 1;
   lowered.options = &low;
   for (i = 0; i < c->n; i++) {
-    example e = example_make(&lowered, i, word_cutter(c->options));
+    example e = example_make(&lowered, i, word_splitter(c->options));
     double best[4] = {0.0, 0.0, 0.0, 0.0}, top = -1.0, value;
     for (r = 0; r < e.ref_count; r++) {
       size_t pairs, chunks;
@@ -999,22 +1004,22 @@ static double metric_meteor(const corpus *c, int unused) {
 
 /* -- classes: f1, mcc -- */
 
-/* Labels of all lines: the output and the alternative it equals, else the first; and how often each
-   class was given out, was right to give, and both. */
+/* The labels of all lines, and for each class how often it was predicted, true, and both. The true
+   label of a line is the alternative that equals the prediction, else the first. */
 typedef struct classes {
-  units *kept;                 /* [2 n] own the texts */
+  units *kept;                 /* [2 n] prediction and truth of each line; own the texts */
   syn_text *name;              /* [count] sorted */
-  size_t *given, *truth, *hit; /* [count] */
+  size_t *given, *truth, *hit; /* [count] predicted, true, both */
   size_t count, right;
 } classes;
 
-/* The number of a class, or count when there is no such class. */
+/* The index of a class, or count when there is none. */
 static size_t class_find(const classes *k, syn_text label) {
   syn_text *at = (syn_text *)bsearch(&label, k->name, k->count, sizeof label, text_order);
   return at ? (size_t)(at - k->name) : k->count;
 }
 
-/* kept[2i] and kept[2i+1]: the label given and the true one of line i. */
+/* Fills kept: [2i] the predicted, [2i+1] the true label of line i. */
 static void class_labels(const corpus *c, classes *k) {
   size_t i, r;
   k->kept = (units *)take(2 * c->n, sizeof *k->kept);
@@ -1030,8 +1035,8 @@ static void class_labels(const corpus *c, classes *k) {
   }
 }
 
-/* The class names are what occurs in either file; the table of counts is not n by n, only its
-   margins and its diagonal are needed. */
+/* The classes are the labels that occur in either file. Of the confusion matrix only the sums of
+   rows and columns and the diagonal are needed. */
 static classes classes_make(const corpus *c) {
   classes k;
   size_t i, all = 2 * c->n;
@@ -1071,8 +1076,8 @@ static double class_f1(const classes *k, size_t i) {
   return sum ? 200.0 * (double)k->hit[i] / (double)sum : 0.0;
 }
 
-/* F1 of the class `positive`; without one: of the class 1 when all labels are 0 or 1, else the mean
-   over the classes that occur on either side. */
+/* F1 of the positive class: --positive, else the class 1 when all labels are 0 or 1. For other
+   labels the mean over all classes (macro F1). */
 static double metric_f1(const corpus *c, int unused) {
   classes k = classes_make(c);
   const char *positive = c->options->positive;
@@ -1081,7 +1086,7 @@ static double metric_f1(const corpus *c, int unused) {
   int binary = 1;
   UNUSED(unused);
   for (i = 0; i < k.count; i++) {
-    if (!k.name[i].size && !k.truth[i]) continue; /* a line without an output is wrong, no class */
+    if (!k.name[i].size && !k.truth[i]) continue; /* an empty output is wrong, but no class */
     binary = binary && (text_is(k.name[i], "0") || text_is(k.name[i], "1"));
     sum += class_f1(&k, i);
     count++;
@@ -1096,10 +1101,9 @@ static double metric_f1(const corpus *c, int unused) {
   return sum;
 }
 
-/* Matthews correlation for any number of classes (Gorodkin 2004): with n lines, s right ones and
-   g_k, t_k the times class k was given and true,
-   (s n - sum g t) / sqrt((n^2 - sum g^2) (n^2 - sum t^2)); 0 when one side has a single class.
-   For two classes it is the usual phi. */
+/* Matthews correlation for any number of classes (Gorodkin 2004): of n lines s are right, class k
+   is predicted g_k times and true t_k times, (s n - sum g t) / sqrt((n^2 - sum g^2) (n^2 - sum
+   t^2)); 0 when one side has a single class. For two classes it is the phi coefficient. */
 static double metric_mcc(const corpus *c, int unused) {
   classes k = classes_make(c);
   double gt = 0.0, gg = 0.0, tt = 0.0, n = (double)c->n, below;
@@ -1120,8 +1124,7 @@ static double metric_mcc(const corpus *c, int unused) {
 
 enum { PEARSON, SPEARMAN };
 
-/* The number on a line, or the end of the program: a metric of numbers has nothing to say of
-   words. */
+/* The number on a line; exits when there is none. */
 static double line_number(const units *u, int variant, const char *side, size_t line) {
   buffer b = {NULL, 0, 0};
   double value;
@@ -1134,7 +1137,7 @@ static double line_number(const units *u, int variant, const char *side, size_t 
   return value;
 }
 
-/* sum xy / sqrt(sum xx sum yy) about the means, kept by one running pass (Welford 1962); 0 when one
+/* Pearson's correlation, sums of products about the means in one pass (Welford 1962); 0 when one
    side is constant. */
 static double correlation(const double *x, const double *y, size_t n) {
   double mean_x = 0.0, mean_y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
@@ -1155,8 +1158,8 @@ static int number_order(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Numbers become their ranks 1 ... n; equal ones share the mean of theirs. Below x[i] stand `low`
-   numbers, up to it `high`: their ranks are low+1 ... high. */
+/* Replaces numbers by their ranks 1 ... n; equal numbers get the mean of their ranks. `low` numbers
+   are below x[i], `high` at most x[i]: the ranks of equal ones are low+1 ... high. */
 static void make_ranks(double *x, size_t n) {
   double *sorted = (double *)take(n, sizeof *sorted), value;
   size_t i, low, high;
@@ -1221,10 +1224,10 @@ static const metric_row metric_rows[] = {
   "pearson spearman"
 #define LOSS_NAMES "ppl nats nats_char" /* of a model alone */
 #define METRIC_NOTE \
-  "; wer: lines that are wrong, each is one word; per: edits of their parts; cider: CIDEr-D; " \
-  "meteor-es: METEOR's exact and stem stages only, no synonyms"
+  "; wer: lines that are wrong, each is one word; per: edit distance of their parts; " \
+  "cider: CIDEr-D; meteor-es: METEOR's exact and stem stages only, no synonyms"
 
-/* The row of a metric; ends the program when there is none. */
+/* The row of a metric; exits when there is none. */
 static const metric_row *metric_find(syn_text name) {
   nearest near = {NULL, 0};
   size_t i;
@@ -1249,7 +1252,7 @@ static double metric(const char *name, const syn_text *hyp, const syn_text *ref,
   return row->value(&c, row->variant);
 }
 
-/* The one form of a result, for eval and score. */
+/* Prints one result, for eval and score. */
 static void print_metric(const char *name, double value, size_t n, int json) {
   if (json) printf("{\"metric\":\"%s\",\"value\":%.2f,\"n\":%lu}\n", name, value, (unsigned long)n);
   else printf("%s %.2f\n", name, value);
@@ -1259,13 +1262,13 @@ static void print_metric(const char *name, double value, size_t n, int json) {
    >>tool score   metrics of two text files, without a model
    ============================================================================================== */
 
-/* The rows that eval and score share, beside --metric. */
+/* The options that eval and score share, beside --metric. */
 #define METRIC_OPTIONS \
   {"tokenize", 0, CHOICE, "13a", "13a|none", \
-   "words of bleu, cider and meteor-es; none: parted by white space"}, \
+   "words of bleu, cider and meteor-es; none: split at white space"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case"}, \
   LITERAL_OPTION, \
-  {"sentences", 0, TEXT, "<q>", "MARK", "what parts the sentences of a line for rougeLsum"}, \
+  {"sentences", 0, TEXT, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", "class of f1; none: 1 of labels 0 and 1, else mean of all"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
@@ -1273,14 +1276,14 @@ static void print_metric(const char *name, double value, size_t n, int json) {
 
 #define LITERAL_OPTION \
   {"literal", 0, FLAG, "off", "", \
-   "| and TAB in targets are text, not marks of alternatives (labels and tags: always)"}
+   "| and TAB in targets are text, they do not separate alternatives (labels, tags: always)"}
 
 static const option score_options[] = {
-    {"metric", 0, TEXT, NULL, "LIST", "parted by commas: " METRIC_NAMES METRIC_NOTE},
+    {"metric", 0, TEXT, NULL, "LIST", "separated by commas: " METRIC_NAMES METRIC_NOTE},
     METRIC_OPTIONS,
     END_OF_OPTIONS};
 
-/* Reads the rows of METRIC_OPTIONS, whichever command they belong to. */
+/* Reads METRIC_OPTIONS, which eval and score have. */
 static metric_options metric_options_of(const arguments *a) {
   metric_options m;
   m.plain = strcmp(opt_text(a, "tokenize"), "none") == 0;
@@ -1291,13 +1294,12 @@ static metric_options metric_options_of(const arguments *a) {
   return m;
 }
 
-/* Wrong use is found before a file is opened, and both files are read before anything is
-   printed. */
+/* Checks the names of the metrics before it opens a file; reads both files before it prints. */
 static int run_score(const arguments *a) {
   metric_options m = metric_options_of(a);
   syn_text list = text_of(opt_text(a, "metric")), rest = list, name;
   lines hyp, ref;
-  while (next_piece(&rest, ",", &name)) metric_find(name); /* before the work, not amid it */
+  while (next_piece(&rest, ",", &name)) metric_find(name); /* exits on a wrong name */
   hyp = read_lines(a->words[0]);
   ref = read_lines(a->words[1]);
   if (hyp.count != ref.count)

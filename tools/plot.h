@@ -1,10 +1,10 @@
-/* plot.h   the command plot: one page of the loss curve, attention maps and histograms.
+/* plot.h   the command plot: one HTML page of the loss curve, attention maps and histograms.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
-/* The page needs nothing beside itself: curves and histograms are SVG, a map is a canvas that a few
-   lines of script fill from hexadecimal digits, two a weight. Every text that comes from a file
-   goes through put_html and stands in the page as text alone; the script reads tokens back from the
-   list that is shown above the maps and draws them as text. */
+/* The page works offline. Curves and histograms are SVG; an attention map is a canvas, which a
+   script in the page fills from hexadecimal digits, two per weight. put_html escapes every text
+   that comes from a file. The script reads the tokens from the list above the maps and draws them
+   as text. */
 
 typedef struct plot {
   const arguments *a;
@@ -13,14 +13,14 @@ typedef struct plot {
   task of;
   buffer page;
   int bins, shown, cut;    /* sentences so far; lines that did not fit */
-  int tokens;              /* lists of tokens so far, for their ids */
-  size_t **seen;           /* by attention layer: histogram of its weights [bins] */
-  size_t *outside;         /* by attention layer: raw weights that are not from 0 to 1 */
+  int tokens;              /* lists of tokens so far: the next one has the id t<tokens> */
+  size_t **seen;           /* [attention layers][bins] histograms of attention weights */
+  size_t *outside;         /* [attention layers] weights outside 0..1 (without softmax) */
 } plot;
 
 static void put_format(buffer *b, const char *format, ...) PRINTF_LIKE(2, 3);
 static void put_format(buffer *b, const char *format, ...) {
-  char text[1000]; /* numbers, our own words, paths of layers */
+  char text[1000]; /* enough for numbers, fixed words and paths of layers */
   va_list args;
   int n;
   va_start(args, format);
@@ -29,8 +29,8 @@ static void put_format(buffer *b, const char *format, ...) {
   put(b, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* Text of any origin, harmless between tags and between quotes; control characters and bytes that
-   are not UTF-8 become U+FFFD. */
+/* Appends text of any origin, escaped for content and for quoted attributes. Control characters and
+   bytes that are not UTF-8 become U+FFFD. */
 static void put_html(buffer *b, syn_text t) {
   uint32_t code;
   size_t i, size;
@@ -48,7 +48,7 @@ static void put_html(buffer *b, syn_text t) {
   }
 }
 
-/* -- the frame: styles for light and dark, the script of the maps -- */
+/* -- styles for light and dark, the script of the maps -- */
 
 static const char plot_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -75,8 +75,8 @@ static const char plot_head[] =
     "background:var(--text);color:var(--back);padding:.1em .5em}\n"
     "</style>\n";
 
-/* A map: keys from left to right, queries from top to bottom. The colour of a cell lies between
-   that of the page and the accent, as far as the weight is from 0 to the largest of the map. */
+/* A map has keys from left to right and queries from top to bottom. Colours run from that of the
+   page for the weight 0 to the accent for the largest weight of the map. */
 static const char plot_script[] =
     "<p id=\"tip\"></p><noscript>Attention maps are drawn by a script in this page.</noscript>\n"
     "<script>\n"
@@ -109,7 +109,7 @@ static const char plot_script[] =
     "all();matchMedia('(prefers-color-scheme:dark)').addEventListener('change',all);\n"
     "</script>\n</body></html>\n";
 
-/* What the model is, as its file says it. */
+/* The title, and the configuration of the model. */
 static void plot_title(plot *p) {
   const syn_config *k = syn_model_config(p->m);
   buffer *b = &p->page;
@@ -128,7 +128,7 @@ static void plot_title(plot *p) {
 /* -- the loss curve, from what `syn train` printed -- */
 
 typedef struct curve_point {
-  double step, loss, valid; /* valid: not a number where there was no validation */
+  double step, loss, valid; /* valid: NaN where there was no validation */
 } curve_point;
 
 typedef struct curve {
@@ -136,7 +136,7 @@ typedef struct curve {
   size_t count;
 } curve;
 
-/* The number behind a key, "\"loss\":" or "loss "; 0: the line has none. `line` ends in 0. */
+/* Reads the number after a key, "\"loss\":" or "loss "; 0 when there is none. */
 static int log_number(const char *line, const char *key, double *value) {
   char *end;
   const char *at = strstr(line, key);
@@ -147,7 +147,7 @@ static int log_number(const char *line, const char *key, double *value) {
   return end > at && fabs(*value) < 1e30;
 }
 
-/* A line of --json, or one of those people read: "step 10  loss 2.1  valid 2.2  lr ...". */
+/* Parses a line of --json, or a plain one: "step 10  loss 2.1  valid 2.2  lr ...". */
 static int log_line(const char *line, curve_point *p) {
   int json = line[0] == '{';
   if (!json && strncmp(line, "step ", 5) != 0) return 0;
@@ -157,20 +157,20 @@ static int log_line(const char *line, curve_point *p) {
   return 1;
 }
 
-/* Lines also end where a terminal went back to their beginning. Others than those of a training
-   are passed over; a plain line repeats the last validation, which counts once. */
+/* Reads the log of a training. A carriage return, as on a terminal, ends a line, too. Other lines
+   are skipped. Plain lines repeat the last validation, which counts once. */
 static curve curve_read(const char *path) {
   buffer file = read_file(path);
   curve k;
-  size_t i, room = 1;
+  size_t i, most = 1;
   double last = (double)NAN;
   char *line;
   put_byte(&file, 0);
   for (i = 0; i < file.size; i++) {
     if (file.at[i] == '\n' || file.at[i] == '\r') file.at[i] = 0;
-    room += !file.at[i];
+    most += !file.at[i];
   }
-  k.at = (curve_point *)take(room, sizeof *k.at);
+  k.at = (curve_point *)take(most, sizeof *k.at);
   k.count = 0;
   for (line = file.at; line < file.at + file.size; line += strlen(line) + 1) {
     curve_point *p = &k.at[k.count];
@@ -184,16 +184,17 @@ static curve curve_read(const char *path) {
   return k;
 }
 
-/* A round distance between marks, 1, 2 or 5 times a power of ten: about `parts` in the span. */
+/* A round distance between axis marks, 1, 2 or 5 times a power of ten: about `parts` in the
+   span. */
 static double mark_step(double span, int parts) {
   double rough = span / parts, power = pow(10.0, floor(log10(rough)));
   double times = rough / power;
   return power * (times > 5.0 ? 10.0 : times > 2.0 ? 5.0 : times > 1.0 ? 2.0 : 1.0);
 }
 
-/* The window of a curve and the pixels it is drawn in. */
+/* The ranges of both axes. */
 typedef struct axes {
-  double low[2], high[2]; /* step, loss */
+  double low[2], high[2]; /* [0] step, [1] loss */
 } axes;
 #define PLOT_WIDTH 720
 #define PLOT_HEIGHT 260
@@ -219,10 +220,10 @@ static axes axes_of(const curve *k) {
     const curve_point *p = &k->at[i];
     a.low[0] = fmin(a.low[0], p->step);
     a.high[0] = fmax(a.high[0], p->step);
-    a.low[1] = fmin(a.low[1], fmin(p->loss, p->valid)); /* fmin takes the number beside a NaN */
+    a.low[1] = fmin(a.low[1], fmin(p->loss, p->valid)); /* fmin ignores a NaN */
     a.high[1] = fmax(a.high[1], fmax(p->loss, p->valid));
   }
-  for (d = 0; d < 2; d++) { /* never an empty window */
+  for (d = 0; d < 2; d++) { /* never an empty range */
     double least = 1e-6 * (1.0 + fabs(a.high[d]));
     if (a.high[d] - a.low[d] < least) a.low[d] -= least, a.high[d] += least;
   }
@@ -242,7 +243,7 @@ static void put_marks(buffer *b, const axes *a) {
                PLOT_LEFT - 4, axes_y(a, at) + 4.0, fabs(at) < 1e-9 * step ? 0.0 : at);
 }
 
-/* At most about 1000 points: no screen shows more. */
+/* Draws at most about 1000 points: no screen shows more. */
 static void put_line(buffer *b, const curve *k, const axes *a, int valid) {
   size_t i, every = valid ? 1 : k->count / 1000 + 1;
   char command = 'M';
@@ -283,7 +284,7 @@ static void plot_curve(plot *p) {
 
 /* -- histograms -- */
 
-/* One picture of counts [bins] between low and high; `logs`: heights are log(1 + count). */
+/* Draws a histogram, counts [bins] over range [2]; `logs`: heights are log(1 + count). */
 static void put_bars(buffer *b, const size_t *counts, int bins, const float range[2], int logs) {
   double most = 1.0, height;
   int i;
@@ -299,7 +300,7 @@ static void put_bars(buffer *b, const size_t *counts, int bins, const float rang
              (double)range[1]);
 }
 
-/* Finite numbers alone: least and largest, mean and standard deviation. */
+/* Smallest and largest finite number, their mean and standard deviation. */
 typedef struct moments {
   float range[2];
   double mean, deviation;
@@ -321,7 +322,7 @@ static moments moments_of(const float *x, size_t n) {
   m.mean = mean;
   m.deviation = count > 0.0 ? sqrt(squares / count) : 0.0;
   if (count <= 0.0) m.range[0] = m.range[1] = 0.0f;
-  if (!(m.range[0] < m.range[1])) { /* all equal: a window around them */
+  if (!(m.range[0] < m.range[1])) { /* all equal: a range around them */
     float reach = fabsf(m.range[0]) > 1.0f ? fabsf(m.range[0]) / 2.0f : 0.5f;
     m.range[0] -= reach;
     m.range[1] += reach;
@@ -357,7 +358,8 @@ static void plot_parameters(plot *p) {
 
 /* -- attention -- */
 
-/* Tokens as a list with an id, "t0", "t1", ...; spaces are made visible. Returns the number. */
+/* Writes tokens as a list with an id, "t0", "t1", ..., and returns its number. Shows leading
+   spaces. */
 static int plot_tokens(plot *p, const syn_tokenizer *t, const int *ids, int count) {
   static const char *const special[] = {"<padding>", "<unknown>", "<begin>", "<end>"};
   int words = strcmp(syn_tokenizer_type(t), "space") == 0, i;
@@ -374,7 +376,8 @@ static int plot_tokens(plot *p, const syn_tokenizer *t, const int *ids, int coun
   return p->tokens++;
 }
 
-/* [size[0], size[1]] as digits, two a weight: shares of the largest. Below 0 is blank. */
+/* Writes weights [size[0], size[1]] as two hexadecimal digits each: 255 weight / most, negative
+   0. */
 static void put_map(buffer *b, const float *w, const int size[2], float most) {
   static const char digits[] = "0123456789abcdef";
   size_t i, n = (size_t)size[0] * (size_t)size[1];
@@ -387,7 +390,7 @@ static void put_map(buffer *b, const float *w, const int size[2], float most) {
   }
 }
 
-/* DIR/1.encoder.1.0.0.1.2.pgm: sentence, layer, head. */
+/* Writes a map as DIR/SENTENCE.LAYER.HEAD.pgm, for example DIR/1.encoder.1.0.0.1.2.pgm. */
 static void plot_picture(const plot *p, const char *path, int head, const float *w,
                          const int size[2]) {
   const char *folder = opt_text(p->a, "pgm");
@@ -410,8 +413,8 @@ static void plot_picture(const plot *p, const char *path, int head, const float 
   free(name.at);
 }
 
-/* One head: its map, and its share of the layer's histogram. Keys that a decoder hides from a query
-   are not counted there. */
+/* Writes the map of one head, and counts its weights in the histogram of the layer, without those
+   that the causal mask hides. */
 static void plot_head_map(plot *p, const float *w, const int size[2], int layer, int causal) {
   float most = 0.0f;
   int i;
@@ -436,8 +439,8 @@ static const syn_node *plot_node(const syn_model *m, int layer) {
   return syn_model_node(m, i);
 }
 
-/* All heads of a layer for the one sentence of the run. lists: numbers of the lists of its source
-   and target tokens. */
+/* Writes the maps of all heads of a layer for the one sentence of the run. lists: the numbers of
+   its lists of source and target tokens. */
 static void plot_layer(plot *p, const syn_run *r, int layer, const int lists[2]) {
   const syn_node *n = plot_node(p->m, layer);
   int to = p->m->g.values[n->out].stream, from = p->m->g.values[n->in[n->n_in - 1]].stream;
@@ -458,7 +461,8 @@ static void plot_layer(plot *p, const syn_run *r, int layer, const int lists[2])
   put_format(&p->page, "</div>\n");
 }
 
-/* One sentence: ids [side] as the model reads them, counts [side], 0 where it has no such side. */
+/* Runs the model on one sentence and writes its maps. Token ids [side] and their counts [side]; the
+   count of a side that the model does not have is 0. */
 static void plot_sentence(plot *p, int *const ids[2], const int counts[2]) {
   syn_limits limits;
   syn_batch b;
@@ -487,7 +491,7 @@ static void plot_sentence(plot *p, int *const ids[2], const int counts[2]) {
 
 /* -- which sentences -- */
 
-/* Appends the tokens of a text to ids that grow. */
+/* A growing array of token ids. */
 typedef struct token_row {
   encoder e;
   int *ids;
@@ -504,8 +508,8 @@ static void token_text(token_row *t, task of, const syn_tokenizer *by, syn_text 
   token_put(t, t->e.ids, count);
 }
 
-/* The rows of one line of the file: a pair, texts with their label, words with their tags, or a
-   beginning of a text (lm: the target). Only what the network reads. */
+/* Makes the input of the network from one line: source tokens in rows[0], decoder tokens (for lm
+   the text) in rows[1]. */
 static void plot_rows(const plot *p, syn_text source, syn_text target, token_row rows[2]) {
   static const int begin = SYN_BEGIN, end = SYN_END;
   rows[0].count = rows[1].count = 0;
@@ -516,7 +520,7 @@ static void plot_rows(const plot *p, syn_text source, syn_text target, token_row
   token_text(&rows[1], p->of, syn_model_tokenizer(p->m, SYN_TGT), target);
 }
 
-/* A line that is too long is left out and counted; of a text for lm the beginning is shown. */
+/* Shows one line. A line that is too long is counted and left out; of lm its beginning is shown. */
 static void plot_line(plot *p, syn_text source, syn_text target, token_row rows[2]) {
   int most = syn_model_config(p->m)->max_len, longest, k, *ids[2], counts[2];
   plot_rows(p, source, target, rows);
@@ -530,7 +534,7 @@ static void plot_line(plot *p, syn_text source, syn_text target, token_row rows[
   if (longest) plot_sentence(p, ids, counts);
 }
 
-/* lm: the lines of its text stand on both sides; without data there are none. */
+/* Reads the sentences; none without --data. lm: each line of the text is a target. */
 static pairs plot_pairs(const plot *p) {
   static const char *const names[] = {"data", "src", "tgt"};
   pairs pair;
@@ -576,9 +580,8 @@ static void plot_sentences(plot *p) {
   for (k = 0; k < 2; k++) free(rows[k].ids), free(rows[k].e.ids);
 }
 
-/* Attention weights of all heads and sentences that are shown, a histogram for each layer: Figures
-   2 and 3 of Tay et al. 2021. Heights are logarithms, or the many small weights would hide the
-   others. */
+/* Draws a histogram of attention weights for each layer, over all heads and sentences shown, as in
+   Figures 2 and 3 of Tay et al. 2021. Heights are logarithms: small weights are by far the most. */
 static void plot_seen(plot *p, int layers) {
   static const float range[2] = {0.0f, 1.0f};
   int layer, heads;

@@ -3,17 +3,17 @@
    Build:  cc -O2 tools/syn.c -o syn -lm          (-fopenmp for threads)
    Use:    syn help                               every command, every option, every default
 
-   Results go to stdout, everything else to stderr. Exit status: 0 success; 1 a failed job (a file
-   that is missing, files that do not fit together); 2 wrong use (an unknown command or option, a
-   value that is none). An error is one line that says what was given and what is wanted.
+   Results go to stdout, everything else to stderr. Exit status: 0 success; 1 a failed job (a
+   missing file, files that do not fit together); 2 wrong use (an unknown command or option, a value
+   out of range). An error is one line that says what was given and what is wanted.
 
-   This file holds the tables of options, the list of commands and main; all else is in the headers
-   that it includes, whose order is theirs: a header calls only what stands in those before it. A
-   new command is one row in `commands`, its table of options, and a function that takes the parsed
-   arguments. */
+   This file holds the tables of options, the list of commands and main. Everything else is in the
+   headers below, which are parts of this one program: a header calls only functions of the headers
+   included before it. A new command needs a row in `commands`, a table of options, and a function
+   that takes the parsed arguments. */
 
 #ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE /* clock_gettime and madvise, which -std=c99 hides */
+#define _DEFAULT_SOURCE /* -std=c99 hides clock_gettime and madvise */
 #endif
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
@@ -40,23 +40,23 @@
 #include "golden.h"
 #include "plot.h"
 
-/* "must be given" is for what no run can do without; what depends on other options (--data, or
-   --src and --tgt) has the default "none" and is checked by the command. A 0 that means "choose for
-   me" or "no limit" says so in its help. */
+/* Only an option that every run needs is required by its table. What depends on other options
+   (--data, or --src and --tgt) has the default "none", and the command checks it. Where 0 means
+   automatic or no limit, the help says so. */
 
-/* Rows that several commands share. */
+/* Options that several commands share. */
 #define MODEL_FILE {"model", 'm', TEXT, NULL, "FILE", "the model"}
 #define MACHINE_OPTIONS \
   {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
-  {"isa", 0, TEXT, "", "ROW", "kernels to use; none: the best this machine has"}
+  {"isa", 0, TEXT, "", "ISA", "kernels to use: scalar, avx2 ...; none: the fastest of this machine"}
 #define NETWORK_OPTIONS \
   {"preset", 0, TEXT, "", "NAME", \
-   "a published network, syn presets lists them; options given beside it win over its own"}, \
+   "a published network, syn presets lists them; other options given win over its own"}, \
   {"task", 0, CHOICE, "seq2seq", "seq2seq|lm|classify|tag", "what the network is for"}, \
   {"encoder", 0, TEXT, "", "TEXT", "layers that read the source; none: " PLAIN_CHAIN}, \
   {"decoder", 0, TEXT, "", "TEXT", "layers that write; none: " SOURCE_CHAIN \
    ", lm: as the encoder"}, \
-  {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in both; may be repeated"}, \
+  {"var", 0, TEXT, "", "NAME=NUMBER", "value of $NAME in the texts of layers; may be repeated"}, \
   {"tie", 0, CHOICE, "auto", "auto|none|out|all", \
    "one table for out and target embedding (all: and source); auto: out where widths allow"}
 #define SIZE_OPTIONS(width, heads, length) \
@@ -87,10 +87,10 @@ static const option train_options[] = {
     {"valid-tgt", 0, TEXT, "", "FILE", "as --tgt"},
     LITERAL_OPTION,
     {"span-corruption", 0, FLAG, "off", "",
-     "seq2seq: --data is plain text; what is learned is to fill gaps in its lines (T5), other gaps "
-     "in every epoch"},
+     "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
+     "other spans in every epoch"},
     {"init", 0, TEXT, "", "MODEL",
-     "begins from its weights, where they fit; its network and tokenizers are the defaults"},
+     "starts from its weights, where they fit; its network and tokenizers are the defaults"},
     {"init-other-task", 0, FLAG, "off", "", "--init may be a model of another task"},
     {"output", 'o', TEXT, NULL, "FILE",
      "the model to write; also where the loss rose, but then the status is 1"},
@@ -104,34 +104,35 @@ static const option train_options[] = {
     {"lowercase", 0, FLAG, "off", "", "texts in lower case"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
-    {"steps", 0, INT, "0", "0..", "ends after so many; 0: no limit"},
-    {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 when none of the three is given"},
+    {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
+    {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 without steps, epochs and minutes"},
     {"minutes", 0, NUMBER, "0", "0..",
      "likewise, from the program's start; linear and cosine need one of the others too"},
-    {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd", "rule of a step"},
+    {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd", "rule of an update"},
     {"weight-decay", 0, NUMBER, "0.01", "0..",
-     "of adamw, times the learning rate; adafactor and sgd: none unless it is given"},
+     "of adamw, times the learning rate; adafactor and sgd: none unless given"},
     {"freeze", 0, TEXT, "", "NAMES",
-     "tensors that stay as they are; * is any part of a name, | stands between names"},
+     "tensors that are not trained; * matches any part of a name, | separates names"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, sgd 0.1, the factor 1 of noam, "
-     "adafactor: by itself, relative to each tensor"},
+     "adafactor: automatic, relative to each tensor"},
     {"schedule", 0, CHOICE, "rsqrt", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},
     {"warmup", 0, INT, "500", "0..",
      "steps in which the learning rate rises; more than the run has: a message says so"},
-    {"clip", 0, NUMBER, "0", "0..", "largest norm of the gradient; 0: any"},
+    {"clip", 0, NUMBER, "0", "0..", "gradient clipping: its largest norm; 0: off"},
     {"many-classes", 0, FLAG, "off", "",
      "classify: as many labels as the data have, even where nearly every line has its own"},
     {"average", 0, INT, "1", "1..1000",
-     "the model is the mean of so many best checkpoints (without --valid: the newest)"},
-    {"stop-after", 0, INT, "0", "0..", "ends after so many validations without progress; 0: never"},
+     "the model is the mean of this many best checkpoints (without --valid: of the newest)"},
+    {"stop-after", 0, INT, "0", "0..",
+     "ends after this many validations without progress; 0: never"},
     {"checkpoint", 0, TEXT, "", "FILE",
-     "what --resume goes on from; Ctrl-C writes it, then the model"},
+     "--resume continues from it; Ctrl-C writes it, then the model"},
     {"every", 0, INT, "500", "1..", "steps between checkpoints, with a validation each"},
     {"ignore-save-errors", 0, FLAG, "off", "",
-     "trains on when a checkpoint cannot be written; off: ends at once, with status 1"},
-    {"resume", 0, FLAG, "off", "", "goes on from --checkpoint, or begins where there is none"},
-    {"seed", 0, BIG, "1", "", "of initial values, order and dropout"},
+     "continues when a checkpoint cannot be written; off: ends at once, with status 1"},
+    {"resume", 0, FLAG, "off", "", "continues from --checkpoint, or starts if there is none yet"},
+    {"seed", 0, BIG, "1", "", "of initial weights, order of the data and dropout"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "progress as one JSON object a line, on stdout"},
     END_OF_OPTIONS};
@@ -141,8 +142,9 @@ static const option run_options[] = {
     DECODE_OPTIONS,
     {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
-    {"top-k", 0, INT, "0", "0..", "samples among the k likeliest; 0: all"},
-    {"top-p", 0, NUMBER, "1", "0..1", "samples among the likeliest of that sum"},
+    {"top-k", 0, INT, "0", "0..", "samples from the k most probable tokens; 0: from all"},
+    {"top-p", 0, NUMBER, "1", "0..1",
+     "samples from the most probable tokens with this sum"},
     {"seed", 0, BIG, "1", "", "of sampling"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
@@ -154,7 +156,7 @@ static const option eval_options[] = {
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, TEXT, "", "FILE", "target lines"},
     {"metric", 0, TEXT, "", "LIST",
-     "parted by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
+     "separated by commas: " LOSS_NAMES " " METRIC_NAMES METRIC_NOTE
      "; none: ppl,bleu, lm: nats,ppl, classify and tag: accuracy"},
     METRIC_OPTIONS,
     DECODE_OPTIONS,
@@ -162,11 +164,11 @@ static const option eval_options[] = {
     END_OF_OPTIONS};
 
 static const option info_options[] = {
-    {"model", 'm', TEXT, "", "FILE", "the model, or the network is described by the others"},
+    {"model", 'm', TEXT, "", "FILE", "the model; without it, options describe the network"},
     NETWORK_OPTIONS,
     SIZE_OPTIONS("128", "4", "128"),
     VOCABULARY_OPTIONS("4000", "4000"),
-    {"length", 0, INT, "0", "0..1000000", "tokens of the sentence costs are for; 0: max-len"},
+    {"length", 0, INT, "0", "0..1000000", "costs are for a sentence of so many tokens; 0: max-len"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens of a training step"},
     {"beam", 0, INT, "4", "1..1024", "hypotheses while decoding"},
     MACHINE_OPTIONS,
@@ -216,7 +218,7 @@ static const command_row commands[] = {
     {"plot", "", 0, 0, plot_options, run_plot, "one page of attention maps, weights and loss"},
 };
 
-/* Ends the program, with the nearest name, when there is no such command. */
+/* Exits, with the nearest name, when there is no such command. */
 static const command_row *find_command(const char *name) {
   nearest near = {NULL, 0};
   size_t i;
@@ -254,7 +256,7 @@ static int is_help(const char *s) {
 static int run_command(const command_row *c, int argc, char **argv) {
   arguments a;
   int status = 0, i;
-  for (i = 0; i < argc && !c->run; i++) /* no table to parse by: only help can be told */
+  for (i = 0; i < argc && !c->run; i++) /* no table of options: only help is possible */
     if (is_help(argv[i])) return print_help(c->name);
   if (!c->run) fail(WRONG_USE, "%s is not built yet", c->name);
   a = parse(c, argc, argv);
@@ -265,12 +267,11 @@ static int run_command(const command_row *c, int argc, char **argv) {
   return status;
 }
 
-/* Results that could not be written are a failed job too: a full disk must not look like
-   success. */
+/* Results that cannot be written are a failed job: a full disk must not look like success. */
 int main(int argc, char **argv) {
   int status;
 #ifdef SIGXFSZ
-  signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is then an error like a full disk */
+  signal(SIGXFSZ, SIG_IGN); /* so a limit on file sizes is an error like a full disk */
 #endif
   if (argc < 2) fail(WRONG_USE, "no command given, one is wanted: syn help lists them");
   if (is_help(argv[1])) status = print_help(argc > 2 ? argv[2] : NULL);
