@@ -3,15 +3,14 @@
    Build:  cc -O2 -fopenmp tools/bench.c -o bench -lm
    Use:    bench help                             every command, every option, every default
 
-   One line a measurement, with --json as one object. Times are medians after a warm-up. Nothing is
-   read from files: weights and tokens are random, sentences have their full length, and so a figure
-   hangs on the machine alone. Exit status: 0 success; 1 a failed job; 2 wrong use; an error is one
-   line on stderr.
+   Prints one line per measurement, with --json one object. Times are medians after a warm-up.
+   Weights and tokens are random and sentences have their full length, so a figure depends on the
+   machine alone. Exit status: 0 success; 1 a failed job; 2 wrong use; an error is one line on stderr.
 
-   `grep -n '>>' tools/bench.c` is the map; a room calls only rooms above it. */
+   `grep -n '>>' tools/bench.c` lists the sections; a section calls only those above it. */
 
 #ifndef _DEFAULT_SOURCE
-#define _DEFAULT_SOURCE /* clock_gettime and madvise, which -std=c99 hides */
+#define _DEFAULT_SOURCE /* -std=c99 hides clock_gettime and madvise */
 #endif
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
@@ -28,7 +27,7 @@
    >>bench base   memory, medians
    ============================================================================================== */
 
-/* The most memory this process ever had, in MiB. */
+/* The peak memory of this process in MiB. */
 #ifdef _WIN32
 typedef struct memory_counters { /* PROCESS_MEMORY_COUNTERS of psapi.h */
   unsigned long size, page_faults;
@@ -66,7 +65,7 @@ static int by_size(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return x < y ? -1 : x > y;
 }
-/* Of n > 0 times, which it sorts: times[0] is the shortest afterwards. */
+/* The median of n > 0 times. Sorts them: times[0] is the shortest afterwards. */
 static double median(double *times, size_t n) {
   qsort(times, n, sizeof *times, by_size);
   return times[n / 2];
@@ -76,16 +75,16 @@ static double median(double *times, size_t n) {
    >>bench options   one table of options per command; parsing, checking, look-up, help
    ============================================================================================== */
 
-/* As in tools/syn.c: the table is what help prints and what values are checked by. */
+/* As in tools/options.h: help prints the table, the parser checks values against it. */
 
 typedef enum option_kind { FLAG, INT, NUMBER, CHOICE, TEXT } option_kind;
 
 typedef struct option {
   const char *name; /* without the dashes; null ends a table */
   option_kind kind;
-  const char *preset; /* the default as text; null: must be given */
+  const char *preset; /* the default as text; null: required */
   double low, high;   /* INT, NUMBER */
-  const char *wants;  /* CHOICE: "a|b"; TEXT: what it stands for */
+  const char *wants;  /* CHOICE: "a|b"; TEXT: the placeholder in help */
   const char *help;
 } option;
 
@@ -93,7 +92,7 @@ typedef struct option {
 
 typedef struct arguments {
   const struct command_row *command;
-  const char *value[MOST_OPTIONS]; /* beside the table; null: not given */
+  const char *value[MOST_OPTIONS]; /* [i] of option i of the table; null: not given */
   int help;
 } arguments;
 
@@ -132,7 +131,7 @@ static void check_value(const command_row *c, const option *o, const char *value
        o->kind == INT ? "an integer" : "a number", o->low, o->high, value);
 }
 
-/* Its place in the table; ends the program when there is no such option. */
+/* The index of an option in the table; exits when there is no such option. */
 static int find_option(const command_row *c, const char *arg) {
   size_t size = strcspn(arg, "=");
   int i = 0;
@@ -144,7 +143,7 @@ static int find_option(const command_row *c, const char *arg) {
   return 0;
 }
 
-/* Takes one option; returns 1 when `next`, the argument behind it, was its value. */
+/* Parses one option; returns 1 when `next`, the argument after it, was its value. */
 static int take_option(arguments *a, const char *arg, const char *next) {
   int i = find_option(a->command, arg);
   const option *o = &a->command->options[i];
@@ -171,7 +170,7 @@ static arguments parse(const command_row *c, int argc, char **argv) {
   return a;
 }
 
-/* The value given, or the default; the name must be in the table of the command. */
+/* The value of an option or its default; the name must be in the table of the command. */
 static const char *opt_text(const arguments *a, const char *name) {
   int i = 0;
   while (a->command->options[i].name && strcmp(a->command->options[i].name, name) != 0) i++;
@@ -214,13 +213,13 @@ static void context_open(syn_context *c, const arguments *a) {
 }
 
 /* ==============================================================================================
-   >>bench networks   the configurations, what replaces their attention, how much they multiply
+   >>bench networks   configurations, kinds of attention, operation counts
    ============================================================================================== */
 
 typedef struct network {
   const char *name;
   int d, ff, heads, encoders, decoders; /* encoders 0: a language model */
-  int vocab, batch, src, tgt;           /* sentences, tokens of each side */
+  int vocab, batch, src, tgt;           /* batch: sentences; src, tgt: tokens of each */
 } network;
 
 /* gpt128 and gpt384 have the shapes of the language models of llm.c; llama15m those of llama2.c. */
@@ -242,7 +241,7 @@ static const network *network_of(const char *name) {
   return &networks[i];
 }
 
-/* Multiply-adds of the layer for T rows of sentences of L tokens:
+/* Multiply-adds of a layer for T tokens in sentences of L tokens:
    squares T d d + spans T L d + taps T d + head_taps T d H + rank H L L. */
 typedef struct attention {
   const char *name, *text;
@@ -260,7 +259,7 @@ static const attention attentions[] = {
     {"linformer", "linformer(32)", 4, 0, 4 * 32, 0, 0},
 };
 
-/* Linformer shortens whole sentences, so that it cannot be causal: decoders keep V beside it. */
+/* Linformer projects whole sentences, so it cannot be causal: decoders use V instead. */
 static const attention *attention_of(const char *name, int decoder) {
   size_t i = 0;
   if (decoder && strcmp(name, "linformer") == 0) name = "V";
@@ -274,8 +273,8 @@ static double attention_adds(const network *n, const attention *a, int length) {
          a->rank * n->heads * l * l;
 }
 
-/* 10^9 operations of one step: 2 per multiply-add, 3 products (y, dx, dW) for one of the forward
-   pass. Attention counts in full, what is masked included. */
+/* 10^9 operations of one training step: 2 per multiply-add, and for each product of the forward
+   pass two of the backward pass (dx, dW). Masked scores count, too. */
 static double network_gflop(const network *n, const char *attn) {
   double d = n->d, ff = n->ff, b = n->batch, s = n->src, t = n->tgt;
   double reads = attention_adds(n, attention_of(attn, 0), n->src) + 2 * b * s * d * ff;
@@ -286,8 +285,8 @@ static double network_gflop(const network *n, const char *attn) {
   return 3 * 2 * sum * 1e-9;
 }
 
-/* A model of the configuration, norms before the layers. What a language model differs in: learned
-   positions and gelu; llama15m: rms_norm and glu. */
+/* A model of the configuration, pre-norm. Language models have learned positions and gelu; llama15m
+   has rms_norm and glu. */
 static syn_model *network_model(syn_context *c, const network *n, const char *attn, double drop) {
   const char *reads = attention_of(attn, 0)->text, *writes = attention_of(attn, 1)->text;
   char encoder[300] = "", decoder[300];
@@ -321,7 +320,8 @@ static syn_model *network_model(syn_context *c, const network *n, const char *at
   return m;
 }
 
-/* [count, width] random tokens, the last one of a row `last`; [0] of a row `first`, if not 0. */
+/* Random tokens [count, width]. Each row begins with `first`, or ends with the end token if that is
+   0. */
 static int *random_rows(syn_random *r, const network *n, int count, int width, int first) {
   int *rows = (int *)take((size_t)count * (size_t)width, sizeof *rows), i, j;
   for (i = 0; i < count; i++)
@@ -333,10 +333,10 @@ static int *random_rows(syn_random *r, const network *n, int count, int width, i
 }
 
 /* ==============================================================================================
-   >>bench train   the time of an update
+   >>bench train   the time of a training step
    ============================================================================================== */
 
-/* The labels are the decoder's inputs one place on. */
+/* A random batch; its labels are the decoder's inputs shifted by one. */
 static syn_batch train_data(const network *n) {
   syn_random r;
   syn_batch b;
@@ -422,10 +422,10 @@ static void run_train(const arguments *a) {
 }
 
 /* ==============================================================================================
-   >>bench decode   outputs of a fixed length
+   >>bench decode   the time of decoding outputs of a fixed length
    ============================================================================================== */
 
-/* The end is never chosen: its bias makes its probability 0. */
+/* A decoder that never chooses the end token, whose bias is set to -10000. */
 static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
                                 const arguments *a) {
   syn_decode_config k;
@@ -441,8 +441,8 @@ static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
   return d;
 }
 
-/* One run, encoder included; seconds. Every output must have its full length, or the tokens that
-   are counted were not made. */
+/* Decodes the batch, encoder included, and returns the seconds. Checks that every output has its
+   full length: tokens/s counts that length. */
 static double decode_once(syn_context *c, syn_decoder *d, const syn_batch *b, int length) {
   double start = seconds(), time;
   int i, size;
@@ -493,21 +493,20 @@ static void run_decode(const arguments *a) {
 }
 
 /* ==============================================================================================
-   >>bench gemm   products as the library makes them
+   >>bench gemm   matrix products of the library
    ============================================================================================== */
 
-/* c = a b for the three ways a layer needs it: NT y = x W^T, NN dx = dy W, TN dW = dy^T x. One
-   product goes through syn__matmul, its packing included, but for m <= 32, where the library
-   decodes with weights that were packed once. A batch of products goes as the heads of attention
-   do: whole products to each thread. */
+/* c = a b in the three layouts of a layer: NT y = x W^T, NN dx = dy W, TN dW = dy^T x. A single
+   product includes packing b, except for m <= 32: there the library decodes with weights that it
+   packed once. In a batch each thread computes whole products, as for the heads of attention. */
 typedef struct gemm {
   syn_tape *t;
   int m, n, k, batch;
   const char *trans;
-  /* [batch, m, k], [batch, k, n], [batch, m, n]; a and b turned where `trans` says so */
+  /* [batch, m, k], [batch, k, n], [batch, m, n]; a and b are stored transposed as `trans` says */
   float *a, *b, *c;
-  float *panels;    /* b packed; null: each call packs */
-  float *scratch;   /* per thread [k round16(n)] */
+  float *panels;    /* packed b; null: each call packs b */
+  float *scratch;   /* [threads, k round16(n)] packed b of each thread */
 } gemm;
 
 enum { PACKED_M = 32 };
@@ -547,8 +546,8 @@ static void gemm_call(const gemm *g) {
   syn__times_all(g->t, j, gemm_view_a(g, 0), gemm_view_b(g, 0), g->c, (size_t)g->n);
 }
 
-/* Large pages, as a model's matrices, which stand in one large block, have them: the library's
-   allocator asks for them in blocks of 4 MiB and more. All contestants read the same matrices. */
+/* The matrices of a model are in one large block, for which the allocator of the library requests
+   large pages. It does so from 4 MiB on, so every matrix here has at least that size. */
 enum { LARGE = 4 << 20 };
 
 static float *matrix(const gemm *g, size_t floats) {
@@ -558,7 +557,7 @@ static float *matrix(const gemm *g, size_t floats) {
   return x;
 }
 
-/* Buffers filled with small numbers, of which no two neighbours are equal. */
+/* Allocates the matrices and fills a and b with small numbers that differ from their neighbours. */
 static void gemm_open(gemm *g) {
   size_t batch = (size_t)g->batch, i;
   syn__view b;
@@ -584,7 +583,7 @@ static void gemm_close(gemm *g) {
   syn__free(g->t->c, g->scratch);
 }
 
-/* Elements here and there against a sum in double: a fast wrong product is worth nothing. */
+/* Compares 16 elements of c with sums in double, so that no wrong product is measured. */
 static void gemm_check(const gemm *g, const char *who) {
   size_t p, i, j, k;
   int probe;
@@ -609,7 +608,7 @@ static void gemm_check(const gemm *g, const char *who) {
   }
 }
 
-/* One repetition is as many calls as take 5 ms; GFLOP/s of the median of `reps`. */
+/* The median GFLOP/s of `reps` repetitions; one repetition is as many calls as take 5 ms. */
 static double gemm_measure(const gemm *g, int reps) {
   double *rate = (double *)take((size_t)reps, sizeof *rate), start, once, best;
   double flop = 2e-9 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
@@ -646,9 +645,9 @@ static const int gemm_shapes[][4] = {
     {32, 2048, 512, 1},    {64, 64, 32, 128},    {32, 32, 64, 128},     {128, 64, 64, 128},
     {256, 256, 64, 128},
 };
-static const char *const gemm_ways[] = {"NN", "NT", "TN"};
+static const char *const gemm_layouts[] = {"NN", "NT", "TN"};
 
-/* What is done with each product that was asked for. */
+/* Called for each product of --shape or --list. */
 typedef void (*gemm_visit)(gemm *g, const arguments *a);
 
 static void gemm_one(gemm *g, const arguments *a) {
@@ -657,7 +656,7 @@ static void gemm_one(gemm *g, const arguments *a) {
   gemm_close(g);
 }
 
-/* "M,N,K"; ends the program when it is none. */
+/* Parses "M,N,K" or exits. */
 static void gemm_shape(gemm *g, const char *text) {
   int *const sizes[] = {&g->m, &g->n, &g->k};
   const char *at = text;
@@ -671,7 +670,7 @@ static void gemm_shape(gemm *g, const char *text) {
   }
 }
 
-/* Sizes are allowed that a machine survives. */
+/* Refuses products of more than 8 GiB. */
 static void gemm_limit(const gemm *g) {
   double m = g->m, n = g->n, k = g->k, gib = (m * k + 2 * k * n + m * n) * g->batch / 268435456.0;
   if (gib > 8.0)
@@ -693,12 +692,12 @@ static void gemm_each(const arguments *a, syn_tape *t, gemm_visit visit) {
     return;
   }
   for (i = 0; i < COUNT(gemm_shapes); i++)
-    for (k = 0; k < COUNT(gemm_ways); k++) {
+    for (k = 0; k < COUNT(gemm_layouts); k++) {
       g.m = gemm_shapes[i][0];
       g.n = gemm_shapes[i][1];
       g.k = gemm_shapes[i][2];
       g.batch = gemm_shapes[i][3];
-      g.trans = gemm_ways[k];
+      g.trans = gemm_layouts[k];
       visit(&g, a);
     }
 }
@@ -715,16 +714,16 @@ static void run_gemm(const arguments *a) {
 
 #ifdef PEERS
 /* ==============================================================================================
-   >>bench peers   the same products by OpenBLAS, BLIS and oneDNN, in turn with ours
+   >>bench peers   the same products by OpenBLAS, BLIS and oneDNN, alternating with ours
    ============================================================================================== */
 
-/* Only in a build of its own: cc -O2 -fopenmp -DPEERS tools/bench.c -o peers -lm -ldl -ldnnl
-   (libopenblas-dev, libblis-dev, libdnnl-dev of version 2). Clocks of shared machines drift, so
-   every repetition measures all, one behind the other, and each time another one begins. Left to
-   themselves, old versions choose the wrong kernels on new processors: they are told, unless the
-   environment says otherwise. With one row, OpenBLAS is asked for a matrix times a vector too,
-   where it is at its best; oneDNN by both of its interfaces, and where ours has packed weights, its
-   has them too. */
+/* Needs a separate build: cc -O2 -fopenmp -DPEERS tools/bench.c -o peers -lm -ldl -ldnnl
+   (libopenblas-dev, libblis-dev, libdnnl-dev of version 2). Clock rates of shared machines drift,
+   so every repetition measures all libraries one after the other, each time beginning with another
+   one. Old versions choose wrong kernels on new processors, so environment variables name the
+   kernels, unless they are set already. For one row OpenBLAS is also measured with its product of
+   matrix and vector, which is its fastest. oneDNN is measured through both of its interfaces, with
+   packed weights where ours are packed. */
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -732,15 +731,15 @@ static void run_gemm(const arguments *a) {
 #include <omp.h>
 #endif
 
-enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112, PEERS_MOST = 6 };
-enum { IDLE_MS = 40 }; /* threads of a library that was just measured spin so long */
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, PEERS_MOST = 6 };
+enum { IDLE_MS = 40 }; /* the threads of a library keep spinning that long after a call */
 
 typedef void (*cblas_gemm)(int, int, int, int, int, int, float, const float *, int, const float *,
                            int, float, float *, int);
 typedef void (*cblas_gemv)(int, int, int, int, float, const float *, int, const float *, int, float,
                            float *, int);
 
-/* What was found in the libraries, and the oneDNN primitive for the product of the moment. */
+/* Functions of the libraries, and the oneDNN primitive of the current product. */
 typedef struct peer_libraries {
   cblas_gemm openblas, blis;
   cblas_gemv vector;
@@ -759,15 +758,15 @@ typedef struct peer_job {
   peer_libraries *l;
 } peer_job;
 
-/* How one contestant makes product i, or, where `all` is given, all products of the batch. */
+/* A library: `one` computes product i, or `all` computes all products of the batch. */
 struct peer {
   const char *name;
   void (*one)(const peer_job *j, size_t i);
   void (*all)(const peer_job *j);
-  int rows; /* of products it takes at most, of a batch of 1; 0: any */
+  int rows; /* most rows of its products, in a batch of 1; 0: any */
 };
 
-/* One measurement of all: ours is the first. */
+/* The measurements of all libraries; ours is the first. */
 typedef struct peer_row {
   const peer *who[PEERS_MOST];
   double *rate[PEERS_MOST], once[PEERS_MOST];
@@ -778,7 +777,7 @@ static void dnnl_ok(dnnl_status_t status, const char *what) {
   if (status != dnnl_success) fail(FAILED_JOB, "oneDNN: %s: status %d", what, (int)status);
 }
 
-/* A function as memory: C has no cast from an object's address to one. */
+/* Copies the address of a function: C has no cast from an object pointer to a function pointer. */
 static void peer_symbol(void *library, const char *name, void *function) {
   void *at = dlsym(library, name);
   if (!at) fail(FAILED_JOB, "%s: not in its library", name);
@@ -791,7 +790,7 @@ static void *peer_library(const char *name, const char *other) {
   return library;
 }
 
-/* The numbers of BLIS are those of its bli_arch types. */
+/* BLIS names its kernels by the numbers of its arch_t. */
 static void peers_choose(const char *isa) {
   int wide = strcmp(isa, "avx512") == 0;
   if (!wide && strcmp(isa, "avx2") != 0) return;
@@ -821,15 +820,16 @@ static void peers_open(peer_libraries *l, const syn_context *c) {
 
 /* -- one product by each -- */
 
-static int gemm_turned(const gemm *g, int side) { return g->trans[side] == 'T'; }
+static int gemm_transposed(const gemm *g, int side) { return g->trans[side] == 'T'; }
 /* Floats from one row of a or b, as it is stored, to the next. */
-static int gemm_row_a(const gemm *g) { return gemm_turned(g, 0) ? g->m : g->k; }
-static int gemm_row_b(const gemm *g) { return gemm_turned(g, 1) ? g->k : g->n; }
+static int gemm_row_a(const gemm *g) { return gemm_transposed(g, 0) ? g->m : g->k; }
+static int gemm_row_b(const gemm *g) { return gemm_transposed(g, 1) ? g->k : g->n; }
 
 static void peer_cblas(cblas_gemm f, const gemm *g, size_t i) {
-  f(ROW_MAJOR, gemm_turned(g, 0) ? TURNED : PLAIN, gemm_turned(g, 1) ? TURNED : PLAIN, g->m, g->n,
-    g->k, 1.0f, g->a + gemm_a(g, i), gemm_row_a(g), g->b + gemm_b(g, i), gemm_row_b(g), 0.0f,
-    g->c + gemm_c(g, i), g->n);
+  int a = gemm_transposed(g, 0) ? TRANSPOSED : PLAIN;
+  int b = gemm_transposed(g, 1) ? TRANSPOSED : PLAIN;
+  f(ROW_MAJOR, a, b, g->m, g->n, g->k, 1.0f, g->a + gemm_a(g, i), gemm_row_a(g),
+    g->b + gemm_b(g, i), gemm_row_b(g), 0.0f, g->c + gemm_c(g, i), g->n);
 }
 static void peer_openblas(const peer_job *j, size_t i) { peer_cblas(j->l->openblas, j->g, i); }
 static void peer_blis(const peer_job *j, size_t i) { peer_cblas(j->l->blis, j->g, i); }
@@ -837,10 +837,10 @@ static void peer_blis(const peer_job *j, size_t i) { peer_cblas(j->l->blis, j->g
 /* c^T = b^T a^T */
 static void peer_vector(const peer_job *j, size_t i) {
   const gemm *g = j->g;
-  int turned = gemm_turned(g, 1);
-  j->l->vector(ROW_MAJOR, turned ? PLAIN : TURNED, turned ? g->n : g->k, turned ? g->k : g->n, 1.0f,
-               g->b + gemm_b(g, i), gemm_row_b(g), g->a + gemm_a(g, i), 1, 0.0f,
-               g->c + gemm_c(g, i), 1);
+  int transposed = gemm_transposed(g, 1);
+  j->l->vector(ROW_MAJOR, transposed ? PLAIN : TRANSPOSED, transposed ? g->n : g->k,
+               transposed ? g->k : g->n, 1.0f, g->b + gemm_b(g, i), gemm_row_b(g),
+               g->a + gemm_a(g, i), 1, 0.0f, g->c + gemm_c(g, i), 1);
 }
 static void peer_dnnl(const peer_job *j, size_t i) {
   const gemm *g = j->g;
@@ -860,7 +860,7 @@ static const peer peers[] = {
     {"dnnl_sgemm", peer_dnnl, NULL, 0},     {"dnnl_matmul", NULL, peer_matmul, 0},
 };
 
-/* Batches: whole products to each thread, as ours. */
+/* Batches: each thread computes whole products, as in ours. */
 static void peer_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const peer_job *j = (const peer_job *)job;
   size_t i;
@@ -875,18 +875,19 @@ static void peer_call(const peer_job *j) {
 
 /* -- the primitive of oneDNN -- */
 
-/* [batch, rows, columns], or without the batch where it is 1; `turned`: stored the other way. */
-static dnnl_memory_desc_t matmul_matrix(const gemm *g, int rows, int columns, int turned) {
+/* [batch, rows, columns], without the first axis for a batch of 1; `transposed`: stored
+   transposed. */
+static dnnl_memory_desc_t matmul_matrix(const gemm *g, int rows, int columns, int transposed) {
   dnnl_memory_desc_t d;
   dnnl_dims_t size = {0}, stride = {0};
   int at = g->batch > 1;
-  if (rows == 1 || columns == 1) turned = columns == 1 && rows > 1 ? 0 : turned;
+  if (columns == 1 && rows > 1) transposed = 0;
   size[0] = g->batch;
   stride[0] = (dnnl_dim_t)rows * columns;
   size[at] = rows;
   size[at + 1] = columns;
-  stride[at] = turned ? 1 : columns;
-  stride[at + 1] = turned ? rows : 1;
+  stride[at] = transposed ? 1 : columns;
+  stride[at + 1] = transposed ? rows : 1;
   dnnl_ok(dnnl_memory_desc_init_by_strides(&d, at + 2, size, dnnl_f32, stride), "memory");
   return d;
 }
@@ -896,7 +897,7 @@ static dnnl_memory_t matmul_memory(peer_libraries *l, const dnnl_memory_desc_t *
   return memory;
 }
 
-/* b in the layout that the primitive asked for. */
+/* Reorders b into the layout that the primitive wants. */
 static dnnl_memory_t matmul_pack(peer_libraries *l, dnnl_memory_t b, const dnnl_memory_desc_t *from,
                                  const dnnl_memory_desc_t *to) {
   dnnl_memory_t packed = matmul_memory(l, to, DNNL_MEMORY_ALLOCATE);
@@ -918,8 +919,8 @@ static dnnl_memory_t matmul_pack(peer_libraries *l, dnnl_memory_t b, const dnnl_
 }
 
 static void matmul_open(peer_libraries *l, const gemm *g) {
-  dnnl_memory_desc_t a = matmul_matrix(g, g->m, g->k, gemm_turned(g, 0) && g->m > 1), wanted;
-  dnnl_memory_desc_t b = matmul_matrix(g, g->k, g->n, gemm_turned(g, 1));
+  dnnl_memory_desc_t a = matmul_matrix(g, g->m, g->k, gemm_transposed(g, 0) && g->m > 1), wanted;
+  dnnl_memory_desc_t b = matmul_matrix(g, g->k, g->n, gemm_transposed(g, 1));
   dnnl_memory_desc_t c = matmul_matrix(g, g->m, g->n, 0);
   const dnnl_memory_desc_t *given;
   dnnl_matmul_desc_t job;
@@ -948,9 +949,9 @@ static void matmul_close(peer_libraries *l) {
   for (i = 0; i < 3; i++) dnnl_memory_destroy(l->args[i].memory);
 }
 
-/* -- in turn -- */
+/* -- measuring all libraries in turn -- */
 
-/* What --list adds up to. */
+/* The summary of --list. */
 typedef struct peer_total {
   double least, log_sum;
   int cells, near;
@@ -967,7 +968,7 @@ static void peers_pause(int ms) {
   if (ms) nanosleep(&t, NULL);
 }
 
-/* Who takes part, what a call of each takes, and whether each is right. */
+/* Chooses the libraries for a product, checks their results, measures one call of each. */
 static void peers_enter(peer_row *r, peer_job *j, int reps) {
   size_t i;
   r->count = 0;
@@ -985,9 +986,9 @@ static void peers_enter(peer_row *r, peer_job *j, int reps) {
   }
 }
 
-/* Repetition `rep` of one of them. What is not counted before wakes the threads after a pause, and
-   brings a contestant's own packed weights back into the caches, where the common ones of the
-   others are anyway (1, 32000, 512: 10 GFLOP/s after one call, 13.7 after 3, 14.2 after 6). */
+/* Repetition `rep` of one library. The calls before it that are not counted wake its threads, and
+   bring packed weights of its own back into the caches, where the matrices that all share are
+   already. */
 static void peers_repeat(peer_row *r, peer_job *j, int i, int rep) {
   double once = r->once[i], start, flop = 2e-9 * j->g->m * j->g->n * j->g->k * j->g->batch;
   int calls = once < 0.005 ? (int)(0.005 / (once + 1e-7)) + 1 : 1, k;
@@ -1000,7 +1001,7 @@ static void peers_repeat(peer_row *r, peer_job *j, int i, int rep) {
   r->rate[i][rep] = flop * calls / (seconds() - start);
 }
 
-/* A batch is shared out by us, so that the library itself must not. */
+/* We distribute the products of a batch to threads, so the libraries use one thread each. */
 static void peers_threads(const gemm *g) {
   int threads = g->batch > 1 ? 1 : g->t->threads;
   peers_found.openblas_threads(threads);
@@ -1077,7 +1078,7 @@ static void run_peers(const arguments *a) {
 
 #define MACHINE_OPTIONS \
   {"threads", INT, "1", 1, 64, "", "more than 1 needs a build with -fopenmp"}, \
-  {"isa", TEXT, "", 0, 0, "ROW", "kernels to use; none: the best this machine has"}, \
+  {"isa", TEXT, "", 0, 0, "ISA", "kernels to use; none: the fastest of this machine"}, \
   {"json", FLAG, "off", 0, 0, "", "one JSON object a measurement"}
 #define END_OF_OPTIONS {NULL, FLAG, NULL, 0, 0, NULL, NULL}
 
@@ -1085,9 +1086,9 @@ static const option train_options[] = {
     {"config", CHOICE, "small", 0, 0, "tiny|small|base|long|gpt128|gpt384|lm|lm384",
      "the network and its batch"},
     {"attn", CHOICE, "V", 0, 0, "V|R|FR|D|R+V|light_conv|dyn_conv|linformer",
-     "in place of self-attention; linformer: in the encoder alone"},
-    {"steps", INT, "0", 0, 100000, "", "steps that are measured; 0: 20, base 7"},
-    {"warmup", INT, "3", 0, 100000, "", "steps before them"},
+     "instead of self-attention; linformer: only in the encoder"},
+    {"steps", INT, "0", 0, 100000, "", "measured steps; 0: 20, base 7"},
+    {"warmup", INT, "3", 0, 100000, "", "steps before the measured ones"},
     {"drop", NUMBER, "-1", -1, 0.99, "", "rate of dropout; below 0: 0.1, language models 0"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
@@ -1097,25 +1098,25 @@ static const option decode_options[] = {
      "the network and the length of its outputs: 32, 32, 64, 256 tokens"},
     {"batch", INT, "1", 1, 4096, "", "sentences decoded together"},
     {"beam", INT, "1", 1, 64, "", "hypotheses per sentence; 1: greedy"},
-    {"reps", INT, "5", 1, 100000, "", "runs that are measured, after one that is not"},
+    {"reps", INT, "5", 1, 100000, "", "measured runs, after one that is not"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
 static const option gemm_options[] = {
     {"shape", TEXT, "512,256,256", 0, 0, "M,N,K", "c [M,N] = a [M,K] b [K,N]"},
-    {"batch", INT, "1", 1, 65536, "", "products at a time, as heads of attention"},
-    {"trans", CHOICE, "NN", 0, 0, "NN|NT|TN", "which of a, b is stored turned"},
-    {"list", FLAG, "off", 0, 0, "", "all shapes that matter, every way, instead of one"},
+    {"batch", INT, "1", 1, 65536, "", "products per call, like heads of attention"},
+    {"trans", CHOICE, "NN", 0, 0, "NN|NT|TN", "layout of a and b: N as they are, T transposed"},
+    {"list", FLAG, "off", 0, 0, "", "a list of common shapes in all layouts, instead of one"},
     {"reps", INT, "21", 1, 100000, "", "repetitions, of 5 ms or one call each"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
 static const command_row commands[] = {
-    {"train", train_options, run_train, "the time of an update of a network"},
+    {"train", train_options, run_train, "the time of a training step"},
     {"decode", decode_options, run_decode, "tokens a second of outputs of a fixed length"},
-    {"gemm", gemm_options, run_gemm, "matrix products as the library makes them"},
+    {"gemm", gemm_options, run_gemm, "matrix products of the library"},
 #ifdef PEERS
-    {"peers", gemm_options, run_peers, "the same, in turn with OpenBLAS, BLIS and oneDNN"},
+    {"peers", gemm_options, run_peers, "the same, beside OpenBLAS, BLIS and oneDNN"},
 #endif
 };
 
