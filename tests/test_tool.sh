@@ -97,11 +97,11 @@ is 'run: --nbest' '3 3 1 1' "$("$SYN" run -m m --nbest 3 gap | awk -F '\t' '
   END { print count[1], count[2], count[4], !wrong }')"
 has 'run: --json' '{"line":1,"rank":1,"score":-[0-9]*,"text":"*"}' \
   "$("$SYN" run -m m --json gap | head -n 1)"
-"$SYN" run -m m --temperature 1 --seed 5 lines >chance
-"$SYN" run -m m --temperature 1 --seed 5 --batch 3 lines >chance_again
-same 'run: chance of a line is its own' chance chance_again
-"$SYN" run -m m --temperature 1 --seed 6 lines >other_chance
-is 'run: --seed' different "$(cmp -s chance other_chance && echo same || echo different)"
+"$SYN" run -m m --temperature 1 --seed 5 lines >sampled
+"$SYN" run -m m --temperature 1 --seed 5 --batch 3 lines >sampled_again
+same 'run: sampling does not depend on the batch' sampled sampled_again
+"$SYN" run -m m --temperature 1 --seed 6 lines >other_sampled
+is 'run: --seed' different "$(cmp -s sampled other_sampled && echo same || echo different)"
 "$SYN" run -m m --temperature 1 --top-k 1 lines >top
 same 'run: --top-k 1 is greedy' greedy top
 
@@ -703,7 +703,7 @@ refused 'a page over its model' 2 'syn: plot --output and --model name the same 
   plot -m m -o m
 refused 'info of two networks' 2 'syn: info wants either *, --d-model' info -m m --d-model 8
 refused 'a message is one line' 2 "syn: no preset a b; *" info --preset "$(printf 'a\nb')"
-has 'chance without temperature' '*no effect without --temperature*' \
+has 'sampling options without temperature' '*no effect without --temperature*' \
   "$("$SYN" run -m m --top-k 3 lines 2>&1)"
 "$SYN" golden m nowhere >out 2>err
 is 'golden: what is no golden file' '1  m: FAILED: test.src is not there' \

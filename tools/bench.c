@@ -5,7 +5,8 @@
 
    Prints one line per measurement, with --json one object. Times are medians after a warm-up.
    Weights and tokens are random and sentences have their full length, so a figure depends on the
-   machine alone. Exit status: 0 success; 1 a failed job; 2 wrong use; an error is one line on stderr.
+   machine alone. Exit status: 0 success; 1 a failed job; 2 wrong use; an error is one line on
+   stderr.
 
    `grep -n '>>' tools/bench.c` lists the sections; a section calls only those above it. */
 

@@ -1,7 +1,7 @@
 /* train.h   the command train: trains a model on text files and writes it.
    A part of syn.c, which includes it behind the parts whose functions it calls. */
 
-#define LAST_STEPS 10 /* the final loss is the mean of these, at most the last half of the run */
+#define LAST_STEPS 50 /* the final loss is the mean of these, at most the last half of the run */
 
 typedef struct training {
   const arguments *a;
@@ -133,7 +133,7 @@ static void train_checkpoint(training *r, int at_end) {
   r->lost = r->checkpoint && syn_trainer_save(&r->c, r->t, r->checkpoint);
   if (!r->lost) return;
   if (!ignore && !at_end)
-    fail(FAILED_JOB, "%s; --ignore-save-errors goes on without checkpoints", r->c.message);
+    fail(FAILED_JOB, "%s; --ignore-save-errors continues without it", r->c.message);
   fprintf(stderr, "syn: %s\n", r->c.message);
   syn_context_clear(&r->c);
   if (ignore) r->lost = 0;
@@ -579,14 +579,14 @@ static void train_resume(training *r) {
 /* Fails when the training has not learned: the final loss is above that of the first step, and also
    above ln V, the loss of a uniform distribution over V tokens or classes. The second condition
    lets a converged model of --init vary a little. The mean of n steps is noisy for small n, so it
-   must exceed both by 0.5/n of them: 50 % for one step, 5 % for ten. */
+   must exceed both by the share 1/n: 100 % for one step, 2 % for fifty. */
 static void train_check_learned(const training *r) {
   const syn_config *k = syn_model_config(r->m);
   long n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
   double final = 0.0, start = log((double)(r->of < CLASSIFY ? k->tgt_vocab : k->classes));
   if (r->first_loss > start) start = r->first_loss;
   for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;
-  if (!n || final <= start * (1.0 + 0.5 / (double)n)) return;
+  if (!n || final <= start * (1.0 + 1.0 / (double)n)) return;
   fail(FAILED_JOB, "the training has not learned: its final loss, %.4g, is above that of the first "
        "step, %.4g; %s is written all the same; a smaller --lr, a longer --warmup or --clip 1 may "
        "help", final, r->first_loss, r->output);
