@@ -571,7 +571,7 @@ static void train_resume(training *r) {
   check_file(&r->c, r->checkpoint);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
-  if (!r->json) fprintf(stderr, "goes on from step %ld of %s\n", r->first_step, r->checkpoint);
+  if (!r->json) fprintf(stderr, "continues from step %ld of %s\n", r->first_step, r->checkpoint);
 }
 
 /* -- the end -- */
