@@ -631,6 +631,23 @@ const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
 float *syn_dweight(const syn_tape *t, const syn_node *n, int i); /* add to it */
 float *syn_saved(const syn_tape *t, const syn_node *n, int i);
 
+/* A matrix inside memory: element [i,j] is x[i row + j col]. It owns nothing. */
+typedef struct syn_matrix {
+  float *x;
+  int rows, cols;
+  size_t row, col; /* floats from one row to the next, from one column to the next */
+  size_t panel;    /* 0; else: packed by the library, floats from one panel to the next */
+} syn_matrix;
+/* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only where it is the c of
+   syn_gemm. */
+syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
+syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
+/* c [m,n] = bias [n] (null: 0) + a [m,k] b [k,n]; accumulate 1: c += a b. By all threads: not to be
+   called inside a task. c has contiguous rows and overlaps neither a nor b. Each element is one sum
+   in the order of k, whatever the strides and the number of threads. */
+void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+              int accumulate);
+
 /* The kinds of the language that are built, 0 .. count-1. */
 size_t syn_kind_count(void);
 const syn_kind *syn_kind_at(size_t i);
@@ -1289,51 +1306,42 @@ int syn_random_below(syn_random *r, int n) {
    the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
    size, panel, thread count or register width can change. */
 
-/* asks for the cache line of p, where the compiler knows how; FAR: into the second cache alone */
+/* Prefetches the cache line of p, where the compiler knows how; _L2: into the second-level cache.
+ */
 #if defined(__GNUC__)
-#define SYN__FETCH(p) __builtin_prefetch(p)
-#define SYN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)
-/* p stays in a register of its own, where the compiler would make it of another pointer anew */
-#define SYN__APART(p) __asm__("" : "+r"(p))
+#define SYN__PREFETCH(p) __builtin_prefetch(p)
+#define SYN__PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
+/* Hides from the compiler where p comes from, so that it keeps p in a register of its own. */
+#define SYN__OPAQUE(p) __asm__("" : "+r"(p))
 #else
-#define SYN__FETCH(p) ((void)(p))
-#define SYN__FETCH_FAR(p) ((void)(p))
-#define SYN__APART(p) ((void)(p))
+#define SYN__PREFETCH(p) ((void)(p))
+#define SYN__PREFETCH_L2(p) ((void)(p))
+#define SYN__OPAQUE(p) ((void)(p))
 #endif
 
-#define SYN__NEXT_PACE 8 /* floats of the next block that strips ask for in a step: tile_strips */
 #define SYN__BLOCK 64    /* elements that share one of `tops` */
-/* what `strips` may write behind the last k of a strip */
-#define SYN__STRIP_END 16
-/* where a product-sum starts: 0, bias[column], what stands in c */
-enum { SYN__ZERO, SYN__BIAS, SYN__ADD };
+#define SYN__PANEL_END 16 /* floats that pack_a may write behind a micro-panel */
 
-/* All products of the library are this one: weights, gradients, attention, logits. Strides in place
-   of transposed copies, and panels in place of a packed copy where b is used once.
-   c[m,n] = start + sum_k a[m,k] b[k,n]. Element a[m,k] is a[m*a_row + k*a_col]. b is read in
-   panels of 16 columns: element b[k,n] is b[(n/16)*b_panel + k*b_row + n%16]; a row-major b
-   [K,ld] has b_panel = 16, b_row = ld, a packed one b_panel = 16*K, b_row = 16 (columns past n
-   are zero there). */
+/* C [m,n] = start + A B, the one product of the library: weights, gradients, attention, logits.
+   m = c.rows, n = c.cols, k = a.cols. c and an unpacked b have contiguous rows; a may have any
+   strides, or be packed in micro-panels of MR rows, a.panel floats apart. */
 typedef struct syn__product {
-  int m, n, k, start;
-  const float *a, *b, *bias;
-  float *c;
-  size_t a_row, a_col, b_row, b_panel, c_row;
-  const float *next; /* null, or what comes next: b's next block, of strips what a tile asks for */
-  int far; /* 1: b comes packed from memory and few rows use it: decoding, short encodings */
+  syn_matrix a, b, c;
+  const float *bias; /* [n], where the sums start; null: at 0 */
+  int accumulate;    /* 1: the sums start at what c holds */
+  int streamed;      /* 1: b is packed, comes from memory, and few rows use it: it is prefetched */
+  int by_rows;       /* 1: threads share the rows of c; 0: its panels */
 } syn__product;
 
-/* Floats of the next block that the tiles of a strip before panel j ask for: tiles of three panels,
-   which ask in each of their k steps. */
-static size_t syn__asked(int j, int k) { return (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)k; }
-
-/* Where a tile is on its way along k. Of a, the first row and the middle one: two pointers, so that
-   half as many strides stand in registers. left: columns of b from here on. next: what is asked
-   for, pace floats a step. */
-typedef struct syn__way {
-  const float *a, *low, *b, *next;
-  size_t a_row, a_col, b_row, b_panel, pace, left;
-} syn__way;
+/* A row tile: `rows` rows of c by a number of panels, each with its micro-kernel. */
+typedef struct syn__row_tile {
+  int rows, panels;
+  void (*full)(const syn__product *p, int m, int j); /* rows m.., panels j.. */
+  void (*pair)(const syn__product *p, int m, int j); /* two panels; null: there is none */
+  void (*edge)(const syn__product *p, int m, int j); /* one panel, perhaps not whole */
+} syn__row_tile;
+/* What a micro-kernel does: an edge tile masks its columns, a stream tile prefetches b. */
+enum { SYN__EDGE_TILE, SYN__FULL_TILE, SYN__STREAM_TILE };
 
 /* Activations, in the order of their names in texts. */
 enum { SYN__RELU, SYN__GELU, SYN__TANH, SYN__SIGMOID, SYN__SWISH, SYN__ACTS };
@@ -1411,15 +1419,14 @@ struct syn_kernels {
   /* 1: this row has fused multiply-add and normal denormals, its bits are those of every exact
      row */
   int exact;
-  /* rows of a tile: as many as `product` takes at a time */
-  int tile;
-  /* b[k,n] at b[k*row + n*col] into packed panels [ceil(n/16)][k][16] */
-  void (*pack)(const float *b, size_t row, size_t col, int k, int n, float *panels);
-  /* a[m,k] at a[m + k*col] into strips of `tile` rows [ceil(m/tile)][k][tile], each followed by
-     SYN__STRIP_END floats that it may write */
-  void (*strips)(const float *a, size_t col, int k, int m, float *to);
+  int mr; /* rows of a tile of the micro-kernel */
+  /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */
+  void (*pack_b)(const syn_matrix *b, float *panels);
+  /* a [m,k], whose columns are contiguous, into micro-panels [ceil(m/mr)][k][mr], each followed by
+     SYN__PANEL_END floats that it may write */
+  void (*pack_a)(const syn_matrix *a, float *panels);
   /* rows m0..m1 and panels p0..p1 (of 16 columns) of a product */
-  void (*product)(const syn__product *p, int m0, int m1, int p0, int p1);
+  void (*gemm)(const syn__product *p, int m0, int m1, int p0, int p1);
   /* elementwise over n: y = a+b, y = a-b, y = a*b, y += a, y += a*b, y = s*x, y += s*x */
   void (*add)(float *y, const float *a, const float *b, size_t n);
   void (*sub)(float *y, const float *a, const float *b, size_t n);
@@ -1504,9 +1511,6 @@ struct syn_kernels {
   void (*descend)(const syn__descent *d, float *w, float *m, const float *g, const float *root,
                   size_t n);
 };
-
-/* One tile: rows m .. by panels j .. of a product. */
-typedef void syn__tile_of(const syn__product *p, int m, int j);
 
 /* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
    SYN__ISA set; every name of a row carries the row's suffix, so that all rows live in one object
@@ -1613,7 +1617,7 @@ typedef void syn__tile_of(const syn__product *p, int m, int j);
 
 /* Compared with n, the ramp tells which lanes of a tail are there. */
 static const float syn__ramp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const float syn__zeros[16 * 8] = {0}; /* where a tile of up to 8 panels starts */
+static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels start */
 
 /* Added to a variance, so that a row of equal numbers divides by 0.001 and not by 0. It belongs to
    the model: weights trained with another eps give other outputs. */
@@ -1626,13 +1630,7 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
-#define SYN__NEAR 65536 /* floats of b that pass by all rows at a time; a c of more is not near */
-
-/* Rows m0..m1 and panels p0..p1 of a product, what is still to do; panels below `whole` have all
-   their 16 columns. */
-typedef struct syn__block {
-  int m0, m1, p0, p1, whole;
-} syn__block;
+#define SYN__NEAR 65536 /* floats of b that stay in the second-level cache; a larger c does not */
 
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
@@ -1645,11 +1643,11 @@ typedef struct syn__block {
    one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
    else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
    lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a.
-   SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed in registers at a time;
+   SYN__MR x SYN__NR: rows and panels of the product that are summed in registers at a time;
    _FEW, _PAIR, _ONE: when fewer rows are left; _FOUR: rows where b has four panels. A tile of r
    rows and v registers of b loads r + v registers for r v fmas, so the nearer to a square the
    better, as long as sums, b and a fit the register file: one sum that does not costs a store and a
-   load in every step of k. SYN__STEPS: as many steps are one round of its loop. SYN__STOPS: how
+   load in every step of k. SYN__K_UNROLL: as many steps are one round of its loop. SYN__STOPS: how
    often it asks for what comes next (fetch_next); 1: never, it is too short for that.
 
    A new instruction set is one more block here and a few lines in >>dispatch. */
@@ -1662,15 +1660,13 @@ typedef struct syn__block {
 #define SYN__ISA_EXACT 1
 #define SYN__PARTS 1
 #define SYN__LANES 16
-#define SYN__TILE_M 8
-#define SYN__TILE_P 3
-#define SYN__TILE_FOUR 6
-#define SYN__TILE_FEW 4
-#define SYN__TILE_FEW_P 4
-#define SYN__TILE_PAIR_P 6
-#define SYN__TILE_ONE_P 8
-#define SYN__STEPS 4
-#define SYN__STOPS 4
+#define SYN__MR 8
+#define SYN__NR 3
+#define SYN__ROWS_2 4
+#define SYN__PANELS_2 4
+#define SYN__PANELS_3 6
+#define SYN__PANELS_1 8
+#define SYN__K_UNROLL 4
 /* Some words are written with a mask of all lanes: g++ warns of their forms without one. */
 #define SYN__ALL ((__mmask16)0xFFFF)
 typedef __m512 syn__part;
@@ -1716,14 +1712,13 @@ typedef __m512i syn__upart;
 #define SYN__ISA_EXACT 1
 #define SYN__PARTS 2
 #define SYN__LANES 8
-#define SYN__TILE_M 6
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 4
-#define SYN__TILE_FEW_P 1
-#define SYN__TILE_PAIR_P 2
-#define SYN__TILE_ONE_P 6
-#define SYN__STEPS 4
-#define SYN__STOPS 1
+#define SYN__MR 6
+#define SYN__NR 1
+#define SYN__ROWS_2 4
+#define SYN__PANELS_2 1
+#define SYN__PANELS_3 2
+#define SYN__PANELS_1 6
+#define SYN__K_UNROLL 4
 typedef __m256 syn__part;
 typedef __m256i syn__upart;
 #define syn__pset _mm256_set1_ps
@@ -1803,26 +1798,24 @@ SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
 #if defined(__aarch64__)
 /* 32 registers: 24 sums, 4 of b, 1 of a. */
 #define SYN__ISA_EXACT 1
-#define SYN__TILE_M 6
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 2
-#define SYN__TILE_FEW_P 2
-#define SYN__TILE_ONE_P 4
-#define SYN__STEPS 1
-#define SYN__STOPS 1
+#define SYN__MR 6
+#define SYN__NR 1
+#define SYN__ROWS_2 2
+#define SYN__PANELS_2 2
+#define SYN__PANELS_1 4
+#define SYN__K_UNROLL 1
 #define syn__pdiv vdivq_f32
 #define syn__psqrt vsqrtq_f32
 #else
 /* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root.
    */
 #define SYN__ISA_EXACT 0
-#define SYN__TILE_M 2
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 2
-#define SYN__TILE_FEW_P 1
-#define SYN__TILE_ONE_P 2
-#define SYN__STEPS 1
-#define SYN__STOPS 1
+#define SYN__MR 2
+#define SYN__NR 1
+#define SYN__ROWS_2 2
+#define SYN__PANELS_2 1
+#define SYN__PANELS_1 2
+#define SYN__K_UNROLL 1
 SYN__INLINE syn__part SYN__N(pdiv)(syn__part a, syn__part b) {
   float x[4], y[4];
   int i;
@@ -1849,13 +1842,12 @@ SYN__INLINE syn__part SYN__N(psqrt)(syn__part a) {
 #define SYN__ISA_EXACT SYN__SCALAR_EXACT
 #define SYN__PARTS 16
 #define SYN__LANES 1
-#define SYN__TILE_M 4
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 1
-#define SYN__TILE_FEW_P 1
-#define SYN__TILE_ONE_P 1
-#define SYN__STEPS 1
-#define SYN__STOPS 1
+#define SYN__MR 4
+#define SYN__NR 1
+#define SYN__ROWS_2 1
+#define SYN__PANELS_2 1
+#define SYN__PANELS_1 1
+#define SYN__K_UNROLL 1
 typedef float syn__part;
 typedef uint32_t syn__upart;
 #define syn__pset(x) (x)
@@ -1893,9 +1885,6 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 }
 #define syn__pbits SYN__N(pbits)
 #define syn__qbits SYN__N(qbits)
-#endif
-#ifndef SYN__TILE_FOUR
-#define SYN__TILE_FOUR SYN__TILE_M
 #endif
 
 /* SYN__EACH(step): the step for every register i. The one macro with a body: a function cannot take
@@ -2223,465 +2212,393 @@ SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
 }
 
 /* ==============================================================================================
-   >>gemm kernels   packing, micro-kernels, loops over tiles: C = start + A B
+   >>gemm kernels   packing, micro-kernels, the two loops around them: C = start + A B
    ============================================================================================== */
 
-/* The product is where a training spends its time. Three loops, from the outside: groups of panels
-   of b (k * 16 * panels floats, which stay in the first or second cache while all rows pass by),
-   rows of a, and k. c is touched twice, before and after its k steps. The sums start from what is
-   asked for, so that bias and accumulation cost no pass of their own and no other rounding. */
+/* The inner half of the product, named as in BLIS (Van Zee and van de Geijn 2015); the outer loops
+   are in >>gemm. A micro-kernel keeps a tile of C, MR x NR, in registers and adds to it, for each
+   k, a column of A times a row of B (a rank-1 update). B is read in micro-panels of 16 columns, so
+   NR is a number of panels. Loop 2 walks the rows of A in tiles of MR, loop 1 the panels of B; so
+   MR rows of A stay in the first-level cache while the panels of B pass by from the second. (BLIS
+   swaps these two loops.) Sums start at 0, at the bias or at C: bias and accumulation need no pass
+   of their own and no further rounding. */
 
-/* One step of a transpose: rows i and i + h of a square change places in half of their lanes. After
-   the steps h = LANES/2 ... 2, 1 for all i without bit h, lane l of row i is lane i of row l. */
+/* -- packing -- */
+
+/* One step of a transpose: registers i and i + h exchange half of their lanes. After the steps
+   h = LANES/2 ... 2, 1 for all i without bit h, lane l of register i is lane i of register l. */
 #if SYN__LANES > 8
-SYN__INLINE void SYN__N(cross8)(syn__part *low, syn__part *high) {
+SYN__INLINE void SYN__N(swap_lanes8)(syn__part *low, syn__part *high) {
   syn__part a = *low, b = *high;
   *low = syn__pmix8(a, b, 0xFF00);
   *high = syn__pmix8(b, a, 0x00FF);
 }
 #endif
 #if SYN__LANES > 4
-SYN__INLINE void SYN__N(cross4)(syn__part *low, syn__part *high) {
+SYN__INLINE void SYN__N(swap_lanes4)(syn__part *low, syn__part *high) {
   syn__part a = *low, b = *high;
   *low = syn__pmix4(a, b, 0xF0F0);
   *high = syn__pmix4(b, a, 0x0F0F);
 }
 #endif
 #if SYN__LANES > 1
-SYN__INLINE void SYN__N(cross2)(syn__part *low, syn__part *high) {
+SYN__INLINE void SYN__N(swap_lanes2)(syn__part *low, syn__part *high) {
   syn__part a = *low, b = *high;
   *low = syn__pmix2(a, b, 0xCCCC);
   *high = syn__pmix2(b, a, 0x3333);
 }
-SYN__INLINE void SYN__N(cross1)(syn__part *low, syn__part *high) {
+SYN__INLINE void SYN__N(swap_lanes1)(syn__part *low, syn__part *high) {
   syn__part a = *low, b = *high;
   *low = syn__pmix1(a, b, 0xAAAA);
   *high = syn__pmix1(b, a, 0x5555);
 }
 #endif
-/* A square of LANES rows of src, `row` floats apart, becomes LANES columns of dst, whose rows are
-   16 floats apart; rows of src from `there` on do not exist and count as 0. */
-SYN__INLINE void SYN__N(turn)(const float *src, size_t row, int there, float *dst) {
+/* dst = transpose of a LANES x LANES block of src, whose rows are `row` floats apart; rows of dst
+   are 16 floats apart. Only the first `rows` rows of src exist, the others count as 0. */
+SYN__INLINE void SYN__N(transpose_block)(const float *src, size_t row, int rows, float *dst) {
   syn__part r[SYN__LANES];
   int i;
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    r[i] = i < there ? syn__pload(src + (size_t)i * row) : syn__pset(0.0f);
+    r[i] = i < rows ? syn__pload(src + (size_t)i * row) : syn__pset(0.0f);
 #if SYN__LANES > 8
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 8)) SYN__N(cross8)(&r[i], &r[i + 8]);
+    if (!(i & 8)) SYN__N(swap_lanes8)(&r[i], &r[i + 8]);
 #endif
 #if SYN__LANES > 4
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 4)) SYN__N(cross4)(&r[i], &r[i + 4]);
+    if (!(i & 4)) SYN__N(swap_lanes4)(&r[i], &r[i + 4]);
 #endif
 #if SYN__LANES > 1
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 2)) SYN__N(cross2)(&r[i], &r[i + 2]);
+    if (!(i & 2)) SYN__N(swap_lanes2)(&r[i], &r[i + 2]);
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 1)) SYN__N(cross1)(&r[i], &r[i + 1]);
+    if (!(i & 1)) SYN__N(swap_lanes1)(&r[i], &r[i + 1]);
 #endif
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__pstore(dst + 16 * i, r[i]);
 }
 
-/* One panel of a b whose columns are no neighbours: in squares where a column lies straight
-   (row = 1), else number by number. */
-static void SYN__N(pack_across)(const float *b, size_t row, size_t col, int k, int left,
-                                float *panel) {
+/* One panel of a b whose rows are not contiguous: by blocks where its columns are (row = 1), else
+   float by float. */
+static void SYN__N(pack_transposed)(const float *b, size_t row, size_t col, int k, int left,
+                                    float *panel) {
   int i = 0, g, l;
   if (row == 1)
     for (; i + SYN__LANES <= k; i += SYN__LANES)
       for (g = 0; g < 16; g += SYN__LANES)
-        SYN__N(turn)(b + i + (size_t)g * col, col, left - g, panel + 16 * i + g);
+        SYN__N(transpose_block)(b + i + (size_t)g * col, col, left - g, panel + 16 * i + g);
   for (; i < k; i++)
     for (l = 0; l < 16; l++)
       panel[16 * i + l] = l < left ? b[(size_t)i * row + (size_t)l * col] : 0.0f;
 }
-
-/* Rows of 8 panels at a time, and rows ahead asked for: a single panel reads one cache line of each
-   row, which the processor does not foresee (TN 256, 1024, 2048: 137 -> 144 GFLOP/s). */
-#define SYN__PACK_WIDE 8
-static void SYN__N(pack_wide)(const float *b, size_t row, int k, float *panels) {
+/* SYN__PACK_PANELS panels of a b with contiguous rows at a time, and a prefetch 4 rows ahead: a
+   single panel reads one cache line of each row, which the hardware does not prefetch. */
+#define SYN__PACK_PANELS 8
+static void SYN__N(pack_rows)(const float *b, size_t row, int k, float *panels) {
   const size_t panel = 16 * (size_t)k;
   int i, v;
   for (i = 0; i < k; i++, b += row, panels += 16) {
     const float *ahead = b + (i + 4 < k ? 4 * row : 0);
-    for (v = 0; v < SYN__PACK_WIDE; v++) {
-      SYN__FETCH(ahead + 16 * v);
+    for (v = 0; v < SYN__PACK_PANELS; v++) {
+      SYN__PREFETCH(ahead + 16 * v);
       syn__vstore(panels + (size_t)v * panel, syn__vload(b + 16 * v));
     }
   }
 }
-
-/* b [k,n] in panels: 16 columns of one k stand side by side, the next k behind them. Then the inner
-   loop reads b straight on, whatever its strides are (col = 1: row-major, row = 1: transposed).
-   Columns past n are zero. k n loads and stores, against m k n fmas that use them. */
-static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, float *panels) {
-  const size_t panel = 16 * (size_t)k;
-  const int wide = 16 * SYN__PACK_WIDE;
+/* Packs b [k,n] into panels [ceil(n/16)][k][16]: the micro-kernel then reads b contiguously,
+   whatever its strides were. Columns past n are 0. k n loads and stores serve m k n multiply-adds.
+ */
+static void SYN__N(pack_b)(const syn_matrix *b, float *panels) {
+  const size_t panel = 16 * (size_t)b->rows;
   int i, j = 0;
-  for (; col == 1 && j + wide <= n; j += wide, panels += SYN__PACK_WIDE * panel)
-    SYN__N(pack_wide)(b + j, row, k, panels);
-  for (; j < n; j += 16, panels += panel) {
-    const float *at = b + (size_t)j * col;
-    if (col != 1) SYN__N(pack_across)(at, row, col, k, syn__min(n - j, 16), panels);
+  for (; b->col == 1 && j + 16 * SYN__PACK_PANELS <= b->cols; j += 16 * SYN__PACK_PANELS) {
+    SYN__N(pack_rows)(b->x + j, b->row, b->rows, panels);
+    panels += SYN__PACK_PANELS * panel;
+  }
+  for (; j < b->cols; j += 16, panels += panel) {
+    const float *at = b->x + (size_t)j * b->col;
+    if (b->col != 1)
+      SYN__N(pack_transposed)(at, b->row, b->col, b->rows, syn__min(b->cols - j, 16), panels);
     else
-      for (i = 0; i < k; i++)
-        syn__vstore(panels + 16 * (size_t)i, syn__vget(at + (size_t)i * row, (size_t)(n - j)));
+      for (i = 0; i < b->rows; i++)
+        syn__vstore(panels + 16 * (size_t)i,
+                    syn__vget(at + (size_t)i * b->row, (size_t)(b->cols - j)));
   }
 }
-#undef SYN__PACK_WIDE
+#undef SYN__PACK_PANELS
 
-/* a whose rows lie side by side, so that a step of k is a stride away: tile rows of one k side by
-   side, the next k behind them. All strips of one k before the next, so that a page of a is looked
-   up once; what 16 steps later is needed is asked for, since a stride of pages is more than the
-   processor foresees (TN 2048 x 2048 x 512: 6 % faster). */
-#if SYN__LANES == 16 && SYN__TILE_M == 8
-/* A vector is two strips wide: of two vectors, one below the other, the left halves are a vector of
-   one strip, the right halves of the next (TN 256, 256, 2048: 4 % faster than stores that overlap).
-   A last k without a second one is stored twice. */
-static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
-  const size_t strip = (size_t)k * 8 + SYN__STRIP_END;
+/* Packs a [m,k] with contiguous columns (row = 1) into micro-panels of MR rows,
+   [ceil(m/MR)][k][MR], each followed by SYN__PANEL_END floats. All panels of one k before the next,
+   so that a page of a is looked up once. Prefetches 16 steps ahead: the hardware does not follow a
+   stride of pages. */
+#if SYN__LANES == 16 && SYN__MR == 8
+/* A register holds a column of two panels. Of two registers, k and k + 1, the low halves become one
+   register of the first panel, the high halves one of the second. A last odd k is stored twice. */
+static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
+  const size_t panel = (size_t)a->cols * 8 + SYN__PANEL_END;
+  const float *x = a->x;
   int i, j;
-  for (i = 0; i < k; i += 2, a += 2 * col, to += 16) {
-    const size_t second = i + 1 < k ? col : 0, ahead = i + 18 < k ? 16 * col : 0;
-    for (j = 0; j < m; j += 16) {
-      syn__v16 x = syn__vget(a + j, (size_t)(m - j));
-      syn__v16 y = syn__vget(a + second + j, (size_t)(m - j));
-      SYN__FETCH(a + ahead + j);
-      SYN__FETCH(a + second + ahead + j);
-      SYN__N(cross8)(&x.p[0], &y.p[0]);
-      syn__vstore(to + (size_t)(j / 8) * strip, x);
-      if (m - j > 8) syn__vstore(to + (size_t)(j / 8 + 1) * strip, y);
+  for (i = 0; i < a->cols; i += 2, x += 2 * a->col, panels += 16) {
+    const size_t second = i + 1 < a->cols ? a->col : 0, ahead = i + 18 < a->cols ? 16 * a->col : 0;
+    for (j = 0; j < a->rows; j += 16) {
+      syn__v16 low = syn__vget(x + j, (size_t)(a->rows - j));
+      syn__v16 high = syn__vget(x + second + j, (size_t)(a->rows - j));
+      SYN__PREFETCH(x + ahead + j);
+      SYN__PREFETCH(x + second + ahead + j);
+      SYN__N(swap_lanes8)(&low.p[0], &high.p[0]);
+      syn__vstore(panels + (size_t)(j / 8) * panel, low);
+      if (a->rows - j > 8) syn__vstore(panels + (size_t)(j / 8 + 1) * panel, high);
     }
   }
 }
 #else
-/* A vector is stored that is wider than the tile; what it wrote too much the next k overwrites, and
-   the last leaves behind the strip. */
-static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
-  const size_t strip = (size_t)k * SYN__TILE_M + SYN__STRIP_END;
+/* Each store is wider than MR: the next k overwrites the rest, after the last k it lies in the
+   SYN__PANEL_END floats. */
+static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
+  const size_t panel = (size_t)a->cols * SYN__MR + SYN__PANEL_END;
+  const float *x = a->x;
   int i, j;
-  for (i = 0; i < k; i++, a += col)
-    for (j = 0; j < m; j += SYN__TILE_M) {
-      SYN__FETCH(a + (i + 16 < k ? 16 * col : 0) + j);
-      syn__vstore(to + (size_t)(j / SYN__TILE_M) * strip + (size_t)i * SYN__TILE_M,
-                  syn__vget(a + j, (size_t)(m - j)));
+  for (i = 0; i < a->cols; i++, x += a->col, panels += SYN__MR)
+    for (j = 0; j < a->rows; j += SYN__MR) {
+      SYN__PREFETCH(x + (i + 16 < a->cols ? 16 * a->col : 0) + j);
+      syn__vstore(panels + (size_t)(j / SYN__MR) * panel, syn__vget(x + j, (size_t)(a->rows - j)));
     }
 }
 #endif
 
-/* 16 columns of which the first `left` are there; `whole`: all are, which needs no mask. */
-SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
-  return whole ? syn__vload(x) : syn__vget(x, left);
+/* -- the micro-kernel -- */
+
+/* Where a micro-kernel is in its panels of a and b. a: the first row and a_mid, the middle one:
+   with two pointers half as many multiples of a_row need registers. left: columns of b from here
+   on. */
+typedef struct SYN__N(cursor) {
+  const float *a, *a_mid, *b, *prefetch;
+  size_t a_row, a_col, b_row, b_panel, prefetch_stride, left;
+} SYN__N(cursor);
+
+/* 16 columns, of which `left` exist; only an edge tile needs the mask. */
+SYN__INLINE syn__v16 SYN__N(load_panel)(const float *x, size_t left, int mode) {
+  return mode == SYN__EDGE_TILE ? syn__vget(x, left) : syn__vload(x);
 }
 
-/* Asks for the places of c that a tile is going to write, into the second cache, else its stores
-   would wait for memory: where b is far, and where k is short and fetch_next has no part; not where
-   c is small and near anyway. 128, 8000, 256 with a far b 133 -> 156 GFLOP/s, beams of small's 32
-   sentences 3 % faster; batches of 256, 256, 64 TN 86 -> 108, and 5 % more since it is the second
-   cache. */
-SYN__INLINE void SYN__N(fetch_places)(const float *c, size_t row, int rows, int panels) {
-  int r, v;
-  SYN__UNROLL for (r = 0; r < rows; r++)
-    SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(c + (size_t)r * row + v * 16);
+/* Of a streamed b, the tiles of all rows prefetch the next group of panels, each an equal share, at
+   most a cache line in each step of k. Returns the floats in each step; 0: nothing to prefetch. */
+SYN__INLINE size_t SYN__N(prefetch_share)(const syn__product *p, int m, int j, int panels) {
+  const int tiles = p->c.rows / SYN__MR, width = 16 * panels;
+  const int share = tiles <= panels ? 16 : (width + tiles - 1) / tiles;
+  return (j + 2 * panels) * 16 <= p->c.cols && (m / SYN__MR + 1) * share <= width ? (size_t)share
+                                                                                  : 0;
 }
 
-/* Where rows of a lie straight, a tile stops SYN__STOPS times on its way along k and asks for its
-   share of what the next tiles will read and write, some rows at a time of those below: of c what
-   is as wide as the tile at panel j, of a the same columns and again every n columns, so that the
-   tiles of a band ask for all of a. All at once would hold up the tile's own reading, eight stops
-   cost 4 % where all is near. Data from memory: 2048, 256, 256 143 -> 155, 1024, 128, 128 127 ->
-   150 GFLOP/s; a step of small or gpt384 1.5 % faster. */
-SYN__INLINE void SYN__N(fetch_next)(const syn__product *p, const float *a, const float *c, int j,
-                                    int panels) {
-  int i, v, k;
-  SYN__UNROLL for (i = 0; i < SYN__TILE_M; i += SYN__STOPS, a += p->a_row, c += p->c_row) {
-    SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(c + v * 16);
-    for (k = j * 16; k < p->k; k += p->n)
-      SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(a + k + v * 16);
-  }
-}
-
-/* The tiles of all rows ask for the group of panels behind the one they read, each for its share
-   and at most a cache line a step: what else would be waited for while nothing is computed. So many
-   floats of it a step; 0: there is nothing to ask for. */
-SYN__INLINE size_t SYN__N(pace)(const syn__product *p, int m, int j, int rows, int panels) {
-  const int tiles = p->m / rows, at = m / rows, all = 16 * panels;
-  const int part = tiles <= panels ? 16 : (all + tiles - 1) / tiles;
-  return (j + 2 * panels) * 16 <= p->n && (at + 1) * part <= all ? (size_t)part : 0;
-}
-
-/* Where the tile of panel j and the rows from m on begins. */
-SYN__INLINE syn__way SYN__N(way)(const syn__product *p, int m, int j, int rows, int panels,
-                                 int whole) {
-  syn__way w;
-  w.a_row = p->a_row, w.a_col = p->a_col, w.b_row = p->b_row, w.b_panel = p->b_panel;
-  w.a = p->a + (size_t)m * w.a_row;
-  w.low = w.a + (size_t)(rows / 2) * w.a_row;
-  SYN__APART(w.low);
-  w.b = p->b + (size_t)j * w.b_panel;
-  w.left = (size_t)(p->n - j * 16);
-  if (whole == 3) {
-    w.pace = SYN__NEXT_PACE;
-    w.next = p->next + syn__asked(j, p->k); /* a tile's own stretch */
-    return w;
-  }
-  w.pace = whole == 2 ? SYN__N(pace)(p, m, j, rows, panels) : 0;
-  w.next = w.b + (w.pace ? (size_t)panels * w.b_panel : 0);
-  w.next += (size_t)(m / rows) * w.pace * (size_t)p->k;
+/* The cursor of the tile at row m and panel j. */
+SYN__INLINE SYN__N(cursor)
+SYN__N(cursor_at)(const syn__product *p, int m, int j, int rows, int panels, int mode) {
+  SYN__N(cursor) w;
+  w.a_row = p->a.row, w.a_col = p->a.col, w.b_row = p->b.row;
+  w.b_panel = p->b.panel ? p->b.panel : 16;
+  w.a = p->a.x + (p->a.panel ? (size_t)(m / SYN__MR) * p->a.panel + (size_t)(m % SYN__MR)
+                             : (size_t)m * w.a_row);
+  w.a_mid = w.a + (size_t)(rows / 2) * w.a_row;
+  SYN__OPAQUE(w.a_mid);
+  w.b = p->b.x + (size_t)j * w.b_panel;
+  w.left = (size_t)(p->c.cols - j * 16);
+  w.prefetch_stride = mode == SYN__STREAM_TILE ? SYN__N(prefetch_share)(p, m, j, panels) : 0;
+  w.prefetch = w.b + (w.prefetch_stride ? (size_t)panels * w.b_panel : 0);
+  w.prefetch += (size_t)(m / SYN__MR) * w.prefetch_stride * (size_t)p->a.cols;
   return w;
 }
+SYN__INLINE void SYN__N(advance)(SYN__N(cursor) *w, size_t steps) {
+  w->a += steps * w->a_col, w->a_mid += steps * w->a_col, w->b += steps * w->b_row;
+  w->prefetch += steps * w->prefetch_stride;
+}
 
-/* One step of k of a tile, i steps on: sum[r][v] += a[r] b[v]. Row or panel first, then the step:
-   gcc makes that an address of pointer, stride and offset, without an addition. */
-SYN__INLINE void SYN__N(step)(const syn__way *w, syn__v16 (*sum)[8], size_t i, int rows,
-                              int panels, int whole) {
+/* The rank-1 update of step i: sum[r][v] += a[r] b[v]. The order row or panel, then step makes gcc
+   use one address of base, stride and offset, without an addition. */
+SYN__INLINE void SYN__N(rank1)(const SYN__N(cursor) *w, syn__v16 (*sum)[8], size_t i, int rows,
+                               int panels, int mode) {
   syn__v16 b[8];
   int r, v;
-  if (whole >= 2) SYN__FETCH_FAR(w->next + i * w->pace);
+  if (mode == SYN__STREAM_TILE) SYN__PREFETCH_L2(w->prefetch + i * w->prefetch_stride);
   SYN__UNROLL for (v = 0; v < panels; v++) {
     const float *at = w->b + (size_t)v * w->b_panel;
-    b[v] = SYN__N(panel)(at + i * w->b_row, w->left, whole);
+    b[v] = SYN__N(load_panel)(at + i * w->b_row, w->left, mode);
   }
   SYN__UNROLL for (r = 0; r < rows; r++) {
     const float *at = r < rows / 2 ? w->a + (size_t)r * w->a_row
-                                   : w->low + (size_t)(r - rows / 2) * w->a_row;
+                                   : w->a_mid + (size_t)(r - rows / 2) * w->a_row;
     SYN__UNROLL for (v = 0; v < panels; v++) syn__vstep(&sum[r][v], at[i * w->a_col], &b[v]);
   }
 }
 
-SYN__INLINE void SYN__N(forward)(syn__way *w, size_t steps) {
-  w->a += steps * w->a_col, w->low += steps * w->a_col, w->b += steps * w->b_row;
-  w->next += steps * w->pace;
-}
-
-/* Of k steps as many as make whole rounds of SYN__STEPS; how many these were. Strides that are
-   constants where this is inlined become part of the addresses: a round moves three pointers, where
-   every step did. Such additions take ports of fmas: tile in cache 174 -> 182 GFLOP/s, of strips
-   177 -> 189, with AVX2 105 -> 111. */
-SYN__INLINE int SYN__N(rounds)(syn__way w, syn__v16 (*sum)[8], int k, int panels, int whole) {
-  const int rows = panels == 4 ? SYN__TILE_FOUR : SYN__TILE_M;
+/* As many of k steps as fill rounds of SYN__K_UNROLL; returns their number. The caller sets strides
+   to constants before it is inlined here: they become offsets in the addresses, and a round
+   advances three pointers, where else every step did. */
+SYN__INLINE int SYN__N(k_rounds)(SYN__N(cursor) w, syn__v16 (*sum)[8], int k, int rows, int panels,
+                                 int mode) {
   int left = k;
   size_t i;
-  if (w.a_row == 1) w.low = w.a + rows / 2; /* known to gcc: one pointer serves all rows */
-  for (; left >= SYN__STEPS; left -= SYN__STEPS) {
-    SYN__APART(w.b_panel); /* or gcc keeps its sum with every multiple of b_row */
-    SYN__UNROLL for (i = 0; i < SYN__STEPS; i++)
-      SYN__N(step)(&w, sum, i, rows, panels, whole);
-    SYN__N(forward)(&w, SYN__STEPS);
+  if (w.a_row == 1) w.a_mid = w.a + rows / 2; /* gcc then needs one pointer for all rows */
+  for (; left >= SYN__K_UNROLL; left -= SYN__K_UNROLL) {
+    SYN__OPAQUE(w.b_panel); /* else gcc keeps its sum with every multiple of b_row */
+    SYN__UNROLL for (i = 0; i < SYN__K_UNROLL; i++)
+      SYN__N(rank1)(&w, sum, i, rows, panels, mode);
+    SYN__N(advance)(&w, SYN__K_UNROLL);
   }
   return k - left;
 }
-
-/* `rounds` where rows of a lie straight, or its columns (strips among them), and b is packed or
-   lies straight; 0 for others. */
-SYN__INLINE int SYN__N(all_rounds)(const syn__product *p, syn__way w, syn__v16 (*sum)[8], int k,
-                                   int panels, int whole) {
-  const int across = p->a_row == 1 && p->a_col != 1, strips = across && p->a_col == SYN__TILE_M;
-  const int packed = p->b_row == 16;
-  if (SYN__STEPS == 1 || !whole || (whole == 2 && (across || !packed))) return 0;
-  if (whole == 3) {
-    w.a_row = 1, w.a_col = SYN__TILE_M, w.b_panel = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
-  }
-  if ((!across && p->a_col != 1) || (!packed && p->b_panel != 16)) return 0;
-  if (!across && packed) {
+/* k_rounds for the layouts that layers and attention have: a row-major, transposed or packed, b
+   packed or row-major. 0 steps for all others. */
+SYN__INLINE int SYN__N(k_unrolled)(const syn__product *p, SYN__N(cursor) w, syn__v16 (*sum)[8],
+                                   int rows, int panels, int mode) {
+  const int k = p->a.cols, packed_b = p->b.panel != 0;
+  if (SYN__K_UNROLL == 1) return 0;
+  if (p->a.col == 1 && packed_b) { /* x W^T, dy W */
     w.a_col = 1, w.b_row = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
+    return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
   }
-  if (!across) {
+  if (mode == SYN__STREAM_TILE) return 0;
+  if (p->a.col == 1) { /* P V */
     w.a_col = 1, w.b_panel = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
+    return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
   }
+  if (p->a.row != 1) return 0;
   w.a_row = 1;
-  if (strips && packed) {
-    w.a_col = SYN__TILE_M, w.b_row = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
+  if (p->a.panel && packed_b) { /* dy^T x */
+    w.a_col = SYN__MR, w.b_row = 16;
+    return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
   }
-  if (packed) return 0;
-  w.b_panel = 16;
-  return SYN__N(rounds)(w, sum, k, panels, whole);
+  if (packed_b) return 0;
+  w.b_panel = 16; /* P^T dY */
+  return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
 }
 
-/* `rows` rows by `panels` panels of c; these two and `whole` are constants where this is inlined,
-   so that the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v].
-   Every element of c has one sum of its own, in the order of k: the tile decides how many are under
-   way at a time, not what is added to what. So its size may be tuned without changing a bit.
-   The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
-   where all rows start alike (zeros, bias): then all read the same 16 floats. whole 2: as 1, and
-   the next panels are asked for; 3: as 1, strips and a b that lies straight, and p->next is. */
-SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
-                              int whole) {
-  syn__v16 sum[SYN__TILE_M][8];
-  const size_t row = p->start == SYN__ADD ? p->c_row : 0;
-  const float *from = syn__zeros;
-  float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
-  const int large = rows == SYN__TILE_M || rows == SYN__TILE_FOUR;
-  const int full = whole == 1 && large, count = p->k;
-  const int stops = SYN__STOPS > 1 && full && p->a_col == 1 && count >= 64;
-  const size_t size = (size_t)p->m * p->c_row; /* of c */
-  const int span = stops ? (count + SYN__STOPS - 1) / SYN__STOPS : count;
-  syn__way w = SYN__N(way)(p, m, j, rows, panels, whole);
-  const float *a_next = w.a + (size_t)rows * w.a_row, *c_next = c + (size_t)rows * p->c_row;
-  int r, v, end, done, k = 0;
-  if (whole == 2 ? size > SYN__NEAR : full && !stops && count <= 256 && size > 4096)
-    SYN__N(fetch_places)(c, p->c_row, rows, panels);
-  if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
+/* The micro-kernel: a tile of c, `rows` rows at m by `panels` panels at j. rows, panels and mode
+   are constants where it is inlined, so that the sums stay in registers; 8 is the largest number of
+   panels. Every element of c is one sum in the order of k: the size of a tile changes no bit. A
+   tile of a large c prefetches its places of c, or its stores would wait for memory. */
+SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, int panels,
+                               int mode) {
+  syn__v16 sum[SYN__MR][8];
+  SYN__N(cursor) w = SYN__N(cursor_at)(p, m, j, rows, panels, mode);
+  float *c = p->c.x + (size_t)m * p->c.row + (size_t)j * 16;
+  const float *from = p->accumulate ? c : p->bias ? p->bias + (size_t)j * 16 : syn__zeros;
+  const size_t row = p->accumulate ? p->c.row : 0; /* 0: all rows start from the same 16 floats */
+  const int large = rows > 4;
+  const size_t size = (size_t)p->c.rows * p->c.row; /* floats of c */
+  int r, v, k = 0;
+  if (mode == SYN__STREAM_TILE ? size > SYN__NEAR : mode == SYN__FULL_TILE && large && size > 4096)
+    SYN__UNROLL for (r = 0; r < rows; r++)
+      SYN__UNROLL for (v = 0; v < panels; v++) SYN__PREFETCH_L2(c + (size_t)r * p->c.row + v * 16);
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
     SYN__UNROLL for (v = 0; v < panels; v++)
-      sum[r][v] = SYN__N(panel)(from + v * 16, w.left, whole);
-  while (k < count) {
-    if (stops) {
-      SYN__N(fetch_next)(p, a_next, c_next, j, panels);
-      a_next += SYN__TILE_M / SYN__STOPS * w.a_row, c_next += SYN__TILE_M / SYN__STOPS * p->c_row;
-    }
-    end = syn__min(k + span, count);
-    done = large ? SYN__N(all_rounds)(p, w, sum, end - k, panels, whole) : 0;
-    SYN__N(forward)(&w, (size_t)done);
-    for (k += done; k < end; k++, SYN__N(forward)(&w, 1))
-      SYN__N(step)(&w, sum, 0, rows, panels, whole);
-  }
-  SYN__UNROLL for (r = 0; r < rows; r++, c += p->c_row)
+      sum[r][v] = SYN__N(load_panel)(from + v * 16, w.left, mode);
+  if (mode != SYN__EDGE_TILE && large) k = SYN__N(k_unrolled)(p, w, sum, rows, panels, mode);
+  for (SYN__N(advance)(&w, (size_t)k); k < p->a.cols; k++, SYN__N(advance)(&w, 1))
+    SYN__N(rank1)(&w, sum, 0, rows, panels, mode);
+  SYN__UNROLL for (r = 0; r < rows; r++, c += p->c.row)
     SYN__UNROLL for (v = 0; v < panels; v++) {
-      if (whole) syn__vstore(c + v * 16, sum[r][v]);
-      else syn__vput(c, sum[r][v], w.left);
+      if (mode == SYN__EDGE_TILE) syn__vput(c, sum[r][v], w.left);
+      else syn__vstore(c + v * 16, sum[r][v]);
     }
 }
 
-/* The tiles, each a function of its own: inlined into the loops below, gcc has too few registers
-   for the addresses and fetches some of them in every step, one out of a vector register (155 ->
-   166 GFLOP/s). most: as many whole panels as registers hold; far: the same, asking for what comes
-   next; two: two whole panels; edge: one, perhaps not whole. few, pair, one: of fewer rows. */
-SYN__CALLED void SYN__N(tile_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 1);
+/* The micro-kernels, each a function of its own: inlined into the loops below, gcc would have too
+   few registers for their addresses. full: as many whole panels as the registers hold; edge: one
+   panel, perhaps not whole; pair: two whole panels. */
+SYN__CALLED void SYN__N(micro_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, SYN__NR, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
+SYN__CALLED void SYN__N(micro_stream)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, SYN__NR, SYN__STREAM_TILE);
 }
-/* Strips of a block of k behind which others come (gradients of weights): each step asks for half a
-   line of the next block, tile after tile as it lies in memory. Only so does the processor go on by
-   itself: lines of rows apart fill the places for misses, which the reading of b needs, and hold
-   all up (128, 128, 3136 from memory, two threads: 178 -> 229 GFLOP/s, with whole lines 210, with
-   lines of rows 162; 256, 256, 2048 232 -> 269). */
-#if SYN__STEPS > 1 /* where it was measured */
-SYN__CALLED void SYN__N(tile_strips)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 3);
+SYN__CALLED void SYN__N(micro_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, 1, SYN__EDGE_TILE);
 }
-#endif
-#if SYN__TILE_P == 3
-SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
+#if SYN__NR == 3
+SYN__CALLED void SYN__N(micro_pair)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, 2, SYN__FULL_TILE);
+}
+/* 6 x 4 panels, for a b of four panels: heads of width 64 */
+SYN__CALLED void SYN__N(micro_four)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 6, 4, SYN__FULL_TILE);
 }
 #endif
-#if SYN__TILE_FOUR != SYN__TILE_M
-SYN__CALLED void SYN__N(tile_four)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FOUR, 4, 1);
+#if SYN__ROWS_2 > 1
+SYN__CALLED void SYN__N(micro_2_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__ROWS_2, SYN__PANELS_2, SYN__FULL_TILE);
+}
+SYN__CALLED void SYN__N(micro_2_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__ROWS_2, 1, SYN__EDGE_TILE);
 }
 #endif
-SYN__CALLED void SYN__N(tile_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, 1, 0);
+#ifdef SYN__PANELS_3
+SYN__CALLED void SYN__N(micro_3_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 2, SYN__PANELS_3, SYN__FULL_TILE);
 }
-#if SYN__TILE_FEW > 1
-SYN__CALLED void SYN__N(few_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FEW, SYN__TILE_FEW_P, 1);
-}
-SYN__CALLED void SYN__N(few_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FEW, 1, 0);
+SYN__CALLED void SYN__N(micro_3_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 2, 1, SYN__EDGE_TILE);
 }
 #endif
-#ifdef SYN__TILE_PAIR_P
-SYN__CALLED void SYN__N(pair_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 2, SYN__TILE_PAIR_P, 1);
+SYN__CALLED void SYN__N(micro_1_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, SYN__PANELS_1, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(pair_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 2, 1, 0);
-}
-#endif
-SYN__CALLED void SYN__N(one_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 1, SYN__TILE_ONE_P, 1);
-}
-SYN__CALLED void SYN__N(one_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 1, 1, 0);
+SYN__CALLED void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, 1, SYN__EDGE_TILE);
 }
 
-/* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A tile's
-   rows of a stay in the first cache while the panels of b pass by, which come from the second.
-   Panels that fill no group of three go in pairs, what is left one by one, with masks for the
-   last. */
-SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels,
-                              syn__tile_of *most, syn__tile_of *edge) {
-  int m, j, end = w->m1 - (w->m1 - w->m0) % rows;
-  for (m = w->m0; m < end; m += rows) {
-    for (j = w->p0; j + panels <= w->whole; j += panels) {
-      if (panels == 3 && w->whole - j == 4) break;
-      most(p, m, j);
-    }
-#if SYN__TILE_P == 3
-    for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile_two)(p, m, j);
+/* Row tiles, largest first; the later ones take the rows that are left. The fewer the rows, the
+   more panels: an fma takes about 4 cycles and two can begin in each, so 8 or more sums are needed.
+ */
+static const syn__row_tile SYN__N(row_tiles)[] = {
+#if SYN__NR == 3
+    {6, 4, SYN__N(micro_four), NULL, SYN__N(micro_edge)},
+    {SYN__MR, SYN__NR, SYN__N(micro_full), SYN__N(micro_pair), SYN__N(micro_edge)},
+#else
+    {SYN__MR, SYN__NR, SYN__N(micro_full), NULL, SYN__N(micro_edge)},
 #endif
-    for (; j < w->p1; j++) edge(p, m, j);
-  }
-  w->m0 = end;
-}
-
-#if SYN__TILE_FOUR != SYN__TILE_M
-/* A b of four panels, as heads of width 64 have it: 6 rows by 4 instead of 8 by 2 twice; two rows
-   that are left become eight again, two tiles of few. Batches of 64, 64, 32 112 -> 120, of 128, 64,
-   64 133 -> 142 GFLOP/s; with eight panels nothing is gained. */
-static void SYN__N(fours)(const syn__product *p, syn__block *w) {
-  const int m1 = w->m1, rows = m1 - w->m0;
-  if (rows >= 8 && rows % SYN__TILE_FOUR == 2) w->m1 -= 8;
-  SYN__N(band)(p, w, SYN__TILE_FOUR, 4, SYN__N(tile_four), SYN__N(tile_edge));
-  w->m1 = m1;
-}
+#if SYN__ROWS_2 > 1
+    {SYN__ROWS_2, SYN__PANELS_2, SYN__N(micro_2_full), NULL, SYN__N(micro_2_edge)},
 #endif
+#ifdef SYN__PANELS_3
+    {2, SYN__PANELS_3, SYN__N(micro_3_full), NULL, SYN__N(micro_3_edge)},
+#endif
+    {1, SYN__PANELS_1, SYN__N(micro_1_full), NULL, SYN__N(micro_1_edge)},
+};
 
-/* The same for a b that is far and waits for whole tiles: each group of its panels is read from
-   memory once and passed by all rows. What is left goes by `band`. */
-static void SYN__N(far)(const syn__product *p, const syn__block *w) {
-  const int end = w->m1 - (w->m1 - w->m0) % SYN__TILE_M;
-  syn__block rest = *w;
+/* -- the loops around it -- */
+
+/* The whole tiles of a streamed b: loops 1 and 2 swapped, so that each group of panels comes from
+   memory once. Returns the first panel that is left. */
+static int SYN__N(gemm_streamed)(const syn__product *p, int m0, int m1, int p0, int whole) {
   int m;
-  for (; rest.p0 + SYN__TILE_P <= w->whole; rest.p0 += SYN__TILE_P)
-    for (m = w->m0; m < end; m += SYN__TILE_M)
-      SYN__N(tile_far)(p, m, rest.p0);
-  SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P, SYN__N(tile_most), SYN__N(tile_edge));
+  for (; p0 + SYN__NR <= whole; p0 += SYN__NR)
+    for (m = m0; m + SYN__MR <= m1; m += SYN__MR) SYN__N(micro_stream)(p, m, p0);
+  return p0;
 }
 
-/* Panels that fit in the second cache beside all else, whole groups of every tile: 24 divides by
-   3, 4 and 8, and 12 by 3 and 4. */
-static int SYN__N(chunk)(const syn__product *p, int rows) {
-  int unit = !p->far || p->k <= 512 ? 24 : rows < SYN__TILE_FEW ? SYN__TILE_ONE_P : 12;
-  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / unit * unit;
+/* Panels of b that stay in the second-level cache while all rows pass: a multiple of every NR. */
+static int SYN__N(panels_in_cache)(const syn__product *p, int rows) {
+  const int k = p->a.cols;
+  int unit = !p->streamed || k <= 512 ? 24 : rows < SYN__ROWS_2 ? SYN__PANELS_1 : 12;
+  int panels = SYN__NEAR / (16 * (k > 1 ? k : 1)) / unit * unit;
   return panels > unit ? panels : unit;
 }
 
-/* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles and two can
-   begin in each, so that 8 or more sums must be under way. One row is what decoding has: then every
-   number of b is read for one fma, and memory sets the pace. */
-static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
-  int step = SYN__N(chunk)(p, m1 - m0);
-  syn__tile_of *most = SYN__N(tile_most);
-  syn__block w;
-#if SYN__STEPS > 1
-  const int strips = p->a_row == 1 && p->a_col == SYN__TILE_M;
-  if (strips && p->next && p->b_panel == 16) most = SYN__N(tile_strips);
-#endif
+/* Rows m0..m1 and panels p0..p1 of c. Panels that fill no full tile go in pairs, then one by one
+   with a mask; four go as two pairs, not as three and one. */
+static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
+  const int step = SYN__N(panels_in_cache)(p, m1 - m0);
+  const syn__row_tile *s;
   for (; p0 < p1; p0 += step) {
-    w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
-    w.whole = syn__min(w.p1, p->n / 16);
-    if (p->far) SYN__N(far)(p, &w), w.m0 = m1 - (m1 - m0) % SYN__TILE_M;
-#if SYN__TILE_FOUR != SYN__TILE_M
-    else if (!strips && w.whole - w.p0 == 4 && w.whole == w.p1) SYN__N(fours)(p, &w);
-#endif
-    else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P, most, SYN__N(tile_edge));
-#if SYN__TILE_FEW > 1
-    SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P, SYN__N(few_most), SYN__N(few_edge));
-#endif
-#ifdef SYN__TILE_PAIR_P
-    SYN__N(band)(p, &w, 2, SYN__TILE_PAIR_P, SYN__N(pair_most), SYN__N(pair_edge));
-#endif
-    SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P, SYN__N(one_most), SYN__N(one_edge));
+    const int end = syn__min(p1, p0 + step), whole = syn__min(end, p->c.cols / 16);
+    const int four = whole - p0 == 4 && whole == end && !p->a.panel && !p->streamed;
+    int m = m0, j, first = p->streamed ? SYN__N(gemm_streamed)(p, m0, m1, p0, whole) : p0;
+    for (s = SYN__N(row_tiles) + (SYN__NR == 3 && !four); m < m1; s++, first = p0)
+      for (; m + s->rows <= m1; m += s->rows) { /* loop 2 */
+        for (j = first; j + s->panels <= whole && !(s->pair && whole - j == 4); j += s->panels)
+          s->full(p, m, j); /* loop 1 */
+        for (; s->pair && j + 2 <= whole; j += 2) s->pair(p, m, j);
+        for (; j < end; j++) s->edge(p, m, j);
+      }
   }
 }
 
@@ -3558,7 +3475,7 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
 
 /* In the order of the struct; C++11 knows no names here. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
+    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
     SYN__N(rough), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
@@ -3584,15 +3501,13 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__UNROLL
 #undef SYN__DO
 #undef SYN__ALL
-#undef SYN__TILE_M
-#undef SYN__TILE_P
-#undef SYN__TILE_FOUR
-#undef SYN__TILE_FEW
-#undef SYN__TILE_FEW_P
-#undef SYN__TILE_PAIR_P
-#undef SYN__TILE_ONE_P
-#undef SYN__STEPS
-#undef SYN__STOPS
+#undef SYN__MR
+#undef SYN__NR
+#undef SYN__ROWS_2
+#undef SYN__PANELS_2
+#undef SYN__PANELS_3
+#undef SYN__PANELS_1
+#undef SYN__K_UNROLL
 #undef SYN__GELU_1
 #undef SYN__GELU_3
 #undef syn__pset
@@ -4280,202 +4195,178 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 }
 
 /* ==============================================================================================
-   >>gemm   matrix products of any size over the kernels
+   >>gemm   matrix products of any size over the micro-kernels
    ============================================================================================== */
 
-/* A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
-   whatever the strides of b were. A large b is packed in blocks that stay in the cache while all
-   rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
-   (decoding) come packed. Any strides: a transposed product is the same call. */
+/* C = start + A B by the five loops of BLIS (Goto and van de Geijn 2008; Van Zee and van de Geijn
+   2015), from the outside:
 
-#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
-#define SYN__PACK_N 512
-#define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
-/* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
-#define SYN__PACK_M 48
-#define SYN__PACK_A ((size_t)SYN__PACK_M * SYN__PACK_K + SYN__PACK_M / 2 * SYN__STRIP_END)
+     loop 5   blocks of NC columns of B      syn_gemm
+     loop 4   blocks of KC rows of B         syn_gemm: all threads pack the block
+     loop 3   blocks of MC rows of A         syn__task_gemm, in each thread: packs a transposed A
+     loop 2   tiles of MR rows               the kernel gemm of the ISA
+     loop 1   micro-panels of NR columns     the kernel gemm; for each tile a micro-kernel over k
 
-/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
-   bias [n] of every row, or what c holds. */
-typedef struct syn__job {
-  syn__product p;    /* b_row: from k to k+1; b_panel is not read */
-  size_t b_col;      /* from n to n+1 */
-  const float *panels; /* b already packed, or null */
-  float *pack;       /* where a block of b is packed */
-} syn__job;
+   The packed block of B stays in the second-level cache while all rows of A pass. Weights that do
+   not change between calls (decoding) come packed. A transposed matrix is one with other strides,
+   never a copy. A block of k resumes each sum from the float that the block before has stored, so
+   no block size changes a bit. */
 
-/* From now on b is what these panels hold: p->k rows of it. */
-static void syn__read_panels(syn__product *p, const float *panels) {
-  p->b = panels;
-  p->b_row = 16;
-  p->b_panel = 16 * (size_t)p->k;
-  p->next = NULL;
+#define SYN__KC 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
+#define SYN__NC 512
+#define SYN__MC 48 /* a multiple of every MR */
+#define SYN__PACK_B ((size_t)SYN__KC * SYN__NC)
+#define SYN__PACK_A ((size_t)SYN__MC * SYN__KC + SYN__MC / 2 * SYN__PANEL_END)
+
+/* Floats of t->pack: the block of b that all threads read, then the block of a of each. */
+static size_t syn__pack_floats(int threads) { return SYN__PACK_B + (size_t)threads * SYN__PACK_A; }
+
+syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row) {
+  syn_matrix m;
+  m.x = (float *)x;
+  m.rows = rows;
+  m.cols = cols;
+  m.row = row ? row : (size_t)cols;
+  m.col = 1;
+  m.panel = 0;
+  return m;
+}
+syn_matrix syn_transposed(syn_matrix a) {
+  syn_matrix m = a;
+  m.rows = a.cols;
+  m.cols = a.rows;
+  m.row = a.col;
+  m.col = a.row;
+  return m;
+}
+/* b [rows,cols] as pack_b left it */
+static syn_matrix syn__packed(const float *panels, int rows, int cols) {
+  syn_matrix m = syn_matrix_of(panels, rows, cols, 16);
+  m.panel = 16 * (size_t)rows;
+  return m;
+}
+/* Rows and columns of a matrix that is not packed. */
+static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int cols) {
+  a.x += (size_t)row * a.row + (size_t)col * a.col;
+  a.rows = rows;
+  a.cols = cols;
+  return a;
+}
+static syn__product syn__product_of(syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+                                    int accumulate) {
+  syn__product p;
+  p.a = a;
+  p.b = b;
+  p.c = c;
+  p.bias = bias;
+  p.accumulate = accumulate;
+  p.streamed = p.by_rows = 0;
+  return p;
 }
 
-/* Panels begin..end of b into j->pack; the last may be narrower than 16, the kernel fills it up. */
+typedef struct syn__pack_job {
+  syn_matrix b;
+  float *panels;
+} syn__pack_job;
 static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__job *j = (const syn__job *)job;
-  int n = syn__min(j->p.n, (int)end * 16) - (int)begin * 16;
+  const syn__pack_job *j = (const syn__pack_job *)job;
+  int first = (int)begin * 16, cols = syn__min(j->b.cols, (int)end * 16) - first;
+  syn_matrix part = syn__submatrix(j->b, 0, j->b.rows, first, cols);
   SYN__UNUSED(thread);
-  t->k->pack(j->p.b + begin * 16 * j->b_col, j->p.b_row, j->b_col, j->p.k, n,
-             j->pack + begin * 16 * (size_t)j->p.k);
+  t->k->pack_b(&part, j->panels + begin * 16 * (size_t)j->b.rows);
+}
+/* All threads pack b [k,n] into panels [ceil(n/16)][k][16]; returns b as it lies there. */
+static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
+  syn__pack_job j;
+  j.b = b;
+  j.panels = panels;
+  syn__parallel(t, syn__task_pack, &j, ((size_t)b.cols + 15) / 16, 4);
+  return syn__packed(panels, b.rows, b.cols);
 }
 
-/* What one thread makes of a product: rows m0..m1 by panels p0..p1. */
-typedef struct syn__part_of {
-  const syn__product *p;
-  int m0, m1, p0, p1;
-} syn__part_of;
-
-/* What tiles of a^T b ask for, from float `at` on, of what the next block of k reads: b, then a,
-   unless that is wide and each thread needs a small part of it. */
-static const float *syn__next_block(const syn__product *p, size_t at) {
-  size_t b = (size_t)p->k * p->b_row, a = (size_t)p->k * p->a_col;
-  if (!p->next || at < b) return p->next ? p->next + at : NULL;
-  return p->a_col <= 256 && at < b + a ? p->a + a + (at - b) : NULL;
-}
-
-/* a^T b: the columns of a are copied in strips; as they stand, a power of two apart, they would all
-   fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
-static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
-  syn__product q = *w->p;
-  size_t asked = syn__asked(q.n / 16, q.k); /* by the tiles of one strip */
-  int m, at, p, tile = t->k->tile;
-  q.a_col = (size_t)tile;
-  for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
-    int rows = syn__min(SYN__PACK_M, w->m1 - m);
-    t->k->strips(w->p->a + m, w->p->a_col, q.k, rows, side);
-    for (p = w->p0; p < w->p1; p += 24) /* panels, which all strips read while they are near */
-      for (at = 0, q.a = side; at < rows; at += tile) {
-        q.c = w->p->c + (size_t)(m + at) * q.c_row;
-        q.next = syn__next_block(w->p, (size_t)((m + at - w->m0) / tile) * asked);
-        t->k->product(&q, 0, syn__min(tile, rows - at), p, syn__min(w->p1, p + 24));
-        q.a += tile * q.k + SYN__STRIP_END;
-      }
-  }
-}
-static void syn__product_part(const syn_tape *t, const syn__part_of *w, int thread) {
-  const syn__product *p = w->p;
-  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
-    syn__rows_across(t, w, t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A);
-  else t->k->product(p, w->m0, w->m1, w->p0, w->p1);
-}
-
-static void syn__task_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  syn__part_of w;
-  w.p = (const syn__product *)job;
-  w.m0 = (int)begin, w.m1 = (int)end, w.p0 = 0, w.p1 = (w.p->n + 15) / 16;
-  syn__product_part(t, &w, thread);
-}
-
-static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  syn__part_of w;
-  w.p = (const syn__product *)job;
-  w.m0 = 0, w.m1 = w.p->m, w.p0 = (int)begin, w.p1 = (int)end;
-  syn__product_part(t, &w, thread);
-}
-
-/* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
-static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads * SYN__PACK_A; }
-
-/* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
-   way a thread reads what the others read and writes only its own part of c. Shares differ by one
-   tile: gradients of weights of width 128 have 16 of them. */
-static void syn__product_split(syn_tape *t, const syn__product *p) {
-  if (p->m >= 24 * t->threads && !p->far)
-    syn__parallel(t, syn__task_rows, p, (size_t)p->m, (size_t)t->k->tile);
-  else
-    syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
-}
-
-/* Panels begin..end: a thread packs its own and multiplies them with all rows. */
-static void syn__task_own_panels(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn__job *j = (const syn__job *)job;
-  syn__product p = j->p;
-  syn__task_pack(t, j, thread, begin, end);
-  syn__read_panels(&p, j->pack);
-  syn__task_panels(t, &p, thread, begin, end);
-}
-
-/* One block: pack it, then multiply. Where c is at most twice as high as wide, threads share out
-   panels: they read more of a, but no panels that another core has just written (two threads: 512,
-   1024, 256 306 -> 322, 512, 256, 256 283 -> 297 GFLOP/s). Where b is narrow, and few rows use
-   it unless it is very narrow, a copy does not pay: it is read as it lies (gradients of weights of
-   width 128: 10 % faster, all other products of that width 0 to 5 %; wide rows are too far apart
-   for that: 40 % slower). */
-static void syn__matmul_block(syn_tape *t, const syn__job *j) {
-  syn__product p = j->p;
-  if (j->b_col == 1 && p.n % 16 == 0 && (p.b_row <= 128 || (p.b_row <= 256 && p.m <= 256))) {
-    p.b_panel = 16;
-    syn__product_split(t, &p);
+/* Loop 3: the rows or the panels of c of one thread. A transposed a is packed by blocks of MC rows:
+   its rows are often a power of two apart, so they would share a few lines of the cache. */
+static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__product *p = (const syn__product *)job;
+  int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, rows;
+  int p0 = p->by_rows ? 0 : (int)begin, p1 = p->by_rows ? (p->c.cols + 15) / 16 : (int)end;
+  if (p->a.row != 1 || p->a.col <= 16 || p->c.rows <= 4 || p->a.cols > SYN__KC) {
+    t->k->gemm(p, m, m1, p0, p1);
     return;
   }
-  if (2 * p.n >= p.m && t->threads > 1) {
-    syn__parallel(t, syn__task_own_panels, j, ((size_t)p.n + 15) / 16, 2);
-    return;
+  for (; m < m1; m += rows) {
+    syn__product q = *p;
+    syn_matrix part;
+    rows = syn__min(SYN__MC, m1 - m);
+    part = syn__submatrix(p->a, m, rows, 0, p->a.cols);
+    q.a = part;
+    q.a.x = t->pack + SYN__PACK_B + (size_t)thread * SYN__PACK_A;
+    t->k->pack_a(&part, q.a.x);
+    q.c.x += (size_t)m * p->c.row;
+    q.a.col = (size_t)t->k->mr;
+    q.a.panel = q.a.col * (size_t)p->a.cols + SYN__PANEL_END;
+    t->k->gemm(&q, 0, rows, p0, p1);
   }
-  syn__parallel(t, syn__task_pack, j, ((size_t)p.n + 15) / 16, 4);
-  syn__read_panels(&p, j->pack);
-  syn__product_split(t, &p);
+}
+/* Threads share the rows of c where there are enough of them, else (decoding: few rows) the panels:
+   each reads what the others read and writes its own part of c. */
+static void syn__gemm_packed(syn_tape *t, syn__product *p) {
+  p->by_rows = p->c.rows >= 24 * t->threads && !p->streamed;
+  if (p->by_rows) syn__parallel(t, syn__task_gemm, p, (size_t)p->c.rows, (size_t)t->k->mr);
+  else syn__parallel(t, syn__task_gemm, p, ((size_t)p->c.cols + 15) / 16, 2);
 }
 
-/* A block of k resumes each product-sum from the float stored by the block before: same bits. */
-static void syn__matmul(syn_tape *t, const syn__job *job) {
-  syn__job j = *job;
-  int n0, k0, wide = SYN__PACK_N * (SYN__PACK_K / syn__max(64, syn__min(SYN__PACK_K, j.p.k)));
-  if (j.panels) {
-    syn__read_panels(&j.p, j.panels);
-    syn__product_split(t, &j.p);
+void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+              int accumulate) {
+  syn__product p = syn__product_of(c, a, b, bias, accumulate);
+  int n0, k0, nc = SYN__NC * (SYN__KC / syn__max(64, syn__min(SYN__KC, a.cols)));
+  if (b.panel) {
+    p.streamed = t->decode || (t->packed && c.rows <= 64);
+    syn__gemm_packed(t, &p);
     return;
   }
-  j.pack = t->pack;
-  for (n0 = 0; n0 < job->p.n; n0 += wide)
-    for (k0 = 0; k0 == 0 || k0 < job->p.k; k0 += SYN__PACK_K) {
-      j.p.n = syn__min(wide, job->p.n - n0);
-      j.p.k = syn__min(SYN__PACK_K, job->p.k - k0);
-      j.p.a = job->p.a + (size_t)k0 * job->p.a_col;
-      j.p.b = job->p.b + (size_t)k0 * job->p.b_row + (size_t)n0 * job->b_col;
-      j.p.c = job->p.c + n0;
-      j.p.bias = job->p.bias ? job->p.bias + n0 : NULL;
-      j.p.start = k0 ? SYN__ADD : job->p.start;
-      j.p.next = k0 + SYN__PACK_K < job->p.k ? j.p.b + (size_t)SYN__PACK_K * j.p.b_row : NULL;
-      syn__matmul_block(t, &j);
+  for (n0 = 0; n0 < c.cols; n0 += nc)                     /* loop 5 */
+    for (k0 = 0; k0 == 0 || k0 < a.cols; k0 += SYN__KC) { /* loop 4 */
+      int n = syn__min(nc, c.cols - n0), k = syn__min(SYN__KC, a.cols - k0);
+      p.c = syn__submatrix(c, 0, c.rows, n0, n);
+      p.a = syn__submatrix(a, 0, a.rows, k0, k);
+      p.b = syn__pack_b(t, syn__submatrix(b, k0, k, n0, n), t->pack);
+      p.bias = bias ? bias + n0 : NULL;
+      p.accumulate = accumulate || k0;
+      syn__gemm_packed(t, &p);
     }
 }
-
-/* y [rows,n] = x [rows,k] W^T + b. Of `shape` are read: n, k, W [n,k] in p.b (or its panels), b [n]
-   in p.bias, which may be null. */
-static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, const syn__job *shape) {
-  syn__job j = *shape;
-  j.p.m = (int)rows;
-  j.p.a = x;
-  j.p.a_row = (size_t)j.p.k;
-  j.p.a_col = 1;
-  j.p.b_row = 1;
-  j.b_col = (size_t)j.p.k;
-  j.p.c = y;
-  j.p.c_row = (size_t)j.p.n;
-  j.p.start = j.p.bias ? SYN__BIAS : SYN__ZERO;
-  syn__matmul(t, &j);
+/* The same by one thread, inside a task, for small matrices: b is packed into `pack`, of
+   k round16(n) floats, only where its rows are not contiguous; else pack is not read. */
+static void syn__gemm_serial(const syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b,
+                             int accumulate, float *pack) {
+  syn__product p = syn__product_of(c, a, b, NULL, accumulate);
+  if (b.col != 1) {
+    t->k->pack_b(&b, pack);
+    p.b = syn__packed(pack, b.rows, b.cols);
+  }
+  t->k->gemm(&p, 0, c.rows, 0, (c.cols + 15) / 16);
 }
 
+/* -- linear layers: y = x W^T + b -- */
+
+/* W^T [in,out] of parameter w [out,in] of a node; packed while decoding. */
+static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, int w) {
+  const syn_param *p = &t->g->params[n->param[w]];
+  int out = p->shape[0], in = (int)(p->size / (size_t)out);
+  const float *panels = t->packed ? t->packed[n->param[w]] : NULL;
+  if (panels) return syn__packed(panels, in, out);
+  return syn_transposed(syn_matrix_of(t->weights[n->param[w]], out, in, 0));
+}
 /* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
    of a node. The rows are those of x: keys and values of attention to the source have more than
    its output. */
 static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
                                 const syn_tensor *x, float *y) {
-  const syn_param *p = &t->g->params[n->param[w]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = p->shape[0];
-  j.p.k = (int)(p->size / (size_t)p->shape[0]);
-  j.p.b = t->weights[n->param[w]];
-  j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
-  if (t->packed) j.panels = t->packed[n->param[w]];
-  /* packed weights wait for memory where few rows use them, and while decoding */
-  j.p.far = t->decode || (t->packed && syn__tensor_rows(x) <= 64);
-  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
+  syn_matrix wt = syn__weight_transposed(t, n, w);
+  int rows = (int)syn__tensor_rows(x);
+  syn_gemm(t, syn_matrix_of(y, rows, wt.cols, 0), syn_matrix_of(x->x, rows, wt.rows, 0), wt,
+           bias >= 0 ? t->weights[n->param[bias]] : NULL, 0);
 }
 
 typedef struct syn__columns {
@@ -4509,33 +4400,13 @@ typedef struct syn__linear_grad {
 } syn__linear_grad;
 
 static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.a = g->dy;
-  j.b_col = 1;
-  j.p.n = g->in;
-  j.p.b_row = j.p.c_row = (size_t)g->in;
-  if (g->dx) { /* [rows,out] [out,in], both as they stand */
-    j.p.m = (int)g->rows;
-    j.p.k = g->out;
-    j.p.a_row = (size_t)g->out;
-    j.p.a_col = 1;
-    j.p.b = g->w;
-    j.p.c = g->dx;
-    j.p.start = g->first_write ? SYN__ZERO : SYN__ADD;
-    syn__matmul(t, &j);
-  }
-  if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
-    j.p.m = g->out;
-    j.p.k = (int)g->rows;
-    j.p.a_row = 1;
-    j.p.a_col = (size_t)g->out;
-    j.p.b = g->x;
-    j.p.c = g->dw;
-    j.p.start = SYN__ADD;
-    syn__matmul(t, &j);
-  }
-  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)g->out);
+  int rows = (int)g->rows, in = g->in, out = g->out;
+  syn_matrix dy = syn_matrix_of(g->dy, rows, out, 0), x = syn_matrix_of(g->x, rows, in, 0);
+  if (g->dx)
+    syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, syn_matrix_of(g->w, out, in, 0), NULL,
+             !g->first_write);
+  if (g->dw) syn_gemm(t, syn_matrix_of(g->dw, out, in, 0), syn_transposed(dy), x, NULL, 1);
+  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)out);
 }
 
 /* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
@@ -5563,7 +5434,7 @@ syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 
 
 /*
    Both factors are tensors with gradients; products with weights are `linear`. The three products
-   are one text (syn__matmul) with other strides: a transposed matrix is read by its columns, never
+   are one function (syn_gemm) with other strides: a transposed matrix is read by its columns, never
    copied as a whole. Nothing is saved. */
 
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
@@ -5577,51 +5448,22 @@ static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   n->out = syn__value_new(b, SYN_OWN, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
+static syn_matrix syn__tensor_matrix(const syn_tensor *x, const float *numbers) {
+  return syn_matrix_of(numbers, x->shape[0], x->shape[1], 0);
+}
 static void syn__matmul_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.m = y->shape[0];
-  j.p.n = y->shape[1];
-  j.p.k = a->shape[1];
-  j.p.a = a->x;
-  j.p.a_row = (size_t)a->shape[1];
-  j.p.a_col = 1;
-  j.p.b = b->x;
-  j.p.b_row = j.p.c_row = (size_t)y->shape[1];
-  j.b_col = 1;
-  j.p.c = y->x;
-  syn__matmul(t, &j);
+  syn_gemm(t, syn__tensor_matrix(y, y->x), syn__tensor_matrix(a, a->x),
+           syn__tensor_matrix(b, b->x), NULL, 0);
 }
 /* da += dy b^T, db += a^T dy */
 static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.start = SYN__ADD;
-  j.p.m = a->shape[0];
-  j.p.n = a->shape[1];
-  j.p.k = y->shape[1];
-  j.p.a = y->dx;
-  j.p.a_row = (size_t)y->shape[1];
-  j.p.a_col = 1;
-  j.p.b = b->x;
-  j.p.b_row = 1;
-  j.b_col = (size_t)y->shape[1];
-  j.p.c = a->dx;
-  j.p.c_row = (size_t)a->shape[1];
-  syn__matmul(t, &j);
-  j.p.m = a->shape[1]; /* a^T: from row to row one number, from column to column one row */
-  j.p.n = y->shape[1];
-  j.p.k = a->shape[0];
-  j.p.a = a->x;
-  j.p.a_row = 1;
-  j.p.a_col = (size_t)a->shape[1];
-  j.p.b = y->dx;
-  j.p.b_row = j.p.c_row = (size_t)y->shape[1];
-  j.b_col = 1;
-  j.p.c = b->dx;
-  syn__matmul(t, &j);
+  syn_matrix dy = syn__tensor_matrix(y, y->dx);
+  syn_gemm(t, syn__tensor_matrix(a, a->dx), dy, syn_transposed(syn__tensor_matrix(b, b->x)), NULL,
+           1);
+  syn_gemm(t, syn__tensor_matrix(b, b->dx), syn_transposed(syn__tensor_matrix(a, a->x)), dy, NULL,
+           1);
 }
 static const syn_kind syn__kind_matmul = {
     "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, syn__matmul_backward, NULL, NULL,
@@ -6003,19 +5845,10 @@ static void syn__cnn_step(syn_tape *t, const syn_node *n) {
 /* dcol [rows,k d] = dz [rows,wide] W: written, not added, so that it need not be cleared first */
 static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float *dcol) {
   const syn_param *w = &t->g->params[n->param[0]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.m = (int)syn__tensor_rows(syn_out(t, n));
-  j.p.k = w->shape[0];
-  j.p.n = w->shape[1] * w->shape[2];
-  j.p.a = dz;
-  j.p.a_row = (size_t)j.p.k;
-  j.p.a_col = 1;
-  j.p.b = syn_weight(t, n, 0);
-  j.p.b_row = j.p.c_row = (size_t)j.p.n;
-  j.b_col = 1;
-  j.p.c = dcol;
-  syn__matmul(t, &j);
+  int rows = (int)syn__tensor_rows(syn_out(t, n)), wide = w->shape[0];
+  int cols = w->shape[1] * w->shape[2];
+  syn_gemm(t, syn_matrix_of(dcol, rows, cols, 0), syn_matrix_of(dz, rows, wide, 0),
+           syn_matrix_of(syn_weight(t, n, 0), wide, cols, 0), NULL, 0);
 }
 
 /* dW += dz^T col, db += column sums of dz, dx += dcol at the rows the windows were taken from */
@@ -6165,7 +5998,7 @@ typedef struct syn__rnn_side {
   const int *off, *order;
   const int *running;   /* [longest+1] sentences of at least so many tokens */
   float *gates, *kept;  /* rows [.,wide], [.,n] */
-  const float *panels;  /* W_h, packed */
+  syn_matrix panels;    /* W_h^T [n,G n], backward W_h [G n,n], packed */
   float *h, *part;      /* forward: running [.,n], [.,wide]: h, p */
   float *dh, *dc;       /* back: running [.,n]; dc of lstm */
   float *dstep;         /* running [.,wide]: gradient of p at this time */
@@ -6293,20 +6126,12 @@ static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int 
   return s;
 }
 
-/* W_h in panels: [n,G n] for h W_h^T; back: [G n,n] for dp W_h. A decoder has the first ready. */
-static const float *syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int back, float *room) {
-  int w = syn__rnn_param(s, SYN__W_H);
-  syn__job j;
-  if (!back && t->packed) return t->packed[s->node->param[w]];
-  memset(&j, 0, sizeof j);
-  j.p.b = syn_weight(t, s->node, w);
-  j.p.k = (int)(back ? s->wide : s->n);
-  j.p.n = (int)(back ? s->n : s->wide);
-  j.p.b_row = back ? s->n : 1;
-  j.b_col = back ? 1 : s->n;
-  j.pack = room;
-  syn__parallel(t, syn__task_pack, &j, ((size_t)j.p.n + 15) / 16, 4);
-  return room;
+/* Packs W_h^T [n,G n] for h W_h^T, or, backward, W_h [G n,n] for dp W_h. A decoder has the first
+   ready. */
+static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int backward, float *panels) {
+  syn_matrix w = syn__weight_transposed(t, s->node, syn__rnn_param(s, SYN__W_H));
+  if (w.panel) return w;
+  return syn__pack_b(t, backward ? syn_transposed(w) : w, panels);
 }
 
 /* -- forward -- */
@@ -6325,13 +6150,10 @@ static syn__rnn_side syn__rnn_ahead(syn_tape *t, const syn_node *n, int side) {
 
 /* p = h W_h^T + b_h for the first `count` rows of h; at the beginning h is 0 and p is b_h. */
 static void syn__rnn_part(syn_tape *t, const syn__rnn_side *s, size_t count, int begins) {
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = (int)s->wide;
-  j.p.k = begins ? 0 : (int)s->n;
-  j.p.bias = syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H));
-  j.panels = s->panels;
-  syn__linear(t, s->part, s->h, count, &j);
+  int rows = (int)count, n = (int)s->n, wide = (int)s->wide;
+  syn_gemm(t, syn_matrix_of(s->part, rows, wide, 0),
+           syn_matrix_of(s->h, rows, begins ? 0 : n, s->n), s->panels,
+           syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H)), 0);
 }
 
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6427,23 +6249,15 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
    part that did not go through p. */
 static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
   size_t count = (size_t)s->running[0] * s->n;
-  syn__job j;
+  int gru = s->own->gates != 4;
   memset(s->dh, 0, count * sizeof *s->dh);
   if (s->dc) memset(s->dc, 0, count * sizeof *s->dc);
-  memset(&j, 0, sizeof j);
-  j.p.n = (int)s->n;
-  j.p.k = (int)s->wide;
-  j.p.a = s->dstep;
-  j.p.a_row = s->wide;
-  j.p.a_col = 1;
-  j.p.c = s->dh;
-  j.p.c_row = s->n;
-  j.p.start = s->own->gates == 4 ? SYN__ZERO : SYN__ADD;
-  j.panels = s->panels;
   for (s->t = longest - 1; s->t >= 0; s->t--) {
-    j.p.m = s->running[s->t + 1];
-    syn__parallel(t, syn__task_rnn_back, s, (size_t)j.p.m, 8);
-    if (s->t) syn__matmul(t, &j);
+    int rows = s->running[s->t + 1];
+    syn__parallel(t, syn__task_rnn_back, s, (size_t)rows, 8);
+    if (s->t)
+      syn_gemm(t, syn_matrix_of(s->dh, rows, (int)s->n, 0),
+               syn_matrix_of(s->dstep, rows, (int)s->wide, 0), s->panels, NULL, gru);
   }
 }
 
@@ -7268,167 +7082,79 @@ static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
   return syn_in(t, n, n->n_in - 1);
 }
 
-/* -- products of matrices that lie inside others -- */
-
-/* A matrix with any strides: element [i,j] is x[i row + j col]. */
-typedef struct syn__view {
-  const float *x;
-  size_t row, col;
-} syn__view;
-/* Rows `row` floats apart, as they lie; and the same memory read as the transpose. */
-SYN__INLINE syn__view syn__plain(const float *x, size_t row) {
-  syn__view v;
-  v.x = x;
-  v.row = row;
-  v.col = 1;
-  return v;
-}
-SYN__INLINE syn__view syn__turned(const float *x, size_t row) {
-  syn__view v;
-  v.x = x;
-  v.row = 1;
-  v.col = row;
-  return v;
-}
-
-/* A product [m,k] [k,n], yet without its matrices. pack: k round16(n) floats where the second one
-   is turned inside one task; else it is not read. */
-SYN__INLINE syn__job syn__job_of(int m, int n, int k, float *pack) {
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.m = m;
-  j.p.n = n;
-  j.p.k = k;
-  j.pack = pack;
-  return j;
-}
-SYN__INLINE void syn__job_set(syn__job *j, syn__view a, syn__view b, float *c, size_t c_row) {
-  j->p.a = a.x;
-  j->p.a_row = a.row;
-  j->p.a_col = a.col;
-  j->p.b = b.x;
-  j->p.b_row = b.row;
-  j->b_col = b.col;
-  j->p.c = c;
-  j->p.c_row = c_row;
-}
-
-/* The same, where b [k,n] came in panels; j->p.k is set before. */
-SYN__INLINE void syn__job_panels(syn__job *j, syn__view a, const float *panels, float *c,
-                                 size_t c_row) {
-  syn__job_set(j, a, syn__plain(panels, 16), c, c_row);
-  syn__read_panels(&j->p, panels);
-}
-
-/* c [m,n] = start + a b, whose rows are c_row floats apart, by all threads; the sizes, the start
-   and its bias are those of j. */
-static void syn__times_all(syn_tape *t, syn__job j, syn__view a, syn__view b, float *c,
-                           size_t c_row) {
-  syn__job_set(&j, a, b, c, c_row);
-  syn__matmul(t, &j);
-}
-/* The same inside one task, for the small ones: b is packed only where its columns are no
-   neighbours. */
-static void syn__times(const syn_tape *t, syn__job j, syn__view a, syn__view b, float *c,
-                       size_t c_row) {
-  syn__job_set(&j, a, b, c, c_row);
-  j.p.b_panel = 16;
-  if (b.col != 1) {
-    t->k->pack(b.x, b.row, b.col, j.p.k, j.p.n, j.pack);
-    syn__read_panels(&j.p, j.pack);
-  }
-  t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
-}
-/* The same where b came packed in panels, once for many of them. */
-static void syn__times_panels(const syn_tape *t, syn__job j, syn__view a, const float *panels,
-                              float *c, size_t c_row) {
-  syn__job_panels(&j, a, panels, c, c_row);
-  t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
-}
-
 /* -- products of a matrix of queries and keys --
 
    In a decoder query i sees the keys 0 .. i alone: half of the matrix is 0. Its products go by
-   blocks of queries, and of a block only what its last query sees is multiplied. The terms left out
-   are 0, so no bit changes. A block of weights also stays in the first cache while its columns are
-   read, which lie a row apart. */
+   blocks of queries, and of each block only the keys are multiplied that its last query sees. The
+   terms left out are 0, so no bit changes. A block of attention weights also stays in the
+   first-level cache while its columns are read, which lie a row apart. Each runs inside one task;
+   nn, nt, tn say which factor is transposed, as in BLAS. */
 
 #define SYN__QUERIES 48 /* queries of a block: whole tiles */
 
-typedef struct syn__scope {
+typedef struct syn__causal_range {
   int nq, nk;
   int causal; /* 1: query i sees the keys 0 .. first + i alone */
   int first;
-} syn__scope;
+} syn__causal_range;
 
 /* How many keys query i sees. */
-static int syn__seen(const syn__scope *g, int i) {
+static int syn__keys_seen(const syn__causal_range *g, int i) {
   return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
 }
 /* End of the block of queries that begins at i; half as many where blocks leave out keys. */
-static int syn__block_end(const syn__scope *g, int i) {
+static int syn__query_block_end(const syn__causal_range *g, int i) {
   return syn__min(i + (g->causal ? SYN__QUERIES / 2 : SYN__QUERIES), g->nq);
 }
 
-/* A product that ends in c [.,n], whose rows are c_row floats apart. */
-static syn__job syn__job_into(float *c, size_t c_row, int n, int start) {
-  syn__job j = syn__job_of(0, n, 0, NULL);
-  j.p.c = c;
-  j.p.c_row = c_row;
-  j.p.start = start;
-  return j;
+/* b = k^T of keys k [nk,c], packed by one thread into `panels`, c round16(nk) floats */
+static syn_matrix syn__pack_keys(const syn_tape *t, syn_matrix k, float *panels) {
+  syn_matrix b = syn_transposed(k);
+  t->k->pack_b(&b, panels);
+  return syn__packed(panels, b.rows, b.cols);
 }
 
-/* c [nq,nk] = start + a b, b [k,nk] in panels; keys that no query of a block sees get 0, or stay as
-   they are where c is added to. */
-static void syn__scope_make(const syn_tape *t, const syn__scope *g, syn__job j, syn__view a,
-                            const float *panels) {
-  int i, r, end, tiles;
-  syn__job_panels(&j, a, panels, j.p.c, j.p.c_row);
+/* c [nq,nk] = start + a b, as q k^T; b [k,nk] is packed. Keys that no query of a block sees get 0,
+   or stay as they are where c is added to. */
+static void syn__causal_matmul_nt(const syn_tape *t, const syn__causal_range *g, syn__product p) {
+  int i, r, end, seen;
   for (i = 0; i < g->nq; i = end) {
-    end = g->causal ? syn__block_end(g, i) : g->nq;
-    tiles = (syn__seen(g, end - 1) + 15) / 16;
-    t->k->product(&j.p, i, end, 0, tiles);
-    for (r = i; r < end && j.p.start != SYN__ADD && 16 * tiles < j.p.n; r++)
-      memset(j.p.c + (size_t)r * j.p.c_row + 16 * tiles, 0,
-             (size_t)(j.p.n - 16 * tiles) * sizeof *j.p.c);
+    end = g->causal ? syn__query_block_end(g, i) : g->nq;
+    seen = syn__min(p.c.cols, (syn__keys_seen(g, end - 1) + 15) / 16 * 16);
+    t->k->gemm(&p, i, end, 0, (seen + 15) / 16);
+    for (r = i; r < end && !p.accumulate && seen < p.c.cols; r++)
+      memset(p.c.x + (size_t)r * p.c.row + seen, 0, (size_t)(p.c.cols - seen) * sizeof *p.c.x);
   }
 }
-/* c [nq,n] = start + w b, w [nq,nk] with rows w_row floats apart, b [nk,n] */
-static void syn__scope_times(const syn_tape *t, const syn__scope *g, syn__job j, const float *w,
-                             size_t w_row, syn__view b) {
+/* c [nq,n] = start + a b, as P V; a [nq,nk], b [nk,n] */
+static void syn__causal_matmul_nn(const syn_tape *t, const syn__causal_range *g, syn__product p) {
   int i, end;
-  syn__job_set(&j, syn__plain(w, w_row), b, j.p.c, j.p.c_row);
-  j.p.b_panel = 16;
   for (i = 0; i < g->nq; i = end) {
-    end = g->causal ? syn__block_end(g, i) : g->nq;
-    j.p.k = syn__seen(g, end - 1);
-    t->k->product(&j.p, i, end, 0, (j.p.n + 15) / 16);
+    end = g->causal ? syn__query_block_end(g, i) : g->nq;
+    p.a.cols = syn__keys_seen(g, end - 1);
+    t->k->gemm(&p, i, end, 0, (p.c.cols + 15) / 16);
   }
 }
-/* What the queries i .. end-1 give to c [nk,n] = start + w^T b, b [nq,n]; w: the row of query i. A
-   key that an earlier block saw goes on from its sum. */
-static void syn__scope_turned(const syn_tape *t, const syn__scope *g, syn__job j, int i, int end,
-                              syn__view b) {
-  int before = i > 0 ? syn__seen(g, i - 1) : 0, panels = (j.p.n + 15) / 16;
-  j.p.k = end - i;
-  j.p.b = b.x + (size_t)i * b.row;
-  j.p.b_row = b.row;
-  j.p.b_panel = 16;
-  t->k->product(&j.p, before, syn__seen(g, end - 1), 0, panels);
-  j.p.start = SYN__ADD;
-  t->k->product(&j.p, 0, before, 0, panels);
+/* What the queries i .. end-1 add to c [nk,n] = start + a b, as P^T dY. p.a [nk,end-i] and
+   p.b [end-i,n] are the parts of these queries. A key that an earlier block saw goes on from its
+   sum. */
+static void syn__causal_block_tn(const syn_tape *t, const syn__causal_range *g, syn__product p,
+                                 int i, int end) {
+  int before = i > 0 ? syn__keys_seen(g, i - 1) : 0, panels = (p.c.cols + 15) / 16;
+  p.a.cols = end - i;
+  t->k->gemm(&p, before, syn__keys_seen(g, end - 1), 0, panels);
+  p.accumulate = 1;
+  t->k->gemm(&p, 0, before, 0, panels);
 }
-/* c [nk,n] = start + w^T b, w [nq,nk], b [nq,n] */
-static void syn__scope_turned_times(const syn_tape *t, const syn__scope *g, syn__job j,
-                                    const float *w, size_t w_row, syn__view b) {
+/* c [nk,n] = start + a b, as P^T dY; a = P^T [nk,nq], b [nq,n] */
+static void syn__causal_matmul_tn(const syn_tape *t, const syn__causal_range *g, syn__product p) {
   int i, end;
-  j.p.a_row = 1;
-  j.p.a_col = w_row;
   for (i = 0; i < g->nq; i = end) {
-    end = syn__block_end(g, i);
-    j.p.a = w + (size_t)i * w_row;
-    syn__scope_turned(t, g, j, i, end, b);
+    syn__product part = p;
+    end = syn__query_block_end(g, i);
+    part.a.x += (size_t)i * p.a.col;
+    part.b.x += (size_t)i * p.b.row;
+    syn__causal_block_tn(t, g, part, i, end);
   }
 }
 
@@ -7501,8 +7227,8 @@ static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
 /* What of its weights is seen. */
-static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
-  syn__scope g;
+static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x) {
+  syn__causal_range g;
   g.nq = x->nq;
   g.nk = x->nk;
   g.causal = a->causal;
@@ -7553,7 +7279,7 @@ static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__hea
 /* nq queries against nk keys. Rows of q, k, v, y are q_row ... floats apart, those of their
    gradients too. q and k are for layers whose scores are q k^T alone. Backward turns p into dS. */
 typedef struct syn__soft {
-  syn__scope g;             /* nq, nk, and what is masked */
+  syn__causal_range g;             /* nq, nk, and what is masked */
   int c;
   int raw;                  /* 1: no softmax, the scores are the weights, and without signs */
   int adds;                 /* 1: dv is added to; else, as dq and dk, written */
@@ -7586,10 +7312,11 @@ static uint32_t syn__soft_index(const syn__soft *o, int i) {
 
 /* S = q k^T; q holds the scale */
 static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
-  syn__job j = syn__job_into(o->p, (size_t)o->g.nk, o->g.nk, SYN__ZERO);
-  j.p.k = o->c;
-  t->k->pack(o->k, 1, o->k_row, o->c, o->g.nk, o->pack);
-  syn__scope_make(t, &o->g, j, syn__plain(o->q, o->q_row), o->pack);
+  syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
+  syn__causal_matmul_nt(t, &o->g,
+                        syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
+                                        syn_matrix_of(o->q, o->g.nq, o->c, o->q_row),
+                                        syn__pack_keys(t, k, o->pack), NULL, 0));
 }
 
 /* Of `count` rows of nk weights the one that is done after `at` others: 0, 2, 4, ... and then 1, 3,
@@ -7605,7 +7332,7 @@ static int syn__row_after(int at, int count, int nk) {
    dropped, the first `most` of Pd_i. */
 static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, float *pd,
                                   int most) {
-  size_t nk = (size_t)o->g.nk, seen = (size_t)syn__seen(&o->g, i);
+  size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
   else if (!o->raw) t->k->softmax(p, p, seen);
@@ -7620,7 +7347,7 @@ static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, 
    Returns Pd of the first of them. */
 static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
                                       float *pd, size_t pd_row) {
-  int at, r, count = end - begin, most = syn__seen(&o->g, end - 1);
+  int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_after(at, count, o->g.nk);
     syn__soft_row_weights(t, o, begin + r, pd + (size_t)r * pd_row, most);
@@ -7631,14 +7358,18 @@ static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int
 /* y = Pd v, from scores in p */
 static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
-  syn__scope part = o->g;
+  syn__causal_range part = o->g;
   int i;
   for (i = 0; i < o->g.nq; i += part.nq) {
-    syn__job j = syn__job_into(o->y + (size_t)i * o->y_row, o->y_row, o->c, SYN__ZERO);
+    const float *pd;
     part.first = i;
-    part.nq = syn__block_end(&o->g, i) - i;
-    syn__scope_times(t, &part, j, syn__soft_weights(t, o, i, i + part.nq, o->x, row), step,
-                     syn__plain(o->v, o->v_row));
+    part.nq = syn__query_block_end(&o->g, i) - i;
+    pd = syn__soft_weights(t, o, i, i + part.nq, o->x, row);
+    syn__causal_matmul_nn(
+        t, &part,
+        syn__product_of(syn_matrix_of(o->y + (size_t)i * o->y_row, part.nq, o->c, o->y_row),
+                        syn_matrix_of(pd, part.nq, o->g.nk, step),
+                        syn_matrix_of(o->v, o->g.nk, o->c, o->v_row), NULL, 0));
   }
 }
 
@@ -7657,12 +7388,11 @@ static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
   }
   return o->z;
 }
-/* dv = Pd^T dy, from that */
-static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const float *pd,
-                                  size_t pd_row) {
-  syn__scope_turned_times(t, &o->g,
-                          syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO), pd,
-                          pd_row, syn__plain(o->dy, o->y_row));
+/* dv = Pd^T dy, from that: the product of causal_matmul_tn */
+static syn__product syn__soft_dv(const syn__soft *o, const float *pd, size_t pd_row) {
+  return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
+                         syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
+                         syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->adds);
 }
 
 /* One query: dP is dPd after the same dropout, dS_i = P_i (dP_i - P_i . dP_i). In p stood P, there
@@ -7670,7 +7400,7 @@ static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const f
    those not seen become 0. */
 static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp, int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
-  size_t seen = (size_t)syn__seen(&o->g, i);
+  size_t seen = (size_t)syn__keys_seen(&o->g, i);
   if (o->raw) memcpy(p, dp, seen * sizeof *p);
   else t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
   if (o->raw && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
@@ -7682,33 +7412,30 @@ static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, flo
 static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk);
   int i, r, at, end, most;
-  syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
-  syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO);
-  to_p.p.k = o->c;
-  syn__job_panels(&to_p, syn__plain(o->dy, o->y_row), o->pack, o->x, row);
-  to_v.p.a = o->x;
-  to_v.p.a_row = 1;
-  to_v.p.a_col = row;
-  t->k->pack(o->v, 1, o->v_row, o->c, o->g.nk, o->pack);
+  syn__product dp = syn__product_of(
+      syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
+      syn__pack_keys(t, syn_matrix_of(o->v, o->g.nk, o->c, o->v_row), o->pack), NULL, 0);
+  syn__product dv = syn__soft_dv(o, o->x, row);
   for (i = 0; i < o->g.nq; i = end) {
-    end = syn__block_end(&o->g, i);
-    to_p.p.a = o->dy + (size_t)i * o->y_row;
-    most = syn__seen(&o->g, end - 1);
-    t->k->product(&to_p.p, 0, end - i, 0, (most + 15) / 16);
+    end = syn__query_block_end(&o->g, i);
+    dp.a.x = dv.b.x = (float *)o->dy + (size_t)i * o->y_row;
+    most = syn__keys_seen(&o->g, end - 1);
+    t->k->gemm(&dp, 0, end - i, 0, (most + 15) / 16);
     for (at = 0; at < end - i; at++) {
       r = syn__row_after(at, end - i, o->g.nk);
       syn__soft_back_row(t, o, i + r, o->x + (size_t)r * row, most);
     }
-    syn__scope_turned(t, &o->g, to_v, i, end, syn__plain(o->dy, o->y_row));
+    syn__causal_block_tn(t, &o->g, dv, i, end);
   }
 }
 /* dq = dS k, dk = dS^T q */
 static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
-  size_t nk = (size_t)o->g.nk;
-  syn__scope_times(t, &o->g, syn__job_into(o->dq, o->q_row, o->c, SYN__ZERO), o->p, nk,
-                   syn__plain(o->k, o->k_row));
-  syn__scope_turned_times(t, &o->g, syn__job_into(o->dk, o->k_row, o->c, SYN__ZERO), o->p, nk,
-                          syn__plain(o->q, o->q_row));
+  syn_matrix ds = syn_matrix_of(o->p, o->g.nq, o->g.nk, 0);
+  syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), dq = q;
+  syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row), dk = k;
+  dq.x = o->dq, dk.x = o->dk;
+  syn__causal_matmul_nn(t, &o->g, syn__product_of(dq, ds, k, NULL, 0));
+  syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, 0));
 }
 
 /* ==============================================================================================
@@ -7762,30 +7489,27 @@ typedef struct syn__v_job {
 static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn__v_job *j = (const syn__v_job *)job;
-  int i, panels = (j->p[0].n + 15) / 16;
+  int i, panels = (j->p[0].c.cols + 15) / 16;
   SYN__UNUSED(thread);
   for (i = 0; i < 3; i++) {
     int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
-    if (from < to) t->k->product(&j->p[i], 0, j->p[i].m, from, to);
+    if (from < to) t->k->gemm(&j->p[i], 0, j->p[i].c.rows, from, to);
   }
 }
 static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
-  const int w[3] = {n->param[a->w_v], n->param[a->param[s]], n->param[a->param[s] + 1]};
+  const int w[3] = {a->w_v, a->param[s], a->param[s] + 1};
   float *to[3];
   syn__v_job j;
   int i;
   to[0] = syn__att_v(t, n, SYN__ROWS);
   to[1] = syn__att_own(t, n, SYN__ROWS, s);
   to[2] = syn__v_keys(t, n, SYN__ROWS, s);
-  memset(&j, 0, sizeof j);
   for (i = 0; i < 3; i++) {
-    syn__product *p = &j.p[i];
-    p->m = t->decode->rows, p->n = a->e, p->k = a->d;
-    p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
-    syn__read_panels(p, t->packed[w[i]]);
-    p->c = to[i], p->c_row = (size_t)a->e;
-    p->start = SYN__ZERO, p->far = 1;
+    j.p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, a->e, 0),
+                             syn_matrix_of(syn_in(t, n, 0)->x, t->decode->rows, a->d, 0),
+                             syn__weight_transposed(t, n, w[i]), NULL, 0);
+    j.p[i].streamed = 1;
   }
   syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
 }
@@ -7809,11 +7533,12 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   const syn__att *a = syn__att_of(n);
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
-  syn__scope g = syn__head_scope(a, x);
-  syn__job j = syn__job_into(score, (size_t)x->nk, x->nk, SYN__ZERO);
-  j.p.k = a->c;
-  t->k->pack(k, 1, (size_t)a->e, a->c, x->nk, x->scratch);
-  syn__scope_make(t, &g, j, syn__plain(q, (size_t)a->e), x->scratch);
+  syn__causal_range g = syn__head_range(a, x);
+  syn_matrix keys = syn_matrix_of(k, x->nk, a->c, (size_t)a->e);
+  syn__causal_matmul_nt(t, &g,
+                        syn__product_of(syn_matrix_of(score, x->nq, x->nk, 0),
+                                        syn_matrix_of(q, x->nq, a->c, (size_t)a->e),
+                                        syn__pack_keys(t, keys, x->scratch), NULL, 0));
 }
 
 /* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
@@ -7821,13 +7546,15 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
-  size_t e = (size_t)a->e, nk = (size_t)x->nk, q = syn__head_q(a, x), k = syn__head_k(a, x);
-  syn__scope g = syn__head_scope(a, x);
-  syn__scope_times(t, &g, syn__job_into(syn__att_own(t, n, SYN__DROWS, s) + q, e, a->c, SYN__ZERO),
-                   ds, nk, syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e));
-  syn__scope_turned_times(t, &g,
-                          syn__job_into(syn__v_keys(t, n, SYN__DROWS, s) + k, e, a->c, SYN__ZERO),
-                          ds, nk, syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e));
+  size_t e = (size_t)a->e, at_q = syn__head_q(a, x), at_k = syn__head_k(a, x);
+  syn__causal_range g = syn__head_range(a, x);
+  syn_matrix m = syn_matrix_of(ds, x->nq, x->nk, 0);
+  syn_matrix q = syn_matrix_of(syn__att_own(t, n, SYN__ROWS, s) + at_q, x->nq, a->c, e), dq = q;
+  syn_matrix k = syn_matrix_of(syn__v_keys(t, n, SYN__ROWS, s) + at_k, x->nk, a->c, e), dk = k;
+  dq.x = syn__att_own(t, n, SYN__DROWS, s) + at_q;
+  dk.x = syn__v_keys(t, n, SYN__DROWS, s) + at_k;
+  syn__causal_matmul_nn(t, &g, syn__product_of(dq, m, k, NULL, 0));
+  syn__causal_matmul_tn(t, &g, syn__product_of(dk, syn_transposed(m), q, NULL, 0));
 }
 
 /* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
@@ -7905,7 +7632,7 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
   for (i = 0; i < count && apart; i++)
     memcpy(rows + (size_t)i * wide,
            syn__key_block(t, n, past[i] / l->length, j) + (size_t)i * e + at, wide * sizeof *rows);
-  t->k->pack(apart ? rows : keys, 1, apart ? wide : e, (int)wide, count, turned);
+  syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e), turned);
   t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
 }
 /* Where the newest token begins a block, the one before it has got all of its keys: those of all
@@ -7921,7 +7648,7 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
     if (begin && l->sentence[begin - 1] == sentence) continue;
     for (i = 0; i < l->slots; i++) {
       float *keys = syn__key_block(t, n, sentence * l->slots + i, place - 16);
-      t->k->pack(keys, 1, e, (int)e, 16, turned);
+      syn__pack_keys(t, syn_matrix_of(keys, 16, (int)e, 0), turned);
       memcpy(keys, turned, 16 * e * sizeof *keys);
     }
   }
@@ -8045,14 +7772,14 @@ static size_t syn__fr_at(const syn__att *a, int h) {
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   float *table = syn_saved(t, n, SYN__TABLE) + a->table[s];
-  size_t k = (size_t)a->k;
   int h, L = syn__att_longest(t, n);
   if (t->decode) return; /* a step computes its own row */
   for (h = 0; h < a->heads; h++)
-    syn__times_all(t, syn__job_of(L, L, a->k, NULL),
-                   syn__plain(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), k),
-                   syn__turned(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), k),
-                   table + syn__table_at(a, h), (size_t)a->size);
+    syn_gemm(t, syn_matrix_of(table + syn__table_at(a, h), L, L, (size_t)a->size),
+             syn_matrix_of(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), L, a->k, 0),
+             syn_transposed(
+                 syn_matrix_of(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), L, a->k, 0)),
+             NULL, 0);
 }
 /* From here on as R, with F in the place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -8068,17 +7795,15 @@ static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head 
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
-  size_t k = (size_t)a->k, N = (size_t)a->size;
   int h, L = syn__att_longest(t, n);
-  syn__job j = syn__job_of(L, a->k, L, NULL);
-  j.p.start = SYN__ADD;
   for (h = 0; h < a->heads; h++) {
-    const float *df = syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, h);
     size_t at = syn__fr_at(a, h);
-    syn__times_all(t, j, syn__plain(df, N), syn__plain(syn__att_weight(t, n, s, 1) + at, k),
-                   syn__att_dweight(t, n, s, 0) + at, k);
-    syn__times_all(t, j, syn__turned(df, N), syn__plain(syn__att_weight(t, n, s, 0) + at, k),
-                   syn__att_dweight(t, n, s, 1) + at, k);
+    syn_matrix df = syn_matrix_of(syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, h), L, L,
+                                  (size_t)a->size);
+    syn_gemm(t, syn_matrix_of(syn__att_dweight(t, n, s, 0) + at, L, a->k, 0), df,
+             syn_matrix_of(syn__att_weight(t, n, s, 1) + at, L, a->k, 0), NULL, 1);
+    syn_gemm(t, syn_matrix_of(syn__att_dweight(t, n, s, 1) + at, L, a->k, 0), syn_transposed(df),
+             syn_matrix_of(syn__att_weight(t, n, s, 0) + at, L, a->k, 0), NULL, 1);
   }
 }
 /* Another text than `fill`, with the same bits: a step needs one row of the table. */
@@ -8436,15 +8161,15 @@ static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
 static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t size = (size_t)syn__dense_size(st);
   int h, side;
   if (st->hidden) syn__hidden_forward(t, n, s);
   if (st->second.taps > 1) syn__dense_gather(t, n, s);
   if (t->decode) return; /* a step reads W2 by rows */
   for (side = 0; side <= st->gated; side++)
     for (h = 0; h < st->matrices; h++)
-      t->k->pack(syn__dense_w2(t, n, s, side, h), 1, size, (int)size, syn__att_longest(t, n),
-                 syn__dense_panels(t, n, s, side, h));
+      syn__pack_keys(t, syn_matrix_of(syn__dense_w2(t, n, s, side, h), syn__att_longest(t, n),
+                                      syn__dense_size(st), 0),
+                     syn__dense_panels(t, n, s, side, h));
 }
 
 /* One linear: score [nq, columns] = z W2^T + b2 */
@@ -8453,14 +8178,15 @@ static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int s
   const syn__att *a = syn__att_of(n);
   size_t row;
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  syn__scope g = syn__head_scope(a, x);
-  syn__job j;
-  g.nk = syn__att_columns(a, x->nk);
-  j = syn__job_into(score, (size_t)x->nk, g.nk, SYN__ZERO);
-  j.p.k = syn__dense_size(&a->stages[s]);
-  j.p.bias = syn__dense_b2(t, n, s, side, x->h);
-  if (j.p.bias) j.p.start = SYN__BIAS;
-  syn__scope_make(t, &g, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h));
+  int size = syn__dense_size(&a->stages[s]), columns = syn__att_columns(a, x->nk);
+  syn__causal_range g = syn__head_range(a, x);
+  g.nk = columns;
+  syn__causal_matmul_nt(
+      t, &g,
+      syn__product_of(
+          syn_matrix_of(score, x->nq, columns, (size_t)x->nk), syn_matrix_of(u, x->nq, size, row),
+          syn__packed(syn__dense_panels(t, n, s, side, x->h), size, columns),
+          syn__dense_b2(t, n, s, side, x->h), 0));
 }
 
 /* The sides of GLU, [nq,nk] each, are kept: going back needs both. */
@@ -8515,13 +8241,17 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__he
   size_t row;
   float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
   int side, size = syn__dense_size(st), straight = !st->hidden && st->second.taps < 2;
-  syn__scope g = syn__head_scope(a, x);
+  syn__causal_range g = syn__head_range(a, x);
   g.nk = syn__att_columns(a, x->nk);
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
   for (side = 0; side <= st->gated; side++)
-    syn__scope_times(t, &g, syn__job_into(to, row, size, straight || side ? SYN__ADD : SYN__ZERO),
-                     syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk,
-                     syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size));
+    syn__causal_matmul_nn(
+        t, &g,
+        syn__product_of(
+            syn_matrix_of(to, x->nq, size, row),
+            syn_matrix_of(syn__dense_ds(t, n, s, side, x, ds), x->nq, g.nk, (size_t)x->nk),
+            syn_matrix_of(syn__dense_w2(t, n, s, side, x->h), g.nk, size, 0), NULL,
+            straight || side));
 }
 /* dW2 += dA^T z, db2 += column sums of dA. Columns no sentence of the batch reaches get
    nothing. */
@@ -8529,16 +8259,19 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t row, nk = (size_t)x->nk, size = (size_t)syn__dense_size(st);
+  size_t row, nk = (size_t)x->nk;
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int side;
-  syn__scope g = syn__head_scope(a, x);
+  int side, size = syn__dense_size(st);
+  syn__causal_range g = syn__head_range(a, x);
   g.nk = syn__att_columns(a, x->nk);
   for (side = 0; side <= st->gated; side++) {
     const float *from = syn__dense_ds(t, n, s, side, x, ds);
     float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
-    syn__scope_turned_times(t, &g, syn__job_into(dw2, size, (int)size, SYN__ADD), from, nk,
-                            syn__plain(u, row));
+    syn__causal_matmul_tn(
+        t, &g,
+        syn__product_of(syn_matrix_of(dw2, g.nk, size, 0),
+                        syn_transposed(syn_matrix_of(from, x->nq, g.nk, nk)),
+                        syn_matrix_of(u, x->nq, size, row), NULL, 1));
     if (st->b2 >= 0)
       t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size, from,
                         (size_t)x->nq, nk, 0, (size_t)g.nk);
@@ -8650,15 +8383,12 @@ static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
   float *to = syn__fd_rows(t, n, SYN__ROWS, s, side);
-  int h, size = syn__fd_size(a, side);
-  syn__job j = syn__job_of((int)syn__tensor_rows(syn_in(t, n, 0)), size, a->c, NULL);
-  j.p.start = SYN__BIAS;
-  for (h = 0; h < a->heads; h++) {
-    j.p.bias = syn__att_weight(t, n, s, 3 + 2 * side) + h * size;
-    syn__times_all(t, j, syn__plain(u + h * a->c, (size_t)a->e),
-                   syn__turned(w + syn__fd_at(a, side, h), (size_t)a->c), to + h * size,
-                   (size_t)(a->heads * size));
-  }
+  int h, size = syn__fd_size(a, side), rows = (int)syn__tensor_rows(syn_in(t, n, 0));
+  for (h = 0; h < a->heads; h++)
+    syn_gemm(t, syn_matrix_of(to + h * size, rows, size, (size_t)(a->heads * size)),
+             syn_matrix_of(u + h * a->c, rows, a->c, (size_t)a->e),
+             syn_transposed(syn_matrix_of(w + syn__fd_at(a, side, h), size, a->c, 0)),
+             syn__att_weight(t, n, s, 3 + 2 * side) + h * size, 0);
 }
 static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
   syn__hidden_forward(t, n, s);
@@ -8714,20 +8444,18 @@ static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const float *u = syn__att_own(t, n, SYN__ROWS, s), *d = syn__fd_rows(t, n, SYN__DROWS, s, side);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
   const float *w = syn__att_weight(t, n, s, 2 + 2 * side);
-  size_t rows = syn__tensor_rows(syn_in(t, n, 0)), c = (size_t)a->c, e = (size_t)a->e;
-  int h, size = syn__fd_size(a, side), wide = a->heads * size;
-  syn__job to_u = syn__job_of((int)rows, a->c, size, NULL);
-  syn__job to_w = syn__job_of(size, a->c, (int)rows, NULL);
-  to_u.p.start = side ? SYN__ADD : SYN__ZERO;
-  to_w.p.start = SYN__ADD;
+  size_t e = (size_t)a->e;
+  int h, c = a->c, size = syn__fd_size(a, side), wide = a->heads * size;
+  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   for (h = 0; h < a->heads; h++) {
     size_t at = syn__fd_at(a, side, h);
-    syn__times_all(t, to_u, syn__plain(d + h * size, (size_t)wide), syn__plain(w + at, c),
-                   du + h * a->c, e);
-    syn__times_all(t, to_w, syn__turned(d + h * size, (size_t)wide),
-                   syn__plain(u + h * a->c, e), dw + at, c);
+    syn_matrix m = syn_matrix_of(d + h * size, rows, size, (size_t)wide); /* dA_h */
+    syn_gemm(t, syn_matrix_of(du + h * c, rows, c, e), m, syn_matrix_of(w + at, size, c, 0), NULL,
+             side);
+    syn_gemm(t, syn_matrix_of(dw + at, size, c, 0), syn_transposed(m),
+             syn_matrix_of(u + h * c, rows, c, e), NULL, 1);
   }
-  syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, rows, (size_t)wide);
+  syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, (size_t)rows, (size_t)wide);
 }
 static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_back(t, n, s, 0);
@@ -9037,7 +8765,7 @@ static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn_
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
   syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
-  o.g = syn__head_scope(a, x);
+  o.g = syn__head_range(a, x);
   o.raw = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
   o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
@@ -9189,13 +8917,16 @@ static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
     y = syn__table_sentence(t, n, x, i);
     p = y.p + (size_t)y.first * (size_t)y.nk;
-    o.g = syn__head_scope(syn__att_of(n), &y);
-    syn__scope_times(t, &o.g,
-                     syn__job_into(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y),
-                                   o.y_row, o.c, SYN__ZERO),
-                     pd, nk,
-                     syn__plain(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y),
-                                o.v_row));
+    o.g = syn__head_range(syn__att_of(n), &y);
+    syn__causal_matmul_nn(
+        t, &o.g,
+        syn__product_of(
+            syn_matrix_of(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y), y.nq, o.c,
+                          o.y_row),
+            syn_matrix_of(pd, y.nq, y.nk, nk),
+            syn_matrix_of(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y), y.nk, o.c,
+                          o.v_row),
+            NULL, 0));
     for (r = 0; r < y.nq && !t->training && i != x->sentence; r++)
       memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
@@ -9213,7 +8944,7 @@ static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__he
     y = syn__table_sentence(t, n, x, i);
     o = syn__head_soft_back(t, n, &y);
     if (!pd) pd = syn__soft_dropped(t, &whole);
-    syn__soft_back_values(t, &o, pd, (size_t)x->nk);
+    syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)x->nk));
   }
 }
 /* items: the sentences of the first head, those of the second ... */
@@ -9247,16 +8978,16 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
     syn__head y;
     syn__soft part;
-    syn__job j;
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
     y = syn__table_sentence(t, n, x, i);
     if (!y.nq) continue;
     part = syn__head_soft_back(t, n, &y);
-    j = syn__job_into(dp, nk, y.nk, SYN__ADD);
-    j.p.k = o.c;
-    t->k->pack(part.v, 1, part.v_row, o.c, y.nk, o.pack);
-    syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);
-    if (pd) syn__soft_back_values(t, &part, pd, nk);
+    syn__causal_matmul_nt(
+        t, &part.g,
+        syn__product_of(
+            syn_matrix_of(dp, y.nq, y.nk, nk), syn_matrix_of(part.dy, y.nq, o.c, part.y_row),
+            syn__pack_keys(t, syn_matrix_of(part.v, y.nk, o.c, part.v_row), o.pack), NULL, 1));
+    if (pd) syn__causal_matmul_tn(t, &part.g, syn__soft_dv(&part, pd, nk));
   }
   for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk, 0);
 }
@@ -9423,8 +9154,9 @@ static void syn__att_start(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
   for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
-    t->k->pack(k + (size_t)off[i] * (size_t)a->e, 1, (size_t)a->e, a->e, off[i + 1] - off[i],
-               syn__source_key_block(t, n, i, 0));
+    syn__pack_keys(t,
+                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
+                   syn__source_key_block(t, n, i, 0));
 }
 
 /* Scores of head x->h of a new row: the mixture of every score's, which `rows` has left in `all`
@@ -10206,8 +9938,9 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
     a.keys = (size_t)(off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
-    syn__times(t, syn__job_of(1, (int)d, (int)a.keys, NULL), syn__plain(p, a.keys),
-               syn__plain(b + n->which, a.b_row), y->x + r * d, d);
+    syn__gemm_serial(t, syn_matrix_of(y->x + r * d, 1, (int)d, 0),
+                     syn_matrix_of(p, 1, (int)a.keys, 0),
+                     syn_matrix_of(b + n->which, (int)a.keys, (int)d, a.b_row), 0, NULL);
   }
 }
 static void syn__mlp_step(syn_tape *t, const syn_node *n) {
@@ -10360,17 +10093,18 @@ static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_p
   const syn__aop *a = syn__aop_own(n);
   int c = values ? a->c_v : a->c_k;
   const float *from = syn_weight(t, n, values ? SYN__AOP_VALUES : SYN__AOP_KEYS);
-  t->k->pack(from + syn__aop_head(a, x, c), 1, (size_t)c, c, a->keys,
-             values ? x->packed_v : x->packed_k);
+  syn__pack_keys(t, syn_matrix_of(from + syn__aop_head(a, x, c), a->keys, c, 0),
+                 values ? x->packed_v : x->packed_k);
 }
 /* [rows,c] slices of heads times panels [c,n] into a matrix of weights */
 static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                             const float *slices, int values) {
   const syn__aop *a = syn__aop_own(n);
   int c = values ? a->c_v : a->c_k;
-  syn__times_panels(t, syn__job_of(x->rows, a->keys, c, NULL),
-                    syn__plain(slices + syn__aop_slice(a, x, c), (size_t)(a->heads * c)),
-                    values ? x->packed_v : x->packed_k, values ? x->dp : x->p, a->stride);
+  syn__gemm_serial(
+      t, syn_matrix_of(values ? x->dp : x->p, x->rows, a->keys, a->stride),
+      syn_matrix_of(slices + syn__aop_slice(a, x, c), x->rows, c, (size_t)(a->heads * c)),
+      syn__packed(values ? x->packed_v : x->packed_k, c, a->keys), 0, NULL);
 }
 
 /* The same q K^T for the few rows of a decoder's step, which would not repay packing the keys: K
@@ -10384,9 +10118,10 @@ static void syn__aop_few(const syn_tape *t, const syn_node *n, const syn__aop_pa
   const float *keys = syn_weight(t, n, SYN__AOP_KEYS) + syn__aop_head(a, x, a->c_k);
   size_t rows = (size_t)x->rows;
   int r, key;
-  syn__times(t, syn__job_of(a->keys, x->rows, a->c_k, x->packed_k),
-             syn__plain(keys, (size_t)a->c_k), syn__turned(q, (size_t)(a->heads * a->c_k)), x->dp,
-             rows);
+  syn__gemm_serial(
+      t, syn_matrix_of(x->dp, a->keys, x->rows, 0), syn_matrix_of(keys, a->keys, a->c_k, 0),
+      syn_transposed(syn_matrix_of(q, x->rows, a->c_k, (size_t)(a->heads * a->c_k))), 0,
+      x->packed_k);
   for (r = 0; r < x->rows; r++)
     for (key = 0; key < a->keys; key++)
       x->p[(size_t)r * a->stride + (size_t)key] = x->dp[(size_t)key * rows + (size_t)r];
@@ -10427,9 +10162,11 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
     if (!syn__aop_is_few(t, n) && (i == begin || x.r0 == 0)) syn__aop_pack(t, n, &x, 0);
     syn__aop_weights(t, n, &x);
     syn__aop_drop(t, n, &x, x.p);
-    syn__times(t, syn__job_of(x.rows, a->c_v, a->keys, NULL), syn__plain(x.p, a->stride),
-               syn__plain(values + syn__aop_head(a, &x, a->c_v), (size_t)a->c_v),
-               y + syn__aop_slice(a, &x, a->c_v), (size_t)(a->heads * a->c_v));
+    syn__gemm_serial(
+        t, syn_matrix_of(y + syn__aop_slice(a, &x, a->c_v), x.rows, a->c_v,
+                         (size_t)(a->heads * a->c_v)),
+        syn_matrix_of(x.p, x.rows, a->keys, a->stride),
+        syn_matrix_of(values + syn__aop_head(a, &x, a->c_v), a->keys, a->c_v, 0), 0, NULL);
   }
 }
 /* q with its scale; the heads; Y with its lift; W_o. A step of decoding is the same text. */
@@ -10449,18 +10186,21 @@ static void syn__aop_forward(syn_tape *t, const syn_node *n) {
 /* dV += Pd^T dY, dK += dS^T q, which has its scale, and dq = dS K, whose scale comes later */
 static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
-  size_t c_k = (size_t)a->c_k, c_v = (size_t)a->c_v, k = syn__aop_head(a, x, a->c_k);
-  size_t q = syn__aop_slice(a, x, a->c_k), q_row = (size_t)a->heads * c_k;
-  const float *dy = syn__aop_y(t, n, 1) + syn__aop_slice(a, x, a->c_v);
-  syn__job j = syn__job_of(a->keys, a->c_v, x->rows, NULL);
-  j.p.start = SYN__ADD;
-  syn__times(t, j, syn__turned(x->p, a->stride), syn__plain(dy, (size_t)a->heads * c_v),
-             syn_dweight(t, n, SYN__AOP_VALUES) + syn__aop_head(a, x, a->c_v), c_v);
-  j.p.n = a->c_k;
-  syn__times(t, j, syn__turned(x->dp, a->stride), syn__plain(syn__aop_q(t, n, 0) + q, q_row),
-             syn_dweight(t, n, SYN__AOP_KEYS) + k, c_k);
-  syn__times(t, syn__job_of(x->rows, a->c_k, a->keys, NULL), syn__plain(x->dp, a->stride),
-             syn__plain(syn_weight(t, n, SYN__AOP_KEYS) + k, c_k), syn__aop_q(t, n, 1) + q, q_row);
+  int c_k = a->c_k, c_v = a->c_v;
+  size_t at = syn__aop_head(a, x, c_k), slice = syn__aop_slice(a, x, c_k);
+  syn_matrix pd = syn_matrix_of(x->p, x->rows, a->keys, a->stride);
+  syn_matrix ds = syn_matrix_of(x->dp, x->rows, a->keys, a->stride);
+  syn_matrix dy = syn_matrix_of(syn__aop_y(t, n, 1) + syn__aop_slice(a, x, c_v), x->rows, c_v,
+                                (size_t)(a->heads * c_v));
+  syn_matrix q = syn_matrix_of(syn__aop_q(t, n, 0) + slice, x->rows, c_k,
+                               (size_t)(a->heads * c_k)), dq = q;
+  dq.x = syn__aop_q(t, n, 1) + slice;
+  syn__gemm_serial(t, syn_matrix_of(syn_dweight(t, n, SYN__AOP_VALUES) + syn__aop_head(a, x, c_v),
+                                    a->keys, c_v, 0), syn_transposed(pd), dy, 1, NULL);
+  syn__gemm_serial(t, syn_matrix_of(syn_dweight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
+                   syn_transposed(ds), q, 1, NULL);
+  syn__gemm_serial(t, dq, ds, syn_matrix_of(syn_weight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
+                   0, NULL);
 }
 
 /* dS_i = P_i (dP_i - P_i . dP_i), dP the gradient dY V^T of Pd after the same dropout. Keys and
@@ -10562,9 +10302,9 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
 static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                          const float *rows, float *to) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(a->k, a->c, o->g.nq, o->pack),
-             syn__plain(syn__att_weight(t, n, 1, w), (size_t)a->size),
-             syn__plain(rows, (size_t)a->e), to, (size_t)a->c);
+  syn__gemm_serial(t, syn_matrix_of(to, a->k, a->c, 0),
+                   syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size),
+                   syn_matrix_of(rows, o->g.nq, a->c, (size_t)a->e), 0, NULL);
 }
 /* The way back: drows [n,c] = w^T dto, part [k,n] = dto rows^T. */
 typedef struct syn__lin_back {
@@ -10574,12 +10314,13 @@ typedef struct syn__lin_back {
 static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                               const syn__lin_back *g) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(o->g.nq, a->c, a->k, o->pack),
-             syn__turned(syn__att_weight(t, n, 1, w), (size_t)a->size),
-             syn__plain(g->dto, (size_t)a->c), g->drows, (size_t)a->e);
-  syn__times(t, syn__job_of(a->k, o->g.nq, a->c, o->pack),
-             syn__plain(g->dto, (size_t)a->c), syn__turned(g->rows, (size_t)a->e),
-             g->part, (size_t)o->g.nq);
+  int n_rows = o->g.nq;
+  syn_matrix dto = syn_matrix_of(g->dto, a->k, a->c, 0);
+  syn_matrix weight = syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, n_rows, (size_t)a->size);
+  syn__gemm_serial(t, syn_matrix_of(g->drows, n_rows, a->c, (size_t)a->e), syn_transposed(weight),
+                   dto, 0, NULL);
+  syn__gemm_serial(t, syn_matrix_of(g->part, a->k, n_rows, 0), dto,
+                   syn_transposed(syn_matrix_of(g->rows, n_rows, a->c, (size_t)a->e)), 0, o->pack);
 }
 
 /* K~ and V~, then attention of the n queries to them. */
@@ -10835,7 +10576,7 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
     o.dv = syn__att_v(t, n, SYN__DROWS) + (o.v - syn__att_v(t, n, SYN__ROWS));
     o.dy = syn__att_y(t, n, SYN__DROWS) + (o.y - syn__att_y(t, n, SYN__ROWS));
     if (!o.q) { /* a pattern learns nothing */
-      syn__soft_back_values(t, &o, syn__soft_dropped(t, &o), (size_t)o.g.nk);
+      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__soft_dropped(t, &o), (size_t)o.g.nk));
       continue;
     }
     o.dq = syn_saved(t, n, SYN__DROWS) + (o.q - syn_saved(t, n, SYN__ROWS));
@@ -12856,17 +12597,13 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
-  syn__job p;
-  int i;
+  int i, vocab = t->g->params[n->param[0]].shape[0];
   for (i = 0; i < j->rows && !syn__loss_whole(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
            d * sizeof(float));
-  memset(&p, 0, sizeof p);
-  p.p.n = t->g->params[n->param[0]].shape[0];
-  p.p.k = (int)d;
-  p.p.bias = t->weights[n->param[1]];
-  p.panels = r->loss.panels;
-  syn__linear(t, r->loss.logits, syn__loss_rows(j), (size_t)j->rows, &p);
+  syn_gemm(t, syn_matrix_of(r->loss.logits, j->rows, vocab, 0),
+           syn_matrix_of(syn__loss_rows(j), j->rows, (int)d, 0),
+           syn__packed(r->loss.panels, (int)d, vocab), t->weights[n->param[1]], 0);
 }
 
 /* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
@@ -12900,15 +12637,8 @@ static void syn__loss_pack(syn_run *r) {
   syn_tape *t = &r->tape;
   int id = t->g->nodes[r->m->head]->param[0];
   const syn_param *w = &t->g->params[id];
-  syn__job p;
-  memset(&p, 0, sizeof p);
-  p.p.n = w->shape[0];
-  p.p.k = w->shape[1];
-  p.p.b = t->weights[id];
-  p.p.b_row = 1;
-  p.b_col = (size_t)w->shape[1];
-  p.pack = r->loss.panels;
-  syn__parallel(t, syn__task_pack, &p, ((size_t)p.p.n + 15) / 16, 4);
+  syn__pack_b(t, syn_transposed(syn_matrix_of(t->weights[id], w->shape[0], w->shape[1], 0)),
+              r->loss.panels);
 }
 
 /* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
@@ -14497,13 +14227,15 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   for (i = 0; i < g->n_params; i++) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
+    syn_matrix w;
     float *at;
     int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
     if (!strcmp(p->name, "tgt.embed") && !head) continue;
     at = (float *)syn__layout_add(k, syn__mul_size(rows, columns), sizeof(float));
     if (!k->base) continue;
-    d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
+    w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)columns, 0));
+    d->c->kernels->pack_b(&w, at);
     packed[i] = at;
   }
   if (k->base) d->run->tape.packed = packed;
