@@ -1291,20 +1291,18 @@ int syn_random_below(syn_random *r, int n) {
 }
 
 /* ==============================================================================================
-   >>kernel operands   operands of the kernels; the table of one instruction set
+   >>kernel operands   operands of the kernels; the table of kernels of one ISA
    ============================================================================================== */
 
-/* Operands and the table of one row. Every result is defined without reference to a vector
-   width, so that all rows give the same bits (see "same bits" in the manual): a product-sum runs
-   over k in order, one fma per term and output element, from its start value; a sum along n
-   elements goes through 16 lanes, lane l adding elements l, l+16, ... in order (fma where a
-   product is summed), then lanes l and l+8, l and l+4, l and l+2, l and l+1 are added: "the
-   tree". Tails: lanes past n take no part (zero, or -inf for a maximum).
-
-   Why 16: it is the width of the widest register; a narrower machine takes two or four for one
-   vector, in any order, since lanes never meet before the tree. Why outputs and not terms across
-   the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
-   size, panel, thread count or register width can change. */
+/* An instruction set (ISA: scalar, AVX2, AVX-512, NEON) has a table of kernels, syn_kernels. All
+   ISAs give the same bits, because no result is defined by a vector width:
+     - a matrix product sums over k in order, one fma per term and output element;
+     - a sum along n elements goes through 16 lanes, lane l adding elements l, l+16, ... in order
+       (by fma where products are summed); then "the tree" adds lanes l and l+8, l and l+4, l and
+       l+2, l and l+1. Lanes past n hold 0, or -inf for a maximum.
+   16 is the width of the widest register; a narrower ISA uses two or four registers for a vector.
+   The SIMD lanes of a product go across outputs, not across terms: each output is one chain of
+   fmas, which no tile size, panel, number of threads or register width can change. */
 
 /* Prefetches the cache line of p, where the compiler knows how; _L2: into the second-level cache.
  */
@@ -1319,7 +1317,7 @@ int syn_random_below(syn_random *r, int n) {
 #define SYN__OPAQUE(p) ((void)(p))
 #endif
 
-#define SYN__BLOCK 64    /* elements that share one of `tops` */
+#define SYN__BLOCK 64 /* elements of a block of the kernel `tops` */
 #define SYN__PANEL_END 16 /* floats that pack_a may write behind a micro-panel */
 
 /* C [m,n] = start + A B, the one product of the library: weights, gradients, attention, logits.
@@ -1346,7 +1344,7 @@ enum { SYN__EDGE_TILE, SYN__FULL_TILE, SYN__STREAM_TILE };
 /* Activations, in the order of their names in texts. */
 enum { SYN__RELU, SYN__GELU, SYN__TANH, SYN__SIGMOID, SYN__SWISH, SYN__ACTS };
 
-/* One step of Adam, what is the same for all weights. The powers of beta are taken once a step, in
+/* One step of Adam: what all weights share. The powers of beta are computed once per step, in
    double: 1 - 0.9999^t has few digits left in float. */
 typedef struct syn__adam {
   float lr, beta1, beta2, eps, decay; /* decay: AdamW's, already times the learning rate */
@@ -1354,40 +1352,38 @@ typedef struct syn__adam {
   float scale;                        /* of the gradient: clipping */
 } syn__adam;
 
-/* One step down a gradient that was scaled column by column, with or without a memory of the steps
-   before (>>optim: Adafactor, SGD). */
+/* One step of SGD or Adafactor (>>optim), with or without momentum. */
 typedef struct syn__descent {
-  float rate;       /* times the gradient and its column's factor */
-  float beta, rest; /* memory = beta memory + rest step */
-  float decay;      /* already times the learning rate */
+  float rate;       /* learning rate */
+  float beta, rest; /* momentum = beta momentum + rest update */
+  float decay;      /* weight decay, already times the learning rate */
 } syn__descent;
 
-/* What Adafactor keeps of the columns of a matrix of gradients, g [rows,width]. */
+/* The column moments of Adafactor for a matrix of gradients g [rows,width]. */
 typedef struct syn__factor {
   const float *g;
   size_t rows, width;
   float beta, rest;  /* second moment = beta second moment + rest mean */
-  float square, eps; /* mean = square (sum of squares of a column) + eps */
+  float square, eps; /* mean = square * (sum of the squares of a column) + eps */
 } syn__factor;
 
-/* Chance of a mask: a hash of key and index, no generator that moves on. So backward makes the mask
-   anew instead of keeping it, and any thread can make any part of it. */
+/* A dropout mask is a hash of key and index, not of a generator with a state: backward recomputes
+   the mask instead of saving it, and any thread can compute any part of it. */
 typedef struct syn__dropout {
   uint32_t key, key2; /* of this layer in this step */
   uint32_t limit;     /* round(rate 2^24): an element is dropped when hash(index) >> 8 is below */
   float scale;        /* 1/(1 - rate) */
 } syn__dropout;
 
-/* What the backward pass of norm reads: rows [rows,width], stats [rows,2], g [width]. */
+/* Inputs of the backward pass of norm: rows [rows,width], stats [rows,2], g [width]. */
 typedef struct syn__norm_rows {
   const float *x, *g, *dy, *stats;
   size_t rows, width;
   int rms; /* 1: rms_norm */
 } syn__norm_rows;
 
-/* A convolution of each channel by itself over the rows of one sentence; the channels of a head
-   share their taps (light_conv, dyn_conv). Row r reads the rows r + first + tap, of which those
-   outside the sentence are not there. */
+/* Depthwise convolution over the rows of one sentence; the channels of a head share their taps
+   (light_conv, dyn_conv). Row r reads rows r + first + tap, as far as the sentence has them. */
 typedef struct syn__taps {
   const float *w; /* [heads,taps] of row r at w + r * w_row */
   size_t w_row;   /* 0: one w for all rows */
@@ -1395,29 +1391,28 @@ typedef struct syn__taps {
   int rows, width, heads, taps, first;
 } syn__taps;
 
-/* Additive scores of one query and its keys (Bahdanau et al. 2015): w, a [n], b [keys,n], rows of b
+/* Additive attention scores of one query (Bahdanau et al. 2015): w, a [n], b [keys,n], rows of b
    b_row floats apart. */
 typedef struct syn__additive {
   const float *w, *a, *b;
   size_t n, keys, b_row;
 } syn__additive;
 
-/* What one new token takes from `count` earlier ones, for each of its heads: y_h [c] = sum_j p_hj
-   v_j,h, head h being the columns h c .. (h+1) c - 1 of y and v. Row j of v is `at[j]`, j itself
-   where there is no such list. */
+/* Attention output of one new token over `count` keys: y_h [c] = sum_j p_hj v_j,h, where head h has
+   the columns h c .. (h+1) c - 1 of y and v. Row j of v is at[j], or j itself where `at` is null.
+ */
 typedef struct syn__mixed {
   const float *p, *v; /* [heads, p_row] of which count are read; rows of v, v_row floats apart */
   const int *at;
   size_t p_row, v_row, count, heads, c;
 } syn__mixed;
 
-/* One row: what one instruction set makes of every kernel. Lengths are any, 0 included; pointers
-   need the alignment of a float alone; nothing past the n-th element is read or written. An output
-   may be an input where element i is made of elements i alone; else arrays never overlap. */
+/* The kernels of one ISA. Lengths are any, 0 included; pointers need the alignment of a float only;
+   nothing past the n-th element is read or written. An output may be an input where element i
+   depends on elements i only; else arrays do not overlap. */
 struct syn_kernels {
   const char *name;
-  /* 1: this row has fused multiply-add and normal denormals, its bits are those of every exact
-     row */
+  /* 1: with fused multiply-add and denormals: its bits are those of every exact ISA */
   int exact;
   int mr; /* rows of a tile of the micro-kernel */
   /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */
@@ -1438,16 +1433,16 @@ struct syn_kernels {
   /* reductions through the tree */
   float (*sum)(const float *x, size_t n);
   float (*dot)(const float *a, const float *b, size_t n);
-  /* s[j] += a . b[j], in the order of `product`: the bits of a row of it, for rows of b anywhere */
+  /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */
   void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
-  /* attention of one new token, the bits of `product`. s[h*s_row + l] = sum_i q[h*c + i]
-     k[(h*c + i)*16 + l]: heads h of 16 keys that lie across, l = 0..15 */
+  /* attention of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i]
+     k[(h*c + i)*16 + l]: heads h, a transposed block of 16 keys, l = 0..15 */
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
   void (*values)(float *y, const syn__mixed *j);
-  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of bytes */
+  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
   void (*rough)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
-  /* tops[j] = the largest of x[j SYN__BLOCK ..], of SYN__BLOCK elements or of what is left */
+  /* tops[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
   void (*tops)(float *tops, const float *x, size_t n);
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
@@ -1457,13 +1452,13 @@ struct syn_kernels {
   /* y = a sigma(b); da += dy sigma(b), db += dy a sigma'(b) */
   void (*glu)(float *y, const float *a, const float *b, size_t n);
   void (*glu_back)(float *da, float *db, const float *a, const float *b, const float *dy, size_t n);
-  /* one token of a recurrent cell of width n; equations at >>kind rnn. gates [4n] or [3n]: in, what
-     the input gives; out, the gates. part: what the state before gives, as long. past null: 0.
-     lstm: past and c are cell states; gru: past is h before, m gets W_h's share of gate n */
+  /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, the
+     share of the input; out, the gates. part: the share of the state before, as long. past null:
+     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate n */
   void (*lstm)(float *h, float *c, float *gates, const float *part, const float *past, size_t n);
   void (*gru)(float *h, float *m, float *gates, const float *part, const float *past, size_t n);
-  /* gates become the gradients of what the input gave. dc: of c, becomes that of past; dpart [3n]:
-     of part; dh: of h, becomes that of past as far as it does not go through part */
+  /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: gradient
+     of part; dh becomes the gradient of past, but for what goes through part */
   void (*lstm_back)(float *gates, float *dc, const float *dh, const float *c, const float *past,
                     size_t n);
   void (*gru_back)(float *gates, float *dpart, float *dh, const float *m, const float *past,
@@ -1485,16 +1480,16 @@ struct syn_kernels {
   void (*norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1);
   /* db[c] += sum over rows of dy[row,c], c0 <= c < c1, rows in order */
   void (*column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0, size_t c1);
-  /* rows r0..r1: y = convolution of u; du += what dy sends back */
+  /* rows r0..r1: y = convolution of u; du += its gradient from dy */
   void (*taps)(const syn__taps *j, float *y, const float *u, int r0, int r1);
   void (*taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
-  /* p := softmax(p), y = dropout of it; in p what was dropped is then written as -p. y may be p,
-     then y alone is left */
+  /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only
+     y is left */
   void (*softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y, size_t n);
-  /* the way back from such a p and the gradient dy of y: p := gradient of what was p before,
-     dy := y again; scale: of the dropout, 1 where there was none */
+  /* backward: p from softmax_drop becomes the gradient of its input, dy becomes y again; scale: of
+     the dropout, 1 where there was none */
   void (*softmax_drop_back)(float scale, float *p, float *dy, size_t n);
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
@@ -1512,26 +1507,25 @@ struct syn_kernels {
                   size_t n);
 };
 
-/* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
-   SYN__ISA set; every name of a row carries the row's suffix, so that all rows live in one object
-   file. Why not one file a row with flags of its own: a user compiles one file with plain cc -O2.
-   Why not a copy a row: a kernel mended in one of four copies computes other bits in three. */
-/* Numbers, since the preprocessor compares no names. */
+/* >>dispatch includes this header into itself once per ISA, with SYN__ISA set; every name in such a
+   pass has the suffix of its ISA, so that all of them live in one object file. One file per ISA
+   would need flags of its own: a user compiles one file with plain cc -O2. One copy of the code per
+   ISA would diverge. The ISAs are numbers, since the preprocessor compares no names. */
 #define SYN__ISA_SCALAR 0
 #define SYN__ISA_FUSED 1 /* scalar, with fmaf as one instruction */
 #define SYN__ISA_AVX2 2
 #define SYN__ISA_AVX512 3
 #define SYN__ISA_NEON 4
 
-/* Two steps: an argument of ## is not expanded, SYN__SUFFIX must be. */
+/* Two macros, since an argument of ## is not expanded and SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
 #define SYN__PASTE(a, b) SYN__PASTE2(a, b)
 #define SYN__N(name) SYN__PASTE(syn__##name##_, SYN__SUFFIX)
 
 #include <float.h>
-/* Which rows this compiler can build; which of them this machine has is asked at run time. NEON
-   without fma (old 32-bit ARM) would round every product-sum twice: no row. Big-endian NEON numbers
-   its lanes from the other end. */
+/* Which ISAs this compiler can build; which of them the machine has is found at run time. NEON
+   without fma (old 32-bit ARM) would round every product-sum twice, big-endian NEON numbers its
+   lanes from the other end: neither is built. */
 #if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
 #define SYN__HAS_X86 1
 #include <immintrin.h>
@@ -1546,17 +1540,16 @@ struct syn_kernels {
 #define SYN__HAS_NEON 0
 #endif
 
-/* fmaf of the C library is right on these systems, or is one instruction (glibc itself asks the
-   processor and takes the instruction where there is one). Elsewhere (a small
-   board) it may be hundreds of instructions: there a*b+c serves, unless SYN_EXACT asks for the
-   same bits. */
+/* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
+   Elsewhere (a small board) it may take hundreds of instructions: a*b+c replaces it, unless
+   SYN_EXACT asks for the same bits. */
 #if defined(SYN_EXACT) || defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || \
     defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
 #define SYN__FUSED 1
 #else
 #define SYN__FUSED 0
 #endif
-/* Of single floats, in any row: the builtin is one instruction where the row has it. */
+/* Of single floats, in any ISA: the builtin is one instruction where the ISA has it. */
 #if !SYN__FUSED
 #define syn__fma1(a, b, c) ((a) * (b) + (c))
 #elif defined(__GNUC__)
@@ -1564,8 +1557,8 @@ struct syn_kernels {
 #else
 #define syn__fma1 fmaf
 #endif
-/* A compiler that keeps floats in wider registers (x87) rounds elsewhere than the text says. The
-   value 16 speaks of half precision only. */
+/* A compiler that keeps floats in wider registers (x87) rounds elsewhere. The value 16 concerns
+   half precision only. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #define SYN__SCALAR_EXACT 0
 #else
@@ -1573,57 +1566,56 @@ struct syn_kernels {
 #endif
 
 #if defined(__GNUC__)
-#define SYN__CALLED static __attribute__((noinline))
+#define SYN__NOINLINE static __attribute__((noinline))
 #else
-#define SYN__CALLED static
+#define SYN__NOINLINE static
 #endif
 
-/* The words are spoken without their suffix. v: 16 floats, u: 16 unsigned integers of 32 bits.
-   These macros stay for all rows: SYN__SUFFIX is looked up where a word is spoken, not here. */
-#define syn__part SYN__N(part)
-#define syn__upart SYN__N(upart)
+/* The SIMD operations are used without their suffix. v: a vector of 16 floats, u: of 16 unsigned
+   integers of 32 bits. These macros serve all ISAs: SYN__SUFFIX is expanded where one is used. */
+#define syn__reg SYN__N(reg)
+#define syn__ireg SYN__N(ireg)
 #define syn__v16 SYN__N(v16)
 #define syn__u16 SYN__N(u16)
 #define syn__vset SYN__N(vset)
 #define syn__vload SYN__N(vload)
-#define syn__vbytes SYN__N(vbytes)
+#define syn__vload_i8 SYN__N(vload_i8)
 #define syn__vstore SYN__N(vstore)
-#define syn__vget SYN__N(vget)
-#define syn__vput SYN__N(vput)
+#define syn__vload_n SYN__N(vload_n)
+#define syn__vstore_n SYN__N(vstore_n)
 #define syn__vadd SYN__N(vadd)
 #define syn__vsub SYN__N(vsub)
 #define syn__vmul SYN__N(vmul)
 #define syn__vdiv SYN__N(vdiv)
 #define syn__vsqrt SYN__N(vsqrt)
 #define syn__vfma SYN__N(vfma)
-#define syn__vstep SYN__N(vstep)
-#define syn__vif SYN__N(vif)
+#define syn__vfma1 SYN__N(vfma1)
+#define syn__vselect SYN__N(vselect)
 #define syn__vmax SYN__N(vmax)
-#define syn__vhead SYN__N(vhead)
+#define syn__vfill SYN__N(vfill)
 #define syn__vsum SYN__N(vsum)
-#define syn__vtop SYN__N(vtop)
+#define syn__vmax_lane SYN__N(vmax_lane)
 #define syn__vkeep SYN__N(vkeep)
-#define syn__ubits SYN__N(ubits)
+#define syn__ucast SYN__N(ucast)
 #define syn__uset SYN__N(uset)
-#define syn__uramp SYN__N(uramp)
+#define syn__uiota SYN__N(uiota)
 #define syn__uadd SYN__N(uadd)
 #define syn__uxor SYN__N(uxor)
 #define syn__umul SYN__N(umul)
 #define syn__ushr SYN__N(ushr)
 #define syn__vexp SYN__N(vexp)
-#define syn__vminus SYN__N(vminus)
-#define syn__vsigma SYN__N(vsigma)
+#define syn__vneg SYN__N(vneg)
+#define syn__vsigmoid SYN__N(vsigmoid)
 #define syn__vtanh SYN__N(vtanh)
 
-/* Compared with n, the ramp tells which lanes of a tail are there. */
-static const float syn__ramp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+/* Compared with n, these numbers tell which lanes of a tail exist. */
+static const float syn__iota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels start */
 
-/* Added to a variance, so that a row of equal numbers divides by 0.001 and not by 0. It belongs to
-   the model: weights trained with another eps give other outputs. */
+/* Added to a variance. A part of the model: with another eps its weights give other outputs. */
 #define SYN__NORM_EPS 1e-6f
 
-/* What one row of a convolution of channels sums up: count steps through taps and rows. */
+/* The sum of one row of a depthwise convolution: `count` steps through taps and rows. */
 typedef struct syn__span {
   const float *w, *x;
   ptrdiff_t w_step, x_step;
@@ -1636,29 +1628,29 @@ typedef struct syn__span {
 #ifdef SYN__ISA
 
 /* ==============================================================================================
-   >>simd   a vector of 16 floats, by the registers of one instruction set
+   >>simd   SIMD operations on vectors of 16 floats, over the registers of one ISA
    ============================================================================================== */
 
-/* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
-   one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
-   else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
-   lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a.
-   SYN__MR x SYN__NR: rows and panels of the product that are summed in registers at a time;
-   _FEW, _PAIR, _ONE: when fewer rows are left; _FOUR: rows where b has four panels. A tile of r
-   rows and v registers of b loads r + v registers for r v fmas, so the nearer to a square the
-   better, as long as sums, b and a fit the register file: one sum that does not costs a store and a
-   load in every step of k. SYN__K_UNROLL: as many steps are one round of its loop. SYN__STOPS: how
-   often it asks for what comes next (fetch_next); 1: never, it is too short for that.
+/* A vector of 16 lanes consists of SYN__REGS registers of SYN__LANES floats. An ISA defines the
+   operations on one register: syn__r... on floats, syn__i... on unsigned integers of 32 bits; those
+   on vectors, syn__v... and syn__u..., are written once below. rselect(a, b, x, y): a > b ? x : y
+   in every lane, y for a NaN. rswapH(a): lane l gets lane l^H. rmixH(a, b, mask): lane l^H of b
+   where the mask has bit l, else a.
 
-   A new instruction set is one more block here and a few lines in >>dispatch. */
+   The tiles of the micro-kernels, rows x panels of 16 columns: SYN__MR x SYN__NR; for the rows that
+   are left SYN__ROWS_2 x SYN__PANELS_2, 2 x SYN__PANELS_3, 1 x SYN__PANELS_1. For each k a tile of
+   r rows and v registers of b loads r + v registers for r v fmas: the nearer to a square the
+   better, as long as sums, b and a fit the register file. SYN__K_UNROLL: steps of k in a round of
+   the loop.
+
+   A new ISA is one more block here and a few lines in >>dispatch. */
 
 #if SYN__ISA == SYN__ISA_AVX512
-/* 32 registers: 24 sums, 3 of b, 1 of a; 8 rows, as their addresses, too, fit in registers (12 rows
-   by 2 panels need a packed copy of a to be as fast). Only AVX512F, which all of them have: no DQ,
-   no BW. */
+/* 32 registers: 24 sums, 3 of b, 1 of a; the addresses of 8 rows fit the general registers. Only
+   AVX512F, which all processors with AVX-512 have: no DQ, no BW. */
 #define SYN__ISA_NAME "avx512"
 #define SYN__ISA_EXACT 1
-#define SYN__PARTS 1
+#define SYN__REGS 1
 #define SYN__LANES 16
 #define SYN__MR 8
 #define SYN__NR 3
@@ -1667,50 +1659,49 @@ typedef struct syn__span {
 #define SYN__PANELS_3 6
 #define SYN__PANELS_1 8
 #define SYN__K_UNROLL 4
-/* Some words are written with a mask of all lanes: g++ warns of their forms without one. */
+/* Some intrinsics are used with a mask of all lanes: g++ warns of their forms without one. */
 #define SYN__ALL ((__mmask16)0xFFFF)
-typedef __m512 syn__part;
-typedef __m512i syn__upart;
-#define syn__pset _mm512_set1_ps
-#define syn__pload _mm512_loadu_ps
-#define syn__pstore _mm512_storeu_ps
-#define syn__pbytes(p)            \
+typedef __m512 syn__reg;
+typedef __m512i syn__ireg;
+#define syn__rset _mm512_set1_ps
+#define syn__rload _mm512_loadu_ps
+#define syn__rstore _mm512_storeu_ps
+#define syn__rload_i8(p)            \
   _mm512_maskz_cvtepi32_ps(SYN__ALL, _mm512_maskz_cvtepi8_epi32( \
       SYN__ALL, _mm_loadu_si128((const __m128i *)(p))))
-#define syn__padd _mm512_add_ps
-#define syn__psub _mm512_sub_ps
-#define syn__pmul _mm512_mul_ps
-#define syn__pdiv _mm512_div_ps
-#define syn__psqrt(a) _mm512_maskz_sqrt_ps(SYN__ALL, a)
-#define syn__pfma _mm512_fmadd_ps
-#define syn__pif(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x)
-#define syn__pfirst _mm512_cvtss_f32
-#define syn__pswap8(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E)
-#define syn__pswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
-#define syn__pswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
-#define syn__pswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
-#define syn__pmix8(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0x4E)
-#define syn__pmix4(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0xB1)
-#define syn__pmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
-#define syn__pmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
-#define syn__pbits _mm512_castsi512_ps
-#define syn__pmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
-#define syn__pmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
-#define syn__pkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
-#define syn__qbits _mm512_castps_si512
-#define syn__qset(x) _mm512_set1_epi32((int)(x))
-#define syn__qadd _mm512_add_epi32
-#define syn__qxor _mm512_xor_si512
-#define syn__qmul _mm512_mullo_epi32
-#define syn__qshl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
-#define syn__qshr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
+#define syn__radd _mm512_add_ps
+#define syn__rsub _mm512_sub_ps
+#define syn__rmul _mm512_mul_ps
+#define syn__rdiv _mm512_div_ps
+#define syn__rsqrt(a) _mm512_maskz_sqrt_ps(SYN__ALL, a)
+#define syn__rfma _mm512_fmadd_ps
+#define syn__rselect(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x)
+#define syn__rfirst _mm512_cvtss_f32
+#define syn__rswap8(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E)
+#define syn__rswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
+#define syn__rswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
+#define syn__rswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
+#define syn__rmix8(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0x4E)
+#define syn__rmix4(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0xB1)
+#define syn__rmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
+#define syn__rmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
+#define syn__rcast _mm512_castsi512_ps
+#define syn__rmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
+#define syn__rmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
+#define syn__rkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
+#define syn__icast _mm512_castps_si512
+#define syn__iset(x) _mm512_set1_epi32((int)(x))
+#define syn__iadd _mm512_add_epi32
+#define syn__ixor _mm512_xor_si512
+#define syn__imul _mm512_mullo_epi32
+#define syn__ishl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
+#define syn__ishr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
 
 #elif SYN__ISA == SYN__ISA_AVX2
-/* 16 registers: 12 sums, 2 of b, 1 of a. Two registers are a vector, so a panel is two wide and the
-   tile has 6 rows where AVX-512 has 8. FMA is a flag of its own, and needed. */
+/* 16 registers: 12 sums, 2 of b, 1 of a. FMA is a feature of its own, and needed. */
 #define SYN__ISA_NAME "avx2"
 #define SYN__ISA_EXACT 1
-#define SYN__PARTS 2
+#define SYN__REGS 2
 #define SYN__LANES 8
 #define SYN__MR 6
 #define SYN__NR 1
@@ -1719,78 +1710,77 @@ typedef __m512i syn__upart;
 #define SYN__PANELS_3 2
 #define SYN__PANELS_1 6
 #define SYN__K_UNROLL 4
-typedef __m256 syn__part;
-typedef __m256i syn__upart;
-#define syn__pset _mm256_set1_ps
-#define syn__pload _mm256_loadu_ps
-#define syn__pstore _mm256_storeu_ps
-#define syn__pbytes(p) \
+typedef __m256 syn__reg;
+typedef __m256i syn__ireg;
+#define syn__rset _mm256_set1_ps
+#define syn__rload _mm256_loadu_ps
+#define syn__rstore _mm256_storeu_ps
+#define syn__rload_i8(p) \
   _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
-#define syn__padd _mm256_add_ps
-#define syn__psub _mm256_sub_ps
-#define syn__pmul _mm256_mul_ps
-#define syn__pdiv _mm256_div_ps
-#define syn__psqrt _mm256_sqrt_ps
-#define syn__pfma _mm256_fmadd_ps
-#define syn__pif(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ))
-#define syn__pfirst _mm256_cvtss_f32
-#define syn__pswap4(a) _mm256_permute2f128_ps(a, a, 1)
-#define syn__pswap2(a) _mm256_permute_ps(a, 0x4E)
-#define syn__pswap1(a) _mm256_permute_ps(a, 0xB1)
-#define syn__pmix4(a, b, m) _mm256_blend_ps(a, syn__pswap4(b), (m) & 255)
-#define syn__pmix2(a, b, m) _mm256_blend_ps(a, syn__pswap2(b), (m) & 255)
-#define syn__pmix1(a, b, m) _mm256_blend_ps(a, syn__pswap1(b), (m) & 255)
-#define syn__pbits _mm256_castsi256_ps
-#define syn__pmax _mm256_max_ps
-#define syn__pmin _mm256_min_ps
-#define syn__pkeep(a, h, least) \
+#define syn__radd _mm256_add_ps
+#define syn__rsub _mm256_sub_ps
+#define syn__rmul _mm256_mul_ps
+#define syn__rdiv _mm256_div_ps
+#define syn__rsqrt _mm256_sqrt_ps
+#define syn__rfma _mm256_fmadd_ps
+#define syn__rselect(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ))
+#define syn__rfirst _mm256_cvtss_f32
+#define syn__rswap4(a) _mm256_permute2f128_ps(a, a, 1)
+#define syn__rswap2(a) _mm256_permute_ps(a, 0x4E)
+#define syn__rswap1(a) _mm256_permute_ps(a, 0xB1)
+#define syn__rmix4(a, b, m) _mm256_blend_ps(a, syn__rswap4(b), (m) & 255)
+#define syn__rmix2(a, b, m) _mm256_blend_ps(a, syn__rswap2(b), (m) & 255)
+#define syn__rmix1(a, b, m) _mm256_blend_ps(a, syn__rswap1(b), (m) & 255)
+#define syn__rcast _mm256_castsi256_ps
+#define syn__rmax _mm256_max_ps
+#define syn__rmin _mm256_min_ps
+#define syn__rkeep(a, h, least) \
   _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(h, least), h)))
-#define syn__qbits _mm256_castps_si256
-#define syn__qset(x) _mm256_set1_epi32((int)(x))
-#define syn__qadd _mm256_add_epi32
-#define syn__qxor _mm256_xor_si256
-#define syn__qmul _mm256_mullo_epi32
-#define syn__qshl _mm256_slli_epi32
-#define syn__qshr _mm256_srli_epi32
+#define syn__icast _mm256_castps_si256
+#define syn__iset(x) _mm256_set1_epi32((int)(x))
+#define syn__iadd _mm256_add_epi32
+#define syn__ixor _mm256_xor_si256
+#define syn__imul _mm256_mullo_epi32
+#define syn__ishl _mm256_slli_epi32
+#define syn__ishr _mm256_srli_epi32
 
 #elif SYN__ISA == SYN__ISA_NEON
-/* The builtins of NEON take the addend first, and a shift to the right is one to the left by a
-   negative number. */
+/* NEON takes the addend of an fma first; a right shift is a left shift by a negative number. */
 #define SYN__ISA_NAME "neon"
-#define SYN__PARTS 4
+#define SYN__REGS 4
 #define SYN__LANES 4
-typedef float32x4_t syn__part;
-typedef uint32x4_t syn__upart;
+typedef float32x4_t syn__reg;
+typedef uint32x4_t syn__ireg;
 /* masks of lanes: 2 and 3, 0 and 1 from the third on; odd ones from the seventh, even ones from the
    eighth */
 static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0};
-#define syn__pset vdupq_n_f32
-#define syn__pload vld1q_f32
-#define syn__pbytes SYN__N(pbytes)
-#define syn__pstore vst1q_f32
-#define syn__padd vaddq_f32
-#define syn__psub vsubq_f32
-#define syn__pmul vmulq_f32
-#define syn__pfma(a, b, c) vfmaq_f32(c, a, b)
-#define syn__pif(a, b, x, y) vbslq_f32(vcgtq_f32(a, b), x, y)
-#define syn__pfirst(a) vgetq_lane_f32(a, 0)
-#define syn__pswap2(a) vextq_f32(a, a, 2)
-#define syn__pswap1(a) vrev64q_f32(a)
-#define syn__pmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__pswap2(b), a)
-#define syn__pmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__pswap1(b), a)
-#define syn__pbits vreinterpretq_f32_u32
-#define syn__pmax(a, b) syn__pif(a, b, a, b)
-#define syn__pmin(a, b) syn__pif(b, a, a, b)
-#define syn__pkeep(a, h, least) \
+#define syn__rset vdupq_n_f32
+#define syn__rload vld1q_f32
+#define syn__rload_i8 SYN__N(rload_i8)
+#define syn__rstore vst1q_f32
+#define syn__radd vaddq_f32
+#define syn__rsub vsubq_f32
+#define syn__rmul vmulq_f32
+#define syn__rfma(a, b, c) vfmaq_f32(c, a, b)
+#define syn__rselect(a, b, x, y) vbslq_f32(vcgtq_f32(a, b), x, y)
+#define syn__rfirst(a) vgetq_lane_f32(a, 0)
+#define syn__rswap2(a) vextq_f32(a, a, 2)
+#define syn__rswap1(a) vrev64q_f32(a)
+#define syn__rmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__rswap2(b), a)
+#define syn__rmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__rswap1(b), a)
+#define syn__rcast vreinterpretq_f32_u32
+#define syn__rmax(a, b) syn__rselect(a, b, a, b)
+#define syn__rmin(a, b) syn__rselect(b, a, a, b)
+#define syn__rkeep(a, h, least) \
   vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vcgeq_u32(h, least)))
-#define syn__qbits vreinterpretq_u32_f32
-#define syn__qset vdupq_n_u32
-#define syn__qadd vaddq_u32
-#define syn__qxor veorq_u32
-#define syn__qmul vmulq_u32
-#define syn__qshl(a, n) vshlq_u32(a, vdupq_n_s32(n))
-#define syn__qshr(a, n) vshlq_u32(a, vdupq_n_s32(-(n)))
-SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
+#define syn__icast vreinterpretq_u32_f32
+#define syn__iset vdupq_n_u32
+#define syn__iadd vaddq_u32
+#define syn__ixor veorq_u32
+#define syn__imul vmulq_u32
+#define syn__ishl(a, n) vshlq_u32(a, vdupq_n_s32(n))
+#define syn__ishr(a, n) vshlq_u32(a, vdupq_n_s32(-(n)))
+SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
   int32_t four;
   memcpy(&four, p, sizeof four);
   return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
@@ -1804,8 +1794,8 @@ SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
 #define SYN__PANELS_2 2
 #define SYN__PANELS_1 4
 #define SYN__K_UNROLL 1
-#define syn__pdiv vdivq_f32
-#define syn__psqrt vsqrtq_f32
+#define syn__rdiv vdivq_f32
+#define syn__rsqrt vsqrtq_f32
 #else
 /* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root.
    */
@@ -1816,7 +1806,7 @@ SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
 #define SYN__PANELS_2 1
 #define SYN__PANELS_1 2
 #define SYN__K_UNROLL 1
-SYN__INLINE syn__part SYN__N(pdiv)(syn__part a, syn__part b) {
+SYN__INLINE syn__reg SYN__N(rdiv)(syn__reg a, syn__reg b) {
   float x[4], y[4];
   int i;
   vst1q_f32(x, a);
@@ -1824,23 +1814,23 @@ SYN__INLINE syn__part SYN__N(pdiv)(syn__part a, syn__part b) {
   for (i = 0; i < 4; i++) x[i] /= y[i];
   return vld1q_f32(x);
 }
-SYN__INLINE syn__part SYN__N(psqrt)(syn__part a) {
+SYN__INLINE syn__reg SYN__N(rsqrt)(syn__reg a) {
   float x[4];
   int i;
   vst1q_f32(x, a);
   for (i = 0; i < 4; i++) x[i] = sqrtf(x[i]);
   return vld1q_f32(x);
 }
-#define syn__pdiv SYN__N(pdiv)
-#define syn__psqrt SYN__N(psqrt)
+#define syn__rdiv SYN__N(rdiv)
+#define syn__rsqrt SYN__N(rsqrt)
 #endif
 
 #else
-/* One float is one register: the reference, the fallback, and the text to learn from. The other
-   rows are tested against it bit by bit. */
+/* One float is one register: the reference, the fallback, and the code to learn from. Tests compare
+   the other ISAs with it bit by bit. */
 #define SYN__ISA_NAME "scalar"
 #define SYN__ISA_EXACT SYN__SCALAR_EXACT
-#define SYN__PARTS 16
+#define SYN__REGS 16
 #define SYN__LANES 1
 #define SYN__MR 4
 #define SYN__NR 1
@@ -1848,65 +1838,64 @@ SYN__INLINE syn__part SYN__N(psqrt)(syn__part a) {
 #define SYN__PANELS_2 1
 #define SYN__PANELS_1 1
 #define SYN__K_UNROLL 1
-typedef float syn__part;
-typedef uint32_t syn__upart;
-#define syn__pset(x) (x)
-#define syn__pload(p) (*(p))
-#define syn__pbytes(p) ((float)*(p))
-#define syn__pstore(p, a) (*(p) = (a))
-#define syn__padd(a, b) ((a) + (b))
-#define syn__psub(a, b) ((a) - (b))
-#define syn__pmul(a, b) ((a) * (b))
-#define syn__pdiv(a, b) ((a) / (b))
-#define syn__psqrt sqrtf
-#define syn__pfma syn__fma1
-#define syn__pif(a, b, x, y) ((a) > (b) ? (x) : (y))
-#define syn__pfirst(a) (a)
-#define syn__pmax(a, b) ((a) > (b) ? (a) : (b))
-#define syn__pmin(a, b) ((a) < (b) ? (a) : (b))
-#define syn__pkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
-#define syn__qset(x) (x)
-#define syn__qadd(a, b) ((a) + (b))
-#define syn__qxor(a, b) ((a) ^ (b))
-#define syn__qmul(a, b) ((a) * (b))
-#define syn__qshl(a, n) ((a) << (n))
-#define syn__qshr(a, n) ((a) >> (n))
+typedef float syn__reg;
+typedef uint32_t syn__ireg;
+#define syn__rset(x) (x)
+#define syn__rload(p) (*(p))
+#define syn__rload_i8(p) ((float)*(p))
+#define syn__rstore(p, a) (*(p) = (a))
+#define syn__radd(a, b) ((a) + (b))
+#define syn__rsub(a, b) ((a) - (b))
+#define syn__rmul(a, b) ((a) * (b))
+#define syn__rdiv(a, b) ((a) / (b))
+#define syn__rsqrt sqrtf
+#define syn__rfma syn__fma1
+#define syn__rselect(a, b, x, y) ((a) > (b) ? (x) : (y))
+#define syn__rfirst(a) (a)
+#define syn__rmax(a, b) ((a) > (b) ? (a) : (b))
+#define syn__rmin(a, b) ((a) < (b) ? (a) : (b))
+#define syn__rkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
+#define syn__iset(x) (x)
+#define syn__iadd(a, b) ((a) + (b))
+#define syn__ixor(a, b) ((a) ^ (b))
+#define syn__imul(a, b) ((a) * (b))
+#define syn__ishl(a, n) ((a) << (n))
+#define syn__ishr(a, n) ((a) >> (n))
 /* Through memcpy, which compilers turn into a move: a union or a cast pointer would be undefined in
    C++ or under strict aliasing. */
-SYN__INLINE float SYN__N(pbits)(uint32_t a) {
+SYN__INLINE float SYN__N(rcast)(uint32_t a) {
   float f;
   memcpy(&f, &a, sizeof f);
   return f;
 }
-SYN__INLINE uint32_t SYN__N(qbits)(float a) {
+SYN__INLINE uint32_t SYN__N(icast)(float a) {
   uint32_t u;
   memcpy(&u, &a, sizeof u);
   return u;
 }
-#define syn__pbits SYN__N(pbits)
-#define syn__qbits SYN__N(qbits)
+#define syn__rcast SYN__N(rcast)
+#define syn__icast SYN__N(icast)
 #endif
 
-/* SYN__EACH(step): the step for every register i. The one macro with a body: a function cannot take
-   a statement, and a word a row would be the same text four times. Written out, since loops would
-   cost gcc time in every word of every kernel. A scalar word is a loop over 16 floats in memory,
-   and a call: inlined, they would take gcc seconds. */
+/* SYN__EACH(step): the step for every register i; a macro, because a function cannot take a
+   statement. Unrolled by hand: loops would cost compile time in every operation of every kernel.
+   `i` is a constant in each copy, so p[i] is a register. A scalar operation is a loop over 16
+   floats in memory, and a call: inlined, they would cost gcc seconds. */
 #define SYN__DO(at, step) { const int i = at; step; }
-/* `i` is a constant in every copy of the step, so that p[i] is a register by name. */
-#if SYN__PARTS == 1
+#if SYN__REGS == 1
 #define SYN__EACH(step) SYN__DO(0, step)
-#elif SYN__PARTS == 2
+#elif SYN__REGS == 2
 #define SYN__EACH(step) SYN__DO(0, step) SYN__DO(1, step)
-#elif SYN__PARTS == 4
+#elif SYN__REGS == 4
 #define SYN__EACH(step) SYN__DO(0, step) SYN__DO(1, step) SYN__DO(2, step) SYN__DO(3, step)
 #else
-#define SYN__EACH(step) { int i; for (i = 0; i < SYN__PARTS; i++) step; }
+#define SYN__EACH(step) { int i; for (i = 0; i < SYN__REGS; i++) step; }
 #endif
 #if SYN__LANES == 1
-#define SYN__WORD SYN__CALLED
+#define SYN__OP SYN__NOINLINE
 #define SYN__UNROLL
 #else
-#define SYN__WORD SYN__INLINE
+#define SYN__OP SYN__INLINE
 #if defined(__clang__)
 #if __has_feature(undefined_behavior_sanitizer) /* its checks in every copy: 80 s to compile, 20 */
 #define SYN__UNROLL
@@ -1918,295 +1907,288 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 #endif
 #endif
 
-/* The two types kernels see. By value: inlined, they are registers and no memory at all. */
+/* The vector types of the kernels, passed by value: inlined, they are registers. */
 typedef struct syn__v16 {
-  syn__part p[SYN__PARTS];
+  syn__reg p[SYN__REGS];
 } syn__v16;
 typedef struct syn__u16 {
-  syn__upart p[SYN__PARTS];
+  syn__ireg p[SYN__REGS];
 } syn__u16;
 
-/* -- the words of every row, over its registers -- */
+/* -- operations on vectors; SYN__OP: inlined, but called in the scalar ISA -- */
 
-/* SYN__WORD: inlined in a row with registers, called in the scalar one. */
-SYN__WORD syn__v16 syn__vset(float x) {
+SYN__OP syn__v16 syn__vset(float x) {
   syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pset(x));
+  SYN__EACH(r.p[i] = syn__rset(x));
   return r;
 }
-SYN__WORD syn__v16 syn__vload(const float *x) {
+SYN__OP syn__v16 syn__vload(const float *x) {
   syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pload(x + i * SYN__LANES));
+  SYN__EACH(r.p[i] = syn__rload(x + i * SYN__LANES));
   return r;
 }
 /* 16 signed bytes as floats */
-SYN__WORD syn__v16 syn__vbytes(const signed char *x) {
+SYN__OP syn__v16 syn__vload_i8(const signed char *x) {
   syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pbytes(x + i * SYN__LANES));
+  SYN__EACH(r.p[i] = syn__rload_i8(x + i * SYN__LANES));
   return r;
 }
-SYN__WORD void syn__vstore(float *y, syn__v16 a) {
-  SYN__EACH(syn__pstore(y + i * SYN__LANES, a.p[i]));
+SYN__OP void syn__vstore(float *y, syn__v16 a) {
+  SYN__EACH(syn__rstore(y + i * SYN__LANES, a.p[i]));
 }
-SYN__WORD syn__v16 syn__vadd(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__padd(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vadd(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__radd(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vsub(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__psub(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vsub(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rsub(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vmul(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__pmul(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vmul(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rmul(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vdiv(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__pdiv(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vdiv(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rdiv(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vsqrt(syn__v16 a) {
-  SYN__EACH(a.p[i] = syn__psqrt(a.p[i]));
+SYN__OP syn__v16 syn__vsqrt(syn__v16 a) {
+  SYN__EACH(a.p[i] = syn__rsqrt(a.p[i]));
   return a;
 }
-/* a b + c, rounded once. Written out wherever it is wanted: the compiler must not fuse by
-   itself. */
-SYN__WORD syn__v16 syn__vfma(syn__v16 a, syn__v16 b, syn__v16 c) {
-  SYN__EACH(c.p[i] = syn__pfma(a.p[i], b.p[i], c.p[i]));
+/* a b + c, rounded once */
+SYN__OP syn__v16 syn__vfma(syn__v16 a, syn__v16 b, syn__v16 c) {
+  SYN__EACH(c.p[i] = syn__rfma(a.p[i], b.p[i], c.p[i]));
   return c;
 }
-/* sum += a b, for a number a: the step of a product. Always inlined, in the scalar row too, and by
-   pointer: a sum that is handed over and back would leave its registers. */
-SYN__INLINE void syn__vstep(syn__v16 *sum, float a, const syn__v16 *b) {
-  SYN__EACH(sum->p[i] = syn__pfma(syn__pset(a), b->p[i], sum->p[i]));
+/* sum += a b for a scalar a: the step of a product. By pointer and always inlined, or the sum would
+   leave its registers. */
+SYN__INLINE void syn__vfma1(syn__v16 *sum, float a, const syn__v16 *b) {
+  SYN__EACH(sum->p[i] = syn__rfma(syn__rset(a), b->p[i], sum->p[i]));
 }
 /* a > b ? x : y; with a NaN in a or b: y */
-SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
-  SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
+SYN__OP syn__v16 syn__vselect(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
+  SYN__EACH(y.p[i] = syn__rselect(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
-/* a > b ? a : b. b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a
-   NaN over. pmin, a < b ? a : b, is the same of the other side (x86 has both as one instruction) */
-SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__pmax(a.p[i], b.p[i]));
+/* a > b ? a : b; b where a is NaN, and a NaN of b stays: a running maximum goes second. */
+SYN__OP syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rmax(a.p[i], b.p[i]));
   return a;
 }
 /* h >= least ? a : 0, compared as unsigned integers */
-SYN__WORD syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
-  SYN__EACH(a.p[i] = syn__pkeep(a.p[i], h.p[i], least.p[i]));
+SYN__OP syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
+  SYN__EACH(a.p[i] = syn__rkeep(a.p[i], h.p[i], least.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
+SYN__OP syn__u16 syn__ucast(syn__v16 a) {
   syn__u16 r;
-  SYN__EACH(r.p[i] = syn__qbits(a.p[i]));
+  SYN__EACH(r.p[i] = syn__icast(a.p[i]));
   return r;
 }
 /* Integers wrap modulo 2^32: hashes, and exponents of floats. */
-SYN__WORD syn__u16 syn__uset(uint32_t x) {
+SYN__OP syn__u16 syn__uset(uint32_t x) {
   syn__u16 r;
-  SYN__EACH(r.p[i] = syn__qset(x));
+  SYN__EACH(r.p[i] = syn__iset(x));
   return r;
 }
-SYN__WORD syn__u16 syn__uadd(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__qadd(a.p[i], b.p[i]));
+SYN__OP syn__u16 syn__uadd(syn__u16 a, syn__u16 b) {
+  SYN__EACH(a.p[i] = syn__iadd(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__qxor(a.p[i], b.p[i]));
+SYN__OP syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
+  SYN__EACH(a.p[i] = syn__ixor(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__qmul(a.p[i], b.p[i]));
+SYN__OP syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
+  SYN__EACH(a.p[i] = syn__imul(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__ushr(syn__u16 a, int n) {
-  SYN__EACH(a.p[i] = syn__qshr(a.p[i], n));
+SYN__OP syn__u16 syn__ushr(syn__u16 a, int n) {
+  SYN__EACH(a.p[i] = syn__ishr(a.p[i], n));
   return a;
 }
 
-/* a[l], for l < n; rest[l] in the other lanes. After arithmetic on a tail: its lanes past n were 0
-   when they were read, and are 0 - mean or e^0 now. */
-SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
+/* a[l] for l < n, else rest[l]: after arithmetic the lanes past n are no longer 0. */
+SYN__OP syn__v16 syn__vfill(syn__v16 a, size_t n, syn__v16 rest) {
   if (n >= 16) return a;
-  return syn__vif(syn__vset((float)(int)n), syn__vload(syn__ramp), a, rest);
+  return syn__vselect(syn__vset((float)(int)n), syn__vload(syn__iota), a, rest);
 }
 
-/* vget: the first n of 16 floats, zero in the other lanes; vput: writes the first n. Neither
-   touches memory past them, which may be another thread's row, or no memory of ours. n > 16 means
-   16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
-   of x86 never fault in lanes that are off. */
+/* Partial vectors. vload_n: the first n of 16 floats, 0 in the other lanes; vstore_n: writes the
+   first n. Memory past them, which may belong to another thread or not exist, is not touched:
+   masked x86 loads and stores do not fault in masked lanes. n > 16 means 16, so a loop passes what
+   is left and needs no second loop for its tail. */
 #if SYN__ISA == SYN__ISA_AVX512
-SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   syn__v16 r;
   r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), x);
   return r;
 }
-SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+SYN__INLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1u), a.p[0]);
 }
 #elif SYN__ISA == SYN__ISA_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
-                                           _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
+                                           _mm256_loadu_ps(syn__iota + 8 * i), _CMP_GT_OQ));
 }
-SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   syn__v16 r;
   r.p[0] = _mm256_maskload_ps(x, SYN__N(mask)(n, 0));
   r.p[1] = _mm256_maskload_ps(x + 8, SYN__N(mask)(n, 1));
   return r;
 }
-SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+SYN__INLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   _mm256_maskstore_ps(y, SYN__N(mask)(n, 0), a.p[0]);
   _mm256_maskstore_ps(y + 8, SYN__N(mask)(n, 1), a.p[1]);
 }
 #else
-/* Out of line: a tail comes once per row of data, its code would come in every loop. Not one memcpy
-   of 16 floats: behind the n-th may be the end of a page. */
-SYN__CALLED syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
+/* Not inlined: a tail comes once per row of data, its code would be in every loop. */
+SYN__NOINLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   float f[16] = {0};
   size_t i;
   for (i = 0; i < n; i++) f[i] = x[i];
   return syn__vload(f);
 }
-SYN__CALLED void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+SYN__NOINLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   float f[16];
   size_t i;
   syn__vstore(f, a);
   for (i = 0; i < n; i++) y[i] = f[i];
 }
 #endif
-SYN__WORD syn__v16 syn__vget(const float *x, size_t n) {
-  return n < 16 ? SYN__N(tail_get)(x, n) : syn__vload(x);
+SYN__OP syn__v16 syn__vload_n(const float *x, size_t n) {
+  return n < 16 ? SYN__N(tail_load)(x, n) : syn__vload(x);
 }
-SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
-  if (n < 16) SYN__N(tail_put)(y, a, n);
+SYN__OP void syn__vstore_n(float *y, syn__v16 a, size_t n) {
+  if (n < 16) SYN__N(tail_store)(y, a, n);
   else syn__vstore(y, a);
 }
 
 /* 0, 1, ... 15 */
-SYN__WORD syn__u16 syn__uramp(void) {
-  /* 2^23 + l has the bits of 2^23, plus l: integers from floats without a word to convert them */
+SYN__OP syn__u16 syn__uiota(void) {
+  /* the bits of 2^23 + l are the bits of 2^23, plus l: no conversion is needed */
   syn__v16 big = syn__vset(8388608.0f);
-  return syn__uxor(syn__ubits(syn__vadd(big, syn__vload(syn__ramp))), syn__ubits(big));
+  return syn__uxor(syn__ucast(syn__vadd(big, syn__vload(syn__iota))), syn__ucast(big));
 }
 
-/* The tree: lanes l and l+8, l and l+4, l and l+2, l and l+1. Whole registers first, then within
-   one. A swap and an addition leave every lane with its pair's sum, twice the work of halving but
-   the same bits in lane 0, for a + b = b + a; no instruction for "the sum of a register" is used,
-   for its order is the machine's. */
-SYN__WORD float syn__vsum(syn__v16 a) {
+/* The tree: whole registers first, then within one. A swap and an addition give every lane the sum
+   of its pair; lane 0 has the defined bits since a + b = b + a. No instruction for the sum of a
+   register is used: its order depends on the machine. */
+SYN__OP float syn__vsum(syn__v16 a) {
   int h, i;
-  for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__padd(a.p[i], a.p[i + h]);
+  for (h = SYN__REGS / 2; h > 0; h /= 2)
+    for (i = 0; i < h; i++) a.p[i] = syn__radd(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  a.p[0] = syn__padd(a.p[0], syn__pswap8(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  a.p[0] = syn__padd(a.p[0], syn__pswap4(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  a.p[0] = syn__padd(a.p[0], syn__pswap2(a.p[0]));
-  a.p[0] = syn__padd(a.p[0], syn__pswap1(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap2(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap1(a.p[0]));
 #endif
-  return syn__pfirst(a.p[0]);
+  return syn__rfirst(a.p[0]);
 }
-/* The largest lane; no lane may be NaN. A maximum has the same bits in any order but for 0 and -0,
-   so it takes the same tree. */
-SYN__WORD float syn__vtop(syn__v16 a) {
+/* The largest lane, by the same tree, since 0 and -0 compare equal; no lane may be NaN. */
+SYN__OP float syn__vmax_lane(syn__v16 a) {
   int h, i;
-  for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__pmax(a.p[i], a.p[i + h]);
+  for (h = SYN__REGS / 2; h > 0; h /= 2)
+    for (i = 0; i < h; i++) a.p[i] = syn__rmax(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  a.p[0] = syn__pmax(a.p[0], syn__pswap8(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  a.p[0] = syn__pmax(a.p[0], syn__pswap4(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  a.p[0] = syn__pmax(a.p[0], syn__pswap2(a.p[0]));
-  a.p[0] = syn__pmax(a.p[0], syn__pswap1(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap2(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap1(a.p[0]));
 #endif
-  return syn__pfirst(a.p[0]);
+  return syn__rfirst(a.p[0]);
 }
 
 /* ==============================================================================================
    >>simd math   exponential, sigmoid, tanh over one register
    ============================================================================================== */
 
-/* These are written over one register, not over 16 floats: so the scalar row computes them float by
-   float, without a detour through memory at every word.
+/* Written over one register, not over 16 floats: the scalar ISA then computes float by float.
 
    e^x: n = x / ln 2 rounded to an integer, r = x - n ln 2, |r| <= ln 2 / 2;
      e^r = 1 + r + r^2 q(r), q of degree 4 (Chebyshev fit, relative error 1e-8); times 2^n.
    Adding 1.5 * 2^23 leaves n in the low bits of the sum: shifted left by 23 they are n in the
-   place of the exponent, and an integer addition multiplies by 2^n. ln 2 in two parts, the first
+   exponent field, and an integer addition multiplies by 2^n. ln 2 is split in two, the first part
    of 9 bits, so that n times it is exact. Below the smallest normal number (x < -87.33) the result
-   is 0, above 88.72 it stays at e^88.72. The last fma carries a NaN of x through the bit tricks. */
-SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
+   is 0, above 88.72 it stays at e^88.72. The last fma carries a NaN of x to the result. */
+SYN__INLINE syn__reg SYN__N(exp)(syn__reg x) {
   /* ln of the smallest normal number; the largest float whose exp is finite */
-  const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
-  const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
-  syn__part z = syn__pmax(low, x), n, r, q;
-  syn__upart power;
-  z = syn__pmin(high, z);
-  n = syn__pfma(z, syn__pset(1.44269504f), round);
-  power = syn__qshl(syn__qbits(n), 23);
-  n = syn__psub(n, round);
-  r = syn__pfma(n, syn__pset(-0.693359375f), z);
-  r = syn__pfma(n, syn__pset(2.12194440e-4f), r);
-  q = syn__pfma(r, syn__pset(0.00139264006f), syn__pset(0.00836335309f));
-  q = syn__pfma(r, q, syn__pset(0.0416665524f));
-  q = syn__pfma(r, q, syn__pset(0.166665763f));
-  q = syn__pfma(r, q, syn__pset(0.5f));
-  q = syn__pfma(syn__pmul(r, r), q, r);
-  q = syn__padd(q, syn__pset(1.0f));
-  q = syn__pbits(syn__qadd(syn__qbits(q), power));
-  q = syn__pfma(z, zero, q);
-  return syn__pif(low, x, zero, q);
+  const syn__reg low = syn__rset(-87.33654f), high = syn__rset(88.72283f);
+  const syn__reg round = syn__rset(12582912.0f), zero = syn__rset(0.0f);
+  syn__reg z = syn__rmax(low, x), n, r, q;
+  syn__ireg power;
+  z = syn__rmin(high, z);
+  n = syn__rfma(z, syn__rset(1.44269504f), round);
+  power = syn__ishl(syn__icast(n), 23);
+  n = syn__rsub(n, round);
+  r = syn__rfma(n, syn__rset(-0.693359375f), z);
+  r = syn__rfma(n, syn__rset(2.12194440e-4f), r);
+  q = syn__rfma(r, syn__rset(0.00139264006f), syn__rset(0.00836335309f));
+  q = syn__rfma(r, q, syn__rset(0.0416665524f));
+  q = syn__rfma(r, q, syn__rset(0.166665763f));
+  q = syn__rfma(r, q, syn__rset(0.5f));
+  q = syn__rfma(syn__rmul(r, r), q, r);
+  q = syn__radd(q, syn__rset(1.0f));
+  q = syn__rcast(syn__iadd(syn__icast(q), power));
+  q = syn__rfma(z, zero, q);
+  return syn__rselect(low, x, zero, q);
 }
 
-/* sigma(x) = 1 / (1 + e), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma) sigma. */
-SYN__INLINE syn__part SYN__N(sigma)(syn__part e) {
-  const syn__part one = syn__pset(1.0f);
-  return syn__pdiv(one, syn__padd(one, e));
+/* sigmoid: sigma(x) = 1 / (1 + e), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma)
+ * sigma. */
+SYN__INLINE syn__reg SYN__N(sigmoid)(syn__reg e) {
+  const syn__reg one = syn__rset(1.0f);
+  return syn__rdiv(one, syn__radd(one, e));
 }
 /* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
-SYN__INLINE syn__part SYN__N(minus)(syn__part x) {
-  const syn__part least = syn__pset(-87.0f);
-  x = syn__pmax(least, x);
-  return syn__psub(syn__pset(0.0f), x);
+SYN__INLINE syn__reg SYN__N(neg)(syn__reg x) {
+  const syn__reg least = syn__rset(-87.0f);
+  x = syn__rmax(least, x);
+  return syn__rsub(syn__rset(0.0f), x);
 }
 
 /* tanh x, from e = e^2|x|: sign(x) (1 - 2 / (1 + e)); where that would cancel, |x| < 0.625, it is
    x + x^3 p(x^2), p of degree 4 (Chebyshev fit, relative error 2e-8). */
-SYN__INLINE syn__part SYN__N(tanh)(syn__part x, syn__part e) {
-  const syn__part zero = syn__pset(0.0f), one = syn__pset(1.0f), edge = syn__pset(0.625f * 0.625f);
-  syn__part x2 = syn__pmul(x, x), p, far = SYN__N(sigma)(e), close;
-  p = syn__pfma(x2, syn__pset(-0.00609671418f), syn__pset(0.0209971797f));
-  p = syn__pfma(x2, p, syn__pset(-0.0538509078f));
-  p = syn__pfma(x2, p, syn__pset(0.133327693f));
-  p = syn__pfma(x2, p, syn__pset(-0.333333284f));
-  close = syn__pfma(syn__pmul(x, x2), p, x);
-  far = syn__padd(far, far);
-  far = syn__psub(one, far);
-  p = syn__psub(zero, far);
-  far = syn__pif(zero, x, p, far);
-  return syn__pif(edge, x2, close, far);
+SYN__INLINE syn__reg SYN__N(tanh)(syn__reg x, syn__reg e) {
+  const syn__reg zero = syn__rset(0.0f), one = syn__rset(1.0f), edge = syn__rset(0.625f * 0.625f);
+  syn__reg x2 = syn__rmul(x, x), p, far = SYN__N(sigmoid)(e), close;
+  p = syn__rfma(x2, syn__rset(-0.00609671418f), syn__rset(0.0209971797f));
+  p = syn__rfma(x2, p, syn__rset(-0.0538509078f));
+  p = syn__rfma(x2, p, syn__rset(0.133327693f));
+  p = syn__rfma(x2, p, syn__rset(-0.333333284f));
+  close = syn__rfma(syn__rmul(x, x2), p, x);
+  far = syn__radd(far, far);
+  far = syn__rsub(one, far);
+  p = syn__rsub(zero, far);
+  far = syn__rselect(zero, x, p, far);
+  return syn__rselect(edge, x2, close, far);
 }
 
-/* The four as words of vectors, for the kernels below. */
-SYN__WORD syn__v16 syn__vexp(syn__v16 a) {
+/* The same on vectors. */
+SYN__OP syn__v16 syn__vexp(syn__v16 a) {
   SYN__EACH(a.p[i] = SYN__N(exp)(a.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vsigma(syn__v16 e) {
-  SYN__EACH(e.p[i] = SYN__N(sigma)(e.p[i]));
+SYN__OP syn__v16 syn__vsigmoid(syn__v16 e) {
+  SYN__EACH(e.p[i] = SYN__N(sigmoid)(e.p[i]));
   return e;
 }
-SYN__WORD syn__v16 syn__vminus(syn__v16 a) {
-  SYN__EACH(a.p[i] = SYN__N(minus)(a.p[i]));
+SYN__OP syn__v16 syn__vneg(syn__v16 a) {
+  SYN__EACH(a.p[i] = SYN__N(neg)(a.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
+SYN__OP syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
   SYN__EACH(a.p[i] = SYN__N(tanh)(a.p[i], e.p[i]));
   return a;
 }
@@ -2228,38 +2210,38 @@ SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
 /* One step of a transpose: registers i and i + h exchange half of their lanes. After the steps
    h = LANES/2 ... 2, 1 for all i without bit h, lane l of register i is lane i of register l. */
 #if SYN__LANES > 8
-SYN__INLINE void SYN__N(swap_lanes8)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix8(a, b, 0xFF00);
-  *high = syn__pmix8(b, a, 0x00FF);
+SYN__INLINE void SYN__N(swap_lanes8)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix8(a, b, 0xFF00);
+  *high = syn__rmix8(b, a, 0x00FF);
 }
 #endif
 #if SYN__LANES > 4
-SYN__INLINE void SYN__N(swap_lanes4)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix4(a, b, 0xF0F0);
-  *high = syn__pmix4(b, a, 0x0F0F);
+SYN__INLINE void SYN__N(swap_lanes4)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix4(a, b, 0xF0F0);
+  *high = syn__rmix4(b, a, 0x0F0F);
 }
 #endif
 #if SYN__LANES > 1
-SYN__INLINE void SYN__N(swap_lanes2)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix2(a, b, 0xCCCC);
-  *high = syn__pmix2(b, a, 0x3333);
+SYN__INLINE void SYN__N(swap_lanes2)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix2(a, b, 0xCCCC);
+  *high = syn__rmix2(b, a, 0x3333);
 }
-SYN__INLINE void SYN__N(swap_lanes1)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix1(a, b, 0xAAAA);
-  *high = syn__pmix1(b, a, 0x5555);
+SYN__INLINE void SYN__N(swap_lanes1)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix1(a, b, 0xAAAA);
+  *high = syn__rmix1(b, a, 0x5555);
 }
 #endif
 /* dst = transpose of a LANES x LANES block of src, whose rows are `row` floats apart; rows of dst
    are 16 floats apart. Only the first `rows` rows of src exist, the others count as 0. */
 SYN__INLINE void SYN__N(transpose_block)(const float *src, size_t row, int rows, float *dst) {
-  syn__part r[SYN__LANES];
+  syn__reg r[SYN__LANES];
   int i;
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    r[i] = i < rows ? syn__pload(src + (size_t)i * row) : syn__pset(0.0f);
+    r[i] = i < rows ? syn__rload(src + (size_t)i * row) : syn__rset(0.0f);
 #if SYN__LANES > 8
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
     if (!(i & 8)) SYN__N(swap_lanes8)(&r[i], &r[i + 8]);
@@ -2274,7 +2256,7 @@ SYN__INLINE void SYN__N(transpose_block)(const float *src, size_t row, int rows,
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
     if (!(i & 1)) SYN__N(swap_lanes1)(&r[i], &r[i + 1]);
 #endif
-  SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__pstore(dst + 16 * i, r[i]);
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__rstore(dst + 16 * i, r[i]);
 }
 
 /* One panel of a b whose rows are not contiguous: by blocks where its columns are (row = 1), else
@@ -2321,7 +2303,7 @@ static void SYN__N(pack_b)(const syn_matrix *b, float *panels) {
     else
       for (i = 0; i < b->rows; i++)
         syn__vstore(panels + 16 * (size_t)i,
-                    syn__vget(at + (size_t)i * b->row, (size_t)(b->cols - j)));
+                    syn__vload_n(at + (size_t)i * b->row, (size_t)(b->cols - j)));
   }
 }
 #undef SYN__PACK_PANELS
@@ -2340,8 +2322,8 @@ static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
   for (i = 0; i < a->cols; i += 2, x += 2 * a->col, panels += 16) {
     const size_t second = i + 1 < a->cols ? a->col : 0, ahead = i + 18 < a->cols ? 16 * a->col : 0;
     for (j = 0; j < a->rows; j += 16) {
-      syn__v16 low = syn__vget(x + j, (size_t)(a->rows - j));
-      syn__v16 high = syn__vget(x + second + j, (size_t)(a->rows - j));
+      syn__v16 low = syn__vload_n(x + j, (size_t)(a->rows - j));
+      syn__v16 high = syn__vload_n(x + second + j, (size_t)(a->rows - j));
       SYN__PREFETCH(x + ahead + j);
       SYN__PREFETCH(x + second + ahead + j);
       SYN__N(swap_lanes8)(&low.p[0], &high.p[0]);
@@ -2360,7 +2342,8 @@ static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
   for (i = 0; i < a->cols; i++, x += a->col, panels += SYN__MR)
     for (j = 0; j < a->rows; j += SYN__MR) {
       SYN__PREFETCH(x + (i + 16 < a->cols ? 16 * a->col : 0) + j);
-      syn__vstore(panels + (size_t)(j / SYN__MR) * panel, syn__vget(x + j, (size_t)(a->rows - j)));
+      syn__vstore(panels + (size_t)(j / SYN__MR) * panel,
+                  syn__vload_n(x + j, (size_t)(a->rows - j)));
     }
 }
 #endif
@@ -2377,7 +2360,7 @@ typedef struct SYN__N(cursor) {
 
 /* 16 columns, of which `left` exist; only an edge tile needs the mask. */
 SYN__INLINE syn__v16 SYN__N(load_panel)(const float *x, size_t left, int mode) {
-  return mode == SYN__EDGE_TILE ? syn__vget(x, left) : syn__vload(x);
+  return mode == SYN__EDGE_TILE ? syn__vload_n(x, left) : syn__vload(x);
 }
 
 /* Of a streamed b, the tiles of all rows prefetch the next group of panels, each an equal share, at
@@ -2425,7 +2408,7 @@ SYN__INLINE void SYN__N(rank1)(const SYN__N(cursor) *w, syn__v16 (*sum)[8], size
   SYN__UNROLL for (r = 0; r < rows; r++) {
     const float *at = r < rows / 2 ? w->a + (size_t)r * w->a_row
                                    : w->a_mid + (size_t)(r - rows / 2) * w->a_row;
-    SYN__UNROLL for (v = 0; v < panels; v++) syn__vstep(&sum[r][v], at[i * w->a_col], &b[v]);
+    SYN__UNROLL for (v = 0; v < panels; v++) syn__vfma1(&sum[r][v], at[i * w->a_col], &b[v]);
   }
 }
 
@@ -2496,7 +2479,7 @@ SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, in
     SYN__N(rank1)(&w, sum, 0, rows, panels, mode);
   SYN__UNROLL for (r = 0; r < rows; r++, c += p->c.row)
     SYN__UNROLL for (v = 0; v < panels; v++) {
-      if (mode == SYN__EDGE_TILE) syn__vput(c, sum[r][v], w.left);
+      if (mode == SYN__EDGE_TILE) syn__vstore_n(c, sum[r][v], w.left);
       else syn__vstore(c + v * 16, sum[r][v]);
     }
 }
@@ -2504,44 +2487,44 @@ SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, in
 /* The micro-kernels, each a function of its own: inlined into the loops below, gcc would have too
    few registers for their addresses. full: as many whole panels as the registers hold; edge: one
    panel, perhaps not whole; pair: two whole panels. */
-SYN__CALLED void SYN__N(micro_full)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_full)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__MR, SYN__NR, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(micro_stream)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_stream)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__MR, SYN__NR, SYN__STREAM_TILE);
 }
-SYN__CALLED void SYN__N(micro_edge)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_edge)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__MR, 1, SYN__EDGE_TILE);
 }
 #if SYN__NR == 3
-SYN__CALLED void SYN__N(micro_pair)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_pair)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__MR, 2, SYN__FULL_TILE);
 }
 /* 6 x 4 panels, for a b of four panels: heads of width 64 */
-SYN__CALLED void SYN__N(micro_four)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_four)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 6, 4, SYN__FULL_TILE);
 }
 #endif
 #if SYN__ROWS_2 > 1
-SYN__CALLED void SYN__N(micro_2_full)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_2_full)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__ROWS_2, SYN__PANELS_2, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(micro_2_edge)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_2_edge)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__ROWS_2, 1, SYN__EDGE_TILE);
 }
 #endif
 #ifdef SYN__PANELS_3
-SYN__CALLED void SYN__N(micro_3_full)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_3_full)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 2, SYN__PANELS_3, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(micro_3_edge)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_3_edge)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 2, 1, SYN__EDGE_TILE);
 }
 #endif
-SYN__CALLED void SYN__N(micro_1_full)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_1_full)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 1, SYN__PANELS_1, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
+SYN__NOINLINE void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 1, 1, SYN__EDGE_TILE);
 }
 
@@ -2603,11 +2586,11 @@ static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) 
 }
 
 /* ==============================================================================================
-   >>decoding kernels   one new token: int8 logit bounds, scores, values
+   >>decoding kernels   one new token: int8 products, attention scores, attention output
    ============================================================================================== */
 
-/* Four panels at a time, so that four sums are under way; a byte costs a conversion more than a
-   float, and a quarter of its way from memory. */
+/* Four panels at a time, so that four sums are independent. An int8 costs one conversion more than
+   a float and a quarter of the memory traffic. */
 static void SYN__N(rough)(float *z, const float *x, const signed char *q, size_t n,
                           size_t panels) {
   const size_t row = 16 * n;
@@ -2617,25 +2600,25 @@ static void SYN__N(rough)(float *z, const float *x, const signed char *q, size_t
     s0 = s1 = s2 = s3 = syn__vset(0.0f);
     for (i = 0; i < n; i++) {
       const signed char *at = q + 16 * i;
-      b = syn__vbytes(at), syn__vstep(&s0, x[i], &b);
-      b = syn__vbytes(at + row), syn__vstep(&s1, x[i], &b);
-      b = syn__vbytes(at + 2 * row), syn__vstep(&s2, x[i], &b);
-      b = syn__vbytes(at + 3 * row), syn__vstep(&s3, x[i], &b);
+      b = syn__vload_i8(at), syn__vfma1(&s0, x[i], &b);
+      b = syn__vload_i8(at + row), syn__vfma1(&s1, x[i], &b);
+      b = syn__vload_i8(at + 2 * row), syn__vfma1(&s2, x[i], &b);
+      b = syn__vload_i8(at + 3 * row), syn__vfma1(&s3, x[i], &b);
     }
     syn__vstore(z, s0), syn__vstore(z + 16, s1);
     syn__vstore(z + 32, s2), syn__vstore(z + 48, s3);
   }
   for (; panels > 0; panels--, z += 16, q += row) {
     s0 = syn__vset(0.0f);
-    for (i = 0; i < n; i++) b = syn__vbytes(q + 16 * i), syn__vstep(&s0, x[i], &b);
+    for (i = 0; i < n; i++) b = syn__vload_i8(q + 16 * i), syn__vfma1(&s0, x[i], &b);
     syn__vstore(z, s0);
   }
 }
 
 /* -- attention of one new token -- */
 
-/* One vector of 16 keys a head; four heads at a time, so that four sums are under way. Only heads
-   and keys stand side by side: every score is one chain over i. */
+/* A vector holds 16 keys of a head; four heads at a time, so that four sums are independent. Every
+   score is one chain over i. */
 static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads,
                            size_t c) {
   const syn__v16 zero = syn__vset(0.0f);
@@ -2644,33 +2627,32 @@ static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *
   for (; heads >= 4; heads -= 4, s += 4 * s_row, q += 4 * c, k += 64 * c) {
     s0 = s1 = s2 = s3 = zero;
     for (i = 0; i < c; i++) {
-      b = syn__vload(k + 16 * i), syn__vstep(&s0, q[i], &b);
-      b = syn__vload(k + 16 * (i + c)), syn__vstep(&s1, q[i + c], &b);
-      b = syn__vload(k + 16 * (i + 2 * c)), syn__vstep(&s2, q[i + 2 * c], &b);
-      b = syn__vload(k + 16 * (i + 3 * c)), syn__vstep(&s3, q[i + 3 * c], &b);
+      b = syn__vload(k + 16 * i), syn__vfma1(&s0, q[i], &b);
+      b = syn__vload(k + 16 * (i + c)), syn__vfma1(&s1, q[i + c], &b);
+      b = syn__vload(k + 16 * (i + 2 * c)), syn__vfma1(&s2, q[i + 2 * c], &b);
+      b = syn__vload(k + 16 * (i + 3 * c)), syn__vfma1(&s3, q[i + 3 * c], &b);
     }
     syn__vstore(s, s0), syn__vstore(s + s_row, s1);
     syn__vstore(s + 2 * s_row, s2), syn__vstore(s + 3 * s_row, s3);
   }
   for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c) {
     s0 = zero;
-    for (i = 0; i < c; i++) b = syn__vload(k + 16 * i), syn__vstep(&s0, q[i], &b);
+    for (i = 0; i < c; i++) b = syn__vload(k + 16 * i), syn__vfma1(&s0, q[i], &b);
     syn__vstore(s, s0);
   }
 }
 
-/* `left` columns of y, from column i on, of the head whose weights are p. */
+/* `left` columns of y, from column i on, of the head with attention weights p. */
 static void SYN__N(value)(float *y, const syn__mixed *j, const float *p, size_t i, size_t left) {
   syn__v16 sum = syn__vset(0.0f), b;
   size_t k;
   for (k = 0; k < j->count; k++) {
-    b = syn__vget(j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i, left);
-    syn__vstep(&sum, p[k], &b);
+    b = syn__vload_n(j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i, left);
+    syn__vfma1(&sum, p[k], &b);
   }
-  syn__vput(y + i, sum, left);
+  syn__vstore_n(y + i, sum, left);
 }
-/* Where no vector has columns of two heads, four vectors at a time, each with the weights of its
-   head; else, and for the rest, one by one. */
+/* Where no vector spans two heads, four vectors at a time; else, and for the rest, one by one. */
 static void SYN__N(values)(float *y, const syn__mixed *j) {
   size_t i = 0, k, c = j->c, e = j->heads * c, n;
   for (; c % 16 == 0 && i + 64 <= e; i += 64) {
@@ -2679,10 +2661,10 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
     syn__v16 s0 = syn__vset(0.0f), s1 = s0, s2 = s0, s3 = s0, b;
     for (k = 0; k < j->count; k++) {
       const float *v = j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i;
-      b = syn__vload(v), syn__vstep(&s0, p0[k], &b);
-      b = syn__vload(v + 16), syn__vstep(&s1, p1[k], &b);
-      b = syn__vload(v + 32), syn__vstep(&s2, p2[k], &b);
-      b = syn__vload(v + 48), syn__vstep(&s3, p3[k], &b);
+      b = syn__vload(v), syn__vfma1(&s0, p0[k], &b);
+      b = syn__vload(v + 16), syn__vfma1(&s1, p1[k], &b);
+      b = syn__vload(v + 32), syn__vfma1(&s2, p2[k], &b);
+      b = syn__vload(v + 48), syn__vfma1(&s3, p3[k], &b);
     }
     syn__vstore(y + i, s0), syn__vstore(y + i + 16, s1);
     syn__vstore(y + i + 32, s2), syn__vstore(y + i + 48, s3);
@@ -2693,11 +2675,10 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
   }
 }
 
-/* What follows waits for memory and for exp, which the processor reorders by itself: at O1 it runs
-   as fast as at O2 (measured on AVX2 and AVX-512). One thing of O2 it must keep: the vzeroupper
-   before a call, else every SSE instruction of the callee pays for our dirty registers (the loss
-   took 1.7 times as long); gcc ties it to "expensive-optimizations". Og would leave vectors of two
-   registers in memory (10 times slower); the scalar words keep theirs there anyway. */
+/* The kernels from here on are bound by memory and by exp: at O1 they run as fast as at O2 and
+   compile faster. expensive-optimizations inserts the vzeroupper before a call, without which every
+   SSE instruction of the callee is slow. Og would leave vectors of two registers in memory; the
+   scalar ones are there anyway. */
 #if SYN__LEVELS
 #pragma GCC push_options
 #if SYN__LANES == 1
@@ -2711,67 +2692,65 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
    >>vector kernels   elementwise operations, sums, activations, recurrent cells
    ============================================================================================== */
 
-/* y may be a or b in all of these: a vector is read before it is written. Two loads and a store for
-   one operation: memory sets the pace, so none is unrolled. */
+/* y may be a or b: a vector is read before it is written. Bound by memory, so not unrolled. */
 static void SYN__N(add)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vadd(syn__vget(a + i, n - i), syn__vget(b + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vadd(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i)), n - i);
 }
 static void SYN__N(sub)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vsub(syn__vget(a + i, n - i), syn__vget(b + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vsub(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i)), n - i);
 }
 static void SYN__N(mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vmul(syn__vget(a + i, n - i), syn__vget(b + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i)), n - i);
 }
 static void SYN__N(acc)(float *y, const float *a, size_t n) { SYN__N(add)(y, y, a, n); }
 
-/* y += a b and y += s x in one rounding, as everywhere a product is summed. */
+/* y += a b and y += s x with one rounding */
 static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 r = syn__vget(a + i, n - i);
-    r = syn__vfma(r, syn__vget(b + i, n - i), syn__vget(y + i, n - i));
-    syn__vput(y + i, r, n - i);
+    syn__v16 r = syn__vload_n(a + i, n - i);
+    r = syn__vfma(r, syn__vload_n(b + i, n - i), syn__vload_n(y + i, n - i));
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 static void SYN__N(scale)(float *y, float s, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vmul(syn__vset(s), syn__vget(x + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vmul(syn__vset(s), syn__vload_n(x + i, n - i)), n - i);
 }
 static void SYN__N(acc_scale)(float *y, float s, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 r = syn__vfma(syn__vset(s), syn__vget(x + i, n - i), syn__vget(y + i, n - i));
-    syn__vput(y + i, r, n - i);
+    syn__v16 r = syn__vfma(syn__vset(s), syn__vload_n(x + i, n - i), syn__vload_n(y + i, n - i));
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 
 /* -- reductions -- */
 
-/* One vector of sums, one chain of additions: 4 cycles for 16 elements. More chains would be faster
-   and give other bits; these rows are short (a width, a sentence), and no training waits for them.
-   A tail adds 0 to its lanes, which changes nothing: no lane is -0, for each began as 0. */
+/* One vector of sums, one chain of additions; several would give other bits. A tail adds 0 to its
+   lanes, which changes nothing: no lane is -0, each began at 0. */
 static float SYN__N(sum)(const float *x, size_t n) {
   syn__v16 s = syn__vset(0.0f);
   size_t i;
-  for (i = 0; i < n; i += 16) s = syn__vadd(s, syn__vget(x + i, n - i));
+  for (i = 0; i < n; i += 16) s = syn__vadd(s, syn__vload_n(x + i, n - i));
   return syn__vsum(s);
 }
-/* The lanes past n of both are 0, and so is their product. */
 static float SYN__N(dot)(const float *a, const float *b, size_t n) {
   syn__v16 s = syn__vset(0.0f);
   size_t i;
-  for (i = 0; i < n; i += 16) s = syn__vfma(syn__vget(a + i, n - i), syn__vget(b + i, n - i), s);
+  for (i = 0; i < n; i += 16)
+    s = syn__vfma(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i), s);
   return syn__vsum(s);
 }
-/* Eight sums side by side, so that no fma waits for the one before it; across the rows of b there
-   is nothing a vector could load, as they lie anywhere. */
+/* Eight independent sums, so that no fma waits for the one before it. Scalar: the rows of b lie
+   anywhere, so no vector can be loaded across them. */
 static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t n,
                          size_t count) {
   size_t i, j;
@@ -2792,8 +2771,8 @@ static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t
   for (; j < count; j++)
     for (i = 0; i < n; i++) s[j] = syn__fma1(a[i], b[j][i], s[j]);
 }
-/* -inf for n = 0; a NaN is passed over: exp of it makes the sum NaN all the same. Lanes past n must
-   not hold the 0 they were read as, which would be the largest of a row below 0. */
+/* -inf for n = 0; a NaN is ignored, since exp of it makes the sum NaN anyway. Lanes past n must be
+   -inf, not the 0 they are read as. */
 static float SYN__N(max)(const float *x, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
   syn__v16 t = least, t2 = least;
@@ -2803,11 +2782,11 @@ static float SYN__N(max)(const float *x, size_t n) {
     t2 = syn__vmax(syn__vload(x + i + 16), t2);
   }
   t = syn__vmax(t2, t);
-  for (; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
-  return syn__vtop(t);
+  for (; i < n; i += 16) t = syn__vmax(syn__vfill(syn__vload_n(x + i, n - i), n - i, least), t);
+  return syn__vmax_lane(t);
 }
 
-/* As max, a block at a time: who looks for the largest elements looks at few blocks. */
+/* The maximum of each block: a search for the largest elements then looks at few blocks. */
 static void SYN__N(tops)(float *tops, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += SYN__BLOCK)
@@ -2821,10 +2800,9 @@ static void SYN__N(tops)(float *tops, const float *x, size_t n) {
 #define SYN__GELU_1 1.59576912f   /* 2 sqrt(2/pi) */
 #define SYN__GELU_3 0.0713548163f /* that times 0.044715 */
 
-/* The exponential an activation is made of: e^2|x| of tanh, e^-u of the others. Called from the
-   function and from its slope, so that both see the same e. `which` does not change along a row:
-   the branches in the loop are always guessed right. */
-SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
+/* The exponential of an activation: e^2|x| for tanh, e^-u for the others. The function and its
+   derivative both call it, so both see the same e. */
+SYN__OP syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
   syn__v16 u = x;
   if (which == SYN__TANH)
     return syn__vexp(syn__vmax(syn__vadd(x, x), syn__vmul(x, syn__vset(-2.0f))));
@@ -2832,40 +2810,39 @@ SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
     u = syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1));
     u = syn__vmul(x, u);
   }
-  return syn__vexp(syn__vminus(u));
+  return syn__vexp(syn__vneg(u));
 }
 
-/* relu keeps a NaN: 0 > NaN is false, and the other side is taken. An error in the weights shall be
-   seen in the loss, not vanish in a max. */
+/* relu keeps a NaN, since 0 > NaN is false: an error in the weights shows in the loss. */
 static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   const syn__v16 zero = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 a = syn__vget(x + i, n - i), r, e;
+    syn__v16 a = syn__vload_n(x + i, n - i), r, e;
     if (which == SYN__RELU) {
       r = syn__vmax(zero, a);
     } else {
       e = SYN__N(act_exp)(which, a);
-      r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigma(e);
+      r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigmoid(e);
       if (which == SYN__GELU || which == SYN__SWISH) r = syn__vmul(a, r);
     }
-    syn__vput(y + i, r, n - i);
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 
 /* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
-   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are taken from x, so that
-   forward needs to keep x alone; relu's may be taken from y as well, for y > 0 where x > 0. */
-SYN__INLINE syn__v16 SYN__N(slope_of)(int which, syn__v16 x) {
+   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are computed from x, which
+   is saved for backward; for relu y serves as well, for y > 0 where x > 0. */
+SYN__INLINE syn__v16 SYN__N(derivative)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
-  if (which == SYN__RELU) return syn__vif(x, zero, one, zero);
+  if (which == SYN__RELU) return syn__vselect(x, zero, one, zero);
   e = SYN__N(act_exp)(which, x);
   if (which == SYN__TANH) {
     s = syn__vtanh(x, e);
     return syn__vfma(syn__vsub(zero, s), s, one);
   }
-  s = syn__vsigma(e);
+  s = syn__vsigmoid(e);
   slope = syn__vmul(syn__vmul(e, s), s);
   if (which == SYN__SIGMOID) return slope;
   if (which == SYN__GELU)
@@ -2873,65 +2850,64 @@ SYN__INLINE syn__v16 SYN__N(slope_of)(int which, syn__v16 x) {
   return syn__vfma(syn__vmul(x, slope), u, s);
 }
 
-/* dx += dy f'(x): gradients are only ever added to, for x may have gone into several operations. */
+/* dx += dy f'(x) */
 static void SYN__N(act_back)(int which, float *dx, const float *x, const float *dy, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = SYN__N(slope_of)(which, syn__vget(x + i, n - i));
-    d = syn__vfma(syn__vget(dy + i, n - i), d, syn__vget(dx + i, n - i));
-    syn__vput(dx + i, d, n - i);
+    syn__v16 d = SYN__N(derivative)(which, syn__vload_n(x + i, n - i));
+    d = syn__vfma(syn__vload_n(dy + i, n - i), d, syn__vload_n(dx + i, n - i));
+    syn__vstore_n(dx + i, d, n - i);
   }
 }
 
-/* In place: dy becomes s dy f'(x), in the order (dy s) f'. */
+/* In place: y = dy becomes (dy s) f'(x). */
 static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n) {
   const syn__v16 scale = syn__vset(s), zero = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = syn__vmul(syn__vget(y + i, n - i), scale), a = syn__vget(x + i, n - i);
-    if (which == SYN__RELU) d = syn__vif(a, zero, d, zero);
-    else d = syn__vmul(d, SYN__N(slope_of)(which, a));
-    syn__vput(y + i, d, n - i);
+    syn__v16 d = syn__vmul(syn__vload_n(y + i, n - i), scale), a = syn__vload_n(x + i, n - i);
+    if (which == SYN__RELU) d = syn__vselect(a, zero, d, zero);
+    else d = syn__vmul(d, SYN__N(derivative)(which, a));
+    syn__vstore_n(y + i, d, n - i);
   }
 }
 
-/* Gated linear unit (Dauphin et al. 2017): b decides how much of a passes. sigma' = (e s) s with
-   e = e^-b, s = sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
+/* Gated linear unit (Dauphin et al. 2017): y = a sigma(b). sigma' = (e s) s with e = e^-b, s =
+   sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
 static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 s = syn__vsigma(syn__vexp(syn__vminus(syn__vget(b + i, n - i))));
-    syn__vput(y + i, syn__vmul(syn__vget(a + i, n - i), s), n - i);
+    syn__v16 s = syn__vsigmoid(syn__vexp(syn__vneg(syn__vload_n(b + i, n - i))));
+    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), s), n - i);
   }
 }
 
-/* y = a s(b): dy/da = s, dy/db = a s'. The two of a pair are made from one exp. da and db may be
-   halves of one row: they are read and written 16 at a time, and do not overlap. */
+/* dy/da = s, dy/db = a s', both from one exp. da and db may be halves of one row. */
 static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *b, const float *dy,
                              size_t n) {
   size_t i, left;
   for (i = 0; i < n; i += 16) {
     syn__v16 e, s, d, r;
     left = n - i;
-    e = syn__vexp(syn__vminus(syn__vget(b + i, left)));
-    s = syn__vsigma(e);
-    d = syn__vget(dy + i, left);
-    r = syn__vfma(d, s, syn__vget(da + i, left));
-    d = syn__vmul(d, syn__vget(a + i, left));
-    syn__vput(da + i, r, left);
-    r = syn__vfma(d, syn__vmul(syn__vmul(e, s), s), syn__vget(db + i, left));
-    syn__vput(db + i, r, left);
+    e = syn__vexp(syn__vneg(syn__vload_n(b + i, left)));
+    s = syn__vsigmoid(e);
+    d = syn__vload_n(dy + i, left);
+    r = syn__vfma(d, s, syn__vload_n(da + i, left));
+    d = syn__vmul(d, syn__vload_n(a + i, left));
+    syn__vstore_n(da + i, r, left);
+    r = syn__vfma(d, syn__vmul(syn__vmul(e, s), s), syn__vload_n(db + i, left));
+    syn__vstore_n(db + i, r, left);
   }
 }
 
 /* -- recurrent cells -- */
 
-/* One gate, 16 of its numbers: f(gate + part), kept where its first share stood. */
+/* 16 numbers of a gate: gate = f(gate + part) */
 SYN__INLINE syn__v16 SYN__N(gate)(int which, float *gate, const float *part, size_t left) {
-  syn__v16 x = syn__vadd(syn__vget(gate, left), syn__vget(part, left)), e;
+  syn__v16 x = syn__vadd(syn__vload_n(gate, left), syn__vload_n(part, left)), e;
   e = SYN__N(act_exp)(which, x);
-  x = which == SYN__TANH ? syn__vtanh(x, e) : syn__vsigma(e);
-  syn__vput(gate, x, left);
+  x = which == SYN__TANH ? syn__vtanh(x, e) : syn__vsigmoid(e);
+  syn__vstore_n(gate, x, left);
   return x;
 }
 /* c = sigma(f) past + sigma(i) tanh(g), h = sigma(o) tanh(c); gates i, f, g, o. */
@@ -2939,16 +2915,16 @@ static void SYN__N(lstm)(float *h, float *c, float *gates, const float *part, co
                          size_t n) {
   size_t k;
   for (k = 0; k < n; k += 16) {
-    syn__v16 x, g, old = past ? syn__vget(past + k, n - k) : syn__vset(0.0f);
+    syn__v16 x, g, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
     x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
     g = SYN__N(gate)(SYN__TANH, gates + 2 * n + k, part + 2 * n + k, n - k);
     g = syn__vmul(x, g);
     x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
     g = syn__vfma(x, old, g);
-    syn__vput(c + k, g, n - k);
+    syn__vstore_n(c + k, g, n - k);
     x = SYN__N(gate)(SYN__SIGMOID, gates + 3 * n + k, part + 3 * n + k, n - k);
     g = syn__vtanh(g, SYN__N(act_exp)(SYN__TANH, g));
-    syn__vput(h + k, syn__vmul(x, g), n - k);
+    syn__vstore_n(h + k, syn__vmul(x, g), n - k);
   }
 }
 /* m = W_h's share of n, n = tanh(a + r m), h = (1-z) n + z past = n + z (past - n); gates r, z,
@@ -2957,21 +2933,21 @@ static void SYN__N(gru)(float *h, float *m, float *gates, const float *part, con
                         size_t n) {
   size_t k;
   for (k = 0; k < n; k += 16) {
-    syn__v16 x, y, old = past ? syn__vget(past + k, n - k) : syn__vset(0.0f);
+    syn__v16 x, y, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
     x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
-    y = syn__vget(part + 2 * n + k, n - k);
-    syn__vput(m + k, y, n - k);
-    y = syn__vfma(x, y, syn__vget(gates + 2 * n + k, n - k));
+    y = syn__vload_n(part + 2 * n + k, n - k);
+    syn__vstore_n(m + k, y, n - k);
+    y = syn__vfma(x, y, syn__vload_n(gates + 2 * n + k, n - k));
     y = syn__vtanh(y, SYN__N(act_exp)(SYN__TANH, y));
-    syn__vput(gates + 2 * n + k, y, n - k);
+    syn__vstore_n(gates + 2 * n + k, y, n - k);
     x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
-    syn__vput(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
+    syn__vstore_n(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
   }
 }
 
-/* start - y^2, rounded once: with start 1 the slope of tanh where it is y, with start y that of
-   sigma, y (1 - y). */
-SYN__INLINE syn__v16 SYN__N(bend)(syn__v16 y, syn__v16 start) {
+/* start - y^2, rounded once: the derivative of tanh with y = tanh and start 1, that of sigma with
+   y = sigma and start y. */
+SYN__INLINE syn__v16 SYN__N(minus_square)(syn__v16 y, syn__v16 start) {
   return syn__vfma(syn__vsub(syn__vset(0.0f), y), y, start);
 }
 /* With t = tanh(c): dc += dh o (1 - t^2); do = dh t o (1-o), di = dc g i (1-i),
@@ -2983,20 +2959,21 @@ static void SYN__N(lstm_back)(float *gates, float *dc, const float *dh, const fl
   for (k = 0; k < n; k += 16) {
     size_t left = n - k;
     float *to = gates + k;
-    syn__v16 i = syn__vget(to, left), f = syn__vget(to + n, left), d = syn__vget(dh + k, left);
-    syn__v16 g = syn__vget(to + 2 * n, left), o = syn__vget(to + 3 * n, left);
-    syn__v16 t = syn__vget(c + k, left), x;
+    syn__v16 i = syn__vload_n(to, left), f = syn__vload_n(to + n, left),
+             d = syn__vload_n(dh + k, left);
+    syn__v16 g = syn__vload_n(to + 2 * n, left), o = syn__vload_n(to + 3 * n, left);
+    syn__v16 t = syn__vload_n(c + k, left), x;
     t = syn__vtanh(t, SYN__N(act_exp)(SYN__TANH, t));
-    x = syn__vmul(syn__vmul(d, t), SYN__N(bend)(o, o));
-    syn__vput(to + 3 * n, x, left);
-    d = syn__vfma(syn__vmul(d, o), SYN__N(bend)(t, one), syn__vget(dc + k, left));
-    x = syn__vmul(syn__vmul(d, g), SYN__N(bend)(i, i));
-    syn__vput(to, x, left);
-    x = syn__vmul(d, past ? syn__vget(past + k, left) : syn__vset(0.0f));
-    syn__vput(to + n, syn__vmul(x, SYN__N(bend)(f, f)), left);
-    x = syn__vmul(syn__vmul(d, i), SYN__N(bend)(g, one));
-    syn__vput(to + 2 * n, x, left);
-    syn__vput(dc + k, syn__vmul(d, f), left);
+    x = syn__vmul(syn__vmul(d, t), SYN__N(minus_square)(o, o));
+    syn__vstore_n(to + 3 * n, x, left);
+    d = syn__vfma(syn__vmul(d, o), SYN__N(minus_square)(t, one), syn__vload_n(dc + k, left));
+    x = syn__vmul(syn__vmul(d, g), SYN__N(minus_square)(i, i));
+    syn__vstore_n(to, x, left);
+    x = syn__vmul(d, past ? syn__vload_n(past + k, left) : syn__vset(0.0f));
+    syn__vstore_n(to + n, syn__vmul(x, SYN__N(minus_square)(f, f)), left);
+    x = syn__vmul(syn__vmul(d, i), SYN__N(minus_square)(g, one));
+    syn__vstore_n(to + 2 * n, x, left);
+    syn__vstore_n(dc + k, syn__vmul(d, f), left);
   }
 }
 /* dn = dh (1-z) (1-n^2), dz = dh (past - n) z (1-z), dr = dn m r (1-r); part gets dr, dz and dn r;
@@ -3008,19 +2985,20 @@ static void SYN__N(gru_back)(float *gates, float *dpart, float *dh, const float 
   for (k = 0; k < n; k += 16) {
     size_t left = n - k;
     float *to = gates + k, *part = dpart + k;
-    syn__v16 r = syn__vget(to, left), z = syn__vget(to + n, left), d = syn__vget(dh + k, left);
-    syn__v16 y = syn__vget(to + 2 * n, left), x;
-    x = syn__vsub(past ? syn__vget(past + k, left) : syn__vset(0.0f), y);
-    x = syn__vmul(syn__vmul(d, x), SYN__N(bend)(z, z));
-    syn__vput(to + n, x, left);
-    syn__vput(part + n, x, left);
-    syn__vput(dh + k, syn__vmul(d, z), left);
-    d = syn__vmul(syn__vmul(d, syn__vsub(one, z)), SYN__N(bend)(y, one));
-    syn__vput(to + 2 * n, d, left);
-    syn__vput(part + 2 * n, syn__vmul(d, r), left);
-    x = syn__vmul(syn__vmul(d, syn__vget(m + k, left)), SYN__N(bend)(r, r));
-    syn__vput(to, x, left);
-    syn__vput(part, x, left);
+    syn__v16 r = syn__vload_n(to, left), z = syn__vload_n(to + n, left),
+             d = syn__vload_n(dh + k, left);
+    syn__v16 y = syn__vload_n(to + 2 * n, left), x;
+    x = syn__vsub(past ? syn__vload_n(past + k, left) : syn__vset(0.0f), y);
+    x = syn__vmul(syn__vmul(d, x), SYN__N(minus_square)(z, z));
+    syn__vstore_n(to + n, x, left);
+    syn__vstore_n(part + n, x, left);
+    syn__vstore_n(dh + k, syn__vmul(d, z), left);
+    d = syn__vmul(syn__vmul(d, syn__vsub(one, z)), SYN__N(minus_square)(y, one));
+    syn__vstore_n(to + 2 * n, d, left);
+    syn__vstore_n(part + 2 * n, syn__vmul(d, r), left);
+    x = syn__vmul(syn__vmul(d, syn__vload_n(m + k, left)), SYN__N(minus_square)(r, r));
+    syn__vstore_n(to, x, left);
+    syn__vstore_n(part, x, left);
   }
 }
 
@@ -3028,111 +3006,107 @@ static void SYN__N(gru_back)(float *gates, float *dpart, float *dh, const float 
    >>row kernels   softmax, loss, normalization: kernels that reduce a row
    ============================================================================================== */
 
-/* What is taken from every x before exp: the maximum, so that no exp overflows. A row of nothing
-   but -inf has none; with 0 taken its sum of exp is 0. */
-SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
+/* The maximum, subtracted before exp so that none overflows; 0 for a row of -inf only. */
+SYN__INLINE float SYN__N(softmax_shift)(const float *x, size_t n) {
   float top = SYN__N(max)(x, n);
   return top > -INFINITY ? top : 0.0f;
 }
 
-/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Past n stands -inf, whose exp is
-   0: the 0 that was read there would count as e^-shift. `linear`, when not null, gets the sum of
-   x_i - shift, shifted first: logits of thousands would leave the sum no digits. */
+/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Lanes past n are -inf, not the 0
+   they are read as. `linear`, when not null, gets the sum of x_i - shift: logits of thousands,
+   summed without the shift, would leave it no digits. */
 static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
   const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
   syn__v16 s = zero, plain = zero, e;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    e = syn__vsub(syn__vget(x + i, n - i), syn__vset(shift));
-    if (linear) plain = syn__vadd(plain, syn__vhead(e, n - i, zero));
-    e = syn__vexp(syn__vhead(e, n - i, least));
+    e = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(shift));
+    if (linear) plain = syn__vadd(plain, syn__vfill(e, n - i, zero));
+    e = syn__vexp(syn__vfill(e, n - i, least));
     s = syn__vadd(s, e);
-    if (y) syn__vput(y + i, e, n - i);
+    if (y) syn__vstore_n(y + i, e, n - i);
   }
   if (linear) *linear = syn__vsum(plain);
   return syn__vsum(s);
 }
 
-/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of nothing but -inf (all masked) becomes zero: such
-   a query sees nothing, and 0 / 0 would be a NaN in every weight after one step. One division a
-   row, then products: 1 / sum rounds once more than x / sum, the same way in every row of
-   kernels. */
+/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of -inf only (all masked) becomes 0, not 0 / 0. One
+   division a row, then products: another rounding than x / sum, but the same in every ISA. */
 static void SYN__N(softmax)(float *y, const float *x, size_t n) {
-  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n, NULL);
+  float sum = SYN__N(exps)(y, x, SYN__N(softmax_shift)(x, n), n, NULL);
   SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
 }
 
-/* p_i = exp(x_i) / sum, so dp_i/dx_j = p_i ([i = j] - p_j), and dx_i = p_i (dp_i - sum_j p_j dp_j).
-   A masked place has p = 0 and gets 0. */
+/* dp_i/dx_j = p_i ([i = j] - p_j), so dx_i = p_i (dp_i - sum_j p_j dp_j); masked: p = 0 gives 0. */
 static void SYN__N(softmax_back)(float *ds, const float *p, const float *dp, size_t n) {
   float mean = SYN__N(dot)(p, dp, n);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = syn__vsub(syn__vget(dp + i, n - i), syn__vset(mean));
-    syn__vput(ds + i, syn__vmul(syn__vget(p + i, n - i), d), n - i);
+    syn__v16 d = syn__vsub(syn__vload_n(dp + i, n - i), syn__vset(mean));
+    syn__vstore_n(ds + i, syn__vmul(syn__vload_n(p + i, n - i), d), n - i);
   }
 }
 
 /* -- additive scores -- */
 
-/* Of what is past n w is 0, so that it adds nothing. One chain of fmas a key is enough: a tanh is
-   some thirty operations, beside which the chain's four cycles do not show. */
+/* w is 0 past n. One chain of fmas for each key: tanh takes much longer than its latency. */
 static void SYN__N(additive)(float *s, const syn__additive *j) {
   size_t key, i;
   for (key = 0; key < j->keys; key++) {
     const float *b = j->b + key * j->b_row;
     syn__v16 sum = syn__vset(0.0f);
     for (i = 0; i < j->n; i += 16) {
-      syn__v16 x = syn__vadd(syn__vget(j->a + i, j->n - i), syn__vget(b + i, j->n - i));
+      syn__v16 x = syn__vadd(syn__vload_n(j->a + i, j->n - i), syn__vload_n(b + i, j->n - i));
       x = syn__vtanh(x, SYN__N(act_exp)(SYN__TANH, x));
-      sum = syn__vfma(syn__vget(j->w + i, j->n - i), x, sum);
+      sum = syn__vfma(syn__vload_n(j->w + i, j->n - i), x, sum);
     }
     s[key] = syn__vsum(sum);
   }
 }
 
-/* With t = tanh(a + b): dw += ds t, and da, db += ds w (1 - t^2). tanh is computed again: t of all
-   pairs would be keys n floats a query. Sixteen columns at a time pass over all keys, so that da
-   and dw stay in registers; a column is one chain in the order of the keys. */
+/* With t = tanh(a + b): dw += ds t; da, db += ds w (1 - t^2). tanh is recomputed: saving it would
+   take keys n floats a query. 16 columns at a time pass over all keys, so da and dw stay in
+   registers; a column is one chain in the order of the keys. */
 static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float *da, float *db,
                                   float *dw) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   size_t key, i;
   for (i = 0; i < j->n; i += 16) {
     size_t left = j->n - i;
-    syn__v16 a = syn__vget(j->a + i, left), w = syn__vget(j->w + i, left);
-    syn__v16 sum = syn__vget(da + i, left), sum_w = syn__vget(dw + i, left);
+    syn__v16 a = syn__vload_n(j->a + i, left), w = syn__vload_n(j->w + i, left);
+    syn__v16 sum = syn__vload_n(da + i, left), sum_w = syn__vload_n(dw + i, left);
     for (key = 0; key < j->keys; key++) {
-      syn__v16 d = syn__vset(ds[key]), t = syn__vadd(a, syn__vget(j->b + key * j->b_row + i, left));
+      syn__v16 d = syn__vset(ds[key]),
+               t = syn__vadd(a, syn__vload_n(j->b + key * j->b_row + i, left));
       t = syn__vtanh(t, SYN__N(act_exp)(SYN__TANH, t));
       sum_w = syn__vfma(d, t, sum_w);
       d = syn__vmul(syn__vmul(d, w), syn__vfma(syn__vsub(zero, t), t, one));
       sum = syn__vadd(sum, d);
-      t = syn__vadd(syn__vget(db + key * j->n + i, left), d);
-      syn__vput(db + key * j->n + i, t, left);
+      t = syn__vadd(syn__vload_n(db + key * j->n + i, left), d);
+      syn__vstore_n(db + key * j->n + i, t, left);
     }
-    syn__vput(da + i, sum, left);
-    syn__vput(dw + i, sum_w, left);
+    syn__vstore_n(da + i, sum, left);
+    syn__vstore_n(dw + i, sum_w, left);
   }
 }
 
 /* -- logarithms of sums -- */
 
-/* ln sum_v exp z_v; -inf for n = 0. In double until the end: the difference z - this is a
-   log-probability, and beams compare sums of them. */
+/* ln sum_v exp z_v; -inf for n = 0. In double: beam search compares sums of z - this. */
 static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
   float shift = top > -INFINITY ? top : 0.0f;
   return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
-/* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
-   (sum_v log p_v - log p_label). Szegedy et al. 2016, section 7, with the label left out of the
-   rest. sum_v log p_v = sum_v (z_v - shift) - n log_sum. The logarithms are double: the loss is a
-   small difference of large numbers when the model is sure.
-   In the gradient (p - q) scale the label's place is computed from z before the row is overwritten,
-   and written after it. scale 0: the loss alone, z stays as it was. */
+/* Cross-entropy with label smoothing (Szegedy et al. 2016, section 7, the label left out of the
+   rest): log p_v = z_v - shift - log_sum; the terms of v != label are eps/(n-1) times (sum_v log
+   p_v
+   - log p_label), sum_v log p_v = sum_v (z_v - shift) - n log_sum. The logarithms are double: for a
+   sure model the loss is a small difference of large numbers. The label's place of the gradient
+   (p - q) scale is computed before the row is overwritten. scale 0: the loss only, z is kept. */
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
-  float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
+  float shift = SYN__N(softmax_shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f,
+        hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
   float shifted = 0.0f, sum, inverse;
   size_t i;
@@ -3145,9 +3119,9 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
   if (scale != 0.0f) {
     hit = (z[label] * inverse - hit) * scale;
     for (i = 0; i < n; i += 16) {
-      syn__v16 p = syn__vmul(syn__vget(z + i, n - i), syn__vset(inverse));
+      syn__v16 p = syn__vmul(syn__vload_n(z + i, n - i), syn__vset(inverse));
       p = syn__vmul(syn__vsub(p, syn__vset(rest)), syn__vset(scale));
-      syn__vput(z + i, p, n - i);
+      syn__vstore_n(z + i, p, n - i);
     }
     z[label] = hit;
   }
@@ -3156,13 +3130,10 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
 
 /* -- normalisation -- */
 
-/* Every row of x has statistics of its own, so rows can go to any thread. Only g and b belong to
-   all rows: their gradients are sums over rows, and threads split them by columns. */
-
 /* layer_norm (Ba, Kiros, Hinton 2016): xhat = (x - mean) rstd, y = xhat g + b, with the variance
    1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
-   0. Two passes over the row: E x^2 - (E x)^2 in one would lose all digits of a row far from 0, and
-   may even be negative. */
+   0. Two passes over the row: E x^2 - (E x)^2 would lose all digits of a row far from 0. Threads
+   split the rows, but for the gradients of g and b, sums over rows, the columns. */
 static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
                          float *stats) {
   const syn__v16 zero = syn__vset(0.0f);
@@ -3170,23 +3141,22 @@ static void SYN__N(norm)(float *y, const float *x, const float *g, const float *
   syn__v16 s = zero, d;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    d = syn__vsub(syn__vget(x + i, n - i), syn__vset(mean));
-    d = syn__vhead(d, n - i, zero);
+    d = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean));
+    d = syn__vfill(d, n - i, zero);
     s = syn__vfma(d, d, s);
   }
   rstd = 1.0f / sqrtf(syn__vsum(s) / count + SYN__NORM_EPS);
   stats[0] = mean;
   stats[1] = rstd;
   for (i = 0; i < n; i += 16) {
-    d = syn__vmul(syn__vsub(syn__vget(x + i, n - i), syn__vset(mean)), syn__vset(rstd));
-    d = syn__vfma(d, syn__vget(g + i, n - i), b ? syn__vget(b + i, n - i) : zero);
-    syn__vput(y + i, d, n - i);
+    d = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean)), syn__vset(rstd));
+    d = syn__vfma(d, syn__vload_n(g + i, n - i), b ? syn__vload_n(b + i, n - i) : zero);
+    syn__vstore_n(y + i, d, n - i);
   }
 }
 
-/* h = dy g; dx += rstd (h - mean(h) - xhat mean(h xhat)); rms_norm: without mean(h), for there no
-   mean was taken away. The two means are what x changes through mean and rstd. h and xhat are
-   computed twice: reading again is cheaper than a buffer. */
+/* h = dy g; dx += rstd (h - mean(h) - xhat mean(h xhat)); rms_norm: without mean(h). h and xhat are
+   computed twice: cheaper than a buffer. */
 static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
   const size_t n = j->width;
   const float *x = j->x + row * n, *dy = j->dy + row * n, *g = j->g, *stats = j->stats + 2 * row;
@@ -3195,55 +3165,53 @@ static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
   float count = n ? (float)n : 1.0f;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    h = syn__vmul(syn__vget(dy + i, n - i), syn__vget(g + i, n - i));
-    xhat = syn__vmul(syn__vsub(syn__vget(x + i, n - i), mean), rstd);
+    h = syn__vmul(syn__vload_n(dy + i, n - i), syn__vload_n(g + i, n - i));
+    xhat = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), mean), rstd);
     sum = syn__vadd(sum, h);
     dot = syn__vfma(h, xhat, dot); /* h is 0 past n */
   }
   sum = j->rms ? zero : syn__vset(syn__vsum(sum) / count);
   dot = syn__vset(-(syn__vsum(dot) / count));
   for (i = 0; i < n; i += 16) {
-    h = syn__vmul(syn__vget(dy + i, n - i), syn__vget(g + i, n - i));
-    xhat = syn__vmul(syn__vsub(syn__vget(x + i, n - i), mean), rstd);
+    h = syn__vmul(syn__vload_n(dy + i, n - i), syn__vload_n(g + i, n - i));
+    xhat = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), mean), rstd);
     h = syn__vfma(xhat, dot, syn__vsub(h, sum));
-    syn__vput(dx + row * n + i, syn__vfma(rstd, h, syn__vget(dx + row * n + i, n - i)), n - i);
+    syn__vstore_n(dx + row * n + i, syn__vfma(rstd, h, syn__vload_n(dx + row * n + i, n - i)),
+                  n - i);
   }
 }
 
-/* y = xhat g + b, so dg += dy xhat and db += dy, rows in order, begun from what stands in dg and
-   db. xhat is made again from x and the two numbers of its row, in the same two steps as forward:
-   any other formula would give other bits. */
+/* dg += dy xhat, db += dy, rows in order. xhat is recomputed by the two steps of forward: another
+   formula would give other bits. */
 static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0,
                                       size_t c1) {
   size_t c, r, rows = j->rows, width = j->width;
   for (c = c0; c < c1; c += 32) {
     const float *x = j->x + c, *dy = j->dy + c, *stats = j->stats;
     size_t left = c1 - c, more = left > 16 ? left - 16 : 0, next = more ? 16 : 0;
-    syn__v16 g = syn__vget(dg + c, left), b = db ? syn__vget(db + c, left) : syn__vset(0.0f);
-    syn__v16 g2 = syn__vget(dg + c + next, more);
-    syn__v16 b2 = db ? syn__vget(db + c + next, more) : syn__vset(0.0f);
+    syn__v16 g = syn__vload_n(dg + c, left), b = db ? syn__vload_n(db + c, left) : syn__vset(0.0f);
+    syn__v16 g2 = syn__vload_n(dg + c + next, more);
+    syn__v16 b2 = db ? syn__vload_n(db + c + next, more) : syn__vset(0.0f);
     for (r = 0; r < rows; r++, x += width, dy += width, stats += 2) {
       syn__v16 mean = syn__vset(stats[0]), rstd = syn__vset(stats[1]), d, xhat;
-      d = syn__vget(dy, left);
-      xhat = syn__vmul(syn__vsub(syn__vget(x, left), mean), rstd);
+      d = syn__vload_n(dy, left);
+      xhat = syn__vmul(syn__vsub(syn__vload_n(x, left), mean), rstd);
       g = syn__vfma(d, xhat, g);
       b = syn__vadd(b, d);
-      d = syn__vget(dy + next, more);
-      xhat = syn__vmul(syn__vsub(syn__vget(x + next, more), mean), rstd);
+      d = syn__vload_n(dy + next, more);
+      xhat = syn__vmul(syn__vsub(syn__vload_n(x + next, more), mean), rstd);
       g2 = syn__vfma(d, xhat, g2);
       b2 = syn__vadd(b2, d);
     }
-    syn__vput(dg + c, g, left);
-    if (db) syn__vput(db + c, b, left);
-    syn__vput(dg + c + next, g2, more);
-    if (db) syn__vput(db + c + next, b2, more);
+    syn__vstore_n(dg + c, g, left);
+    if (db) syn__vstore_n(db + c, b, left);
+    syn__vstore_n(dg + c + next, g2, more);
+    if (db) syn__vstore_n(db + c + next, b2, more);
   }
 }
 
-/* The gradient of a bias. Vectors of columns stay in registers while the rows pass by; a column is
-   one chain in the order of rows, whichever thread has it. Four vectors at a time: one alone waits
-   for its own additions, and takes of each row a line where the cache fetches several (a third of
-   the speed). */
+/* The gradient of a bias. Four vectors of columns stay in registers while the rows pass: one alone
+   would wait for its own additions. A column is one chain in the order of the rows. */
 static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0,
                                 size_t c1) {
   size_t c, r;
@@ -3263,31 +3231,30 @@ static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t 
     syn__vstore(db + c + 48, b4);
   }
   for (; c < c1; c += 16) {
-    syn__v16 b = syn__vget(db + c, c1 - c);
-    for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vget(dy + r * width + c, c1 - c));
-    syn__vput(db + c, b, c1 - c);
+    syn__v16 b = syn__vload_n(db + c, c1 - c);
+    for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vload_n(dy + r * width + c, c1 - c));
+    syn__vstore_n(db + c, b, c1 - c);
   }
 }
 
-/* -- convolutions of single channels -- */
+/* -- depthwise convolution -- */
 
-/* y[c] = start + sum_i w[i w_step] x[i x_step + c] over the n channels of a head, i < count: start
-   is 0, or y itself. 16 channels stay in a register while the taps pass by; of the next 16 no sum
-   waits for these. */
+/* y[c] = start + sum_i w[i w_step] x[i x_step + c] over the n channels of a head, i < count; start:
+   0, or y where `add`. 16 channels stay in a register while the taps pass. */
 SYN__INLINE void SYN__N(tap_sums)(float *y, const syn__span *s, size_t n, int add) {
   size_t c;
   ptrdiff_t i;
   for (c = 0; c < n; c += 16) {
-    syn__v16 sum = add ? syn__vget(y + c, n - c) : syn__vset(0.0f), x;
+    syn__v16 sum = add ? syn__vload_n(y + c, n - c) : syn__vset(0.0f), x;
     for (i = 0; i < s->count; i++) {
-      x = syn__vget(s->x + i * s->x_step + c, n - c);
-      syn__vstep(&sum, s->w[i * s->w_step], &x);
+      x = syn__vload_n(s->x + i * s->x_step + c, n - c);
+      syn__vfma1(&sum, s->w[i * s->w_step], &x);
     }
-    syn__vput(y + c, sum, n - c);
+    syn__vstore_n(y + c, sum, n - c);
   }
 }
 
-/* y_r = sum_tap w_r[tap] u_{r + first + tap}, for the taps that meet a row of the sentence */
+/* y_r = sum_tap w_r[tap] u_{r + first + tap}, over the taps whose row is in the sentence */
 static void SYN__N(taps)(const syn__taps *j, float *y, const float *u, int r0, int r1) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h;
@@ -3304,8 +3271,7 @@ static void SYN__N(taps)(const syn__taps *j, float *y, const float *u, int r0, i
   }
 }
 
-/* du_s += sum_tap w_r[tap] dy_r, r = s - first - tap: the rows that read row s, each with its own
-   taps. One tap further is one row back. */
+/* du_s += sum_tap w_r[tap] dy_r, r = s - first - tap: over the rows that read row s. */
 static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h;
@@ -3326,15 +3292,15 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
    >>update kernels   dropout; updates of weights by an optimizer
    ============================================================================================== */
 
-/* y_i = x_i / (1 - rate) with chance 1 - rate, else 0: the mean stays x_i, so that a model without
-   dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
-   on step, layer and place alone: not on threads, not on the order in which it is made. */
-/* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
+/* Dropout (Srivastava et al. 2014, with the scale in training): y_i = x_i / (1 - rate) with
+   probability 1 - rate, else 0. The mask depends on step, layer and index only, so it is the same
+   for any number of threads.
+   hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
    finaliser), the second key between them; hash >> 8 < limit where hash < limit << 8, and limit is
-   below 2^24. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
+   below 2^24. Two rounds alone leave keys that differ in one bit correlated, so both keys are mixed
    first. */
-SYN__WORD syn__u16 SYN__N(chance)(uint64_t mixed, uint32_t index) {
-  syn__u16 h = syn__uadd(syn__uset(index), syn__uramp());
+SYN__OP syn__u16 SYN__N(dropout_hash)(uint64_t mixed, uint32_t index) {
+  syn__u16 h = syn__uadd(syn__uset(index), syn__uiota());
   h = syn__uxor(h, syn__uset((uint32_t)(mixed >> 32)));
   h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
   h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), syn__uset((uint32_t)mixed));
@@ -3346,49 +3312,49 @@ static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, siz
   const syn__u16 least = syn__uset(d->limit << 8);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
-    syn__vput(x + i, syn__vkeep(y, SYN__N(chance)(mixed, index + (uint32_t)i), least), n - i);
+    syn__v16 y = syn__vmul(syn__vload_n(x + i, n - i), syn__vset(d->scale));
+    syn__vstore_n(x + i, syn__vkeep(y, SYN__N(dropout_hash)(mixed, index + (uint32_t)i), least),
+                  n - i);
   }
 }
 
-/* Attention weights and their dropout, in the pass that divides by the sum. A probability is never
-   negative: the sign remembers what was dropped, so that the hash, which costs more than all else
-   here, is not made again on the way back: 2 w - w is w, 0 - w is -w. Of a 0 no sign is needed. */
+/* Softmax and dropout in one pass. A probability is never negative, so its sign records what was
+   dropped, and backward need not compute the hash again: 2 w - w is w, 0 - w is -w. */
 static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y,
                                  size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
   const syn__u16 least = syn__uset(d->limit << 8);
-  float sum = SYN__N(exps)(p, p, SYN__N(shift)(p, n), n, NULL);
+  float sum = SYN__N(exps)(p, p, SYN__N(softmax_shift)(p, n), n, NULL);
   float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 w = syn__vmul(syn__vset(inverse), syn__vget(p + i, n - i));
-    syn__v16 kept = syn__vkeep(w, SYN__N(chance)(mixed, index + (uint32_t)i), least);
-    syn__vput(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
-    syn__vput(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
+    syn__v16 w = syn__vmul(syn__vset(inverse), syn__vload_n(p + i, n - i));
+    syn__v16 kept = syn__vkeep(w, SYN__N(dropout_hash)(mixed, index + (uint32_t)i), least);
+    syn__vstore_n(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
+    syn__vstore_n(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
   }
 }
-/* With w = |p| and what dropout sends back, d = dy scale or 0: ds = w (d - sum w d), as
-   softmax_back. The two are made again in the second loop: cheaper than a place for them. */
+/* With w = |p| and the gradient after dropout, d = dy scale or 0: ds = w (d - sum w d), as in
+   softmax_back. Both are recomputed in the second loop. */
 SYN__INLINE syn__v16 SYN__N(undropped)(syn__v16 p, syn__v16 dy, syn__v16 scale) {
-  return syn__vif(syn__vset(0.0f), p, syn__vset(0.0f), syn__vmul(dy, scale));
+  return syn__vselect(syn__vset(0.0f), p, syn__vset(0.0f), syn__vmul(dy, scale));
 }
 static void SYN__N(softmax_drop_back)(float scale, float *p, float *dy, size_t n) {
   const syn__v16 zero = syn__vset(0.0f), times = syn__vset(scale);
   syn__v16 sum = zero, mean;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 w = syn__vget(p + i, n - i);
-    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
-    sum = syn__vfma(syn__vif(zero, w, syn__vsub(zero, w), w), d, sum);
+    syn__v16 w = syn__vload_n(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vload_n(dy + i, n - i), times);
+    sum = syn__vfma(syn__vselect(zero, w, syn__vsub(zero, w), w), d, sum);
   }
   mean = syn__vset(syn__vsum(sum));
   for (i = 0; i < n; i += 16) {
-    syn__v16 w = syn__vget(p + i, n - i);
-    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
-    syn__vput(dy + i, syn__vmul(syn__vif(zero, w, zero, w), times), n - i);
-    w = syn__vif(zero, w, syn__vsub(zero, w), w);
-    syn__vput(p + i, syn__vmul(w, syn__vsub(d, mean)), n - i);
+    syn__v16 w = syn__vload_n(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vload_n(dy + i, n - i), times);
+    syn__vstore_n(dy + i, syn__vmul(syn__vselect(zero, w, zero, w), times), n - i);
+    w = syn__vselect(zero, w, syn__vsub(zero, w), w);
+    syn__vstore_n(p + i, syn__vmul(w, syn__vsub(d, mean)), n - i);
   }
 }
 
@@ -3396,9 +3362,7 @@ static void SYN__N(softmax_drop_back)(float scale, float *p, float *dy, size_t n
    Hutter 2019, algorithm 2):
      g' = g scale,  m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2,
      w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w.
-   fix1 and fix2 undo that m and v began at 0: after the first step they are only 1 - beta of what
-   they estimate. One pass, four arrays read and three written: 28 bytes a weight, memory sets the
-   pace. */
+   fix1 and fix2 correct the bias of m and v, which begin at 0. One pass, bound by memory. */
 static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const float *g,
                          size_t n) {
   const syn__v16 lr = syn__vset(a->lr * a->fix1), fix2 = syn__vset(a->fix2);
@@ -3409,32 +3373,31 @@ static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const
   for (i = 0; i < n; i += 16) {
     syn__v16 d, s, t, old;
     left = n - i;
-    d = syn__vmul(syn__vget(g + i, left), scale);
-    s = syn__vfma(beta1, syn__vget(m + i, left), syn__vmul(rest1, d));
-    syn__vput(m + i, s, left);
-    t = syn__vfma(beta2, syn__vget(v + i, left), syn__vmul(rest2, syn__vmul(d, d)));
-    syn__vput(v + i, t, left);
+    d = syn__vmul(syn__vload_n(g + i, left), scale);
+    s = syn__vfma(beta1, syn__vload_n(m + i, left), syn__vmul(rest1, d));
+    syn__vstore_n(m + i, s, left);
+    t = syn__vfma(beta2, syn__vload_n(v + i, left), syn__vmul(rest2, syn__vmul(d, d)));
+    syn__vstore_n(v + i, t, left);
     t = syn__vadd(syn__vsqrt(syn__vmul(t, fix2)), eps);
-    old = syn__vget(w + i, left);
+    old = syn__vload_n(w + i, left);
     t = syn__vfma(decay, old, syn__vdiv(syn__vmul(lr, s), t));
-    syn__vput(w + i, syn__vsub(old, t), left);
+    syn__vstore_n(w + i, syn__vsub(old, t), left);
   }
 }
 
-/* Past n both are 0, and so is what is added. */
 static float SYN__N(squares)(const float *a, const float *b, size_t n) {
   syn__v16 s = syn__vset(0.0f), x;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    x = syn__vmul(syn__vget(a + i, n - i), syn__vget(b + i, n - i));
+    x = syn__vmul(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i));
     s = syn__vfma(x, x, s);
   }
   return syn__vsum(s);
 }
 
-/* The columns of Adafactor's second moment (>>optim). Like column_sums: a vector of columns stays
-   in a register while the rows pass by, a column is one chain in the order of rows. A division and
-   a root for each column, none for each element: these the kernel `descend` multiplies. */
+/* The column moments of Adafactor (>>optim). A vector of columns stays in a register while the rows
+   pass, a column is one chain in the order of the rows. One division and root for each column; the
+   kernel `descend` multiplies by it. */
 static void SYN__N(factor)(const syn__factor *f, float *v, float *root, size_t c0, size_t c1) {
   const syn__v16 one = syn__vset(1.0f), square = syn__vset(f->square), eps = syn__vset(f->eps);
   const syn__v16 beta = syn__vset(f->beta), rest = syn__vset(f->rest);
@@ -3442,17 +3405,17 @@ static void SYN__N(factor)(const syn__factor *f, float *v, float *root, size_t c
   for (c = c0; c < c1; c += 16) {
     syn__v16 s = syn__vset(0.0f), x;
     for (r = 0; r < f->rows; r++) {
-      x = syn__vget(f->g + r * f->width + c, c1 - c);
+      x = syn__vload_n(f->g + r * f->width + c, c1 - c);
       s = syn__vfma(x, x, s);
     }
     s = syn__vmul(rest, syn__vfma(s, square, eps));
-    s = syn__vfma(beta, syn__vget(v + c, c1 - c), s);
-    syn__vput(v + c, s, c1 - c);
-    syn__vput(root + c, syn__vdiv(one, syn__vsqrt(s)), c1 - c);
+    s = syn__vfma(beta, syn__vload_n(v + c, c1 - c), s);
+    syn__vstore_n(v + c, s, c1 - c);
+    syn__vstore_n(root + c, syn__vdiv(one, syn__vsqrt(s)), c1 - c);
   }
 }
 
-/* One pass: 12 bytes a weight, with a memory 20. What decays is the weight as it was. */
+/* One pass. The decay uses the weight before the update. */
 static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const float *g,
                             const float *root, size_t n) {
   const syn__v16 rate = syn__vset(d->rate), decay = syn__vset(d->decay);
@@ -3461,19 +3424,19 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
   for (i = 0; i < n; i += 16) {
     syn__v16 u, old;
     left = n - i;
-    u = syn__vget(g + i, left);
-    if (root) u = syn__vmul(u, syn__vget(root + i, left));
+    u = syn__vload_n(g + i, left);
+    if (root) u = syn__vmul(u, syn__vload_n(root + i, left));
     u = syn__vmul(rate, u);
     if (m) {
-      u = syn__vfma(beta, syn__vget(m + i, left), syn__vmul(rest, u));
-      syn__vput(m + i, u, left);
+      u = syn__vfma(beta, syn__vload_n(m + i, left), syn__vmul(rest, u));
+      syn__vstore_n(m + i, u, left);
     }
-    old = syn__vget(w + i, left);
-    syn__vput(w + i, syn__vsub(old, syn__vfma(decay, old, u)), left);
+    old = syn__vload_n(w + i, left);
+    syn__vstore_n(w + i, syn__vsub(old, syn__vfma(decay, old, u)), left);
   }
 }
 
-/* In the order of the struct; C++11 knows no names here. */
+/* In the order of the struct; C++11 has no designated initializers. */
 static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
@@ -3490,13 +3453,13 @@ static const syn_kernels SYN__N(kernels) = {
 #pragma GCC pop_options
 #endif
 
-/* The next row says all of it anew. A macro forgotten here is redefined there, and the compiler
-   says so. */
+/* The next ISA defines all of these again; a macro forgotten here is redefined there with a
+ * warning. */
 #undef SYN__ISA_NAME
 #undef SYN__ISA_EXACT
-#undef SYN__PARTS
+#undef SYN__REGS
 #undef SYN__LANES
-#undef SYN__WORD
+#undef SYN__OP
 #undef SYN__EACH
 #undef SYN__UNROLL
 #undef SYN__DO
@@ -3510,51 +3473,50 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__K_UNROLL
 #undef SYN__GELU_1
 #undef SYN__GELU_3
-#undef syn__pset
-#undef syn__pload
-#undef syn__pbytes
-#undef syn__pstore
-#undef syn__padd
-#undef syn__psub
-#undef syn__pmul
-#undef syn__pdiv
-#undef syn__psqrt
-#undef syn__pfma
-#undef syn__pif
-#undef syn__pfirst
-#undef syn__pmix8
-#undef syn__pmix4
-#undef syn__pmix2
-#undef syn__pmix1
-#undef syn__pswap8
-#undef syn__pswap4
-#undef syn__pswap2
-#undef syn__pswap1
-#undef syn__pbits
-#undef syn__pmax
-#undef syn__pmin
-#undef syn__pkeep
-#undef syn__qbits
-#undef syn__qset
-#undef syn__qadd
-#undef syn__qxor
-#undef syn__qmul
-#undef syn__qshl
-#undef syn__qshr
+#undef syn__rset
+#undef syn__rload
+#undef syn__rload_i8
+#undef syn__rstore
+#undef syn__radd
+#undef syn__rsub
+#undef syn__rmul
+#undef syn__rdiv
+#undef syn__rsqrt
+#undef syn__rfma
+#undef syn__rselect
+#undef syn__rfirst
+#undef syn__rmix8
+#undef syn__rmix4
+#undef syn__rmix2
+#undef syn__rmix1
+#undef syn__rswap8
+#undef syn__rswap4
+#undef syn__rswap2
+#undef syn__rswap1
+#undef syn__rcast
+#undef syn__rmax
+#undef syn__rmin
+#undef syn__rkeep
+#undef syn__icast
+#undef syn__iset
+#undef syn__iadd
+#undef syn__ixor
+#undef syn__imul
+#undef syn__ishl
+#undef syn__ishr
 
 #endif /* SYN__ISA */
 #ifndef SYN__ISA
 
 /* ==============================================================================================
-   >>dispatch   one row of kernels per instruction set; chosen once per context
+   >>dispatch   one table of kernels per ISA, chosen once per context
    ============================================================================================== */
 
-/* Each pass: what the row is, its suffix, the header once more. The macros are undefined behind it,
-   since SYN__ISA is what tells a pass from the reading by the user. SYN_SELF is a name, not
-   __FILE__: that would be "../synthesizer.h" where the user wrote so, looked up from this folder.
+/* Each pass: the ISA, its suffix, the header once more. SYN_SELF is a name, not __FILE__, which
+   would be looked up from the wrong folder where the user included "../synthesizer.h".
 
-   On x86 the scalar row is only for machines without fused multiply-add, where each one is a call
-   of fmaf: nothing the compiler does to the text around it would show. */
+   On x86 the plain scalar ISA serves only machines without fused multiply-add, where each fma is a
+   call of fmaf: optimizing the code around it would not show. */
 #if SYN__LEVELS && SYN__HAS_X86
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
@@ -3569,12 +3531,11 @@ static const syn_kernels SYN__N(kernels) = {
 #endif
 
 #if SYN__HAS_X86
-/* The scalar text once more, with fmaf as one instruction in place of a call: the same bits. It
-   serves isa = "scalar", and processors with FMA but without AVX2.
+/* The scalar code once more, with fmaf as one instruction: the same bits. It serves isa = "scalar",
+   and processors with FMA but without AVX2.
 
-   Inside push and pop functions are compiled for a machine we may not have. Nothing of it may be
-   reached before syn_isa_usable has said yes, and nothing inlined out of it: the compiler refuses
-   to inline a function into one of a lesser target. */
+   Between push and pop functions are compiled for a machine we may not have: none may be reached
+   before syn_isa_usable returns 1, and none is inlined into code for a lesser target. */
 #define SYN__ISA SYN__ISA_FUSED
 #define SYN__SUFFIX fused
 #if defined(__clang__)
@@ -3590,7 +3551,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__ISA
 #undef SYN__SUFFIX
 
-/* clang has no push_options; its attribute applies to functions alone, which is all there is. */
+/* clang has no push_options; its attribute applies to functions, which is enough. */
 #define SYN__ISA SYN__ISA_AVX2
 #define SYN__SUFFIX avx2
 #if defined(__clang__)
@@ -3622,7 +3583,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__SUFFIX
 #endif /* SYN__HAS_X86 */
 
-/* No target region: where arm_neon.h is of use, the whole program is compiled for it. */
+/* No target region: where arm_neon.h works, the whole program is compiled for NEON. */
 #if SYN__HAS_NEON
 #define SYN__ISA SYN__ISA_NEON
 #define SYN__SUFFIX neon
@@ -3631,9 +3592,9 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__SUFFIX
 #endif
 
-/* The rows by rising speed; what an index of syn_isa_... means. Scalar is always there and always
-   first; the checks below rely on the order of the x86 rows. */
-static const syn_kernels *const syn__rows[] = {
+/* The ISAs by rising speed: what the index of syn_isa_... means. Scalar is always the first; the
+   checks below rely on the order of the x86 ones. */
+static const syn_kernels *const syn__isas[] = {
     &syn__kernels_scalar,
 #if SYN__HAS_X86
     &syn__kernels_avx2, &syn__kernels_avx512,
@@ -3643,17 +3604,17 @@ static const syn_kernels *const syn__rows[] = {
 #endif
 };
 
-/* Rows of this build, usable or not, so that tests can say which they skipped. */
-int syn_isa_count(void) { return (int)SYN__COUNT(syn__rows); }
+/* ISAs of this build, usable or not, so that tests can report which they skipped. */
+int syn_isa_count(void) { return (int)SYN__COUNT(syn__isas); }
 
-/* An index outside gives a text too: names go straight into messages. */
+/* An index out of range gives a text too, since names are printed in messages. */
 const char *syn_isa_name(int i) {
-  return i >= 0 && i < syn_isa_count() ? syn__rows[i]->name : "no such row";
+  return i >= 0 && i < syn_isa_count() ? syn__isas[i]->name : "no such ISA";
 }
 
-/* The builtins ask cpuid and whether the system saves the wide registers; they keep what they found
-   in the compiler's own library. The call of init is needed where we run before constructors. NEON
-   is part of the target: a program for it does not start without. */
+/* The builtins ask cpuid, and whether the system saves the wide registers; the call of init is
+   needed where we run before constructors. NEON is part of the target: its program would not start
+   without. */
 int syn_isa_usable(int i) {
   if (i < 0 || i >= syn_isa_count()) return 0;
 #if SYN__HAS_X86
@@ -3664,19 +3625,19 @@ int syn_isa_usable(int i) {
   return 1;
 }
 
-/* Row i, which is usable. There are two builds of the scalar row on x86, of the same bits; which
-   one serves is no matter of the user's, so both bear one name. */
-static const syn_kernels *syn__row(int i) {
+/* The kernels of ISA i, which is usable. Of the two scalar builds on x86, with the same bits and
+   the same name, the fused one serves where it can. */
+static const syn_kernels *syn__isa_kernels(int i) {
 #if SYN__HAS_X86
   __builtin_cpu_init();
   if (i == 0 && __builtin_cpu_supports("fma")) return &syn__kernels_fused;
 #endif
-  return syn__rows[i];
+  return syn__isas[i];
 }
 
-/* The best row, or the one that is named. What was not found leaves the best row and an error: the
-   context can be used, and the message tells which names would have done. */
-static syn_status syn__pick_row(syn_context *c, const char *isa) {
+/* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
+   best one and has an error whose message lists the usable names. */
+static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   char names[80] = "";
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
@@ -3686,16 +3647,16 @@ static syn_status syn__pick_row(syn_context *c, const char *isa) {
     strcat(names, " "); /* at most four names of at most six letters */
     strcat(names, syn_isa_name(i));
   }
-  c->kernels = syn__row(best);
+  c->kernels = syn__isa_kernels(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
                    "syn_context_init: isa \"%.40s\" is not usable here, these are:%s", isa, names);
 }
 
-/* Whatever fails, the context is whole afterwards: with an allocator, a row of kernels and a number
-   of threads, so that no later function has to ask for them. An allocator without its release would
-   mix two heaps: both are then the default. Threads are cut to what there is, without an error: it
-   changes no bit of a result. The name of the isa is not copied; only this function reads it. */
+/* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
+   threads. An allocator without its release would mix two heaps: both are then the default. Threads
+   above the limit are reduced without an error: this changes no bit of a result. The name of the
+   isa is not copied; only this function reads it. */
 syn_status syn_context_init(syn_context *c, const syn_options *options) {
   syn_options *o;
   int i;
@@ -3717,16 +3678,15 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
       o->n_kinds = 0,
       syn__fail(c, SYN_E_VALUE, "syn_context_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
-  syn__pick_row(c, o->isa);
+  syn__pick_isa(c, o->isa);
   return c->status;
 }
 
-/* What a row says of itself; hashes of results may be compared between contexts that say 1. */
+/* Hashes of results may be compared between contexts that return 1. */
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
-/* From here on nothing is hot: all numbers go through the kernels above, and Og costs a training
-   step nothing that can be measured. One room, >>kind syn_att: the layer, is entered for every head
-   of every new token; there Og would make the decoding of a very small network a tenth slower. */
+/* From here on no code is hot: all numbers go through the kernels above, so Og costs no measurable
+   time. The exception is >>kind syn_att: the layer, entered for every head of every new token. */
 #if SYN__LEVELS
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
@@ -4433,13 +4393,14 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
 }
 
 /* ==============================================================================================
-   >>im2col   the inputs around a row side by side: a convolution as one product
+   >>im2col   im2col, col2im: a convolution as one matrix product
    ============================================================================================== */
 
-/* Row i of a sentence sees the rows i + first + tap * dilate of it, in the order of the taps; what
-   lies outside the sentence is 0. In an encoder the window is centred, in a decoder it ends with
-   the row itself. The copy costs taps * width numbers a row, the product it serves as many
-   multiply-adds for every output. */
+/* im2col copies, for row i of a sentence, the rows i + first + tap * dilate of it side by side, in
+   the order of the taps; rows outside the sentence are 0. In an encoder they are centred on row i,
+   in a decoder they end with it. A convolution is then one gemm with the kernel [out, taps *
+   width]. col2im is its transpose: it adds the gradient of each copy to the row it was copied from.
+ */
 typedef struct syn__conv {
   int taps, dilate, first;
 } syn__conv;
@@ -4462,7 +4423,7 @@ typedef struct syn__im2col_job {
   size_t stride, width;
 } syn__im2col_job;
 
-/* col = windows of x, for the sentences begin .. end-1 */
+/* col = im2col of x, for the sentences begin .. end-1 */
 static void syn__task_im2col(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
   size_t s;
@@ -4478,7 +4439,7 @@ static void syn__task_im2col(syn_tape *t, const void *job, int thread, size_t be
         else memcpy(to, j->from + (size_t)from * j->stride, j->width * sizeof *to);
       }
 }
-/* dx += what the windows that a row stands in send back, taps in order */
+/* dx += col2im of dcol, taps in order */
 static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
@@ -4518,8 +4479,8 @@ static void syn__col2im(syn_tape *t, int stream, syn__im2col_job j, const float 
   syn__parallel(t, syn__task_col2im, &j, (size_t)t->stream[stream].count, 1);
 }
 
-/* While decoding: the new rows x [rows,width] are kept for the windows of later ones, `at` floats
-   from the beginning of the node's history. */
+/* While decoding: writes the new rows x [rows,width] to the node's cache, `at` floats from its
+   beginning, for the convolutions of later rows. */
 static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t at, size_t width,
                              const float *x) {
   int r;
@@ -4528,8 +4489,7 @@ static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t a
            width * sizeof *x);
 }
 
-/* While decoding: the same windows of the new rows, from what their tokens and those before left in
-   the node's history, `at` floats from its beginning; the new ones must be kept already. */
+/* While decoding: im2col of the new rows, from the node's cache; the new rows are in it already. */
 static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn__conv *w, size_t at,
                              size_t width, float *col) {
   int r, tap;

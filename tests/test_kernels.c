@@ -1127,7 +1127,7 @@ int main(void) {
   test_row(plain);
   for (i = 0; i < syn_isa_count(); i++) {
     if (!syn_isa_usable(i)) printf("skipped: row %s\n", syn_isa_name(i));
-    else if (syn__row(i) != plain) test_row(syn__row(i));
+    else if (syn__isa_kernels(i) != plain) test_row(syn__isa_kernels(i));
   }
   return check_end("kernels");
 }
