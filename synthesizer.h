@@ -1304,8 +1304,7 @@ int syn_random_below(syn_random *r, int n) {
    The SIMD lanes of a product go across outputs, not across terms: each output is one chain of
    fmas, which no tile size, panel, number of threads or register width can change. */
 
-/* Prefetches the cache line of p, where the compiler knows how; _L2: into the second-level cache.
- */
+/* Prefetches the cache line of p, if the compiler can; _L2: into the second-level cache. */
 #if defined(__GNUC__)
 #define SYN__PREFETCH(p) __builtin_prefetch(p)
 #define SYN__PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
@@ -1399,8 +1398,7 @@ typedef struct syn__additive {
 } syn__additive;
 
 /* Attention output of one new token over `count` keys: y_h [c] = sum_j p_hj v_j,h, where head h has
-   the columns h c .. (h+1) c - 1 of y and v. Row j of v is at[j], or j itself where `at` is null.
- */
+   the columns h c .. (h+1) c - 1 of y and v. Row j of v is at[j]; j where `at` is null. */
 typedef struct syn__mixed {
   const float *p, *v; /* [heads, p_row] of which count are read; rows of v, v_row floats apart */
   const int *at;
@@ -1507,10 +1505,10 @@ struct syn_kernels {
                   size_t n);
 };
 
-/* >>dispatch includes this header into itself once per ISA, with SYN__ISA set; every name in such a
-   pass has the suffix of its ISA, so that all of them live in one object file. One file per ISA
-   would need flags of its own: a user compiles one file with plain cc -O2. One copy of the code per
-   ISA would diverge. The ISAs are numbers, since the preprocessor compares no names. */
+/* The dispatch section includes this header into itself once per ISA, with SYN__ISA set; every name
+   in such a pass has the suffix of its ISA, so that all of them live in one object file. One file
+   per ISA would need flags of its own: a user compiles one file with plain cc -O2. One copy of the
+   code per ISA would diverge. The ISAs are numbers, since the preprocessor compares no names. */
 #define SYN__ISA_SCALAR 0
 #define SYN__ISA_FUSED 1 /* scalar, with fmaf as one instruction */
 #define SYN__ISA_AVX2 2
@@ -1797,8 +1795,7 @@ SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
 #define syn__rdiv vdivq_f32
 #define syn__rsqrt vsqrtq_f32
 #else
-/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root.
-   */
+/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals and has no division. */
 #define SYN__ISA_EXACT 0
 #define SYN__MR 2
 #define SYN__NR 1
@@ -2287,8 +2284,7 @@ static void SYN__N(pack_rows)(const float *b, size_t row, int k, float *panels) 
   }
 }
 /* Packs b [k,n] into panels [ceil(n/16)][k][16]: the micro-kernel then reads b contiguously,
-   whatever its strides were. Columns past n are 0. k n loads and stores serve m k n multiply-adds.
- */
+   whatever its strides were. Columns past n are 0. */
 static void SYN__N(pack_b)(const syn_matrix *b, float *panels) {
   const size_t panel = 16 * (size_t)b->rows;
   int i, j = 0;
@@ -2529,8 +2525,7 @@ SYN__NOINLINE void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
 }
 
 /* Row tiles, largest first; the later ones take the rows that are left. The fewer the rows, the
-   more panels: an fma takes about 4 cycles and two can begin in each, so 8 or more sums are needed.
- */
+   more panels: an fma takes about 4 cycles and two begin in each: at least 8 sums are needed. */
 static const syn__row_tile SYN__N(row_tiles)[] = {
 #if SYN__NR == 3
     {6, 4, SYN__N(micro_four), NULL, SYN__N(micro_edge)},
@@ -4398,9 +4393,8 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
 
 /* im2col copies, for row i of a sentence, the rows i + first + tap * dilate of it side by side, in
    the order of the taps; rows outside the sentence are 0. In an encoder they are centred on row i,
-   in a decoder they end with it. A convolution is then one gemm with the kernel [out, taps *
-   width]. col2im is its transpose: it adds the gradient of each copy to the row it was copied from.
- */
+   in a decoder they end with it. A convolution is then one gemm with the kernel
+   [out, taps * width]. col2im is its transpose: it adds each copy's gradient to its row. */
 typedef struct syn__conv {
   int taps, dilate, first;
 } syn__conv;
