@@ -631,6 +631,11 @@ const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
 float *syn_dweight(const syn_tape *t, const syn_node *n, int i); /* add to it */
 float *syn_saved(const syn_tape *t, const syn_node *n, int i);
 
+/* A convolution over the rows of a sentence: tap k of row i reads row i + first + k dilate. */
+typedef struct syn_conv {
+  int taps, dilate, first;
+} syn_conv;
+
 /* A matrix inside memory: element [i,j] is x[i row + j col]. It owns nothing. */
 typedef struct syn_matrix {
   float *x;
@@ -647,6 +652,14 @@ syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
    in the order of k, whatever the strides and the number of threads. */
 void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
               int accumulate);
+/* In an encoder the taps are centred on the row, in a decoder they end with it. */
+syn_conv syn_conv_of(const syn_build *b, int taps, int dilate);
+/* col [rows,taps,width] = the rows of x [rows,width] that each row's taps read; 0 outside its
+   sentence. The rows are those of the node's output. Convolution: col W^T, W [out, taps width]. */
+void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col);
+/* dx [rows,width] += the gradient dcol [rows,taps,width] of each row's copies */
+void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
+                syn_matrix dx);
 
 /* The kinds of the language that are built, 0 .. count-1. */
 size_t syn_kind_count(void);
@@ -4395,82 +4408,71 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
    the order of the taps; rows outside the sentence are 0. In an encoder they are centred on row i,
    in a decoder they end with it. A convolution is then one gemm with the kernel
    [out, taps * width]. col2im is its transpose: it adds each copy's gradient to its row. */
-typedef struct syn__conv {
-  int taps, dilate, first;
-} syn__conv;
-
-static syn__conv syn__conv_of(const syn_build *b, int taps, int dilate) {
-  syn__conv w;
+syn_conv syn_conv_of(const syn_build *b, int taps, int dilate) {
+  syn_conv w;
   w.taps = taps;
   w.dilate = dilate;
   w.first = -(b->decoder ? taps - 1 : (taps - 1) / 2) * dilate;
   return w;
 }
 
-/* Between x [rows, ...], of which `width` columns are used and whose rows are `stride` floats
-   apart, and col [rows,taps,width]. */
 typedef struct syn__im2col_job {
-  syn__conv w;
+  const syn_conv *w;
   const int *off; /* first row of every sentence */
-  const float *from;
-  float *to;
-  size_t stride, width;
+  syn_matrix x;   /* [rows,width], or its gradient */
+  float *col;     /* [rows,taps,width] */
 } syn__im2col_job;
 
-/* col = im2col of x, for the sentences begin .. end-1 */
+/* The sentences begin .. end-1. */
 static void syn__task_im2col(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
-  size_t s;
+  size_t s, width = (size_t)j->x.cols;
   int r, tap;
   SYN__UNUSED(thread);
   SYN__UNUSED(t);
   for (s = begin; s < end; s++)
     for (r = j->off[s]; r < j->off[s + 1]; r++)
-      for (tap = 0; tap < j->w.taps; tap++) {
-        int from = r + j->w.first + tap * j->w.dilate;
-        float *to = j->to + ((size_t)r * (size_t)j->w.taps + (size_t)tap) * j->width;
-        if (from < j->off[s] || from >= j->off[s + 1]) memset(to, 0, j->width * sizeof *to);
-        else memcpy(to, j->from + (size_t)from * j->stride, j->width * sizeof *to);
+      for (tap = 0; tap < j->w->taps; tap++) {
+        int from = r + j->w->first + tap * j->w->dilate;
+        float *to = j->col + ((size_t)r * (size_t)j->w->taps + (size_t)tap) * width;
+        if (from < j->off[s] || from >= j->off[s + 1]) memset(to, 0, width * sizeof *to);
+        else memcpy(to, j->x.x + (size_t)from * j->x.row, width * sizeof *to);
       }
 }
-/* dx += col2im of dcol, taps in order */
-static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
+/* The same; a row adds up the taps that read it, in order. */
+static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
-  size_t s;
+  size_t s, width = (size_t)j->x.cols;
   int r, tap;
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++)
     for (r = j->off[s]; r < j->off[s + 1]; r++)
-      for (tap = 0; tap < j->w.taps; tap++) {
-        int at = r - j->w.first - tap * j->w.dilate;
+      for (tap = 0; tap < j->w->taps; tap++) {
+        int at = r - j->w->first - tap * j->w->dilate;
         if (at < j->off[s] || at >= j->off[s + 1]) continue;
-        t->k->acc(j->to + (size_t)r * j->stride,
-                  j->from + ((size_t)at * (size_t)j->w.taps + (size_t)tap) * j->width, j->width);
+        t->k->acc(j->x.x + (size_t)r * j->x.row,
+                  j->col + ((size_t)at * (size_t)j->w->taps + (size_t)tap) * width, width);
       }
 }
-
-static syn__im2col_job syn__im2col_job_of(const syn_tape *t, int stream, const syn__conv *w,
-                                          size_t stride, size_t width) {
+static void syn__im2col_run(syn_tape *t, const syn_node *n, syn__task task, syn__im2col_job j) {
+  const syn_stream *stream = &t->stream[t->g->values[n->out].stream];
+  j.off = stream->off;
+  syn__parallel(t, task, &j, (size_t)stream->count, 1);
+}
+void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col) {
   syn__im2col_job j;
-  memset(&j, 0, sizeof j);
-  j.w = *w;
-  j.off = t->stream[stream].off;
-  j.stride = stride;
-  j.width = width;
-  return j;
+  j.w = w;
+  j.x = x;
+  j.col = col;
+  syn__im2col_run(t, n, syn__task_im2col, j);
 }
-static void syn__im2col(syn_tape *t, int stream, syn__im2col_job j, const float *x,
-                               float *col) {
-  j.from = x;
-  j.to = col;
-  syn__parallel(t, syn__task_im2col, &j, (size_t)t->stream[stream].count, 1);
-}
-static void syn__col2im(syn_tape *t, int stream, syn__im2col_job j, const float *dcol,
-                                float *dx) {
-  j.from = dcol;
-  j.to = dx;
-  syn__parallel(t, syn__task_col2im, &j, (size_t)t->stream[stream].count, 1);
+void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
+                syn_matrix dx) {
+  syn__im2col_job j;
+  j.w = w;
+  j.x = dx;
+  j.col = (float *)dcol; /* read only */
+  syn__im2col_run(t, n, syn__task_col2im, j);
 }
 
 /* While decoding: writes the new rows x [rows,width] to the node's cache, `at` floats from its
@@ -4484,7 +4486,7 @@ static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t a
 }
 
 /* While decoding: im2col of the new rows, from the node's cache; the new rows are in it already. */
-static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn__conv *w, size_t at,
+static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_conv *w, size_t at,
                              size_t width, float *col) {
   int r, tap;
   for (r = 0; r < t->decode->rows; r++)
@@ -5732,10 +5734,10 @@ static const syn_kind syn__kind_ff = {
    dcol, for that of backward: kept between them they would be k times as large as x.
    history of a decoded token: its x. */
 
-static const syn__conv *syn__cnn_window(const syn_node *n) { return (const syn__conv *)n->own; }
+static const syn_conv *syn__cnn_window(const syn_node *n) { return (const syn_conv *)n->own; }
 
 /* k and dilate; sums of a row's number and an offset stay inside an int, k d is a row. */
-static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
+static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
   int k = syn_arg_int(b, "k", 3, 1, 65536), dilate = syn_arg_int(b, "dilate", 1, 1, 65536);
   if (!b->decoder && k % 2 == 0)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d, wanted an odd number in an encoder, where the"
@@ -5746,12 +5748,12 @@ static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
   if (d > SYN__MAX_ROW / k)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d and the input %d wide, wanted %d numbers in a"
                            " window at most", k, d, SYN__MAX_ROW);
-  *w = syn__conv_of(b, k, dilate);
+  *w = syn_conv_of(b, k, dilate);
   return SYN_OK;
 }
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
-  syn__conv *w = (syn__conv *)syn__own(b, n, sizeof *w);
+  syn_conv *w = (syn_conv *)syn__own(b, n, sizeof *w);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
   int wide = syn__ff_wide(b, n, out, SYN__GLU), shape[3];
   double fans; /* of Glorot and Bengio 2010: taps times inputs, and taps times outputs */
@@ -5780,13 +5782,12 @@ static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
   syn__ff_act(t, n);
 }
 
-static syn__im2col_job syn__cnn_job(const syn_tape *t, const syn_node *n) {
-  size_t d = (size_t)syn__width(syn_in(t, n, 0));
-  return syn__im2col_job_of(t, t->g->values[n->out].stream, syn__cnn_window(n), d, d);
+static syn_matrix syn__cnn_matrix(const syn_tensor *x, const float *numbers) {
+  return syn_matrix_of(numbers, (int)syn__tensor_rows(x), syn__width(x), 0);
 }
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
-  syn__im2col(t, t->g->values[n->out].stream, syn__cnn_job(t, n), syn_in(t, n, 0)->x,
-                     syn_saved(t, n, 2));
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
@@ -5808,16 +5809,14 @@ static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float
 /* dW += dz^T col, db += column sums of dz, dx += dcol at the rows the windows were taken from */
 static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  int stream = t->g->values[n->out].stream;
   const float *dz = syn__ff_act_back(t, n);
-  syn__im2col_job j = syn__cnn_job(t, n);
   syn_tensor col = *syn_out(t, n);
   col.x = syn_saved(t, n, 3);
   col.dx = NULL;
-  syn__im2col(t, stream, j, x->x, col.x);
+  syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), col.x);
   syn__linear_backward(t, n, 0, 1, &col, dz);
   syn__cnn_dcol(t, n, dz, col.x);
-  syn__col2im(t, stream, j, col.x, x->dx);
+  syn_col2im(t, n, syn__cnn_window(n), col.x, syn__cnn_matrix(x, x->dx));
 }
 static void syn__cnn_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
@@ -6976,7 +6975,7 @@ typedef struct syn__stages {
   int w1, b1, w2, b2;        /* gated: w2 + 2 and b2 + 2 are the gate's */
   int width, wide;           /* columns of u: of a head, of all */
   int matrices;              /* of the output stage: one a head, or 1 for all */
-  syn__conv first, second; /* the taps of both stages */
+  syn_conv first, second; /* the taps of both stages */
   int windows;               /* place of the windows in the rows buffers, floats per row */
   int past;                  /* place of u in the history */
   int sides;                 /* place of the two sides of the glu among the raw scores */
@@ -7836,7 +7835,7 @@ static const syn__stages *syn__stages_of(const syn_node *n, int s) {
 /* -- shapes -- */
 
 /* Numbers that one output reads of a row of `width` inputs. */
-static int syn__conv_size(const syn__conv *w, int width) {
+static int syn__conv_size(const syn_conv *w, int width) {
   return syn__max(1, w->taps) * width;
 }
 
@@ -7848,11 +7847,11 @@ static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
 
 /* The window of a stage; `which` as in the family. */
 static syn_status syn__stage_window(syn_build *b, const char *name, int which, int width,
-                                    syn__conv *w) {
+                                    syn_conv *w) {
   int f = syn_arg_int(b, "f", 3, 1, 65536), f2 = syn_arg_int(b, "f2", f, 1, 65536);
   int taps = which == 2 ? f2 : f;
   if (!which) return SYN_OK;
-  *w = syn__conv_of(b, taps, 1);
+  *w = syn_conv_of(b, taps, 1);
   if (!b->decoder && taps % 2 == 0)
     return syn__fail_build(b, SYN_E_SHAPE, "%s: %s is %d, wanted an odd number in an encoder", name,
                            which == 2 ? "f2" : "f", taps);
@@ -7970,16 +7969,11 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
 
 /* -- the hidden stage -- */
 
-/* Between rows of `stride` floats and windows of `width` of them. */
-static syn__im2col_job syn__stage_job(const syn_tape *t, const syn_node *n, const syn__conv *w,
-                                      int stride, int width) {
-  return syn__im2col_job_of(t, t->g->values[n->out].stream, w, (size_t)stride, (size_t)width);
-}
-/* Windows of the rows x; while decoding of those kept at `past` of the history. */
-static void syn__stage_gather(syn_tape *t, const syn_node *n, syn__im2col_job j, int past,
-                              const float *x, float *col) {
-  if (t->decode) syn__conv_cached(t, n, &j.w, (size_t)past, j.width, col);
-  else syn__im2col(t, t->g->values[n->out].stream, j, x, col);
+/* im2col of x; while decoding of the cache, from `past` on */
+static void syn__stage_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, int past,
+                              syn_matrix x, float *col) {
+  if (t->decode) syn__conv_cached(t, n, w, (size_t)past, (size_t)x.cols, col);
+  else syn_im2col(t, n, w, x, col);
 }
 
 /* The input of W1: x, or the windows of x, made anew (those of u lie there while going back). */
@@ -7989,7 +7983,8 @@ static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
   syn_tensor x = *syn_in(t, n, 0);
   float *col = syn__att_block(t, n, SYN__ROWS, st->windows);
   if (st->first.taps < 2) return x;
-  syn__stage_gather(t, n, syn__stage_job(t, n, &st->first, a->d, a->d), a->past_x, x.x, col);
+  syn__stage_im2col(t, n, &st->first, a->past_x,
+                    syn_matrix_of(x.x, (int)syn__tensor_rows(&x), a->d, 0), col);
   x.x = col;
   return x;
 }
@@ -8027,8 +8022,7 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   }
   syn__linear_backward(t, n, st->w1, st->b1, &x, du);
   if (st->first.taps > 1)
-    syn__col2im(t, t->g->values[n->out].stream,
-                        syn__stage_job(t, n, &st->first, a->d, a->d), x.dx, dx);
+    syn_col2im(t, n, &st->first, x.dx, syn_matrix_of(dx, (int)rows, a->d, 0));
 }
 
 /* Where u = relu(q): into the dq that V takes on from here. V multiplies dq by its scale at the
@@ -8103,12 +8097,13 @@ static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
-  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
+  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   int h, past = st->hidden ? st->past : a->past_x;
   if (t->decode && st->past >= 0)
     syn__conv_cache_write(t, n, (size_t)st->past, (size_t)st->wide, u);
   for (h = 0; h < a->heads; h++)
-    syn__stage_gather(t, n, j, past + h * st->width, u + h * st->width,
+    syn__stage_im2col(t, n, &st->second, past + h * st->width,
+                      syn_matrix_of(u + h * st->width, rows, st->width, (size_t)st->wide),
                       syn__dense_windows(t, n, SYN__ROWS, s, h));
 }
 
@@ -8237,13 +8232,13 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *du = syn__stages_u(t, n, SYN__DROWS, s);
-  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
+  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   int h, heads = st->second.taps > 1 ? a->heads : 0;
   if (heads && st->hidden)
-    memset(du, 0, syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->wide * sizeof *du);
+    memset(du, 0, (size_t)rows * (size_t)st->wide * sizeof *du);
   for (h = 0; h < heads; h++)
-    syn__col2im(t, t->g->values[n->out].stream, j,
-                        syn__dense_windows(t, n, SYN__DROWS, s, h), du + h * st->width);
+    syn_col2im(t, n, &st->second, syn__dense_windows(t, n, SYN__DROWS, s, h),
+               syn_matrix_of(du + h * st->width, rows, st->width, (size_t)st->wide));
   if (st->hidden && st->w1 >= 0) syn__hidden_back(t, n, s);
   else if (st->hidden) syn__hidden_back_q(t, n, s);
 }
