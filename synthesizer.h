@@ -1451,7 +1451,7 @@ struct syn_kernels {
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
   void (*values)(float *y, const syn__mixed *j);
   /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
-  void (*rough)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
+  void (*gemv_int8)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
   /* tops[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
   void (*tops)(float *tops, const float *x, size_t n);
@@ -1633,7 +1633,7 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
-#define SYN__NEAR 65536 /* floats of b that stay in the second-level cache; a larger c does not */
+#define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache; a larger c does not */
 
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
@@ -2477,7 +2477,7 @@ SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, in
   const int large = rows > 4;
   const size_t size = (size_t)p->c.rows * p->c.row; /* floats of c */
   int r, v, k = 0;
-  if (mode == SYN__STREAM_TILE ? size > SYN__NEAR : mode == SYN__FULL_TILE && large && size > 4096)
+  if (mode == SYN__STREAM_TILE ? size > SYN__L2_FLOATS : mode == SYN__FULL_TILE && large && size > 4096)
     SYN__UNROLL for (r = 0; r < rows; r++)
       SYN__UNROLL for (v = 0; v < panels; v++) SYN__PREFETCH_L2(c + (size_t)r * p->c.row + v * 16);
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
@@ -2570,7 +2570,7 @@ static int SYN__N(gemm_streamed)(const syn__product *p, int m0, int m1, int p0, 
 static int SYN__N(panels_in_cache)(const syn__product *p, int rows) {
   const int k = p->a.cols;
   int unit = !p->streamed || k <= 512 ? 24 : rows < SYN__ROWS_2 ? SYN__PANELS_1 : 12;
-  int panels = SYN__NEAR / (16 * (k > 1 ? k : 1)) / unit * unit;
+  int panels = SYN__L2_FLOATS / (16 * (k > 1 ? k : 1)) / unit * unit;
   return panels > unit ? panels : unit;
 }
 
@@ -2599,7 +2599,7 @@ static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) 
 
 /* Four panels at a time, so that four sums are independent. An int8 costs one conversion more than
    a float and a quarter of the memory traffic. */
-static void SYN__N(rough)(float *z, const float *x, const signed char *q, size_t n,
+static void SYN__N(gemv_int8)(float *z, const float *x, const signed char *q, size_t n,
                           size_t panels) {
   const size_t row = 16 * n;
   size_t i;
@@ -3449,7 +3449,7 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
-    SYN__N(rough), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
+    SYN__N(gemv_int8), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
     SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
@@ -14540,7 +14540,7 @@ typedef struct syn__rough_job {
 static void syn__task_rough(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rough_job *j = (const syn__rough_job *)job;
   SYN__UNUSED(thread);
-  t->k->rough(j->s->high + 16 * begin, j->x, j->s->q + 16 * j->n * begin, j->n, end - begin);
+  t->k->gemv_int8(j->s->high + 16 * begin, j->x, j->s->q + 16 * j->n * begin, j->n, end - begin);
 }
 
 /* Bounds of all logits for x [width], and what a candidate's must reach. 0: |x| is 0, or so large

@@ -1,5 +1,5 @@
-/* test_kernels: every row of kernels against a reference in double within a stated tolerance, every
-   exact row against the plain scalar one bit by bit, at odd sizes. Inputs stand at the end of a
+/* test_kernels: the kernels of every ISA against a reference in double within a stated tolerance,
+   every exact ISA against the scalar one bit by bit, at odd sizes. Inputs stand at the end of a
    block of malloc, so that an address sanitizer sees a read past them; outputs stand between
    guards. */
 #define SYNTHESIZER_IMPLEMENTATION
@@ -70,7 +70,7 @@ static void close_to(buffer got, const double *want, double tolerance, double un
         (int)worst, got.n ? (double)got.at[worst] : 0.0, got.n ? want[worst] : 0.0);
 }
 
-static const syn_kernels *plain; /* the row all others are compared with */
+static const syn_kernels *plain; /* the scalar kernels; all others are compared with them */
 
 static void same(buffer a, buffer b, const syn_kernels *k, const char *what) {
   size_t i = 0;
@@ -396,7 +396,7 @@ static void test_reductions(const syn_kernels *k) {
   }
 }
 
-/* s_j += a . b_j, bit for bit one row of `product` with the same rows of b. */
+/* s_j += a . b_j, bit for bit one row of `gemm` with the same rows of b. */
 static void test_dots_of(const syn_kernels *k, size_t n, size_t count) {
   buffer a = numbers(n, 6 + n, -2.0f, 2.0f), b = numbers(n * count, 7 + n, -2.0f, 2.0f);
   buffer start = numbers(count, 8, -1.0f, 1.0f), got = output(count, start.at);
@@ -422,7 +422,7 @@ static void test_dots_of(const syn_kernels *k, size_t n, size_t count) {
   }
   if (count) k->pack_b(&b_t, panels), k->gemm(&p, 0, 1, 0, ((int)count + 15) / 16);
   memcpy(got.at, start.at, count * sizeof(float)), k->dots(got.at, a.at, rows, n, count);
-  if (k->exact) same(got, row, k, "dots and product");
+  if (k->exact) same(got, row, k, "dots and gemm");
   free(a.block), free(b.block), free(start.block), free(got.block), free(row.block);
   free(panels), free(want), free((void *)rows);
 }
@@ -433,7 +433,7 @@ static void test_dots(const syn_kernels *k) {
     if (sizes[s] < 200) test_dots_of(k, sizes[s], counts[s % 7]);
 }
 
-/* One new token: `scores` and `values` have the bits of `product`, head by head; rows of v in any
+/* One new token: `scores` and `values` have the bits of `gemm`, head by head; rows of v in any
    order. */
 static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t count) {
   size_t e = heads * c, h, i;
@@ -453,7 +453,7 @@ static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t coun
     k->gemm(&x, 0, 1, 0, 1);
   }
   guards(s, k->name, "scores");
-  if (k->exact) same(s, want, k, "scores and product");
+  if (k->exact) same(s, want, k, "scores and gemm");
   for (i = 0; i < count; i++) {
     at[i] = (int)((i * 7 + 3) % count); /* all rows once where 7 does not divide the count */
     memcpy(turned.at + i * e, v.at + (size_t)at[i] * e, e * sizeof(float));
@@ -468,7 +468,7 @@ static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t coun
                         syn_matrix_of(turned.at + h * c, (int)count, (int)c, e), NULL, 0);
     k->gemm(&x, 0, 1, 0, ((int)c + 15) / 16);
   }
-  if (k->exact) same(y, plain_y, k, "values and product");
+  if (k->exact) same(y, plain_y, k, "values and gemm");
   m.v = turned.at, m.at = NULL;
   k->values(y.at, &m);
   if (k->exact) same(y, plain_y, k, "values in order");
@@ -481,8 +481,8 @@ static void test_tokens(const syn_kernels *k) {
   for (i = 0; i < SYN__COUNT(shapes); i++) test_token(k, shapes[i][0], shapes[i][1], shapes[i][2]);
 }
 
-/* Bytes are floats without rounding: the bits of `product`. */
-static void test_rough(const syn_kernels *k) {
+/* Bytes are floats without rounding: the bits of `gemm`. */
+static void test_gemv_int8(const syn_kernels *k) {
   static const size_t shapes[][2] = {{0, 1}, {1, 1}, {7, 3}, {33, 4}, {64, 9}};
   size_t i, s;
   for (s = 0; s < SYN__COUNT(shapes); s++) {
@@ -493,13 +493,13 @@ static void test_rough(const syn_kernels *k) {
     syn__product p;
     if (!q) exit(2);
     for (i = 0; i < all; i++) q[i] = (signed char)((int)(i * 37 % 256) - 128), b.at[i] = (float)q[i];
-    k->rough(got.at, x.at, q, n, panels);
+    k->gemv_int8(got.at, x.at, q, n, panels);
     p = syn__product_of(syn_matrix_of(want.at, 1, 16 * (int)panels, 0),
                         syn_matrix_of(x.at, 1, (int)n, 0),
                         syn__packed(b.at, (int)n, 16 * (int)panels), NULL, 0);
     k->gemm(&p, 0, 1, 0, (int)panels);
-    guards(got, k->name, "rough");
-    if (k->exact) same(got, want, k, "rough and product");
+    guards(got, k->name, "gemv_int8");
+    if (k->exact) same(got, want, k, "gemv_int8 and gemm");
     free(x.block), free(b.block), free(got.block), free(want.block), free(q);
   }
 }
@@ -1099,12 +1099,12 @@ static void test_dispatch(void) {
   CHECK(syn_context_init(&c, &o) == SYN_E_VALUE && c.options.release, "alloc without release");
 }
 
-static void test_row(const syn_kernels *k) {
+static void test_isa(const syn_kernels *k) {
   test_elementwise(k);
   test_glu_back(k);
   test_cells(k);
   test_additive(k);
-  test_reductions(k), test_dots(k), test_tokens(k), test_rough(k);
+  test_reductions(k), test_dots(k), test_tokens(k), test_gemv_int8(k);
   test_range(k);
   test_special(k);
   test_norm(k);
@@ -1124,10 +1124,10 @@ int main(void) {
   int i;
   plain = &syn__kernels_scalar;
   test_dispatch();
-  test_row(plain);
+  test_isa(plain);
   for (i = 0; i < syn_isa_count(); i++) {
-    if (!syn_isa_usable(i)) printf("skipped: row %s\n", syn_isa_name(i));
-    else if (syn__isa_kernels(i) != plain) test_row(syn__isa_kernels(i));
+    if (!syn_isa_usable(i)) printf("skipped: isa %s\n", syn_isa_name(i));
+    else if (syn__isa_kernels(i) != plain) test_isa(syn__isa_kernels(i));
   }
   return check_end("kernels");
 }
