@@ -190,9 +190,12 @@ typedef struct syn_options {
   /* 0: malloc. Called only by functions that make something */
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
-  void *user;                                   /* handed to both */
+  void *user;                                   /* handed to both, and to `parallel` */
   const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
-  int threads;                                  /* 0: 1. More need a build with OpenMP */
+  int threads; /* 0: 1. More need OpenMP or a `parallel` */
+  /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
+     any order, on any threads, and returns when all calls have returned. 0: OpenMP, if built in */
+  void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
@@ -607,29 +610,92 @@ float syn_arg_float(syn_build *b, const char *name, float otherwise, float least
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise);
 int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
-/* SYN_SRC, SYN_TGT, SYN_EACH */
-int syn_build_stream(const syn_build *b, const syn_node *n, int input);
+int syn_build_stream(const syn_build *b, const syn_node *n, int input); /* SYN_SRC, _TGT, _EACH */
 int syn_build_decoder(const syn_build *b);                              /* 1: must be causal */
 const syn_config *syn_build_config(const syn_build *b);
+/* The output: [rows of the stream, width]; or the shape of an input. */
 syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
+syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
+/* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. */
 syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
-                           const int *shape); /* becomes "path.name", number n_param of the node */
+                           const int *shape);
+/* The next saved buffer, counted from 0 by syn_saved: of an extent; or [rows,floats], rows those of
+   the output or of the last input, whichever are more. */
 syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
-/* records it with the place in the text */
+syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
+/* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
+void *syn_build_own(syn_build *b, syn_node *n, size_t size);
+/* Records an error with the layer's place in the text. */
 syn_status syn_build_fail(syn_build *b, const char *message);
-/* tensor after the chain, or -1 */
-int syn_build_chain(syn_build *b, const syn_layer *chain, int x);
+int syn_build_chain(syn_build *b, const syn_layer *chain, int x); /* tensor behind it, or -1 */
 syn_initial syn_initial_of(int kind, double amount);
-/* uniform within sqrt(6 / (inputs + outputs)) */
+/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
 syn_initial syn_initial_glorot(int inputs, int outputs);
 
-/* -- for authors of kinds: in `forward`, `backward`, `step` -- */
+/* -- for authors of kinds: in `forward`, `backward`, `start`, `step` -- */
 
+/* Tensors and buffers by number, as `shape` counted them. Gradients are added to. */
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
-float *syn_dweight(const syn_tape *t, const syn_node *n, int i); /* add to it */
+float *syn_dweight(const syn_tape *t, const syn_node *n, int i);
 float *syn_saved(const syn_tape *t, const syn_node *n, int i);
+/* A tensor [..., width] is `rows` rows of `width` numbers; count = rows * width. */
+size_t syn_rows(const syn_tensor *a);
+int syn_width(const syn_tensor *a);
+size_t syn_count(const syn_tensor *a);
+/* The sentences of an input's rows; of the output's. Not in `step`, where each row is the newest of
+   a hypothesis. */
+const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i);
+const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n);
+/* [rows of the output] the place of each row in its sentence, from 0; also in `step`. Null for a
+   row per sentence. */
+const int *syn_places(const syn_tape *t, const syn_node *n);
+int syn_is_training(const syn_tape *t); /* 1: dropout drops */
+int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
+
+/* 1: input i has no gradient yet, so a kind whose node says first_write must write dx instead of
+   adding to it. */
+int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
+/* y [n] += factor x [n]; first_write: y = factor x */
+void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+                    int first_write);
+/* Dropout of x [count] at a rate while training; the same call on dx gives its gradient. The output
+   of a node needs none: n->drop, which a kind with `drops` gets from the text, is done for it. */
+void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
+
+/* Work of a kind over the items begin .. end-1; `job` is what syn_parallel was given. */
+typedef void (*syn_task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
+/* Runs the task over 0 .. items-1 on all threads, in slices that end at multiples of `unit`. A task
+   may write only what belongs to its own items: then the bits do not depend on the threads. */
+void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit);
+/* The n->scratch floats of a thread, the one the task was told; 0 outside of tasks. */
+float *syn_scratch(const syn_tape *t, int thread);
+
+/* The KV cache, while decoding. `start` runs once, behind the encoder: it fills the rows of all
+   source tokens [rows of the source, n->source_cache]. `step` fills the row [n->cache] of the new
+   token of each output row r; later steps read it by the token's place in the hypothesis, the new
+   one's included. */
+float *syn_cache_new(const syn_tape *t, const syn_node *n, int r);
+const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place);
+float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
+/* Of the source sentence of output row r: how many tokens; the row of token j. */
+int syn_source_length(const syn_tape *t, int r);
+const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
+
+/* Proves a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
+   whose encoder is `text`. Null: the name of the kind alone. The kind need not be in the options of
+   the context; built-in ones may be checked, too. What is checked: see syn_network_check. */
+syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text);
+/* Proves all kinds of a network (at most 64 wide; give small vocabularies):
+     causal    no row of a decoder depends on a later token
+     packed    no sentence depends on the others of its batch, nor on padding
+     step      while decoding, each node makes the row that it makes in a forward pass, to the bit
+     file      a saved and loaded model computes the same bits
+     gradient  the gradient of each parameter, the embedding of the inputs included, is that of
+               finite differences, without dropout and with it
+   SYN_E_VALUE: the first check that fails, and where, with what was computed and wanted. */
+syn_status syn_network_check(syn_context *c, const syn_config *config);
 
 /* The kinds of the language that are built, 0 .. count-1. */
 size_t syn_kind_count(void);
@@ -966,6 +1032,21 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 #define SYN__UNUSED(x) ((void)(x))
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* until all sections use the public names */
+#define syn__own syn_build_own
+#define syn__save_rows syn_build_save_rows
+#define syn__out_like syn_build_out_like
+#define syn__tensor_rows syn_rows
+#define syn__width syn_width
+#define syn__count syn_count
+#define syn__is_first_write syn_is_first_write
+#define syn__accumulate syn_accumulate
+#define syn__task syn_task
+#define syn__parallel syn_parallel
+#define syn__scratch syn_scratch
+#define syn__cached_row syn_cache_row
+#define syn__source_cache syn_source_cache
 
 static int syn__min(int a, int b) { return a < b ? a : b; }
 static int syn__max(int a, int b) { return a > b ? a : b; }
@@ -3788,10 +3869,9 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
   memset(c, 0, sizeof *c);
   o = &c->options;
   if (options) *o = *options;
-#ifdef _OPENMP
   o->threads = syn__max(1, syn__min(o->threads, SYN_MAX_THREADS));
-#else
-  o->threads = 1;
+#ifndef _OPENMP
+  if (!o->parallel) o->threads = 1;
 #endif
   if (!o->alloc != !o->release)
     syn__fail(c, SYN_E_VALUE, "syn_context_init: alloc and release must be given together");
@@ -3831,15 +3911,15 @@ static size_t syn__size(int rank, const int *shape) {
 }
 
 /* A tensor [..., width] is rows of `width` numbers; most operations see no more of its shape. */
-static int syn__width(const syn_tensor *a) { return a->shape[a->rank - 1]; }
-static size_t syn__tensor_rows(const syn_tensor *a) {
+int syn_width(const syn_tensor *a) { return a->shape[a->rank - 1]; }
+size_t syn_rows(const syn_tensor *a) {
   return syn__size(a->rank - 1, a->shape);
 }
-static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
+size_t syn_count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
 /* Counts every byte and writes those that fit, so that a call with room 0 measures. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
-  size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
+  size_t i, used = 0, n = a ? syn_count(a) : 0, width = a ? (size_t)syn_width(a) : 1;
   char number[32];
   for (i = 0; i < n; i++) {
     size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
@@ -4021,7 +4101,7 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
 }
 
 /* The output has the shape of an input, whatever its rank. */
-static syn_status syn__out_like(syn_build *b, syn_node *n, int input) {
+syn_status syn_build_out_like(syn_build *b, syn_node *n, int input) {
   syn__value v = b->g->values[n->in[input]];
   n->out = syn__value_new(b, v.stream, v.rank, v.shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
@@ -4035,7 +4115,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
 }
 
 /* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
-static syn_status syn__save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
+syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.row = floats;
@@ -4121,7 +4201,7 @@ syn_initial syn_initial_of(int kind, double amount) {
 }
 
 /* The kind's own struct of a node: zeroed, lives as long as the graph. */
-static void *syn__own(syn_build *b, syn_node *n, size_t size) {
+void *syn_build_own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
@@ -4172,8 +4252,6 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
 
 /* -- what a kind sees while it runs -- */
 
-/* By number, as `shape` counted them: inputs, parameters (syn_build_param), buffers (_save). */
-
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
@@ -4188,10 +4266,26 @@ float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
 }
-/* The scratch floats of one thread: a task uses those of the thread it was given, no other's. */
-static float *syn__scratch(const syn_tape *t, int thread) {
+float *syn_scratch(const syn_tape *t, int thread) {
   return t->scratch + (size_t)thread * t->scratch_size;
 }
+
+static const syn_stream *syn__value_stream(const syn_tape *t, int value) {
+  int stream = t->g->values[value].stream;
+  return stream == SYN_OWN ? NULL : &t->stream[stream];
+}
+const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i) {
+  return syn__value_stream(t, n->in[i]);
+}
+const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n) {
+  return syn__value_stream(t, n->out);
+}
+const int *syn_places(const syn_tape *t, const syn_node *n) {
+  int stream = t->g->values[n->out].stream;
+  return stream == SYN_SRC || stream == SYN_TGT ? t->at[stream] : NULL;
+}
+int syn_is_training(const syn_tape *t) { return t->training; }
+int syn_is_decoding(const syn_tape *t) { return t->decode != NULL; }
 
 /* ==============================================================================================
    >>kv cache   what earlier tokens leave for later ones while decoding
@@ -4222,8 +4316,10 @@ static float *syn__cache_row(const syn_tape *t, const syn_node *n, int slot, int
   return t->decode->cache[n->id] +
          ((size_t)slot * (size_t)t->decode->length + (size_t)place) * (size_t)n->cache;
 }
-/* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
-static const float *syn__cached_row(const syn_tape *t, const syn_node *n, int r, int place) {
+float *syn_cache_new(const syn_tape *t, const syn_node *n, int r) {
+  return syn__cache_row(t, n, t->decode->slot[r], syn_places(t, n)[r]);
+}
+const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place) {
   const syn__decode_state *l = t->decode;
   return l->cache[n->id] +
          (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->cache;
@@ -4241,8 +4337,14 @@ static float *syn__source_key_block(const syn_tape *t, const syn_node *n, int se
   size_t block = (size_t)(t->decode->source_off[sentence] / 16 + sentence + j / 16);
   return t->decode->key_cache[n->id] + block * 16 * (size_t)n->key_cache;
 }
-/* What token j of the source sentence of row r left, [n->source_cache]. */
-static const float *syn__source_cache(const syn_tape *t, const syn_node *n, int r, int j) {
+float *syn_source_cache_rows(const syn_tape *t, const syn_node *n) {
+  return t->decode->source_cache[n->id];
+}
+int syn_source_length(const syn_tape *t, int r) {
+  const int *off = t->decode->source_off + t->decode->sentence[r];
+  return off[1] - off[0];
+}
+const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j) {
   const syn__decode_state *l = t->decode;
   return l->source_cache[n->id] +
          (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source_cache;
@@ -4256,27 +4358,49 @@ static const float *syn__source_cache(const syn_tape *t, const syn_node *n, int 
    bits are the same for any count. A gradient that all rows of a batch add into is therefore split
    by columns or by heads, and each thread walks all rows. */
 
-typedef void (*syn__task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
+/* One call of syn_parallel, divided into `threads` slices. */
+typedef struct syn__slices {
+  syn_tape *t;
+  syn_task task;
+  const void *job;
+  size_t items, unit;
+  int threads;
+} syn__slices;
 
-/* Runs the task over 0..items in slices whose ends are multiples of `unit`: whole vectors or tiles,
-   and no cache line that two threads write. `thread` is the number of the slice, not of OpenMP's
-   thread, which may be given two slices: scratch memory stays apart all the same. */
-static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t items, size_t unit) {
+/* Slice i. Its number is the thread that the task is told, even where one thread of the machine
+   runs two slices: each slice has scratch memory of its own. */
+static void syn__slice(void *arg, int i) {
+  const syn__slices *s = (const syn__slices *)arg;
+  size_t units = (s->items + s->unit - 1) / s->unit, threads = (size_t)s->threads;
+  size_t begin = units * (size_t)i / threads * s->unit;
+  size_t end = units * (size_t)(i + 1) / threads * s->unit;
+  s->task(s->t, s->job, i, begin, end < s->items ? end : s->items);
+}
+
+/* Slices end at multiples of `unit`, so that they hold whole vectors or tiles, and no two threads
+   write to one cache line. */
+void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
-  int i, threads = t->threads;
-  if ((size_t)threads > units) threads = (int)units;
-  if (threads <= 1) {
+  syn__slices s;
+  int i;
+  s.t = t;
+  s.task = task;
+  s.job = job;
+  s.items = items;
+  s.unit = unit;
+  s.threads = (size_t)t->threads > units ? (int)units : t->threads;
+  if (s.threads <= 1) {
     if (items) task(t, job, 0, 0, items);
     return;
   }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-#endif
-  for (i = 0; i < threads; i++) {
-    size_t begin = units * (size_t)i / (size_t)threads * unit;
-    size_t end = units * (size_t)(i + 1) / (size_t)threads * unit;
-    task(t, job, i, begin, end < items ? end : items);
+  if (t->c->options.parallel) {
+    t->c->options.parallel(t->c->options.user, syn__slice, &s, s.threads);
+    return;
   }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(s.threads) schedule(static, 1)
+#endif
+  for (i = 0; i < s.threads; i++) syn__slice(&s, i);
 }
 
 /* ==============================================================================================
@@ -4712,7 +4836,15 @@ static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__drop_job j;
   if (n->own_dropout || !syn__drops(t, n, &j.d)) return;
   j.x = x;
-  syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
+  syn_parallel(t, syn__task_drop, &j, syn_count(syn_out(t, n)), 4096);
+}
+
+void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
+  syn__drop_job j;
+  if (!t->training || rate <= 0.0f) return;
+  j.d = syn__dropout_of(t, 2 * n->id + 1, rate);
+  j.x = x;
+  syn_parallel(t, syn__task_drop, &j, count, 4096);
 }
 
 /* Passes over memory. A pass that does little for every number is worth a second thread from
@@ -4727,11 +4859,11 @@ static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begi
   memset(*(float *const *)job + begin, 0, (end - begin) * sizeof(float));
 }
 static void syn__zero(syn_tape *t, float *x, size_t n) {
-  syn__parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
+  syn_parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
 }
 
 typedef struct syn__acc_job {
-  float *y;           /* both as long as syn__accumulate is told */
+  float *y;           /* both as long as syn_accumulate is told */
   const float *x;
   float factor;
   int first_write;
@@ -4746,20 +4878,20 @@ static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin
 }
 
 /* y += factor x over n numbers, in parallel; first_write: y = factor x */
-static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
                             int first_write) {
   syn__acc_job j;
   j.y = y;
   j.x = x;
   j.factor = factor;
   j.first_write = first_write;
-  syn__parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
+  syn_parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
 
 /* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
    Values a user's tape made are all zeroed before, those in front of a pass that is run again
    (input feeding) go on adding. */
-static int syn__is_first_write(const syn_tape *t, const syn_node *n, int i) {
+int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
   const syn__value *v = &t->g->values[n->in[i]];
   int k;
   for (k = 0; k < i; k++)
@@ -4771,8 +4903,8 @@ static int syn__is_first_write(const syn_tape *t, const syn_node *n, int i) {
 static void syn__send(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   if (x->dx != y->dx)
-    syn__accumulate(t, x->dx, y->dx, factor, syn__count(y),
-                    n->first_write && syn__is_first_write(t, n, 0));
+    syn_accumulate(t, x->dx, y->dx, factor, syn_count(y),
+                    n->first_write && syn_is_first_write(t, n, 0));
 }
 
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
@@ -4801,8 +4933,8 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
       continue; /* what it reads was made by skipped nodes */
     for (k = 0; k < n->n_in; k++) {
       x = syn_in(t, n, k);
-      if (x->dx && syn__is_first_write(t, n, k) && !(runs && (n->first_write || x->dx == y->dx)))
-        syn__zero(t, x->dx, syn__count(x));
+      if (x->dx && syn_is_first_write(t, n, k) && !(runs && (n->first_write || x->dx == y->dx)))
+        syn__zero(t, x->dx, syn_count(x));
     }
     if (!runs) continue;
     /* all readers have added: from the gradient behind the dropout to the one before it */
@@ -4826,7 +4958,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
 static int syn__feed_shift(syn_tape *t) {
   const syn_node *n = t->g->nodes[t->g->feed];
   const syn_tensor *z = &t->tensors[t->g->fed];
-  size_t r, rows = syn__tensor_rows(z), d = (size_t)syn__width(z);
+  size_t r, rows = syn_rows(z), d = (size_t)syn_width(z);
   float *fed = syn_saved(t, n, 0);
   int changed = 0;
   for (r = 0; r < rows; r++) {
@@ -4841,7 +4973,7 @@ static int syn__feed_shift(syn_tape *t) {
    any. */
 static int syn__feed_back(syn_tape *t) {
   const syn_tensor *y = syn_out(t, t->g->nodes[t->g->feed]), *z = &t->tensors[t->g->fed];
-  size_t r, i, rows = syn__tensor_rows(z), d = (size_t)syn__width(z), wide = (size_t)syn__width(y);
+  size_t r, i, rows = syn_rows(z), d = (size_t)syn_width(z), wide = (size_t)syn_width(y);
   int any = 0;
   for (r = 0; r < rows; r++) {
     float *dz = z->dx + r * d;
@@ -4858,7 +4990,7 @@ static void syn__feed_forward(syn_tape *t) {
   const syn_node *n = t->g->nodes[t->g->feed];
   const syn_tensor *z = &t->tensors[t->g->fed];
   int pass, longest = t->stream[SYN_TGT].longest;
-  memset(syn_saved(t, n, 0), 0, syn__count(z) * sizeof(float));
+  memset(syn_saved(t, n, 0), 0, syn_count(z) * sizeof(float));
   for (pass = 0; pass < longest; pass++) {
     syn__forward_nodes(t, t->g->feed, syn__feed_end(t));
     if (!syn__feed_shift(t)) return;
@@ -5272,7 +5404,7 @@ static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
   size_t floats;
   int k;
   for (k = 0; out && k < n->n_save; k++) {
-    floats = n->save[k].fixed + n->save[k].row * syn__tensor_rows(out);
+    floats = n->save[k].fixed + n->save[k].row * syn_rows(out);
     t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
     if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
   }
@@ -5314,11 +5446,11 @@ syn_status syn_backward(syn_tensor *loss) {
   size_t i;
   if (!loss) return SYN_E_VALUE;
   t = loss->tape;
-  if (syn__count(loss) != 1)
+  if (syn_count(loss) != 1)
     return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
-                     (unsigned long)syn__count(loss));
+                     (unsigned long)syn_count(loss));
   for (i = 0; i < t->g->n_values; i++)
-    memset(t->tensors[i].dx, 0, syn__count(&t->tensors[i]) * sizeof(float));
+    memset(t->tensors[i].dx, 0, syn_count(&t->tensors[i]) * sizeof(float));
   loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
   syn__backward(t, (int)t->g->n_nodes);
   return SYN_OK;
@@ -5346,7 +5478,7 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   double worst = 0.0, largest = 1e-8;
   int bad = 0;
   if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
-  n = syn__count(leaf);
+  n = syn_count(leaf);
   for (i = 0; i < n; i++) {
     double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
     if (difference > worst) worst = difference;
@@ -7038,33 +7170,33 @@ static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
   b->g->feed = n->id;
   n->which = b->fed_width;
   n->cache = b->fed_width;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)b->fed_width)) return SYN_E_SHAPE;
+  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)b->fed_width)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->fed_width + syn_build_width(b, n, 0));
 }
 /* y_r = [z; x_r] */
 static void syn__feed_row(const syn_tape *t, const syn_node *n, size_t r, const float *z) {
   const syn_tensor *x = syn_in(t, n, 0);
-  size_t w = (size_t)n->which, d = (size_t)syn__width(x);
+  size_t w = (size_t)n->which, d = (size_t)syn_width(x);
   float *y = syn_out(t, n)->x + r * (w + d);
   if (z) memcpy(y, z, w * sizeof *y);
   else memset(y, 0, w * sizeof *y);
   memcpy(y + w, x->x + r * d, d * sizeof *y);
 }
 static void syn__feed_kind_forward(syn_tape *t, const syn_node *n) {
-  size_t r, rows = syn__tensor_rows(syn_out(t, n));
+  size_t r, rows = syn_rows(syn_out(t, n));
   for (r = 0; r < rows; r++)
     syn__feed_row(t, n, r, syn_saved(t, n, 0) + r * (size_t)n->which);
 }
 static void syn__feed_kind_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), w = (size_t)n->which, d = (size_t)syn__width(x);
+  size_t r, rows = syn_rows(y), w = (size_t)n->which, d = (size_t)syn_width(x);
   for (r = 0; r < rows; r++) t->k->acc(x->dx + r * d, y->dx + r * (w + d) + w, d);
 }
 static void syn__feed_step(syn_tape *t, const syn_node *n) {
   int r;
   for (r = 0; r < t->decode->rows; r++) {
     int place = t->at[SYN_TGT][r];
-    syn__feed_row(t, n, (size_t)r, place ? syn__cached_row(t, n, r, place - 1) : NULL);
+    syn__feed_row(t, n, (size_t)r, place ? syn_cache_row(t, n, r, place - 1) : NULL);
   }
 }
 static void syn__feed_cost(const syn_node *n, syn_cost *cost) {
