@@ -307,6 +307,7 @@ struct syn_node {
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
+  const struct syn__recurrence *recurrence; /* of a recurrent node; null: of any other */
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
@@ -3952,6 +3953,19 @@ typedef struct syn__value {
   int first, last; /* nodes that read it first and last, -1: none */
 } syn__value;
 
+/* A recurrent node reads, for each token, what a later value z was for the token before; z is the
+   value that `out` reads. The nodes from this one to the maker of z are the recurrent section:
+   they run repeatedly, see >>pass. A graph has one at most. */
+typedef struct syn__recurrence {
+  /* Before pass 0, 1, ... over the section: copies z of the pass before into a buffer of the node,
+     shifted by one token; pass 0: zeros. 0: the buffer did not change. */
+  int (*forward)(syn_tape *t, const syn_node *n, const syn_tensor *z, int pass);
+  /* dz = the gradient of that buffer, shifted back. 0: all of it is zero. */
+  int (*backward)(syn_tape *t, const syn_node *n, const syn_tensor *z);
+  /* While decoding, when the section has made its new rows: keeps z for the next token. */
+  void (*step)(syn_tape *t, const syn_node *n, const syn_tensor *z);
+} syn__recurrence;
+
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
   syn__arena arena;
@@ -3961,7 +3975,7 @@ typedef struct syn__graph {
   syn_initial *inits;  /* [n_params] how the numbers of each begin */
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
   int n_encoder; /* nodes before the decoder's first */
-  int feed, fed; /* the node input_feed, 0: there is none; the value it feeds back */
+  int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
 } syn__graph;
 
 /* A path never outgrows this: its side, then for every chain inside another ".number" of a layer
@@ -3985,7 +3999,7 @@ struct syn_build {
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
   int seen_increasing, seen_decreasing;
   int n_source_layers;                 /* attentions to the source so far */
-  int fed_width;                       /* of what input_feed feeds back */
+  int feedback_width;                  /* of what a recurrent node reads */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
 };
@@ -4237,6 +4251,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
     v->last = n->id;
   }
   g->values[n->out].maker = n->id;
+  if (n->recurrence) g->recurrent = n->id;
   g->nodes[g->n_nodes++] = n;
   return n->out;
 }
@@ -4889,8 +4904,8 @@ void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t 
 }
 
 /* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
-   Values a user's tape made are all zeroed before, those in front of a pass that is run again
-   (input feeding) go on adding. */
+   Values a user's tape made are all zeroed before, those made before a recurrent section add up
+   over its passes. */
 int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
   const syn__value *v = &t->g->values[n->in[i]];
   int k;
@@ -4943,82 +4958,43 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   }
 }
 
-/* -- input feeding: the decoder's output z of one token is an input of the next --
+/* -- the recurrent section: z of one token is an input of the next --
 
-   That makes the decoder one recurrence through all its layers, of which most can only run over all
-   rows at once. So it is solved as the equation z = decoder(shift(z), x): begin with z = 0 and run
-   all rows again and again. z of the first token is right after one pass, of token i after pass
-   i + 1, whatever the layers are, since a causal decoder's row i reads z only before i: as many
-   passes as the longest sentence has tokens give the exact result, and a pass more would change
-   no bit. The way back is the same sum of passes, dz_t += what token t + 1 sends back, from the end
-   (a Neumann series whose terms end: one token further back each time). A pass of the way back may
-   use up what forward has kept (attention does), so forward fills it again. */
+   Most layers can only run over all rows at once, so the recurrence is solved as the equation
+   z = section(shift(z)): begin with z = 0, run all rows again and again. A causal decoder's row i
+   reads z only before i, so z of token i is right after pass i + 1: as many passes as the longest
+   sentence has tokens give the exact result. Backward is a Neumann series that ends for the same
+   reason: each pass carries the gradient one token further back. Backward may overwrite what
+   forward saved (attention does), so forward runs again before each further pass. */
 
-/* The rows [rows, width of z] that are fed: the first save buffer of the node. 1: some changed. */
-static int syn__feed_shift(syn_tape *t) {
-  const syn_node *n = t->g->nodes[t->g->feed];
-  const syn_tensor *z = &t->tensors[t->g->fed];
-  size_t r, rows = syn_rows(z), d = (size_t)syn_width(z);
-  float *fed = syn_saved(t, n, 0);
-  int changed = 0;
-  for (r = 0; r < rows; r++) {
-    const float *before = z->x + (r ? r - 1 : 0) * d;
-    if (t->at[SYN_TGT][r] == 0 || !memcmp(fed + r * d, before, d * sizeof *fed)) continue;
-    memcpy(fed + r * d, before, d * sizeof *fed);
-    changed = 1;
-  }
-  return changed;
-}
-/* dz = what the token behind sent back through input_feed; 0 at the end of a sentence. 1: there is
-   any. */
-static int syn__feed_back(syn_tape *t) {
-  const syn_tensor *y = syn_out(t, t->g->nodes[t->g->feed]), *z = &t->tensors[t->g->fed];
-  size_t r, i, rows = syn_rows(z), d = (size_t)syn_width(z), wide = (size_t)syn_width(y);
-  int any = 0;
-  for (r = 0; r < rows; r++) {
-    float *dz = z->dx + r * d;
-    if (r + 1 == rows || t->at[SYN_TGT][r + 1] == 0) memset(dz, 0, d * sizeof *dz);
-    else memcpy(dz, y->dx + (r + 1) * wide, d * sizeof *dz);
-    for (i = 0; i < d && !any; i++) any = dz[i] != 0.0f;
-  }
-  return any;
-}
-
-/* The nodes from input_feed to the maker of z run as one. */
-static int syn__feed_end(const syn_tape *t) { return t->g->values[t->g->fed].maker + 1; }
-static void syn__feed_forward(syn_tape *t) {
-  const syn_node *n = t->g->nodes[t->g->feed];
-  const syn_tensor *z = &t->tensors[t->g->fed];
-  int pass, longest = t->stream[SYN_TGT].longest;
-  memset(syn_saved(t, n, 0), 0, syn_count(z) * sizeof(float));
-  for (pass = 0; pass < longest; pass++) {
-    syn__forward_nodes(t, t->g->feed, syn__feed_end(t));
-    if (!syn__feed_shift(t)) return;
-  }
-}
-static void syn__feed_backward(syn_tape *t) {
-  int pass, longest = t->stream[SYN_TGT].longest, end = syn__feed_end(t);
-  for (pass = 1; pass < longest && syn__feed_back(t); pass++) {
-    syn__forward_nodes(t, t->g->feed, end);
-    syn__backward_nodes(t, t->g->feed, end, 1);
-  }
-}
+static int syn__recurrent_end(const syn__graph *g) { return g->values[g->feedback].maker + 1; }
 
 static void syn__forward(syn_tape *t, int begin, int end) {
-  int feed = t->g->feed;
-  if (!feed || feed < begin || feed >= end) {
+  const syn__graph *g = t->g;
+  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
+  const syn_node *n = at ? g->nodes[at] : NULL;
+  if (!n || at < begin || at >= end) {
     syn__forward_nodes(t, begin, end);
     return;
   }
-  syn__forward_nodes(t, begin, feed);
-  syn__feed_forward(t);
-  syn__forward_nodes(t, syn__feed_end(t), end);
+  syn__forward_nodes(t, begin, at);
+  for (pass = 0; pass < longest; pass++) {
+    if (!n->recurrence->forward(t, n, &t->tensors[g->feedback], pass)) break;
+    syn__forward_nodes(t, at, syn__recurrent_end(g));
+  }
+  syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
 static void syn__backward(syn_tape *t, int end) {
-  int feed = t->g->feed;
-  syn__backward_nodes(t, feed, end, 0);
-  if (feed) syn__feed_backward(t);
-  syn__backward_nodes(t, 0, feed, 0);
+  const syn__graph *g = t->g;
+  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
+  const syn_node *n = at ? g->nodes[at] : NULL;
+  syn__backward_nodes(t, at, end, 0);
+  for (pass = 1; n && pass < longest; pass++) {
+    if (!n->recurrence->backward(t, n, &t->tensors[g->feedback])) break;
+    syn__forward_nodes(t, at, syn__recurrent_end(g));
+    syn__backward_nodes(t, at, syn__recurrent_end(g), 1);
+  }
+  syn__backward_nodes(t, 0, at, 0);
 }
 
 /* ==============================================================================================
@@ -5093,11 +5069,11 @@ static void syn__item_add(syn__item *items, size_t *count, const syn__item *item
 /* The value whose gradient goes on in the buffer of that of `value`, -1: none. Its maker hands on
    what came back, and nobody has come back to the input before: so the gradient of a whole chain of
    residual sums is one buffer, and y = x + chain(x) sends back to x by doing nothing. Not where
-   nodes run more than once (input feeding). */
+   nodes run more than once (a recurrent section). */
 static int syn__dx_alias(const syn__graph *g, int value) {
   int maker = g->values[value].maker;
   const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
-  if (!n || !n->alias_dx || g->feed || g->values[n->in[0]].last != maker) return -1;
+  if (!n || !n->alias_dx || g->recurrent || g->values[n->in[0]].last != maker) return -1;
   return n->n_in > 1 && n->in[1] == n->in[0] ? -1 : n->in[0];
 }
 /* 1: the gradient of `value` is that of what its last reader makes. */
@@ -5109,7 +5085,7 @@ static int syn__is_dx_alias(const syn__graph *g, int value) {
 /* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
    frees them. The head of a training run stands behind the nodes and reads what it reads. */
 static int syn__not_needed(const syn__graph *g, const syn__value *v) {
-  int i, k, not_needed = g->feed ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
+  int i, k, not_needed = g->recurrent ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
   for (i = v->first; i >= 0 && i <= v->last && not_needed; i++)
     for (k = 0; k < g->nodes[i]->n_in; k++)
       if (&g->values[g->nodes[i]->in[k]] == v) not_needed &= g->nodes[i]->not_needed << 1;
@@ -5165,13 +5141,13 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     }
 }
 
-/* What input feeding runs more than once must find its buffers as it left them: whatever is needed
-   while the repeated nodes run is kept until the last of them is done. */
-static void syn__item_feed(const syn__graph *g, int mode, syn__item *items, size_t count) {
-  int n = (int)g->n_nodes, last = mode == SYN__TRAIN ? 2 * n - 1 - g->feed : n - 1;
+/* A recurrent section must find its buffers in each pass as it left them: what is needed while it
+   runs is kept until its last pass is done. */
+static void syn__item_recurrent(const syn__graph *g, int mode, syn__item *items, size_t count) {
+  int n = (int)g->n_nodes, last = mode == SYN__TRAIN ? 2 * n - 1 - g->recurrent : n - 1;
   size_t i;
-  for (i = 0; i < count && g->feed; i++)
-    if (items[i].to >= g->feed && items[i].to < last) items[i].to = last;
+  for (i = 0; i < count && g->recurrent; i++)
+    if (items[i].to >= g->recurrent && items[i].to < last) items[i].to = last;
 }
 
 /* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
@@ -7158,44 +7134,81 @@ static const syn_kind syn__kind_embedding = {
    ============================================================================================== */
 
 /*
-   (Luong, Pham and Manning 2015, section 3.3.) x [rows,d], z [rows,w], y [rows,w+d]. The first
-   layer of a decoder. The width w is known only when the decoder is built: >>model builds it with
-   a guess first. saved: 0 z of the token before, [rows,w], filled by the tape (input feeding),
-   which also carries its gradient back. history: z, kept by >>decode when the step is done.
-   dx += dy's last d columns; the first w are read where they lie. */
+   (Luong, Pham and Manning 2015, section 3.3.) x [rows,d], z [rows,w], y [rows,w+d]. A recurrent
+   node (>>graph), the first layer of a decoder. w is the width of the decoder's output, which is
+   known only when the decoder is built: >>build builds it with a guess first. saved: 0 z of the
+   token before, [rows,w]. cache: z of each token.
+   dx += dy's last d columns, dz of the token before = dy's first w columns. */
+
+/* Before a pass: the saved rows become z of the token before; the first of a sentence stays 0. */
+static int syn__feed_recur(syn_tape *t, const syn_node *n, const syn_tensor *z, int pass) {
+  const int *place = syn_places(t, n);
+  size_t r, rows = syn_rows(z), w = (size_t)syn_width(z);
+  float *saved = syn_saved(t, n, 0);
+  int changed = pass == 0;
+  if (pass == 0) memset(saved, 0, rows * w * sizeof *saved);
+  for (r = 0; r < rows && pass; r++) {
+    const float *before = z->x + (r ? r - 1 : 0) * w;
+    if (place[r] == 0 || !memcmp(saved + r * w, before, w * sizeof *saved)) continue;
+    memcpy(saved + r * w, before, w * sizeof *saved);
+    changed = 1;
+  }
+  return changed;
+}
+/* dz of a token = dy of the token behind it; 0 at the end of a sentence. 1: there is any. */
+static int syn__feed_recur_back(syn_tape *t, const syn_node *n, const syn_tensor *z) {
+  const syn_tensor *y = syn_out(t, n);
+  const int *place = syn_places(t, n);
+  size_t r, i, rows = syn_rows(z), w = (size_t)syn_width(z), wide = (size_t)syn_width(y);
+  int any = 0;
+  for (r = 0; r < rows; r++) {
+    float *dz = z->dx + r * w;
+    if (r + 1 == rows || place[r + 1] == 0) memset(dz, 0, w * sizeof *dz);
+    else memcpy(dz, y->dx + (r + 1) * wide, w * sizeof *dz);
+    for (i = 0; i < w && !any; i++) any = dz[i] != 0.0f;
+  }
+  return any;
+}
+static void syn__feed_recur_step(syn_tape *t, const syn_node *n, const syn_tensor *z) {
+  size_t w = (size_t)n->cache;
+  int r, rows = (int)syn_rows(z);
+  for (r = 0; r < rows; r++)
+    memcpy(syn_cache_new(t, n, r), z->x + (size_t)r * w, w * sizeof(float));
+}
+static const syn__recurrence syn__feed_recurrence = {syn__feed_recur, syn__feed_recur_back,
+                                                     syn__feed_recur_step};
 
 static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
   if (strcmp(n->path, "decoder.0"))
     return syn__fail_build(b, SYN_E_TEXT, "only the first layer of a decoder can be this one");
-  b->g->feed = n->id;
-  n->which = b->fed_width;
-  n->cache = b->fed_width;
-  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)b->fed_width)) return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), b->fed_width + syn_build_width(b, n, 0));
+  n->recurrence = &syn__feed_recurrence;
+  n->cache = b->feedback_width;
+  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)n->cache)) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), n->cache + syn_build_width(b, n, 0));
 }
-/* y_r = [z; x_r] */
+/* y_r = [z; x_r]; z null: zeros */
 static void syn__feed_row(const syn_tape *t, const syn_node *n, size_t r, const float *z) {
   const syn_tensor *x = syn_in(t, n, 0);
-  size_t w = (size_t)n->which, d = (size_t)syn_width(x);
+  size_t w = (size_t)n->cache, d = (size_t)syn_width(x);
   float *y = syn_out(t, n)->x + r * (w + d);
   if (z) memcpy(y, z, w * sizeof *y);
   else memset(y, 0, w * sizeof *y);
   memcpy(y + w, x->x + r * d, d * sizeof *y);
 }
-static void syn__feed_kind_forward(syn_tape *t, const syn_node *n) {
+static void syn__feed_forward(syn_tape *t, const syn_node *n) {
   size_t r, rows = syn_rows(syn_out(t, n));
   for (r = 0; r < rows; r++)
-    syn__feed_row(t, n, r, syn_saved(t, n, 0) + r * (size_t)n->which);
+    syn__feed_row(t, n, r, syn_saved(t, n, 0) + r * (size_t)n->cache);
 }
-static void syn__feed_kind_backward(syn_tape *t, const syn_node *n) {
+static void syn__feed_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  size_t r, rows = syn_rows(y), w = (size_t)n->which, d = (size_t)syn_width(x);
+  size_t r, rows = syn_rows(y), w = (size_t)n->cache, d = (size_t)syn_width(x);
   for (r = 0; r < rows; r++) t->k->acc(x->dx + r * d, y->dx + r * (w + d) + w, d);
 }
 static void syn__feed_step(syn_tape *t, const syn_node *n) {
-  int r;
-  for (r = 0; r < t->decode->rows; r++) {
-    int place = t->at[SYN_TGT][r];
+  int r, rows = (int)syn_rows(syn_out(t, n));
+  for (r = 0; r < rows; r++) {
+    int place = syn_places(t, n)[r];
     syn__feed_row(t, n, (size_t)r, place ? syn_cache_row(t, n, r, place - 1) : NULL);
   }
 }
@@ -7203,7 +7216,7 @@ static void syn__feed_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_input_feed = {
-    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_kind_forward, syn__feed_kind_backward,
+    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, syn__feed_backward,
     NULL, syn__feed_step, syn__feed_cost};
 
 /* ==============================================================================================
@@ -11952,7 +11965,7 @@ static int syn__build_decoder_chain(syn_build *b, const syn_model *m, const syn_
    reaches the first of them. No layer is asked: one that is fed a wrong width may refuse it (heads
    that do not divide it), and the network would be refused with it. Sums are capped: branches
    inside branches would overflow an int. */
-static int syn__fed_guess(const syn_build *b, const syn_layer *l, int width) {
+static int syn__feedback_guess(const syn_build *b, const syn_layer *l, int width) {
   for (; l; l = l->next) {
     syn_layer *(*expand)(syn_build *, const syn_layer *, int) = l->alias ? l->alias->expand : NULL;
     const syn__arg *n = syn__arg_find(l, "n");
@@ -11960,7 +11973,7 @@ static int syn__fed_guess(const syn_build *b, const syn_layer *l, int width) {
     for (i = 0; i < l->n_args; i++) {
       if (!l->args[i].chain) continue;
       sum = beside ? syn__min(sum, SYN__MAX_WIDTH) : 0;
-      sum += syn__fed_guess(b, l->args[i].chain, width);
+      sum += syn__feedback_guess(b, l->args[i].chain, width);
     }
     if (sum) width = sum; /* of the other kinds every chain gives the width of the whole */
     else if (l->kind == &syn__kind_mlp_src_att || expand == syn__expand_mlp_att)
@@ -11973,28 +11986,28 @@ static int syn__fed_guess(const syn_build *b, const syn_layer *l, int width) {
   return syn__min(width, SYN__MAX_WIDTH);
 }
 
-/* The decoder; with input_feed it is built a second time where the guess was wrong, and what the
-   first time has put into the graph is forgotten. */
-static int syn__build_fed(syn_build *b, const syn_model *m, const syn_layer *chain) {
+/* The decoder. With a recurrent node it is built a second time where the guess of the width was
+   wrong; what the first time put into the graph is removed. */
+static int syn__build_recurrent(syn_build *b, const syn_model *m, const syn_layer *chain) {
   syn_build before;
   syn__graph *g = b->g;
   size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
   int x, width;
-  b->fed_width = syn__fed_guess(b, chain, b->config->d_model);
+  b->feedback_width = syn__feedback_guess(b, chain, b->config->d_model);
   before = *b;
   x = syn__build_decoder_chain(b, m, chain);
-  if (x < 0 || !g->feed || syn__build_width_of(b, x) == b->fed_width) return x;
+  if (x < 0 || !g->recurrent || syn__build_width_of(b, x) == b->feedback_width) return x;
   width = syn__build_width_of(b, x);
   *b = before;
   g->n_nodes = nodes;
   g->n_values = values;
   g->n_params = params;
-  b->fed_width = width;
+  b->feedback_width = width;
   x = syn__build_decoder_chain(b, m, chain);
   if (x < 0 || syn__build_width_of(b, x) == width) return x;
   b->layer = chain;
   syn__fail_build(b, SYN_E_SHAPE, "the decoder's output has width %d when %d is fed, and %d when %d"
-                  " is: it must not depend on this layer", width, before.fed_width,
+                  " is: it must not depend on this layer", width, before.feedback_width,
                   syn__build_width_of(b, x), width);
   return -1;
 }
@@ -12004,13 +12017,13 @@ static int syn__build_fed(syn_build *b, const syn_model *m, const syn_layer *cha
 static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
   int x;
   syn__build_side(b, "decoder");
-  x = syn__build_fed(b, m, chain);
+  x = syn__build_recurrent(b, m, chain);
   if (x >= 0 && m->task->encoder && !b->n_source_layers) {
     syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
               "(mh_dot_att), here is none");
     return -1;
   }
-  b->g->fed = x;
+  b->g->feedback = x;
   return x;
 }
 
@@ -12499,7 +12512,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   if (r->mode == SYN__TRAIN) syn__layout_loss(r, k);
   count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t->tensors : NULL);
   syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
-  syn__item_feed(&shown, r->mode, r->items, count);
+  syn__item_recurrent(&shown, r->mode, r->items, count);
   floats = syn__place(r->items, count, r->active);
   base = (float *)syn__layout_add(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
@@ -13970,15 +13983,15 @@ static size_t syn__train_discarded(const syn_trainer *t) {
 }
 
 /* A node is skipped in the backward pass when nothing it reads, and nothing before that, is
-   trained: the whole encoder, where it is frozen with its embedding. Not input_feed, which sends
-   back to the end of the decoder. */
+   trained: the whole encoder, where it is frozen with its embedding. Not a recurrent node, whose
+   gradient goes to the end of the decoder. */
 static void syn__train_skipped(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i;
   int k;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    char skip = !(g->feed && n->id == g->feed);
+    char skip = !n->recurrence;
     for (k = 0; k < n->n_param; k++) skip = skip && syn__frozen(t, &g->params[n->param[k]]);
     for (k = 0; k < n->n_in; k++) skip = skip && t->skip_backward[g->values[n->in[k]].maker];
     t->skip_backward[i] = skip;
@@ -14823,17 +14836,6 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* What input_feed will want of these tokens in the next step, z, goes into its history. */
-static void syn__feed_remember(syn_tape *t) {
-  const syn_node *n = t->g->nodes[t->g->feed];
-  const syn_tensor *z = &t->tensors[t->g->fed];
-  size_t d = (size_t)syn__width(z);
-  int r;
-  for (r = 0; r < t->decode->rows; r++)
-    memcpy(syn__cache_row(t, n, t->decode->slot[r], t->at[SYN_TGT][r]), z->x + (size_t)r * d,
-           d * sizeof(float));
-}
-
 /* 1: the logits of this step are not made, only what tells the largest. */
 static int syn__decode_screens(const syn_decoder *d) {
   return d->screen.q && d->n_live <= SYN__SCREEN_ROWS;
@@ -14868,7 +14870,10 @@ static void syn__decode_rows(syn_decoder *d, int place) {
     if (n->kind->step) n->kind->step(t, n);
     else n->kind->forward(t, n);
   }
-  if (t->g->feed) syn__feed_remember(t);
+  if (t->g->recurrent) {
+    const syn_node *n = t->g->nodes[t->g->recurrent];
+    n->recurrence->step(t, n, &t->tensors[t->g->feedback]);
+  }
 }
 
 /* [V] of one live row, over all V classes: what may not be chosen is left out when choosing,

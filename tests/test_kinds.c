@@ -791,7 +791,7 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
     syn__gradients_clear(t);
     tape->training = 1;
     tape->seed = 12345;
-    if (forgets && !tape->g->feed) forward_forgetting(t->run);
+    if (forgets && !tape->g->recurrent) forward_forgetting(t->run);
     else syn__forward(tape, 0, t->run->nodes);
     syn__loss(t->run, b.m->config.label_smoothing, 1.0f / (float)t->run->n_labels);
     syn__backward(tape, t->run->nodes);
