@@ -18553,6 +18553,551 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 #endif /* SYN_NO_STDIO */
 
 /* ==============================================================================================
+   >>check   proves a kind inside small networks: causality, padding, steps, files, gradients
+   ============================================================================================== */
+
+/* Sentences of up to 9 tokens, 8 of them a batch, with up to 4 columns of padding. */
+enum { SYN__CHECK_LEN = 9, SYN__CHECK_SENTENCES = 8, SYN__CHECK_WIDTH = SYN__CHECK_LEN + 4 };
+
+/* A network whose weights were moved away from 0 and 1, a batch for it, and the logits of an
+   earlier pass, which those of later passes are compared with. */
+typedef struct syn__checker {
+  syn_context *c;
+  syn_model *m;
+  syn_run *run;
+  int longest; /* tokens of the longest sentence */
+  int src[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH], tgt[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
+  int labels[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
+  syn_batch b;
+  float *wanted[SYN__CHECK_SENTENCES]; /* [rows, width] logits of a sentence */
+  int rows[SYN__CHECK_SENTENCES], width;
+} syn__checker;
+
+/* All trained weights get noise, so that none is 0 or 1; less of it in deep networks, where
+   differences grow from layer to layer. */
+static void syn__check_weights(const syn_model *m) {
+  float amount = m->g.n_nodes > 30 ? 0.1f : 0.35f;
+  syn_random r;
+  size_t i, k;
+  r.state = m->config.seed + 99;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_param *p = &m->g.params[i];
+    for (k = 0; p->trained && k < p->size; k++) p->x[k] += amount * syn_random_normal(&r);
+  }
+}
+
+/* Sentences first .. first+count-1 of an endless list, `pad` more columns than they need. Some
+   labels are 0, which do not count. */
+static void syn__check_batch(syn__checker *k, int first, int count, int pad) {
+  static const int sizes[2][7] = {{5, 2, 4, 9, 1, 7, 3}, {4, 6, 1, 3, 9, 2, 5}};
+  const syn_config *config = &k->m->config;
+  int tag = k->m->task->labels == SYN_SRC, i, j, n[2], width[2] = {1, 1};
+  memset(&k->b, 0, sizeof k->b);
+  memset(k->src, 0, sizeof k->src);
+  memset(k->tgt, 0, sizeof k->tgt);
+  memset(k->labels, 0, sizeof k->labels);
+  for (i = first; i < first + count; i++)
+    for (j = 0; j < 2; j++) width[j] = syn__max(width[j], syn__min(sizes[j][i % 7], k->longest));
+  k->b.count = count;
+  k->b.src_width = width[0] + pad;
+  k->b.tgt_width = width[1] + pad;
+  for (i = 0; i < count; i++) {
+    int columns = tag ? k->b.src_width : k->b.tgt_width;
+    syn_random r;
+    r.state = (uint64_t)(first + i) * 77;
+    for (j = 0; j < 2; j++) n[j] = syn__min(sizes[j][(first + i) % 7], k->longest);
+    for (j = 0; j < n[0]; j++)
+      k->src[i * k->b.src_width + j] = 1 + syn_random_below(&r, config->src_vocab - 1);
+    for (j = 0; j < n[1]; j++)
+      k->tgt[i * k->b.tgt_width + j] =
+          j ? 1 + syn_random_below(&r, config->tgt_vocab - 1) : SYN_BEGIN;
+    for (j = 0; j < n[!tag]; j++)
+      k->labels[i * columns + j] = syn_random_below(&r, tag ? config->classes : config->tgt_vocab);
+    k->labels[i * columns] = 1;
+  }
+  for (i = 0; i < count && k->m->task->labels == SYN_EACH; i++)
+    k->labels[i] = (first + i * 3) % config->classes;
+  k->b.src = k->src;
+  k->b.tgt = k->tgt;
+  k->b.labels = k->labels;
+}
+
+/* Everything that a pass computes becomes NaN: no result may depend on what stood there before. */
+static void syn__check_poison(syn_run *r, const syn_limits *limits) {
+  char *begin = (char *)r->tape.scratch;
+  char *end = (char *)r + (sizeof *r + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
+  end += syn__run_bytes(r->tape.c, r->m, r->mode, limits);
+  memset(begin, 0xFF, (size_t)(end - begin)); /* scratch, buffers of the loss, all tensors */
+  memset(r->tape.pack, 0xFF, syn__pack_floats(r->tape.threads) * sizeof(float));
+}
+
+static syn_limits syn__check_limits(const syn__checker *k) {
+  syn_limits limits;
+  limits.sentences = SYN__CHECK_SENTENCES;
+  limits.src_rows = limits.tgt_rows = SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
+  limits.length = k->longest;
+  return limits;
+}
+static syn_status syn__check_pass(syn__checker *k, syn_run *r) {
+  syn_limits limits = syn__check_limits(k);
+  k->b.labels = NULL;
+  syn__check_poison(r, &limits);
+  return syn_run_forward(r, &k->b);
+}
+
+/* A pass over sentences 0 .. count-1, whose logits are kept. */
+static syn_status syn__check_keep(syn__checker *k, int count) {
+  int i;
+  syn__check_batch(k, 0, count, 0);
+  if (syn__check_pass(k, k->run)) return k->c->status;
+  for (i = 0; i < count; i++) {
+    const float *z = syn_run_logits(k->run, i, &k->rows[i]);
+    memcpy(k->wanted[i], z, (size_t)k->rows[i] * (size_t)k->width * sizeof *z);
+  }
+  return SYN_OK;
+}
+
+/* Row by row: sentence `at` of the newest pass of r has the bits of the kept sentence i. `text`
+   tells what the two passes differ in. */
+static syn_status syn__check_same(syn__checker *k, const syn_run *r, int i, int at,
+                                  const char *text) {
+  int rows, row, j;
+  const float *z = syn_run_logits(r, at, &rows);
+  for (row = 0; row < rows && row < k->rows[i]; row++)
+    for (j = 0; j < k->width; j++) {
+      const float *got = z + row * k->width + j, *wanted = k->wanted[i] + row * k->width + j;
+      if (memcmp(got, wanted, sizeof *got))
+        return syn__fail(k->c, SYN_E_VALUE, "%s: sentence %d, row %d, logit %d is %.9g, wanted %.9g",
+                         text, i, row, j, (double)*got, (double)*wanted);
+    }
+  return SYN_OK;
+}
+
+/* Behind token t of every sentence the decoder gets other tokens, then none. */
+static syn_status syn__check_causal(syn__checker *k) {
+  enum { COUNT = 5 };
+  int i, j, t, width;
+  char text[60];
+  if (syn__check_keep(k, COUNT)) return k->c->status;
+  width = k->b.tgt_width;
+  for (t = 0; t < 2 * k->longest; t++) {
+    int rows[COUNT];
+    syn__check_batch(k, 0, COUNT, 0);
+    for (i = 0; i < COUNT; i++)
+      for (j = t / 2 + 1; j < k->rows[i]; j++) {
+        int *at = &k->tgt[i * width + j];
+        *at = t % 2 ? 0 : 1 + (*at + j) % (k->m->config.tgt_vocab - 1);
+      }
+    if (syn__check_pass(k, k->run)) return k->c->status;
+    snprintf(text, sizeof text, "causal: with %s tokens behind row %d", t % 2 ? "no" : "other",
+             t / 2);
+    for (i = 0; i < COUNT; i++) { /* rows up to t / 2 are compared */
+      rows[i] = k->rows[i];
+      k->rows[i] = syn__min(rows[i], t / 2 + 1);
+      syn__check_same(k, k->run, i, i, text);
+      k->rows[i] = rows[i];
+    }
+    if (k->c->status) return k->c->status;
+  }
+  return SYN_OK;
+}
+
+/* Every sentence of a batch has the bits that it has with padding, and alone. */
+static syn_status syn__check_packed(syn__checker *k) {
+  int i;
+  if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
+  syn__check_batch(k, 0, SYN__CHECK_SENTENCES, 4);
+  if (syn__check_pass(k, k->run)) return k->c->status;
+  for (i = 0; i < SYN__CHECK_SENTENCES; i++)
+    if (syn__check_same(k, k->run, i, i, "packed: with four columns of padding"))
+      return k->c->status;
+  for (i = 0; i < SYN__CHECK_SENTENCES; i++) {
+    syn__check_batch(k, i, 1, 0);
+    if (syn__check_pass(k, k->run) ||
+        syn__check_same(k, k->run, i, 0, "packed: without the other sentences"))
+      return k->c->status;
+  }
+  return SYN_OK;
+}
+
+/* Counts the bytes, or writes them. */
+typedef struct syn__check_bytes {
+  char *at;
+  size_t size;
+} syn__check_bytes;
+static size_t syn__check_write(void *user, const void *bytes, size_t size) {
+  syn__check_bytes *s = (syn__check_bytes *)user;
+  if (s->at) memcpy(s->at + s->size, bytes, size);
+  s->size += size;
+  return size;
+}
+
+static syn_status syn__check_file(syn__checker *k) {
+  syn_limits limits = syn__check_limits(k);
+  syn__check_bytes bytes = {NULL, 0};
+  syn_sink sink;
+  syn_model *m = NULL;
+  syn_run *r = NULL;
+  int i;
+  sink.write = syn__check_write;
+  sink.user = &bytes;
+  if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
+  if (syn_model_save_to(k->c, k->m, &sink)) return k->c->status;
+  bytes.at = (char *)syn__alloc(k->c, bytes.size, 1);
+  bytes.size = 0;
+  if (bytes.at && syn_model_save_to(k->c, k->m, &sink) == SYN_OK)
+    m = syn_model_view(k->c, bytes.at, bytes.size);
+  if (m) r = syn_run_new(k->c, m, &limits);
+  if (r && syn__check_pass(k, r) == SYN_OK)
+    for (i = 0; i < SYN__CHECK_SENTENCES; i++) syn__check_same(k, r, i, i, "file: loaded again");
+  syn_run_free(r);
+  syn_model_free(m);
+  syn__free(k->c, bytes.at);
+  return k->c->status;
+}
+
+/* -- steps -- */
+
+/* Ends every output at its first chosen token. */
+static int syn__check_stop(void *user, int sentence, int token) {
+  SYN__UNUSED(user);
+  SYN__UNUSED(sentence);
+  SYN__UNUSED(token);
+  return 1;
+}
+
+/* Row [width] of a step against that of the full pass: the same bits; within 1e-5 where kernels are
+   not exact. */
+static int syn__check_row(const syn_context *c, const float *got, const float *wanted, int width) {
+  int i;
+  if (c->kernels->exact) return !memcmp(got, wanted, (size_t)width * sizeof *got);
+  for (i = 0; i < width; i++) {
+    double w = (double)wanted[i];
+    if (!(fabs((double)got[i] - w) <= 1e-5 * (fabs(w) > 1.0 ? fabs(w) : 1.0))) return 0;
+  }
+  return 1;
+}
+
+/* The newest rows of all nodes of the decoder whose outputs are still there. */
+static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, int place) {
+  const syn__graph *g = &k->m->g;
+  int i, j, node = d->run->mode == SYN__KEEP ? g->n_encoder : k->m->head;
+  for (; node < (int)g->n_nodes; node++) {
+    const syn_node *n = g->nodes[node];
+    const syn_tensor *x = syn_out(&k->run->tape, n), *y = syn_out(&d->run->tape, n);
+    int width = syn_width(x);
+    if (g->values[n->out].stream != SYN_TGT) continue;
+    for (i = 0; i < k->b.count; i++) {
+      int row = k->run->tape.stream[SYN_TGT].off[i] + place;
+      const float *wanted = x->x + (size_t)row * (size_t)width, *got = y->x + i * width;
+      if (syn__check_row(k->c, got, wanted, width)) continue;
+      for (j = 0; j + 1 < width && got[j] == wanted[j];) j++;
+      return syn__fail(k->c, SYN_E_VALUE,
+                       "step: %s at %s, sentence %d, row %d, column %d is %.9g, in a full pass %.9g",
+                       n->kind->name, n->path, i, place, j, (double)got[j], (double)wanted[j]);
+    }
+  }
+  return SYN_OK;
+}
+
+/* Feeds the first 1, 2, ... tokens of sentences that all have the longest length. */
+static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
+  syn_limits limits = syn__decode_limits(d);
+  syn_batch b = k->b;
+  int *tgt = k->labels, i, j; /* labels are not read here */
+  b.tgt = tgt;
+  syn__check_poison(d->run, &limits);
+  for (b.tgt_width = 1; b.tgt_width <= k->longest; b.tgt_width++) {
+    for (i = 0; i < b.count; i++)
+      for (j = 0; j < b.tgt_width; j++)
+        tgt[i * b.tgt_width + j] = k->tgt[i * k->b.tgt_width + j];
+    if (syn_decoder_run(d, &b, syn__check_stop, NULL) || syn__check_step(k, d, b.tgt_width - 1))
+      return k->c->status;
+  }
+  return SYN_OK;
+}
+
+/* First with a decoder's own memory, where the logits alone outlive a step; then with memory in
+   which every node's output stays. */
+static syn_status syn__check_steps(syn__checker *k) {
+  enum { COUNT = 4 };
+  syn_decode_config config;
+  syn_decoder *d;
+  syn_limits limits;
+  syn_run *keep;
+  int i;
+  syn__check_batch(k, 0, COUNT, 0);
+  k->b.tgt_width = k->longest;
+  for (i = 0; i < COUNT * k->longest; i++)
+    k->tgt[i] = i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
+  memset(&config, 0, sizeof config);
+  config.sentences = COUNT;
+  config.source_len = config.max_len = k->longest;
+  if (syn__check_pass(k, k->run)) return k->c->status;
+  d = syn_decoder_new(k->c, k->m, &config);
+  if (d && syn__check_places(k, d) == SYN_OK) {
+    limits = syn__decode_limits(d);
+    keep = syn__run_new(k->c, k->m, SYN__KEEP, &limits);
+    if (keep) {
+      keep->tape.packed = d->run->tape.packed;
+      syn_run_free(d->run);
+      d->run = keep;
+      syn__check_places(k, d);
+    }
+  }
+  syn_decoder_free(d);
+  return k->c->status;
+}
+
+/* -- gradients: the derivative along a direction in double-difference form -- */
+
+/* What is compared: the gradient of one parameter, and the loss around its numbers. */
+typedef struct syn__probe {
+  syn_trainer *t;
+  const syn_batch *b;
+  const syn_param *p;
+  int training;             /* 1: with dropout, always the same masks */
+  double loss;              /* with the weights as they are */
+  const float *gradient;    /* [size] */
+  float *keep, *direction;  /* [size] the numbers as they are; how they are moved */
+  double got, wanted;       /* of the last comparison: gradient, difference */
+} syn__probe;
+
+static double syn__probe_loss(const syn__probe *q) {
+  syn_run *r = q->t->run;
+  if (syn__bind_labelled(r, q->b)) return (double)INFINITY;
+  r->tape.training = q->training;
+  r->tape.seed = 12345;
+  syn__forward(&r->tape, 0, r->nodes);
+  return syn__loss(r, r->m->config.label_smoothing, 0.0f) / (double)r->n_labels;
+}
+/* The gradient of all weights, in the trainer. */
+static syn_status syn__probe_gradient(const syn__probe *q) {
+  double sum = 0.0;
+  syn__gradients_clear(q->t);
+  if (syn__bind_labelled(q->t->run, q->b)) return q->t->c->status;
+  q->t->run->tape.training = q->training;
+  q->t->run->tape.seed = 12345;
+  return syn__train_batch(q->t, q->b, 1.0f / (float)q->t->run->n_labels, &sum);
+}
+
+static double syn__probe_along(const syn__probe *q, double h) {
+  double loss;
+  size_t i;
+  for (i = 0; i < q->p->size; i++)
+    q->p->x[i] = (float)((double)q->keep[i] + h * (double)q->direction[i]);
+  loss = syn__probe_loss(q);
+  memcpy(q->p->x, q->keep, q->p->size * sizeof(float));
+  return loss;
+}
+
+/* The slope (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, whose truncation error is of order h^4; f
+   is a float of order 1, so its rounding leaves noise of about 1e-6 / h. One of the h must agree;
+   the smallest counts only for gradients above its noise. A kink (relu) near by spoils the
+   differences, and then shows in one of two ways: slopes of two h differ, or the slopes to the
+   right and to the left do not come together in proportion to h. 1: the gradient agrees; 0: it
+   does not; -1: a kink. */
+static int syn__probe_one(syn__probe *q) {
+  static const double steps[4] = {1.0 / 64, 1.0 / 256, 1.0 / 1024, 1.0 / 4096};
+  double g = 0.0, slope[4], bend[4], noise[4];
+  size_t k;
+  int i;
+  for (k = 0; k < q->p->size; k++) g += (double)q->gradient[k] * (double)q->direction[k];
+  q->got = g;
+  for (i = 0; i < 4; i++) {
+    double h = steps[i], right = syn__probe_along(q, h), left = syn__probe_along(q, -h);
+    double two = syn__probe_along(q, 2 * h) - syn__probe_along(q, -2 * h);
+    noise[i] = 1.5e-6 * (q->loss > 4.0 ? q->loss / 4.0 : 1.0) / h;
+    slope[i] = (8.0 * (right - left) - two) / (12.0 * h);
+    bend[i] = (right - 2.0 * q->loss + left) / h;
+    if (i == 3 && noise[i] > 1e-3 * fabs(g)) break;
+    q->wanted = slope[i];
+    if (fabs(slope[i] - g) <= noise[i] + 1e-3 * fabs(g)) return 1;
+  }
+  return fabs(slope[1] - slope[2]) > noise[1] + noise[2] || fabs(bend[2] - bend[1] / 4.0) > noise[2]
+             ? -1
+             : 0;
+}
+
+/* Direction: the gradient and random numbers, each of length 1, added. 0: the gradient is 0. */
+static int syn__probe_direction(syn__probe *q, syn_random *r) {
+  double g2 = 0.0, r2 = 0.0;
+  size_t k;
+  for (k = 0; k < q->p->size; k++) {
+    q->direction[k] = syn_random_normal(r);
+    g2 += (double)q->gradient[k] * (double)q->gradient[k];
+    r2 += (double)q->direction[k] * (double)q->direction[k];
+  }
+  for (k = 0; k < q->p->size && g2 > 0.0; k++)
+    q->direction[k] =
+        (float)((double)q->direction[k] / sqrt(r2) + (double)q->gradient[k] / sqrt(g2));
+  return g2 > 0.0;
+}
+
+/* The i-th direction of a parameter: mixed ones (element SIZE_MAX), its element of the largest
+   gradient, random elements. */
+static size_t syn__probe_move(syn__probe *q, syn_random *r, int mixed, int i) {
+  size_t k, at = 0;
+  if (mixed) {
+    syn__probe_direction(q, r);
+    return SIZE_MAX;
+  }
+  for (k = 0; k < q->p->size; k++)
+    if (fabsf(q->gradient[k]) > fabsf(q->gradient[at])) at = k;
+  if (i) at = (size_t)syn_random_below(r, (int)q->p->size);
+  memset(q->direction, 0, q->p->size * sizeof(float));
+  q->direction[at] = 1.0f;
+  return at;
+}
+
+/* One mixed direction and 3 elements must agree; others take the place of those that meet a kink.
+   Where all directions do, as in deep networks of relus, 20 elements must agree. */
+static syn_status syn__probe_param(syn__probe *q) {
+  enum { TRIES = 12, ELEMENTS = 3, MORE_ELEMENTS = 20 };
+  const char *dropout = q->training ? " with dropout" : "";
+  syn_random r;
+  int mixed, i, left, elements = ELEMENTS, result = 0;
+  r.state = q->t->m->config.seed;
+  memcpy(q->keep, q->p->x, q->p->size * sizeof(float));
+  if (!syn__probe_direction(q, &r))
+    return syn__fail(q->t->c, SYN_E_VALUE, "gradient: that of %s is 0%s", q->p->name, dropout);
+  for (mixed = 1; mixed >= 0; mixed--)
+    for (i = 0, left = mixed ? 1 : elements; left > 0; i++) {
+      size_t at = syn__probe_move(q, &r, mixed, i), columns = q->p->size / (size_t)q->p->shape[0];
+      char element[60] = " along a direction";
+      result = syn__probe_one(q);
+      left -= result > 0;
+      if (result > 0 || (result < 0 && i < TRIES * (mixed ? 1 : elements))) continue;
+      if (mixed && result < 0) {
+        elements = MORE_ELEMENTS;
+        break;
+      }
+      if (!mixed)
+        snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(at / columns),
+                 (unsigned long)(at % columns));
+      return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
+                       q->p->name, element, dropout, q->got, q->wanted,
+                       result < 0 ? ", and so for others, all with kinks" : "");
+    }
+  return SYN_OK;
+}
+
+/* All parameters; at the end the gradient comes once more, with the same bits. `gradient` [trained]
+   is filled. */
+static syn_status syn__check_params(syn__probe *q, float *gradient) {
+  const syn_model *m = q->t->m;
+  syn_limits limits = syn__train_limits(m, q->t->config.batch_tokens, q->t->config.length);
+  size_t i;
+  if (syn__probe_gradient(q)) return q->t->c->status;
+  memcpy(gradient, q->t->gradient, m->trained * sizeof *gradient);
+  q->loss = syn__probe_loss(q);
+  for (i = 0; i < m->g.n_params; i++) {
+    q->p = &m->g.params[i];
+    q->gradient = gradient + q->p->offset;
+    if (q->p->trained && syn__probe_param(q)) return q->t->c->status;
+  }
+  syn__check_poison(q->t->run, &limits);
+  if (syn__probe_gradient(q)) return q->t->c->status;
+  if (memcmp(gradient, q->t->gradient, m->trained * sizeof *gradient))
+    return syn__fail(q->t->c, SYN_E_VALUE, "gradient: the second time it has other bits");
+  return SYN_OK;
+}
+
+static syn_status syn__check_gradients(syn__checker *k) {
+  size_t floats = k->m->floats;
+  float *space = (float *)syn__alloc(k->c, 4, floats * sizeof *space);
+  syn_train_config config;
+  syn__probe q;
+  memset(&config, 0, sizeof config);
+  memset(&q, 0, sizeof q);
+  config.batch_tokens = 2 * SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
+  syn__check_batch(k, 0, 5, 0);
+  q.b = &k->b;
+  q.t = space ? syn_trainer_new(k->c, k->m, &config) : NULL;
+  q.keep = space;
+  q.direction = space + floats;
+  if (q.t && syn__check_params(&q, space + 2 * floats) == SYN_OK) {
+    q.training = 1;
+    if (syn__probe_gradient(&q) == SYN_OK && /* the same without dropout: nothing is dropped */
+        memcmp(space + 2 * floats, q.t->gradient, k->m->trained * sizeof *space))
+      syn__check_params(&q, space + 3 * floats);
+  }
+  syn_trainer_free(q.t);
+  syn__free(k->c, space);
+  return k->c->status;
+}
+
+/* -- networks -- */
+
+syn_status syn_network_check(syn_context *c, const syn_config *config) {
+  syn__checker *k = (syn__checker *)syn__alloc(c, 1, sizeof *k);
+  syn_limits limits;
+  float *logits = NULL;
+  int i;
+  if (!k) return SYN_E_MEMORY;
+  k->c = c;
+  k->m = syn_model_new(c, config);
+  if (k->m) {
+    k->longest = syn__min(k->m->config.max_len, SYN__CHECK_LEN);
+    k->width = k->m->task->classes ? k->m->config.classes : k->m->config.tgt_vocab;
+    limits = syn__check_limits(k);
+    k->run = syn_run_new(c, k->m, &limits);
+    logits = (float *)syn__alloc(c, SYN__CHECK_SENTENCES * SYN__CHECK_LEN,
+                                 (size_t)k->width * sizeof *logits);
+  }
+  if (k->run && logits) {
+    for (i = 0; i < SYN__CHECK_SENTENCES; i++)
+      k->wanted[i] = logits + (size_t)(i * SYN__CHECK_LEN) * (size_t)k->width;
+    syn__check_weights(k->m);
+    if (syn__check_packed(k) == SYN_OK && k->m->task->decoder) syn__check_causal(k);
+    if (c->status == SYN_OK && k->m->task->decoder) syn__check_steps(k);
+    if (c->status == SYN_OK && syn__check_file(k) == SYN_OK) syn__check_gradients(k);
+  }
+  syn__free(c, logits);
+  syn_run_free(k->run);
+  syn_model_free(k->m);
+  syn__free(c, k);
+  return c->status;
+}
+
+/* In the tagger `id` stands beside the text: its input has two readers, so that the gradient of the
+   kind is added there, while in the language model it is written first. */
+syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text) {
+  static const char *const tasks[] = {"lm", "tag"};
+  const syn_kind **kinds;
+  char *beside;
+  syn_context inner;
+  syn_config k;
+  int i;
+  if (!syn__given(c, kind, "kind")) return SYN_E_VALUE;
+  if (c->status) return c->status;
+  if (!text) text = kind->name;
+  inner = *c;
+  kinds = (const syn_kind **)syn__alloc(c, (size_t)c->options.n_kinds + 1, sizeof *kinds);
+  beside = (char *)syn__alloc(c, strlen(text) + 16, 1);
+  if (kinds && beside) {
+    kinds[0] = kind;
+    for (i = 0; i < c->options.n_kinds; i++) kinds[i + 1] = c->options.kinds[i];
+    inner.options.kinds = kinds;
+    inner.options.n_kinds = c->options.n_kinds + 1;
+    snprintf(beside, strlen(text) + 16, "concat(id | %s)", text);
+  }
+  memset(&k, 0, sizeof k);
+  k.d_model = 8, k.heads = 2, k.max_len = SYN__CHECK_LEN, k.classes = 5, k.dropout = 0.25f;
+  k.src_vocab = k.tgt_vocab = 13, k.seed = 5;
+  for (i = 0; i < 2 && c->status == SYN_OK; i++) {
+    k.task = tasks[i];
+    k.encoder = k.decoder = i ? beside : text;
+    if (syn_network_check(&inner, &k))
+      syn__fail(c, inner.status, "%s, as %s: %s", kind->name, i ? "an encoder" : "a decoder",
+                inner.message);
+  }
+  syn__free(c, (void *)kinds);
+  syn__free(c, beside);
+  return c->status;
+}
+
+/* ==============================================================================================
    >>small   int8 and constant models for boards without an operating system: not built yet
    ============================================================================================== */
 
