@@ -18817,14 +18817,14 @@ static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
   return SYN_OK;
 }
 
-/* First with a decoder's own memory, where the logits alone outlive a step; then with memory in
-   which every node's output stays. */
+/* First with memory in which every node's output stays, then with a decoder's own, where the logits
+   alone outlive a step. */
 static syn_status syn__check_steps(syn__checker *k) {
   enum { COUNT = 4 };
   syn_decode_config config;
   syn_decoder *d;
   syn_limits limits;
-  syn_run *keep;
+  syn_run *own;
   int i;
   syn__check_batch(k, 0, COUNT, 0);
   k->b.tgt_width = k->longest;
@@ -18835,15 +18835,17 @@ static syn_status syn__check_steps(syn__checker *k) {
   config.source_len = config.max_len = k->longest;
   if (syn__check_pass(k, k->run)) return k->c->status;
   d = syn_decoder_new(k->c, k->m, &config);
-  if (d && syn__check_places(k, d) == SYN_OK) {
+  if (d) {
+    own = d->run;
     limits = syn__decode_limits(d);
-    keep = syn__run_new(k->c, k->m, SYN__KEEP, &limits);
-    if (keep) {
-      keep->tape.packed = d->run->tape.packed;
-      syn_run_free(d->run);
-      d->run = keep;
+    d->run = syn__run_new(k->c, k->m, SYN__KEEP, &limits);
+    if (d->run) {
+      d->run->tape.packed = own->tape.packed;
       syn__check_places(k, d);
     }
+    syn_run_free(d->run);
+    d->run = own;
+    if (k->c->status == SYN_OK) syn__check_places(k, d);
   }
   syn_decoder_free(d);
   return k->c->status;
@@ -18931,7 +18933,7 @@ static int syn__probe_direction(syn__probe *q, syn_random *r) {
   for (k = 0; k < q->p->size && g2 > 0.0; k++)
     q->direction[k] =
         (float)((double)q->direction[k] / sqrt(r2) + (double)q->gradient[k] / sqrt(g2));
-  return g2 > 0.0;
+  return g2 != 0.0;
 }
 
 /* The i-th direction of a parameter: mixed ones (element SIZE_MAX), its element of the largest
@@ -18988,6 +18990,7 @@ static syn_status syn__check_params(syn__probe *q, float *gradient) {
   const syn_model *m = q->t->m;
   syn_limits limits = syn__train_limits(m, q->t->config.batch_tokens, q->t->config.length);
   size_t i;
+  syn__check_poison(q->t->run, &limits);
   if (syn__probe_gradient(q)) return q->t->c->status;
   memcpy(gradient, q->t->gradient, m->trained * sizeof *gradient);
   q->loss = syn__probe_loss(q);

@@ -863,6 +863,87 @@ static void test_patterns_long(void) {
   free(cubes);
 }
 
+/* -- syn_kind_check refuses what is wrong, and says why -- */
+
+/* y_t = x_t + g x_{t-1}, with one defect. */
+enum { RIGHT, WRONG_DX, WRONG_DG, WRITES_DX, WRONG_STEP, FUTURE, OTHER_SENTENCE, LEFT_OVER, DEFECTS };
+static int defect;
+
+static syn_status echo_shape(syn_build *b, syn_node *n) {
+  int d = syn_build_width(b, n, 0);
+  n->cache = d;
+  n->first_write = defect == LEFT_OVER;
+  if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 0.5), 1, &d)) return SYN_E_SHAPE;
+  return syn_build_out_like(b, n, 0);
+}
+/* The row whose echo row r has; -1: none. */
+static int echo_of(const int *place, int r, int rows) {
+  if (defect == FUTURE) return r + 1 < rows && place[r + 1] ? r + 1 : -1;
+  return place[r] || (defect == OTHER_SENTENCE && r) ? r - 1 : -1;
+}
+static void echo_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const float *g = syn_weight(t, n, 0);
+  int r, j, from, rows = (int)syn_rows(x), d = syn_width(x);
+  for (r = 0; r < rows; r++) {
+    from = echo_of(syn_places(t, n), r, rows);
+    for (j = 0; j < d; j++) y->x[r * d + j] = x->x[r * d + j] + (from < 0 ? 0 : g[j] * x->x[from * d + j]);
+  }
+}
+static void echo_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const float *g = syn_weight(t, n, 0);
+  int r, j, from, rows = (int)syn_rows(x), d = syn_width(x);
+  for (r = 0; r < rows && defect == WRITES_DX; r++) memset(x->dx + r * d, 0, (size_t)d * sizeof *g);
+  for (r = 0; r < rows; r++) {
+    from = echo_of(syn_places(t, n), r, rows);
+    for (j = 0; j < d; j++) {
+      float dy = y->dx[r * d + j];
+      x->dx[r * d + j] += dy;
+      if (from < 0) continue;
+      x->dx[from * d + j] += defect == WRONG_DX ? dy : g[j] * dy;
+      syn_dweight(t, n, 0)[j] += x->x[(defect == WRONG_DG ? r : from) * d + j] * dy;
+    }
+  }
+}
+static void echo_step(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const float *g = syn_weight(t, n, 0), *before;
+  const int *place = syn_places(t, n);
+  int r, j, rows = (int)syn_rows(x), d = syn_width(x);
+  for (r = 0; r < rows; r++) {
+    memcpy(syn_cache_new(t, n, r), x->x + r * d, (size_t)d * sizeof *g);
+    before = place[r] ? syn_cache_row(t, n, r, defect == WRONG_STEP ? 0 : place[r] - 1) : NULL;
+    for (j = 0; j < d; j++) y->x[r * d + j] = x->x[r * d + j] + (before ? g[j] * before[j] : 0);
+  }
+}
+
+static void test_refused(void) {
+  static const char *const wanted[] = {"", "gradient: tgt.embed", "gradient: decoder.0.g",
+    "as an encoder: gradient: src.embed", "step: echo at decoder.0, sentence 0, row 2, column 0",
+    "causal: with other tokens behind row 0: sentence 0, row 0", "packed: ", "gradient: tgt.embed"};
+  syn_kind echo;
+  syn_context c;
+  memset(&echo, 0, sizeof echo);
+  echo.name = "echo";
+  echo.args = "";
+  echo.shape = echo_shape;
+  echo.forward = echo_forward;
+  echo.backward = echo_backward;
+  echo.step = echo_step;
+  for (defect = RIGHT; defect < DEFECTS; defect++) {
+    syn_context_init(&c, NULL);
+    if (defect == RIGHT) CHECK(syn_kind_check(&c, &echo, NULL) == SYN_OK, "%s", c.message);
+    else CHECK(syn_kind_check(&c, &echo, "echo -> linear(6) -> echo") == SYN_E_VALUE &&
+               strstr(c.message, wanted[defect]), "defect %d: %s", defect, c.message);
+    printf("  %s\n", c.message);
+  }
+  syn_context_clear(&c);
+  CHECK(syn_kind_check(&c, NULL, NULL) == SYN_E_VALUE && strstr(c.message, "kind"), "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(syn_kind_check(&c, syn_kind_at(0), "pos -> nothing") == SYN_E_TEXT, "%s", c.message);
+}
+
 /* -- nothing is forgotten -- */
 
 static int has_word(const char *text, const char *word) {
@@ -1014,6 +1095,7 @@ int main(int argc, char **argv) {
   size_t k;
   if (argc > 1) return test_strings(argv[1]);
   test_coverage();
+  test_refused();
   test_costs();
   test_buckets();
   test_scope();
