@@ -365,6 +365,25 @@ static int fingerprint(int i, const syn_options *options, prints *p) {
   return t && r;
 }
 
+/* A thread pool of one thread, which takes the last task first. */
+static void backwards(void *user, void (*task)(void *arg, int i), void *arg, int n) {
+  *(long *)user += n;
+  while (n-- > 0) task(arg, n);
+}
+
+/* The host's threads instead of OpenMP. */
+static void test_host_threads(int i, syn_options *o, const prints *wanted) {
+  long tasks = 0;
+  prints p;
+  o->isa = NULL;
+  o->threads = 3;
+  o->parallel = backwards;
+  o->user = &tasks;
+  if (!fingerprint(i, o, &p)) return;
+  CHECK(!memcmp(&p, wanted, sizeof p), "case %d: other bits with the host's threads", i);
+  CHECK(tasks > 20, "case %d: %ld tasks by the host", i, tasks);
+}
+
 static void test_machines(int i) {
   syn_options o;
   syn_context c;
@@ -391,6 +410,7 @@ static void test_machines(int i) {
       CHECK(p.weights == first.weights && p.loss[1] == first.loss[1] && p.loss[2] == first.loss[2],
             "case %d: weights after two steps on %s, %d threads", i, o.isa, threads);
     }
+  if (i % 2) test_host_threads(i, &o, &first);
 }
 
 /* -- numbers that no backward pass reads: their place is given away after their last reader -- */
