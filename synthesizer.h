@@ -18593,7 +18593,7 @@ typedef struct syn__checker {
 /* All trained weights get noise, so that none is 0 or 1; less of it in deep networks, where
    differences grow from layer to layer. */
 static void syn__check_weights(const syn_model *m) {
-  float amount = m->g.n_nodes > 30 ? 0.1f : 0.35f;
+  float amount = m->g.n_nodes > 30 ? 0.05f : 0.35f;
   syn_random r;
   size_t i, k;
   r.state = m->config.seed + 99;
