@@ -1087,6 +1087,50 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   return x;
 }
 
+/* A binary heap in an array of items of `size` bytes, at most 16: item i comes before items 2i+1
+   and 2i+2. The order must be total, or else the result would depend on how the heap was made. */
+typedef struct syn__heap_order {
+  size_t size;
+  int (*before)(const void *user, const void *a, const void *b); /* 1: a is nearer to the root */
+  const void *user;
+} syn__heap_order;
+
+static inline int syn__heap_swap(const syn__heap_order *o, void *items, size_t a, size_t b) {
+  char keep[16], *at = (char *)items + a * o->size, *other = (char *)items + b * o->size;
+  if (!o->before(o->user, at, other)) return 0;
+  memcpy(keep, at, o->size);
+  memcpy(at, other, o->size);
+  memcpy(other, keep, o->size);
+  return 1;
+}
+/* items [n] are a heap but for item i, which sinks below those that come before it. For i = n/2 - 1
+   down to 0: makes a heap of any array. */
+static inline void syn__heap_sink(const syn__heap_order *o, void *items, size_t i, size_t n) {
+  size_t child;
+  for (; (child = 2 * i + 1) < n; i = child) {
+    const char *left = (const char *)items + child * o->size;
+    if (child + 1 < n && o->before(o->user, left + o->size, left)) child++;
+    if (!syn__heap_swap(o, items, child, i)) return;
+  }
+}
+/* items [i+1] are a heap but for the last, which was added: it rises. */
+static inline void syn__heap_rise(const syn__heap_order *o, void *items, size_t i) {
+  for (; i > 0 && syn__heap_swap(o, items, i, (i - 1) / 2); i = (i - 1) / 2) continue;
+}
+/* Heapsort (Williams 1964), n log n whatever the items are, without memory: the item that comes
+   before all others ends last. */
+static inline void syn__heap_sort(const syn__heap_order *o, void *items, size_t n) {
+  char keep[16], *first = (char *)items;
+  size_t i;
+  for (i = n / 2; i-- > 0;) syn__heap_sink(o, items, i, n);
+  for (i = n; i-- > 1;) {
+    memcpy(keep, first, o->size);
+    memcpy(first, first + i * o->size, o->size);
+    memcpy(first + i * o->size, keep, o->size);
+    syn__heap_sink(o, items, 0, i);
+  }
+}
+
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
    machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
 
