@@ -289,17 +289,17 @@ struct syn_node {
   int n_save, save_life[SYN_MAX_SAVE];
   syn_extent save[SYN_MAX_SAVE]; /* buffers from forward to backward */
   syn_extent scratch;            /* per thread, while one function of the kind runs */
-  int cache;                     /* floats a decoded token leaves behind for later steps */
+  int cache;                     /* floats kept of each decoded token for later steps */
   int key_cache; /* further ones, of it or of a source token: see syn__decode_state */
-  int source_cache;              /* floats a source token leaves behind for all steps */
+  int source_cache;              /* floats kept of each source token for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
-  /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it.
-     first_write: backward writes the gradient of an input nobody has come back to yet
-     (syn__is_first_write), the tape need not zero it. alias_dx: the gradient of input 0 gets that
-     of the output as it stands, so both may be one buffer. own_dropout: the kind, or the one
-     reader, does the output's dropout. not_needed: backward reads no number of the inputs
-     (SYN_INPUT_NOT_NEEDED), of the output (_OUT), or of both */
+  /* What a kind does beyond its contract, to save passes over memory; 0: nothing of it.
+     first_write: backward writes dx instead of adding where syn_is_first_write says so; dx is then
+     not zeroed before. alias_dx: dx of input 0 equals dy, so both may be one buffer. own_dropout:
+     the kind itself, or the one reader, does the output's dropout. not_needed: backward reads no
+     number of the inputs (SYN_INPUT_NOT_NEEDED), of the output (SYN_OUTPUT_NOT_NEEDED), or of both.
+     recurrence: of a recurrent node (>>graph); null: of any other */
   int first_write, alias_dx, own_dropout, not_needed;
   int which;                     /* small arguments of the elementary operations */
   float number;
@@ -307,15 +307,16 @@ struct syn_node {
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
-  const struct syn__recurrence *recurrence; /* of a recurrent node; null: of any other */
+  const struct syn__recurrence *recurrence;
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
-/* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
-   `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
-   parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
-   may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
-   fail. A kind without `step` computes every row alone: then its forward is its step. */
+/* A kind of layer or operation: one struct, one section. Give `shape`, with `forward` and (to
+   train) `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs
+   and parameters and write `out` and its saved buffers; `backward` adds into gradients (but see
+   first_write) and may read of `out` only the sign, since dropout has changed it. After `shape`
+   accepted, nothing can fail. A kind without `step` computes every row alone: then its forward is
+   its step. syn_kind_check proves all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -595,7 +596,7 @@ void syn_tape_clear(syn_tape *t); /* not_needed all tensors; the memory stays */
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
 /* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
    none. */
-size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room);
+size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity);
 /* b: the shape of a, its last part, or one number */
 syn_tensor *syn_add(syn_tensor *a, syn_tensor *b);
 syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
@@ -1243,14 +1244,12 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
-/* A large block of the default allocator asks Linux for pages of 2 MB where the system grants them
-   on request. A step walks through all its memory once, and so meets every page anew: with pages
-   of 4 KB, under a hypervisor, the search for their addresses took 40 % of a training step. It is a
-   hint: a system that knows no such pages changes nothing, and errno may be set. Built with
-   -std=c99, the C library shows no madvise, and nothing is asked. */
+/* For a large block of the default allocator, requests pages of 2 MB from Linux: a step reads all
+   its memory once, and with pages of 4 KB it would spend much of its time on TLB misses. It is only
+   a hint; errno may be set. With -std=c99 the C library declares no madvise: nothing is done. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
-/* From a boundary of such pages on, so that the beginning of the block stands in one, too. */
+/* Aligned to such a page, so that the beginning of the block lies in one, too. */
 static void *syn__malloc(size_t bytes) {
   void *block = NULL;
   if (bytes < 2 * SYN__LARGE_PAGE) return malloc(bytes);
@@ -1272,12 +1271,11 @@ static void syn__default_release(void *user, void *block) {
   free(block);
 }
 
-/* `count` elements of `size` bytes, zeroed, at a multiple of 64; null (recorded) when there is
-   no room. Zeroed, for a struct half filled when an error comes must be fit to be freed. The
-   caller's allocator promises no alignment, so there is room for any, and in front of what is
-   returned stands what must be given back:
-     block: [0 to 63 bytes unused] [the pointer `block`] [count * size bytes, from a multiple of 64]
-   It is copied in and out: `at` moves by whatever alignment wants, a pointer may not. */
+/* `count` elements of `size` bytes, zeroed and aligned to 64 bytes; null (recorded) when memory is
+   out. Zeroed, so that a half filled struct can be freed after an error. The caller's allocator
+   promises no alignment, so the block is larger, and its address is stored before the result:
+     block: [0 to 63 bytes unused] [the pointer `block`] [count * size bytes, aligned]
+   The pointer is copied by memcpy, since its place may be unaligned for a pointer. */
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
@@ -1302,10 +1300,10 @@ static void syn__free(syn_context *c, void *at) {
   c->options.release(c->options.user, block);
 }
 
-/* Makes room for `need` elements in an array of *cap elements; keeps what is there, the rest is
-   zero. `at` is where the pointer to the array stands; that pointer has a type of its own, so it is
-   copied, not read through a void **. Twice the room each time: n elements added one by one are
-   moved O(n) times in all. After a failure the array is as it was. */
+/* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
+   points to the pointer to the array, which has a type of its own and so is copied by memcpy. The
+   capacity doubles, so that n elements added one by one are moved O(n) times in all. After a
+   failure the array is as it was. */
 static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
   size_t cap_new = *cap ? *cap : 16;
   void *old, *moved;
@@ -1321,8 +1319,8 @@ static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, 
   return SYN_OK;
 }
 
-/* Small objects that live and die together (the graph of a model): chunks in a list, each a header
-   of SYN__ALIGN bytes and `size` bytes of room behind it. */
+/* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
+   each a header of SYN__ALIGN bytes and `size` bytes for objects. */
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -1332,10 +1330,9 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
-/* `count` elements of `size` bytes, zeroed, at a multiple of 16; null (recorded) when there is no
-   room. They go with the arena, never alone. An object larger than a chunk gets one of its own. A
-   size that does not fit is SIZE_MAX here and no chunk: it must not be made smaller, the caller
-   would write behind it. */
+/* `count` elements of `size` bytes, zeroed, aligned to 16 bytes; null (recorded) when memory is
+   out. An object larger than a chunk gets one of its own; a size that saturated at SIZE_MAX then
+   fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
   size_t bytes = syn__round16(syn__mul_size(count, size));
   size_t chunk_size = bytes > 16384 ? bytes : 16384;
@@ -3972,17 +3969,17 @@ size_t syn_rows(const syn_tensor *a) {
 }
 size_t syn_count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
-/* Counts every byte and writes those that fit, so that a call with room 0 measures. */
-size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
+/* Counts every byte and writes those that fit, so that a call with capacity 0 measures. */
+size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
   size_t i, used = 0, n = a ? syn_count(a) : 0, width = a ? (size_t)syn_width(a) : 1;
   char number[32];
   for (i = 0; i < n; i++) {
     size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
                                       (i + 1) % width ? ' ' : '\n');
     for (j = 0; j < size; j++, used++)
-      if (used + 1 < room) out[used] = number[j];
+      if (used + 1 < capacity) out[used] = number[j];
   }
-  if (room) out[used < room ? used : room - 1] = 0;
+  if (capacity) out[used < capacity ? used : capacity - 1] = 0;
   return used;
 }
 
@@ -4047,7 +4044,7 @@ struct syn_build {
   char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
-  size_t next_param;        /* behind the one found last: a universal asks again in that order */
+  size_t next_param;        /* after the one found last: a universal repeats their order */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
@@ -4055,7 +4052,7 @@ struct syn_build {
   int n_source_layers;                 /* attentions to the source so far */
   int feedback_width;                  /* of what a recurrent node reads */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
-  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
+  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
 };
 
 /* All that a pass reads and writes. One batch, one tape: many tapes may share a graph, which none
@@ -4065,7 +4062,7 @@ struct syn_tape {
   const syn_kernels *k;
   const syn__graph *g;
   int threads, training;               /* training: 1 where dropout drops */
-  int kept;             /* on the way back: gradients of nodes before this one go on adding */
+  int accumulate_before; /* in backward: gradients of values made before this node add up */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -4900,7 +4897,7 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
   return 1;
 }
 
-/* Dropout of a node's output, and of the gradient that comes back to it: the same mask. */
+/* Dropout of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__drop_job j;
   if (n->own_dropout || !syn__drops(t, n, &j.d)) return;
@@ -4957,15 +4954,15 @@ void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t 
   syn_parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
 
-/* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
-   Values a user's tape made are all zeroed before, those made before a recurrent section add up
-   over its passes. */
+/* The last reader of a value is the first that backward reaches: before it, dx holds old numbers.
+   Not for values of a user's tape, which are all zeroed before, nor for those made before a
+   recurrent section, whose gradients add up over its passes. */
 int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
   const syn__value *v = &t->g->values[n->in[i]];
   int k;
   for (k = 0; k < i; k++)
     if (n->in[k] == n->in[i]) return 0;
-  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->kept;
+  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->accumulate_before;
 }
 
 /* dx += factor dy for input 0, dx = factor dy at its first write, nothing where both are one. */
@@ -4986,13 +4983,13 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
   }
 }
 
-/* The gradient of a value starts at zero when its last reader, the first to come back, is
-   reached; a kind that can, starts it by itself (n->first_write), and one that hands it on as it is
-   has nothing to start. `again`: but for values made before `begin`, which go on adding. A value
-   nobody reads (the encoder's final norm where every layer has a block of its own) has none. */
+/* Before the last reader of a value runs backward, the value's gradient is zeroed, unless the
+   reader writes it (first_write) or it is the gradient of the reader's output (alias_dx).
+   `again`: the gradients of values made before `begin` add up. A value without a reader (the
+   encoder's final norm where every layer has a block of its own) has no gradient. */
 static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   int i, k;
-  t->kept = again ? begin : 0;
+  t->accumulate_before = again ? begin : 0;
   for (i = end - 1; i >= begin; i--) {
     const syn_node *n = t->g->nodes[i];
     const syn__value *out = &t->g->values[n->out];
@@ -5006,7 +5003,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
         syn__zero(t, x->dx, syn_count(x));
     }
     if (!runs) continue;
-    /* all readers have added: from the gradient behind the dropout to the one before it */
+    /* dy is complete: from the gradient after the dropout to the one before it */
     syn__drop(t, n, y->dx);
     n->kind->backward(t, n);
   }
@@ -5084,9 +5081,9 @@ typedef struct syn__item {
   float **where; /* pointer to set; null while only sizes are asked */
 } syn__item;
 
-/* First fit: items come in order of `from`; those that ended make room, and a new one takes the
-   first gap it fits in. Returns the floats needed. Only sizes and times are known here, so a plan
-   without memory (syn_plan_of) gives the same places as the run. */
+/* First fit: items come in order of `from`; those that ended are removed, and a new one takes the
+   first gap that is large enough. Returns the floats needed. Only sizes and times are known here,
+   so a plan without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   size_t i, k, live = 0, peak = 0;
   for (i = 0; i < count; i++) {
@@ -5110,7 +5107,7 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
 }
 
 /* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
-   INFER: forward, a buffer is given away after its last reader. */
+   INFER: forward, a buffer is free after its last reader. */
 enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
 
 /* Keeps the list in order of `from`, and of arrival where that is equal. */
@@ -5120,10 +5117,9 @@ static void syn__item_add(syn__item *items, size_t *count, const syn__item *item
   items[k] = *item;
 }
 
-/* The value whose gradient goes on in the buffer of that of `value`, -1: none. Its maker hands on
-   what came back, and nobody has come back to the input before: so the gradient of a whole chain of
-   residual sums is one buffer, and y = x + chain(x) sends back to x by doing nothing. Not where
-   nodes run more than once (a recurrent section). */
+/* The value whose gradient has the same buffer as that of `value`, -1: none. The maker of `value`
+   would only copy dy to dx (alias_dx), and dx holds nothing yet. So the gradient of a whole chain
+   of residual sums is one buffer. Not in a graph whose nodes run more than once. */
 static int syn__dx_alias(const syn__graph *g, int value) {
   int maker = g->values[value].maker;
   const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
@@ -5136,8 +5132,8 @@ static int syn__is_dx_alias(const syn__graph *g, int value) {
   return last >= 0 && syn__dx_alias(g, g->nodes[last]->out) == value;
 }
 
-/* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
-   frees them. The head of a training run stands behind the nodes and reads what it reads. */
+/* 1: no backward function reads the numbers of the value, so that its last reader in the forward
+   pass frees them. The head of a training run comes after all nodes and reads its input. */
 static int syn__not_needed(const syn__graph *g, const syn__value *v) {
   int i, k, not_needed = g->recurrent ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
   for (i = v->first; i >= 0 && i <= v->last && not_needed; i++)
@@ -5146,14 +5142,14 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
   return not_needed && v->last < (int)g->n_nodes;
 }
 
-/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
-   value until its maker has gone back, since the maker may look at its own output; one that all
-   forget until its last reader has run; its gradient from the last reader's way back, where it is
-   zeroed, until the maker's. A gradient nobody reads begins at n, where the way back does. What is
-   handed on lives until the last heir's maker. */
+/* Times: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's forward until
+   its maker's backward, which may read its own output; one that no backward needs, until its last
+   reader's forward. A gradient lives from the last reader's backward, where it is zeroed or first
+   written, until the maker's; without a reader it begins at n. A gradient buffer that several
+   values share lives until the backward of the first maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
-  int n = (int)g->n_nodes, end = 2 * n - 1, heir;
+  int n = (int)g->n_nodes, end = 2 * n - 1, alias;
   size_t i, count = 0;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
@@ -5166,8 +5162,8 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
     item.where = tensors ? &tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
     if (mode != SYN__TRAIN || syn__is_dx_alias(g, (int)i)) continue;
-    for (heir = (int)i; heir >= 0; heir = syn__dx_alias(g, heir))
-      item.to = end - g->values[heir].maker;
+    for (alias = (int)i; alias >= 0; alias = syn__dx_alias(g, alias))
+      item.to = end - g->values[alias].maker;
     item.from = v->last < 0 ? n : end - v->last;
     item.where = tensors ? &tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
@@ -5285,8 +5281,8 @@ int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->cha
 
 /* Appends .number to the path. A path that were cut would give two layers the same name. */
 static syn_status syn__path_push(syn_build *b, int number) {
-  size_t size = strlen(b->path), room = sizeof b->path - size;
-  if (snprintf(b->path + size, room, ".%d", number) < (int)room) return SYN_OK;
+  size_t size = strlen(b->path), capacity = sizeof b->path - size;
+  if (snprintf(b->path + size, capacity, ".%d", number) < (int)capacity) return SYN_OK;
   b->path[size] = 0;
   return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
                          (int)sizeof b->path - 1);
@@ -5338,8 +5334,7 @@ static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
   return a->dx ? a : NULL;
 }
 
-/* How much stands on a tape. An operation that fails is taken back, or the next run would meet
-   it. */
+/* The size of a tape. An operation that fails is removed, or else the next run would execute it. */
 typedef struct syn__mark {
   size_t nodes, values, used;
 } syn__mark;
@@ -5454,7 +5449,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   if (n_in > 1 && in[1]->tape != t) {
-    syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors stand on different tapes", kind->name);
+    syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors are of different tapes", kind->name);
     return NULL;
   }
   mark = syn__tape_mark(t);
@@ -10423,8 +10418,8 @@ static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds += (double)cost->length * n->source_cache;
 }
 static const syn_kind syn__kind_mlp_src_att = {
-    "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH, syn__src_att_build, syn__mlp_shape, syn__mlp_forward,
-    syn__mlp_backward, syn__mlp_start, syn__mlp_step, syn__mlp_cost};
+    "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH, syn__src_att_build, syn__mlp_shape,
+    syn__mlp_forward, syn__mlp_backward, syn__mlp_start, syn__mlp_step, syn__mlp_cost};
 
 /* ==============================================================================================
    >>kind aop   per head softmax(q (sqrt(d) K)^T / sqrt(c_k)) (sqrt(d) V): attention over parameters
