@@ -191,9 +191,12 @@ typedef struct syn_options {
   /* 0: malloc. Called only by functions that make something */
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
-  void *user;                                   /* handed to both */
+  void *user;                                   /* handed to both, and to `parallel` */
   const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
-  int threads;                                  /* 0: 1. More need a build with OpenMP */
+  int threads; /* 0: 1. More need OpenMP or a `parallel` */
+  /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
+     any order, on any threads, and returns when all calls have returned. 0: OpenMP, if built in */
+  void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
@@ -290,17 +293,17 @@ struct syn_node {
   int n_save, save_life[SYN_MAX_SAVE];
   syn_extent save[SYN_MAX_SAVE]; /* buffers from forward to backward */
   syn_extent scratch;            /* per thread, while one function of the kind runs */
-  int cache;                     /* floats a decoded token leaves behind for later steps */
+  int cache;                     /* floats kept of each decoded token for later steps */
   int key_cache; /* further ones, of it or of a source token: see syn__decode_state */
-  int source_cache;              /* floats a source token leaves behind for all steps */
+  int source_cache;              /* floats kept of each source token for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
-  /* What a kind does beyond its contract, to spare passes over memory; 0: nothing of it.
-     first_write: backward writes the gradient of an input nobody has come back to yet
-     (syn__is_first_write), the tape need not zero it. alias_dx: the gradient of input 0 gets that
-     of the output as it stands, so both may be one buffer. own_dropout: the kind, or the one
-     reader, does the output's dropout. not_needed: backward reads no number of the inputs
-     (SYN_INPUT_NOT_NEEDED), of the output (_OUT), or of both */
+  /* What a kind does beyond its contract, to save passes over memory; 0: nothing of it.
+     first_write: backward writes dx instead of adding where syn_is_first_write says so; dx is then
+     not zeroed before. alias_dx: dx of input 0 equals dy, so both may be one buffer. own_dropout:
+     the kind itself, or the one reader, does the output's dropout. not_needed: backward reads no
+     number of the inputs (SYN_INPUT_NOT_NEEDED), of the output (SYN_OUTPUT_NOT_NEEDED), or of both.
+     recurrence: of a recurrent node (>>graph); null: of any other */
   int first_write, alias_dx, own_dropout, not_needed;
   int which;                     /* small arguments of the elementary operations */
   float number;
@@ -308,21 +311,23 @@ struct syn_node {
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
+  const struct syn__recurrence *recurrence;
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
-/* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
-   `backward`, or `build` alone; `name` and `args` are never null. What is missing is an error when
-   a model is built, a missing `backward` when its trainer is made. `forward` may read inputs,
-   parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
-   may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
-   fail. A kind without `step` computes every row alone: then its forward is its step. */
+/* A kind of layer or operation: one struct, one section. Give `shape`, with `forward` and (to
+   train) `backward`, or `build` alone; `name` and `args` are never null. What is missing is an
+   error when a model is built, a missing `backward` when its trainer is made. `forward` may read inputs
+   and parameters and write `out` and its saved buffers; `backward` adds into gradients (but see
+   first_write) and may read of `out` only the sign, since dropout has changed it. After `shape`
+   accepted, nothing can fail. A kind without `step` computes every row alone: then its forward is
+   its step. syn_kind_check proves all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
      f number, w word, k kinds joined by +, c chain, C any number of chains; "": none */
   const char *args;
-  int drops;        /* 1: ends with dropout on its output */
+  int flags; /* a sum of those below */
   /* kinds made of others: tensor id, -1: failed */
   int (*build)(syn_build *b, const syn_layer *l, int x);
   syn_status (*shape)(syn_build *b, syn_node *n);        /* checks everything, states sizes */
@@ -331,6 +336,16 @@ struct syn_kind {
   void (*start)(syn_tape *t, const syn_node *n);         /* decoding: once, after the encoder */
   void (*step)(syn_tape *t, const syn_node *n);          /* decoding: one new row per hypothesis */
   void (*cost)(const syn_node *n, syn_cost *cost);
+};
+
+/* Constant facts of a kind. DROPS: ends with dropout on its output, whose rate the text may give.
+   NORM: normalizes rows. IDENTITY: outside of training the output is the input. COPIES: `n` copies
+   of a chain. For the first guess of a width: SUM_WIDTHS: the widths of its chains are added;
+   SOURCE_WIDTH: the output is as wide as that of the encoder; others with a first argument `n` have
+   that width. */
+enum {
+  SYN_DROPS = 1, SYN_NORM = 2, SYN_IDENTITY = 4, SYN_COPIES = 8, SYN_SUM_WIDTHS = 16,
+  SYN_SOURCE_WIDTH = 32
 };
 
 /* -- models -- */
@@ -587,7 +602,7 @@ void syn_tape_clear(syn_tape *t); /* not_needed all tensors; the memory stays */
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
 /* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
    none. */
-size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room);
+size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity);
 /* b: the shape of a, its last part, or one number */
 syn_tensor *syn_add(syn_tensor *a, syn_tensor *b);
 syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
@@ -613,29 +628,92 @@ float syn_arg_float(syn_build *b, const char *name, float otherwise, float least
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise);
 int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
-/* SYN_SRC, SYN_TGT, SYN_EACH */
-int syn_build_stream(const syn_build *b, const syn_node *n, int input);
+int syn_build_stream(const syn_build *b, const syn_node *n, int input); /* SYN_SRC, _TGT, _EACH */
 int syn_build_decoder(const syn_build *b);                              /* 1: must be causal */
 const syn_config *syn_build_config(const syn_build *b);
+/* The output: [rows of the stream, width]; or the shape of an input. */
 syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
+syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
+/* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. */
 syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
-                           const int *shape); /* becomes "path.name", number n_param of the node */
+                           const int *shape);
+/* The next saved buffer, counted from 0 by syn_saved: of an extent; or [rows,floats], rows those of
+   the output or of the last input, whichever are more. */
 syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
-/* records it with the place in the text */
+syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
+/* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
+void *syn_build_own(syn_build *b, syn_node *n, size_t size);
+/* Records an error with the layer's place in the text. */
 syn_status syn_build_fail(syn_build *b, const char *message);
-/* tensor after the chain, or -1 */
-int syn_build_chain(syn_build *b, const syn_layer *chain, int x);
+int syn_build_chain(syn_build *b, const syn_layer *chain, int x); /* tensor behind it, or -1 */
 syn_initial syn_initial_of(int kind, double amount);
-/* uniform within sqrt(6 / (inputs + outputs)) */
+/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
 syn_initial syn_initial_glorot(int inputs, int outputs);
 
-/* -- for authors of kinds: in `forward`, `backward`, `step` -- */
+/* -- for authors of kinds: in `forward`, `backward`, `start`, `step` -- */
 
+/* Tensors and buffers by number, as `shape` counted them. Gradients are added to. */
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
-float *syn_dweight(const syn_tape *t, const syn_node *n, int i); /* add to it */
+float *syn_dweight(const syn_tape *t, const syn_node *n, int i);
 float *syn_saved(const syn_tape *t, const syn_node *n, int i);
+/* A tensor [..., width] is `rows` rows of `width` numbers; count = rows * width. */
+size_t syn_rows(const syn_tensor *a);
+int syn_width(const syn_tensor *a);
+size_t syn_count(const syn_tensor *a);
+/* The sentences of an input's rows; of the output's. Not in `step`, where each row is the newest of
+   a hypothesis. */
+const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i);
+const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n);
+/* [rows of the output] the place of each row in its sentence, from 0; also in `step`. Null for a
+   row per sentence. */
+const int *syn_places(const syn_tape *t, const syn_node *n);
+int syn_is_training(const syn_tape *t); /* 1: dropout drops */
+int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
+
+/* 1: input i has no gradient yet, so a kind whose node says first_write must write dx instead of
+   adding to it. */
+int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
+/* y [n] += factor x [n]; first_write: y = factor x */
+void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+                    int first_write);
+/* Dropout of x [count] at a rate while training; the same call on dx gives its gradient. The output
+   of a node needs none: n->drop, which a kind with `drops` gets from the text, is done for it. */
+void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
+
+/* Work of a kind over the items begin .. end-1; `job` is what syn_parallel was given. */
+typedef void (*syn_task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
+/* Runs the task over 0 .. items-1 on all threads, in slices that end at multiples of `unit`. A task
+   may write only what belongs to its own items: then the bits do not depend on the threads. */
+void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit);
+/* The n->scratch floats of a thread, the one the task was told; 0 outside of tasks. */
+float *syn_scratch(const syn_tape *t, int thread);
+
+/* The KV cache, while decoding. `start` runs once, behind the encoder: it fills the rows of all
+   source tokens [rows of the source, n->source_cache]. `step` fills the row [n->cache] of the new
+   token of each output row r; later steps read it by the token's place in the hypothesis, the new
+   one's included. */
+float *syn_cache_new(const syn_tape *t, const syn_node *n, int r);
+const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place);
+float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
+/* Of the source sentence of output row r: how many tokens; the row of token j. */
+int syn_source_length(const syn_tape *t, int r);
+const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
+
+/* Proves a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
+   whose encoder is `text`. Null: the name of the kind alone. The kind need not be in the options of
+   the context; built-in ones may be checked, too. What is checked: see syn_network_check. */
+syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text);
+/* Proves all kinds of a network (at most 64 wide; give small vocabularies):
+     causal    no row of a decoder depends on a later token
+     packed    no sentence depends on the others of its batch, nor on padding
+     step      while decoding, each node makes the row that it makes in a forward pass, to the bit
+     file      a saved and loaded model computes the same bits
+     gradient  the gradient of each parameter, the embedding of the inputs included, is that of
+               finite differences, without dropout and with it
+   SYN_E_VALUE: the first check that fails, and where, with what was computed and wanted. */
+syn_status syn_network_check(syn_context *c, const syn_config *config);
 
 /* A convolution over the rows of a sentence: tap k of row i reads row i + first + k dilate. */
 typedef struct syn_conv {
@@ -1011,6 +1089,21 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #define SYN__UNUSED(x) ((void)(x))
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* until all sections use the public names */
+#define syn__own syn_build_own
+#define syn__save_rows syn_build_save_rows
+#define syn__out_like syn_build_out_like
+#define syn__tensor_rows syn_rows
+#define syn__width syn_width
+#define syn__count syn_count
+#define syn__is_first_write syn_is_first_write
+#define syn__accumulate syn_accumulate
+#define syn__task syn_task
+#define syn__parallel syn_parallel
+#define syn__scratch syn_scratch
+#define syn__cached_row syn_cache_row
+#define syn__source_cache syn_source_cache
+
 static int syn__min(int a, int b) { return a < b ? a : b; }
 static int syn__max(int a, int b) { return a > b ? a : b; }
 
@@ -1083,6 +1176,50 @@ static const char *syn__not_utf8(const char *text) {
   for (; next < all.size; at = next)
     if (syn__char_next(all, &next) & SYN__BAD_CHAR) return text + at;
   return text + all.size;
+}
+
+/* A binary heap in an array of items of `size` bytes, at most 16: item i comes before items 2i+1
+   and 2i+2. The order must be total, or else the result would depend on how the heap was made. */
+typedef struct syn__heap_order {
+  size_t size;
+  int (*before)(const void *user, const void *a, const void *b); /* 1: a is nearer to the root */
+  const void *user;
+} syn__heap_order;
+
+static inline int syn__heap_swap(const syn__heap_order *o, void *items, size_t a, size_t b) {
+  char keep[16], *at = (char *)items + a * o->size, *other = (char *)items + b * o->size;
+  if (!o->before(o->user, at, other)) return 0;
+  memcpy(keep, at, o->size);
+  memcpy(at, other, o->size);
+  memcpy(other, keep, o->size);
+  return 1;
+}
+/* items [n] are a heap but for item i, which sinks below those that come before it. For i = n/2 - 1
+   down to 0: makes a heap of any array. */
+static inline void syn__heap_sink(const syn__heap_order *o, void *items, size_t i, size_t n) {
+  size_t child;
+  for (; (child = 2 * i + 1) < n; i = child) {
+    const char *left = (const char *)items + child * o->size;
+    if (child + 1 < n && o->before(o->user, left + o->size, left)) child++;
+    if (!syn__heap_swap(o, items, child, i)) return;
+  }
+}
+/* items [i+1] are a heap but for the last, which was added: it rises. */
+static inline void syn__heap_rise(const syn__heap_order *o, void *items, size_t i) {
+  for (; i > 0 && syn__heap_swap(o, items, i, (i - 1) / 2); i = (i - 1) / 2) continue;
+}
+/* Heapsort (Williams 1964), n log n whatever the items are, without memory: the item that comes
+   before all others ends last. */
+static inline void syn__heap_sort(const syn__heap_order *o, void *items, size_t n) {
+  char keep[16], *first = (char *)items;
+  size_t i;
+  for (i = n / 2; i-- > 0;) syn__heap_sink(o, items, i, n);
+  for (i = n; i-- > 1;) {
+    memcpy(keep, first, o->size);
+    memcpy(first, first + i * o->size, o->size);
+    memcpy(first + i * o->size, keep, o->size);
+    syn__heap_sink(o, items, 0, i);
+  }
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -1197,14 +1334,12 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
-/* A large block of the default allocator asks Linux for pages of 2 MiB where the system grants
-   them on request. A step walks through all its memory once, and so meets every page anew: with
-   pages of 4 KiB, under a hypervisor, the search for their addresses took 40 % of a training step.
-   It is a hint: a system that knows no such pages changes nothing, and errno may be set. Built with
-   -std=c99, the C library shows no madvise, and nothing is asked. */
+/* For a large block of the default allocator, requests pages of 2 MiB from Linux: a step reads all
+   its memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only
+   a hint; errno may be set. With -std=c99 the C library declares no madvise: nothing is done. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
-/* From a boundary of such pages on, so that the beginning of the block stands in one, too. */
+/* Aligned to such a page, so that the beginning of the block lies in one, too. */
 static void *syn__malloc(size_t bytes) {
   void *block = NULL;
   if (bytes < 2 * SYN__LARGE_PAGE) return malloc(bytes);
@@ -1226,12 +1361,11 @@ static void syn__default_release(void *user, void *block) {
   free(block);
 }
 
-/* `count` elements of `size` bytes, zeroed, at a multiple of 64; null (recorded) when there is
-   no room. Zeroed, for a struct half filled when an error comes must be fit to be freed. The
-   caller's allocator promises no alignment, so there is room for any, and in front of what is
-   returned stands what must be given back:
-     block: [0 to 63 bytes unused] [the pointer `block`] [count * size bytes, from a multiple of 64]
-   It is copied in and out: `at` moves by whatever alignment wants, a pointer may not. */
+/* `count` elements of `size` bytes, zeroed and aligned to 64 bytes; null (recorded) when memory is
+   out. Zeroed, so that a half filled struct can be freed after an error. The caller's allocator
+   promises no alignment, so the block is larger, and its address is stored before the result:
+     block: [0 to 63 bytes unused] [the pointer `block`] [count * size bytes, aligned]
+   The pointer is copied by memcpy, since its place may be unaligned for a pointer. */
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
   char *block = NULL, *at;
@@ -1256,10 +1390,10 @@ static void syn__free(syn_context *c, void *at) {
   c->options.release(c->options.user, block);
 }
 
-/* Makes room for `need` elements in an array of *cap elements; keeps what is there, the rest is
-   zero. `at` is where the pointer to the array stands; that pointer has a type of its own, so it is
-   copied, not read through a void **. Twice the room each time: n elements added one by one are
-   moved O(n) times in all. After a failure the array is as it was. */
+/* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
+   points to the pointer to the array, which has a type of its own and so is copied by memcpy. The
+   capacity doubles, so that n elements added one by one are moved O(n) times in all. After a
+   failure the array is as it was. */
 static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
   size_t cap_new = *cap ? *cap : 16;
   void *old, *moved;
@@ -1275,8 +1409,8 @@ static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, 
   return SYN_OK;
 }
 
-/* Small objects that live and die together (the graph of a model): chunks in a list, each a header
-   of SYN__ALIGN bytes and `size` bytes of room behind it. */
+/* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
+   each a header of SYN__ALIGN bytes and `size` bytes for objects. */
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -1286,10 +1420,9 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
-/* `count` elements of `size` bytes, zeroed, at a multiple of 16; null (recorded) when there is no
-   room. They go with the arena, never alone. An object larger than a chunk gets one of its own. A
-   size that does not fit is SIZE_MAX here and no chunk: it must not be made smaller, the caller
-   would write behind it. */
+/* `count` elements of `size` bytes, zeroed, aligned to 16 bytes; null (recorded) when memory is
+   out. An object larger than a chunk gets one of its own; a size that saturated at SIZE_MAX then
+   fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
   size_t bytes = syn__round16(syn__mul_size(count, size));
   size_t chunk_size = bytes > 16384 ? bytes : 16384;
@@ -3732,10 +3865,9 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
   memset(c, 0, sizeof *c);
   o = &c->options;
   if (options) *o = *options;
-#ifdef _OPENMP
   o->threads = syn__max(1, syn__min(o->threads, SYN_MAX_THREADS));
-#else
-  o->threads = 1;
+#ifndef _OPENMP
+  if (!o->parallel) o->threads = 1;
 #endif
   if (!o->alloc != !o->release)
     syn__fail(c, SYN_E_VALUE, "syn_context_init: alloc and release must be given together");
@@ -3774,23 +3906,23 @@ static size_t syn__size(int rank, const int *shape) {
 }
 
 /* A tensor [..., width] is rows of `width` numbers; most operations see no more of its shape. */
-static int syn__width(const syn_tensor *a) { return a->shape[a->rank - 1]; }
-static size_t syn__tensor_rows(const syn_tensor *a) {
+int syn_width(const syn_tensor *a) { return a->shape[a->rank - 1]; }
+size_t syn_rows(const syn_tensor *a) {
   return syn__size(a->rank - 1, a->shape);
 }
-static size_t syn__count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
+size_t syn_count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
-/* Counts every byte and writes those that fit, so that a call with room 0 measures. */
-size_t syn_tensor_text(const syn_tensor *a, char *out, size_t room) {
-  size_t i, used = 0, n = a ? syn__count(a) : 0, width = a ? (size_t)syn__width(a) : 1;
+/* Counts every byte and writes those that fit, so that a call with capacity 0 measures. */
+size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
+  size_t i, used = 0, n = a ? syn_count(a) : 0, width = a ? (size_t)syn_width(a) : 1;
   char number[32];
   for (i = 0; i < n; i++) {
     size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
                                       (i + 1) % width ? ' ' : '\n');
     for (j = 0; j < size; j++, used++)
-      if (used + 1 < room) out[used] = number[j];
+      if (used + 1 < capacity) out[used] = number[j];
   }
-  if (room) out[used < room ? used : room - 1] = 0;
+  if (capacity) out[used < capacity ? used : capacity - 1] = 0;
   return used;
 }
 
@@ -3815,6 +3947,19 @@ typedef struct syn__value {
   int first, last; /* nodes that read it first and last, -1: none */
 } syn__value;
 
+/* A recurrent node reads, for each token, what a later value z was for the token before; z is the
+   value that `out` reads. The nodes from this one to the maker of z are the recurrent section:
+   they run repeatedly, see >>pass. A graph has one at most. */
+typedef struct syn__recurrence {
+  /* Before pass 0, 1, ... over the section: copies z of the pass before into a buffer of the node,
+     shifted by one token; pass 0: zeros. 0: the buffer did not change. */
+  int (*forward)(syn_tape *t, const syn_node *n, const syn_tensor *z, int pass);
+  /* dz = the gradient of that buffer, shifted back. 0: all of it is zero. */
+  int (*backward)(syn_tape *t, const syn_node *n, const syn_tensor *z);
+  /* While decoding, when the section has made its new rows: keeps z for the next token. */
+  void (*step)(syn_tape *t, const syn_node *n, const syn_tensor *z);
+} syn__recurrence;
+
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
   syn__arena arena;
@@ -3824,7 +3969,7 @@ typedef struct syn__graph {
   syn_initial *inits;  /* [n_params] how the numbers of each begin */
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
   int n_encoder; /* nodes before the decoder's first */
-  int feed, fed; /* the node input_feed, 0: there is none; the value it feeds back */
+  int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
 } syn__graph;
 
 /* A path never outgrows this: its side, then for every chain inside another ".number" of a layer
@@ -3842,15 +3987,15 @@ struct syn_build {
   char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
-  size_t next_param;        /* behind the one found last: a universal asks again in that order */
+  size_t next_param;        /* after the one found last: a universal repeats their order */
   int encoder_out;          /* value, -1 before it is there */
   int n_blocks, *blocks;    /* values: outputs of the copies of the encoder's outermost repeat */
   int n_increasing, n_decreasing;      /* mh_dot_src_att layers of the decoder with that source */
   int seen_increasing, seen_decreasing;
   int n_source_layers;                 /* attentions to the source so far */
-  int fed_width;                       /* of what input_feed feeds back */
+  int feedback_width;                  /* of what a recurrent node reads */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
-  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, which stands below */
+  int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
 };
 
 /* All that a pass reads and writes. One batch, one tape: many tapes may share a graph, which none
@@ -3860,7 +4005,7 @@ struct syn_tape {
   const syn_kernels *k;
   const syn__graph *g;
   int threads, training;               /* training: 1 where dropout drops */
-  int kept;             /* on the way back: gradients of nodes before this one go on adding */
+  int accumulate_before; /* in backward: gradients of values made before this node add up */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
   float **saved;                       /* [nodes * SYN_MAX_SAVE] */
@@ -3964,7 +4109,7 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
 }
 
 /* The output has the shape of an input, whatever its rank. */
-static syn_status syn__out_like(syn_build *b, syn_node *n, int input) {
+syn_status syn_build_out_like(syn_build *b, syn_node *n, int input) {
   syn__value v = b->g->values[n->in[input]];
   n->out = syn__value_new(b, v.stream, v.rank, v.shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
@@ -3978,7 +4123,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
 }
 
 /* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
-static syn_status syn__save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
+syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.row = floats;
@@ -4065,7 +4210,7 @@ syn_initial syn_initial_of(int kind, double amount) {
 }
 
 /* The kind's own struct of a node: zeroed, lives as long as the graph. */
-static void *syn__own(syn_build *b, syn_node *n, size_t size) {
+void *syn_build_own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
@@ -4105,6 +4250,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
     v->last = n->id;
   }
   g->values[n->out].maker = n->id;
+  if (n->recurrence) g->recurrent = n->id;
   g->nodes[g->n_nodes++] = n;
   return n->out;
 }
@@ -4120,8 +4266,6 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
 
 /* -- what a kind sees while it runs -- */
 
-/* By number, as `shape` counted them: inputs, parameters (syn_build_param), buffers (_save). */
-
 syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i) { return &t->tensors[n->in[i]]; }
 syn_tensor *syn_out(const syn_tape *t, const syn_node *n) { return &t->tensors[n->out]; }
 const float *syn_weight(const syn_tape *t, const syn_node *n, int i) {
@@ -4136,10 +4280,26 @@ float *syn_dweight(const syn_tape *t, const syn_node *n, int i) {
 float *syn_saved(const syn_tape *t, const syn_node *n, int i) {
   return t->saved[n->id * SYN_MAX_SAVE + i];
 }
-/* The scratch floats of one thread: a task uses those of the thread it was given, no other's. */
-static float *syn__scratch(const syn_tape *t, int thread) {
+float *syn_scratch(const syn_tape *t, int thread) {
   return t->scratch + (size_t)thread * t->scratch_size;
 }
+
+static const syn_stream *syn__value_stream(const syn_tape *t, int value) {
+  int stream = t->g->values[value].stream;
+  return stream == SYN_OWN ? NULL : &t->stream[stream];
+}
+const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i) {
+  return syn__value_stream(t, n->in[i]);
+}
+const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n) {
+  return syn__value_stream(t, n->out);
+}
+const int *syn_places(const syn_tape *t, const syn_node *n) {
+  int stream = t->g->values[n->out].stream;
+  return stream == SYN_SRC || stream == SYN_TGT ? t->at[stream] : NULL;
+}
+int syn_is_training(const syn_tape *t) { return t->training; }
+int syn_is_decoding(const syn_tape *t) { return t->decode != NULL; }
 
 /* ==============================================================================================
    >>kv cache   what earlier tokens leave for later ones while decoding
@@ -4170,8 +4330,10 @@ static float *syn__cache_row(const syn_tape *t, const syn_node *n, int slot, int
   return t->decode->cache[n->id] +
          ((size_t)slot * (size_t)t->decode->length + (size_t)place) * (size_t)n->cache;
 }
-/* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
-static const float *syn__cached_row(const syn_tape *t, const syn_node *n, int r, int place) {
+float *syn_cache_new(const syn_tape *t, const syn_node *n, int r) {
+  return syn__cache_row(t, n, t->decode->slot[r], syn_places(t, n)[r]);
+}
+const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place) {
   const syn__decode_state *l = t->decode;
   return l->cache[n->id] +
          (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->cache;
@@ -4189,8 +4351,14 @@ static float *syn__source_key_block(const syn_tape *t, const syn_node *n, int se
   size_t block = (size_t)(t->decode->source_off[sentence] / 16 + sentence + j / 16);
   return t->decode->key_cache[n->id] + block * 16 * (size_t)n->key_cache;
 }
-/* What token j of the source sentence of row r left, [n->source_cache]. */
-static const float *syn__source_cache(const syn_tape *t, const syn_node *n, int r, int j) {
+float *syn_source_cache_rows(const syn_tape *t, const syn_node *n) {
+  return t->decode->source_cache[n->id];
+}
+int syn_source_length(const syn_tape *t, int r) {
+  const int *off = t->decode->source_off + t->decode->sentence[r];
+  return off[1] - off[0];
+}
+const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j) {
   const syn__decode_state *l = t->decode;
   return l->source_cache[n->id] +
          (size_t)(l->source_off[l->sentence[r]] + j) * (size_t)n->source_cache;
@@ -4204,27 +4372,49 @@ static const float *syn__source_cache(const syn_tape *t, const syn_node *n, int 
    bits are the same for any count. A gradient that all rows of a batch add into is therefore split
    by columns or by heads, and each thread walks all rows. */
 
-typedef void (*syn__task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
+/* One call of syn_parallel, divided into `threads` slices. */
+typedef struct syn__slices {
+  syn_tape *t;
+  syn_task task;
+  const void *job;
+  size_t items, unit;
+  int threads;
+} syn__slices;
 
-/* Runs the task over 0..items in slices whose ends are multiples of `unit`: whole vectors or tiles,
-   and no cache line that two threads write. `thread` is the number of the slice, not of OpenMP's
-   thread, which may be given two slices: scratch memory stays apart all the same. */
-static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t items, size_t unit) {
+/* Slice i. Its number is the thread that the task is told, even where one thread of the machine
+   runs two slices: each slice has scratch memory of its own. */
+static void syn__slice(void *arg, int i) {
+  const syn__slices *s = (const syn__slices *)arg;
+  size_t units = (s->items + s->unit - 1) / s->unit, threads = (size_t)s->threads;
+  size_t begin = units * (size_t)i / threads * s->unit;
+  size_t end = units * (size_t)(i + 1) / threads * s->unit;
+  s->task(s->t, s->job, i, begin, end < s->items ? end : s->items);
+}
+
+/* Slices end at multiples of `unit`, so that they hold whole vectors or tiles, and no two threads
+   write to one cache line. */
+void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
-  int i, threads = t->threads;
-  if ((size_t)threads > units) threads = (int)units;
-  if (threads <= 1) {
+  syn__slices s;
+  int i;
+  s.t = t;
+  s.task = task;
+  s.job = job;
+  s.items = items;
+  s.unit = unit;
+  s.threads = (size_t)t->threads > units ? (int)units : t->threads;
+  if (s.threads <= 1) {
     if (items) task(t, job, 0, 0, items);
     return;
   }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-#endif
-  for (i = 0; i < threads; i++) {
-    size_t begin = units * (size_t)i / (size_t)threads * unit;
-    size_t end = units * (size_t)(i + 1) / (size_t)threads * unit;
-    task(t, job, i, begin, end < items ? end : items);
+  if (t->c->options.parallel) {
+    t->c->options.parallel(t->c->options.user, syn__slice, &s, s.threads);
+    return;
   }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(s.threads) schedule(static, 1)
+#endif
+  for (i = 0; i < s.threads; i++) syn__slice(&s, i);
 }
 
 /* ==============================================================================================
@@ -4599,12 +4789,20 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
   return 1;
 }
 
-/* Dropout of a node's output, and of the gradient that comes back to it: the same mask. */
+/* Dropout of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
   syn__drop_job j;
   if (n->own_dropout || !syn__drops(t, n, &j.d)) return;
   j.x = x;
-  syn__parallel(t, syn__task_drop, &j, syn__count(syn_out(t, n)), 4096);
+  syn_parallel(t, syn__task_drop, &j, syn_count(syn_out(t, n)), 4096);
+}
+
+void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
+  syn__drop_job j;
+  if (!t->training || rate <= 0.0f) return;
+  j.d = syn__dropout_of(t, 2 * n->id + 1, rate);
+  j.x = x;
+  syn_parallel(t, syn__task_drop, &j, count, 4096);
 }
 
 /* Passes over memory. A pass that does little for every number is worth a second thread from
@@ -4619,11 +4817,11 @@ static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begi
   memset(*(float *const *)job + begin, 0, (end - begin) * sizeof(float));
 }
 static void syn__zero(syn_tape *t, float *x, size_t n) {
-  syn__parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
+  syn_parallel(t, syn__task_zero, &x, n, SYN__GRAIN);
 }
 
 typedef struct syn__acc_job {
-  float *y;           /* both as long as syn__accumulate is told */
+  float *y;           /* both as long as syn_accumulate is told */
   const float *x;
   float factor;
   int first_write;
@@ -4638,33 +4836,33 @@ static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin
 }
 
 /* y += factor x over n numbers, in parallel; first_write: y = factor x */
-static void syn__accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
                             int first_write) {
   syn__acc_job j;
   j.y = y;
   j.x = x;
   j.factor = factor;
   j.first_write = first_write;
-  syn__parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
+  syn_parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
 
-/* Nobody has come back to input i of the node yet: what its gradient holds is of another time.
-   Values a user's tape made are all zeroed before, those in front of a pass that is run again
-   (input feeding) go on adding. */
-static int syn__is_first_write(const syn_tape *t, const syn_node *n, int i) {
+/* The last reader of a value is the first that backward reaches: before it, dx holds old numbers.
+   Not for values of a user's tape, which are all zeroed before, nor for those made before a
+   recurrent section, whose gradients add up over its passes. */
+int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
   const syn__value *v = &t->g->values[n->in[i]];
   int k;
   for (k = 0; k < i; k++)
     if (n->in[k] == n->in[i]) return 0;
-  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->kept;
+  return v->last == n->id && v->stream != SYN_OWN && v->maker >= t->accumulate_before;
 }
 
 /* dx += factor dy for input 0, dx = factor dy at its first write, nothing where both are one. */
 static void syn__send(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   if (x->dx != y->dx)
-    syn__accumulate(t, x->dx, y->dx, factor, syn__count(y),
-                    n->first_write && syn__is_first_write(t, n, 0));
+    syn_accumulate(t, x->dx, y->dx, factor, syn_count(y),
+                    n->first_write && syn_is_first_write(t, n, 0));
 }
 
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
@@ -4677,13 +4875,13 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
   }
 }
 
-/* The gradient of a value starts at zero when its last reader, the first to come back, is
-   reached; a kind that can, starts it by itself (n->first_write), and one that hands it on as it is
-   has nothing to start. `again`: but for values made before `begin`, which go on adding. A value
-   nobody reads (the encoder's final norm where every layer has a block of its own) has none. */
+/* Before the last reader of a value runs backward, the value's gradient is zeroed, unless the
+   reader writes it (first_write) or it is the gradient of the reader's output (alias_dx).
+   `again`: the gradients of values made before `begin` add up. A value without a reader (the
+   encoder's final norm where every layer has a block of its own) has no gradient. */
 static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   int i, k;
-  t->kept = again ? begin : 0;
+  t->accumulate_before = again ? begin : 0;
   for (i = end - 1; i >= begin; i--) {
     const syn_node *n = t->g->nodes[i];
     const syn__value *out = &t->g->values[n->out];
@@ -4693,92 +4891,53 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
       continue; /* what it reads was made by skipped nodes */
     for (k = 0; k < n->n_in; k++) {
       x = syn_in(t, n, k);
-      if (x->dx && syn__is_first_write(t, n, k) && !(runs && (n->first_write || x->dx == y->dx)))
-        syn__zero(t, x->dx, syn__count(x));
+      if (x->dx && syn_is_first_write(t, n, k) && !(runs && (n->first_write || x->dx == y->dx)))
+        syn__zero(t, x->dx, syn_count(x));
     }
     if (!runs) continue;
-    /* all readers have added: from the gradient behind the dropout to the one before it */
+    /* dy is complete: from the gradient after the dropout to the one before it */
     syn__drop(t, n, y->dx);
     n->kind->backward(t, n);
   }
 }
 
-/* -- input feeding: the decoder's output z of one token is an input of the next --
+/* -- the recurrent section: z of one token is an input of the next --
 
-   That makes the decoder one recurrence through all its layers, of which most can only run over all
-   rows at once. So it is solved as the equation z = decoder(shift(z), x): begin with z = 0 and run
-   all rows again and again. z of the first token is right after one pass, of token i after pass
-   i + 1, whatever the layers are, since a causal decoder's row i reads z only before i: as many
-   passes as the longest sentence has tokens give the exact result, and a pass more would change
-   no bit. The way back is the same sum of passes, dz_t += what token t + 1 sends back, from the end
-   (a Neumann series whose terms end: one token further back each time). A pass of the way back may
-   use up what forward has kept (attention does), so forward fills it again. */
+   Most layers can only run over all rows at once, so the recurrence is solved as the equation
+   z = section(shift(z)): begin with z = 0, run all rows again and again. A causal decoder's row i
+   reads z only before i, so z of token i is right after pass i + 1: as many passes as the longest
+   sentence has tokens give the exact result. Backward is a Neumann series that ends for the same
+   reason: each pass carries the gradient one token further back. Backward may overwrite what
+   forward saved (attention does), so forward runs again before each further pass. */
 
-/* The rows [rows, width of z] that are fed: the first save buffer of the node. 1: some changed. */
-static int syn__feed_shift(syn_tape *t) {
-  const syn_node *n = t->g->nodes[t->g->feed];
-  const syn_tensor *z = &t->tensors[t->g->fed];
-  size_t r, rows = syn__tensor_rows(z), d = (size_t)syn__width(z);
-  float *fed = syn_saved(t, n, 0);
-  int changed = 0;
-  for (r = 0; r < rows; r++) {
-    const float *before = z->x + (r ? r - 1 : 0) * d;
-    if (t->at[SYN_TGT][r] == 0 || !memcmp(fed + r * d, before, d * sizeof *fed)) continue;
-    memcpy(fed + r * d, before, d * sizeof *fed);
-    changed = 1;
-  }
-  return changed;
-}
-/* dz = what the token behind sent back through input_feed; 0 at the end of a sentence. 1: there is
-   any. */
-static int syn__feed_back(syn_tape *t) {
-  const syn_tensor *y = syn_out(t, t->g->nodes[t->g->feed]), *z = &t->tensors[t->g->fed];
-  size_t r, i, rows = syn__tensor_rows(z), d = (size_t)syn__width(z), wide = (size_t)syn__width(y);
-  int any = 0;
-  for (r = 0; r < rows; r++) {
-    float *dz = z->dx + r * d;
-    if (r + 1 == rows || t->at[SYN_TGT][r + 1] == 0) memset(dz, 0, d * sizeof *dz);
-    else memcpy(dz, y->dx + (r + 1) * wide, d * sizeof *dz);
-    for (i = 0; i < d && !any; i++) any = dz[i] != 0.0f;
-  }
-  return any;
-}
-
-/* The nodes from input_feed to the maker of z run as one. */
-static int syn__feed_end(const syn_tape *t) { return t->g->values[t->g->fed].maker + 1; }
-static void syn__feed_forward(syn_tape *t) {
-  const syn_node *n = t->g->nodes[t->g->feed];
-  const syn_tensor *z = &t->tensors[t->g->fed];
-  int pass, longest = t->stream[SYN_TGT].longest;
-  memset(syn_saved(t, n, 0), 0, syn__count(z) * sizeof(float));
-  for (pass = 0; pass < longest; pass++) {
-    syn__forward_nodes(t, t->g->feed, syn__feed_end(t));
-    if (!syn__feed_shift(t)) return;
-  }
-}
-static void syn__feed_backward(syn_tape *t) {
-  int pass, longest = t->stream[SYN_TGT].longest, end = syn__feed_end(t);
-  for (pass = 1; pass < longest && syn__feed_back(t); pass++) {
-    syn__forward_nodes(t, t->g->feed, end);
-    syn__backward_nodes(t, t->g->feed, end, 1);
-  }
-}
+static int syn__recurrent_end(const syn__graph *g) { return g->values[g->feedback].maker + 1; }
 
 static void syn__forward(syn_tape *t, int begin, int end) {
-  int feed = t->g->feed;
-  if (!feed || feed < begin || feed >= end) {
+  const syn__graph *g = t->g;
+  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
+  const syn_node *n = at ? g->nodes[at] : NULL;
+  if (!n || at < begin || at >= end) {
     syn__forward_nodes(t, begin, end);
     return;
   }
-  syn__forward_nodes(t, begin, feed);
-  syn__feed_forward(t);
-  syn__forward_nodes(t, syn__feed_end(t), end);
+  syn__forward_nodes(t, begin, at);
+  for (pass = 0; pass < longest; pass++) {
+    if (!n->recurrence->forward(t, n, &t->tensors[g->feedback], pass)) break;
+    syn__forward_nodes(t, at, syn__recurrent_end(g));
+  }
+  syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
 static void syn__backward(syn_tape *t, int end) {
-  int feed = t->g->feed;
-  syn__backward_nodes(t, feed, end, 0);
-  if (feed) syn__feed_backward(t);
-  syn__backward_nodes(t, 0, feed, 0);
+  const syn__graph *g = t->g;
+  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
+  const syn_node *n = at ? g->nodes[at] : NULL;
+  syn__backward_nodes(t, at, end, 0);
+  for (pass = 1; n && pass < longest; pass++) {
+    if (!n->recurrence->backward(t, n, &t->tensors[g->feedback])) break;
+    syn__forward_nodes(t, at, syn__recurrent_end(g));
+    syn__backward_nodes(t, at, syn__recurrent_end(g), 1);
+  }
+  syn__backward_nodes(t, 0, at, 0);
 }
 
 /* ==============================================================================================
@@ -4814,9 +4973,9 @@ typedef struct syn__item {
   float **where; /* pointer to set; null while only sizes are asked */
 } syn__item;
 
-/* First fit: items come in order of `from`; those that ended make room, and a new one takes the
-   first gap it fits in. Returns the floats needed. Only sizes and times are known here, so a plan
-   without memory (syn_plan_of) gives the same places as the run. */
+/* First fit: items come in order of `from`; those that ended are removed, and a new one takes the
+   first gap that is large enough. Returns the floats needed. Only sizes and times are known here,
+   so a plan without memory (syn_plan_of) gives the same places as the run. */
 static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   size_t i, k, live = 0, peak = 0;
   for (i = 0; i < count; i++) {
@@ -4840,7 +4999,7 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
 }
 
 /* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
-   INFER: forward, a buffer is given away after its last reader. */
+   INFER: forward, a buffer is free after its last reader. */
 enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
 
 /* Keeps the list in order of `from`, and of arrival where that is equal. */
@@ -4850,14 +5009,13 @@ static void syn__item_add(syn__item *items, size_t *count, const syn__item *item
   items[k] = *item;
 }
 
-/* The value whose gradient goes on in the buffer of that of `value`, -1: none. Its maker hands on
-   what came back, and nobody has come back to the input before: so the gradient of a whole chain of
-   residual sums is one buffer, and y = x + chain(x) sends back to x by doing nothing. Not where
-   nodes run more than once (input feeding). */
+/* The value whose gradient has the same buffer as that of `value`, -1: none. The maker of `value`
+   would only copy dy to dx (alias_dx), and dx holds nothing yet. So the gradient of a whole chain
+   of residual sums is one buffer. Not in a graph whose nodes run more than once. */
 static int syn__dx_alias(const syn__graph *g, int value) {
   int maker = g->values[value].maker;
   const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
-  if (!n || !n->alias_dx || g->feed || g->values[n->in[0]].last != maker) return -1;
+  if (!n || !n->alias_dx || g->recurrent || g->values[n->in[0]].last != maker) return -1;
   return n->n_in > 1 && n->in[1] == n->in[0] ? -1 : n->in[0];
 }
 /* 1: the gradient of `value` is that of what its last reader makes. */
@@ -4866,24 +5024,24 @@ static int syn__is_dx_alias(const syn__graph *g, int value) {
   return last >= 0 && syn__dx_alias(g, g->nodes[last]->out) == value;
 }
 
-/* 1: no backward pass reads the numbers of the value, so that its last reader on the way there
-   frees them. The head of a training run stands behind the nodes and reads what it reads. */
+/* 1: no backward function reads the numbers of the value, so that its last reader in the forward
+   pass frees them. The head of a training run comes after all nodes and reads its input. */
 static int syn__not_needed(const syn__graph *g, const syn__value *v) {
-  int i, k, not_needed = g->feed ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
+  int i, k, not_needed = g->recurrent ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
   for (i = v->first; i >= 0 && i <= v->last && not_needed; i++)
     for (k = 0; k < g->nodes[i]->n_in; k++)
       if (&g->values[g->nodes[i]->in[k]] == v) not_needed &= g->nodes[i]->not_needed << 1;
   return not_needed && v->last < (int)g->n_nodes;
 }
 
-/* Times: node i runs forward at i, backward at 2n-1-i. What backward may read lives until then: a
-   value until its maker has gone back, since the maker may look at its own output; one that all
-   forget until its last reader has run; its gradient from the last reader's way back, where it is
-   zeroed, until the maker's. A gradient nobody reads begins at n, where the way back does. What is
-   handed on lives until the last heir's maker. */
+/* Times: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's forward until
+   its maker's backward, which may read its own output; one that no backward needs, until its last
+   reader's forward. A gradient lives from the last reader's backward, where it is zeroed or first
+   written, until the maker's; without a reader it begins at n. A gradient buffer that several
+   values share lives until the backward of the first maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
                                syn__item *items, syn_tensor *tensors) {
-  int n = (int)g->n_nodes, end = 2 * n - 1, heir;
+  int n = (int)g->n_nodes, end = 2 * n - 1, alias;
   size_t i, count = 0;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
@@ -4896,8 +5054,8 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
     item.where = tensors ? &tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
     if (mode != SYN__TRAIN || syn__is_dx_alias(g, (int)i)) continue;
-    for (heir = (int)i; heir >= 0; heir = syn__dx_alias(g, heir))
-      item.to = end - g->values[heir].maker;
+    for (alias = (int)i; alias >= 0; alias = syn__dx_alias(g, alias))
+      item.to = end - g->values[alias].maker;
     item.from = v->last < 0 ? n : end - v->last;
     item.where = tensors ? &tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
@@ -4925,13 +5083,13 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     }
 }
 
-/* What input feeding runs more than once must find its buffers as it left them: whatever is needed
-   while the repeated nodes run is kept until the last of them is done. */
-static void syn__item_feed(const syn__graph *g, int mode, syn__item *items, size_t count) {
-  int n = (int)g->n_nodes, last = mode == SYN__TRAIN ? 2 * n - 1 - g->feed : n - 1;
+/* A recurrent section must find its buffers in each pass as it left them: what is needed while it
+   runs is kept until its last pass is done. */
+static void syn__item_recurrent(const syn__graph *g, int mode, syn__item *items, size_t count) {
+  int n = (int)g->n_nodes, last = mode == SYN__TRAIN ? 2 * n - 1 - g->recurrent : n - 1;
   size_t i;
-  for (i = 0; i < count && g->feed; i++)
-    if (items[i].to >= g->feed && items[i].to < last) items[i].to = last;
+  for (i = 0; i < count && g->recurrent; i++)
+    if (items[i].to >= g->recurrent && items[i].to < last) items[i].to = last;
 }
 
 /* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
@@ -5005,7 +5163,8 @@ int syn_arg_word(syn_build *b, const char *name, const char *const *words, int c
 /* A node of a kind with one input, as most layers are. */
 static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
   syn_node *n = syn__node_new(b, l->kind, 1, &x);
-  if (n && l->kind->drops) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  if (n && (l->kind->flags & SYN_DROPS))
+    n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   return syn__node_done(b, n);
 }
 
@@ -5014,8 +5173,8 @@ int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->cha
 
 /* Appends .number to the path. A path that were cut would give two layers the same name. */
 static syn_status syn__path_push(syn_build *b, int number) {
-  size_t size = strlen(b->path), room = sizeof b->path - size;
-  if (snprintf(b->path + size, room, ".%d", number) < (int)room) return SYN_OK;
+  size_t size = strlen(b->path), capacity = sizeof b->path - size;
+  if (snprintf(b->path + size, capacity, ".%d", number) < (int)capacity) return SYN_OK;
   b->path[size] = 0;
   return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
                          (int)sizeof b->path - 1);
@@ -5067,8 +5226,7 @@ static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
   return a->dx ? a : NULL;
 }
 
-/* How much stands on a tape. An operation that fails is taken back, or the next run would meet
-   it. */
+/* The size of a tape. An operation that fails is removed, or else the next run would execute it. */
 typedef struct syn__mark {
   size_t nodes, values, used;
 } syn__mark;
@@ -5164,7 +5322,7 @@ static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
   size_t floats;
   int k;
   for (k = 0; out && k < n->n_save; k++) {
-    floats = n->save[k].fixed + n->save[k].row * syn__tensor_rows(out);
+    floats = n->save[k].fixed + n->save[k].row * syn_rows(out);
     t->saved[n->id * SYN_MAX_SAVE + k] = (float *)syn__tape_get(t, floats);
     if (!t->saved[n->id * SYN_MAX_SAVE + k]) out = NULL;
   }
@@ -5183,7 +5341,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   if (n_in > 1 && in[1]->tape != t) {
-    syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors stand on different tapes", kind->name);
+    syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors are of different tapes", kind->name);
     return NULL;
   }
   mark = syn__tape_mark(t);
@@ -5206,11 +5364,11 @@ syn_status syn_backward(syn_tensor *loss) {
   size_t i;
   if (!loss) return SYN_E_VALUE;
   t = loss->tape;
-  if (syn__count(loss) != 1)
+  if (syn_count(loss) != 1)
     return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
-                     (unsigned long)syn__count(loss));
+                     (unsigned long)syn_count(loss));
   for (i = 0; i < t->g->n_values; i++)
-    memset(t->tensors[i].dx, 0, syn__count(&t->tensors[i]) * sizeof(float));
+    memset(t->tensors[i].dx, 0, syn_count(&t->tensors[i]) * sizeof(float));
   loss->dx[0] = 1.0f; /* d loss / d loss; what was recorded after the loss gets gradients of 0 */
   syn__backward(t, (int)t->g->n_nodes);
   return SYN_OK;
@@ -5238,7 +5396,7 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   double worst = 0.0, largest = 1e-8;
   int bad = 0;
   if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
-  n = syn__count(leaf);
+  n = syn_count(leaf);
   for (i = 0; i < n; i++) {
     double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
     if (difference > worst) worst = difference;
@@ -5968,10 +6126,11 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 32);
 }
 static const syn_kind syn__kind_norm = {
-    "norm", "", 0, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
-static const syn_kind syn__kind_rms_norm = {
-    "rms_norm", "", 0, NULL, syn__rms_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
+    "norm", "", SYN_NORM, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
     NULL};
+static const syn_kind syn__kind_rms_norm = {
+    "rms_norm", "", SYN_NORM, NULL, syn__rms_shape, syn__norm_forward, syn__norm_backward, NULL,
+    NULL, NULL};
 
 /* ==============================================================================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; and birnn: one from either end, side by side
@@ -6498,8 +6657,8 @@ static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(l);
   return x;
 }
-static const syn_kind syn__kind_id = {"id", "",   0,    syn__id_build, NULL,
-                                      NULL, NULL, NULL, NULL,          NULL};
+static const syn_kind syn__kind_id = {"id", "",   SYN_IDENTITY, syn__id_build, NULL,
+                                      NULL, NULL, NULL,         NULL,          NULL};
 
 /* The runner drops the output of any node with a rate, so that this one only copies. */
 static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
@@ -6517,7 +6676,7 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
 /* dx += dy: the mask was put on dy by the runner before */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__send(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
-    "dropout", "f:rate", 0, syn__dropout_build, syn__same_shape, syn__copy_forward,
+    "dropout", "f:rate", SYN_IDENTITY, syn__dropout_build, syn__same_shape, syn__copy_forward,
     syn__copy_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
@@ -6709,7 +6868,7 @@ static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_concat_back, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
-    "concat", "C:chain", 0, syn__concat_build, syn__concat_shape, syn__concat_forward,
+    "concat", "C:chain", SYN_SUM_WIDTHS, syn__concat_build, syn__concat_shape, syn__concat_forward,
     syn__concat_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
@@ -6757,8 +6916,8 @@ static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
   }
   return x;
 }
-static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repeat_build, NULL,
-                                          NULL, NULL, NULL, NULL, NULL};
+static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", SYN_COPIES,
+                                          syn__repeat_build, NULL, NULL, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind universal   n steps of a chain with the same parameters; before step s: x_t += p_t + p_s
@@ -6858,52 +7017,89 @@ static const syn_kind syn__kind_embedding = {
    ============================================================================================== */
 
 /*
-   (Luong, Pham and Manning 2015, section 3.3.) x [rows,d], z [rows,w], y [rows,w+d]. The first
-   layer of a decoder. The width w is known only when the decoder is built: >>model builds it with
-   a guess first. saved: 0 z of the token before, [rows,w], filled by the tape (input feeding),
-   which also carries its gradient back. history: z, kept by >>decode when the step is done.
-   dx += dy's last d columns; the first w are read where they lie. */
+   (Luong, Pham and Manning 2015, section 3.3.) x [rows,d], z [rows,w], y [rows,w+d]. A recurrent
+   node (>>graph), the first layer of a decoder. w is the width of the decoder's output, which is
+   known only when the decoder is built: >>build builds it with a guess first. saved: 0 z of the
+   token before, [rows,w]. cache: z of each token.
+   dx += dy's last d columns, dz of the token before = dy's first w columns. */
+
+/* Before a pass: the saved rows become z of the token before; the first of a sentence stays 0. */
+static int syn__feed_recur(syn_tape *t, const syn_node *n, const syn_tensor *z, int pass) {
+  const int *place = syn_places(t, n);
+  size_t r, rows = syn_rows(z), w = (size_t)syn_width(z);
+  float *saved = syn_saved(t, n, 0);
+  int changed = pass == 0;
+  if (pass == 0) memset(saved, 0, rows * w * sizeof *saved);
+  for (r = 0; r < rows && pass; r++) {
+    const float *before = z->x + (r ? r - 1 : 0) * w;
+    if (place[r] == 0 || !memcmp(saved + r * w, before, w * sizeof *saved)) continue;
+    memcpy(saved + r * w, before, w * sizeof *saved);
+    changed = 1;
+  }
+  return changed;
+}
+/* dz of a token = dy of the token behind it; 0 at the end of a sentence. 1: there is any. */
+static int syn__feed_recur_back(syn_tape *t, const syn_node *n, const syn_tensor *z) {
+  const syn_tensor *y = syn_out(t, n);
+  const int *place = syn_places(t, n);
+  size_t r, i, rows = syn_rows(z), w = (size_t)syn_width(z), wide = (size_t)syn_width(y);
+  int any = 0;
+  for (r = 0; r < rows; r++) {
+    float *dz = z->dx + r * w;
+    if (r + 1 == rows || place[r + 1] == 0) memset(dz, 0, w * sizeof *dz);
+    else memcpy(dz, y->dx + (r + 1) * wide, w * sizeof *dz);
+    for (i = 0; i < w && !any; i++) any = dz[i] != 0.0f;
+  }
+  return any;
+}
+static void syn__feed_recur_step(syn_tape *t, const syn_node *n, const syn_tensor *z) {
+  size_t w = (size_t)n->cache;
+  int r, rows = (int)syn_rows(z);
+  for (r = 0; r < rows; r++)
+    memcpy(syn_cache_new(t, n, r), z->x + (size_t)r * w, w * sizeof(float));
+}
+static const syn__recurrence syn__feed_recurrence = {syn__feed_recur, syn__feed_recur_back,
+                                                     syn__feed_recur_step};
 
 static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
   if (strcmp(n->path, "decoder.0"))
     return syn__fail_build(b, SYN_E_TEXT, "only the first layer of a decoder can be this one");
-  b->g->feed = n->id;
-  n->which = b->fed_width;
-  n->cache = b->fed_width;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)b->fed_width)) return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), b->fed_width + syn_build_width(b, n, 0));
+  n->recurrence = &syn__feed_recurrence;
+  n->cache = b->feedback_width;
+  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)n->cache)) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), n->cache + syn_build_width(b, n, 0));
 }
-/* y_r = [z; x_r] */
+/* y_r = [z; x_r]; z null: zeros */
 static void syn__feed_row(const syn_tape *t, const syn_node *n, size_t r, const float *z) {
   const syn_tensor *x = syn_in(t, n, 0);
-  size_t w = (size_t)n->which, d = (size_t)syn__width(x);
+  size_t w = (size_t)n->cache, d = (size_t)syn_width(x);
   float *y = syn_out(t, n)->x + r * (w + d);
   if (z) memcpy(y, z, w * sizeof *y);
   else memset(y, 0, w * sizeof *y);
   memcpy(y + w, x->x + r * d, d * sizeof *y);
 }
-static void syn__feed_kind_forward(syn_tape *t, const syn_node *n) {
-  size_t r, rows = syn__tensor_rows(syn_out(t, n));
+static void syn__feed_forward(syn_tape *t, const syn_node *n) {
+  size_t r, rows = syn_rows(syn_out(t, n));
   for (r = 0; r < rows; r++)
-    syn__feed_row(t, n, r, syn_saved(t, n, 0) + r * (size_t)n->which);
+    syn__feed_row(t, n, r, syn_saved(t, n, 0) + r * (size_t)n->cache);
 }
-static void syn__feed_kind_backward(syn_tape *t, const syn_node *n) {
+static void syn__feed_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), w = (size_t)n->which, d = (size_t)syn__width(x);
+  size_t r, rows = syn_rows(y), w = (size_t)n->cache, d = (size_t)syn_width(x);
   for (r = 0; r < rows; r++) t->k->acc(x->dx + r * d, y->dx + r * (w + d) + w, d);
 }
 static void syn__feed_step(syn_tape *t, const syn_node *n) {
-  int r;
-  for (r = 0; r < t->decode->rows; r++) {
-    int place = t->at[SYN_TGT][r];
-    syn__feed_row(t, n, (size_t)r, place ? syn__cached_row(t, n, r, place - 1) : NULL);
+  int r, rows = (int)syn_rows(syn_out(t, n));
+  for (r = 0; r < rows; r++) {
+    int place = syn_places(t, n)[r];
+    syn__feed_row(t, n, (size_t)r, place ? syn_cache_row(t, n, r, place - 1) : NULL);
   }
 }
 static void syn__feed_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_input_feed = {
-    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_kind_forward, syn__feed_kind_backward,
+    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, syn__feed_backward,
     NULL, syn__feed_step, syn__feed_cost};
 
 /* ==============================================================================================
@@ -9969,8 +10165,8 @@ static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds += (double)cost->length * n->source_cache;
 }
 static const syn_kind syn__kind_mlp_src_att = {
-    "mlp_src_att", "i:n f:dropout", 0, syn__src_att_build, syn__mlp_shape, syn__mlp_forward,
-    syn__mlp_backward, syn__mlp_start, syn__mlp_step, syn__mlp_cost};
+    "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH, syn__src_att_build, syn__mlp_shape,
+    syn__mlp_forward, syn__mlp_backward, syn__mlp_start, syn__mlp_step, syn__mlp_cost};
 
 /* ==============================================================================================
    >>kind aop   per head softmax(q (sqrt(d) K)^T / sqrt(c_k)) (sqrt(d) V): attention over parameters
@@ -11356,7 +11552,7 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
       continue;
     }
     if (!(*dropped && l->kind == &syn__kind_dropout)) x = syn__build_layer(b, l, *number, x);
-    *dropped = l->kind->drops;
+    *dropped = l->kind->flags & SYN_DROPS;
     ++*number;
   }
   return x;
@@ -11552,11 +11748,11 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
   int repeats = 0, last = (int)b->g->n_nodes - 1, i;
   for (l = chain; l; l = l->next) {
-    repeats += l->kind == &syn__kind_repeat;
-    if (l->alias && repeats) repeats = 2;
-    if (!repeats || l->kind == &syn__kind_repeat) continue;
-    if (l->kind == &syn__kind_norm || l->kind == &syn__kind_rms_norm) norm = l;
-    else if (l->kind != &syn__kind_dropout && l->kind != &syn__kind_id) repeats = 2;
+    int flags = l->kind ? l->kind->flags : 0;
+    repeats += (flags & SYN_COPIES) != 0;
+    if (!repeats || (flags & SYN_COPIES)) continue;
+    if (flags & SYN_NORM) norm = l;
+    else if (!(flags & SYN_IDENTITY)) repeats = 2;
   }
   if (repeats != 1)
     return syn__fail(b->c, SYN_E_SHAPE,
@@ -11602,18 +11798,22 @@ static int syn__build_decoder_chain(syn_build *b, const syn_model *m, const syn_
    reaches the first of them. No layer is asked: one that is fed a wrong width may refuse it (heads
    that do not divide it), and the network would be refused with it. Sums are capped: branches
    inside branches would overflow an int. */
-static int syn__fed_guess(const syn_build *b, const syn_layer *l, int width) {
+static int syn__feedback_guess(syn_build *b, const syn_layer *l, int width) {
   for (; l; l = l->next) {
-    syn_layer *(*expand)(syn_build *, const syn_layer *, int) = l->alias ? l->alias->expand : NULL;
     const syn__arg *n = syn__arg_find(l, "n");
-    int beside = l->kind == &syn__kind_concat || expand == syn__expand_parallel, i, sum = 0;
+    int flags = l->kind ? l->kind->flags : 0, i, sum = 0;
+    if (l->alias) {
+      b->layer = l;
+      width = syn__feedback_guess(b, l->alias->expand(b, l, width), width);
+      continue;
+    }
     for (i = 0; i < l->n_args; i++) {
       if (!l->args[i].chain) continue;
-      sum = beside ? syn__min(sum, SYN__MAX_WIDTH) : 0;
-      sum += syn__fed_guess(b, l->args[i].chain, width);
+      sum = flags & SYN_SUM_WIDTHS ? syn__min(sum, SYN__MAX_WIDTH) : 0;
+      sum += syn__feedback_guess(b, l->args[i].chain, width);
     }
     if (sum) width = sum; /* of the other kinds every chain gives the width of the whole */
-    else if (l->kind == &syn__kind_mlp_src_att || expand == syn__expand_mlp_att)
+    else if (flags & SYN_SOURCE_WIDTH)
       width = b->encoder_out < 0 ? width : syn__build_width_of(b, b->encoder_out);
     else if (l->kind && !strncmp(l->kind->args, "i:n ", 4)) {
       width = b->config->d_model;
@@ -11623,28 +11823,29 @@ static int syn__fed_guess(const syn_build *b, const syn_layer *l, int width) {
   return syn__min(width, SYN__MAX_WIDTH);
 }
 
-/* The decoder; with input_feed it is built a second time where the guess was wrong, and what the
-   first time has put into the graph is forgotten. */
-static int syn__build_fed(syn_build *b, const syn_model *m, const syn_layer *chain) {
+/* The decoder. With a recurrent node it is built a second time where the guess of the width was
+   wrong; what the first time put into the graph is removed. */
+static int syn__build_recurrent(syn_build *b, const syn_model *m, const syn_layer *chain) {
   syn_build before;
   syn__graph *g = b->g;
   size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
   int x, width;
-  b->fed_width = syn__fed_guess(b, chain, b->config->d_model);
+  b->feedback_width = syn__feedback_guess(b, chain, b->config->d_model);
+  b->layer = NULL;
   before = *b;
   x = syn__build_decoder_chain(b, m, chain);
-  if (x < 0 || !g->feed || syn__build_width_of(b, x) == b->fed_width) return x;
+  if (x < 0 || !g->recurrent || syn__build_width_of(b, x) == b->feedback_width) return x;
   width = syn__build_width_of(b, x);
   *b = before;
   g->n_nodes = nodes;
   g->n_values = values;
   g->n_params = params;
-  b->fed_width = width;
+  b->feedback_width = width;
   x = syn__build_decoder_chain(b, m, chain);
   if (x < 0 || syn__build_width_of(b, x) == width) return x;
   b->layer = chain;
   syn__fail_build(b, SYN_E_SHAPE, "the decoder's output has width %d when %d is fed, and %d when %d"
-                  " is: it must not depend on this layer", width, before.fed_width,
+                  " is: it must not depend on this layer", width, before.feedback_width,
                   syn__build_width_of(b, x), width);
   return -1;
 }
@@ -11654,13 +11855,13 @@ static int syn__build_fed(syn_build *b, const syn_model *m, const syn_layer *cha
 static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
   int x;
   syn__build_side(b, "decoder");
-  x = syn__build_fed(b, m, chain);
+  x = syn__build_recurrent(b, m, chain);
   if (x >= 0 && m->task->encoder && !b->n_source_layers) {
     syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
               "(mh_dot_att), here is none");
     return -1;
   }
-  b->g->fed = x;
+  b->g->feedback = x;
   return x;
 }
 
@@ -12164,7 +12365,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   if (r->mode == SYN__TRAIN) syn__layout_loss(r, k);
   count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t->tensors : NULL);
   syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
-  syn__item_feed(&shown, r->mode, r->items, count);
+  syn__item_recurrent(&shown, r->mode, r->items, count);
   floats = syn__place(r->items, count, r->active);
   base = (float *)syn__layout_add(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
@@ -13709,15 +13910,15 @@ static size_t syn__train_discarded(const syn_trainer *t) {
 }
 
 /* A node is skipped in the backward pass when nothing it reads, and nothing before that, is
-   trained: the whole encoder, where it is frozen with its embedding. Not input_feed, which sends
-   back to the end of the decoder. */
+   trained: the whole encoder, where it is frozen with its embedding. Not a recurrent node, whose
+   gradient goes to the end of the decoder. */
 static void syn__train_skipped(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i;
   int k;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    char skip = !(g->feed && n->id == g->feed);
+    char skip = !n->recurrence;
     for (k = 0; k < n->n_param; k++) skip = skip && syn__frozen(t, &g->params[n->param[k]]);
     for (k = 0; k < n->n_in; k++) skip = skip && t->skip_backward[g->values[n->in[k]].maker];
     t->skip_backward[i] = skip;
@@ -14607,17 +14808,6 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* What input_feed will want of these tokens in the next step, z, goes into its history. */
-static void syn__feed_remember(syn_tape *t) {
-  const syn_node *n = t->g->nodes[t->g->feed];
-  const syn_tensor *z = &t->tensors[t->g->fed];
-  size_t d = (size_t)syn__width(z);
-  int r;
-  for (r = 0; r < t->decode->rows; r++)
-    memcpy(syn__cache_row(t, n, t->decode->slot[r], t->at[SYN_TGT][r]), z->x + (size_t)r * d,
-           d * sizeof(float));
-}
-
 /* 1: the logits of this step are not made, only what tells the largest. */
 static int syn__decode_screens(const syn_decoder *d) {
   return d->screen.q && d->n_live <= SYN__SCREEN_ROWS;
@@ -14652,7 +14842,10 @@ static void syn__decode_rows(syn_decoder *d, int place) {
     if (n->kind->step) n->kind->step(t, n);
     else n->kind->forward(t, n);
   }
-  if (t->g->feed) syn__feed_remember(t);
+  if (t->g->recurrent) {
+    const syn_node *n = t->g->nodes[t->g->recurrent];
+    n->recurrence->step(t, n, &t->tensors[t->g->feedback]);
+  }
 }
 
 /* [V] of one live row, over all V classes: what may not be chosen is left out when choosing,
@@ -18346,6 +18539,555 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 }
 
 #endif /* SYN_NO_STDIO */
+
+/* ==============================================================================================
+   >>check   proves a kind inside small networks: causality, padding, steps, files, gradients
+   ============================================================================================== */
+
+/* Sentences of up to 9 tokens, 8 of them a batch, with up to 4 columns of padding. */
+enum { SYN__CHECK_LEN = 9, SYN__CHECK_SENTENCES = 8, SYN__CHECK_WIDTH = SYN__CHECK_LEN + 4 };
+
+/* A network whose weights were moved away from 0 and 1, a batch for it, and the logits of an
+   earlier pass, which those of later passes are compared with. */
+typedef struct syn__checker {
+  syn_context *c;
+  syn_model *m;
+  syn_run *run;
+  int longest; /* tokens of the longest sentence */
+  int src[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH], tgt[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
+  int labels[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
+  syn_batch b;
+  float *wanted[SYN__CHECK_SENTENCES]; /* [rows, width] logits of a sentence */
+  int rows[SYN__CHECK_SENTENCES], width;
+} syn__checker;
+
+/* All trained weights get noise, so that none is 0 or 1; less of it in deep networks, where
+   differences grow from layer to layer. */
+static void syn__check_weights(const syn_model *m) {
+  float amount = m->g.n_nodes > 30 ? 0.05f : 0.35f;
+  syn_random r;
+  size_t i, k;
+  r.state = m->config.seed + 99;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_param *p = &m->g.params[i];
+    for (k = 0; p->trained && k < p->size; k++) p->x[k] += amount * syn_random_normal(&r);
+  }
+}
+
+/* Sentences first .. first+count-1 of an endless list, `pad` more columns than they need. Some
+   labels are 0, which do not count. */
+static void syn__check_batch(syn__checker *k, int first, int count, int pad) {
+  static const int sizes[2][7] = {{5, 2, 4, 9, 1, 7, 3}, {4, 6, 1, 3, 9, 2, 5}};
+  const syn_config *config = &k->m->config;
+  int tag = k->m->task->labels == SYN_SRC, i, j, n[2], width[2] = {1, 1};
+  memset(&k->b, 0, sizeof k->b);
+  memset(k->src, 0, sizeof k->src);
+  memset(k->tgt, 0, sizeof k->tgt);
+  memset(k->labels, 0, sizeof k->labels);
+  for (i = first; i < first + count; i++)
+    for (j = 0; j < 2; j++) width[j] = syn__max(width[j], syn__min(sizes[j][i % 7], k->longest));
+  k->b.count = count;
+  k->b.src_width = width[0] + pad;
+  k->b.tgt_width = width[1] + pad;
+  for (i = 0; i < count; i++) {
+    int columns = tag ? k->b.src_width : k->b.tgt_width;
+    syn_random r;
+    r.state = (uint64_t)(first + i) * 77;
+    for (j = 0; j < 2; j++) n[j] = syn__min(sizes[j][(first + i) % 7], k->longest);
+    for (j = 0; j < n[0]; j++)
+      k->src[i * k->b.src_width + j] = 1 + syn_random_below(&r, config->src_vocab - 1);
+    for (j = 0; j < n[1]; j++)
+      k->tgt[i * k->b.tgt_width + j] =
+          j ? 1 + syn_random_below(&r, config->tgt_vocab - 1) : SYN_BEGIN;
+    for (j = 0; j < n[!tag]; j++)
+      k->labels[i * columns + j] = syn_random_below(&r, tag ? config->classes : config->tgt_vocab);
+    k->labels[i * columns] = 1;
+  }
+  for (i = 0; i < count && k->m->task->labels == SYN_EACH; i++)
+    k->labels[i] = (first + i * 3) % config->classes;
+  k->b.src = k->src;
+  k->b.tgt = k->tgt;
+  k->b.labels = k->labels;
+}
+
+/* Everything that a pass computes becomes NaN: no result may depend on what stood there before. */
+static void syn__check_poison(syn_run *r, const syn_limits *limits) {
+  char *begin = (char *)r->tape.scratch;
+  char *end = (char *)r + (sizeof *r + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
+  end += syn__run_bytes(r->tape.c, r->m, r->mode, limits);
+  memset(begin, 0xFF, (size_t)(end - begin)); /* scratch, buffers of the loss, all tensors */
+  memset(r->tape.pack, 0xFF, syn__pack_floats(r->tape.threads) * sizeof(float));
+}
+
+static syn_limits syn__check_limits(const syn__checker *k) {
+  syn_limits limits;
+  limits.sentences = SYN__CHECK_SENTENCES;
+  limits.src_rows = limits.tgt_rows = SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
+  limits.length = k->longest;
+  return limits;
+}
+static syn_status syn__check_pass(syn__checker *k, syn_run *r) {
+  syn_limits limits = syn__check_limits(k);
+  k->b.labels = NULL;
+  syn__check_poison(r, &limits);
+  return syn_run_forward(r, &k->b);
+}
+
+/* A pass over sentences 0 .. count-1, whose logits are kept. */
+static syn_status syn__check_keep(syn__checker *k, int count) {
+  int i;
+  syn__check_batch(k, 0, count, 0);
+  if (syn__check_pass(k, k->run)) return k->c->status;
+  for (i = 0; i < count; i++) {
+    const float *z = syn_run_logits(k->run, i, &k->rows[i]);
+    memcpy(k->wanted[i], z, (size_t)k->rows[i] * (size_t)k->width * sizeof *z);
+  }
+  return SYN_OK;
+}
+
+/* Row by row: sentence `at` of the newest pass of r has the bits of the kept sentence i. `text`
+   tells what the two passes differ in. */
+static syn_status syn__check_same(syn__checker *k, const syn_run *r, int i, int at,
+                                  const char *text) {
+  int rows, row, j;
+  const float *z = syn_run_logits(r, at, &rows);
+  for (row = 0; row < rows && row < k->rows[i]; row++)
+    for (j = 0; j < k->width; j++) {
+      const float *got = z + row * k->width + j, *wanted = k->wanted[i] + row * k->width + j;
+      if (memcmp(got, wanted, sizeof *got))
+        return syn__fail(k->c, SYN_E_VALUE,
+                         "%s: sentence %d, row %d, logit %d is %.9g, wanted %.9g", text, i, row, j,
+                         (double)*got, (double)*wanted);
+    }
+  return SYN_OK;
+}
+
+/* Behind token t of every sentence the decoder gets other tokens, then none. */
+static syn_status syn__check_causal(syn__checker *k) {
+  enum { COUNT = 5 };
+  int i, j, t, width;
+  char text[60];
+  if (syn__check_keep(k, COUNT)) return k->c->status;
+  width = k->b.tgt_width;
+  for (t = 0; t < 2 * k->longest; t++) {
+    int rows[COUNT];
+    syn__check_batch(k, 0, COUNT, 0);
+    for (i = 0; i < COUNT; i++)
+      for (j = t / 2 + 1; j < k->rows[i]; j++) {
+        int *at = &k->tgt[i * width + j];
+        *at = t % 2 ? 0 : 1 + (*at + j) % (k->m->config.tgt_vocab - 1);
+      }
+    if (syn__check_pass(k, k->run)) return k->c->status;
+    snprintf(text, sizeof text, "causal: with %s tokens behind row %d", t % 2 ? "no" : "other",
+             t / 2);
+    for (i = 0; i < COUNT; i++) { /* rows up to t / 2 are compared */
+      rows[i] = k->rows[i];
+      k->rows[i] = syn__min(rows[i], t / 2 + 1);
+      syn__check_same(k, k->run, i, i, text);
+      k->rows[i] = rows[i];
+    }
+    if (k->c->status) return k->c->status;
+  }
+  return SYN_OK;
+}
+
+/* Every sentence of a batch has the bits that it has with padding, and alone. */
+static syn_status syn__check_packed(syn__checker *k) {
+  int i;
+  if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
+  syn__check_batch(k, 0, SYN__CHECK_SENTENCES, 4);
+  if (syn__check_pass(k, k->run)) return k->c->status;
+  for (i = 0; i < SYN__CHECK_SENTENCES; i++)
+    if (syn__check_same(k, k->run, i, i, "packed: with four columns of padding"))
+      return k->c->status;
+  for (i = 0; i < SYN__CHECK_SENTENCES; i++) {
+    syn__check_batch(k, i, 1, 0);
+    if (syn__check_pass(k, k->run) ||
+        syn__check_same(k, k->run, i, 0, "packed: without the other sentences"))
+      return k->c->status;
+  }
+  return SYN_OK;
+}
+
+/* Counts the bytes, or writes them. */
+typedef struct syn__check_bytes {
+  char *at;
+  size_t size;
+} syn__check_bytes;
+static size_t syn__check_write(void *user, const void *bytes, size_t size) {
+  syn__check_bytes *s = (syn__check_bytes *)user;
+  if (s->at) memcpy(s->at + s->size, bytes, size);
+  s->size += size;
+  return size;
+}
+
+static syn_status syn__check_file(syn__checker *k) {
+  syn_limits limits = syn__check_limits(k);
+  syn__check_bytes bytes = {NULL, 0};
+  syn_sink sink;
+  syn_model *m = NULL;
+  syn_run *r = NULL;
+  int i;
+  sink.write = syn__check_write;
+  sink.user = &bytes;
+  if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
+  if (syn_model_save_to(k->c, k->m, &sink)) return k->c->status;
+  bytes.at = (char *)syn__alloc(k->c, bytes.size, 1);
+  bytes.size = 0;
+  if (bytes.at && syn_model_save_to(k->c, k->m, &sink) == SYN_OK)
+    m = syn_model_view(k->c, bytes.at, bytes.size);
+  if (m) r = syn_run_new(k->c, m, &limits);
+  if (r && syn__check_pass(k, r) == SYN_OK)
+    for (i = 0; i < SYN__CHECK_SENTENCES; i++) syn__check_same(k, r, i, i, "file: loaded again");
+  syn_run_free(r);
+  syn_model_free(m);
+  syn__free(k->c, bytes.at);
+  return k->c->status;
+}
+
+/* -- steps -- */
+
+/* Ends every output at its first chosen token. */
+static int syn__check_stop(void *user, int sentence, int token) {
+  SYN__UNUSED(user);
+  SYN__UNUSED(sentence);
+  SYN__UNUSED(token);
+  return 1;
+}
+
+/* Row [width] of a step against that of the full pass: the same bits; within 1e-5 where kernels are
+   not exact. */
+static int syn__check_row(const syn_context *c, const float *got, const float *wanted, int width) {
+  int i;
+  if (c->kernels->exact) return !memcmp(got, wanted, (size_t)width * sizeof *got);
+  for (i = 0; i < width; i++) {
+    double w = (double)wanted[i];
+    if (!(fabs((double)got[i] - w) <= 1e-5 * (fabs(w) > 1.0 ? fabs(w) : 1.0))) return 0;
+  }
+  return 1;
+}
+
+/* The newest rows of all nodes of the decoder whose outputs are still there. */
+static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, int place) {
+  const syn__graph *g = &k->m->g;
+  int i, j, node = d->run->mode == SYN__KEEP ? g->n_encoder : k->m->head;
+  for (; node < (int)g->n_nodes; node++) {
+    const syn_node *n = g->nodes[node];
+    const syn_tensor *x = syn_out(&k->run->tape, n), *y = syn_out(&d->run->tape, n);
+    int width = syn_width(x);
+    if (g->values[n->out].stream != SYN_TGT) continue;
+    for (i = 0; i < k->b.count; i++) {
+      int row = k->run->tape.stream[SYN_TGT].off[i] + place;
+      const float *wanted = x->x + (size_t)row * (size_t)width, *got = y->x + i * width;
+      if (syn__check_row(k->c, got, wanted, width)) continue;
+      for (j = 0; j + 1 < width && got[j] == wanted[j];) j++;
+      return syn__fail(k->c, SYN_E_VALUE,
+                       "step: %s at %s, sentence %d, row %d, column %d is %.9g, by forward %.9g",
+                       n->kind->name, n->path, i, place, j, (double)got[j], (double)wanted[j]);
+    }
+  }
+  return SYN_OK;
+}
+
+/* Feeds the first 1, 2, ... tokens of sentences that all have the longest length. */
+static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
+  syn_limits limits = syn__decode_limits(d);
+  syn_batch b = k->b;
+  int *tgt = k->labels, i, j; /* labels are not read here */
+  b.tgt = tgt;
+  syn__check_poison(d->run, &limits);
+  for (b.tgt_width = 1; b.tgt_width <= k->longest; b.tgt_width++) {
+    for (i = 0; i < b.count; i++)
+      for (j = 0; j < b.tgt_width; j++)
+        tgt[i * b.tgt_width + j] = k->tgt[i * k->b.tgt_width + j];
+    if (syn_decoder_run(d, &b, syn__check_stop, NULL) || syn__check_step(k, d, b.tgt_width - 1))
+      return k->c->status;
+  }
+  return SYN_OK;
+}
+
+/* First with memory in which every node's output stays, then with a decoder's own, where the logits
+   alone outlive a step. */
+static syn_status syn__check_steps(syn__checker *k) {
+  enum { COUNT = 4 };
+  syn_decode_config config;
+  syn_decoder *d;
+  syn_limits limits;
+  syn_run *own;
+  int i;
+  syn__check_batch(k, 0, COUNT, 0);
+  k->b.tgt_width = k->longest;
+  for (i = 0; i < COUNT * k->longest; i++)
+    k->tgt[i] = i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
+  memset(&config, 0, sizeof config);
+  config.sentences = COUNT;
+  config.source_len = config.max_len = k->longest;
+  if (syn__check_pass(k, k->run)) return k->c->status;
+  d = syn_decoder_new(k->c, k->m, &config);
+  if (d) {
+    own = d->run;
+    limits = syn__decode_limits(d);
+    d->run = syn__run_new(k->c, k->m, SYN__KEEP, &limits);
+    if (d->run) {
+      d->run->tape.packed = own->tape.packed;
+      syn__check_places(k, d);
+    }
+    syn_run_free(d->run);
+    d->run = own;
+    if (k->c->status == SYN_OK) syn__check_places(k, d);
+  }
+  syn_decoder_free(d);
+  return k->c->status;
+}
+
+/* -- gradients: the derivative along a direction in double-difference form -- */
+
+/* What is compared: the gradient of one parameter, and the loss around its numbers. */
+typedef struct syn__probe {
+  syn_trainer *t;
+  const syn_batch *b;
+  const syn_param *p;
+  int training;             /* 1: with dropout, always the same masks */
+  double loss;              /* with the weights as they are */
+  const float *gradient;    /* [size] */
+  float *keep, *direction;  /* [size] the numbers as they are; how they are moved */
+  double got, wanted;       /* of the last comparison: gradient, difference */
+} syn__probe;
+
+static double syn__probe_loss(const syn__probe *q) {
+  syn_run *r = q->t->run;
+  if (syn__bind_labelled(r, q->b)) return (double)INFINITY;
+  r->tape.training = q->training;
+  r->tape.seed = 12345;
+  syn__forward(&r->tape, 0, r->nodes);
+  return syn__loss(r, r->m->config.label_smoothing, 0.0f) / (double)r->n_labels;
+}
+/* The gradient of all weights, in the trainer. */
+static syn_status syn__probe_gradient(const syn__probe *q) {
+  double sum = 0.0;
+  syn__gradients_clear(q->t);
+  if (syn__bind_labelled(q->t->run, q->b)) return q->t->c->status;
+  q->t->run->tape.training = q->training;
+  q->t->run->tape.seed = 12345;
+  return syn__train_batch(q->t, q->b, 1.0f / (float)q->t->run->n_labels, &sum);
+}
+
+static double syn__probe_along(const syn__probe *q, double h) {
+  double loss;
+  size_t i;
+  for (i = 0; i < q->p->size; i++)
+    q->p->x[i] = (float)((double)q->keep[i] + h * (double)q->direction[i]);
+  loss = syn__probe_loss(q);
+  memcpy(q->p->x, q->keep, q->p->size * sizeof(float));
+  return loss;
+}
+
+/* The slope (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, whose truncation error is of order h^4; f
+   is a float of order 1, so its rounding leaves noise of about 1e-6 / h. One of the h must agree;
+   the smallest counts only for gradients above its noise. A kink (relu) near by spoils the
+   differences, and then shows in one of two ways: slopes of two h differ, or the slopes to the
+   right and to the left do not come together in proportion to h. 1: the gradient agrees; 0: it
+   does not; -1: a kink. */
+static int syn__probe_one(syn__probe *q) {
+  static const double steps[4] = {1.0 / 64, 1.0 / 256, 1.0 / 1024, 1.0 / 4096};
+  double g = 0.0, slope[4], bend[4], noise[4];
+  size_t k;
+  int i, kink;
+  for (k = 0; k < q->p->size; k++) g += (double)q->gradient[k] * (double)q->direction[k];
+  q->got = g;
+  for (i = 0; i < 4; i++) {
+    double h = steps[i], right = syn__probe_along(q, h), left = syn__probe_along(q, -h);
+    double two = syn__probe_along(q, 2 * h) - syn__probe_along(q, -2 * h);
+    noise[i] = 1.5e-6 * (q->loss > 4.0 ? q->loss / 4.0 : 1.0) / h;
+    slope[i] = (8.0 * (right - left) - two) / (12.0 * h);
+    bend[i] = (right - 2.0 * q->loss + left) / h;
+    if (i == 3 && noise[i] > 1e-3 * fabs(g)) break;
+    q->wanted = slope[i];
+    if (fabs(slope[i] - g) <= noise[i] + 1e-3 * fabs(g)) return 1;
+  }
+  kink = fabs(slope[1] - slope[2]) > (noise[1] + noise[2]) / 2.0 ||
+         fabs(bend[2] - bend[1] / 4.0) > noise[2] / 2.0;
+  return kink ? -1 : 0;
+}
+
+/* Direction: the gradient and random numbers, each of length 1, added. 0: the gradient is 0. */
+static int syn__probe_direction(syn__probe *q, syn_random *r) {
+  double g2 = 0.0, r2 = 0.0;
+  size_t k;
+  for (k = 0; k < q->p->size; k++) {
+    q->direction[k] = syn_random_normal(r);
+    g2 += (double)q->gradient[k] * (double)q->gradient[k];
+    r2 += (double)q->direction[k] * (double)q->direction[k];
+  }
+  for (k = 0; k < q->p->size && g2 > 0.0; k++)
+    q->direction[k] =
+        (float)((double)q->direction[k] / sqrt(r2) + (double)q->gradient[k] / sqrt(g2));
+  return g2 != 0.0;
+}
+
+/* The i-th direction of a parameter: mixed ones (element SIZE_MAX), its element of the largest
+   gradient, random elements. */
+static size_t syn__probe_move(syn__probe *q, syn_random *r, int mixed, int i) {
+  size_t k, at = 0;
+  if (mixed) {
+    syn__probe_direction(q, r);
+    return SIZE_MAX;
+  }
+  for (k = 0; k < q->p->size; k++)
+    if (fabsf(q->gradient[k]) > fabsf(q->gradient[at])) at = k;
+  if (i) at = (size_t)syn_random_below(r, (int)q->p->size);
+  memset(q->direction, 0, q->p->size * sizeof(float));
+  q->direction[at] = 1.0f;
+  return at;
+}
+
+/* One mixed direction and 3 elements must agree; others take the place of those that meet a kink.
+   Where all directions do, as in deep networks of relus, 20 elements must agree. */
+static syn_status syn__probe_param(syn__probe *q) {
+  enum { TRIES = 12, ELEMENTS = 3, MORE_ELEMENTS = 20 };
+  const char *dropout = q->training ? " with dropout" : "";
+  syn_random r;
+  int mixed, i, left, elements = ELEMENTS, result = 0;
+  r.state = q->t->m->config.seed;
+  memcpy(q->keep, q->p->x, q->p->size * sizeof(float));
+  if (!syn__probe_direction(q, &r))
+    return syn__fail(q->t->c, SYN_E_VALUE, "gradient: that of %s is 0%s", q->p->name, dropout);
+  for (mixed = 1; mixed >= 0; mixed--)
+    for (i = 0, left = mixed ? 1 : elements; left > 0; i++) {
+      size_t at = syn__probe_move(q, &r, mixed, i), columns = q->p->size / (size_t)q->p->shape[0];
+      char element[60] = " along a direction";
+      result = syn__probe_one(q);
+      left -= result > 0;
+      if (result > 0 || (result < 0 && i < TRIES * (mixed ? 1 : elements))) continue;
+      if (mixed && result < 0) {
+        elements = MORE_ELEMENTS;
+        break;
+      }
+      if (!mixed)
+        snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(at / columns),
+                 (unsigned long)(at % columns));
+      return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
+                       q->p->name, element, dropout, q->got, q->wanted,
+                       result < 0 ? ", and so for others, all with kinks" : "");
+    }
+  return SYN_OK;
+}
+
+/* All parameters; at the end the gradient comes once more, with the same bits. `gradient` [trained]
+   is filled. */
+static syn_status syn__check_params(syn__probe *q, float *gradient) {
+  const syn_model *m = q->t->m;
+  syn_limits limits = syn__train_limits(m, q->t->config.batch_tokens, q->t->config.length);
+  size_t i;
+  syn__check_poison(q->t->run, &limits);
+  if (syn__probe_gradient(q)) return q->t->c->status;
+  memcpy(gradient, q->t->gradient, m->trained * sizeof *gradient);
+  q->loss = syn__probe_loss(q);
+  for (i = 0; i < m->g.n_params; i++) {
+    q->p = &m->g.params[i];
+    q->gradient = gradient + q->p->offset;
+    if (q->p->trained && syn__probe_param(q)) return q->t->c->status;
+  }
+  syn__check_poison(q->t->run, &limits);
+  if (syn__probe_gradient(q)) return q->t->c->status;
+  if (memcmp(gradient, q->t->gradient, m->trained * sizeof *gradient))
+    return syn__fail(q->t->c, SYN_E_VALUE, "gradient: the second time it has other bits");
+  return SYN_OK;
+}
+
+static syn_status syn__check_gradients(syn__checker *k) {
+  size_t floats = k->m->floats;
+  float *space = (float *)syn__alloc(k->c, 4, floats * sizeof *space);
+  syn_train_config config;
+  syn__probe q;
+  memset(&config, 0, sizeof config);
+  memset(&q, 0, sizeof q);
+  config.batch_tokens = 2 * SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
+  syn__check_batch(k, 0, 5, 0);
+  q.b = &k->b;
+  q.t = space ? syn_trainer_new(k->c, k->m, &config) : NULL;
+  q.keep = space;
+  q.direction = space + floats;
+  if (q.t && syn__check_params(&q, space + 2 * floats) == SYN_OK) {
+    q.training = 1;
+    if (syn__probe_gradient(&q) == SYN_OK && /* the same without dropout: nothing is dropped */
+        memcmp(space + 2 * floats, q.t->gradient, k->m->trained * sizeof *space))
+      syn__check_params(&q, space + 3 * floats);
+  }
+  syn_trainer_free(q.t);
+  syn__free(k->c, space);
+  return k->c->status;
+}
+
+/* -- networks -- */
+
+syn_status syn_network_check(syn_context *c, const syn_config *config) {
+  syn__checker *k = (syn__checker *)syn__alloc(c, 1, sizeof *k);
+  syn_limits limits;
+  float *logits = NULL;
+  int i;
+  if (!k) return SYN_E_MEMORY;
+  k->c = c;
+  k->m = syn_model_new(c, config);
+  if (k->m) {
+    k->longest = syn__min(k->m->config.max_len, SYN__CHECK_LEN);
+    k->width = k->m->task->classes ? k->m->config.classes : k->m->config.tgt_vocab;
+    limits = syn__check_limits(k);
+    k->run = syn_run_new(c, k->m, &limits);
+    logits = (float *)syn__alloc(c, SYN__CHECK_SENTENCES * SYN__CHECK_LEN,
+                                 (size_t)k->width * sizeof *logits);
+  }
+  if (k->run && logits) {
+    for (i = 0; i < SYN__CHECK_SENTENCES; i++)
+      k->wanted[i] = logits + (size_t)(i * SYN__CHECK_LEN) * (size_t)k->width;
+    syn__check_weights(k->m);
+    if (syn__check_packed(k) == SYN_OK && k->m->task->decoder) syn__check_causal(k);
+    if (c->status == SYN_OK && k->m->task->decoder) syn__check_steps(k);
+    if (c->status == SYN_OK && syn__check_file(k) == SYN_OK) syn__check_gradients(k);
+  }
+  syn__free(c, logits);
+  syn_run_free(k->run);
+  syn_model_free(k->m);
+  syn__free(c, k);
+  return c->status;
+}
+
+/* In the tagger `id` stands beside the text: its input has two readers, so that the gradient of the
+   kind is added there, while in the language model it is written first. */
+syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text) {
+  static const char *const tasks[] = {"lm", "tag"};
+  const syn_kind **kinds;
+  char *beside;
+  syn_context inner;
+  syn_config k;
+  int i;
+  if (!syn__given(c, kind, "kind")) return SYN_E_VALUE;
+  if (c->status) return c->status;
+  if (!text) text = kind->name;
+  inner = *c;
+  kinds = (const syn_kind **)syn__alloc(c, (size_t)c->options.n_kinds + 1, sizeof *kinds);
+  beside = (char *)syn__alloc(c, strlen(text) + 16, 1);
+  if (kinds && beside) {
+    kinds[0] = kind;
+    for (i = 0; i < c->options.n_kinds; i++) kinds[i + 1] = c->options.kinds[i];
+    inner.options.kinds = kinds;
+    inner.options.n_kinds = c->options.n_kinds + 1;
+    snprintf(beside, strlen(text) + 16, "concat(id | %s)", text);
+  }
+  memset(&k, 0, sizeof k);
+  k.d_model = 8, k.heads = 2, k.max_len = SYN__CHECK_LEN, k.classes = 5, k.dropout = 0.25f;
+  k.src_vocab = k.tgt_vocab = 13, k.seed = 5;
+  for (i = 0; i < 2 && c->status == SYN_OK; i++) {
+    k.task = tasks[i];
+    k.encoder = k.decoder = i ? beside : text;
+    if (syn_network_check(&inner, &k))
+      syn__fail(c, inner.status, "%s, as %s: %s", kind->name, i ? "an encoder" : "a decoder",
+                inner.message);
+  }
+  syn__free(c, (void *)kinds);
+  syn__free(c, beside);
+  return c->status;
+}
 
 /* ==============================================================================================
    >>small   int8 and constant models for boards without an operating system: not built yet
