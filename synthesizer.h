@@ -341,8 +341,8 @@ typedef struct syn_var {
    4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  const char *encoder;         /* architecture text; not for lm */
-  const char *decoder;         /* architecture text; seq2seq and lm */
+  const char *encoder;         /* architecture text, UTF-8 with its comments; not for lm */
+  const char *decoder;         /* the same; seq2seq and lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
   int heads;                   /* of attention layers that do not say; 0: 4 */
   int max_len;                 /* N: longest sentence with its begin or end; 0: 128 */
@@ -749,7 +749,9 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
 /* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
-   model loaded from a file gets a copy of its weights first. One model, one trainer at a time. */
+   model loaded from a file gets a copy of its weights first. One model, one trainer at a time.
+   What would make saving or loading fail later is an error here: tokenizers of another size than
+   the vocabularies. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
 void syn_trainer_free(syn_trainer *t);
 const syn_train_state *syn_trainer_state(const syn_trainer *t);
@@ -942,7 +944,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 
 /* ==============================================================================================
-   >>base   includes, checked sizes, elementary functions that give the same bits everywhere
+   >>base   includes, checked sizes, UTF-8, elementary functions of the same bits everywhere
    ============================================================================================== */
 
 #include <limits.h>
@@ -993,6 +995,46 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
   return x;
+}
+
+#define SYN__BAD_CHAR 0x80000000u /* set in a "character" that is one byte, not UTF-8 */
+
+/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
+   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
+     00..7F                     7 bits
+     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
+     E0..EF 80..BF 80..BF      16 bits
+     F0..F4 80..BF (3 times)   21 bits
+   After a bad byte reading goes on with the very next one: no good character is swallowed. */
+static uint32_t syn__char_next(syn_text text, size_t *at) {
+  const unsigned char *s = (const unsigned char *)text.at + *at;
+  size_t left = text.size - *at, more, i;
+  uint32_t ch = s[0];
+  ++*at;
+  if (ch < 0x80) return ch;
+  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
+  if (more == 0 || left <= more) return SYN__BAD_CHAR | s[0];
+  ch &= 0x3Fu >> more;
+  for (i = 1; i <= more; i++) {
+    if ((s[i] & 0xC0u) != 0x80) return SYN__BAD_CHAR | s[0];
+    ch = ch << 6 | (s[i] & 0x3Fu);
+  }
+  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__BAD_CHAR | s[0];
+  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
+  *at += more;
+  return ch;
+}
+
+/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
+   UTF-8 alone, so what they will hold is checked where it is given. */
+static const char *syn__not_utf8(const char *text) {
+  syn_text all;
+  size_t at = 0, next = 0;
+  all.at = text;
+  all.size = strlen(text);
+  for (; next < all.size; at = next)
+    if (syn__char_next(all, &next) & SYN__BAD_CHAR) return text + at;
+  return text + all.size;
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -4098,7 +4140,8 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   char full[SYN__PATH + 64];
   int id;
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
-  if (strlen(name) > 60) return syn_build_fail(b, "the kind's parameter has too long a name");
+  if (!name || strlen(name) > 60 || *syn__not_utf8(name))
+    return syn_build_fail(b, "a parameter of the kind has no name of at most 60 bytes of UTF-8");
   snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
@@ -11481,6 +11524,16 @@ static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
   return SYN_OK;
 }
 
+/* Comments too: a model file holds the text, and a byte that is not UTF-8 would let a network be
+   trained that cannot be saved. */
+static syn_status syn__parse_utf8(syn__lexer x) {
+  const char *bad = syn__not_utf8(x.at);
+  if (!*bad) return SYN_OK;
+  while (x.at < bad) syn__lexer_move(&x);
+  return syn__fail(x.b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", x.b->side,
+                   x.line, x.column, (unsigned)(unsigned char)*bad);
+}
+
 /* Reads all of a text; null: recorded. The tree lies in the arena of the graph and lives as long
    as the model does, since kinds keep paths and words of it. */
 static syn_layer *syn__parse(syn_build *b, const char *text) {
@@ -11490,6 +11543,7 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   x.b = b;
   x.at = text;
   x.line = x.column = 1;
+  if (syn__parse_utf8(x)) return NULL;
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (*x.at) {
@@ -12164,6 +12218,21 @@ void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer
 }
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
   return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
+}
+
+/* 1: each tokenizer has as many tokens as the model's vocabulary on its side. The loader of a model
+   file refuses another number, so a training whose file could not be loaded must not begin. */
+static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
+  int sizes[2], i;
+  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
+  sizes[1] = m->task->decoder ? m->config.tgt_vocab
+                              : m->config.classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+  for (i = 0; i < 2; i++)
+    if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
+      return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
+                        "model: the %s tokenizer has %d tokens, wanted %d",
+                        i ? "target" : "source", syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
+  return 1;
 }
 
 /* -- beginning from another model -- */
@@ -13767,6 +13836,10 @@ static int syn__frozen(const syn_trainer *t, const syn_param *p) {
 static syn_status syn__freeze_check(const syn_trainer *t) {
   const char *at = t->config.freeze;
   size_t i;
+  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__not_utf8(at))) /* a checkpoint holds it */
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "freeze: patterns of %lu bytes, wanted at most %d, all of them UTF-8",
+                     (unsigned long)strlen(at), SYN_MAX_TEXT);
   while (at) {
     syn_text pattern = syn__pattern_next(&at);
     const char *nearest = NULL;
@@ -13983,7 +14056,8 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   t->m = m;
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
-  if (syn__train_resolve(t, config ? config : &none) || syn__weights_own(m)) {
+  if (syn__train_resolve(t, config ? config : &none) || !syn__tokenizers_fit(c, m) ||
+      syn__weights_own(m)) {
     syn_trainer_free(t);
     return NULL;
   }
@@ -15334,7 +15408,6 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
 #define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
-#define SYN__BAD_CHAR 0x80000000u        /* set in a "character" that is one byte, not UTF-8 */
 #define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes when saved */
 #define SYN__TOKENIZER_HEADER 28         /* and the bytes before its pieces */
 #define SYN__SENTINELS 100               /* as many as T5 has */
@@ -15441,32 +15514,6 @@ static int syn__text_compare(syn_text a, syn_text b) {
 /* Where a word begins. These are single bytes in UTF-8 and have no lower case, so the bytes of a
    text can be asked before its characters are read. */
 static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
-/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
-   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
-     00..7F                     7 bits
-     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
-     E0..EF 80..BF 80..BF      16 bits
-     F0..F4 80..BF (3 times)   21 bits
-   After a bad byte reading goes on with the very next one: no good character is swallowed. */
-static uint32_t syn__char_next(syn_text text, size_t *at) {
-  const unsigned char *s = (const unsigned char *)text.at + *at;
-  size_t left = text.size - *at, more, i;
-  uint32_t ch = s[0];
-  ++*at;
-  if (ch < 0x80) return ch;
-  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
-  if (more == 0 || left <= more) return SYN__BAD_CHAR | s[0];
-  ch &= 0x3Fu >> more;
-  for (i = 1; i <= more; i++) {
-    if ((s[i] & 0xC0u) != 0x80) return SYN__BAD_CHAR | s[0];
-    ch = ch << 6 | (s[i] & 0x3Fu);
-  }
-  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__BAD_CHAR | s[0];
-  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
-  *at += more;
-  return ch;
-}
 
 /* Writes a character, or the byte it stands for; returns its bytes, at most 4. From the last to the
    first: 6 bits in each that follows, the rest in the first under its mark of length. */
@@ -16607,12 +16654,7 @@ static size_t syn__file_utf8(const unsigned char *at, size_t left) {
 
 /* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
    next reader: the header of a safetensors file is UTF-8. */
-static int syn__file_text_ok(const char *text) {
-  const unsigned char *at = (const unsigned char *)text;
-  size_t left = text ? strlen(text) : 0, n = 1;
-  for (; left && n; at += n, left -= n) n = syn__file_utf8(at, left);
-  return text && n;
-}
+static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
 
 /* A name from a file as a message may show it: one line, not too long, cut between characters. A
    control character would let a file write lines of its own into somebody's log. */
@@ -18124,20 +18166,12 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
-  int sizes[2], i;
   if (src && !(m->tokenizer[SYN_SRC] = syn_tokenizer_load(c, src->data, src->bytes)))
     return c->status;
   if (tgt && !(m->tokenizer[SYN_TGT] = syn_tokenizer_load(c, tgt->data, tgt->bytes)))
     return c->status;
   if (!tgt && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
-  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
-  sizes[1] = m->task->decoder ? m->config.tgt_vocab
-                              : m->config.classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
-  for (i = 0; i < 2; i++)
-    if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
-      return syn__fail(c, SYN_E_FORMAT, "model file: the %s tokenizer has %d tokens, wanted %d",
-                       i ? "target" : "source", syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
-  return SYN_OK;
+  return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
 }
 
 /* The model takes the file, and closes it in the end. f may be null (it could not be opened):

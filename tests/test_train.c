@@ -526,6 +526,25 @@ static void bad_freeze(const char *freeze, const char *word) {
   syn_model_free(m);
 }
 
+/* What would make every checkpoint fail, or its loading, is an error before the first step. */
+static void test_saved_later(void) {
+  static char text[70000], word[] = "|src.*";
+  syn_config k = config_of(0);
+  syn_context c;
+  syn_model *m;
+  size_t at = 5;
+  memcpy(text, "src.*", 5);
+  for (; at + sizeof word < sizeof text; at += sizeof word - 1) memcpy(text + at, word, sizeof word);
+  bad_freeze(text, "wanted at most 65536");
+  bad_freeze("src.embed|src.\xFF*", "UTF-8");
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, syn_tokenizer_learn(&c, "byte", 0, NULL, 0), NULL);
+  CHECK(m && !syn_trainer_new(&c, m, NULL) && strstr(c.message, "source tokenizer has 260 tokens, wanted 14"), "%s",
+        c.message);
+  syn_model_free(m);
+}
+
 static void test_freeze(void) {
   static const char *const names[][3] = { /* pattern, name, "": it is not meant */
       {"a", "a", "a"}, {"a", "ab", ""}, {"*", "a.b", "a"}, {"a*", "a", "a"}, {"*a", "ba", "a"}, {"*a", "ab", ""},
@@ -1791,6 +1810,7 @@ int main(void) {
   test_rules_learn();
   test_rules_machines();
   test_freeze();
+  test_saved_later();
   test_moments();
   test_diverged();
   test_accumulate();
