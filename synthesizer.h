@@ -827,20 +827,20 @@ int syn_tokenizer_flags(const syn_tokenizer *t);
 /* How many sentinels it has, 100 or 0; they are the tokens *first, *first + 1 ... */
 int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
 const char *syn_tokenizer_type(const syn_tokenizer *t);     /* the spec, for example "bpe:10000" */
-/* Writes the first `room` ids of the text, without begin and end, and returns how many it has: a
-   call with room 0 measures; no text has more tokens than bytes + 1. Allocates nothing. */
-int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room);
+/* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
+   for capacity 0; no text has more tokens than bytes + 1. Allocates nothing. */
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
-   `room` bytes together with a final 0, which is there whenever room > 0; only "byte" may cut a
-   character. */
+   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only "byte" may
+   cut a character. */
 size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
-                            size_t room);
+                            size_t capacity);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
    text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
-/* Writes the tokenizer as bytes, if all fit into `room`, and returns how many bytes it needs. */
-size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room);
+/* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
+size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
 
@@ -944,7 +944,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 
 /* ==============================================================================================
-   >>base   includes, checked sizes, UTF-8, elementary functions of the same bits everywhere
+   >>base   includes, checked sizes, elementary functions that give the same bits everywhere
    ============================================================================================== */
 
 #include <limits.h>
@@ -995,46 +995,6 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
   return x;
-}
-
-#define SYN__BAD_CHAR 0x80000000u /* set in a "character" that is one byte, not UTF-8 */
-
-/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
-   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
-     00..7F                     7 bits
-     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
-     E0..EF 80..BF 80..BF      16 bits
-     F0..F4 80..BF (3 times)   21 bits
-   After a bad byte reading goes on with the very next one: no good character is swallowed. */
-static uint32_t syn__char_next(syn_text text, size_t *at) {
-  const unsigned char *s = (const unsigned char *)text.at + *at;
-  size_t left = text.size - *at, more, i;
-  uint32_t ch = s[0];
-  ++*at;
-  if (ch < 0x80) return ch;
-  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
-  if (more == 0 || left <= more) return SYN__BAD_CHAR | s[0];
-  ch &= 0x3Fu >> more;
-  for (i = 1; i <= more; i++) {
-    if ((s[i] & 0xC0u) != 0x80) return SYN__BAD_CHAR | s[0];
-    ch = ch << 6 | (s[i] & 0x3Fu);
-  }
-  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__BAD_CHAR | s[0];
-  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
-  *at += more;
-  return ch;
-}
-
-/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
-   UTF-8 alone, so what they will hold is checked where it is given. */
-static const char *syn__not_utf8(const char *text) {
-  syn_text all;
-  size_t at = 0, next = 0;
-  all.at = text;
-  all.size = strlen(text);
-  for (; next < all.size; at = next)
-    if (syn__char_next(all, &next) & SYN__BAD_CHAR) return text + at;
-  return text + all.size;
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -1313,6 +1273,323 @@ int syn_random_below(syn_random *r, int n) {
   do x = syn_random_next(r);
   while (x >= limit);
   return (int)(x % range);
+}
+
+/* ==============================================================================================
+   >>utf-8   decoding, encoding, lower case; texts that are fit for a message
+   ============================================================================================== */
+
+#define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
+#define SYN__PRINTABLE 84             /* bytes of a name in a message, with the final 0 */
+
+/* C++11 has no compound literals, so a text is made by a call. */
+static syn_text syn__text_of(const char *at, size_t size) {
+  syn_text text;
+  text.at = at;
+  text.size = size;
+  return text;
+}
+
+/* < 0, 0, > 0. The order of bytes, which for UTF-8 is the order of code points. */
+static int syn__text_compare(syn_text a, syn_text b) {
+  size_t shared = a.size < b.size ? a.size : b.size;
+  int order = shared ? memcmp(a.at, b.at, shared) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* Decodes the code point at *at, moves *at behind it; for an invalid sequence returns its first
+   byte with SYN__INVALID_BYTE and moves one byte on, so that no valid character is skipped. Strict:
+   no overlong forms, no surrogates, nothing above U+10FFFF, no incomplete sequence (RFC 3629):
+     00..7F                     7 bits
+     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
+     E0..EF 80..BF 80..BF      16 bits
+     F0..F4 80..BF (3 times)   21 bits */
+static uint32_t syn__utf8_decode(syn_text text, size_t *at) {
+  const unsigned char *s = (const unsigned char *)text.at + *at;
+  size_t left = text.size - *at, more, i;
+  uint32_t ch = s[0];
+  ++*at;
+  if (ch < 0x80) return ch;
+  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
+  if (more == 0 || left <= more) return SYN__INVALID_BYTE | s[0];
+  ch &= 0x3Fu >> more;
+  for (i = 1; i <= more; i++) {
+    if ((s[i] & 0xC0u) != 0x80) return SYN__INVALID_BYTE | s[0];
+    ch = ch << 6 | (s[i] & 0x3Fu);
+  }
+  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__INVALID_BYTE | s[0];
+  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__INVALID_BYTE | s[0];
+  *at += more;
+  return ch;
+}
+
+/* Encodes a code point, or writes the invalid byte it stands for; returns the bytes, at most 4. */
+static size_t syn__utf8_encode(uint32_t ch, char *out) {
+  size_t size = ch & SYN__INVALID_BYTE || ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
+  static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+  for (i = size - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 0x3F));
+  out[0] = (char)(lead[size] | (ch & 0xFF));
+  return size;
+}
+
+/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
+   UTF-8 alone, so what they will hold is checked where it is given. */
+static const char *syn__not_utf8(const char *text) {
+  syn_text all = syn__text_of(text, strlen(text));
+  size_t at = 0, next = 0;
+  for (; next < all.size; at = next)
+    if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
+  return text + all.size;
+}
+
+/* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
+   Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
+   the cases alternate, so step 2). Sorted by `first`: the search stops at the first range above ch.
+   No mapping is longer in UTF-8, so a text has at most as many tokens as bytes, plus its space.
+   tolower of the C library would depend on the locale. */
+static uint32_t syn__lower(uint32_t ch) {
+  static const struct {
+    uint16_t first, last;
+    int16_t add, step;
+  } ranges[] = {
+      {0x0041, 0x005A, 32, 1},   {0x00C0, 0x00D6, 32, 1},  {0x00D8, 0x00DE, 32, 1},
+      {0x0100, 0x012E, 1, 2},    {0x0130, 0x0130, -199, 1}, {0x0132, 0x0136, 1, 2},
+      {0x0139, 0x0147, 1, 2},    {0x014A, 0x0176, 1, 2},   {0x0178, 0x0178, -121, 1},
+      {0x0179, 0x017D, 1, 2},    {0x0370, 0x0372, 1, 2},   {0x0376, 0x0376, 1, 1},
+      {0x037F, 0x037F, 116, 1},  {0x0386, 0x0386, 38, 1},  {0x0388, 0x038A, 37, 1},
+      {0x038C, 0x038C, 64, 1},   {0x038E, 0x038F, 63, 1},  {0x0391, 0x03A1, 32, 1},
+      {0x03A3, 0x03AB, 32, 1},   {0x03CF, 0x03CF, 8, 1},   {0x03D8, 0x03EE, 1, 2},
+      {0x03F4, 0x03F4, -60, 1},  {0x03F7, 0x03F7, 1, 1},   {0x03F9, 0x03F9, -7, 1},
+      {0x03FA, 0x03FA, 1, 1},    {0x03FD, 0x03FF, -130, 1}, {0x0400, 0x040F, 80, 1},
+      {0x0410, 0x042F, 32, 1},   {0x0460, 0x0480, 1, 2},   {0x048A, 0x04BE, 1, 2},
+      {0x04C0, 0x04C0, 15, 1},   {0x04C1, 0x04CD, 1, 2},   {0x04D0, 0x052E, 1, 2}};
+  size_t i;
+  if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
+  for (i = 0; i < SYN__COUNT(ranges) && ch >= ranges[i].first; i++)
+    if (ch <= ranges[i].last && ((int)ch - ranges[i].first) % ranges[i].step == 0)
+      return (uint32_t)((int)ch + ranges[i].add);
+  return ch;
+}
+
+/* A name from a file as a message shows it: one line, cut between characters. A control character
+   would let a file write lines of its own into a log. */
+static const char *syn__printable(char out[SYN__PRINTABLE], const char *text) {
+  size_t n = strlen(text), i;
+  int cut = n > SYN__PRINTABLE - 4;
+  if (cut)
+    for (n = SYN__PRINTABLE - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
+  for (i = 0; i < n; i++) out[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
+  memcpy(out + n, cut ? "..." : "", cut ? 4 : 1);
+  return out;
+}
+
+/* The decimal digits of n, behind a minus sign where asked; points into `out`. The printf format
+   of a 64-bit number differs between C libraries. */
+static const char *syn__decimal(char out[24], uint64_t n, int negative) {
+  char *at = out + 23;
+  for (*at = 0; n >= 10; n /= 10) *--at = (char)('0' + (int)(n % 10));
+  *--at = (char)('0' + (int)n);
+  if (negative) *--at = '-';
+  return at;
+}
+
+/* ==============================================================================================
+   >>collections   growing array, hash map, list of texts, binary heap, sorting
+   ============================================================================================== */
+
+/* An array of any type; the caller knows which. Indices are int. */
+typedef struct syn__array {
+  void *items;
+  size_t count, capacity; /* elements */
+} syn__array;
+
+/* Appends n elements of `size` bytes. They must not lie in the array itself, which may move. */
+static syn_status syn__append(syn_context *c, syn__array *a, const void *items, size_t n,
+                              size_t size) {
+  size_t need = syn__add_size(a->count, n);
+  if (need > INT_MAX)
+    return syn__fail(c, SYN_E_MEMORY, "a list of %lu elements, wanted at most %d",
+                     (unsigned long)need, INT_MAX);
+  if (syn__grow(c, &a->items, &a->capacity, need, size)) return SYN_E_MEMORY;
+  if (n) memcpy((char *)a->items + a->count * size, items, n * size);
+  a->count = need;
+  return SYN_OK;
+}
+
+/* Open addressing with linear probing, at most half full. Entries are never removed. Several
+   entries may have the same key: texts of equal hash, which the caller compares. */
+typedef struct syn__map_slot {
+  uint64_t key;
+  int value; /* 0: the slot is empty */
+} syn__map_slot;
+typedef struct syn__map {
+  syn__map_slot *slots;
+  size_t capacity, count; /* capacity: 0 or a power of two */
+} syn__map;
+
+/* The next value with this key, 0 after the last. *probe begins at 0 and keeps the place. */
+static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
+  size_t home = (size_t)syn__mix(key);
+  const syn__map_slot *slot;
+  if (m->capacity == 0) return 0;
+  do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
+  while (slot->value && slot->key != key);
+  return slot->value;
+}
+
+static int syn__map_find(const syn__map *m, uint64_t key) {
+  size_t probe = 0;
+  return syn__map_next(m, key, &probe);
+}
+
+/* Inserts where a slot is known to be free. Keys are mixed, because pairs of ids and code points
+   differ in few low bits and would fill neighbouring slots. */
+static void syn__map_put(syn__map *m, uint64_t key, int value) {
+  size_t at = (size_t)syn__mix(key) & (m->capacity - 1);
+  while (m->slots[at].value) at = (at + 1) & (m->capacity - 1);
+  m->slots[at].key = key;
+  m->slots[at].value = value;
+  m->count++;
+}
+
+/* Inserts; a map that would be more than half full is rehashed into twice the slots first. When
+   memory is missing the map is as it was. */
+static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
+  syn__map wide = {NULL, 0, 0};
+  size_t i;
+  if ((m->count + 1) * 2 > m->capacity) {
+    wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
+    wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
+    if (!wide.slots) return SYN_E_MEMORY;
+    for (i = 0; i < m->capacity; i++)
+      if (m->slots[i].value) syn__map_put(&wide, m->slots[i].key, m->slots[i].value);
+    syn__free(c, m->slots);
+    *m = wide;
+  }
+  syn__map_put(m, key, value);
+  return SYN_OK;
+}
+
+/* Texts one after the other in one block, without pointers into it: the block moves when it grows.
+   Text i ends at ends[i]. Bytes behind the last end belong to a text that is still being written.
+   The map goes from a key of the caller's choice to index + 1. */
+typedef struct syn__texts {
+  syn_context *c;
+  syn__array bytes, ends; /* char, size_t */
+  syn__map map;
+} syn__texts;
+
+static void syn__texts_free(syn__texts *t) {
+  syn__free(t->c, t->bytes.items);
+  syn__free(t->c, t->ends.items);
+  syn__free(t->c, t->map.slots);
+}
+
+/* Where text i begins; for i = count, the unfinished one. */
+static size_t syn__texts_begin(const syn__texts *t, size_t i) {
+  return i ? ((const size_t *)t->ends.items)[i - 1] : 0;
+}
+
+/* Text i. It is valid until bytes are added. */
+static syn_text syn__texts_at(const syn__texts *t, size_t i) {
+  size_t begin = syn__texts_begin(t, i);
+  return syn__text_of((const char *)t->bytes.items + begin, syn__texts_begin(t, i + 1) - begin);
+}
+
+static syn_status syn__texts_write(syn__texts *t, syn_text text) {
+  return syn__append(t->c, &t->bytes, text.at, text.size, 1);
+}
+
+/* Ends the unfinished text and maps the key to it. */
+static syn_status syn__texts_end(syn__texts *t, uint64_t key) {
+  syn_status status = syn__append(t->c, &t->ends, &t->bytes.count, 1, sizeof(size_t));
+  return status ? status : syn__map_add(t->c, &t->map, key, (int)t->ends.count);
+}
+
+static uint64_t syn__text_hash(syn_text text) {
+  return syn_hash(SYN_HASH_START, text.at, text.size);
+}
+
+/* Index + 1 of an equal text among those mapped from their hash; 0: there is none. */
+static int syn__texts_find(const syn__texts *t, syn_text text) {
+  uint64_t key = syn__text_hash(text);
+  size_t probe = 0;
+  int i;
+  do i = syn__map_next(&t->map, key, &probe);
+  while (i && syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) != 0);
+  return i;
+}
+
+/* < 0, 0, > 0 when item a of the owner comes before, with, after item b. */
+typedef int (*syn__order)(const void *owner, int a, int b);
+
+/* A binary heap: first the item of the highest priority, of equal priorities the first in `order`.
+   Entry i comes before entries 2i+1 and 2i+2; push and pop take O(log n) steps. */
+typedef struct syn__heap_entry {
+  uint64_t priority;
+  int item;
+} syn__heap_entry;
+typedef struct syn__heap {
+  syn__array entries; /* syn__heap_entry */
+  const void *owner;
+  syn__order order;
+} syn__heap;
+
+static int syn__heap_before(const syn__heap *h, const syn__heap_entry *a,
+                            const syn__heap_entry *b) {
+  if (a->priority != b->priority) return a->priority > b->priority;
+  return h->order(h->owner, a->item, b->item) < 0;
+}
+
+static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t priority, int item) {
+  syn__heap_entry *e, added;
+  size_t i = h->entries.count;
+  added.priority = priority;
+  added.item = item;
+  if (syn__append(c, &h->entries, &added, 1, sizeof added)) return SYN_E_MEMORY;
+  e = (syn__heap_entry *)h->entries.items;
+  for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
+    e[i] = e[(i - 1) / 2];
+  e[i] = added;
+  return SYN_OK;
+}
+
+/* Removes the first entry; 0 when there is none. */
+static int syn__heap_pop(syn__heap *h, syn__heap_entry *first) {
+  syn__heap_entry *e = (syn__heap_entry *)h->entries.items, last;
+  size_t i = 0, child, n;
+  if (h->entries.count == 0) return 0;
+  *first = e[0];
+  n = --h->entries.count;
+  last = e[n];
+  while ((child = 2 * i + 1) < n) {
+    if (child + 1 < n && syn__heap_before(h, &e[child + 1], &e[child])) child++;
+    if (!syn__heap_before(h, &e[child], &last)) break;
+    e[i] = e[child];
+    i = child;
+  }
+  e[i] = last;
+  return 1;
+}
+
+/* The numbers 0 .. n-1 of the owner's items in order; null (recorded) when there is no memory. A
+   heap takes n log n steps on any input. qsort of libc may be quadratic, may call malloc, and hands
+   no pointer to its comparison. */
+static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order order) {
+  syn__heap h = {{NULL, 0, 0}, NULL, NULL};
+  syn__heap_entry first;
+  int *sorted = (int *)syn__alloc(c, n ? n : 1, sizeof *sorted), *next = sorted;
+  size_t i;
+  h.owner = owner;
+  h.order = order;
+  for (i = 0; sorted && i < n; i++)
+    if (syn__heap_push(c, &h, 0, (int)i)) {
+      syn__free(c, sorted);
+      sorted = NULL;
+    }
+  while (sorted && syn__heap_pop(&h, &first)) *next++ = first.item;
+  syn__free(c, h.entries.items);
+  return sorted;
 }
 
 /* ==============================================================================================
@@ -15376,822 +15653,591 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 }
 
 /* ==============================================================================================
-   >>text   tokenizers: char, byte, space, line, bpe
+   >>tokenizer   what all tokenizers share: reading characters, the vocabulary, counting words
    ============================================================================================== */
 
-/* Bytes become characters, characters become pieces, pieces have ids. A word is one white-space
-   character and all that follows up to the next, so that pieces joined together are the text
-   again.
+/* A text is decoded to characters, characters are grouped to tokens, tokens have ids. Each kind is
+   one section `>>tokenizer NAME` below with a syn__tokenizer_kind at its end, and one line in the
+   list of `>>tokenizers`.
 
-     kind    pieces          ids from 4 on are in the order of     unknown
+     kind    tokens          ids from 4 on are in the order of     unknown
      byte    the 256 bytes   their value                           never
-     char    characters      their code point                      a new character, a bad byte
-     space   whole words     how often they were seen, then bytes  a new word
+     char    characters      their code point                      a new character, an invalid byte
+     space   words           how often they occur, then bytes      a new word
      line    whole lines     bytes                                 a new line
-     bpe     parts of words  characters: code point; then merges   a new character, a bad byte
+     bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
 
-   Byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1): the pieces are first the
-   characters; then, again and again, the pair of neighbours with the highest sum over the distinct
-   words of (times in the word) x (count of the word) becomes a new piece wherever it stands. With
-   "low" seen 5 times and "lower" twice: " l", " lo", " low" (7 each), then " lowe", " lower" (2).
-   A merge gets the next id, so its id is its rank. Encoding a word joins, as long as there is one,
-   the pair whose piece has the lowest id. As a new piece is only part of later ones, this is the
-   same as applying all merges in the order in which they were learned, without trying each.
-
-   Nothing depends on hash values or on the machine: every order here is one of counts and, for
-   equal counts, of bytes. Nor on the order of the lines, since counts are taken over all of them.
-
-   Cost: learning reads the lines once; a merge then costs what changes in the words that hold its
-   pair, O(changes log pairs) in all, not a pass over the text. Encoding is one look into a map for
-   each character or word, for bpe about n^2 steps a word of n characters. Memory: the distinct
-   words, not the text. */
+   A word is one white-space character and all that follows up to the next: the tokens joined
+   together are the text again. Every order is one of counts or of bytes, so the vocabulary depends
+   neither on hash values, nor on the machine, nor on the order of the lines. Learning reads the
+   lines once and keeps their distinct words, not the text. */
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
-#define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
-#define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes when saved */
-#define SYN__TOKENIZER_HEADER 28         /* and the bytes before its pieces */
 #define SYN__SENTINELS 100               /* as many as T5 has */
+#define SYN__REPLACEMENT "\xEF\xBF\xBD"  /* U+FFFD in UTF-8 */
 
-/* -- growing arrays and a hash map -- */
-
-/* An array of any type: the caller knows which, C has no better way without a text for each. */
-typedef struct syn__growing {
-  void *at;
-  size_t count, cap; /* elements */
-} syn__growing;
-
-/* The place of n more elements, null (recorded) when there is no room. Indices stay int. */
-static void *syn__growing_add(syn_context *c, syn__growing *g, size_t n, size_t size) {
-  size_t need = syn__add_size(g->count, n);
-  char *at;
-  if (need > INT_MAX) {
-    syn__fail(c, SYN_E_MEMORY, "tokenizer: %lu elements given, at most %lu wanted",
-              (unsigned long)need, (unsigned long)INT_MAX);
-    return NULL;
-  }
-  if (syn__grow(c, &g->at, &g->cap, need, size) != SYN_OK) return NULL;
-  at = (char *)g->at + g->count * size;
-  g->count = need;
-  return at;
-}
-
-typedef struct syn__slot {
-  uint64_t key;
-  int value; /* 0: empty */
-} syn__slot;
-
-/* Open addressing, never more than half full, so a search ends at an empty slot, after 1.5 probes
-   on average when the key is there. Nothing is ever taken out: what learning drops is dropped
-   whole. A key may be there more than once: texts with the same hash, which the caller tells
-   apart. */
-typedef struct syn__map {
-  syn__slot *slots;
-  size_t cap, count; /* cap is 0 or a power of two */
-} syn__map;
-
-/* The next value stored with this key, 0 when there is none. *probe counts on; begin with 0. An
-   empty map has no slot to look at. The search ends, for half of the slots are empty. */
-static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
-  size_t home = (size_t)syn__mix(key);
-  const syn__slot *slot;
-  if (m->cap == 0) return 0;
-  do slot = &m->slots[(home + (*probe)++) & (m->cap - 1)];
-  while (slot->value && slot->key != key);
-  return slot->value;
-}
-
-/* For keys that are there only once. */
-static int syn__map_find(const syn__map *m, uint64_t key) {
-  size_t probe = 0;
-  return syn__map_next(m, key, &probe);
-}
-
-/* Stores a pair where a slot is known to be free. The key is mixed first: pairs of ids and code
-   points differ in few low bits, and would stand in one cluster. */
-static void syn__map_put(syn__map *m, uint64_t key, int value) {
-  size_t at = (size_t)syn__mix(key) & (m->cap - 1);
-  while (m->slots[at].value) at = (at + 1) & (m->cap - 1);
-  m->slots[at].key = key;
-  m->slots[at].value = value;
-  m->count++;
-}
-
-/* Stores a pair; a fuller map is built anew with twice the slots, which costs O(1) an entry on
-   average. When that fails the old map is as it was. */
-static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
-  syn__map wide = {NULL, 0, 0};
-  size_t i;
-  if ((m->count + 1) * 2 > m->cap) {
-    wide.cap = m->cap ? syn__mul_size(m->cap, 2) : 64;
-    wide.slots = (syn__slot *)syn__alloc(c, wide.cap, sizeof(syn__slot));
-    if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->cap; i++)
-      if (m->slots[i].value) syn__map_put(&wide, m->slots[i].key, m->slots[i].value);
-    syn__free(c, m->slots);
-    *m = wide;
-  }
-  syn__map_put(m, key, value);
-  return SYN_OK;
-}
-
-/* -- characters -- */
-
-/* C++11 knows no compound literals, so a text is made by a call. */
-static syn_text syn__text_of(const char *at, size_t size) {
-  syn_text text;
-  text.at = at;
-  text.size = size;
-  return text;
-}
-
-/* Below, equal, above: < 0, 0, > 0. Order of bytes, which for UTF-8 is that of code points. */
-static int syn__text_compare(syn_text a, syn_text b) {
-  size_t shared = a.size < b.size ? a.size : b.size;
-  int order = shared ? memcmp(a.at, b.at, shared) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-/* Where a word begins. These are single bytes in UTF-8 and have no lower case, so the bytes of a
-   text can be asked before its characters are read. */
-static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
-/* Writes a character, or the byte it stands for; returns its bytes, at most 4. From the last to the
-   first: 6 bits in each that follows, the rest in the first under its mark of length. */
-static size_t syn__char_put(uint32_t ch, char *out) {
-  size_t size = ch & SYN__BAD_CHAR ? 1 : ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
-  static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
-  if (size == 1) {
-    out[0] = (char)(ch & 0xFF);
-    return 1;
-  }
-  for (i = size - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 0x3F));
-  out[0] = (char)(lead[size] | ch);
-  return size;
-}
-
-/* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
-   Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
-   the cases alternate, so step 2). In order of `first`: the search stops at the first range above
-   ch. None grows in UTF-8, so a text has at most as many tokens as bytes, and its space. tolower of
-   the C library would depend on the locale. */
-static uint32_t syn__lower(uint32_t ch) {
-  static const struct {
-    uint16_t first, last;
-    int16_t add, step;
-  } ranges[] = {
-      {0x0041, 0x005A, 32, 1},   {0x00C0, 0x00D6, 32, 1},  {0x00D8, 0x00DE, 32, 1},
-      {0x0100, 0x012E, 1, 2},    {0x0130, 0x0130, -199, 1}, {0x0132, 0x0136, 1, 2},
-      {0x0139, 0x0147, 1, 2},    {0x014A, 0x0176, 1, 2},   {0x0178, 0x0178, -121, 1},
-      {0x0179, 0x017D, 1, 2},    {0x0370, 0x0372, 1, 2},   {0x0376, 0x0376, 1, 1},
-      {0x037F, 0x037F, 116, 1},  {0x0386, 0x0386, 38, 1},  {0x0388, 0x038A, 37, 1},
-      {0x038C, 0x038C, 64, 1},   {0x038E, 0x038F, 63, 1},  {0x0391, 0x03A1, 32, 1},
-      {0x03A3, 0x03AB, 32, 1},   {0x03CF, 0x03CF, 8, 1},   {0x03D8, 0x03EE, 1, 2},
-      {0x03F4, 0x03F4, -60, 1},  {0x03F7, 0x03F7, 1, 1},   {0x03F9, 0x03F9, -7, 1},
-      {0x03FA, 0x03FA, 1, 1},    {0x03FD, 0x03FF, -130, 1}, {0x0400, 0x040F, 80, 1},
-      {0x0410, 0x042F, 32, 1},   {0x0460, 0x0480, 1, 2},   {0x048A, 0x04BE, 1, 2},
-      {0x04C0, 0x04C0, 15, 1},   {0x04C1, 0x04CD, 1, 2},   {0x04D0, 0x052E, 1, 2}};
-  size_t i;
-  if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
-  for (i = 0; i < SYN__COUNT(ranges) && ch >= ranges[i].first; i++)
-    if (ch <= ranges[i].last && ((int)ch - ranges[i].first) % ranges[i].step == 0)
-      return (uint32_t)((int)ch + ranges[i].add);
-  return ch;
-}
-
-/* Reads the characters of a text in lower case where wanted; `space`: one space comes before them.
-   Learning and encoding read through this alone, so they see the same words; a copy of a reader is
-   a place to come back to. No text is ever copied to change it. */
+/* Reads the characters of a text, in lower case where wanted, behind a space where wanted. Learning
+   and encoding both read through it, so they see the same words. A copy keeps a position. */
 typedef struct syn__reader {
   syn_text text;
   size_t at;
-  int flags, space;
+  int lower, space;
 } syn__reader;
 
-static syn__reader syn__read(syn_text text, int flags, int space) {
+static syn__reader syn__reader_of(syn_text text, int flags, int space) {
   syn__reader r;
   r.text = text;
   r.at = 0;
-  r.flags = flags;
+  r.lower = flags & SYN_LOWERCASE;
   r.space = space && text.size > 0; /* an empty text has no word */
   return r;
 }
 
-/* Is there another character? To be asked before each syn__read_char, which does not look. */
-static int syn__reading(const syn__reader *r) { return r->space || r->at < r->text.size; }
+/* 1: there is another character, for which the caller may call syn__reader_next. */
+static int syn__reader_more(const syn__reader *r) { return r->space || r->at < r->text.size; }
 
-/* The one place where a text becomes characters. */
-static uint32_t syn__read_char(syn__reader *r) {
+static uint32_t syn__reader_next(syn__reader *r) {
   uint32_t ch;
   if (r->space) {
     r->space = 0;
     return ' ';
   }
-  ch = syn__char_next(r->text, &r->at);
-  return r->flags & SYN_LOWERCASE ? syn__lower(ch) : ch; /* a bad byte is above every range */
+  ch = syn__utf8_decode(r->text, &r->at);
+  return r->lower ? syn__lower(ch) : ch; /* an invalid byte is above every range */
 }
 
-/* After a character of a word: does the word go on? White space ends it and begins the next, so no
-   character is lost between words. */
-static int syn__reading_word(const syn__reader *r) {
-  return r->at < r->text.size && !syn__is_white(r->text.at[r->at]);
-}
-/* The same for a unit of "space", a word, or of "line", which only its end ends. */
-static int syn__reading_unit(const syn__reader *r, int words) {
-  return words ? syn__reading_word(r) : syn__reading(r);
+/* Where a word begins. These are single bytes in UTF-8 and have no lower case. */
+static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* After a character: does its word go on? `split` 0: the whole text is one word. */
+static int syn__reader_in_word(const syn__reader *r, int split) {
+  return r->at < r->text.size && !(split && syn__is_white(r->text.at[r->at]));
 }
 
-/* -- the tokenizer and its pieces -- */
-
-/* A merge: the ids of two neighbours; its own id follows from its place. */
-typedef struct syn__merge_of {
-  int left, right;
-} syn__merge_of;
-
-/* Where encoding writes: all ids count, the first `room` are kept. */
+/* Where encoding writes: all ids are counted, the first `capacity` are kept. */
 typedef struct syn__ids {
   int *at;
-  int room, count;
+  int capacity, count;
 } syn__ids;
 
-/* One row a kind, see the end of the room. */
-typedef struct syn__token_kind {
+/* The count stops at INT_MAX, above any capacity. */
+static void syn__ids_add(syn__ids *out, int id) {
+  if (out->count < out->capacity) out->at[out->count] = id;
+  if (out->count < INT_MAX) out->count++;
+}
+
+/* A kind of tokenizer: its section defines one. */
+typedef struct syn__tokenizer_kind {
   const char *name;
-  const char *unknown; /* what SYN_UNKNOWN adds to a text */
-  int words;           /* 1: one space is put before the text */
-  int sized;           /* 1: the spec has a size */
-  syn_status (*add)(syn_tokenizer *t, syn_text piece); /* null: the pieces are always the same */
+  const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
+  int split;           /* 1: a text is split at white space, and one space is put before it */
+  int sized;           /* 1: the spec is NAME:SIZE */
+  /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
+     always the same, `learn` makes them without lines. */
+  syn_status (*add)(syn_tokenizer *t, syn_text token);
   syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
   void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out);
-} syn__token_kind;
+} syn__tokenizer_kind;
 
-/* Pieces stand in one block of bytes, without pointers: the block may move while it grows. Piece i
-   ends at ends[i] and begins where the one before it ends. Made once, then only read. */
+/* A merge of byte pair encoding: the ids of two neighbours. The merges follow the characters in the
+   vocabulary, so the place of a merge gives its own id. */
+typedef struct syn__merge {
+  int left, right;
+} syn__merge;
+
+/* Read-only once it was made. Token `id` is text id - SYN_FIRST_TOKEN of the vocabulary; a kind
+   chooses the keys of its map: code point, hash of a word, pair of ids. */
 struct syn_tokenizer {
   syn_context *c;
-  const syn__token_kind *kind;
-  int flags;
-  int asked;           /* SIZE of bpe, else 0 */
-  char type[24];
-  syn__growing bytes;  /* char: the texts of the pieces, one after the other */
-  syn__growing ends;   /* size_t: where each of them ends */
-  syn__growing pairs;  /* syn__merge_of: what the last pieces were merged from */
-  syn__map ids;        /* of a code point, of the hash of a word, of a pair (left << 32 | right) */
-  size_t own;          /* pieces before the sentinels */
+  const syn__tokenizer_kind *kind;
+  int flags, size;    /* size: SIZE of the spec, else 0 */
+  char type[24];      /* the spec */
+  syn__texts vocab;
+  syn__array merges;  /* syn__merge */
+  size_t n_learned;   /* tokens without the sentinels behind them */
 };
 
-/* Ids are at least 1, so a pair is at least 2^32 and never meets a code point in the same map.
-   Words are alone in theirs. */
-static uint64_t syn__pair_key(int left, int right) {
-  return (uint64_t)left << 32 | (uint32_t)right;
+static syn_text syn__token_text(const syn_tokenizer *t, int id) {
+  return syn__texts_at(&t->vocab, (size_t)(id - SYN_FIRST_TOKEN));
 }
 
-/* The text of a token of its own, SYN_FIRST_TOKEN <= id < size. It moves when a piece is added. */
-static syn_text syn__piece(const syn_tokenizer *t, int id) {
-  const size_t *ends = (const size_t *)t->ends.at + (id - SYN_FIRST_TOKEN);
-  size_t start = id > SYN_FIRST_TOKEN ? ends[-1] : 0;
-  return syn__text_of((const char *)t->bytes.at + start, ends[0] - start);
+/* The id of the token with this key, 0 when there is none. */
+static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
+  int found = syn__map_find(&t->vocab.map, key);
+  return found ? found + SYN_FIRST_TOKEN - 1 : 0;
 }
 
-/* The bytes added last become the piece of the next id. */
-static syn_status syn__end_piece(syn_tokenizer *t, uint64_t key) {
-  int id = syn_tokenizer_size(t);
-  size_t *end;
-  if (id >= SYN__MAX_VOCAB)
+/* Ends the bytes written last as the next token. */
+static syn_status syn__token_end(syn_tokenizer *t, uint64_t key) {
+  if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB)
     return syn__fail(t->c, SYN_E_VALUE, "tokenizer: more than %d tokens", SYN__MAX_VOCAB);
-  end = (size_t *)syn__growing_add(t->c, &t->ends, 1, sizeof *end);
-  if (!end) return SYN_E_MEMORY;
-  *end = t->bytes.count;
-  return syn__map_add(t->c, &t->ids, key, id);
+  return syn__texts_end(&t->vocab, key);
 }
 
-/* A piece whose text stands elsewhere, at least one byte. */
-static syn_status syn__add_piece(syn_tokenizer *t, syn_text piece, uint64_t key) {
-  char *at = (char *)syn__growing_add(t->c, &t->bytes, piece.size, 1);
-  if (!at) return SYN_E_MEMORY;
-  memcpy(at, piece.at, piece.size);
-  return syn__end_piece(t, key);
+static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key) {
+  return syn__texts_write(&t->vocab, token) ? SYN_E_MEMORY : syn__token_end(t, key);
 }
 
-/* A file that tells something impossible; in learning, a mistake of ours. */
-static syn_status syn__refuse_piece(syn_tokenizer *t, const char *wanted) {
+/* Refuses the next token of a saved tokenizer. */
+static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
   return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %d is not %s", t->type,
                    syn_tokenizer_size(t), wanted);
 }
 
-/* The add functions serve learning and loading: what a file holds goes through the same checks as
-   what was learned. Here a piece that is one character, as in char and in the alphabet of bpe. */
-static syn_status syn__add_char(syn_tokenizer *t, syn_text piece) {
-  size_t at = 0;
-  uint32_t ch = piece.size ? syn__char_next(piece, &at) : SYN__BAD_CHAR;
-  if (ch & SYN__BAD_CHAR || at != piece.size || syn__map_find(&t->ids, ch))
-    return syn__refuse_piece(t, "one new UTF-8 character");
-  return syn__add_piece(t, piece, ch);
-}
-
-/* White space, then characters that are none: what syn__reading_word can cut out of a text. */
-static int syn__is_word(syn_text piece) {
-  size_t at = 1;
-  if (piece.size == 0 || !syn__is_white(piece.at[0])) return 0;
-  while (at < piece.size)
-    if (syn__is_white(piece.at[at]) || syn__char_next(piece, &at) & SYN__BAD_CHAR) return 0;
-  return 1;
-}
-
-/* Different words may have the same hash: the texts decide. A line is any text but the empty
-   one. */
-static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
-  uint64_t key = syn_hash(SYN_HASH_START, piece.at, piece.size);
-  size_t probe = 0;
-  int id, known = t->kind->words ? !syn__is_word(piece) : piece.size == 0;
-  while (!known && (id = syn__map_next(&t->ids, key, &probe)) != 0)
-    known = syn__text_compare(syn__piece(t, id), piece) == 0;
-  return known ? syn__refuse_piece(t, "one new word") : syn__add_piece(t, piece, key);
-}
-
-/* Joins two older pieces to the next one. Two merges may make equal texts: they stay two tokens,
-   and encoding finds them by their pairs. The texts are looked up after the pool has grown. */
-static syn_status syn__add_merge(syn_tokenizer *t, int left, int right) {
-  syn__merge_of *pair;
-  size_t size;
-  char *at;
-  int id = syn_tokenizer_size(t);
-  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
-      syn__map_find(&t->ids, syn__pair_key(left, right)))
-    return syn__refuse_piece(t, "a new pair of tokens before it");
-  size = syn__piece(t, left).size;
-  at = (char *)syn__growing_add(t->c, &t->bytes, size + syn__piece(t, right).size, 1);
-  pair = at ? (syn__merge_of *)syn__growing_add(t->c, &t->pairs, 1, sizeof *pair) : NULL;
-  if (!pair) return SYN_E_MEMORY;
-  pair->left = left;
-  pair->right = right;
-  memcpy(at, syn__piece(t, left).at, size);
-  memcpy(at + size, syn__piece(t, right).at, syn__piece(t, right).size);
-  return syn__end_piece(t, syn__pair_key(left, right));
-}
-
-/* -- encoding: one function a kind -- */
-
-/* The count stops at INT_MAX, where no caller has room any more. */
-static void syn__emit(syn__ids *out, int id) {
-  if (out->count < out->room) out->at[out->count] = id;
-  if (out->count < INT_MAX) out->count++;
-}
-
-/* Through the characters only for the sake of lower case: a bad byte comes out as it went in. */
-static void syn__encode_bytes(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  char bytes[4];
-  size_t i, size;
-  SYN__UNUSED(t);
-  while (syn__reading(&r)) {
-    size = syn__char_put(syn__read_char(&r), bytes);
-    for (i = 0; i < size; i++) syn__emit(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
-  }
-}
-
-/* A character the lines did not hold is unknown, and so is a byte that is not UTF-8. */
-static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
-  int id = syn__map_find(&t->ids, ch); /* no bad byte is in the map */
-  return id ? id : SYN_UNKNOWN;
-}
-
-/* char: one look into the map for each character, whatever the size of the vocabulary. */
-static void syn__encode_chars(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  while (syn__reading(&r)) syn__emit(out, syn__char_id(t, syn__read_char(&r)));
-}
-
-/* Is the unit that begins at r this piece? Read again in place of a copy: units have any length. */
-static int syn__word_is(syn__reader r, int words, syn_text piece) {
-  char bytes[4];
-  size_t at = 0, size;
-  do {
-    size = syn__char_put(syn__read_char(&r), bytes);
-    if (piece.size - at < size || memcmp(piece.at + at, bytes, size) != 0) return 0;
-    at += size;
-  } while (syn__reading_unit(&r, words));
-  return at == piece.size;
-}
-
-/* The hash is taken while reading; whoever has the same hash is compared with the text itself. */
-static void syn__encode_words(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  char bytes[4];
-  while (syn__reading(&r)) {
-    syn__reader word = r;
-    uint64_t key = SYN_HASH_START;
-    size_t probe = 0;
-    int id;
-    do key = syn_hash(key, bytes, syn__char_put(syn__read_char(&r), bytes));
-    while (syn__reading_unit(&r, t->kind->words));
-    do id = syn__map_next(&t->ids, key, &probe);
-    while (id && !syn__word_is(word, t->kind->words, syn__piece(t, id)));
-    syn__emit(out, id ? id : SYN_UNKNOWN);
-  }
-}
-
-/* The piece that two neighbours make, INT_MAX for none. */
-static int syn__merge_rank(const syn_tokenizer *t, const int *s) {
-  int id = syn__map_find(&t->ids, syn__pair_key(s[0], s[1]));
-  return id ? id : INT_MAX;
-}
-
-/* Merges the symbols s[0..n) of one word and returns how many are left. rank[i] is the piece that
-   s[i], s[i+1] make; the lowest goes first, of equal ones the left. n - 1 rounds of n steps at
-   most: the words of a language are short, and SYN__MAX_WORD bounds all others. An unknown symbol
-   is in no pair, so nothing is merged across it. Only two ranks can change by a merge, those with
-   its new symbol: a map is asked n + 2 (n - 1) times, not n^2. */
-static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
-  int rank[SYN__MAX_WORD], i, best, low;
-  for (i = 0; i + 1 < n; i++) rank[i] = syn__merge_rank(t, s + i);
-  for (;;) {
-    for (low = INT_MAX, best = i = 0; i + 1 < n; i++)
-      if (rank[i] < low) low = rank[i], best = i;
-    if (low == INT_MAX) return n;
-    s[best] = low;
-    n--;
-    for (i = best + 1; i < n; i++) s[i] = s[i + 1], rank[i - 1] = rank[i];
-    if (best + 1 < n) rank[best] = syn__merge_rank(t, s + best);
-    if (best > 0) rank[best - 1] = syn__merge_rank(t, s + best - 1);
-  }
-}
-
-/* Word by word in a buffer on the stack: an unbroken run longer than SYN__MAX_WORD characters is
-   cut, here as in learning, so that no text needs more. */
-static void syn__encode_pairs(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  int s[SYN__MAX_WORD], n, i;
-  while (syn__reading(&r)) {
-    n = 0;
-    do s[n++] = syn__char_id(t, syn__read_char(&r));
-    while (n < SYN__MAX_WORD && syn__reading_word(&r));
-    n = syn__merge_word(t, s, n);
-    for (i = 0; i < n; i++) syn__emit(out, s[i]);
-  }
-}
-
-/* -- learning: count units, order them -- */
-
-/* Texts with their counts: characters or words. A unit is first written behind all others, as the
-   open one; when it turns out to be known, its bytes are given back. */
-typedef struct syn__unit {
-  size_t start, size; /* in the bytes of the counter */
-  uint64_t count;
-} syn__unit;
-/* Bytes grow with the number of distinct units alone: a text of gigabytes has few different
-   words. */
+/* Distinct characters or words of the lines with their counts. A word is written as the unfinished
+   text; syn__counter_end drops its bytes when the word is known. Memory grows with the number of
+   distinct words alone. */
 typedef struct syn__counter {
-  syn_context *c;
-  syn__growing bytes, units; /* char, syn__unit */
-  syn__map map;              /* hash of a text -> its unit + 1 */
-  size_t open;               /* where the unit begins that is not closed yet */
+  syn__texts texts;
+  syn__array counts; /* uint64_t */
 } syn__counter;
 
+static void syn__counter_init(syn__counter *k, syn_context *c) {
+  memset(k, 0, sizeof *k);
+  k->texts.c = c;
+}
+
 static void syn__counter_free(syn__counter *k) {
-  syn__free(k->c, k->bytes.at);
-  syn__free(k->c, k->units.at);
-  syn__free(k->c, k->map.slots);
+  syn__free(k->texts.c, k->counts.items);
+  syn__texts_free(&k->texts);
 }
 
-/* Pointers into a counter hold until the next character or unit. */
-static syn__unit *syn__unit_at(const syn__counter *k, int i) {
-  return (syn__unit *)k->units.at + i;
+static uint64_t *syn__counter_count(const syn__counter *k, int i) {
+  return (uint64_t *)k->counts.items + i;
 }
 
-static syn_text syn__unit_text(const syn__counter *k, int i) {
-  const syn__unit *u = syn__unit_at(k, i);
-  return syn__text_of((const char *)k->bytes.at + u->start, u->size);
-}
-
-/* The next character of the open unit. */
-static syn_status syn__count_char(syn__counter *k, uint32_t ch) {
+static syn_status syn__counter_char(syn__counter *k, uint32_t ch) {
   char bytes[4];
-  size_t size = syn__char_put(ch, bytes);
-  char *at = (char *)syn__growing_add(k->c, &k->bytes, size, 1);
-  if (!at) return SYN_E_MEMORY;
-  memcpy(at, bytes, size);
-  return SYN_OK;
+  return syn__texts_write(&k->texts, syn__text_of(bytes, syn__utf8_encode(ch, bytes)));
 }
 
-/* Ends the open unit and counts it `times` times; its bytes stay only when it is new. Equal hashes
-   prove nothing, so the texts are compared; a place in the map is a unit + 1, for 0 means empty. */
-static syn_status syn__count_unit(syn__counter *k, uint64_t times) {
-  syn_text text = syn__text_of((const char *)k->bytes.at + k->open, k->bytes.count - k->open);
-  uint64_t key = syn_hash(SYN_HASH_START, text.at, text.size);
-  size_t probe = 0;
-  syn__unit *u;
-  int i;
-  while ((i = syn__map_next(&k->map, key, &probe)) != 0) {
-    if (syn__text_compare(syn__unit_text(k, i - 1), text) != 0) continue;
-    syn__unit_at(k, i - 1)->count += times;
-    k->bytes.count = k->open;
+/* Ends the unfinished text and counts it `times` times. */
+static syn_status syn__counter_end(syn__counter *k, uint64_t times) {
+  syn__texts *t = &k->texts;
+  size_t begin = syn__texts_begin(t, t->ends.count);
+  syn_text text = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
+  int known = syn__texts_find(t, text);
+  if (known) {
+    *syn__counter_count(k, known - 1) += times;
+    t->bytes.count = begin;
     return SYN_OK;
   }
-  u = (syn__unit *)syn__growing_add(k->c, &k->units, 1, sizeof *u);
-  if (!u) return SYN_E_MEMORY;
-  u->start = k->open;
-  u->size = text.size;
-  u->count = times;
-  k->open = k->bytes.count;
-  return syn__map_add(k->c, &k->map, key, (int)k->units.count);
+  if (syn__append(t->c, &k->counts, &times, 1, sizeof times)) return SYN_E_MEMORY;
+  return syn__texts_end(t, syn__text_hash(text));
 }
 
-/* Every word of the lines, at most `limit` characters each, a bad byte kept as the byte it is; for
-   "line" every line. */
-static syn_status syn__count_words(syn__counter *k, syn_tokenizer *t, const syn_text *lines,
+/* Counts every word of the lines, cut after `limit` characters. Invalid bytes stay in their words:
+   whether such a word becomes a token is decided later. */
+static syn_status syn__count_words(syn__counter *k, const syn_tokenizer *t, const syn_text *lines,
                                    size_t count, size_t limit) {
   size_t i, n;
   for (i = 0; i < count; i++) {
-    syn__reader r = syn__read(lines[i], t->flags, t->kind->words);
-    while (syn__reading(&r)) {
+    syn__reader r = syn__reader_of(lines[i], t->flags, t->kind->split);
+    while (syn__reader_more(&r)) {
       n = 0;
       do
-        if (syn__count_char(k, syn__read_char(&r)) != SYN_OK) return SYN_E_MEMORY;
-      while (++n < limit && syn__reading_unit(&r, t->kind->words));
-      if (syn__count_unit(k, 1) != SYN_OK) return SYN_E_MEMORY;
+        if (syn__counter_char(k, syn__reader_next(&r))) return SYN_E_MEMORY;
+      while (++n < limit && syn__reader_in_word(&r, t->kind->split));
+      if (syn__counter_end(k, 1)) return SYN_E_MEMORY;
     }
   }
   return SYN_OK;
 }
 
-/* Every character of a text, `times` times. Bad bytes are no characters: they are left out, so that
-   none becomes a piece. */
+/* Counts every character of a text `times` times, invalid bytes left out. */
 static syn_status syn__count_chars(syn__counter *k, syn__reader r, uint64_t times) {
-  while (syn__reading(&r)) {
-    uint32_t ch = syn__read_char(&r);
-    if (ch & SYN__BAD_CHAR) continue;
-    if (syn__count_char(k, ch) != SYN_OK) return SYN_E_MEMORY;
-    if (syn__count_unit(k, times) != SYN_OK) return SYN_E_MEMORY;
+  while (syn__reader_more(&r)) {
+    uint32_t ch = syn__reader_next(&r);
+    if (ch & SYN__INVALID_BYTE) continue;
+    if (syn__counter_char(k, ch) || syn__counter_end(k, times)) return SYN_E_MEMORY;
   }
   return SYN_OK;
 }
 
-/* A binary heap: the item of the highest count is first, of equal counts the one whose text is
-   first. Entry i stands before 2i+1 and 2i+2; push and pop cost O(log n). Items have different
-   texts or ids, so the order is total and what comes out does not depend on how it went in: qsort,
-   which has no pointer to hand to its comparison, would need a global. */
-typedef struct syn__ranked {
-  uint64_t count;
-  int item;
-} syn__ranked;
-typedef struct syn__heap {
-  syn__growing entries; /* syn__ranked */
-  const void *owner;
-  int (*compare)(const void *owner, int a, int b);
-} syn__heap;
-
-static int syn__heap_before(const syn__heap *h, const syn__ranked *a, const syn__ranked *b) {
-  return a->count != b->count ? a->count > b->count : h->compare(h->owner, a->item, b->item) < 0;
+/* Orders of the texts of a counter: by bytes, by count. */
+static int syn__order_text(const void *owner, int a, int b) {
+  const syn__texts *t = &((const syn__counter *)owner)->texts;
+  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
 }
-
-/* Lets the parents of a free place sink into it until the new entry may stand there. */
-static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t count, int item) {
-  syn__ranked *e, added;
-  size_t i = h->entries.count;
-  added.count = count;
-  added.item = item;
-  if (!syn__growing_add(c, &h->entries, 1, sizeof *e)) return SYN_E_MEMORY;
-  e = (syn__ranked *)h->entries.at;
-  for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
-    e[i] = e[(i - 1) / 2];
-  e[i] = added;
-  return SYN_OK;
-}
-
-/* Takes the first out; 0 when there is none. The array keeps its room: a push that follows a pop
-   cannot fail. */
-static int syn__heap_pop(syn__heap *h, syn__ranked *first) {
-  syn__ranked *e = (syn__ranked *)h->entries.at, last;
-  size_t i = 0, child, n;
-  if (h->entries.count == 0) return 0;
-  *first = e[0];
-  n = --h->entries.count;
-  last = e[n];
-  while ((child = 2 * i + 1) < n) {
-    if (child + 1 < n && syn__heap_before(h, &e[child + 1], &e[child])) child++;
-    if (!syn__heap_before(h, &e[child], &last)) break;
-    e[i] = e[child];
-    i = child;
-  }
-  e[i] = last;
-  return 1;
-}
-
-/* The texts of two units: UTF-8 is in order of code points when it is in order of bytes. */
-static int syn__unit_compare(const void *owner, int a, int b) {
+static int syn__order_count(const void *owner, int a, int b) {
   const syn__counter *k = (const syn__counter *)owner;
-  return syn__text_compare(syn__unit_text(k, a), syn__unit_text(k, b));
+  uint64_t x = *syn__counter_count(k, a), y = *syn__counter_count(k, b);
+  return x != y ? (x > y ? -1 : 1) : syn__order_text(owner, a, b);
 }
 
-/* A heap of the units, all with count 0 when only their texts shall order them. */
-static syn_status syn__heap_units(syn__heap *h, const syn__counter *k, int by_count) {
-  int i;
-  h->owner = k;
-  h->compare = syn__unit_compare;
-  for (i = 0; i < (int)k->units.count; i++)
-    if (syn__heap_push(k->c, h, by_count ? syn__unit_at(k, i)->count : 0, i) != SYN_OK)
-      return SYN_E_MEMORY;
-  return SYN_OK;
+/* Adds every counted text that is `valid` (null: all are) as a token, in order. */
+static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order,
+                                   int (*valid)(syn_text token)) {
+  size_t n = k->texts.ends.count, i;
+  int *sorted = syn__sorted(t->c, k, n, order);
+  syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
+  for (i = 0; i < n && !status; i++) {
+    syn_text text = syn__texts_at(&k->texts, (size_t)sorted[i]);
+    if (!valid || valid(text)) status = t->kind->add(t, text);
+  }
+  syn__free(t->c, sorted);
+  return status;
 }
 
-/* Nothing to learn; the map stays unused in encoding: a byte's id is its value + 4. The pieces are
-   made all the same: decoding and printing then need no case for bytes. */
-static syn_status syn__learn_bytes(syn_tokenizer *t, const syn_text *lines, size_t count) {
+/* ==============================================================================================
+   >>tokenizer byte   a token for each of the 256 bytes
+   ============================================================================================== */
+
+/* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
+static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+  syn_status status = SYN_OK;
   int i;
   char byte;
   SYN__UNUSED(lines);
   SYN__UNUSED(count);
-  for (i = 0; i < 256; i++) {
+  for (i = 0; i < 256 && !status; i++) {
     byte = (char)i;
-    if (syn__add_piece(t, syn__text_of(&byte, 1), (uint64_t)i) != SYN_OK) return SYN_E_MEMORY;
+    status = syn__token_add(t, syn__text_of(&byte, 1), (uint64_t)i);
   }
-  return SYN_OK;
-}
-
-/* The units become pieces: words the most frequent first, those with bad bytes left out;
-   characters in order of code point. */
-static syn_status syn__add_units(syn_tokenizer *t, const syn__counter *k, int words) {
-  syn__heap heap = {{NULL, 0, 0}, NULL, NULL};
-  syn__ranked top;
-  syn_status status = syn__heap_units(&heap, k, words);
-  while (status == SYN_OK && syn__heap_pop(&heap, &top)) {
-    syn_text text = syn__unit_text(k, top.item);
-    if (!words || syn__is_word(text)) status = t->kind->add(t, text);
-  }
-  syn__free(t->c, heap.entries.at);
   return status;
 }
 
-/* char: one pass over the lines counts the characters; the counts play no part. Order of code point
-   makes the ids the same whatever the lines say first. */
-static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size_t count) {
+/* Decodes characters only for lower case: an invalid byte is written as it was read. */
+static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  char bytes[4];
+  size_t i, size;
+  SYN__UNUSED(t);
+  while (syn__reader_more(&r)) {
+    size = syn__utf8_encode(syn__reader_next(&r), bytes);
+    for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+  }
+}
+
+static const syn__tokenizer_kind syn__tokenizer_byte = {
+    "byte", SYN__REPLACEMENT, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
+
+/* ==============================================================================================
+   >>tokenizer char   a token for each character of the lines
+   ============================================================================================== */
+
+static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
+  size_t at = 0;
+  uint32_t ch = token.size ? syn__utf8_decode(token, &at) : SYN__INVALID_BYTE;
+  if (ch & SYN__INVALID_BYTE || at != token.size || syn__token_find(t, ch))
+    return syn__token_refuse(t, "one new UTF-8 character");
+  return syn__token_add(t, token, ch);
+}
+
+static syn_status syn__char_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__counter k;
   syn_status status = SYN_OK;
   size_t i;
-  memset(&k, 0, sizeof k);
-  k.c = t->c;
-  for (i = 0; i < count && status == SYN_OK; i++)
-    status = syn__count_chars(&k, syn__read(lines[i], t->flags, 0), 1);
-  if (status == SYN_OK) status = syn__add_units(t, &k, 0);
+  syn__counter_init(&k, t->c);
+  for (i = 0; i < count && !status; i++)
+    status = syn__count_chars(&k, syn__reader_of(lines[i], t->flags, 0), 1);
+  if (!status) status = syn__add_counted(t, &k, syn__order_text, NULL);
   syn__counter_free(&k);
   return status;
 }
 
-/* space: words of any length, in order of their counts: so a vocabulary cut to its first ids keeps
-   the frequent words. line: in order of their bytes. */
-static syn_status syn__learn_words(syn_tokenizer *t, const syn_text *lines, size_t count) {
+/* The id of a character; SYN_UNKNOWN for a new one, and for an invalid byte, which no map holds. */
+static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
+  int id = syn__token_find(t, ch);
+  return id ? id : SYN_UNKNOWN;
+}
+
+static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  while (syn__reader_more(&r)) syn__ids_add(out, syn__char_id(t, syn__reader_next(&r)));
+}
+
+static const syn__tokenizer_kind syn__tokenizer_char = {
+    "char", SYN__REPLACEMENT, 0, 0, syn__char_add, syn__char_learn, syn__char_encode};
+
+/* ==============================================================================================
+   >>tokenizer space   a token for each word of the lines
+   ============================================================================================== */
+
+/* 1: white space, then characters that are none, all of them UTF-8. */
+static int syn__is_word(syn_text token) {
+  size_t at = 1;
+  if (token.size == 0 || !syn__is_white(token.at[0])) return 0;
+  while (at < token.size)
+    if (syn__is_white(token.at[at]) || syn__utf8_decode(token, &at) & SYN__INVALID_BYTE) return 0;
+  return 1;
+}
+
+static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
+  int valid = t->kind->split ? syn__is_word(token) : token.size > 0;
+  if (!valid || syn__texts_find(&t->vocab, token)) return syn__token_refuse(t, "one new word");
+  return syn__token_add(t, token, syn__text_hash(token));
+}
+
+/* Words by their counts: a vocabulary that is cut to its first ids keeps the frequent words. */
+static syn_status syn__word_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+  int split = t->kind->split;
   syn__counter k;
   syn_status status;
-  memset(&k, 0, sizeof k);
-  k.c = t->c;
+  syn__counter_init(&k, t->c);
   status = syn__count_words(&k, t, lines, count, SIZE_MAX);
-  if (status == SYN_OK) status = syn__add_units(t, &k, t->kind->words);
+  if (!status)
+    status = syn__add_counted(t, &k, split ? syn__order_count : syn__order_text,
+                              split ? syn__is_word : NULL);
   syn__counter_free(&k);
   return status;
 }
 
-/* -- learning byte pair encoding -- */
+/* Is the word that begins at r this token? Reads it again: a word may be too long for a buffer. */
+static int syn__word_equal(syn__reader r, int split, syn_text token) {
+  char bytes[4];
+  size_t at = 0, size;
+  do {
+    size = syn__utf8_encode(syn__reader_next(&r), bytes);
+    if (token.size - at < size || memcmp(token.at + at, bytes, size) != 0) return 0;
+    at += size;
+  } while (syn__reader_in_word(&r, split));
+  return at == token.size;
+}
 
-/* Each distinct word is kept once, as symbols. Each pair knows its count and the words in which it
-   came up; a word it has left since is found out when it is read. A count can only grow in the
-   step that makes one of the two symbols, so a heap entry is at worst too high: it is put back
-   with its true count. That saves searching the heap for every count that falls.
-   Places in growing arrays are ints, for pointers would not outlive the next growth. */
+static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  char bytes[4];
+  while (syn__reader_more(&r)) {
+    syn__reader word = r;
+    uint64_t key = SYN_HASH_START;
+    size_t probe = 0;
+    int i;
+    do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
+    while (syn__reader_in_word(&r, t->kind->split));
+    do i = syn__map_next(&t->vocab.map, key, &probe);
+    while (i && !syn__word_equal(word, t->kind->split, syn__texts_at(&t->vocab, (size_t)i - 1)));
+    syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
+  }
+}
+
+/* The unknown word brings its space along. */
+static const syn__tokenizer_kind syn__tokenizer_space = {
+    "space", " " SYN__REPLACEMENT, 1, 0, syn__word_add, syn__word_learn, syn__word_encode};
+
+/* ==============================================================================================
+   >>tokenizer line   a token for each whole line: the functions of >>tokenizer space without split
+   ============================================================================================== */
+
+static const syn__tokenizer_kind syn__tokenizer_line = {
+    "line", SYN__REPLACEMENT, 0, 0, syn__word_add, syn__word_learn, syn__word_encode};
+
+/* ==============================================================================================
+   >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
+   ============================================================================================== */
+
+/* The tokens are first the characters. Then, again and again, the pair of neighbours with the
+   highest sum over the distinct words of (times in the word) x (count of the word) is merged to a
+   new token wherever it occurs. With "low" seen 5 times and "lower" twice: " l", " lo", " low" (7
+   each), then " lowe", " lower" (2). A merge gets the next id, so ids are in the order of merging.
+
+   Encoding merges, while there is one, the pair of a word whose merge has the lowest id. A token is
+   part of later merges only, so this equals applying all merges in the order they were learned.
+
+   Learning keeps each distinct word once, as ids. Each pair has its count and a list of the words
+   it came up in; a word that it has left since is noticed when the word is read. A count grows only
+   in the step that makes one of its two tokens, so a heap entry is at worst too high: when it comes
+   first, it is pushed again with its true count. A merge costs what changes in the words that hold
+   its pair. Links are indices, because arrays move when they grow. */
+
+#define SYN__MAX_WORD 256 /* characters of a word; the rest is a new word */
+
+/* Ids are at least 1, so a pair is at least 2^32 and no code point in the same map. */
+static uint64_t syn__pair_key(int left, int right) {
+  return (uint64_t)left << 32 | (uint32_t)right;
+}
+
+/* Adds the merge of two older tokens. Two merges may make equal texts: they stay two tokens, found
+   by their pairs. The bytes are reserved first: they are copied within the array. */
+static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
+  syn__array *bytes = &t->vocab.bytes;
+  syn__merge merge;
+  int id = syn_tokenizer_size(t);
+  merge.left = left;
+  merge.right = right;
+  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
+      syn__token_find(t, syn__pair_key(left, right)))
+    return syn__token_refuse(t, "a new pair of tokens before it");
+  if (syn__grow(t->c, &bytes->items, &bytes->capacity,
+                bytes->count + syn__token_text(t, left).size + syn__token_text(t, right).size, 1) ||
+      syn__texts_write(&t->vocab, syn__token_text(t, left)) ||
+      syn__texts_write(&t->vocab, syn__token_text(t, right)) ||
+      syn__append(t->c, &t->merges, &merge, 1, sizeof merge))
+    return SYN_E_MEMORY;
+  return syn__token_end(t, syn__pair_key(left, right));
+}
+
+/* The merge of two neighbours, INT_MAX for none. */
+static int syn__merge_id(const syn_tokenizer *t, const int *s) {
+  int id = syn__token_find(t, syn__pair_key(s[0], s[1]));
+  return id ? id : INT_MAX;
+}
+
+/* Merges the ids s[0..n) of one word, returns how many are left. merged[i] is the merge of s[i] and
+   s[i+1]; the lowest goes first, of equal ones the left. An unknown id is in no pair. A merge
+   changes two entries of merged[] alone, so the map is searched fewer than 3 n times. */
+static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
+  int merged[SYN__MAX_WORD], i, best, low;
+  for (i = 0; i + 1 < n; i++) merged[i] = syn__merge_id(t, s + i);
+  for (;;) {
+    for (low = INT_MAX, best = i = 0; i + 1 < n; i++)
+      if (merged[i] < low) low = merged[i], best = i;
+    if (low == INT_MAX) return n;
+    s[best] = low;
+    n--;
+    for (i = best + 1; i < n; i++) s[i] = s[i + 1], merged[i - 1] = merged[i];
+    if (best + 1 < n) merged[best] = syn__merge_id(t, s + best);
+    if (best > 0) merged[best - 1] = syn__merge_id(t, s + best - 1);
+  }
+}
+
+static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  int s[SYN__MAX_WORD], n, i;
+  while (syn__reader_more(&r)) {
+    n = 0;
+    do s[n++] = syn__char_id(t, syn__reader_next(&r));
+    while (n < SYN__MAX_WORD && syn__reader_in_word(&r, 1));
+    n = syn__merge_word(t, s, n);
+    for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+  }
+}
+
 typedef struct syn__bpe_word {
-  int start, size; /* in the symbols */
+  int begin, size; /* in the ids */
   uint64_t count;
 } syn__bpe_word;
 typedef struct syn__bpe_pair {
-  int left, right, words; /* words: the last of its list + 1, 0 when it is empty */
+  syn__merge ids;
+  int words; /* the last of its links + 1; 0: none */
   uint64_t count;
 } syn__bpe_pair;
 typedef struct syn__bpe_link {
-  int word, next; /* next: as `words` above */
+  int word, next; /* next: the link before it + 1; 0: none */
 } syn__bpe_link;
 typedef struct syn__bpe {
   syn_tokenizer *t;
-  syn__counter texts;
-  syn__growing words, symbols, pairs, links; /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
-  syn__map map;                              /* pair key -> its pair + 1 */
-  syn__heap heap;                            /* of pairs */
-  int first_new;                                 /* pairs from here on are new in this step */
+  syn_context *c;
+  syn__counter counter;                  /* of the words */
+  syn__array words, ids, pairs, links;   /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
+  syn__map map;                          /* pair key -> pair + 1 */
+  syn__heap heap;                        /* of pairs */
+  int first_new;                         /* pairs from here on are new in this step */
 } syn__bpe;
 
-/* Safe at any point of the learning: what was not made yet is null. */
 static void syn__bpe_free(syn__bpe *b) {
-  syn__counter_free(&b->texts);
-  syn__free(b->t->c, b->words.at);
-  syn__free(b->t->c, b->symbols.at);
-  syn__free(b->t->c, b->pairs.at);
-  syn__free(b->t->c, b->links.at);
-  syn__free(b->t->c, b->map.slots);
-  syn__free(b->t->c, b->heap.entries.at);
+  syn__counter_free(&b->counter);
+  syn__free(b->c, b->words.items);
+  syn__free(b->c, b->ids.items);
+  syn__free(b->c, b->pairs.items);
+  syn__free(b->c, b->links.items);
+  syn__free(b->c, b->map.slots);
+  syn__free(b->c, b->heap.entries.items);
 }
 
 static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
-  return (syn__bpe_pair *)b->pairs.at + i;
+  return (syn__bpe_pair *)b->pairs.items + i;
 }
 
-/* Equal counts: the pair whose left text, then right text, is smaller comes first; only for equal
-   texts do the ids decide. Counts are often equal towards the end of the learning: without a rule
-   two machines would learn two vocabularies. */
-static int syn__bpe_compare(const void *owner, int i, int j) {
+/* Order of pairs of equal count: left text, then right text, then ids. Counts are often equal, so
+   without a rule two machines would learn two vocabularies. */
+static int syn__bpe_order(const void *owner, int i, int j) {
   const syn__bpe *b = (const syn__bpe *)owner;
-  const syn__bpe_pair *x = syn__bpe_pair_at(b, i), *y = syn__bpe_pair_at(b, j);
-  int order = syn__text_compare(syn__piece(b->t, x->left), syn__piece(b->t, y->left));
-  if (order == 0) order = syn__text_compare(syn__piece(b->t, x->right), syn__piece(b->t, y->right));
-  if (order == 0) order = x->left != y->left ? x->left - y->left : x->right - y->right;
+  syn__merge x = syn__bpe_pair_at(b, i)->ids, y = syn__bpe_pair_at(b, j)->ids;
+  int order = syn__text_compare(syn__token_text(b->t, x.left), syn__token_text(b->t, y.left));
+  if (!order)
+    order = syn__text_compare(syn__token_text(b->t, x.right), syn__token_text(b->t, y.right));
+  if (!order) order = x.left != y.left ? x.left - y.left : x.right - y.right;
   return order;
 }
 
-/* The alphabet: space, then the most frequent characters, as many as asked for; by code point. The
-   space is counted as more than all others together: without it no word could begin. What is left
-   out is SYN_UNKNOWN in the words too, and no merge is learned across it. */
+/* The alphabet: space, then the most frequent characters, as many as SIZE allows; in order of code
+   point. The space counts more than all others together, because every word begins with one. All
+   other characters are SYN_UNKNOWN, and no merge is learned across them. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
+  const syn__texts *words = &b->counter.texts;
   syn__counter all, kept;
-  syn__heap heap = {{NULL, 0, 0}, NULL, NULL};
-  syn__ranked top;
   syn_status status;
-  int i, room = b->t->asked - SYN_FIRST_TOKEN;
-  memset(&all, 0, sizeof all);
-  all.c = b->t->c;
-  kept = all;
-  status = syn__count_chars(&all, syn__read(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
-  for (i = 0; i < (int)b->texts.units.count && status == SYN_OK; i++)
-    status = syn__count_chars(&all, syn__read(syn__unit_text(&b->texts, i), 0, 0),
-                              syn__unit_at(&b->texts, i)->count);
-  if (status == SYN_OK) status = syn__heap_units(&heap, &all, 1);
-  while (status == SYN_OK && room-- > 0 && syn__heap_pop(&heap, &top))
-    status = syn__count_chars(&kept, syn__read(syn__unit_text(&all, top.item), 0, 0), 1);
-  if (status == SYN_OK) status = syn__add_units(b->t, &kept, 0);
-  syn__free(b->t->c, heap.entries.at);
+  int *sorted = NULL;
+  size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
+  syn__counter_init(&all, b->c);
+  syn__counter_init(&kept, b->c);
+  status = syn__count_chars(&all, syn__reader_of(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
+  for (i = 0; i < words->ends.count && !status; i++)
+    status = syn__count_chars(&all, syn__reader_of(syn__texts_at(words, i), 0, 0),
+                              *syn__counter_count(&b->counter, (int)i));
+  if (!status) sorted = syn__sorted(b->c, &all, all.texts.ends.count, syn__order_count);
+  if (!sorted) status = SYN_E_MEMORY;
+  for (i = 0; i < most && i < all.texts.ends.count && !status; i++)
+    status = syn__count_chars(
+        &kept, syn__reader_of(syn__texts_at(&all.texts, (size_t)sorted[i]), 0, 0), 1);
+  if (!status) status = syn__add_counted(b->t, &kept, syn__order_text, NULL);
+  syn__free(b->c, sorted);
   syn__counter_free(&all);
   syn__counter_free(&kept);
   return status;
 }
 
-/* The pair of two symbols, made when it is new; null (recorded) when there is no memory. */
+/* The pair of two ids, made when it is new; null (recorded) when there is no memory. */
 static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
   uint64_t key = syn__pair_key(left, right);
-  syn__bpe_pair *p;
-  int at = syn__map_find(&b->map, key);
-  if (at) return syn__bpe_pair_at(b, at - 1);
-  p = (syn__bpe_pair *)syn__growing_add(b->t->c, &b->pairs, 1, sizeof *p);
-  if (!p || syn__map_add(b->t->c, &b->map, key, (int)b->pairs.count) != SYN_OK) return NULL;
-  p->left = left;
-  p->right = right;
-  p->words = 0;
-  p->count = 0;
-  return p;
+  syn__bpe_pair p;
+  int found = syn__map_find(&b->map, key);
+  if (found) return syn__bpe_pair_at(b, found - 1);
+  memset(&p, 0, sizeof p);
+  p.ids.left = left;
+  p.ids.right = right;
+  if (syn__append(b->c, &b->pairs, &p, 1, sizeof p) ||
+      syn__map_add(b->c, &b->map, key, (int)b->pairs.count))
+    return NULL;
+  return syn__bpe_pair_at(b, (int)b->pairs.count - 1);
 }
 
-/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n takes n away). The word enters
-   the list of a pair that is new, once: words are read one after the other. */
+/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). Links the word to
+   a pair that is new in this step, once: words are read one after the other. */
 static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
   syn__bpe_pair *p;
-  syn__bpe_link *link;
+  syn__bpe_link link;
   if (left == SYN_UNKNOWN || right == SYN_UNKNOWN) return SYN_OK;
   p = syn__bpe_pair_of(b, left, right);
   if (!p) return SYN_E_MEMORY;
   p->count += times;
   if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK;
-  if (p->words && ((syn__bpe_link *)b->links.at)[p->words - 1].word == word) return SYN_OK;
-  link = (syn__bpe_link *)syn__growing_add(b->t->c, &b->links, 1, sizeof *link);
-  if (!link) return SYN_E_MEMORY;
-  link->word = word;
-  link->next = p->words;
+  if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
+  link.word = word;
+  link.next = p->words;
+  if (syn__append(b->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
   p->words = (int)b->links.count;
   return SYN_OK;
 }
 
-/* The pairs that came up in this step go into the heap, those that occur twice: merging one that
-   was seen once would only store a piece of the training text. */
-static syn_status syn__bpe_rank(syn__bpe *b) {
+/* Pushes the pairs of this step that occur twice: the merge of a pair that occurs once would only
+   store a part of the training text. */
+static syn_status syn__bpe_push_new(syn__bpe *b) {
   for (; b->first_new < (int)b->pairs.count; b->first_new++) {
     uint64_t count = syn__bpe_pair_at(b, b->first_new)->count;
-    if (count >= 2 && syn__heap_push(b->t->c, &b->heap, count, b->first_new) != SYN_OK)
-      return SYN_E_MEMORY;
+    if (count >= 2 && syn__heap_push(b->c, &b->heap, count, b->first_new)) return SYN_E_MEMORY;
   }
   return SYN_OK;
 }
 
-/* x left right y in a word becomes x id y: besides left right two pairs go, and two are new. x and
-   y are null at the ends of the word. In a a a the pair a a is there twice: the first place takes
-   both away, once as left right, once as right y. */
+/* Counts when x left right y becomes x id y in a word: three pairs go, two come. x and y are null
+   at the ends of the word. In a a a the pair a a is there twice: the first place subtracts both,
+   as left right and as right y. */
 static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
-                                   syn__merge_of pair, int id) {
-  uint64_t times = ((const syn__bpe_word *)b->words.at)[word].count;
+                                   syn__merge pair, int id) {
+  uint64_t times = ((const syn__bpe_word *)b->words.items)[word].count;
   syn_status status = syn__bpe_count(b, word, pair.left, pair.right, 0 - times);
-  if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, pair.left, 0 - times);
-  if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, id, times);
-  if (y && status == SYN_OK) status = syn__bpe_count(b, word, pair.right, *y, 0 - times);
-  if (y && status == SYN_OK) status = syn__bpe_count(b, word, id, *y, times);
+  if (x && !status) status = syn__bpe_count(b, word, *x, pair.left, 0 - times);
+  if (x && !status) status = syn__bpe_count(b, word, *x, id, times);
+  if (y && !status) status = syn__bpe_count(b, word, pair.right, *y, 0 - times);
+  if (y && !status) status = syn__bpe_count(b, word, id, *y, times);
   return status;
 }
 
-/* Puts `id` for the pair in one word, from the left: what stands before a place is done already. */
-static syn_status syn__bpe_join(syn__bpe *b, int word, syn__merge_of pair, int id) {
-  syn__bpe_word *w = (syn__bpe_word *)b->words.at + word;
-  int *s = (int *)b->symbols.at + w->start;
+/* Replaces the pair by `id` in one word, from left to right. */
+static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, int id) {
+  syn__bpe_word *w = (syn__bpe_word *)b->words.items + word;
+  int *s = (int *)b->ids.items + w->begin;
   int i, n = 0;
   syn_status status = SYN_OK;
-  for (i = 0; i < w->size && status == SYN_OK; i++) {
+  for (i = 0; i < w->size && !status; i++) {
     if (i + 1 >= w->size || s[i] != pair.left || s[i + 1] != pair.right) {
       s[n++] = s[i];
       continue;
@@ -16205,334 +16251,330 @@ static syn_status syn__bpe_join(syn__bpe *b, int word, syn__merge_of pair, int i
   return status;
 }
 
-/* The distinct words as symbols, and the counts of their pairs: a word seen c times adds c to each
-   of its pairs. All symbols stand in one array; a word only ever gets shorter, in its own place. */
+/* The distinct words as ids, and the counts of their pairs. A word only ever gets shorter, in its
+   own place. */
 static syn_status syn__bpe_words(syn__bpe *b) {
-  int i, k;
-  for (i = 0; i < (int)b->texts.units.count; i++) {
-    syn__reader r = syn__read(syn__unit_text(&b->texts, i), 0, 0);
-    syn__bpe_word *w = (syn__bpe_word *)syn__growing_add(b->t->c, &b->words, 1, sizeof *w);
-    if (!w) return SYN_E_MEMORY;
-    w->start = (int)b->symbols.count;
-    w->count = syn__unit_at(&b->texts, i)->count;
-    while (syn__reading(&r)) {
-      int *symbol = (int *)syn__growing_add(b->t->c, &b->symbols, 1, sizeof *symbol);
-      if (!symbol) return SYN_E_MEMORY;
-      *symbol = syn__char_id(b->t, syn__read_char(&r));
+  int i, k, id, end;
+  for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
+    syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i), 0, 0);
+    syn__bpe_word w;
+    w.begin = (int)b->ids.count;
+    w.count = *syn__counter_count(&b->counter, i);
+    while (syn__reader_more(&r)) {
+      id = syn__char_id(b->t, syn__reader_next(&r));
+      if (syn__append(b->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
     }
-    w->size = (int)b->symbols.count - w->start;
-    for (k = (int)b->symbols.count - w->size; k + 1 < (int)b->symbols.count; k++) {
-      const int *s = (const int *)b->symbols.at + k;
-      if (syn__bpe_count(b, i, s[0], s[1], w->count) != SYN_OK) return SYN_E_MEMORY;
+    end = (int)b->ids.count;
+    w.size = end - w.begin;
+    if (syn__append(b->c, &b->words, &w, 1, sizeof w)) return SYN_E_MEMORY;
+    for (k = w.begin; k + 1 < end; k++) {
+      const int *s = (const int *)b->ids.items + k;
+      if (syn__bpe_count(b, i, s[0], s[1], w.count)) return SYN_E_MEMORY;
     }
   }
-  return syn__bpe_rank(b);
+  return syn__bpe_push_new(b);
 }
 
-/* One merge after the other until the vocabulary is full or no pair occurs twice. The list of the
-   pair is walked by indices: its array may move while words are joined. `p` is a copy for the same
-   reason. The pair itself is never new again, so its list does not grow under the walk. */
+/* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
+   array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
-  syn__ranked top;
+  syn__heap_entry first;
   syn_status status = SYN_OK;
-  int id, at;
-  while (status == SYN_OK && (id = syn_tokenizer_size(b->t)) < b->t->asked &&
-         syn__heap_pop(&b->heap, &top)) {
-    syn__bpe_pair p = *syn__bpe_pair_at(b, top.item);
-    syn__merge_of pair;
-    if (p.count != top.count) {
-      if (p.count >= 2) status = syn__heap_push(b->t->c, &b->heap, p.count, top.item);
+  int id, next;
+  while (!status && (id = syn_tokenizer_size(b->t)) < b->t->size &&
+         syn__heap_pop(&b->heap, &first)) {
+    syn__bpe_pair p = *syn__bpe_pair_at(b, first.item);
+    if (p.count != first.priority) {
+      if (p.count >= 2) status = syn__heap_push(b->c, &b->heap, p.count, first.item);
       continue;
     }
-    pair.left = p.left;
-    pair.right = p.right;
-    status = syn__add_merge(b->t, pair.left, pair.right);
-    for (at = p.words; at && status == SYN_OK;) {
-      syn__bpe_link link = ((const syn__bpe_link *)b->links.at)[at - 1];
-      status = syn__bpe_join(b, link.word, pair, id);
-      at = link.next;
+    status = syn__merge_add(b->t, p.ids.left, p.ids.right);
+    for (next = p.words; next && !status;) {
+      syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
+      status = syn__bpe_merge_word(b, link.word, p.ids, id);
+      next = link.next;
     }
-    if (status == SYN_OK) status = syn__bpe_rank(b);
+    if (!status) status = syn__bpe_push_new(b);
   }
   return status;
 }
 
-/* bpe: the distinct words; their characters; the words as symbols; merges. */
-static syn_status syn__learn_pairs(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__bpe b;
   syn_status status;
   memset(&b, 0, sizeof b);
   b.t = t;
-  b.texts.c = t->c;
+  b.c = t->c;
   b.heap.owner = &b;
-  b.heap.compare = syn__bpe_compare;
-  status = syn__count_words(&b.texts, t, lines, count, SYN__MAX_WORD);
-  if (status == SYN_OK) status = syn__bpe_alphabet(&b);
-  if (status == SYN_OK) status = syn__bpe_words(&b);
-  if (status == SYN_OK) status = syn__bpe_merge(&b);
+  b.heap.order = syn__bpe_order;
+  syn__counter_init(&b.counter, t->c);
+  status = syn__count_words(&b.counter, t, lines, count, SYN__MAX_WORD);
+  if (!status) status = syn__bpe_alphabet(&b);
+  if (!status) status = syn__bpe_words(&b);
+  if (!status) status = syn__bpe_merge(&b);
   syn__bpe_free(&b);
   return status;
 }
 
-/* -- the kinds and the public functions -- */
+static const syn__tokenizer_kind syn__tokenizer_bpe = {
+    "bpe", SYN__REPLACEMENT, 1, 1, syn__char_add, syn__bpe_learn, syn__bpe_encode};
 
-/* A saved tokenizer holds the place in this list: new kinds go to its end. U+FFFD, the replacement
-   character, is three bytes in UTF-8; a word brings its space along. */
-static const syn__token_kind syn__token_kinds[] = {
-    {"byte", "\xEF\xBF\xBD", 0, 0, NULL, syn__learn_bytes, syn__encode_bytes},
-    {"char", "\xEF\xBF\xBD", 0, 0, syn__add_char, syn__learn_chars, syn__encode_chars},
-    {"space", " \xEF\xBF\xBD", 1, 0, syn__add_word, syn__learn_words, syn__encode_words},
-    {"bpe", "\xEF\xBF\xBD", 1, 1, syn__add_char, syn__learn_pairs, syn__encode_pairs},
-    {"line", "\xEF\xBF\xBD", 0, 0, syn__add_word, syn__learn_words, syn__encode_words}};
+/* ==============================================================================================
+   >>tokenizers   the one list of tokenizers; the public functions
+   ============================================================================================== */
 
-/* bpe needs room for the space; the other kinds have no size. */
-static int syn__token_size_fits(const syn__token_kind *kind, uint32_t asked) {
-  return kind->sized ? asked > SYN_FIRST_TOKEN && asked <= SYN__MAX_VOCAB : asked == 0;
+/* A new tokenizer is one section above and one line here, at the end: a saved tokenizer holds the
+   place in this list. */
+static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
+    &syn__tokenizer_byte,
+    &syn__tokenizer_char,
+    &syn__tokenizer_space,
+    &syn__tokenizer_bpe,
+    &syn__tokenizer_line,
+};
+
+/* 1: a tokenizer of this kind may have this SIZE. */
+static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) {
+  return kind->sized ? size > SYN_FIRST_TOKEN && size <= SYN__MAX_VOCAB : size == 0;
 }
 
-/* The kind a spec names and its size; null when it names none. Reading the size stops at the first
-   number above the limit: it cannot overflow. */
-static const syn__token_kind *syn__token_spec(const char *spec, uint32_t *asked) {
-  const syn__token_kind *kind;
-  size_t i, n = 0;
-  for (i = 0; spec && i < SYN__COUNT(syn__token_kinds); i++) {
-    kind = &syn__token_kinds[i];
+/* The kind that a spec names, and its SIZE; null (recorded) when it names none. Reading stops at
+   the first number above the limit, so it cannot overflow. */
+static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
+                                                      uint32_t *size) {
+  char names[200] = "";
+  size_t i, n, used = 0;
+  for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
+    const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
     n = strlen(kind->name);
-    *asked = 0;
-    if (strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
-    if (!kind->sized) return kind;
-    while (spec[++n] >= '0' && spec[n] <= '9' && *asked <= SYN__MAX_VOCAB)
-      *asked = *asked * 10 + (uint32_t)(spec[n] - '0');
-    if (spec[n] == 0 && syn__token_size_fits(kind, *asked)) return kind;
+    *size = 0;
+    if (used < sizeof names)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s, ", kind->name,
+                               kind->sized ? ":SIZE" : "");
+    if (!spec || strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
+    while (kind->sized && spec[++n] >= '0' && spec[n] <= '9' && *size <= SYN__MAX_VOCAB)
+      *size = *size * 10 + (uint32_t)(spec[n] - '0');
+    if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind;
   }
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given, wanted one of %sSIZE from %d to %d",
+            spec ? spec : "", names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   return NULL;
 }
 
-/* An empty tokenizer, with its spec as a text: written anew, so that "bpe:010" is "bpe:10" and
-   equal tokenizers have equal types. */
-static syn_tokenizer *syn__tokenizer_make(syn_context *c, const syn__token_kind *kind, int flags,
-                                          uint32_t asked) {
+/* An empty tokenizer. The spec is printed again, so that "bpe:010" is "bpe:10" and equal tokenizers
+   have equal types. */
+static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_kind *kind, int flags,
+                                         uint32_t size) {
   syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
-  t->c = c;
+  t->c = t->vocab.c = c;
   t->kind = kind;
   t->flags = flags;
-  t->asked = (int)asked;
-  snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->asked);
+  t->size = (int)size;
+  snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
   return t;
 }
 
-/* The last pieces, when they are asked for; a word's own begin with its space. They are in no map,
-   so nothing is encoded to them. Not saved: the flag tells all. */
-static syn_status syn__add_sentinels(syn_tokenizer *t) {
-  char text[8], *at;
-  size_t *end;
-  int i, size;
-  t->own = t->ends.count;
-  for (i = 0; i < SYN__SENTINELS && t->flags & SYN_SENTINELS; i++) {
-    if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB) return syn__refuse_piece(t, "among 2^24");
-    size = snprintf(text, sizeof text, "%s<%d>", t->kind->words ? " " : "", i);
-    at = (char *)syn__growing_add(t->c, &t->bytes, (size_t)size, 1);
-    end = (size_t *)syn__growing_add(t->c, &t->ends, 1, sizeof *end);
-    if (!at || !end) return SYN_E_MEMORY;
-    memcpy(at, text, (size_t)size);
-    *end = t->bytes.count;
+/* t with its sentinels behind the other tokens, or null and freed when `status` or a step is an
+   error. Sentinels are in no map, so no text is encoded to them; they are not saved, because the
+   flag tells all. */
+static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status) {
+  char text[8];
+  int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
+  t->n_learned = t->vocab.ends.count;
+  for (i = 0; i < n && !status; i++) {
+    if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB) {
+      status = syn__token_refuse(t, "among 2^24");
+      break;
+    }
+    snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
+    status = syn__texts_write(&t->vocab, syn__text_of(text, strlen(text)));
+    if (!status)
+      status = syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
   }
-  return SYN_OK;
+  if (!status) return t;
+  syn_tokenizer_free(t);
+  return NULL;
 }
 
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count) {
-  uint32_t asked = 0;
-  const syn__token_kind *kind = syn__token_spec(spec, &asked);
-  syn_tokenizer *t = NULL;
-  if (count && !lines)
-    syn__given(c, lines, "array of lines");
-  else if (!kind)
-    syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given; byte, char, space, line or bpe:SIZE "
-              "wanted, SIZE from %d to %d", spec ? spec : "", SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
-  else if (flags & ~(SYN_LOWERCASE | SYN_SENTINELS))
+  uint32_t size = 0;
+  const syn__tokenizer_kind *kind;
+  syn_tokenizer *t;
+  if (count && !syn__given(c, lines, "array of lines")) return NULL;
+  kind = syn__tokenizer_spec(c, spec, &size);
+  if (kind && flags & ~(SYN_LOWERCASE | SYN_SENTINELS)) {
     syn__fail(c, SYN_E_VALUE, "tokenizer: flags %d given; 0, SYN_LOWERCASE (%d), SYN_SENTINELS "
               "(%d) or both wanted", flags, SYN_LOWERCASE, SYN_SENTINELS);
-  else
-    t = syn__tokenizer_make(c, kind, flags, asked);
-  if (t && (kind->learn(t, lines, count) != SYN_OK || syn__add_sentinels(t) != SYN_OK)) {
-    syn_tokenizer_free(t);
-    t = NULL;
+    return NULL;
   }
-  return t;
+  t = kind ? syn__tokenizer_new(c, kind, flags, size) : NULL;
+  return t ? syn__tokenizer_finish(t, kind->learn(t, lines, count)) : NULL;
 }
 
-/* Half-built ones too: the makers above and below come here with what they have. */
 void syn_tokenizer_free(syn_tokenizer *t) {
   if (!t) return;
-  syn__free(t->c, t->bytes.at);
-  syn__free(t->c, t->ends.at);
-  syn__free(t->c, t->pairs.at);
-  syn__free(t->c, t->ids.slots);
+  syn__texts_free(&t->vocab);
+  syn__free(t->c, t->merges.items);
   syn__free(t->c, t);
 }
 
 int syn_tokenizer_size(const syn_tokenizer *t) {
-  return t ? SYN_FIRST_TOKEN + (int)t->ends.count : 0;
+  return t ? SYN_FIRST_TOKEN + (int)t->vocab.ends.count : 0;
 }
 int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
 int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
-  *first = t ? SYN_FIRST_TOKEN + (int)t->own : 0;
+  *first = t ? SYN_FIRST_TOKEN + (int)t->n_learned : 0;
   return syn_tokenizer_size(t) - *first;
 }
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
-/* Reads only what was built before: no scratch, no cache, nothing to lock. The reader and the ids
-   are on the stack, so one tokenizer serves any number of threads. */
-int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
   syn__ids out;
   if (!t) return 0;
   out.at = ids;
-  out.room = room;
+  out.capacity = capacity;
   out.count = 0;
-  t->kind->encode(t, syn__read(text, t->flags, t->kind->words), &out);
+  t->kind->encode(t, syn__reader_of(text, t->flags, t->kind->split), &out);
   return out.count;
 }
 
-/* Unknown stands for one character, for "space" for a word with its space. */
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
   const char *unknown = t ? t->kind->unknown : "";
   syn_text text = syn__text_of(unknown, strlen(unknown));
   if (!t) return text;
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
-  if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__piece(t, id);
-  if (first && t->kind->words && text.size && text.at[0] == ' ') text.at++, text.size--;
+  if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__token_text(t, id);
+  if (first && t->kind->split && text.size && text.at[0] == ' ') text.at++, text.size--;
   return text;
 }
 
 /* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one
    after it leaves a hole in the text. */
 size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
-                            size_t room) {
+                            size_t capacity) {
   size_t size = 0, kept = 0;
   int i, first = 1;
   for (i = 0; i < count && ids[i] != SYN_END; i++) {
     syn_text text = syn_tokenizer_piece(t, ids[i], first);
     if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue;
     first = 0;
-    if (kept == size && text.size < room - kept) { /* room for the final 0 is left */
+    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
       if (text.size) memcpy(out + kept, text.at, text.size);
       kept += text.size;
     }
     size += text.size;
   }
-  if (room > 0) out[kept] = 0;
+  if (capacity > 0) out[kept] = 0;
   return size;
 }
 
 /* The saved form, all numbers u32, little-endian:
       0  "syntok1" and its final 0
-      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P pieces, M merges
-     28  the bytes of each piece [P]
-         left, right of each merge [M,2]: the merge m is token 4 + P - M + m
-         the texts of all pieces, one after the other
-   byte stores no pieces. What merges make is written too, though it follows from the pairs: a
+      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P tokens, M merges
+     28  the bytes of each token [P]
+         left, right of each merge [M,2]: merge m is token 4 + P - M + m
+         the texts of all tokens, one after the other
+   byte stores no tokens. The texts of merges are stored, though they follow from the pairs: so a
    reader needs no more memory than the file has, and other programs see the vocabulary. */
+#define SYN__TOKENIZER_MAGIC "syntok1"
+#define SYN__TOKENIZER_HEADER 28
 static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4); }
 static uint32_t syn__get32(const unsigned char *in) { return (uint32_t)syn__get_bytes(in, 4); }
 
-/* Equal tokenizers give equal bytes. Nothing is written unless all fits: half a tokenizer helps
-   nobody. */
-size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
+/* All or nothing is written. */
+size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   unsigned char *at = (unsigned char *)out;
-  const syn__merge_of *pairs = t ? (const syn__merge_of *)t->pairs.at : NULL;
-  size_t stored = t && t->kind->add ? t->own : 0, merges = t ? t->pairs.count : 0, i;
-  size_t bytes = stored ? ((const size_t *)t->ends.at)[stored - 1] : 0; /* byte stores none */
-  size_t need = SYN__TOKENIZER_HEADER + 4 * stored + 8 * merges + bytes;
+  const syn__merge *merges = t ? (const syn__merge *)t->merges.items : NULL;
+  size_t n_tokens = t && t->kind->add ? t->n_learned : 0, n_merges = t ? t->merges.count : 0, i;
+  size_t bytes = n_tokens ? syn__texts_begin(&t->vocab, n_tokens) : 0;
+  size_t need = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges + bytes;
   if (!t) return 0;
-  if (need > room) return need;
+  if (need > capacity) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8);
-  syn__put32(at + 8, (size_t)(t->kind - syn__token_kinds));
+  for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++;
+  syn__put32(at + 8, i);
   syn__put32(at + 12, (size_t)t->flags);
-  syn__put32(at + 16, (size_t)t->asked);
-  syn__put32(at + 20, stored);
-  syn__put32(at + 24, merges);
+  syn__put32(at + 16, (size_t)t->size);
+  syn__put32(at + 20, n_tokens);
+  syn__put32(at + 24, n_merges);
   at += SYN__TOKENIZER_HEADER;
-  for (i = 0; i < stored; i++, at += 4)
-    syn__put32(at, syn__piece(t, SYN_FIRST_TOKEN + (int)i).size);
-  for (i = 0; i < merges; i++, at += 8) {
-    syn__put32(at, (size_t)pairs[i].left);
-    syn__put32(at + 4, (size_t)pairs[i].right);
+  for (i = 0; i < n_tokens; i++, at += 4) syn__put32(at, syn__texts_at(&t->vocab, i).size);
+  for (i = 0; i < n_merges; i++, at += 8) {
+    syn__put32(at, (size_t)merges[i].left);
+    syn__put32(at + 4, (size_t)merges[i].right);
   }
-  if (bytes) memcpy(at, t->bytes.at, bytes);
+  if (bytes) memcpy(at, t->vocab.bytes.items, bytes);
   return need;
 }
 
-/* The header of a saved tokenizer, when it is possible at all in `size` bytes. Once the limit on
-   the pieces holds, 4 * pieces + 8 * merges fits in 32 bits. */
-static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, size_t size) {
-  uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, pieces, merges */
-  const syn__token_kind *kind = NULL;
+/* An empty tokenizer from the header of a saved one; null (recorded) when `size` bytes cannot hold
+   one. Below the limit on tokens, 4 * tokens + 8 * merges fits in 32 bits. */
+static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned char *in,
+                                                 size_t size) {
+  uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, tokens, merges */
+  const syn__tokenizer_kind *kind = NULL;
   int i, fits = 0;
   if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
     for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
-  if (field[0] < SYN__COUNT(syn__token_kinds)) {
-    kind = &syn__token_kinds[field[0]];
-    fits = !(field[1] & ~(uint32_t)(SYN_LOWERCASE | SYN_SENTINELS));
-    fits = fits && syn__token_size_fits(kind, field[2]);
-    fits = fits && field[3] <= (uint32_t)SYN__MAX_VOCAB && field[4] <= field[3];
-    fits = fits && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER;
-    fits = fits && (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0);
-    fits = fits && (kind->add || field[3] == 0);
+  if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
+    kind = syn__tokenizer_kinds[field[0]];
+    fits = !(field[1] & ~(uint32_t)(SYN_LOWERCASE | SYN_SENTINELS)) &&
+           syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
+           field[4] <= field[3] && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER &&
+           (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0) &&
+           (kind->add || field[3] == 0);
   }
-  if (fits) return syn__tokenizer_make(c, kind, (int)field[1], field[2]);
+  if (fits) return syn__tokenizer_new(c, kind, (int)field[1], field[2]);
   syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not begin one (kind %lu, "
-            "flags %lu, size %lu, %lu pieces, %lu merges)", (unsigned long)size,
+            "flags %lu, size %lu, %lu tokens, %lu merges)", (unsigned long)size,
             (unsigned long)field[0], (unsigned long)field[1], (unsigned long)field[2],
             (unsigned long)field[3], (unsigned long)field[4]);
   return NULL;
 }
 
-/* An id, 0 for a number that is none: syn__add_merge refuses 0 as it does every id not made yet. */
-static int syn__load_id(const unsigned char *in) {
+/* An id; 0 for a number that is too large, which syn__merge_add refuses. */
+static int syn__tokenizer_load_id(const unsigned char *in) {
   uint32_t id = syn__get32(in);
   return id < SYN__MAX_VOCAB ? (int)id : 0;
 }
 
-/* The pieces and merges: each is added as in learning, with its checks. A merge is compared with
-   its text in the file as soon as it is made: pieces that double in length are stopped at the
-   first. */
-static syn_status syn__load_pieces(syn_tokenizer *t, const unsigned char *in, size_t size) {
-  size_t pieces = syn__get32(in + 20), merges = syn__get32(in + 24), i;
-  const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *pairs = sizes + 4 * pieces;
-  size_t at = SYN__TOKENIZER_HEADER + 4 * pieces + 8 * merges;
+/* Adds tokens and merges with the checks of learning. A merge is compared with its text in the file
+   as soon as it is made: merges that double in length are stopped at the first. */
+static syn_status syn__tokenizer_load_tokens(syn_tokenizer *t, const unsigned char *in,
+                                             size_t size) {
+  size_t n_tokens = syn__get32(in + 20), n_merges = syn__get32(in + 24), i;
+  const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
+  size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
   syn_status status = SYN_OK;
-  for (i = 0; i < pieces && status == SYN_OK; i++) {
-    syn_text piece = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
-    if (piece.size > size - at) return syn__refuse_piece(t, "inside the bytes given");
-    at += piece.size;
-    if (i < pieces - merges) {
-      status = t->kind->add(t, piece);
+  for (i = 0; i < n_tokens && !status; i++) {
+    syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
+    if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
+    at += token.size;
+    if (i < n_tokens - n_merges) {
+      status = t->kind->add(t, token);
       continue;
     }
-    status = syn__add_merge(t, syn__load_id(pairs), syn__load_id(pairs + 4));
-    pairs += 8;
-    if (status == SYN_OK && syn__text_compare(syn__piece(t, syn_tokenizer_size(t) - 1), piece) != 0)
-      status = syn__refuse_piece(t, "preceded by the pieces it is made of");
+    status = syn__merge_add(t, syn__tokenizer_load_id(merge), syn__tokenizer_load_id(merge + 4));
+    merge += 8;
+    if (!status && syn__text_compare(syn__texts_at(&t->vocab, i), token) != 0)
+      status = syn__token_refuse(t, "preceded by the tokens it is made of");
   }
-  if (status == SYN_OK && at != size)
+  if (!status && at != size)
     status = syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: %lu bytes given, %lu wanted", t->type,
                        (unsigned long)size, (unsigned long)at);
   return status;
 }
 
-/* A kind without an add function has the same pieces always: they are made, not read. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size) {
   const unsigned char *in = (const unsigned char *)bytes;
-  syn_tokenizer *t = syn__load_header(c, in, size);
+  syn_tokenizer *t = syn__tokenizer_load_header(c, in, size);
   syn_status status = SYN_OK;
-  if (t && !t->kind->add) status = t->kind->learn(t, NULL, 0);
-  if (t && status == SYN_OK) status = syn__load_pieces(t, in, size);
-  if (t && status == SYN_OK) status = syn__add_sentinels(t);
-  if (status == SYN_OK) return t;
-  syn_tokenizer_free(t);
-  return NULL;
+  if (!t) return NULL;
+  if (!t->kind->add) status = t->kind->learn(t, NULL, 0);
+  if (!status) status = syn__tokenizer_load_tokens(t, in, size);
+  return syn__tokenizer_finish(t, status);
 }
 
 /* ==============================================================================================
@@ -16567,7 +16609,6 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    in the number of tensors whatever they are called. */
 
 #define SYN__HEADER_MAX 100000000u
-#define SYN__SHOWN 84 /* bytes of a name in a message, with the final 0 */
 
 /* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of
    one element, 4 and 6 bits included; unit: bytes of the number that is turned on a big-endian
@@ -16648,25 +16689,13 @@ static uint32_t syn__from_f16(uint16_t half) {
 /* Bytes of the character at `at`, 0 when it is not UTF-8; left > 0. */
 static size_t syn__file_utf8(const unsigned char *at, size_t left) {
   size_t n = 0;
-  uint32_t ch = syn__char_next(syn__text_of((const char *)at, left), &n);
-  return ch & SYN__BAD_CHAR ? 0 : n;
+  uint32_t ch = syn__utf8_decode(syn__text_of((const char *)at, left), &n);
+  return ch & SYN__INVALID_BYTE ? 0 : n;
 }
 
 /* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
    next reader: the header of a safetensors file is UTF-8. */
 static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
-
-/* A name from a file as a message may show it: one line, not too long, cut between characters. A
-   control character would let a file write lines of its own into somebody's log. */
-static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
-  size_t n = strlen(text), i;
-  int cut = n > SYN__SHOWN - 4;
-  if (cut)
-    for (n = SYN__SHOWN - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
-  for (i = 0; i < n; i++) shown[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
-  memcpy(shown + n, cut ? "..." : "", cut ? 4 : 1);
-  return shown;
-}
 
 /* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
    one look for doubles serves both. memcpy, since the two structs have no type in common. */
@@ -16677,7 +16706,7 @@ static const char *syn__item_name(const void *item) {
 }
 
 /* < 0, 0, > 0 when a belongs before, beside, behind b. */
-typedef int (*syn__order)(const void *a, const void *b);
+typedef int (*syn__item_order)(const void *a, const void *b);
 
 /* Byte by byte as unsigned, the same on every machine; strcoll would ask the locale. */
 static int syn__name_order(const void *a, const void *b) {
@@ -16694,7 +16723,7 @@ static int syn__place_order(const void *a, const void *b) {
 
 /* Lets the item at `root` sink below its larger children until none is larger. The children of k
    are 2k + 1 and 2k + 2. */
-static void syn__sift(const void **at, size_t root, size_t n, syn__order order) {
+static void syn__sift(const void **at, size_t root, size_t n, syn__item_order order) {
   const void *item = at[root];
   size_t child;
   while ((child = 2 * root + 1) < n) {
@@ -16708,7 +16737,7 @@ static void syn__sift(const void **at, size_t root, size_t n, syn__order order) 
 
 /* Heapsort: n log n on any input and no memory. qsort of libc promises neither: that of glibc asks
    malloc, behind the back of the caller's allocator, others are quadratic on lists made for it. */
-static void syn__sort(const void **at, size_t n, syn__order order) {
+static void syn__sort(const void **at, size_t n, syn__item_order order) {
   const void *last;
   size_t i;
   for (i = n / 2; i-- > 0;) syn__sift(at, i, n, order);
@@ -16722,8 +16751,8 @@ static void syn__sort(const void **at, size_t n, syn__order order) {
 
 /* Pointers to n items of `size` bytes, sorted; null when there is no memory. The items stay where
    they are: their order is the header's. */
-static const void **syn__sorted(syn_context *c, const void *items, size_t n, size_t size,
-                                syn__order order) {
+static const void **syn__sorted_items(syn_context *c, const void *items, size_t n, size_t size,
+                                syn__item_order order) {
   const void **at = (const void **)syn__alloc(c, n ? n : 1, sizeof *at);
   size_t i;
   if (!at) return NULL;
@@ -16789,7 +16818,7 @@ typedef struct syn__json {
    The place is the byte at which reading stopped, which may be just behind what is wrong. */
 static void syn__json_bad(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
 static void syn__json_bad(syn__json *j, const char *format, ...) {
-  char text[160], shown[SYN__SHOWN];
+  char text[160], shown[SYN__PRINTABLE];
   unsigned long byte = (unsigned long)(j->at - j->start);
   va_list args;
   if (!j->ok) return;
@@ -16800,7 +16829,7 @@ static void syn__json_bad(syn__json *j, const char *format, ...) {
   va_end(args);
   if (j->tensor)
     syn__fail(j->f->c, SYN_E_FORMAT, "%s: tensor \"%s\": %s (byte %lu of the header)", j->where,
-              syn__show(shown, j->tensor), text, byte);
+              syn__printable(shown, j->tensor), text, byte);
   else
     syn__fail(j->f->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
 }
@@ -16880,7 +16909,7 @@ static char *syn__json_unicode(syn__json *j, char *out) {
     j->at += 6;
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
-  return out + syn__char_put(code, out);
+  return out + syn__utf8_encode(code, out);
 }
 
 /* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
@@ -17008,12 +17037,12 @@ static void syn__json_skip(syn__json *j, int depth) {
 /* A dtype by its name; SYN_F32 after an error. An unknown one ends the reading: without its
    width the offsets cannot be checked. */
 static syn_dtype syn__json_dtype(syn__json *j) {
-  char shown[SYN__SHOWN];
+  char shown[SYN__PRINTABLE];
   const char *name = syn__json_string(j);
   int i;
   for (i = 0; i < SYN_DTYPE_COUNT; i++)
     if (strcmp(name, syn_dtype_name((syn_dtype)i)) == 0) return (syn_dtype)i;
-  syn__json_bad(j, "unknown dtype \"%s\"", syn__show(shown, name));
+  syn__json_bad(j, "unknown dtype \"%s\"", syn__printable(shown, name));
   return SYN_F32;
 }
 
@@ -17129,7 +17158,7 @@ static void syn__json_header(syn__json *j) {
 static int syn__file_layout(const syn__json *j, const void **by_place) {
   const unsigned char *end = j->data;
   const syn_entry *e;
-  char shown[SYN__SHOWN];
+  char shown[SYN__PRINTABLE];
   size_t i, covered;
   for (i = 0; i < j->f->n_entries; i++) {
     e = (const syn_entry *)by_place[i];
@@ -17137,7 +17166,7 @@ static int syn__file_layout(const syn__json *j, const void **by_place) {
       return !syn__fail(j->f->c, SYN_E_FORMAT,
                         "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
                         "one before it ends: %s",
-                        j->where, syn__show(shown, e->name),
+                        j->where, syn__printable(shown, e->name),
                         (unsigned long)((const unsigned char *)e->data - j->data),
                         (unsigned long)(end - j->data),
                         (const unsigned char *)e->data < end ? "overlap" : "hole");
@@ -17155,21 +17184,21 @@ static int syn__file_layout(const syn__json *j, const void **by_place) {
    the other for ever, one array does both. */
 static int syn__file_index(const syn__json *j) {
   syn_file *f = j->f;
-  char shown[SYN__SHOWN];
+  char shown[SYN__PRINTABLE];
   const char *twice;
-  f->by_name = syn__sorted(f->c, f->entries, f->n_entries, sizeof *f->entries, syn__place_order);
-  f->by_key = syn__sorted(f->c, f->pairs, f->n_pairs, sizeof *f->pairs, syn__name_order);
+  f->by_name = syn__sorted_items(f->c, f->entries, f->n_entries, sizeof *f->entries, syn__place_order);
+  f->by_key = syn__sorted_items(f->c, f->pairs, f->n_pairs, sizeof *f->pairs, syn__name_order);
   if (!f->by_name || !f->by_key) return 0;
   if (!syn__file_layout(j, f->by_name)) return 0;
   syn__sort(f->by_name, f->n_entries, syn__name_order);
   twice = syn__twice(f->by_name, f->n_entries);
   if (twice)
     return !syn__fail(f->c, SYN_E_FORMAT, "%s: two tensors \"%s\"", j->where,
-                      syn__show(shown, twice));
+                      syn__printable(shown, twice));
   twice = syn__twice(f->by_key, f->n_pairs);
   if (twice)
     return !syn__fail(f->c, SYN_E_FORMAT, "%s: two metadata keys \"%s\"", j->where,
-                      syn__show(shown, twice));
+                      syn__printable(shown, twice));
   return 1;
 }
 
@@ -17295,8 +17324,8 @@ static size_t syn__float_width(syn_dtype dtype) {
 
 /* Says why an entry cannot be had as `count` floats. */
 static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
-  char shown[SYN__SHOWN];
-  const char *name = syn__show(shown, e->name ? e->name : "");
+  char shown[SYN__PRINTABLE];
+  const char *name = syn__printable(shown, e->name ? e->name : "");
   if (!syn__float_width(e->dtype))
     return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
                      syn_dtype_name(e->dtype));
@@ -17537,7 +17566,7 @@ static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
 /* Tensor number i by itself: name, bytes, data. What is checked here is what a reader would
    check: a file that cannot be read must not be written. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
-  char shown[SYN__SHOWN];
+  char shown[SYN__PRINTABLE];
   size_t bytes = syn__entry_bytes(e);
   if (!syn__file_text_ok(e->name) || strcmp(e->name, "__metadata__") == 0)
     return syn__fail(c, SYN_E_VALUE, "write: tensor %lu has a name that is %s", (unsigned long)i,
@@ -17545,21 +17574,21 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
   if (bytes == SIZE_MAX || bytes != e->bytes)
     return syn__fail(c, SYN_E_SHAPE,
                      "write: tensor \"%s\" of %s, rank %d, has %lu bytes, wants %lu",
-                     syn__show(shown, e->name), syn_dtype_name(e->dtype), e->rank,
+                     syn__printable(shown, e->name), syn_dtype_name(e->dtype), e->rank,
                      (unsigned long)e->bytes, (unsigned long)bytes);
   if (!e->data && bytes)
-    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data", syn__show(shown, e->name));
+    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data", syn__printable(shown, e->name));
   return SYN_OK;
 }
 
 /* No name twice, in a list of entries or of pairs. */
 static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
-  const void **at = syn__sorted(c, items, n, size, syn__name_order);
-  char shown[SYN__SHOWN];
+  const void **at = syn__sorted_items(c, items, n, size, syn__name_order);
+  char shown[SYN__PRINTABLE];
   const char *twice;
   if (!at) return SYN_E_MEMORY;
   twice = syn__twice(at, n);
-  if (twice) syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"", syn__show(shown, twice));
+  if (twice) syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"", syn__printable(shown, twice));
   syn__free(c, at);
   return twice ? SYN_E_VALUE : SYN_OK;
 }
@@ -17998,9 +18027,9 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
    is shown as such. */
 static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
                                 const char *wanted) {
-  char shown[SYN__SHOWN];
+  char shown[SYN__PRINTABLE];
   return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
-                   syn__show(shown, value ? value : "missing"), wanted);
+                   syn__printable(shown, value ? value : "missing"), wanted);
 }
 
 /* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key
@@ -18123,13 +18152,13 @@ static int syn__name_weight(const char *name) {
    the right numbers at the wrong place would be worse than an error. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i, count = 0;
-  char shown[SYN__SHOWN];
+  char shown[SYN__PRINTABLE];
   for (i = 0; i < syn_file_count(f); i++) count += syn__name_weight(f->entries[i].name) != 0;
   for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
     const char *name = f->entries[i].name;
     if (syn__name_weight(name) && !syn_model_find(m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
-                       syn__show(shown, name));
+                       syn__printable(shown, name));
   }
   return SYN_OK;
 }
@@ -18352,11 +18381,11 @@ static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
 static syn_status syn__state_name(syn_context *c, const syn_file *f, const char *key,
                                   const char *now) {
   const char *then = syn_file_value(f, key);
-  char a[SYN__SHOWN], b[SYN__SHOWN];
+  char a[SYN__PRINTABLE], b[SYN__PRINTABLE];
   if (!then) then = "";
   if (!strcmp(then, now)) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is '%s', this training has '%s'", key,
-                   syn__show(a, then), syn__show(b, now));
+                   syn__printable(a, then), syn__printable(b, now));
 }
 
 /* Tensors alone would not tell: other heads or another activation may have weights of the same
