@@ -54,7 +54,8 @@
      kind NAME ... kinds          one room per layer or operation, and the one list of them
      language model loss          text to network; weights and runs; smoothed cross entropy
      optim train decode           Adam and others; data, steps, checkpoints; greedy, beam, sampling
-     text file                    tokenizers; safetensors, model files, checkpoints
+     tokenizer NAME ... tokenizers  one room per tokenizer, and the one list of them
+     safetensors ... checkpoint   files of tensors, models, trainings
 
    THE MODEL    A text is a chain of layers, "->" between them; an encoder reads source tokens, a
    decoder writes target tokens. Building turns the text into a graph of nodes (one operation
@@ -197,6 +198,9 @@ typedef struct syn_options {
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
+  /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
+     is loaded */
+  int not_finite;
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
@@ -897,7 +901,8 @@ syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink 
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
    the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
    Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
-   network in the metadata wants; the message names it. */
+   network in the metadata wants; the message names it. So is a weight that is not finite, unless
+   syn_options.not_finite says otherwise: the message names tensor and byte. */
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
 const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
@@ -906,8 +911,8 @@ syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes) is refused, and then trainer and model are what
-   they were. */
+   seed, batch_tokens, accumulate, every, shapes), or holds numbers that are not finite, is refused,
+   and then trainer and model are what they were. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -16578,78 +16583,40 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
 }
 
 /* ==============================================================================================
-   >>file   safetensors: reader, writer, model files
+   >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
    ============================================================================================== */
 
-#ifndef SYN_NO_STDIO
-#include <errno.h>
-#if defined(__unix__) || defined(__APPLE__)
-#define SYN__POSIX
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
-#endif
-
-/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
-     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
-   where offsets count from the first byte of the data. The rules that the reader holds a file to
-   (and the writer its caller), from huggingface/safetensors on GitHub unless "ours" is said:
-     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
-       space around it; keys come in any order, unknown fields of a tensor are skipped;
-     - metadata is an object of strings;
-     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
-     - the tensors fill the data: no byte in two of them, none in no one, none behind the last;
-     - ours: names and keys are unique, UTF-8 and without \u0000, which would end a C string early;
-     - ours: a shape has at most SYN_FILE_RANK numbers.
-
-   Memory of a reader is bounded by the size of the file: one block for the file (none for a view),
-   one of the header's length for all texts, and arrays of entries and pairs that grow as they are
-   found, where the shortest tensor of a header has 50 bytes and an entry about 100. Time is n log n
-   in the number of tensors whatever they are called. */
-
-#define SYN__HEADER_MAX 100000000u
-
-/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of
-   one element, 4 and 6 bits included; unit: bytes of the number that is turned on a big-endian
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of one
+   element, 4 and 6 bits included; unit: bytes of the number that is swapped on a big-endian
    machine. */
-typedef struct syn__dtype_row {
+typedef struct syn__dtype_info {
   const char *name;
   size_t bits, unit;
-} syn__dtype_row;
+} syn__dtype_info;
 
-static const syn__dtype_row *syn__dtype_at(syn_dtype dtype) {
+static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
 #define SYN__DTYPE(id, name, bits, unit) {name, bits, unit},
-  static const syn__dtype_row rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
+  static const syn__dtype_info rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
 #undef SYN__DTYPE
   return &rows[(int)dtype >= 0 && dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
 }
 
-/* Never null, so messages need no check. */
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
 
-/* Elements = product of the shape, 1 for rank 0. SIZE_MAX when it does not fit, yet 0 for a shape
-   like [huge, huge, 0], because SIZE_MAX * 0 is 0 too. The rank was checked. */
-static size_t syn__entry_count(const syn_entry *e) {
-  size_t n = 1;
-  int i;
-  for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
-  return n;
-}
-
 /* Bytes that shape and dtype ask for; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
-   when rank or dtype is none. Eight elements at a time, so that no count of bits can overflow. */
+   when rank or dtype is invalid. Eight elements at a time, so that no count of bits overflows. */
 static size_t syn__entry_bytes(const syn_entry *e) {
-  size_t bits = syn__dtype_at(e->dtype)->bits, n, rest;
+  size_t bits = syn__dtype_at(e->dtype)->bits, n = 1, rest;
+  int i;
   if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
-  n = syn__entry_count(e);
+  for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
   rest = n % 8 * bits;
   if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
   return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
 }
 
-/* The order of bytes: a file is little-endian, entries have the order of the machine. Asked at run
-   time, so that every machine compiles the same text; a compiler folds it to a constant. */
+/* Files are little-endian, entries have the byte order of the machine. Tested at run time, so that
+   every machine compiles the same text; a compiler folds it to a constant. */
 static int syn__big_endian(void) {
   const uint16_t one = 1;
   unsigned char first;
@@ -16657,8 +16624,7 @@ static int syn__big_endian(void) {
   return first == 0;
 }
 
-/* Turns every number of `unit` bytes around, in place. Bytes of a last incomplete one stay, but the
-   size of a tensor is a multiple of its unit. */
+/* Swaps the bytes of every number of `unit` bytes, in place. */
 static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
   size_t i, k;
   for (i = 0; i + unit <= bytes; i += unit)
@@ -16669,155 +16635,75 @@ static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
     }
 }
 
-/* -- half precision -- */
-
 /* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. Works on
-   bits alone: a float that travels through an x87 register loses its signalling NaN. */
+   bits alone: a float in an x87 register loses its signalling NaN. */
 static uint32_t syn__from_f16(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
   if (e == 31) return sign | 0x7F800000u | m << 13;
   if (e == 0 && m == 0) return sign;
-  if (e == 0) { /* m 2^-24 has no leading 1 in a half, a float has room to give it one */
+  if (e == 0) { /* m 2^-24 has no leading 1 in a half; a float can normalize it */
     for (e = 1; !(m & 0x400u); e--) m <<= 1;
     m &= 0x3FFu;
   }
   return sign | (e + 112u) << 23 | m << 13;
 }
 
-/* -- names: UTF-8, messages, sorted lists -- */
-
-/* Bytes of the character at `at`, 0 when it is not UTF-8; left > 0. */
-static size_t syn__file_utf8(const unsigned char *at, size_t left) {
-  size_t n = 0;
-  uint32_t ch = syn__utf8_decode(syn__text_of((const char *)at, left), &n);
-  return ch & SYN__INVALID_BYTE ? 0 : n;
+/* Bytes of one number of a dtype that syn_entry_floats converts; 0: another dtype. */
+static size_t syn__float_width(syn_dtype dtype) {
+  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
 }
 
-/* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
-   next reader: the header of a safetensors file is UTF-8. */
-static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
-
-/* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
-   one look for doubles serves both. memcpy, since the two structs have no type in common. */
-static const char *syn__item_name(const void *item) {
-  const char *name;
-  memcpy(&name, item, sizeof name);
-  return name;
+/* Says why an entry cannot be converted to `count` floats. */
+static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
+  char shown[SYN__PRINTABLE];
+  const char *name = syn__printable(shown, e->name ? e->name : "");
+  if (!syn__float_width(e->dtype))
+    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
+                     syn_dtype_name(e->dtype));
+  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
+                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
 }
 
-/* < 0, 0, > 0 when a belongs before, beside, behind b. */
-typedef int (*syn__item_order)(const void *a, const void *b);
-
-/* Byte by byte as unsigned, the same on every machine; strcoll would ask the locale. */
-static int syn__name_order(const void *a, const void *b) {
-  return strcmp(syn__item_name(a), syn__item_name(b));
-}
-
-/* Entries of one file by their place; empty ones before the one that begins where they do. */
-static int syn__place_order(const void *a, const void *b) {
-  const syn_entry *x = (const syn_entry *)a, *y = (const syn_entry *)b;
-  const char *p = (const char *)x->data, *q = (const char *)y->data;
-  if (p != q) return p < q ? -1 : 1;
-  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
-
-/* Lets the item at `root` sink below its larger children until none is larger. The children of k
-   are 2k + 1 and 2k + 2. */
-static void syn__sift(const void **at, size_t root, size_t n, syn__item_order order) {
-  const void *item = at[root];
-  size_t child;
-  while ((child = 2 * root + 1) < n) {
-    if (child + 1 < n && order(at[child], at[child + 1]) < 0) child++;
-    if (order(item, at[child]) >= 0) break;
-    at[root] = at[child];
-    root = child;
+/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt from its bits: all exact. memcpy,
+   because data may be unaligned. The caller may have made e: only its bytes are trusted. */
+syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
+  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
+  size_t i, width = e ? syn__float_width(e->dtype) : 0;
+  uint32_t bits;
+  uint16_t half;
+  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
+    for (i = 0; i < count; i++) out[i] = 0.0f;
+    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
   }
-  at[root] = item;
-}
-
-/* Heapsort: n log n on any input and no memory. qsort of libc promises neither: that of glibc asks
-   malloc, behind the back of the caller's allocator, others are quadratic on lists made for it. */
-static void syn__sort(const void **at, size_t n, syn__item_order order) {
-  const void *last;
-  size_t i;
-  for (i = n / 2; i-- > 0;) syn__sift(at, i, n, order);
-  for (i = n; i-- > 1;) {
-    last = at[i];
-    at[i] = at[0];
-    at[0] = last;
-    syn__sift(at, 0, i, order);
+  if (width == 4 && count) memcpy(out, at, e->bytes);
+  for (i = 0; width == 2 && i < count; i++) {
+    memcpy(&half, at + 2 * i, 2);
+    bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+    memcpy(out + i, &bits, 4);
   }
+  return SYN_OK;
 }
 
-/* Pointers to n items of `size` bytes, sorted; null when there is no memory. The items stay where
-   they are: their order is the header's. */
-static const void **syn__sorted_items(syn_context *c, const void *items, size_t n, size_t size,
-                                syn__item_order order) {
-  const void **at = (const void **)syn__alloc(c, n ? n : 1, sizeof *at);
-  size_t i;
-  if (!at) return NULL;
-  for (i = 0; i < n; i++) at[i] = (const char *)items + i * size;
-  syn__sort(at, n, order);
-  return at;
-}
+/* ==============================================================================================
+   >>json   a strict parser for the header of a safetensors file
+   ============================================================================================== */
 
-/* A name that stands twice in a list sorted by name, or null. In a sorted list doubles are
-   neighbours: n comparisons instead of n^2. */
-static const char *syn__twice(const void **at, size_t n) {
-  size_t i;
-  for (i = 1; i < n; i++)
-    if (syn__name_order(at[i - 1], at[i]) == 0) return syn__item_name(at[i]);
-  return NULL;
-}
-
-/* The item of that name by bisection, or null; null also for a null name. */
-static const void *syn__lookup(const void **at, size_t n, const char *name) {
-  size_t low = 0, high = n, mid;
-  int order;
-  while (name && low < high) {
-    mid = low + (high - low) / 2;
-    order = strcmp(name, syn__item_name(at[mid]));
-    if (order == 0) return at[mid];
-    if (order < 0) high = mid;
-    else low = mid + 1;
-  }
-  return NULL;
-}
-
-/* -- reader: JSON -- */
-
-/* Two orders of the same entries: that of the header, which is what a caller walks and a writer
-   keeps, and sorted by name for searching. Entries point into `block` or the caller's bytes;
-   names into `text`. */
-struct syn_file {
-  syn_context *c;
-  void *block; /* the bytes of the file when they are ours, else null */
-  char *text;  /* names, keys and values of the header, decoded, each ends in 0 */
-  syn_entry *entries;
-  syn_pair *pairs;
-  const void **by_name, **by_key; /* sorted */
-  size_t n_entries, cap_entries, n_pairs, cap_pairs;
-};
-
-/* The reader of a header. The first error ends it: then `at` is `end`, every step below does
-   nothing and every loop stops, so that only the last step has to look at `ok`. text walks
-   forward only: names, keys and values stay, strings that are only looked at (fields, dtypes,
-   skipped values) are given back by setting it back. */
+/* The first error ends parsing: `at` becomes `end`, every later step does nothing and every loop
+   stops, so only the last step checks `ok`. Decoded strings are written to `text`; a string that
+   nobody keeps is released by setting `text` back. */
 typedef struct syn__json {
-  syn_file *f;
+  syn_context *c;
   const char *where;                     /* the path, or "memory" */
-  const char *tensor;                    /* the one being read, or null */
-  const unsigned char *start, *at, *end; /* of the header */
-  const unsigned char *data;
-  size_t data_size;
-  char *text; /* where the next string is decoded to: never longer than it was, it fits f->text */
+  const char *tensor;                    /* the one that is parsed, or null */
+  const unsigned char *start, *at, *end; /* of the JSON text */
+  char *text; /* where the next string is decoded to; as large as the JSON text */
   int ok;
 } syn__json;
 
-/* Ends the reading with a message: path, tensor if inside one, what is wrong, where in the header.
-   The place is the byte at which reading stopped, which may be just behind what is wrong. */
-static void syn__json_bad(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
-static void syn__json_bad(syn__json *j, const char *format, ...) {
+/* Ends parsing with a message: path, tensor, what is wrong, where in the header. The place is the
+   byte at which parsing stopped, which may be just behind what is wrong. */
+static void syn__json_fail(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__json_fail(syn__json *j, const char *format, ...) {
   char text[160], shown[SYN__PRINTABLE];
   unsigned long byte = (unsigned long)(j->at - j->start);
   va_list args;
@@ -16828,49 +16714,46 @@ static void syn__json_bad(syn__json *j, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (j->tensor)
-    syn__fail(j->f->c, SYN_E_FORMAT, "%s: tensor \"%s\": %s (byte %lu of the header)", j->where,
+    syn__fail(j->c, SYN_E_FORMAT, "%s: tensor \"%s\": %s (byte %lu of the header)", j->where,
               syn__printable(shown, j->tensor), text, byte);
-  else
-    syn__fail(j->f->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
+  else syn__fail(j->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
 }
 
-/* The next byte that is not white space, or -1 at the end. White space is these four alone. */
+/* Skips white space; the next byte, or -1 at the end. */
 static int syn__json_peek(syn__json *j) {
   for (; j->at < j->end; j->at++)
     if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
   return -1;
 }
 
-/* "expected X, found Y". A byte that does not print is shown as its number. */
 static void syn__json_expected(syn__json *j, const char *what) {
   int found = syn__json_peek(j);
-  if (found < 0) syn__json_bad(j, "expected %s, found the end", what);
-  else if (found > 32 && found < 127) syn__json_bad(j, "expected %s, found '%c'", what, found);
-  else syn__json_bad(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
+  if (found < 0) syn__json_fail(j, "expected %s, found the end", what);
+  else if (found > 32 && found < 127) syn__json_fail(j, "expected %s, found '%c'", what, found);
+  else syn__json_fail(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
 }
 
-/* Steps over `byte` if it is the next. White space in front is stepped over too, and stays
-   stepped over when something else stands there. */
-static int syn__json_take(syn__json *j, int byte) {
+/* Skips `byte` if it is the next one behind white space. */
+static int syn__json_accept(syn__json *j, int byte) {
   if (syn__json_peek(j) != byte) return 0;
   j->at++;
   return 1;
 }
 
-/* Steps over `byte`; it is an error if it is not the next. */
-static void syn__json_need(syn__json *j, char byte) {
+/* Skips `byte`; it is an error if it is not the next. */
+static void syn__json_expect(syn__json *j, char byte) {
   char what[4] = {'\'', 0, '\'', 0};
   what[1] = byte;
-  if (!syn__json_take(j, byte)) syn__json_expected(j, what);
+  if (!syn__json_accept(j, byte)) syn__json_expected(j, what);
 }
 
-/* Steps to the next element of a list that ends with `close`, over the comma in front of it; n
-   counts the elements from 0. Returns 0 at the end and after an error, so every list is read by
-     for (need(open); more(close, &n);) element;
+/* Goes to the next element of a list that ends with `close`; *n counts the elements. Returns 0 at
+   the end and after an error, so every list is parsed by
+     for (expect(open); more(close, &n);) element;
    A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
 static int syn__json_more(syn__json *j, char close, size_t *n) {
-  if (!j->ok || syn__json_take(j, close)) return 0;
-  if (*n > 0 && !syn__json_take(j, ',')) {
+  if (!j->ok || syn__json_accept(j, close)) return 0;
+  if (*n > 0 && !syn__json_accept(j, ',')) {
     syn__json_expected(j, close == '}' ? "',' or '}'" : "',' or ']'");
     return 0;
   }
@@ -16878,7 +16761,7 @@ static int syn__json_more(syn__json *j, char close, size_t *n) {
   return 1;
 }
 
-/* The code of \uXXXX at `at`, or UINT32_MAX when something else stands there. Does not move. */
+/* The code of \uXXXX at `at`, UINT32_MAX when something else stands there. Does not move. */
 static uint32_t syn__json_hex(const syn__json *j) {
   uint32_t code = 0;
   int i, d;
@@ -16893,17 +16776,18 @@ static uint32_t syn__json_hex(const syn__json *j) {
   return code;
 }
 
-/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). */
+/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). A zero
+   is refused: it would end a C string early. */
 static char *syn__json_unicode(syn__json *j, char *out) {
   uint32_t code = syn__json_hex(j), low;
-  if (code == UINT32_MAX) syn__json_bad(j, "\\u without four hexadecimal digits");
-  else if (code == 0) syn__json_bad(j, "\\u0000 in a string");
+  if (code == UINT32_MAX) syn__json_fail(j, "\\u without four hexadecimal digits");
+  else if (code == 0) syn__json_fail(j, "\\u0000 in a string");
   if (!j->ok) return out;
   j->at += 6;
   if (code >= 0xD800 && code < 0xE000) {
     low = syn__json_hex(j);
     if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000) {
-      syn__json_bad(j, "half a surrogate pair: \\u%04X", (unsigned)code);
+      syn__json_fail(j, "half a surrogate pair: \\u%04X", (unsigned)code);
       return out;
     }
     j->at += 6;
@@ -16912,15 +16796,14 @@ static char *syn__json_unicode(syn__json *j, char *out) {
   return out + syn__utf8_encode(code, out);
 }
 
-/* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
-   ends the list. */
+/* `letter` is 0 at the end of the text; strchr would find the 0 that ends the list. */
 static char *syn__json_escape(syn__json *j, char *out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
   const char *found = letter ? strchr(from, (int)letter) : NULL;
   if (letter == 'u') return syn__json_unicode(j, out);
   if (!found) {
-    syn__json_bad(j, "unknown escape: \\ and byte 0x%02X", letter);
+    syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
     return out;
   }
   j->at += 2;
@@ -16928,30 +16811,32 @@ static char *syn__json_escape(syn__json *j, char *out) {
   return out + 1;
 }
 
-/* One character of a string; returns where the next goes. */
+/* Decodes one character of a string; returns where the next goes. */
 static char *syn__json_character(syn__json *j, char *out) {
-  size_t n = syn__file_utf8(j->at, (size_t)(j->end - j->at));
-  if (*j->at == '\\') return syn__json_escape(j, out);
-  if (*j->at < 32) syn__json_bad(j, "control byte 0x%02X in a string", (unsigned)*j->at);
-  else if (n == 0) syn__json_bad(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
+  size_t n = 0;
+  uint32_t ch = syn__utf8_decode(
+      syn__text_of((const char *)j->at, (size_t)(j->end - j->at)), &n);
+  if (ch == '\\') return syn__json_escape(j, out);
+  if (ch < 32) syn__json_fail(j, "control byte 0x%02X in a string", (unsigned)ch);
+  else if (ch & SYN__INVALID_BYTE)
+    syn__json_fail(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
   if (!j->ok) return out;
   memcpy(out, j->at, n);
   j->at += n;
   return out + n;
 }
 
-/* A string, decoded; "" after an error. It stays until j->text is set back. In the header it takes
-   two quotes more than decoded, where it takes one 0 more; an escape of n bytes gives fewer than n:
-   all strings together fit a block of the header's length. */
+/* A string, decoded; "" after an error. It takes no more bytes than in the JSON text: two quotes
+   there, one 0 here; and no escape is shorter than its character. So all strings fit. */
 static const char *syn__json_string(syn__json *j) {
   char *start = j->text, *out = start;
-  if (!syn__json_take(j, '"')) {
+  if (!syn__json_accept(j, '"')) {
     syn__json_expected(j, "a string");
     return "";
   }
   while (j->at < j->end && *j->at != '"') out = syn__json_character(j, out);
   if (j->at == j->end) {
-    syn__json_bad(j, "a string without its end");
+    syn__json_fail(j, "a string without its end");
     return "";
   }
   j->at++;
@@ -16960,18 +16845,18 @@ static const char *syn__json_string(syn__json *j) {
   return start;
 }
 
-/* A size: digits alone. 4.0 and 4e0 are numbers of JSON but no sizes; what follows the digits then
-   fails as "expected ','". */
+/* A size: digits alone. 4.0 and 4e0 are JSON numbers but no sizes; the caller fails at their '.' or
+   'e'. */
 static size_t syn__json_size(syn__json *j) {
   size_t n = 0, digit;
   int first = syn__json_peek(j);
   if (first < '0' || first > '9') syn__json_expected(j, "a whole number from 0");
   else if (first == '0' && j->end - j->at > 1 && j->at[1] >= '0' && j->at[1] <= '9')
-    syn__json_bad(j, "a number that begins with 0");
+    syn__json_fail(j, "a number that begins with 0");
   for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++) {
     digit = (size_t)(*j->at - '0');
     if (n > (SIZE_MAX - digit) / 10) {
-      syn__json_bad(j, "a number above the largest size");
+      syn__json_fail(j, "a number above the largest size");
       return 0;
     }
     n = n * 10 + digit;
@@ -16979,7 +16864,7 @@ static size_t syn__json_size(syn__json *j) {
   return n;
 }
 
-/* One digit or more. Both halves of a fraction and the exponent need at least one. */
+/* One digit or more. */
 static void syn__json_digits(syn__json *j) {
   const unsigned char *start = j->at;
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
@@ -17013,259 +16898,347 @@ static void syn__json_skip_word(syn__json *j) {
   syn__json_expected(j, "a value");
 }
 
-/* A value of any kind, checked and forgotten. The only recursion on input in this room, `depth`
-   bounds it; the text of its strings is given back after each element. */
+/* Checks a value of any kind and ignores it. `depth` bounds the recursion. */
 static void syn__json_skip(syn__json *j, int depth) {
   int first = syn__json_peek(j);
   char *text = j->text;
   size_t n = 0;
-  if (depth > SYN_MAX_DEPTH) syn__json_bad(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
+  if (depth > SYN_MAX_DEPTH)
+    syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
   else if (first == '"') syn__json_string(j);
   else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
   else if (first != '{' && first != '[') syn__json_skip_word(j);
   else {
     for (j->at++; syn__json_more(j, first == '{' ? '}' : ']', &n); j->text = text) {
-      if (first == '{') syn__json_string(j), syn__json_need(j, ':');
+      if (first == '{') syn__json_string(j), syn__json_expect(j, ':');
       syn__json_skip(j, depth + 1);
     }
   }
   j->text = text;
 }
 
-/* -- reader: header -- */
+/* ==============================================================================================
+   >>safetensors reader   a file or a block of memory becomes a checked list of tensors
+   ============================================================================================== */
 
-/* A dtype by its name; SYN_F32 after an error. An unknown one ends the reading: without its
-   width the offsets cannot be checked. */
-static syn_dtype syn__json_dtype(syn__json *j) {
+#ifndef SYN_NO_STDIO
+#include <errno.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+#endif
+
+/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
+     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
+   where offsets count from the first byte of the data. The rules that the reader checks (and the
+   writer, too), from huggingface/safetensors on GitHub unless "ours" is said:
+     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
+       space around it; keys come in any order, unknown fields of a tensor are skipped;
+     - metadata is an object of strings;
+     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
+     - the tensors fill the data: no overlap, no hole, no byte behind the last;
+     - ours: names and keys are unique, UTF-8 and without \u0000;
+     - ours: a shape has at most SYN_FILE_RANK numbers.
+
+   Memory is bounded by the size of the file: one block for the file (none for a view), one of the
+   header's length for all texts, lists of entries and pairs. Time is n log n in the number of
+   tensors, whatever their names are. */
+
+#define SYN__HEADER_MAX 100000000u
+
+/* Entries stand in the order of the header; by_name and by_key are their numbers sorted for the
+   search. Entries point into `start`, names into `text`. */
+struct syn_file {
+  syn_context *c;
+  void *block;                /* the bytes of the file when they are ours, else null */
+  const unsigned char *start; /* first byte of the file, in `block` or the caller's memory */
+  char *text;                 /* names, keys and values of the header, decoded, each ends in 0 */
+  syn__array entries, pairs;  /* syn_entry, syn_pair */
+  int *by_name, *by_key;
+};
+
+/* Entries or pairs. Both structs begin with the text they are sorted by; memcpy reads it, since the
+   two types have nothing in common. */
+typedef struct syn__named {
+  const void *items;
+  size_t n, size;
+} syn__named;
+
+static syn__named syn__named_of(const void *items, size_t n, size_t size) {
+  syn__named l;
+  l.items = items;
+  l.n = n;
+  l.size = size;
+  return l;
+}
+
+static const char *syn__item_name(const syn__named *l, int i) {
+  const char *name;
+  memcpy(&name, (const char *)l->items + (size_t)i * l->size, sizeof name);
+  return name;
+}
+
+/* By bytes; strcoll would depend on the locale. */
+static int syn__order_name(const void *owner, int a, int b) {
+  const syn__named *l = (const syn__named *)owner;
+  return strcmp(syn__item_name(l, a), syn__item_name(l, b));
+}
+
+/* A name that occurs twice, or null. In sorted order equal names are neighbours. */
+static const char *syn__duplicate(const syn__named *l, const int *sorted) {
+  size_t i;
+  for (i = 1; i < l->n; i++)
+    if (syn__order_name(l, sorted[i - 1], sorted[i]) == 0) return syn__item_name(l, sorted[i]);
+  return NULL;
+}
+
+/* The number of the item with this name by bisection; -1: there is none, or `name` is null. */
+static int syn__item_find(const syn__named *l, const int *sorted, const char *name) {
+  size_t low = 0, high = l->n, mid;
+  int order;
+  while (name && low < high) {
+    mid = low + (high - low) / 2;
+    order = strcmp(name, syn__item_name(l, sorted[mid]));
+    if (order == 0) return sorted[mid];
+    if (order < 0) high = mid;
+    else low = mid + 1;
+  }
+  return -1;
+}
+
+static syn__named syn__file_names(const syn_file *f) {
+  return syn__named_of(f->entries.items, f->entries.count, sizeof(syn_entry));
+}
+static syn__named syn__file_keys(const syn_file *f) {
+  return syn__named_of(f->pairs.items, f->pairs.count, sizeof(syn_pair));
+}
+
+/* The parser of a header. */
+typedef struct syn__header {
+  syn__json j;
+  syn_file *f;
+  const unsigned char *data; /* behind the header */
+  size_t data_size;
+} syn__header;
+
+/* A dtype by its name. An unknown one is an error: without its width the offsets cannot be
+   checked. */
+static syn_dtype syn__header_dtype(syn__json *j) {
   char shown[SYN__PRINTABLE];
   const char *name = syn__json_string(j);
   int i;
   for (i = 0; i < SYN_DTYPE_COUNT; i++)
     if (strcmp(name, syn_dtype_name((syn_dtype)i)) == 0) return (syn_dtype)i;
-  syn__json_bad(j, "unknown dtype \"%s\"", syn__printable(shown, name));
+  syn__json_fail(j, "unknown dtype \"%s\"", syn__printable(shown, name));
   return SYN_F32;
 }
 
-/* [rows, columns, ...]. Numbers beyond the room for them are read and fail; the loop then ends
-   by itself. */
-static void syn__json_shape(syn__json *j, syn_entry *e) {
+static void syn__header_shape(syn__json *j, syn_entry *e) {
   size_t n = 0, size;
-  for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
+  for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
     size = syn__json_size(j);
-    if (e->rank == SYN_FILE_RANK) syn__json_bad(j, "shape of more than %d numbers", SYN_FILE_RANK);
+    if (e->rank == SYN_FILE_RANK) syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
     else e->shape[e->rank++] = size;
   }
 }
 
-/* [begin, end], counted from the first byte of the data. No pointer is made before both are known
-   to lie in the data: even to compute one outside a block is undefined. */
-static void syn__json_offsets(syn__json *j, syn_entry *e) {
+/* [begin, end], counted from the first byte of the data. The pointer is computed after both were
+   checked: computing one outside the block is undefined. */
+static void syn__header_offsets(syn__header *h, syn_entry *e) {
+  syn__json *j = &h->j;
   size_t range[2] = {0, 0}, n = 0, number;
-  for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
+  for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
     number = syn__json_size(j);
     if (n <= 2) range[n - 1] = number;
   }
-  if (n != 2) syn__json_bad(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
-  if (range[0] > range[1] || range[1] > j->data_size) {
-    syn__json_bad(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
-                  (unsigned long)range[1], (unsigned long)j->data_size);
+  if (n != 2) syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
+  if (range[0] > range[1] || range[1] > h->data_size) {
+    syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
+                   (unsigned long)range[1], (unsigned long)h->data_size);
     range[0] = range[1] = 0;
   }
-  e->data = j->data + range[0];
+  e->data = h->data + range[0];
   e->bytes = range[1] - range[0];
 }
 
-/* One field of a tensor; `seen` has a bit for each of the three that count, others are skipped. */
-static void syn__json_field(syn__json *j, syn_entry *e, unsigned *seen) {
+/* One field of a tensor; `seen` has a bit for each of the three known ones. */
+static void syn__header_field(syn__header *h, syn_entry *e, unsigned *seen) {
   static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+  syn__json *j = &h->j;
   char *text = j->text;
   const char *key = syn__json_string(j);
   unsigned i = 0;
-  syn__json_need(j, ':');
+  syn__json_expect(j, ':');
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
-  if (i < 3 && (*seen >> i & 1)) syn__json_bad(j, "two times \"%s\"", fields[i]);
+  if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
   *seen |= 1u << i;
-  if (i == 0) e->dtype = syn__json_dtype(j);
-  else if (i == 1) syn__json_shape(j, e);
-  else if (i == 2) syn__json_offsets(j, e);
+  if (i == 0) e->dtype = syn__header_dtype(j);
+  else if (i == 1) syn__header_shape(j, e);
+  else if (i == 2) syn__header_offsets(h, e);
   else syn__json_skip(j, 1);
   j->text = text;
 }
 
-/* The object of one tensor. What needs all three fields is checked behind the last, because
-   their order is free; after an earlier error the checks say nothing and nothing is kept. The
-   entry is built on the stack and appended when it is whole, so the list never holds half an
-   entry. */
-static void syn__json_tensor(syn__json *j, const char *name) {
-  syn_file *f = j->f;
-  void *entries = f->entries;
+/* The object of one tensor. Fields come in any order, so what needs all three is checked at the
+   end. */
+static void syn__header_tensor(syn__header *h, const char *name) {
+  syn__json *j = &h->j;
   syn_entry e;
   unsigned seen = 0;
   size_t n = 0, bytes;
   memset(&e, 0, sizeof e);
   e.name = j->tensor = name;
-  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) syn__json_field(j, &e, &seen);
+  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) syn__header_field(h, &e, &seen);
   if ((seen & 7) != 7)
-    syn__json_bad(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
+    syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
   bytes = syn__entry_bytes(&e);
-  if (bytes == SIZE_MAX) syn__json_bad(j, "a shape without a whole number of bytes that fits");
+  if (bytes == SIZE_MAX) syn__json_fail(j, "a shape without a whole number of bytes that fits");
   if (bytes != e.bytes)
-    syn__json_bad(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
-                  (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
+    syn__json_fail(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
+                   (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
   j->tensor = NULL;
-  if (j->ok && syn__grow(f->c, &entries, &f->cap_entries, f->n_entries + 1, sizeof e)) j->ok = 0;
-  f->entries = (syn_entry *)entries;
-  if (j->ok) f->entries[f->n_entries++] = e;
+  if (j->ok && syn__append(j->c, &h->f->entries, &e, 1, sizeof e)) j->ok = 0;
 }
 
-/* {key: value, ...}, both strings. Doubles are found later, in the sorted list. A pair is
-   appended when both strings are there. */
-static void syn__json_metadata(syn__json *j) {
-  syn_file *f = j->f;
-  void *pairs = f->pairs;
+/* {key: value, ...}, both strings. */
+static void syn__header_metadata(syn__header *h) {
+  syn__json *j = &h->j;
   syn_pair pair;
   size_t n = 0;
-  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) {
+  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) {
     pair.key = syn__json_string(j);
-    syn__json_need(j, ':');
+    syn__json_expect(j, ':');
     pair.value = syn__json_string(j);
-    if (j->ok && syn__grow(f->c, &pairs, &f->cap_pairs, f->n_pairs + 1, sizeof pair)) j->ok = 0;
-    f->pairs = (syn_pair *)pairs;
-    if (j->ok) f->pairs[f->n_pairs++] = pair;
+    if (j->ok && syn__append(j->c, &h->f->pairs, &pair, 1, sizeof pair)) j->ok = 0;
   }
 }
 
-/* All of the header. Behind the object only white space may stand: writers pad with it. Names
-   are decoded before they are compared: "__metadata__" written with escapes is the same name. */
-static void syn__json_header(syn__json *j) {
+/* The whole header. Behind the object only white space may stand: writers pad with it. */
+static void syn__header_parse(syn__header *h) {
+  syn__json *j = &h->j;
   const char *name;
   size_t n = 0;
   int metadata = 0;
-  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) {
+  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) {
     name = syn__json_string(j);
-    syn__json_need(j, ':');
-    if (strcmp(name, "__metadata__") != 0) syn__json_tensor(j, name);
-    else if (metadata++) syn__json_bad(j, "two times \"__metadata__\"");
-    else syn__json_metadata(j);
+    syn__json_expect(j, ':');
+    if (strcmp(name, "__metadata__") != 0) syn__header_tensor(h, name);
+    else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
+    else syn__header_metadata(h);
   }
   if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
 }
 
-/* -- reader: file -- */
+/* The order of entries by offset; an empty one comes before the one that begins where it does. */
+static int syn__order_offset(const void *owner, int a, int b) {
+  const syn_entry *entries = (const syn_entry *)((const syn_file *)owner)->entries.items;
+  const syn_entry *x = entries + a, *y = entries + b;
+  const char *p = (const char *)x->data, *q = (const char *)y->data;
+  if (p != q) return p < q ? -1 : 1;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
 
-/* Tensors, by their place, must follow each other from the first byte of the data to the last. The
-   checks of this part return 1 when all is well; what is not is recorded. */
-static int syn__file_layout(const syn__json *j, const void **by_place) {
-  const unsigned char *end = j->data;
-  const syn_entry *e;
+/* 1: the tensors, by offset, fill the data from the first byte to the last. */
+static int syn__header_covers(const syn__header *h) {
+  const syn_file *f = h->f;
+  int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
+  size_t i, end = 0, begin = 0;
   char shown[SYN__PRINTABLE];
-  size_t i, covered;
-  for (i = 0; i < j->f->n_entries; i++) {
-    e = (const syn_entry *)by_place[i];
-    if (e->data != end)
-      return !syn__fail(j->f->c, SYN_E_FORMAT,
-                        "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
-                        "one before it ends: %s",
-                        j->where, syn__printable(shown, e->name),
-                        (unsigned long)((const unsigned char *)e->data - j->data),
-                        (unsigned long)(end - j->data),
-                        (const unsigned char *)e->data < end ? "overlap" : "hole");
-    end += e->bytes;
+  const syn_entry *e = NULL;
+  if (!sorted) return 0;
+  for (i = 0; i < f->entries.count && begin == end; i++) {
+    e = (const syn_entry *)f->entries.items + sorted[i];
+    begin = (size_t)((const unsigned char *)e->data - h->data);
+    if (begin == end) begin = end += e->bytes;
   }
-  covered = (size_t)(end - j->data);
-  if (covered != j->data_size)
-    return !syn__fail(j->f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
-                      j->where, (unsigned long)j->data_size, (unsigned long)covered);
+  syn__free(f->c, sorted);
+  if (begin != end)
+    return !syn__fail(f->c, SYN_E_FORMAT,
+                      "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the one "
+                      "before it ends: %s", h->j.where, syn__printable(shown, e->name),
+                      (unsigned long)begin, (unsigned long)end, begin < end ? "overlap" : "hole");
+  if (end != h->data_size)
+    return !syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
+                      h->j.where, (unsigned long)h->data_size, (unsigned long)end);
   return 1;
 }
 
-/* Lists by name and key; no name may stand twice. by_name serves as the list by place before.
-   by_name is filled by place first: the look for holes needs that order once, the search needs
-   the other for ever, one array does both. */
-static int syn__file_index(const syn__json *j) {
-  syn_file *f = j->f;
+/* Sorts the numbers of named items for the search; null (recorded) when a name occurs twice. */
+static int *syn__header_index(const syn__header *h, syn__named names, const char *what) {
+  int *sorted = syn__sorted(h->f->c, &names, names.n, syn__order_name);
+  const char *twice = sorted ? syn__duplicate(&names, sorted) : NULL;
   char shown[SYN__PRINTABLE];
-  const char *twice;
-  f->by_name = syn__sorted_items(f->c, f->entries, f->n_entries, sizeof *f->entries, syn__place_order);
-  f->by_key = syn__sorted_items(f->c, f->pairs, f->n_pairs, sizeof *f->pairs, syn__name_order);
-  if (!f->by_name || !f->by_key) return 0;
-  if (!syn__file_layout(j, f->by_name)) return 0;
-  syn__sort(f->by_name, f->n_entries, syn__name_order);
-  twice = syn__twice(f->by_name, f->n_entries);
-  if (twice)
-    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two tensors \"%s\"", j->where,
-                      syn__printable(shown, twice));
-  twice = syn__twice(f->by_key, f->n_pairs);
-  if (twice)
-    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two metadata keys \"%s\"", j->where,
-                      syn__printable(shown, twice));
-  return 1;
+  if (!twice) return sorted;
+  syn__fail(h->f->c, SYN_E_FORMAT, "%s: two %s \"%s\"", h->j.where, what,
+            syn__printable(shown, twice));
+  syn__free(h->f->c, sorted);
+  return NULL;
 }
 
-/* The length of the header; 0 (recorded) when a file of `size` bytes cannot have it. */
-static size_t syn__file_header(syn_context *c, const char *where, const unsigned char *bytes,
-                               size_t size) {
-  uint64_t n = 0;
-  if (size < 10) {
+/* Checks the header length: all of the header must lie inside `size` bytes. 0: refused. */
+static size_t syn__header_length(syn_context *c, const char *where, const unsigned char *bytes,
+                                 size_t size) {
+  uint64_t n = size < 10 ? 0 : syn__get_bytes(bytes, 8);
+  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
+  if (size < 10)
     syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
               (unsigned long)size);
-    return 0;
-  }
-  n = syn__get_bytes(bytes, 8);
-  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
-  syn__fail(c, SYN_E_FORMAT,
-            "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
-            (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
+  else
+    syn__fail(c, SYN_E_FORMAT,
+              "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
+              (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
   return 0;
 }
 
-/* Reads the bytes of a file into f. syn__file_header has left size >= 8 + header. The block for
-   texts has the length of the header, which itself ends inside the file: memory asked for is
-   bounded by bytes that are there. */
+/* 1: the bytes are a valid file, and f holds its tensors and metadata. */
 static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
                            size_t size) {
-  size_t header = syn__file_header(f->c, where, bytes, size);
-  syn__json j;
-  if (header) f->text = (char *)syn__alloc(f->c, header, 1);
+  size_t length = syn__header_length(f->c, where, bytes, size);
+  syn__header h;
+  if (length) f->text = (char *)syn__alloc(f->c, length, 1);
   if (!f->text) return 0;
-  memset(&j, 0, sizeof j);
-  j.f = f;
-  j.where = where;
-  j.start = j.at = bytes + 8;
-  j.data = j.end = j.start + header;
-  j.data_size = size - 8 - header;
-  j.text = f->text;
-  j.ok = 1;
-  syn__json_header(&j);
-  return j.ok && syn__file_index(&j);
+  memset(&h, 0, sizeof h);
+  h.f = f;
+  f->start = bytes;
+  h.j.c = f->c;
+  h.j.where = where;
+  h.j.start = h.j.at = bytes + 8;
+  h.data = h.j.end = h.j.start + length;
+  h.data_size = size - 8 - length;
+  h.j.text = f->text;
+  h.j.ok = 1;
+  syn__header_parse(&h);
+  if (!h.j.ok || !syn__header_covers(&h)) return 0;
+  f->by_name = syn__header_index(&h, syn__file_names(f), "tensors");
+  if (f->by_name) f->by_key = syn__header_index(&h, syn__file_keys(f), "metadata keys");
+  return f->by_key != NULL;
 }
 
-/* To the byte order of a big-endian machine, inside our own block. Tensors do not overlap by now,
-   so no byte is turned twice. */
-static void syn__file_swap(syn_file *f) {
-  unsigned char *block = (unsigned char *)f->block;
-  const syn_entry *e = f->entries, *end = e + f->n_entries;
-  for (; e < end; e++)
-    syn__swap(block + ((const unsigned char *)e->data - block), e->bytes,
-              syn__dtype_at(e->dtype)->unit);
-}
-
-/* A file with nothing in it, or null. Zeroed: syn_file_free may be called on it at any time
-   from now on. */
+/* A file with nothing in it, or null. Zeroed, so syn_file_free works at any time. */
 static syn_file *syn__file_new(syn_context *c) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
   if (f) f->c = c;
   return f;
 }
 
-/* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. f
-   is taken in any case: the caller not_needed it, whichever way this goes. */
+/* f when the bytes (f->block, or the caller's) are a valid file; else f is freed. On a big-endian
+   machine the numbers in our block are swapped; tensors do not overlap, so no byte is swapped
+   twice. */
 static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
+  unsigned char *block = (unsigned char *)f->block;
+  size_t i;
   if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
     syn_file_free(f);
     return NULL;
   }
-  if (syn__big_endian()) syn__file_swap(f);
+  for (i = 0; syn__big_endian() && i < f->entries.count; i++) {
+    const syn_entry *e = (const syn_entry *)f->entries.items + i;
+    syn__swap(block + ((const unsigned char *)e->data - block), e->bytes,
+              syn__dtype_at(e->dtype)->unit);
+  }
   return f;
 }
 
@@ -17276,7 +17249,7 @@ syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
     return NULL;
   }
   f = syn__file_new(c);
-  if (f && size && syn__big_endian()) { /* the caller's bytes are not ours to turn around */
+  if (f && size && syn__big_endian()) { /* the caller's bytes must not be swapped */
     f->block = syn__alloc(c, size, 1);
     if (f->block) bytes = memcpy(f->block, bytes, size);
     else syn_file_free(f), f = NULL;
@@ -17285,79 +17258,120 @@ syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
 }
 
 void syn_file_free(syn_file *f) {
-  syn_context *c = f ? f->c : NULL;
   if (!f) return;
-  syn__free(c, f->by_key);
-  syn__free(c, f->by_name);
-  syn__free(c, f->pairs);
-  syn__free(c, f->entries);
-  syn__free(c, f->text);
-  syn__free(c, f->block);
-  syn__free(c, f);
+  syn__free(f->c, f->by_key);
+  syn__free(f->c, f->by_name);
+  syn__free(f->c, f->pairs.items);
+  syn__free(f->c, f->entries.items);
+  syn__free(f->c, f->text);
+  syn__free(f->c, f->block);
+  syn__free(f->c, f);
 }
 
-size_t syn_file_count(const syn_file *f) { return f ? f->n_entries : 0; }
-size_t syn_file_pair_count(const syn_file *f) { return f ? f->n_pairs : 0; }
+size_t syn_file_count(const syn_file *f) { return f ? f->entries.count : 0; }
+size_t syn_file_pair_count(const syn_file *f) { return f ? f->pairs.count : 0; }
 
 const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
-  return i < syn_file_count(f) ? &f->entries[i] : NULL;
+  return i < syn_file_count(f) ? (const syn_entry *)f->entries.items + i : NULL;
 }
 
 const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
-  return i < syn_file_pair_count(f) ? &f->pairs[i] : NULL;
+  return i < syn_file_pair_count(f) ? (const syn_pair *)f->pairs.items + i : NULL;
 }
 
 const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  return f ? (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name) : NULL;
+  syn__named names;
+  if (!f) return NULL;
+  names = syn__file_names(f);
+  return syn_file_entry(f, (size_t)syn__item_find(&names, f->by_name, name)); /* -1: past the end */
 }
 
 const char *syn_file_value(const syn_file *f, const char *key) {
-  const syn_pair *pair =
-      f ? (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key) : NULL;
+  syn__named keys;
+  const syn_pair *pair;
+  if (!f) return NULL;
+  keys = syn__file_keys(f);
+  pair = syn_file_pair(f, (size_t)syn__item_find(&keys, f->by_key, key));
   return pair ? pair->value : NULL;
 }
 
-/* Bytes of one number of a dtype that comes back as floats; 0: another dtype. */
-static size_t syn__float_width(syn_dtype dtype) {
-  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
+#ifndef SYN_NO_STDIO
+
+/* The end of a path, where its file is named: the message is 400 bytes long. */
+static const char *syn__path_end(const char *path) {
+  size_t n = strlen(path);
+  return n > 150 ? path + (n - 150) : path;
 }
 
-/* Says why an entry cannot be had as `count` floats. */
-static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
-  char shown[SYN__PRINTABLE];
-  const char *name = syn__printable(shown, e->name ? e->name : "");
-  if (!syn__float_width(e->dtype))
-    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
-                     syn_dtype_name(e->dtype));
-  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
-                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
+/* "path: cannot open: No such file or directory" */
+static syn_status syn__path_fail(syn_context *c, const char *path, const char *what, int error) {
+  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__path_end(path), what,
+                   error ? strerror(error) : "unknown reason");
 }
 
-/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt bit by bit: all exact.
-   memcpy, because data may lie at odd addresses. `out` is defined on every path: zeros when
-   refused. */
-syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
-  size_t i, width = e ? syn__float_width(e->dtype) : 0;
-  uint32_t bits;
-  uint16_t half;
-  /* e may be of the caller's making: only its bytes count, against what `count` elements need */
-  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
-    for (i = 0; i < count; i++) out[i] = 0.0f;
-    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
+/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
+   A long of Windows ends at 2 GB, hence its own functions. */
+static uint64_t syn__file_length(FILE *in) {
+#ifdef _WIN32
+  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
+#else
+  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
+#endif
+  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+}
+
+/* The whole file as one block, or null. The first 8 bytes are read first: on Unix a folder opens as
+   a file and fails only here. Memory is allocated only when they can begin a safetensors file of
+   that size. */
+static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
+  unsigned char head[8], *block;
+  uint64_t length;
+  size_t got;
+  errno = 0;
+  got = fread(head, 1, 8, in);
+  length = ferror(in) ? UINT64_MAX : syn__file_length(in);
+  if (length == UINT64_MAX) {
+    syn__path_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
+    return NULL;
   }
-  if (width == 4 && count) memcpy(out, at, e->bytes);
-  for (i = 0; width == 2 && i < count; i++) {
-    memcpy(&half, at + 2 * i, 2);
-    bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
-    memcpy(out + i, &bits, 4);
-  }
-  return SYN_OK;
+  *size = length < SIZE_MAX / 2 ? (size_t)length : SIZE_MAX / 2;
+  if (!syn__header_length(c, syn__path_end(path), head, got < 8 ? got : *size)) return NULL;
+  block = (unsigned char *)syn__alloc(c, *size, 1);
+  if (!block) return NULL;
+  got = fread(block, 1, *size, in);
+  if (got == *size) return block;
+  syn__fail(c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", syn__path_end(path),
+            (unsigned long)got, (unsigned long)*size,
+            ferror(in) ? strerror(errno) : "the file ends");
+  syn__free(c, block);
+  return NULL;
 }
 
-/* -- writer -- */
+syn_file *syn_file_load(syn_context *c, const char *path) {
+  syn_file *f;
+  size_t size = 0;
+  FILE *in;
+  errno = 0;
+  in = path ? fopen(path, "rb") : NULL;
+  if (!in) {
+    syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
+    return NULL;
+  }
+  f = syn__file_new(c);
+  if (f) f->block = syn__file_read(c, path, in, &size);
+  fclose(in);
+  if (f && f->block) return syn__file_finish(f, syn__path_end(path), f->block, size);
+  syn_file_free(f);
+  return NULL;
+}
 
-/* What is to be written. Borrowed from the caller for the time of one call. */
+#endif /* !SYN_NO_STDIO */
+
+/* ==============================================================================================
+   >>safetensors writer   metadata with tensors become the bytes of a file
+   ============================================================================================== */
+
+/* What is written, borrowed from the caller. */
 typedef struct syn__content {
   const syn_pair *pairs;
   size_t n_pairs;
@@ -17365,206 +17379,191 @@ typedef struct syn__content {
   size_t n_entries;
 } syn__content;
 
-/* Bytes on their way to a sink. Small pieces are gathered, so that a sink is not called for every
-   comma; large ones go straight through. Without a sink bytes are only counted: the header is made
-   twice, once to learn its length, which stands in front of it, and no memory is needed for it. */
-typedef struct syn__emitter {
+static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
+                                    size_t n_entries) {
+  syn__content w;
+  w.pairs = pairs;
+  w.n_pairs = n_pairs;
+  w.entries = entries;
+  w.n_entries = n_entries;
+  return w;
+}
+
+/* A buffered writer to a sink. Without a sink it counts bytes: the header is written twice, once to
+   learn its length, which stands before it. */
+typedef struct syn__writer {
   const syn_sink *sink;
   size_t total, used; /* bytes so far, bytes in the buffer */
-  int failed;
+  int failed;         /* the sink failed once: it is not called again */
   unsigned char buffer[512];
-} syn__emitter;
+} syn__writer;
 
-/* Begins with nothing sent; `sink` null counts. */
-static void syn__emit_start(syn__emitter *e, const syn_sink *sink) {
-  memset(e, 0, sizeof *e);
-  e->sink = sink;
+static void syn__writer_init(syn__writer *w, const syn_sink *sink) {
+  memset(w, 0, sizeof *w);
+  w->sink = sink;
 }
 
-/* Hands bytes to the sink; after its first failure it is not called again. */
-static void syn__emit_now(syn__emitter *e, const void *bytes, size_t size) {
-  if (e->failed || !size) return;
-  e->failed = e->sink->write(e->sink->user, bytes, size) != size;
+static void syn__write_unbuffered(syn__writer *w, const void *bytes, size_t size) {
+  if (w->sink && !w->failed && size) w->failed = w->sink->write(w->sink->user, bytes, size) != size;
 }
 
-/* Sends what was gathered. */
-static void syn__emit_flush(syn__emitter *e) {
-  if (e->sink) syn__emit_now(e, e->buffer, e->used);
-  e->used = 0;
+static void syn__write_flush(syn__writer *w) {
+  syn__write_unbuffered(w, w->buffer, w->used);
+  w->used = 0;
 }
 
-/* Sends or gathers; the order of bytes is that of the calls. */
-static void syn__emit_bytes(syn__emitter *e, const void *bytes, size_t size) {
-  e->total = syn__add_size(e->total, size);
-  if (!e->sink || !size) return;
-  if (size > sizeof e->buffer - e->used) syn__emit_flush(e);
-  if (size > sizeof e->buffer) {
-    syn__emit_now(e, bytes, size);
+static void syn__write_bytes(syn__writer *w, const void *bytes, size_t size) {
+  w->total = syn__add_size(w->total, size);
+  if (!w->sink || !size) return;
+  if (size > sizeof w->buffer - w->used) syn__write_flush(w);
+  if (size > sizeof w->buffer) {
+    syn__write_unbuffered(w, bytes, size);
     return;
   }
-  memcpy(e->buffer + e->used, bytes, size);
-  e->used += size;
+  memcpy(w->buffer + w->used, bytes, size);
+  w->used += size;
 }
 
-/* Names and JSON signs; the final 0 is not sent. */
-static void syn__emit_text(syn__emitter *e, const char *text) {
-  syn__emit_bytes(e, text, strlen(text));
+static void syn__write_text(syn__writer *w, const char *text) {
+  syn__write_bytes(w, text, strlen(text));
 }
 
-/* Decimal digits. Not by printf: its length for size_t differs between C libraries. */
-static void syn__emit_size(syn__emitter *e, size_t n) {
+static void syn__write_size(syn__writer *w, size_t n) {
   char digits[24];
-  size_t at = sizeof digits;
-  do digits[--at] = (char)('0' + (int)(n % 10));
-  while ((n /= 10) != 0);
-  syn__emit_bytes(e, digits + at, sizeof digits - at);
+  syn__write_text(w, syn__decimal(digits, n, 0));
 }
 
-/* A JSON string. Beyond ", \ and control characters nothing has to be escaped: the text is UTF-8 by
-   now, and so is the header. */
-static void syn__emit_string(syn__emitter *e, const char *text) {
+/* A JSON string. The text was checked to be UTF-8, so only ", \ and control characters are
+   escaped. */
+static void syn__write_string(syn__writer *w, const char *text) {
   static const char hex[] = "0123456789abcdef", letters[] = "btn?fr"; /* of the bytes 8 to 13 */
   char escape[6] = {'\\', 'u', '0', '0', 0, 0};
   unsigned byte;
-  for (syn__emit_text(e, "\""); (byte = (unsigned char)*text) != 0; text++) {
+  for (syn__write_text(w, "\""); (byte = (unsigned char)*text) != 0; text++) {
     if (byte >= 32 && byte != '"' && byte != '\\') {
-      syn__emit_bytes(e, text, 1);
+      syn__write_bytes(w, text, 1);
     } else if (byte >= 32 || (byte >= 8 && byte <= 13 && byte != 11)) {
       escape[1] = byte >= 32 ? *text : letters[byte - 8];
-      syn__emit_bytes(e, escape, 2);
+      syn__write_bytes(w, escape, 2);
     } else {
       escape[1] = 'u';
       escape[4] = hex[byte >> 4];
       escape[5] = hex[byte & 15];
-      syn__emit_bytes(e, escape, 6);
+      syn__write_bytes(w, escape, 6);
     }
   }
-  syn__emit_text(e, "\"");
+  syn__write_text(w, "\"");
 }
 
-/* The format has no room for gaps, so the order of the data must align it: first the tensors whose
-   size is a multiple of 64, then of 32, 16, 8, 4, 2, 1. Each then begins at a multiple of the same
-   number: no element is unaligned. Class k holds the multiples of 64 >> k in the given order. */
-enum { SYN__CLASSES = 7 };
+/* The format allows no gaps, so the order of the data aligns it: first the tensors whose size is a
+   multiple of 64, then of 32, 16, 8, 4, 2, 1. Each then begins at a multiple of the same number.
+   Alignment class k holds the multiples of 64 >> k in the given order. */
+enum { SYN__ALIGN_CLASSES = 7 };
 
-/* The class of a size; 0, a multiple of everything, is in the first. */
-static int syn__class(size_t bytes) {
+static int syn__align_class(size_t bytes) {
   int k = 0;
   while (bytes & ((64u >> k) - 1)) k++;
   return k;
 }
 
-/* start[k] = where class k begins; returns the size of all data, SIZE_MAX when it does not fit.
-   Sums saturate; syn__check_content refuses what does not fit. */
-static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
-  size_t sizes[SYN__CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
+/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX when they do not fit. */
+static size_t syn__align_offsets(const syn__content *content, size_t offset[SYN__ALIGN_CLASSES]) {
+  size_t sizes[SYN__ALIGN_CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
   int k;
-  for (i = 0; i < w->n_entries; i++) {
-    k = syn__class(w->entries[i].bytes);
-    sizes[k] = syn__add_size(sizes[k], w->entries[i].bytes);
+  for (i = 0; i < content->n_entries; i++) {
+    k = syn__align_class(content->entries[i].bytes);
+    sizes[k] = syn__add_size(sizes[k], content->entries[i].bytes);
   }
-  for (k = 0; k < SYN__CLASSES; k++) start[k] = at, at = syn__add_size(at, sizes[k]);
+  for (k = 0; k < SYN__ALIGN_CLASSES; k++) offset[k] = at, at = syn__add_size(at, sizes[k]);
   return at;
 }
 
-/* "__metadata__":{...}, without the comma behind it. */
-static void syn__emit_pairs(syn__emitter *e, const syn__content *w) {
-  size_t i;
-  syn__emit_text(e, "\"__metadata__\":{");
-  for (i = 0; i < w->n_pairs; i++) {
-    if (i) syn__emit_text(e, ",");
-    syn__emit_string(e, w->pairs[i].key);
-    syn__emit_text(e, ":");
-    syn__emit_string(e, w->pairs[i].value);
-  }
-  syn__emit_text(e, "}");
-}
-
-/* "name":{...} of a tensor whose data begin at `begin`. No white space and one order of fields:
-   equal input, equal bytes. */
-static void syn__emit_entry(syn__emitter *e, const syn_entry *t, size_t begin) {
+/* "name":{...} of a tensor whose data begin at `begin`. */
+static void syn__write_entry(syn__writer *w, const syn_entry *e, size_t begin) {
   int i;
-  syn__emit_string(e, t->name);
-  syn__emit_text(e, ":{\"dtype\":\"");
-  syn__emit_text(e, syn_dtype_name(t->dtype));
-  syn__emit_text(e, "\",\"shape\":[");
-  for (i = 0; i < t->rank; i++) {
-    if (i) syn__emit_text(e, ",");
-    syn__emit_size(e, t->shape[i]);
+  syn__write_string(w, e->name);
+  syn__write_text(w, ":{\"dtype\":\"");
+  syn__write_text(w, syn_dtype_name(e->dtype));
+  syn__write_text(w, "\",\"shape\":[");
+  for (i = 0; i < e->rank; i++) {
+    if (i) syn__write_text(w, ",");
+    syn__write_size(w, e->shape[i]);
   }
-  syn__emit_text(e, "],\"data_offsets\":[");
-  syn__emit_size(e, begin);
-  syn__emit_text(e, ",");
-  syn__emit_size(e, begin + t->bytes);
-  syn__emit_text(e, "]}");
+  syn__write_text(w, "],\"data_offsets\":[");
+  syn__write_size(w, begin);
+  syn__write_text(w, ",");
+  syn__write_size(w, begin + e->bytes);
+  syn__write_text(w, "]}");
 }
 
-/* The object of the header, without white space. Tensors in the given order; at[k] walks along the
-   data of class k, so that each gets the offset at which syn__emit_file will come to it. */
-static void syn__emit_header(syn__emitter *e, const syn__content *w) {
-  size_t at[SYN__CLASSES], i;
+/* The JSON object without white space: equal input gives equal bytes. Tensors in the given order;
+   at[k] moves along the data of class k. */
+static void syn__write_header(syn__writer *w, const syn__content *content) {
+  size_t at[SYN__ALIGN_CLASSES], i;
   int k;
-  syn__classes(w, at);
-  syn__emit_text(e, "{");
-  if (w->n_pairs) syn__emit_pairs(e, w);
-  for (i = 0; i < w->n_entries; i++) {
-    if (i || w->n_pairs) syn__emit_text(e, ",");
-    k = syn__class(w->entries[i].bytes);
-    syn__emit_entry(e, &w->entries[i], at[k]);
-    at[k] += w->entries[i].bytes;
+  syn__align_offsets(content, at);
+  for (i = 0; i < content->n_pairs; i++) {
+    syn__write_text(w, i ? "," : "{\"__metadata__\":{");
+    syn__write_string(w, content->pairs[i].key);
+    syn__write_text(w, ":");
+    syn__write_string(w, content->pairs[i].value);
   }
-  syn__emit_text(e, "}");
+  syn__write_text(w, i ? "}" : "{");
+  for (i = 0; i < content->n_entries; i++) {
+    if (i || content->n_pairs) syn__write_text(w, ",");
+    k = syn__align_class(content->entries[i].bytes);
+    syn__write_entry(w, &content->entries[i], at[k]);
+    at[k] += content->entries[i].bytes;
+  }
+  syn__write_text(w, "}");
 }
 
-/* Bytes of the header with the spaces that bring the data to a multiple of 64. Counting, not
-   estimating: the header is made without a sink. A multiple of 64 behind the 8 bytes of its
-   length, so the data begin aligned in any block or mapping that is. */
-static size_t syn__header_size(const syn__content *w) {
-  syn__emitter e;
-  syn__emit_start(&e, NULL);
-  syn__emit_header(&e, w);
-  return e.total > SIZE_MAX - 80 ? SIZE_MAX : (e.total + 8 + 63) / 64 * 64 - 8;
+/* Bytes of the header with the spaces that align the data to 64. */
+static size_t syn__header_size(const syn__content *content) {
+  syn__writer w;
+  syn__writer_init(&w, NULL);
+  syn__write_header(&w, content);
+  return w.total > SIZE_MAX - 80 ? SIZE_MAX : (w.total + 8 + 63) / 64 * 64 - 8;
 }
 
-/* The data of a tensor; on a big-endian machine through a small copy, whose 64 bytes are a multiple
-   of every unit. */
-static void syn__emit_data(syn__emitter *e, const syn_entry *t) {
-  const unsigned char *at = (const unsigned char *)t->data;
+/* The data of a tensor; a big-endian machine swaps them in a copy of 64 bytes, a multiple of every
+   unit. */
+static void syn__write_data(syn__writer *w, const syn_entry *e) {
+  const unsigned char *at = (const unsigned char *)e->data;
   unsigned char part[64];
-  size_t left = t->bytes, n;
-  if (!syn__big_endian()) {
-    syn__emit_bytes(e, at, left);
-    return;
-  }
-  for (; left; at += n, left -= n) {
+  size_t left = e->bytes, n;
+  for (; left && syn__big_endian(); at += n, left -= n) {
     n = left < sizeof part ? left : sizeof part;
     memcpy(part, at, n);
-    syn__swap(part, n, syn__dtype_at(t->dtype)->unit);
-    syn__emit_bytes(e, part, n);
+    syn__swap(part, n, syn__dtype_at(e->dtype)->unit);
+    syn__write_bytes(w, part, n);
   }
+  syn__write_bytes(w, at, left);
 }
 
-/* The whole file into a sink; 0 when the sink failed. Seven passes over the list, one a class, cost
-   less than a sorted copy and need no memory. */
-static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
-  size_t header = syn__header_size(w), i;
+/* The whole file into a sink; 0 when the sink failed. */
+static int syn__write_file(const syn__content *content, const syn_sink *sink) {
+  size_t header = syn__header_size(content), i;
   unsigned char length[8];
-  syn__emitter e;
+  syn__writer w;
   int k;
-  syn__emit_start(&e, sink);
+  syn__writer_init(&w, sink);
   syn__put_bytes(length, header, 8);
-  syn__emit_bytes(&e, length, 8);
-  syn__emit_header(&e, w);
-  while (e.total < header + 8) syn__emit_text(&e, " ");
-  for (k = 0; k < SYN__CLASSES && !e.failed; k++)
-    for (i = 0; i < w->n_entries; i++)
-      if (syn__class(w->entries[i].bytes) == k) syn__emit_data(&e, &w->entries[i]);
-  syn__emit_flush(&e);
-  return !e.failed;
+  syn__write_bytes(&w, length, 8);
+  syn__write_header(&w, content);
+  while (w.total < header + 8) syn__write_text(&w, " ");
+  for (k = 0; k < SYN__ALIGN_CLASSES && !w.failed; k++)
+    for (i = 0; i < content->n_entries; i++)
+      if (syn__align_class(content->entries[i].bytes) == k)
+        syn__write_data(&w, &content->entries[i]);
+  syn__write_flush(&w);
+  return !w.failed;
 }
 
-/* Tensor number i by itself: name, bytes, data. What is checked here is what a reader would
-   check: a file that cannot be read must not be written. */
+/* 1: the reader accepts it as a name or value. */
+static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
+
+/* Refuses a tensor that the reader would refuse. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
   char shown[SYN__PRINTABLE];
   size_t bytes = syn__entry_bytes(e);
@@ -17577,27 +17576,27 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
                      syn__printable(shown, e->name), syn_dtype_name(e->dtype), e->rank,
                      (unsigned long)e->bytes, (unsigned long)bytes);
   if (!e->data && bytes)
-    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data", syn__printable(shown, e->name));
+    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data",
+                     syn__printable(shown, e->name));
   return SYN_OK;
 }
 
-/* No name twice, in a list of entries or of pairs. */
-static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
-  const void **at = syn__sorted_items(c, items, n, size, syn__name_order);
+/* Refuses a name that occurs twice. */
+static syn_status syn__check_unique(syn_context *c, syn__named names) {
+  int *sorted = syn__sorted(c, &names, names.n, syn__order_name);
   char shown[SYN__PRINTABLE];
-  const char *twice;
-  if (!at) return SYN_E_MEMORY;
-  twice = syn__twice(at, n);
-  if (twice) syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"", syn__printable(shown, twice));
-  syn__free(c, at);
-  return twice ? SYN_E_VALUE : SYN_OK;
+  const char *twice = sorted ? syn__duplicate(&names, sorted) : NULL;
+  syn__free(c, sorted);
+  if (!sorted) return SYN_E_MEMORY;
+  if (!twice) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"",
+                   syn__printable(shown, twice));
 }
 
-/* Refuses what the reader would refuse; *size = bytes of the file, 0 when refused. In this
-   order, cheapest first. Only when all of it passed is a byte written, so a refused file leaves
-   no trace. */
+/* Refuses what the reader would refuse, before a byte is written; *size = bytes of the file, 0 when
+   refused. */
 static syn_status syn__check_content(syn_context *c, const syn__content *w, size_t *size) {
-  size_t i, start[SYN__CLASSES], header, data;
+  size_t i, offset[SYN__ALIGN_CLASSES], header, data;
   syn_status status = SYN_OK;
   *size = 0;
   if ((w->n_pairs && !syn__given(c, w->pairs, "metadata")) ||
@@ -17608,11 +17607,12 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
       return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
                        (unsigned long)i);
   for (i = 0; i < w->n_entries && !status; i++) status = syn__check_entry(c, &w->entries[i], i);
-  if (!status) status = syn__check_unique(c, w->pairs, w->n_pairs, sizeof *w->pairs);
-  if (!status) status = syn__check_unique(c, w->entries, w->n_entries, sizeof *w->entries);
+  if (!status) status = syn__check_unique(c, syn__named_of(w->pairs, w->n_pairs, sizeof *w->pairs));
+  if (!status)
+    status = syn__check_unique(c, syn__named_of(w->entries, w->n_entries, sizeof *w->entries));
   if (status) return status;
   header = syn__header_size(w);
-  data = syn__classes(w, start);
+  data = syn__align_offsets(w, offset);
   if (header > SYN__HEADER_MAX || data > SIZE_MAX - 8 - header)
     return syn__fail(c, SYN_E_VALUE, "write: header of %lu bytes (at most %lu), data of %lu",
                      (unsigned long)header, (unsigned long)SYN__HEADER_MAX, (unsigned long)data);
@@ -17620,18 +17620,6 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   return SYN_OK;
 }
 
-/* The four arguments of the public functions as one. */
-static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
-                                    size_t n_entries) {
-  syn__content w;
-  w.pairs = pairs;
-  w.n_pairs = n_pairs;
-  w.entries = entries;
-  w.n_entries = n_entries;
-  return w;
-}
-
-/* Without emitting a byte of data: their sizes are known, only the header is counted. */
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries) {
   syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
@@ -17640,7 +17628,6 @@ size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
   return size;
 }
 
-/* Nobody knows what a sink did with the bytes before it failed; that is its owner's to undo. */
 syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries) {
   syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
@@ -17648,88 +17635,16 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
   syn_status status = syn__check_content(c, &w, &size);
   if (status) return status;
   if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
-  if (syn__emit_file(&w, sink)) return SYN_OK;
+  if (syn__write_file(&w, sink)) return SYN_OK;
   return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
                    (unsigned long)size);
 }
 
 #ifndef SYN_NO_STDIO
 
-/* -- files -- */
-
-/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
-static const char *syn__show_path(const char *path) {
-  size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
-}
-
-/* "path: cannot open: No such file or directory" */
-static syn_status syn__file_fail(syn_context *c, const char *path, const char *what, int error) {
-  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__show_path(path), what,
-                   error ? strerror(error) : "unknown reason");
-}
-
-/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it cannot tell, as with a
-   pipe. A long of Windows ends at 2 GB, hence its own functions. */
-static uint64_t syn__file_length(FILE *in) {
-#ifdef _WIN32
-  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
-#else
-  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
-#endif
-  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
-}
-
-/* The whole file as one block, or null. The first 8 bytes are read before anything is asked: a
-   folder opens as a file on Unix and fails only here ("Is a directory"). Memory is asked for only
-   when they can be the beginning of a safetensors file of that size: what only looks long (/proc)
-   stops before. */
-static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
-  unsigned char head[8], *block;
-  uint64_t length;
-  size_t got;
-  errno = 0;
-  got = fread(head, 1, 8, in);
-  length = ferror(in) ? UINT64_MAX : syn__file_length(in);
-  if (length == UINT64_MAX) {
-    syn__file_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
-    return NULL;
-  }
-  *size = length < SIZE_MAX / 2 ? (size_t)length : SIZE_MAX / 2;
-  if (!syn__file_header(c, syn__show_path(path), head, got < 8 ? got : *size)) return NULL;
-  block = (unsigned char *)syn__alloc(c, *size, 1);
-  if (!block) return NULL;
-  got = fread(block, 1, *size, in);
-  if (got == *size) return block;
-  syn__fail(c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", syn__show_path(path),
-            (unsigned long)got, (unsigned long)*size,
-            ferror(in) ? strerror(errno) : "the file ends");
-  syn__free(c, block);
-  return NULL;
-}
-
-/* finish closes f when the bytes are not valid; without bytes it is closed here. */
-syn_file *syn_file_load(syn_context *c, const char *path) {
-  syn_file *f;
-  size_t size = 0;
-  FILE *in;
-  errno = 0;
-  in = path ? fopen(path, "rb") : NULL;
-  if (!in) {
-    syn__file_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
-    return NULL;
-  }
-  f = syn__file_new(c);
-  if (f) f->block = syn__file_read(c, path, in, &size);
-  fclose(in);
-  if (f && f->block) return syn__file_finish(f, syn__show_path(path), f->block, size);
-  syn_file_free(f);
-  return NULL;
-}
-
-/* 1 for a device, pipe or folder: nothing that a rename should replace. With the rights for it, a
-   rename over /dev/null turns that into a file for everybody. */
-static int syn__file_special(const char *path) {
+/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
+   make it a file. */
+static int syn__path_special(const char *path) {
 #ifdef SYN__POSIX
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
@@ -17739,9 +17654,9 @@ static int syn__file_special(const char *path) {
 #endif
 }
 
-/* Waits until a closed file is on the disk; else a rename may outlive the bytes in a power cut.
-   Opened anew because -std=c99 hides fileno. */
-static int syn__file_sync(const char *path) {
+/* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
+   bytes not. Opened again, because -std=c99 hides fileno. */
+static int syn__path_sync(const char *path) {
 #ifdef SYN__POSIX
   int file = open(path, O_WRONLY), ok, error;
   if (file < 0) return 0;
@@ -17764,8 +17679,8 @@ __declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to
                                                 unsigned long flags);
 #endif
 
-/* Windows refuses to rename over a file; MoveFileEx with 1 (replace) + 8 (write through) does. */
-static int syn__file_rename(const char *from, const char *to) {
+/* rename of Windows does not replace a file; MoveFileEx with 1 (replace) + 8 (write through) does. */
+static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
   return MoveFileExA(from, to, 9) != 0;
 #else
@@ -17773,351 +17688,350 @@ static int syn__file_rename(const char *from, const char *to) {
 #endif
 }
 
-/* A sink that is a file. fwrite says how many bytes it took, which is what a sink says. */
-static size_t syn__file_sink(void *user, const void *bytes, size_t size) {
+static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)user);
 }
 
-/* Writes all of a file, closes it, waits for the disk. 0 when any of that fails, errno says
-   why. Every step can be the one that finds the disk full: write, flush, close, sync. The first
-   failure's errno is kept. */
-static int syn__file_put(const syn__content *w, FILE *out, const char *sync_path) {
+/* Writes to an open file and closes it; syncs it where `sync_path` is not null. Returns 0 when a
+   step fails (each of them may find the disk full); errno is that of the first failure. */
+static int syn__write_open_file(const syn__content *w, FILE *out, const char *sync_path) {
   syn_sink sink;
   int ok, error;
-  sink.write = syn__file_sink;
+  sink.write = syn__sink_file;
   sink.user = out;
   errno = 0; /* C does not promise that fwrite sets it: 0 then becomes "unknown reason" */
-  ok = syn__emit_file(w, &sink) && fflush(out) == 0;
+  ok = syn__write_file(w, &sink) && fflush(out) == 0;
   error = errno;
   if (fclose(out) != 0 && ok) ok = 0, error = errno;
-  if (ok && sync_path && !syn__file_sync(sync_path)) ok = 0, error = errno;
+  if (ok && sync_path && !syn__path_sync(sync_path)) ok = 0, error = errno;
   errno = error;
   return ok;
 }
 
-/* Straight into a device or pipe, which is neither synced, renamed nor removed. */
-static syn_status syn__file_write_device(syn_context *c, const char *path, const syn__content *w) {
-  FILE *out = fopen(path, "wb");
-  if (!out) return syn__file_fail(c, path, "open for writing", errno);
-  return syn__file_put(w, out, NULL) ? SYN_OK : syn__file_fail(c, path, "write", errno);
-}
-
+/* Writes to path.tmp, syncs, renames; a device or pipe is written directly. A temporary file that
+   could not be created is not removed: it may belong to somebody else. */
 syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
                           const syn_entry *entries, size_t n_entries) {
   syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
-  char *temporary;
+  int special;
+  char *target;
   FILE *out;
   if (status) return status;
   if (!path) return syn__fail(c, SYN_E_VALUE, "write: null path");
-  if (syn__file_special(path)) return syn__file_write_device(c, path, &w);
-  temporary = (char *)syn__alloc(c, strlen(path) + 5, 1);
-  if (!temporary) return SYN_E_MEMORY;
-  memcpy(temporary, path, strlen(path));
-  memcpy(temporary + strlen(path), ".tmp", 5);
-  errno = 0; /* a file that could not be made is not removed: it may be somebody else's */
-  out = fopen(temporary, "wb");
+  special = syn__path_special(path);
+  size = strlen(path);
+  target = (char *)syn__alloc(c, size + 5, 1);
+  if (!target) return SYN_E_MEMORY;
+  memcpy(target, path, size);
+  if (!special) memcpy(target + size, ".tmp", 5);
+  errno = 0;
+  out = fopen(target, "wb");
   if (!out) {
-    status = syn__file_fail(c, temporary, "create", errno);
-  } else if (!syn__file_put(&w, out, temporary)) {
-    status = syn__file_fail(c, path, "write", errno);
-    remove(temporary);
-  } else if (!syn__file_rename(temporary, path)) {
-    status = syn__file_fail(c, path, "rename the temporary file to it", errno);
-    remove(temporary);
+    status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
+  } else if (!syn__write_open_file(&w, out, special ? NULL : target)) {
+    status = syn__path_fail(c, path, "write", errno);
+  } else if (!special && !syn__path_rename(target, path)) {
+    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
   }
-  syn__free(c, temporary);
+  if (status && out && !special) remove(target);
+  syn__free(c, target);
   return status;
 }
 
 #endif /* !SYN_NO_STDIO */
 
-/* -- model files: the facts of a model as metadata, its weights as tensors -- */
+/* ==============================================================================================
+   >>model file   a model as metadata with tensors, written, read
+   ============================================================================================== */
 
-#define SYN__FACTS 40
-#define SYN__FACT_SIZE 40
+/* Collects metadata and tensors of one file. After a failure `status` is set, and adding does
+   nothing. Tensors are borrowed; texts and bytes that are made here lie in the arena. */
+typedef struct syn__builder {
+  syn_context *c;
+  syn__array pairs, entries; /* syn_pair, syn_entry */
+  syn__arena arena;
+  syn_status status;
+} syn__builder;
 
-/* The metadata of a file to be written. Numbers are spelled into `space`. format, version,
-   task, texts, sizes, and for checkpoints the state: SYN__FACTS is above their sum. Keys are
-   constants, values strings of the model or digits in `space`; both live until the file is
-   written. */
-typedef struct syn__facts {
-  syn_pair pairs[SYN__FACTS];
-  char space[SYN__FACTS][SYN__FACT_SIZE];
-  size_t count;
-} syn__facts;
-
-/* The room is counted by hand (see SYN__FACTS): a list that is full keeps what it has, which no
-   caller of today can reach. */
-static void syn__fact(syn__facts *f, const char *key, const char *value) {
-  if (f->count == SYN__FACTS) return;
-  f->pairs[f->count].key = key;
-  f->pairs[f->count++].value = value;
-}
-/* Digits are made by hand: the length of a 64-bit number in printf differs between C libraries. */
-static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
-  char *out = f->space[f->count % SYN__FACTS], digits[24];
-  uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
-  size_t n = 0, at = 0;
-  do digits[n++] = (char)('0' + (int)(rest % 10));
-  while ((rest /= 10) != 0);
-  if (value < 0) out[at++] = '-';
-  while (n) out[at++] = digits[--n];
-  out[at] = 0;
-  syn__fact(f, key, out);
-}
-/* Nine digits give a float back exactly; a locale's decimal comma becomes a point. snprintf is
-   right to the last digit in every C library we know, but speaks the locale of the host
-   program. */
-static void syn__fact_float(syn__facts *f, const char *key, float value) {
-  char *out = f->space[f->count % SYN__FACTS];
-  syn__number_write(out, SYN__FACT_SIZE, 9, (double)value);
-  syn__fact(f, key, out);
+static void syn__builder_init(syn__builder *b, syn_context *c) {
+  memset(b, 0, sizeof *b);
+  b->c = b->arena.c = c;
 }
 
-/* Everything needed to build the same network again, with no default left open, so that a later
-   version may change its defaults. $NAMEs are numbers by now. The order of keys is fixed: same
-   model, same bytes. */
-static void syn__facts_model(syn__facts *f, const syn_model *m) {
+static void syn__builder_free(syn__builder *b) {
+  syn__free(b->c, b->pairs.items);
+  syn__free(b->c, b->entries.items);
+  syn__arena_free(&b->arena);
+}
+
+static void syn__add_text(syn__builder *b, const char *key, const char *value) {
+  syn_pair pair;
+  pair.key = key;
+  pair.value = value;
+  if (!b->status && !value) b->status = SYN_E_MEMORY; /* a copy that the arena could not make */
+  if (!b->status) b->status = syn__append(b->c, &b->pairs, &pair, 1, sizeof pair);
+}
+
+static void syn__add_int(syn__builder *b, const char *key, int64_t value) {
+  uint64_t size = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
+  char digits[24];
+  const char *text = syn__decimal(digits, size, value < 0);
+  syn__add_text(b, key, syn__arena_text(&b->arena, text, strlen(text)));
+}
+
+/* Nine digits give a float back exactly. */
+static void syn__add_float(syn__builder *b, const char *key, float value) {
+  char text[40];
+  syn__number_write(text, sizeof text, 9, (double)value);
+  syn__add_text(b, key, syn__arena_text(&b->arena, text, strlen(text)));
+}
+
+/* A tensor [n]. */
+static syn_entry syn__vector_entry(const char *name, syn_dtype dtype, const void *data, size_t n) {
+  syn_entry e;
+  memset(&e, 0, sizeof e);
+  e.name = name;
+  e.dtype = dtype;
+  e.data = data;
+  e.rank = 1;
+  e.shape[0] = n;
+  e.bytes = syn__entry_bytes(&e);
+  return e;
+}
+
+static void syn__add_tensor(syn__builder *b, syn_entry e) {
+  if (!b->status) b->status = syn__append(b->c, &b->entries, &e, 1, sizeof e);
+}
+
+/* Everything needed to build the same network again, with every default resolved, so that a later
+   version may change its defaults. $NAMEs are numbers by now. */
+static void syn__add_config(syn__builder *b, const syn_model *m) {
   const syn_config *k = &m->config;
-  f->count = 0;
-  syn__fact(f, "format", "synthesizer");
-  syn__fact(f, "version", "1");
-  syn__fact(f, "task", k->task);
-  if (m->task->encoder) syn__fact(f, "encoder", k->encoder);
-  if (m->task->decoder) syn__fact(f, "decoder", k->decoder);
-  syn__fact_int(f, "d_model", k->d_model);
-  syn__fact_int(f, "heads", k->heads);
-  syn__fact_int(f, "max_len", k->max_len);
-  if (m->task->encoder) syn__fact_int(f, "src_vocab", k->src_vocab);
-  if (m->task->decoder) syn__fact_int(f, "tgt_vocab", k->tgt_vocab);
-  if (m->task->classes) syn__fact_int(f, "classes", k->classes);
-  syn__fact(f, "tie", k->tie);
-  syn__fact_float(f, "dropout", k->dropout);
-  syn__fact_float(f, "label_smoothing", k->label_smoothing);
-  syn__fact_int(f, "seed", (int64_t)k->seed);
+  syn__add_text(b, "format", "synthesizer");
+  syn__add_text(b, "version", "1");
+  syn__add_text(b, "task", k->task);
+  if (m->task->encoder) syn__add_text(b, "encoder", k->encoder);
+  if (m->task->decoder) syn__add_text(b, "decoder", k->decoder);
+  syn__add_int(b, "d_model", k->d_model);
+  syn__add_int(b, "heads", k->heads);
+  syn__add_int(b, "max_len", k->max_len);
+  if (m->task->encoder) syn__add_int(b, "src_vocab", k->src_vocab);
+  if (m->task->decoder) syn__add_int(b, "tgt_vocab", k->tgt_vocab);
+  if (m->task->classes) syn__add_int(b, "classes", k->classes);
+  syn__add_text(b, "tie", k->tie);
+  syn__add_float(b, "dropout", k->dropout);
+  syn__add_float(b, "label_smoothing", k->label_smoothing);
+  syn__add_int(b, "seed", (int64_t)k->seed);
 }
 
-/* Zeroed first: an entry of rank 0 with no bytes, until shape and bytes are set. */
-static void syn__entry_fill(syn_entry *e, const char *name, syn_dtype dtype, const void *data) {
-  memset(e, 0, sizeof *e);
-  e->name = name;
-  e->dtype = dtype;
-  e->data = data;
-}
-/* A tensor of rank 1: [n] floats, or n bytes. */
-static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, const void *data,
-                            size_t n) {
-  syn__entry_fill(e, name, dtype, data);
-  e->rank = 1;
-  e->shape[0] = n;
-  e->bytes = n * (dtype == SYN_F32 ? sizeof(float) : 1);
+/* Metadata that came with the file of the model (a licence, notes), but for keys that were written
+   anew, and for those of a training: a model saved after it is no checkpoint. */
+static void syn__add_foreign(syn__builder *b, const syn_model *m) {
+  size_t i, k, own = b->pairs.count;
+  for (i = 0; i < syn_file_pair_count(m->file); i++) {
+    const syn_pair *pair = syn_file_pair(m->file, i);
+    for (k = 0; k < own && !b->status; k++)
+      if (!strcmp(((const syn_pair *)b->pairs.items)[k].key, pair->key)) break;
+    if (k == own && strncmp(pair->key, "train.", 6)) syn__add_text(b, pair->key, pair->value);
+  }
 }
 
-/* What goes into one file: facts, the facts of the file the model came from, tensors.
-   Everything borrowed but the two lists and the tokenizers' bytes, which syn__parcel_free gives
-   back whatever was made of them. */
-typedef struct syn__parcel {
-  syn__facts facts;
-  syn_pair *pairs;
-  syn_entry *entries;
-  size_t n_pairs, n_entries;
-  void *tokenizer[2]; /* as bytes */
-} syn__parcel;
-
-/* One tokenizer for both sides is stored once, as that of the source; the reader gives it to
-   both sides. */
-static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int side,
-                                        syn__parcel *p) {
-  static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
+/* One tokenizer for both sides is stored once, as that of the source. */
+static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   const syn_tokenizer *t = m->tokenizer[side];
-  size_t size;
-  if (!t || (side == SYN_TGT && t == m->tokenizer[SYN_SRC])) return SYN_OK;
-  size = syn_tokenizer_save(t, NULL, 0);
-  p->tokenizer[side] = syn__alloc(c, size, 1);
-  if (!p->tokenizer[side]) return SYN_E_MEMORY;
-  syn_tokenizer_save(t, p->tokenizer[side], size);
-  syn__entry_line(&p->entries[p->n_entries++], names[side], SYN_U8, p->tokenizer[side], size);
-  return SYN_OK;
+  size_t size = t ? syn_tokenizer_save(t, NULL, 0) : 0;
+  void *bytes;
+  if (b->status || !t || (side == SYN_TGT && t == m->tokenizer[SYN_SRC])) return;
+  bytes = syn__arena_get(&b->arena, size, 1);
+  if (!bytes) {
+    b->status = SYN_E_MEMORY;
+    return;
+  }
+  syn_tokenizer_save(t, bytes, size);
+  syn__add_tensor(b, syn__vector_entry(side == SYN_SRC ? "tokenizer.src" : "tokenizer.tgt", SYN_U8,
+                                       bytes, size));
 }
 
-/* Keys that are written anew. Facts of a training are known too: a model saved after it is no
-   checkpoint, and stale ones must not make it look like one. */
-static int syn__fact_known(const syn__facts *f, const char *key) {
-  size_t i;
-  for (i = 0; i < f->count; i++)
-    if (!strcmp(f->pairs[i].key, key)) return 1;
-  return !strncmp(key, "train.", 6);
-}
-
-/* Our facts first, then those of others that came with the file. Metadata of others (a licence,
-   a training's notes) survive loading and saving; those with our keys are ours to say anew.
-   Strings are borrowed from the file, which lives as long as the model. */
-static syn_status syn__parcel_facts(syn_context *c, const syn_model *m, syn__parcel *p) {
-  size_t i, more = m->file ? syn_file_pair_count(m->file) : 0;
-  p->pairs = (syn_pair *)syn__alloc(c, p->facts.count + more + 1, sizeof *p->pairs);
-  if (!p->pairs) return SYN_E_MEMORY;
-  memcpy(p->pairs, p->facts.pairs, p->facts.count * sizeof *p->pairs);
-  p->n_pairs = p->facts.count;
-  for (i = 0; i < more; i++)
-    if (!syn__fact_known(&p->facts, syn_file_pair(m->file, i)->key))
-      p->pairs[p->n_pairs++] = *syn_file_pair(m->file, i);
-  return SYN_OK;
-}
-
-/* Weights and tokenizers; room for `more` entries behind them. Weights in the order of the
-   network, as F32 whatever they were loaded from; their bytes are not copied. */
-static syn_status syn__parcel_model(syn_context *c, const syn_model *m, syn__parcel *p,
-                                    size_t more) {
+/* Metadata that came with the model, weights in the order of the network as F32, tokenizers. */
+static void syn__add_model(syn__builder *b, const syn_model *m) {
   size_t i;
   int k;
-  p->entries = (syn_entry *)syn__alloc(c, m->g.n_params + 2 + more, sizeof *p->entries);
-  if (!p->entries) return SYN_E_MEMORY;
+  syn__add_foreign(b, m);
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *w = &m->g.params[i];
-    syn_entry *e = &p->entries[p->n_entries++];
-    syn__entry_fill(e, w->name, SYN_F32, w->x);
-    e->rank = w->rank;
-    for (k = 0; k < w->rank; k++) e->shape[k] = (size_t)w->shape[k];
-    e->bytes = w->size * sizeof(float);
+    syn_entry e = syn__vector_entry(w->name, SYN_F32, w->x, w->size);
+    e.rank = w->rank;
+    for (k = 0; k < w->rank; k++) e.shape[k] = (size_t)w->shape[k];
+    syn__add_tensor(b, e);
   }
-  return syn__parcel_tokenizer(c, m, SYN_SRC, p) || syn__parcel_tokenizer(c, m, SYN_TGT, p)
-             ? SYN_E_MEMORY : SYN_OK;
+  syn__add_tokenizer(b, m, SYN_SRC);
+  syn__add_tokenizer(b, m, SYN_TGT);
 }
 
-/* Null where a step failed before it. */
-static void syn__parcel_free(syn_context *c, syn__parcel *p) {
-  syn__free(c, p->pairs);
-  syn__free(c, p->entries);
-  syn__free(c, p->tokenizer[0]);
-  syn__free(c, p->tokenizer[1]);
-}
-
-/* Two steps of preparation, each can fail; the sink is called only when both are done. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
-  syn__parcel p;
-  syn_status s = SYN_E_MEMORY;
+  syn__builder b;
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  memset(&p, 0, sizeof p);
-  syn__facts_model(&p.facts, m);
-  if (!syn__parcel_facts(c, m, &p) && !syn__parcel_model(c, m, &p, 0))
-    s = syn_file_write_to(c, sink, p.pairs, p.n_pairs, p.entries, p.n_entries);
-  syn__parcel_free(c, &p);
-  return s;
+  syn__builder_init(&b, c);
+  syn__add_config(&b, m);
+  syn__add_model(&b, m);
+  if (!b.status)
+    b.status = syn_file_write_to(c, sink, (const syn_pair *)b.pairs.items, b.pairs.count,
+                                 (const syn_entry *)b.entries.items, b.entries.count);
+  syn__builder_free(&b);
+  return b.status;
 }
 
 #ifndef SYN_NO_STDIO
+/* Writes the file and frees the builder. */
+static syn_status syn__builder_save(syn__builder *b, const char *path) {
+  if (!b->status)
+    b->status = syn_file_write(b->c, path, (const syn_pair *)b->pairs.items, b->pairs.count,
+                               (const syn_entry *)b->entries.items, b->entries.count);
+  syn__builder_free(b);
+  return b->status;
+}
+
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
-  syn__parcel p;
-  syn_status s = SYN_E_MEMORY;
+  syn__builder b;
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  memset(&p, 0, sizeof p);
-  syn__facts_model(&p.facts, m);
-  if (!syn__parcel_facts(c, m, &p) && !syn__parcel_model(c, m, &p, 0))
-    s = syn_file_write(c, path, p.pairs, p.n_pairs, p.entries, p.n_entries);
-  syn__parcel_free(c, &p);
-  return s;
+  syn__builder_init(&b, c);
+  syn__add_config(&b, m);
+  syn__add_model(&b, m);
+  return syn__builder_save(&b, path);
 }
 #endif
 
-/* -- reading a model -- */
-
-/* Names the key, what stands there and what was wanted; the value is somebody else's text and
-   is shown as such. */
-static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
-                                const char *wanted) {
+/* Names the key, the value found and what was wanted. */
+static syn_status syn__metadata_fail(syn_context *c, const char *key, const char *value,
+                                     const char *wanted) {
   char shown[SYN__PRINTABLE];
   return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
                    syn__printable(shown, value ? value : "missing"), wanted);
 }
 
-/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key
-   is absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too.
-   Absent is not wrong: the format grows by keys, and older files lack them. Not strtol: it
-   takes white space, a plus and what the locale likes. */
-static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key,
-                                     int64_t least, int64_t most, int64_t *out) {
+/* A whole number of at most 19 digits, so that it fits 64 bits; *out stays where the key is absent,
+   since older files lack newer keys. Seeds are unsigned and written as the signed number of the
+   same bits. Not strtol, which accepts white space and a plus. */
+static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const char *key,
+                                    int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
   uint64_t sum = 0;
-  int minus = 0, digits = 0;
+  int64_t number = 0;
+  int minus = 0, digits = 0, bad;
+  char wanted[80], low[24], high[24];
   if (!value) return SYN_OK;
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  if (*at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus)
-    return syn__fact_bad(c, key, value, "a whole number in range");
-  *out = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
-  if (*out < least || *out > most)
-    return syn__fact_bad(c, key, value, "a whole number in range");
+  bad = *at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus;
+  if (!bad) number = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
+  if (bad || number < least || number > most) {
+    uint64_t below = least < 0 ? 0u - (uint64_t)least : (uint64_t)least;
+    snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
+             syn__decimal(low, below, least < 0), syn__decimal(high, (uint64_t)most, 0));
+    return syn__metadata_fail(c, key, value, wanted);
+  }
+  *out = number;
   return SYN_OK;
 }
-/* An absent size stays 0 and gets its default or, where the task needs it, the error of
-   syn__config_sizes. */
-static syn_status syn__fact_read_size(syn_context *c, const syn_file *f, const char *key,
-                                      int *out) {
+
+/* An absent size stays 0 and gets its default or the error of syn__config_sizes. */
+static syn_status syn__metadata_size(syn_context *c, const syn_file *f, const char *key, int *out) {
   int64_t value = 0;
-  if (syn__fact_read_int(c, f, key, 0, 1 << 30, &value)) return SYN_E_FORMAT;
+  if (syn__metadata_int(c, f, key, 0, 1 << 30, &value)) return SYN_E_FORMAT;
   *out = (int)value;
   return SYN_OK;
 }
-/* By the reader of the language's numbers, which knows no locale; nine digits were written, so
-   the float comes back. Its range is for syn__config_sizes to judge. */
-static syn_status syn__fact_read_float(syn_context *c, const syn_file *f, const char *key,
-                                       float *out) {
+
+/* Its range is checked by syn__config_sizes. */
+static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const char *key,
+                                      float *out) {
   const char *value = syn_file_value(f, key);
   double number;
   size_t size;
   if (!value) return SYN_OK;
   size = syn__number_read(value, &number);
-  if (!size || value[size]) return syn__fact_bad(c, key, value, "a number");
+  if (!size || value[size]) return syn__metadata_fail(c, key, value, "a number");
   *out = (float)number;
   return SYN_OK;
 }
 
-/* Fills a configuration with pointers into the file; syn__model_shell copies what it keeps.
-   format and version come first: a file of another program should say that, not that its
-   d_model is missing. */
+/* Fills a configuration with pointers into the file. format and version are checked first: the file
+   of another program should be refused as such, not for a missing d_model. */
 static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
   const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
   int64_t seed = 0;
   memset(k, 0, sizeof *k);
   if (!format || strcmp(format, "synthesizer"))
-    return syn__fact_bad(c, "format", format, "'synthesizer'");
-  if (!version || strcmp(version, "1")) return syn__fact_bad(c, "version", version, "'1'");
+    return syn__metadata_fail(c, "format", format, "'synthesizer'");
+  if (!version || strcmp(version, "1")) return syn__metadata_fail(c, "version", version, "'1'");
   k->task = syn_file_value(f, "task");
   k->encoder = syn_file_value(f, "encoder");
   k->decoder = syn_file_value(f, "decoder");
   k->tie = syn_file_value(f, "tie");
-  if (!k->task) return syn__fact_bad(c, "task", NULL, "seq2seq, lm, classify or tag");
-  if (syn__fact_read_size(c, f, "d_model", &k->d_model) ||
-      syn__fact_read_size(c, f, "heads", &k->heads) ||
-      syn__fact_read_size(c, f, "max_len", &k->max_len) ||
-      syn__fact_read_size(c, f, "src_vocab", &k->src_vocab) ||
-      syn__fact_read_size(c, f, "tgt_vocab", &k->tgt_vocab) ||
-      syn__fact_read_size(c, f, "classes", &k->classes) ||
-      syn__fact_read_float(c, f, "dropout", &k->dropout) ||
-      syn__fact_read_float(c, f, "label_smoothing", &k->label_smoothing) ||
-      syn__fact_read_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
+  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify or tag");
+  if (syn__metadata_size(c, f, "d_model", &k->d_model) ||
+      syn__metadata_size(c, f, "heads", &k->heads) ||
+      syn__metadata_size(c, f, "max_len", &k->max_len) ||
+      syn__metadata_size(c, f, "src_vocab", &k->src_vocab) ||
+      syn__metadata_size(c, f, "tgt_vocab", &k->tgt_vocab) ||
+      syn__metadata_size(c, f, "classes", &k->classes) ||
+      syn__metadata_float(c, f, "dropout", &k->dropout) ||
+      syn__metadata_float(c, f, "label_smoothing", &k->label_smoothing) ||
+      syn__metadata_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
     return SYN_E_FORMAT;
   k->seed = (uint64_t)seed;
   return SYN_OK;
 }
 
-/* The shape as text, "[3,4]", for messages. Cut off where the room ends: the message stays
-   readable. */
-static void syn__shape_text(char *out, size_t room, const size_t *shape, int rank) {
+/* The shape as text, "[3,4]", cut off at `capacity`. */
+static void syn__shape_text(char *out, size_t capacity, const size_t *shape, int rank) {
   size_t used = 0;
   int i;
-  for (i = 0; i < rank && used < room; i++)
-    used +=
-        (size_t)snprintf(out + used, room - used, "%s%lu", i ? "," : "[", (unsigned long)shape[i]);
-  if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
+  for (i = 0; i < rank && used < capacity; i++)
+    used += (size_t)snprintf(out + used, capacity - used, "%s%lu", i ? "," : "[",
+                             (unsigned long)shape[i]);
+  if (used < capacity) snprintf(out + used, capacity - used, rank ? "]" : "[]");
 }
 
-/* Null: recorded, with name, wanted and given. No memory for weights is asked for before every
-   tensor has passed here, so a small file cannot make the loader allocate what its metadata
-   dream of. */
+/* The index of the first number that is not finite (all exponent bits are set) or, unless
+   `negative` is 1, below 0; the number of elements when there is none. Tests the bits, so F16 and
+   BF16 need no conversion. */
+static size_t syn__entry_invalid(const syn_entry *e, int negative) {
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
+  uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
+  uint16_t half;
+  for (i = 0; i < n; i++) {
+    if (width == 4) {
+      memcpy(&bits, (const char *)e->data + 4 * i, 4);
+    } else {
+      memcpy(&half, (const char *)e->data + 2 * i, 2);
+      bits = (uint32_t)half << 16;
+    }
+    if ((bits & exponent) == exponent || (!negative && bits >> 31)) break;
+  }
+  return i;
+}
+
+/* Refuses numbers that are not finite: they would spread to every result. */
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int negative) {
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width;
+  size_t i = c->options.not_finite ? n : syn__entry_invalid(e, negative);
+  char shown[SYN__PRINTABLE];
+  if (i == n) return SYN_OK;
+  return syn__fail(c, SYN_E_FORMAT,
+                   "model file: tensor %s: number %lu, at byte %lu of the file, is not finite%s "
+                   "(syn_options.not_finite accepts it)", syn__printable(shown, e->name),
+                   (unsigned long)i,
+                   (unsigned long)((const unsigned char *)e->data - f->start) +
+                       (unsigned long)(width * i), negative ? "" : " or below 0");
+}
+
+/* The entry of a weight, checked; null (recorded) when it is missing or does not fit. Every tensor
+   is checked before memory for weights is allocated. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
   const syn_entry *e = syn_file_find(f, w->name);
   size_t shape[SYN_MAX_RANK];
@@ -18128,7 +18042,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
   }
-  if (same && syn__float_width(e->dtype)) return e;
+  if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
   syn__shape_text(wanted, sizeof wanted, shape, w->rank);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -18141,32 +18055,28 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   return NULL;
 }
 
-static int syn__name_weight(const char *name) {
+static int syn__is_weight(const char *name) {
   return strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
          strncmp(name, "tokenizer.", 10);
 }
 
-/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every
-   weight was found by now and names are unique, so counting tells; the search is only for the
-   message. A surplus tensor means that the metadata describe another network than the weights:
-   the right numbers at the wrong place would be worse than an error. */
+/* Refuses a surplus tensor: the metadata then describe another network than the weights. Every
+   weight was found before, so counting is enough; the search is for the message. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i, count = 0;
   char shown[SYN__PRINTABLE];
-  for (i = 0; i < syn_file_count(f); i++) count += syn__name_weight(f->entries[i].name) != 0;
+  for (i = 0; i < syn_file_count(f); i++) count += syn__is_weight(syn_file_entry(f, i)->name) != 0;
   for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
-    const char *name = f->entries[i].name;
-    if (syn__name_weight(name) && !syn_model_find(m, name))
+    const char *name = syn_file_entry(f, i)->name;
+    if (syn__is_weight(name) && !syn_model_find(m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
                        syn__printable(shown, name));
   }
   return SYN_OK;
 }
 
-/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. First
-   every entry is looked at, then memory is asked for, then it is filled: the second pass cannot
-   fail. Bytes of a view that lie crooked would be read as floats at odd addresses, hence the
-   copy. */
+/* Weights are used in place if all are F32 at multiples of 4 bytes; else they are copied. Every
+   entry is checked before memory is allocated; copying cannot fail. */
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
   int in_place = 1;
@@ -18188,10 +18098,7 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
   return SYN_OK;
 }
 
-/* A tokenizer with more tokens than the model would make ids that are refused only when a batch
-   is bound; the file is the place where the two can be compared. What was loaded before an
-   error belongs to the model and goes with it. One tokenizer in the file serves both sides
-   (syn__parcel_tokenizer stored it once). */
+/* One tokenizer in the file serves both sides. */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
@@ -18203,10 +18110,7 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
   return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
 }
 
-/* The model takes the file, and closes it in the end. f may be null (it could not be opened):
-   then the error is recorded already. From m->file = f on, freeing the model closes the file,
-   before that it is done here. The configuration points into the file until the shell has
-   copied what it keeps. */
+/* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m;
@@ -18232,153 +18136,143 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
 #endif
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
-/* -- checkpoints: a model file with the state of its training -- */
+/* ==============================================================================================
+   >>checkpoint   a model file with the state of its training
+   ============================================================================================== */
 
 #ifndef SYN_NO_STDIO
 
-/* The bits of a float as a whole number: also infinities come back. */
+/* The numbers of a checkpoint. Floats are stored by their bits, so that infinities come back. The
+   last four are no state: a training that resumes must have the same. */
+typedef struct syn__state {
+  int64_t step, epoch, batch, tokens, validations, worse, stopped;
+  int64_t rate, factor, valid, best; /* bits of floats */
+  int64_t kept;
+  int64_t seed, batch_tokens, accumulate, every;
+} syn__state;
+
 static int64_t syn__float_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   return (int64_t)bits;
 }
 
-/* Numbers of the state under their keys, in one list for writing and reading. 12 numbers to go
-   on with, then 4 that must agree. One list, so that what is written and what is read cannot
-   differ. */
-typedef struct syn__state_list {
-  const char *key[16];
-  int64_t value[16];
-  int count;
-} syn__state_list;
-
-static void syn__state_put(syn__state_list *l, const char *key, int64_t value) {
-  l->key[l->count] = key;
-  l->value[l->count++] = value;
-}
-/* The order is that of syn__state_take and of the limits in syn__state_sane. */
-static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
-  const syn_train_state *s = &t->state;
-  l->count = 0;
-  syn__state_put(l, "train.step", s->step);
-  syn__state_put(l, "train.epoch", s->epoch);
-  syn__state_put(l, "train.batch", s->batch);
-  syn__state_put(l, "train.tokens", s->tokens);
-  syn__state_put(l, "train.validations", s->validations);
-  syn__state_put(l, "train.worse", s->worse);
-  syn__state_put(l, "train.stopped", s->stopped);
-  syn__state_put(l, "train.rate", syn__float_bits(s->rate));
-  syn__state_put(l, "train.factor", syn__float_bits(s->factor));
-  syn__state_put(l, "train.valid", syn__float_bits(s->valid));
-  syn__state_put(l, "train.best", syn__float_bits(s->best));
-  syn__state_put(l, "train.kept", t->n_best);
-  syn__state_put(l, "train.seed", (int64_t)t->config.seed);
-  syn__state_put(l, "train.batch_tokens", t->config.batch_tokens);
-  syn__state_put(l, "train.accumulate", t->config.accumulate);
-  syn__state_put(l, "train.every", t->config.every);
-}
-/* The inverse of syn__float_bits. */
 static float syn__bits_float(int64_t value) {
   uint32_t bits = (uint32_t)value;
   float x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
-/* Only after everything was checked. The order of an epoch is no state: it follows from seed
-   and epoch. Nor is `stopped`: with a larger stop_after, or none, a training goes on. */
-static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
-  syn_train_state *s = &t->state;
-  s->step = (long)l->value[0];
-  s->epoch = (long)l->value[1];
-  s->batch = (long)l->value[2];
-  s->tokens = (long)l->value[3];
-  s->validations = (long)l->value[4];
-  s->worse = (long)l->value[5];
-  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
-  s->rate = syn__bits_float(l->value[7]);
-  s->factor = syn__bits_float(l->value[8]);
-  s->valid = syn__bits_float(l->value[9]);
-  s->best = syn__bits_float(l->value[10]);
-  t->n_best = (int)l->value[11];
+
+static void syn__state_get(const syn_trainer *t, syn__state *n) {
+  const syn_train_state *s = &t->state;
+  n->step = s->step;
+  n->epoch = s->epoch;
+  n->batch = s->batch;
+  n->tokens = s->tokens;
+  n->validations = s->validations;
+  n->worse = s->worse;
+  n->stopped = s->stopped;
+  n->rate = syn__float_bits(s->rate);
+  n->factor = syn__float_bits(s->factor);
+  n->valid = syn__float_bits(s->valid);
+  n->best = syn__float_bits(s->best);
+  n->kept = t->n_best;
+  n->seed = (int64_t)t->config.seed;
+  n->batch_tokens = t->config.batch_tokens;
+  n->accumulate = t->config.accumulate;
+  n->every = t->config.every;
 }
 
-/* A tensor of the state, and where its numbers stand; size 0: there is none. */
+/* `stopped` is computed again: with a larger stop_after, or none, the training goes on. The order
+   of an epoch follows from seed and epoch. */
+static void syn__state_set(syn_trainer *t, const syn__state *n) {
+  syn_train_state *s = &t->state;
+  s->step = (long)n->step;
+  s->epoch = (long)n->epoch;
+  s->batch = (long)n->batch;
+  s->tokens = (long)n->tokens;
+  s->validations = (long)n->validations;
+  s->worse = (long)n->worse;
+  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
+  s->rate = syn__bits_float(n->rate);
+  s->factor = syn__bits_float(n->factor);
+  s->valid = syn__bits_float(n->valid);
+  s->best = syn__bits_float(n->best);
+  t->n_best = (int)n->kept;
+}
+
+/* A number of the state with its key and range; `fixed`: it must be that of the training. */
+typedef struct syn__state_field {
+  const char *key;
+  int64_t *value, least, most;
+  int fixed;
+} syn__state_field;
+enum { SYN__STATE_FIELDS = 16, SYN__STATE_TENSORS = 4 };
+
+static void syn__state_fields(syn__state *s, const syn_trainer *t, syn__state_field *f) {
+  const int64_t most = LONG_MAX / 2, bits = UINT32_MAX; /* the training can still count on */
+  const syn__state_field fields[SYN__STATE_FIELDS] = {
+      {"train.step", &s->step, 0, most, 0},
+      {"train.epoch", &s->epoch, 0, most, 0},
+      {"train.batch", &s->batch, 0, most, 0},
+      {"train.tokens", &s->tokens, 0, most, 0},
+      {"train.validations", &s->validations, 0, most, 0},
+      {"train.worse", &s->worse, 0, most, 0},
+      {"train.stopped", &s->stopped, 0, 1, 0},
+      {"train.rate", &s->rate, 0, bits, 0},
+      {"train.factor", &s->factor, 0, bits, 0},
+      {"train.valid", &s->valid, 0, bits, 0},
+      {"train.best", &s->best, 0, bits, 0},
+      {"train.kept", &s->kept, 0, t->config.average, 0},
+      {"train.seed", &s->seed, INT64_MIN, INT64_MAX, 1},
+      {"train.batch_tokens", &s->batch_tokens, INT64_MIN, INT64_MAX, 1},
+      {"train.accumulate", &s->accumulate, INT64_MIN, INT64_MAX, 1},
+      {"train.every", &s->every, INT64_MIN, INT64_MAX, 1}};
+  memcpy(f, fields, sizeof fields);
+}
+
+/* The moments of the optimizer and the `kept` best weights with their losses; size 0: none. */
 typedef struct syn__state_tensor {
   const char *name;
   float *at;
   size_t size;
 } syn__state_tensor;
 
-enum { SYN__STATE_TENSORS = 4 };
-static void syn__state_tensors_of(syn__state_tensor *list, const syn_trainer *t, size_t kept) {
-  list[0].name = "optimizer.first";
-  list[0].at = t->first;
-  list[0].size = t->firsts;
-  list[1].name = "optimizer.second";
-  list[1].at = t->second;
-  list[1].size = t->seconds;
-  list[2].name = "optimizer.best";
-  list[2].at = t->best;
-  list[2].size = kept * t->floats;
-  list[3].name = "optimizer.best_loss";
-  list[3].at = t->best_loss;
-  list[3].size = kept;
+static void syn__state_tensors(const syn_trainer *t, size_t kept, syn__state_tensor *list) {
+  const syn__state_tensor tensors[SYN__STATE_TENSORS] = {
+      {"optimizer.first", t->first, t->firsts},
+      {"optimizer.second", t->second, t->seconds},
+      {"optimizer.best", t->best, kept * t->floats},
+      {"optimizer.best_loss", t->best_loss, kept}};
+  memcpy(list, tensors, sizeof tensors);
 }
 
-/* A checkpoint is a model file with more in it: it can be loaded as a model, too. Written over
-   the old one by syn_file_write, so a crash leaves one of the two whole. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   syn__state_tensor tensors[SYN__STATE_TENSORS];
-  syn__state_list list;
-  syn__parcel p;
-  syn_status s = SYN_E_MEMORY;
+  syn__state_field fields[SYN__STATE_FIELDS];
+  syn__state state;
+  syn__builder b;
   int i;
   if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
-  memset(&p, 0, sizeof p);
-  syn__facts_model(&p.facts, t->m);
-  syn__fact(&p.facts, "train.optimizer", t->optimizer->name);
-  if (t->config.freeze) syn__fact(&p.facts, "train.freeze", t->config.freeze);
-  syn__state_list_of(&list, t);
-  for (i = 0; i < list.count; i++) syn__fact_int(&p.facts, list.key[i], list.value[i]);
-  syn__state_tensors_of(tensors, t, (size_t)t->n_best);
-  if (!syn__parcel_facts(c, t->m, &p) && !syn__parcel_model(c, t->m, &p, SYN__STATE_TENSORS)) {
-    for (i = 0; i < SYN__STATE_TENSORS; i++)
-      if (tensors[i].size)
-        syn__entry_line(&p.entries[p.n_entries++], tensors[i].name, SYN_F32, tensors[i].at,
-                        tensors[i].size);
-    s = syn_file_write(c, path, p.pairs, p.n_pairs, p.entries, p.n_entries);
-  }
-  syn__parcel_free(c, &p);
-  return s;
+  syn__builder_init(&b, c);
+  syn__add_config(&b, t->m);
+  syn__add_text(&b, "train.optimizer", t->optimizer->name);
+  if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
+  syn__state_get(t, &state);
+  syn__state_fields(&state, t, fields);
+  for (i = 0; i < SYN__STATE_FIELDS; i++) syn__add_int(&b, fields[i].key, *fields[i].value);
+  syn__add_model(&b, t->m);
+  syn__state_tensors(t, (size_t)t->n_best, tensors);
+  for (i = 0; i < SYN__STATE_TENSORS; i++)
+    if (tensors[i].size)
+      syn__add_tensor(&b, syn__vector_entry(tensors[i].name, SYN_F32, tensors[i].at,
+                                            tensors[i].size));
+  return syn__builder_save(&b, path);
 }
 
-/* A tensor of the state that can be had as n floats. dtype and bytes are what syn_entry_floats
-   asks for: after this it cannot fail. n 0: it must not be there, or a part of the state would be
-   lost. */
-static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char *name, size_t n) {
-  const syn_entry *e = syn_file_find(f, name);
-  if (!n && e)
-    return syn__fail(c, SYN_E_FORMAT, "checkpoint: it has %s, which this training does not keep",
-                     name);
-  if (!n) return SYN_OK;
-  if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  if (!syn__float_width(e->dtype) || e->bytes != syn__mul_size(n, syn__float_width(e->dtype)))
-    return syn__entry_refuse(c, e, n);
-  return SYN_OK;
-}
-
-/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. A step near
-   LONG_MAX would overflow at the next one, a `kept` above `average` would be copied past the
-   end of the block. */
-static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
-  int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
-  for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
-  for (i = 7; i < 11; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= UINT32_MAX;
-  return ok && (l->value[6] == 0 || l->value[6] == 1);
-}
-
-/* A name that must be the same; in a file that does not know the key, none is. */
-static syn_status syn__state_name(syn_context *c, const syn_file *f, const char *key,
+/* Checks that a value of the file is that of the training; a file without the key has "". */
+static syn_status syn__state_same(syn_context *c, const syn_file *f, const char *key,
                                   const char *now) {
   const char *then = syn_file_value(f, key);
   char a[SYN__PRINTABLE], b[SYN__PRINTABLE];
@@ -18388,90 +18282,107 @@ static syn_status syn__state_name(syn_context *c, const syn_file *f, const char 
                    syn__printable(a, then), syn__printable(b, now));
 }
 
-/* Tensors alone would not tell: other heads or another activation may have weights of the same
-   names and shapes. */
+/* Checks the network: weights of the same names and shapes do not prove it, as other heads or
+   another activation may have them. */
 static syn_status syn__state_network(syn_context *c, const syn_file *f, const syn_model *m) {
   const syn_config *k = &m->config;
   int64_t heads = k->heads;
-  if (syn__state_name(c, f, "task", k->task) ||
-      syn__state_name(c, f, "encoder", m->task->encoder ? k->encoder : "") ||
-      syn__state_name(c, f, "decoder", m->task->decoder ? k->decoder : ""))
+  if (syn__state_same(c, f, "task", k->task) ||
+      syn__state_same(c, f, "encoder", m->task->encoder ? k->encoder : "") ||
+      syn__state_same(c, f, "decoder", m->task->decoder ? k->decoder : ""))
     return SYN_E_VALUE;
-  if (syn__fact_read_int(c, f, "heads", 1, INT_MAX, &heads)) return SYN_E_FORMAT;
+  if (syn__metadata_int(c, f, "heads", 1, INT_MAX, &heads)) return SYN_E_FORMAT;
   if (heads == k->heads) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "checkpoint: heads is %ld, this training has %d", (long)heads,
                    k->heads);
 }
 
-/* The facts of the training that is asked for must be those of the checkpoint. Reads into a
-   list of its own. Entries from 12 on are compared: another seed or batch size would go on with
-   other batches than those that were still to come, without anybody noticing. */
-static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
-                                  syn__state_list *l) {
-  syn__state_list now;
+/* Reads the numbers into *s and checks them. Another seed or batch size would go on with other
+   batches than those still to come. */
+static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__state *s) {
+  syn_context *c = t->c;
+  syn__state_field fields[SYN__STATE_FIELDS];
   int i;
-  syn__state_list_of(&now, t);
   if (syn_file_value(f, "train.optimizer") && /* older files were all of adam or adamw */
-      syn__state_name(c, f, "train.optimizer", t->optimizer->name))
+      syn__state_same(c, f, "train.optimizer", t->optimizer->name))
     return SYN_E_VALUE;
-  if (syn__state_name(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
+  if (syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
     return SYN_E_VALUE;
-  *l = now;
-  for (i = 0; i < l->count; i++) {
-    if (!syn_file_value(f, l->key[i]))
+  syn__state_get(t, s);
+  syn__state_fields(s, t, fields);
+  for (i = 0; i < SYN__STATE_FIELDS; i++) {
+    const syn__state_field *n = &fields[i];
+    int64_t now = *n->value;
+    if (!syn_file_value(f, n->key))
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed",
-                       l->key[i]);
-    if (syn__fact_read_int(c, f, l->key[i], INT64_MIN, INT64_MAX, &l->value[i]))
-      return SYN_E_FORMAT;
-    if (i >= 12 && l->value[i] != now.value[i])
-      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
-                       (long)l->value[i], (long)now.value[i]);
+                       n->key);
+    if (syn__metadata_int(c, f, n->key, n->least, n->most, n->value)) return SYN_E_FORMAT;
+    if (n->fixed && *n->value != now)
+      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", n->key,
+                       (long)*n->value, (long)now);
   }
-  if (!syn__state_sane(l, t))
-    return syn__fail(c, SYN_E_FORMAT,
-                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: a number of the "
-                     "state is out of range",
-                     (long)l->value[0], (long)l->value[1], (long)l->value[2], (long)l->value[11],
-                     t->config.average);
   return SYN_OK;
 }
 
-/* Everything is looked at before anything is taken: a file that is refused leaves the trainer
-   and its model as they were. What was looked at cannot fail when it is copied. The weights of
-   the checkpoint go where the model's lie, the rest into the trainer's block: every destination
-   exists and has the size that was compared. */
-static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept) {
+/* Checks a tensor of the state: it is there exactly when the training keeps it, and has `size`
+   floats, finite, not below 0 unless `negative` is 1. */
+static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn__state_tensor *w,
+                                   int negative) {
+  const syn_entry *e = syn_file_find(f, w->name);
+  if (!w->size && e)
+    return syn__fail(c, SYN_E_FORMAT, "checkpoint: it has %s, which this training does not keep",
+                     w->name);
+  if (!w->size) return SYN_OK;
+  if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", w->name);
+  if (!syn__float_width(e->dtype) ||
+      e->bytes != syn__mul_size(w->size, syn__float_width(e->dtype)))
+    return syn__entry_refuse(c, e, w->size);
+  return syn__entry_finite(c, f, e, negative);
+}
+
+/* Checks every weight and every tensor of the state. */
+static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
+                                        const syn__state_tensor *list) {
   syn_context *c = t->c;
-  syn__state_tensor list[SYN__STATE_TENSORS];
+  syn_status status = SYN_OK;
   size_t i;
-  syn__state_tensors_of(list, t, kept);
   for (i = 0; i < t->m->g.n_params; i++)
     if (!syn__weight_find(c, f, &t->m->g.params[i])) return SYN_E_FORMAT;
   if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
-  for (i = 0; i < SYN__STATE_TENSORS; i++) {
-    syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
-    if (s != SYN_OK) return s;
-  }
-  if (syn__state_network(c, f, t->m)) return c->status;
+  for (i = 0; i < SYN__STATE_TENSORS && !status; i++) /* 1: second moments have a square root */
+    status = syn__state_entry(c, f, &list[i], i != 1);
+  return status ? status : syn__state_network(c, f, t->m);
+}
+
+/* Restores weights, optimizer and best weights: everything was checked, so copying cannot fail. */
+static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
+                                    const syn__state_tensor *list) {
+  size_t i;
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *w = &t->m->g.params[i];
-    syn_entry_floats(c, syn_file_find(f, w->name), w->x, w->size);
+    syn_entry_floats(t->c, syn_file_find(f, w->name), w->x, w->size);
   }
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (list[i].size)
-      syn_entry_floats(c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
-  return SYN_OK;
+      syn_entry_floats(t->c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
 }
 
-/* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
+/* A file that is refused leaves the trainer and its model as they were. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_load(t->c, path) : NULL;
-  syn__state_list list;
+  syn__state_tensor tensors[SYN__STATE_TENSORS];
+  syn__state state;
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
-  s = syn__state_read(t->c, f, t, &list);
-  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
-  if (s == SYN_OK) syn__state_take(&list, t);
+  s = syn__state_read(t, f, &state);
+  if (s == SYN_OK) {
+    syn__state_tensors(t, (size_t)state.kept, tensors);
+    s = syn__checkpoint_check(t, f, tensors);
+  }
+  if (s == SYN_OK) {
+    syn__checkpoint_restore(t, f, tensors);
+    syn__state_set(t, &state);
+  }
   syn_file_free(f);
   return s;
 }
