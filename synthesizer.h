@@ -345,7 +345,8 @@ typedef struct syn_var {
    4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  const char *encoder;         /* architecture text, UTF-8 with its comments; not for lm */
+  /* architecture text, UTF-8 with its comments, perhaps behind a byte order mark; not for lm */
+  const char *encoder;
   const char *decoder;         /* the same; seq2seq and lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
   int heads;                   /* of attention layers that do not say; 0: 4 */
@@ -821,8 +822,9 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
    character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
    text of known pieces comes back exactly; for "space" a run of n spaces holds n - 1 empty words,
    known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
-   "line". `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic),
-   SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
+   "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
+   part of it and is skipped. `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek,
+   Cyrillic), SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -1287,11 +1289,9 @@ int syn_random_below(syn_random *r, int n) {
 #define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
 #define SYN__PRINTABLE 84             /* bytes of a name in a message, with the final 0 */
 
-/* C++11 has no compound literals, so a text is made by a call. */
+/* A function, because C++11 has no compound literals. */
 static syn_text syn__text_of(const char *at, size_t size) {
-  syn_text text;
-  text.at = at;
-  text.size = size;
+  syn_text text = {at, size};
   return text;
 }
 
@@ -1345,6 +1345,12 @@ static const char *syn__not_utf8(const char *text) {
   for (; next < all.size; at = next)
     if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
   return text + all.size;
+}
+
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is no
+   part of the text. */
+static size_t syn__mark_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 /* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
@@ -1447,18 +1453,9 @@ static int syn__map_find(const syn__map *m, uint64_t key) {
   return syn__map_next(m, key, &probe);
 }
 
-/* Inserts where a slot is known to be free. Keys are mixed, because pairs of ids and code points
-   differ in few low bits and would fill neighbouring slots. */
-static void syn__map_put(syn__map *m, uint64_t key, int value) {
-  size_t at = (size_t)syn__mix(key) & (m->capacity - 1);
-  while (m->slots[at].value) at = (at + 1) & (m->capacity - 1);
-  m->slots[at].key = key;
-  m->slots[at].value = value;
-  m->count++;
-}
-
 /* Inserts; a map that would be more than half full is rehashed into twice the slots first. When
-   memory is missing the map is as it was. */
+   memory is missing the map is as it was. Keys are mixed, because pairs of ids and code points
+   differ in few low bits and would fill neighbouring slots. */
 static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
   syn__map wide = {NULL, 0, 0};
   size_t i;
@@ -1466,12 +1463,16 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
     wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
     wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
     if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->capacity; i++)
-      if (m->slots[i].value) syn__map_put(&wide, m->slots[i].key, m->slots[i].value);
+    for (i = 0; i < m->capacity; i++) /* `wide` has the slots: this cannot fail */
+      if (m->slots[i].value) syn__map_add(c, &wide, m->slots[i].key, m->slots[i].value);
     syn__free(c, m->slots);
     *m = wide;
   }
-  syn__map_put(m, key, value);
+  for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
+    i = (i + 1) & (m->capacity - 1);
+  m->slots[i].key = key;
+  m->slots[i].value = value;
+  m->count++;
   return SYN_OK;
 }
 
@@ -1547,10 +1548,8 @@ static int syn__heap_before(const syn__heap *h, const syn__heap_entry *a,
 }
 
 static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t priority, int item) {
-  syn__heap_entry *e, added;
+  syn__heap_entry *e, added = {priority, item};
   size_t i = h->entries.count;
-  added.priority = priority;
-  added.item = item;
   if (syn__append(c, &h->entries, &added, 1, sizeof added)) return SYN_E_MEMORY;
   e = (syn__heap_entry *)h->entries.items;
   for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
@@ -1581,12 +1580,10 @@ static int syn__heap_pop(syn__heap *h, syn__heap_entry *first) {
    heap takes n log n steps on any input. qsort of libc may be quadratic, may call malloc, and hands
    no pointer to its comparison. */
 static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order order) {
-  syn__heap h = {{NULL, 0, 0}, NULL, NULL};
+  syn__heap h = {{NULL, 0, 0}, owner, order};
   syn__heap_entry first;
   int *sorted = (int *)syn__alloc(c, n ? n : 1, sizeof *sorted), *next = sorted;
   size_t i;
-  h.owner = owner;
-  h.order = order;
   for (i = 0; sorted && i < n; i++)
     if (syn__heap_push(c, &h, 0, (int)i)) {
       syn__free(c, sorted);
@@ -11826,6 +11823,7 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   x.at = text;
   x.line = x.column = 1;
   if (syn__parse_utf8(x)) return NULL;
+  x.at += syn__mark_size(text, strlen(text));
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (*x.at) {
@@ -15690,12 +15688,15 @@ typedef struct syn__reader {
 } syn__reader;
 
 static syn__reader syn__reader_of(syn_text text, int flags, int space) {
-  syn__reader r;
-  r.text = text;
-  r.at = 0;
-  r.lower = flags & SYN_LOWERCASE;
-  r.space = space && text.size > 0; /* an empty text has no word */
-  return r;
+  syn__reader r = {text, 0, flags & SYN_LOWERCASE, space && text.size > 0};
+  return r; /* an empty text has no word, so no space */
+}
+
+/* The same for a text of the caller, without its byte order mark. */
+static syn__reader syn__reader_given(syn_text text, int flags, int space) {
+  size_t mark = syn__mark_size(text.at, text.size);
+  return syn__reader_of(syn__text_of(mark ? text.at + mark : text.at, text.size - mark), flags,
+                        space);
 }
 
 /* 1: there is another character, for which the caller may call syn__reader_next. */
@@ -15797,10 +15798,7 @@ typedef struct syn__counter {
   syn__array counts; /* uint64_t */
 } syn__counter;
 
-static void syn__counter_init(syn__counter *k, syn_context *c) {
-  memset(k, 0, sizeof *k);
-  k->texts.c = c;
-}
+#define SYN__COUNTER(c) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}}
 
 static void syn__counter_free(syn__counter *k) {
   syn__free(k->texts.c, k->counts.items);
@@ -15837,7 +15835,7 @@ static syn_status syn__count_words(syn__counter *k, const syn_tokenizer *t, cons
                                    size_t count, size_t limit) {
   size_t i, n;
   for (i = 0; i < count; i++) {
-    syn__reader r = syn__reader_of(lines[i], t->flags, t->kind->split);
+    syn__reader r = syn__reader_given(lines[i], t->flags, t->kind->split);
     while (syn__reader_more(&r)) {
       n = 0;
       do
@@ -15929,12 +15927,11 @@ static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
 }
 
 static syn_status syn__char_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
-  syn__counter k;
+  syn__counter k = SYN__COUNTER(t->c);
   syn_status status = SYN_OK;
   size_t i;
-  syn__counter_init(&k, t->c);
   for (i = 0; i < count && !status; i++)
-    status = syn__count_chars(&k, syn__reader_of(lines[i], t->flags, 0), 1);
+    status = syn__count_chars(&k, syn__reader_given(lines[i], t->flags, 0), 1);
   if (!status) status = syn__add_counted(t, &k, syn__order_text, NULL);
   syn__counter_free(&k);
   return status;
@@ -15975,10 +15972,8 @@ static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
 /* Words by their counts: a vocabulary that is cut to its first ids keeps the frequent words. */
 static syn_status syn__word_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
   int split = t->kind->split;
-  syn__counter k;
-  syn_status status;
-  syn__counter_init(&k, t->c);
-  status = syn__count_words(&k, t, lines, count, SIZE_MAX);
+  syn__counter k = SYN__COUNTER(t->c);
+  syn_status status = syn__count_words(&k, t, lines, count, SIZE_MAX);
   if (!status)
     status = syn__add_counted(t, &k, split ? syn__order_count : syn__order_text,
                               split ? syn__is_word : NULL);
@@ -16018,9 +16013,10 @@ static const syn__tokenizer_kind syn__tokenizer_space = {
     "space", " " SYN__REPLACEMENT, 1, 0, syn__word_add, syn__word_learn, syn__word_encode};
 
 /* ==============================================================================================
-   >>tokenizer line   a token for each whole line: the functions of >>tokenizer space without split
+   >>tokenizer line   a token for each whole line
    ============================================================================================== */
 
+/* The functions of the tokenizer for words, without splitting. */
 static const syn__tokenizer_kind syn__tokenizer_line = {
     "line", SYN__REPLACEMENT, 0, 0, syn__word_add, syn__word_learn, syn__word_encode};
 
@@ -16053,10 +16049,8 @@ static uint64_t syn__pair_key(int left, int right) {
    by their pairs. The bytes are reserved first: they are copied within the array. */
 static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
   syn__array *bytes = &t->vocab.bytes;
-  syn__merge merge;
+  syn__merge merge = {left, right};
   int id = syn_tokenizer_size(t);
-  merge.left = left;
-  merge.right = right;
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
       syn__token_find(t, syn__pair_key(left, right)))
     return syn__token_refuse(t, "a new pair of tokens before it");
@@ -16069,10 +16063,9 @@ static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
   return syn__token_end(t, syn__pair_key(left, right));
 }
 
-/* The merge of two neighbours, INT_MAX for none. */
-static int syn__merge_id(const syn_tokenizer *t, const int *s) {
-  int id = syn__token_find(t, syn__pair_key(s[0], s[1]));
-  return id ? id : INT_MAX;
+/* The merge of the neighbours s[0], s[1]; 0 for none. */
+static int syn__merge_find(const syn_tokenizer *t, const int *s) {
+  return syn__token_find(t, syn__pair_key(s[0], s[1]));
 }
 
 /* Merges the ids s[0..n) of one word, returns how many are left. merged[i] is the merge of s[i] and
@@ -16080,16 +16073,16 @@ static int syn__merge_id(const syn_tokenizer *t, const int *s) {
    changes two entries of merged[] alone, so the map is searched fewer than 3 n times. */
 static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   int merged[SYN__MAX_WORD], i, best, low;
-  for (i = 0; i + 1 < n; i++) merged[i] = syn__merge_id(t, s + i);
+  for (i = 0; i + 1 < n; i++) merged[i] = syn__merge_find(t, s + i);
   for (;;) {
-    for (low = INT_MAX, best = i = 0; i + 1 < n; i++)
-      if (merged[i] < low) low = merged[i], best = i;
-    if (low == INT_MAX) return n;
+    for (low = best = i = 0; i + 1 < n; i++)
+      if (merged[i] && (!low || merged[i] < low)) low = merged[i], best = i;
+    if (!low) return n;
     s[best] = low;
     n--;
     for (i = best + 1; i < n; i++) s[i] = s[i + 1], merged[i - 1] = merged[i];
-    if (best + 1 < n) merged[best] = syn__merge_id(t, s + best);
-    if (best > 0) merged[best - 1] = syn__merge_id(t, s + best - 1);
+    if (best + 1 < n) merged[best] = syn__merge_find(t, s + best);
+    if (best > 0) merged[best - 1] = syn__merge_find(t, s + best - 1);
   }
 }
 
@@ -16157,13 +16150,11 @@ static int syn__bpe_order(const void *owner, int i, int j) {
    other characters are SYN_UNKNOWN, and no merge is learned across them. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
-  syn__counter all, kept;
-  syn_status status;
+  syn__counter all = SYN__COUNTER(b->c), kept = SYN__COUNTER(b->c);
   int *sorted = NULL;
   size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
-  syn__counter_init(&all, b->c);
-  syn__counter_init(&kept, b->c);
-  status = syn__count_chars(&all, syn__reader_of(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
+  syn_status status =
+      syn__count_chars(&all, syn__reader_of(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
   for (i = 0; i < words->ends.count && !status; i++)
     status = syn__count_chars(&all, syn__reader_of(syn__texts_at(words, i), 0, 0),
                               *syn__counter_count(&b->counter, (int)i));
@@ -16182,12 +16173,9 @@ static syn_status syn__bpe_alphabet(syn__bpe *b) {
 /* The pair of two ids, made when it is new; null (recorded) when there is no memory. */
 static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
   uint64_t key = syn__pair_key(left, right);
-  syn__bpe_pair p;
+  syn__bpe_pair p = {{left, right}, 0, 0};
   int found = syn__map_find(&b->map, key);
   if (found) return syn__bpe_pair_at(b, found - 1);
-  memset(&p, 0, sizeof p);
-  p.ids.left = left;
-  p.ids.right = right;
   if (syn__append(b->c, &b->pairs, &p, 1, sizeof p) ||
       syn__map_add(b->c, &b->map, key, (int)b->pairs.count))
     return NULL;
@@ -16205,8 +16193,7 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   p->count += times;
   if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK;
   if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
-  link.word = word;
-  link.next = p->words;
+  link.word = word, link.next = p->words;
   if (syn__append(b->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
   p->words = (int)b->links.count;
   return SYN_OK;
@@ -16310,9 +16297,9 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
   memset(&b, 0, sizeof b);
   b.t = t;
   b.c = t->c;
+  b.counter.texts.c = t->c;
   b.heap.owner = &b;
   b.heap.order = syn__bpe_order;
-  syn__counter_init(&b.counter, t->c);
   status = syn__count_words(&b.counter, t, lines, count, SYN__MAX_WORD);
   if (!status) status = syn__bpe_alphabet(&b);
   if (!status) status = syn__bpe_words(&b);
@@ -16387,11 +16374,9 @@ static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status)
   char text[8];
   int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
   t->n_learned = t->vocab.ends.count;
+  if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
+    status = syn__token_refuse(t, "among 2^24 with its sentinels");
   for (i = 0; i < n && !status; i++) {
-    if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB) {
-      status = syn__token_refuse(t, "among 2^24");
-      break;
-    }
     snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
     status = syn__texts_write(&t->vocab, syn__text_of(text, strlen(text)));
     if (!status)
@@ -16436,12 +16421,9 @@ int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
 int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
-  syn__ids out;
+  syn__ids out = {ids, capacity, 0};
   if (!t) return 0;
-  out.at = ids;
-  out.capacity = capacity;
-  out.count = 0;
-  t->kind->encode(t, syn__reader_of(text, t->flags, t->kind->split), &out);
+  t->kind->encode(t, syn__reader_given(text, t->flags, t->kind->split), &out);
   return out.count;
 }
 
@@ -16713,10 +16695,9 @@ static void syn__json_fail(syn__json *j, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (j->tensor)
-    syn__fail(j->c, SYN_E_FORMAT, "%s: tensor \"%s\": %s (byte %lu of the header)", j->where,
-              syn__printable(shown, j->tensor), text, byte);
-  else syn__fail(j->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
+  syn__printable(shown, j->tensor ? j->tensor : "");
+  syn__fail(j->c, SYN_E_FORMAT, "%s: %s%s%s%s (byte %lu of the header)", j->where,
+            j->tensor ? "tensor \"" : "", shown, j->tensor ? "\": " : "", text, byte);
 }
 
 /* Skips white space; the next byte, or -1 at the end. */
@@ -16949,71 +16930,63 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 #define SYN__HEADER_MAX 100000000u
 
-/* Entries stand in the order of the header; by_name and by_key are their numbers sorted for the
-   search. Entries point into `start`, names into `text`. */
+/* Named items, entries or pairs, with their numbers sorted by name. Both structs begin with their
+   name; memcpy reads it, since the two types have nothing in common. */
+typedef struct syn__index {
+  const void *items;
+  size_t n, size; /* items, bytes of one */
+  int *sorted;
+} syn__index;
+
+/* Entries stand in the order of the header. Their data point into `start`, names into `text`. */
 struct syn_file {
   syn_context *c;
   void *block;                /* the bytes of the file when they are ours, else null */
   const unsigned char *start; /* first byte of the file, in `block` or the caller's memory */
   char *text;                 /* names, keys and values of the header, decoded, each ends in 0 */
   syn__array entries, pairs;  /* syn_entry, syn_pair */
-  int *by_name, *by_key;
+  syn__index names, keys;     /* of entries, of pairs */
 };
 
-/* Entries or pairs. Both structs begin with the text they are sorted by; memcpy reads it, since the
-   two types have nothing in common. */
-typedef struct syn__named {
-  const void *items;
-  size_t n, size;
-} syn__named;
-
-static syn__named syn__named_of(const void *items, size_t n, size_t size) {
-  syn__named l;
-  l.items = items;
-  l.n = n;
-  l.size = size;
-  return l;
-}
-
-static const char *syn__item_name(const syn__named *l, int i) {
+static const char *syn__item_name(const syn__index *x, int i) {
   const char *name;
-  memcpy(&name, (const char *)l->items + (size_t)i * l->size, sizeof name);
+  memcpy(&name, (const char *)x->items + (size_t)i * x->size, sizeof name);
   return name;
 }
 
 /* By bytes; strcoll would depend on the locale. */
 static int syn__order_name(const void *owner, int a, int b) {
-  const syn__named *l = (const syn__named *)owner;
-  return strcmp(syn__item_name(l, a), syn__item_name(l, b));
+  const syn__index *x = (const syn__index *)owner;
+  return strcmp(syn__item_name(x, a), syn__item_name(x, b));
 }
 
-/* A name that occurs twice, or null. In sorted order equal names are neighbours. */
-static const char *syn__duplicate(const syn__named *l, const int *sorted) {
+/* Sorts the items, refuses a name that occurs twice: sorted, equal names are neighbours. The caller
+   frees x->sorted. */
+static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status status,
+                                  const char *where, const char *what) {
+  char shown[SYN__PRINTABLE];
   size_t i;
-  for (i = 1; i < l->n; i++)
-    if (syn__order_name(l, sorted[i - 1], sorted[i]) == 0) return syn__item_name(l, sorted[i]);
-  return NULL;
+  x->sorted = syn__sorted(c, x, x->n, syn__order_name);
+  if (!x->sorted) return SYN_E_MEMORY;
+  for (i = 1; i < x->n; i++)
+    if (syn__order_name(x, x->sorted[i - 1], x->sorted[i]) == 0)
+      return syn__fail(c, status, "%s: two %s \"%s\"", where, what,
+                       syn__printable(shown, syn__item_name(x, x->sorted[i])));
+  return SYN_OK;
 }
 
-/* The number of the item with this name by bisection; -1: there is none, or `name` is null. */
-static int syn__item_find(const syn__named *l, const int *sorted, const char *name) {
-  size_t low = 0, high = l->n, mid;
+/* The item of this name by bisection; null: there is none, or `name` is null. */
+static const void *syn__index_find(const syn__index *x, const char *name) {
+  size_t low = 0, high = x->n, mid;
   int order;
   while (name && low < high) {
     mid = low + (high - low) / 2;
-    order = strcmp(name, syn__item_name(l, sorted[mid]));
-    if (order == 0) return sorted[mid];
+    order = strcmp(name, syn__item_name(x, x->sorted[mid]));
+    if (order == 0) return (const char *)x->items + (size_t)x->sorted[mid] * x->size;
     if (order < 0) high = mid;
     else low = mid + 1;
   }
-  return -1;
-}
-
-static syn__named syn__file_names(const syn_file *f) {
-  return syn__named_of(f->entries.items, f->entries.count, sizeof(syn_entry));
-}
-static syn__named syn__file_keys(const syn_file *f) {
-  return syn__named_of(f->pairs.items, f->pairs.count, sizeof(syn_pair));
+  return NULL;
 }
 
 /* The parser of a header. */
@@ -17166,18 +17139,6 @@ static int syn__header_covers(const syn__header *h) {
   return 1;
 }
 
-/* Sorts the numbers of named items for the search; null (recorded) when a name occurs twice. */
-static int *syn__header_index(const syn__header *h, syn__named names, const char *what) {
-  int *sorted = syn__sorted(h->f->c, &names, names.n, syn__order_name);
-  const char *twice = sorted ? syn__duplicate(&names, sorted) : NULL;
-  char shown[SYN__PRINTABLE];
-  if (!twice) return sorted;
-  syn__fail(h->f->c, SYN_E_FORMAT, "%s: two %s \"%s\"", h->j.where, what,
-            syn__printable(shown, twice));
-  syn__free(h->f->c, sorted);
-  return NULL;
-}
-
 /* Checks the header length: all of the header must lie inside `size` bytes. 0: refused. */
 static size_t syn__header_length(syn_context *c, const char *where, const unsigned char *bytes,
                                  size_t size) {
@@ -17197,70 +17158,65 @@ static size_t syn__header_length(syn_context *c, const char *where, const unsign
 static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
                            size_t size) {
   size_t length = syn__header_length(f->c, where, bytes, size);
-  syn__header h;
   if (length) f->text = (char *)syn__alloc(f->c, length, 1);
-  if (!f->text) return 0;
-  memset(&h, 0, sizeof h);
-  h.f = f;
-  f->start = bytes;
-  h.j.c = f->c;
-  h.j.where = where;
-  h.j.start = h.j.at = bytes + 8;
-  h.data = h.j.end = h.j.start + length;
-  h.data_size = size - 8 - length;
-  h.j.text = f->text;
-  h.j.ok = 1;
-  syn__header_parse(&h);
-  if (!h.j.ok || !syn__header_covers(&h)) return 0;
-  f->by_name = syn__header_index(&h, syn__file_names(f), "tensors");
-  if (f->by_name) f->by_key = syn__header_index(&h, syn__file_keys(f), "metadata keys");
-  return f->by_key != NULL;
+  if (f->text) {
+    syn__header h = {{f->c, where, NULL, bytes + 8, bytes + 8, bytes + 8 + length, f->text, 1},
+                     f, bytes + 8 + length, size - 8 - length};
+    syn__index names = {NULL, 0, sizeof(syn_entry), NULL}, keys = {NULL, 0, sizeof(syn_pair), NULL};
+    f->start = bytes;
+    syn__header_parse(&h);
+    if (!h.j.ok || !syn__header_covers(&h)) return 0;
+    names.items = f->entries.items, names.n = f->entries.count;
+    keys.items = f->pairs.items, keys.n = f->pairs.count;
+    f->names = names, f->keys = keys;
+  }
+  return f->text && !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
+         !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
 }
 
-/* A file with nothing in it, or null. Zeroed, so syn_file_free works at any time. */
-static syn_file *syn__file_new(syn_context *c) {
+/* The file of these bytes; null (recorded) when they are not valid. `block` is the block they lie
+   in, or null for the caller's memory; it is freed with the file. On a big-endian machine the
+   numbers in the block are swapped; tensors do not overlap, so no byte is swapped twice. */
+static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
+                                size_t size) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
-  if (f) f->c = c;
-  return f;
-}
-
-/* f when the bytes (f->block, or the caller's) are a valid file; else f is freed. On a big-endian
-   machine the numbers in our block are swapped; tensors do not overlap, so no byte is swapped
-   twice. */
-static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
-  unsigned char *block = (unsigned char *)f->block;
   size_t i;
+  if (!f) {
+    syn__free(c, block);
+    return NULL;
+  }
+  f->c = c;
+  f->block = block;
   if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
     syn_file_free(f);
     return NULL;
   }
   for (i = 0; syn__big_endian() && i < f->entries.count; i++) {
     const syn_entry *e = (const syn_entry *)f->entries.items + i;
-    syn__swap(block + ((const unsigned char *)e->data - block), e->bytes,
+    syn__swap((unsigned char *)block + ((const unsigned char *)e->data - f->start), e->bytes,
               syn__dtype_at(e->dtype)->unit);
   }
   return f;
 }
 
 syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
-  syn_file *f;
+  void *block = NULL;
   if (!bytes && size) {
     syn__fail(c, SYN_E_VALUE, "syn_file_view: null for %lu bytes", (unsigned long)size);
     return NULL;
   }
-  f = syn__file_new(c);
-  if (f && size && syn__big_endian()) { /* the caller's bytes must not be swapped */
-    f->block = syn__alloc(c, size, 1);
-    if (f->block) bytes = memcpy(f->block, bytes, size);
-    else syn_file_free(f), f = NULL;
+  if (size && syn__big_endian()) { /* the caller's bytes must not be swapped */
+    block = syn__alloc(c, size, 1);
+    if (!block) return NULL;
+    bytes = memcpy(block, bytes, size);
   }
-  return f ? syn__file_finish(f, "memory", bytes, size) : NULL;
+  return syn__file_open(c, "memory", block, bytes, size);
 }
 
 void syn_file_free(syn_file *f) {
   if (!f) return;
-  syn__free(f->c, f->by_key);
-  syn__free(f->c, f->by_name);
+  syn__free(f->c, f->keys.sorted);
+  syn__free(f->c, f->names.sorted);
   syn__free(f->c, f->pairs.items);
   syn__free(f->c, f->entries.items);
   syn__free(f->c, f->text);
@@ -17280,18 +17236,11 @@ const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
 }
 
 const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  syn__named names;
-  if (!f) return NULL;
-  names = syn__file_names(f);
-  return syn_file_entry(f, (size_t)syn__item_find(&names, f->by_name, name)); /* -1: past the end */
+  return f ? (const syn_entry *)syn__index_find(&f->names, name) : NULL;
 }
 
 const char *syn_file_value(const syn_file *f, const char *key) {
-  syn__named keys;
-  const syn_pair *pair;
-  if (!f) return NULL;
-  keys = syn__file_keys(f);
-  pair = syn_file_pair(f, (size_t)syn__item_find(&keys, f->by_key, key));
+  const syn_pair *pair = f ? (const syn_pair *)syn__index_find(&f->keys, key) : NULL;
   return pair ? pair->value : NULL;
 }
 
@@ -17310,7 +17259,7 @@ static syn_status syn__path_fail(syn_context *c, const char *path, const char *w
 }
 
 /* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
-   A long of Windows ends at 2 GB, hence its own functions. */
+   A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
@@ -17348,7 +17297,7 @@ static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in,
 }
 
 syn_file *syn_file_load(syn_context *c, const char *path) {
-  syn_file *f;
+  void *block;
   size_t size = 0;
   FILE *in;
   errno = 0;
@@ -17357,12 +17306,9 @@ syn_file *syn_file_load(syn_context *c, const char *path) {
     syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
     return NULL;
   }
-  f = syn__file_new(c);
-  if (f) f->block = syn__file_read(c, path, in, &size);
+  block = syn__file_read(c, path, in, &size);
   fclose(in);
-  if (f && f->block) return syn__file_finish(f, syn__path_end(path), f->block, size);
-  syn_file_free(f);
-  return NULL;
+  return block ? syn__file_open(c, syn__path_end(path), block, block, size) : NULL;
 }
 
 #endif /* !SYN_NO_STDIO */
@@ -17379,16 +17325,6 @@ typedef struct syn__content {
   size_t n_entries;
 } syn__content;
 
-static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
-                                    size_t n_entries) {
-  syn__content w;
-  w.pairs = pairs;
-  w.n_pairs = n_pairs;
-  w.entries = entries;
-  w.n_entries = n_entries;
-  return w;
-}
-
 /* A buffered writer to a sink. Without a sink it counts bytes: the header is written twice, once to
    learn its length, which stands before it. */
 typedef struct syn__writer {
@@ -17397,11 +17333,6 @@ typedef struct syn__writer {
   int failed;         /* the sink failed once: it is not called again */
   unsigned char buffer[512];
 } syn__writer;
-
-static void syn__writer_init(syn__writer *w, const syn_sink *sink) {
-  memset(w, 0, sizeof *w);
-  w->sink = sink;
-}
 
 static void syn__write_unbuffered(syn__writer *w, const void *bytes, size_t size) {
   if (w->sink && !w->failed && size) w->failed = w->sink->write(w->sink->user, bytes, size) != size;
@@ -17520,8 +17451,7 @@ static void syn__write_header(syn__writer *w, const syn__content *content) {
 
 /* Bytes of the header with the spaces that align the data to 64. */
 static size_t syn__header_size(const syn__content *content) {
-  syn__writer w;
-  syn__writer_init(&w, NULL);
+  syn__writer w = {NULL, 0, 0, 0, {0}};
   syn__write_header(&w, content);
   return w.total > SIZE_MAX - 80 ? SIZE_MAX : (w.total + 8 + 63) / 64 * 64 - 8;
 }
@@ -17545,9 +17475,8 @@ static void syn__write_data(syn__writer *w, const syn_entry *e) {
 static int syn__write_file(const syn__content *content, const syn_sink *sink) {
   size_t header = syn__header_size(content), i;
   unsigned char length[8];
-  syn__writer w;
+  syn__writer w = {sink, 0, 0, 0, {0}};
   int k;
-  syn__writer_init(&w, sink);
   syn__put_bytes(length, header, 8);
   syn__write_bytes(&w, length, 8);
   syn__write_header(&w, content);
@@ -17582,15 +17511,11 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
 }
 
 /* Refuses a name that occurs twice. */
-static syn_status syn__check_unique(syn_context *c, syn__named names) {
-  int *sorted = syn__sorted(c, &names, names.n, syn__order_name);
-  char shown[SYN__PRINTABLE];
-  const char *twice = sorted ? syn__duplicate(&names, sorted) : NULL;
-  syn__free(c, sorted);
-  if (!sorted) return SYN_E_MEMORY;
-  if (!twice) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"",
-                   syn__printable(shown, twice));
+static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
+  syn__index names = {items, n, size, NULL};
+  syn_status status = syn__index_sort(c, &names, SYN_E_VALUE, "write", "times the name");
+  syn__free(c, names.sorted);
+  return status;
 }
 
 /* Refuses what the reader would refuse, before a byte is written; *size = bytes of the file, 0 when
@@ -17607,9 +17532,8 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
       return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
                        (unsigned long)i);
   for (i = 0; i < w->n_entries && !status; i++) status = syn__check_entry(c, &w->entries[i], i);
-  if (!status) status = syn__check_unique(c, syn__named_of(w->pairs, w->n_pairs, sizeof *w->pairs));
-  if (!status)
-    status = syn__check_unique(c, syn__named_of(w->entries, w->n_entries, sizeof *w->entries));
+  if (!status) status = syn__check_unique(c, w->pairs, w->n_pairs, sizeof *w->pairs);
+  if (!status) status = syn__check_unique(c, w->entries, w->n_entries, sizeof *w->entries);
   if (status) return status;
   header = syn__header_size(w);
   data = syn__align_offsets(w, offset);
@@ -17622,7 +17546,7 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
 
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries) {
-  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  syn__content w = {pairs, n_pairs, entries, n_entries};
   size_t size;
   syn__check_content(c, &w, &size);
   return size;
@@ -17630,7 +17554,7 @@ size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
 
 syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries) {
-  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  syn__content w = {pairs, n_pairs, entries, n_entries};
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
   if (status) return status;
@@ -17695,10 +17619,8 @@ static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
 /* Writes to an open file and closes it; syncs it where `sync_path` is not null. Returns 0 when a
    step fails (each of them may find the disk full); errno is that of the first failure. */
 static int syn__write_open_file(const syn__content *w, FILE *out, const char *sync_path) {
-  syn_sink sink;
+  syn_sink sink = {syn__sink_file, out};
   int ok, error;
-  sink.write = syn__sink_file;
-  sink.user = out;
   errno = 0; /* C does not promise that fwrite sets it: 0 then becomes "unknown reason" */
   ok = syn__write_file(w, &sink) && fflush(out) == 0;
   error = errno;
@@ -17712,7 +17634,7 @@ static int syn__write_open_file(const syn__content *w, FILE *out, const char *sy
    could not be created is not removed: it may belong to somebody else. */
 syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
                           const syn_entry *entries, size_t n_entries) {
-  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  syn__content w = {pairs, n_pairs, entries, n_entries};
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
   int special;
@@ -17755,10 +17677,7 @@ typedef struct syn__builder {
   syn_status status;
 } syn__builder;
 
-static void syn__builder_init(syn__builder *b, syn_context *c) {
-  memset(b, 0, sizeof *b);
-  b->c = b->arena.c = c;
-}
+#define SYN__BUILDER(c) {c, {NULL, 0, 0}, {NULL, 0, 0}, {c, NULL}, SYN_OK}
 
 static void syn__builder_free(syn__builder *b) {
   syn__free(b->c, b->pairs.items);
@@ -17767,9 +17686,7 @@ static void syn__builder_free(syn__builder *b) {
 }
 
 static void syn__add_text(syn__builder *b, const char *key, const char *value) {
-  syn_pair pair;
-  pair.key = key;
-  pair.value = value;
+  syn_pair pair = {key, value};
   if (!b->status && !value) b->status = SYN_E_MEMORY; /* a copy that the arena could not make */
   if (!b->status) b->status = syn__append(b->c, &b->pairs, &pair, 1, sizeof pair);
 }
@@ -17798,6 +17715,15 @@ static syn_entry syn__vector_entry(const char *name, syn_dtype dtype, const void
   e.rank = 1;
   e.shape[0] = n;
   e.bytes = syn__entry_bytes(&e);
+  return e;
+}
+
+/* A weight in its shape. */
+static syn_entry syn__weight_entry(const syn_param *w) {
+  syn_entry e = syn__vector_entry(w->name, SYN_F32, w->x, w->size);
+  int i;
+  e.rank = w->rank;
+  for (i = 0; i < w->rank; i++) e.shape[i] = (size_t)w->shape[i];
   return e;
 }
 
@@ -17857,23 +17783,15 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
 /* Metadata that came with the model, weights in the order of the network as F32, tokenizers. */
 static void syn__add_model(syn__builder *b, const syn_model *m) {
   size_t i;
-  int k;
   syn__add_foreign(b, m);
-  for (i = 0; i < m->g.n_params; i++) {
-    const syn_param *w = &m->g.params[i];
-    syn_entry e = syn__vector_entry(w->name, SYN_F32, w->x, w->size);
-    e.rank = w->rank;
-    for (k = 0; k < w->rank; k++) e.shape[k] = (size_t)w->shape[k];
-    syn__add_tensor(b, e);
-  }
+  for (i = 0; i < m->g.n_params; i++) syn__add_tensor(b, syn__weight_entry(&m->g.params[i]));
   syn__add_tokenizer(b, m, SYN_SRC);
   syn__add_tokenizer(b, m, SYN_TGT);
 }
 
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
-  syn__builder b;
+  syn__builder b = SYN__BUILDER(c);
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  syn__builder_init(&b, c);
   syn__add_config(&b, m);
   syn__add_model(&b, m);
   if (!b.status)
@@ -17894,9 +17812,8 @@ static syn_status syn__builder_save(syn__builder *b, const char *path) {
 }
 
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
-  syn__builder b;
+  syn__builder b = SYN__BUILDER(c);
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  syn__builder_init(&b, c);
   syn__add_config(&b, m);
   syn__add_model(&b, m);
   return syn__builder_save(&b, path);
@@ -17987,69 +17904,54 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
 }
 
 /* The shape as text, "[3,4]", cut off at `capacity`. */
-static void syn__shape_text(char *out, size_t capacity, const size_t *shape, int rank) {
+static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
   size_t used = 0;
   int i;
-  for (i = 0; i < rank && used < capacity; i++)
+  for (i = 0; i < e->rank && used < capacity; i++)
     used += (size_t)snprintf(out + used, capacity - used, "%s%lu", i ? "," : "[",
-                             (unsigned long)shape[i]);
-  if (used < capacity) snprintf(out + used, capacity - used, rank ? "]" : "[]");
+                             (unsigned long)e->shape[i]);
+  if (used < capacity) snprintf(out + used, capacity - used, e->rank ? "]" : "[]");
 }
 
-/* The index of the first number that is not finite (all exponent bits are set) or, unless
-   `negative` is 1, below 0; the number of elements when there is none. Tests the bits, so F16 and
-   BF16 need no conversion. */
-static size_t syn__entry_invalid(const syn_entry *e, int negative) {
-  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
-  uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
-  uint16_t half;
-  for (i = 0; i < n; i++) {
-    if (width == 4) {
-      memcpy(&bits, (const char *)e->data + 4 * i, 4);
-    } else {
-      memcpy(&half, (const char *)e->data + 2 * i, 2);
-      bits = (uint32_t)half << 16;
-    }
-    if ((bits & exponent) == exponent || (!negative && bits >> 31)) break;
-  }
-  return i;
-}
-
-/* Refuses numbers that are not finite: they would spread to every result. */
+/* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
+   result, and unless `negative` is 1 those below 0. Tests the bits: F16 and BF16 need no
+   conversion. */
 static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
                                     int negative) {
-  size_t width = syn__float_width(e->dtype), n = e->bytes / width;
-  size_t i = c->options.not_finite ? n : syn__entry_invalid(e, negative);
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
+  uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
+  const unsigned char *at = (const unsigned char *)e->data;
   char shown[SYN__PRINTABLE];
-  if (i == n) return SYN_OK;
-  return syn__fail(c, SYN_E_FORMAT,
-                   "model file: tensor %s: number %lu, at byte %lu of the file, is not finite%s "
-                   "(syn_options.not_finite accepts it)", syn__printable(shown, e->name),
-                   (unsigned long)i,
-                   (unsigned long)((const unsigned char *)e->data - f->start) +
-                       (unsigned long)(width * i), negative ? "" : " or below 0");
+  uint16_t half;
+  for (i = 0; i < n && !c->options.not_finite; i++, at += width) {
+    memcpy(&half, at, 2);
+    if (width == 4) memcpy(&bits, at, 4);
+    else bits = (uint32_t)half << 16;
+    if ((bits & exponent) == exponent || (!negative && bits >> 31))
+      return syn__fail(c, SYN_E_FORMAT,
+                       "model file: tensor %s: number %lu, at byte %lu of the file, is not "
+                       "finite%s (syn_options.not_finite accepts it)",
+                       syn__printable(shown, e->name), (unsigned long)i,
+                       (unsigned long)(at - f->start), negative ? "" : " or below 0");
+  }
+  return SYN_OK;
 }
 
 /* The entry of a weight, checked; null (recorded) when it is missing or does not fit. Every tensor
    is checked before memory for weights is allocated. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
-  const syn_entry *e = syn_file_find(f, w->name);
-  size_t shape[SYN_MAX_RANK];
+  const syn_entry *e = syn_file_find(f, w->name), want = syn__weight_entry(w);
+  size_t bytes = (size_t)want.rank * sizeof *want.shape;
+  int same = e && e->rank == want.rank && memcmp(e->shape, want.shape, bytes) == 0;
   char wanted[60], given[60];
-  int i, same = e && e->rank == w->rank;
-  memset(shape, 0, sizeof shape);
-  for (i = 0; i < w->rank; i++) {
-    shape[i] = (size_t)w->shape[i];
-    same = same && e->shape[i] == shape[i];
-  }
   if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
-  syn__shape_text(wanted, sizeof wanted, shape, w->rank);
+  syn__shape_text(wanted, sizeof wanted, &want);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
     syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted F32, F16 or BF16",
               w->name, syn_dtype_name(e->dtype));
   else {
-    syn__shape_text(given, sizeof given, e->shape, e->rank);
+    syn__shape_text(given, sizeof given, e);
     syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", w->name, given, wanted);
   }
   return NULL;
@@ -18142,93 +18044,46 @@ const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; 
 
 #ifndef SYN_NO_STDIO
 
-/* The numbers of a checkpoint. Floats are stored by their bits, so that infinities come back. The
-   last four are no state: a training that resumes must have the same. */
-typedef struct syn__state {
-  int64_t step, epoch, batch, tokens, validations, worse, stopped;
-  int64_t rate, factor, valid, best; /* bits of floats */
-  int64_t kept;
-  int64_t seed, batch_tokens, accumulate, every;
-} syn__state;
-
+/* Floats are stored by their bits, so that infinities come back. */
 static int64_t syn__float_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   return (int64_t)bits;
 }
 
-static float syn__bits_float(int64_t value) {
-  uint32_t bits = (uint32_t)value;
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static void syn__state_get(const syn_trainer *t, syn__state *n) {
-  const syn_train_state *s = &t->state;
-  n->step = s->step;
-  n->epoch = s->epoch;
-  n->batch = s->batch;
-  n->tokens = s->tokens;
-  n->validations = s->validations;
-  n->worse = s->worse;
-  n->stopped = s->stopped;
-  n->rate = syn__float_bits(s->rate);
-  n->factor = syn__float_bits(s->factor);
-  n->valid = syn__float_bits(s->valid);
-  n->best = syn__float_bits(s->best);
-  n->kept = t->n_best;
-  n->seed = (int64_t)t->config.seed;
-  n->batch_tokens = t->config.batch_tokens;
-  n->accumulate = t->config.accumulate;
-  n->every = t->config.every;
-}
-
-/* `stopped` is computed again: with a larger stop_after, or none, the training goes on. The order
-   of an epoch follows from seed and epoch. */
-static void syn__state_set(syn_trainer *t, const syn__state *n) {
-  syn_train_state *s = &t->state;
-  s->step = (long)n->step;
-  s->epoch = (long)n->epoch;
-  s->batch = (long)n->batch;
-  s->tokens = (long)n->tokens;
-  s->validations = (long)n->validations;
-  s->worse = (long)n->worse;
-  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
-  s->rate = syn__bits_float(n->rate);
-  s->factor = syn__bits_float(n->factor);
-  s->valid = syn__bits_float(n->valid);
-  s->best = syn__bits_float(n->best);
-  t->n_best = (int)n->kept;
-}
-
-/* A number of the state with its key and range; `fixed`: it must be that of the training. */
+/* A number of a checkpoint: its key, its value in the trainer, its range, where it is restored. The
+   last four have no such place: a training that resumes must have the same. */
 typedef struct syn__state_field {
   const char *key;
-  int64_t *value, least, most;
-  int fixed;
+  int64_t value, least, most;
+  long *whole;
+  float *real;
 } syn__state_field;
-enum { SYN__STATE_FIELDS = 16, SYN__STATE_TENSORS = 4 };
+enum { SYN__STATE_KEPT = 11, SYN__STATE_FIXED = 12, SYN__STATE_FIELDS = 16, SYN__STATE_TENSORS = 4 };
 
-static void syn__state_fields(syn__state *s, const syn_trainer *t, syn__state_field *f) {
-  const int64_t most = LONG_MAX / 2, bits = UINT32_MAX; /* the training can still count on */
+/* The numbers of trainer t; *s, its state, is where they are restored. `stopped` is not:
+   with a larger stop_after, or none, the training goes on. The order of an epoch follows from seed
+   and epoch. */
+static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__state_field *f) {
+  const int64_t most = LONG_MAX / 2, bits = UINT32_MAX; /* most: the training can still count on */
+  const syn_train_config *k = &t->config;
   const syn__state_field fields[SYN__STATE_FIELDS] = {
-      {"train.step", &s->step, 0, most, 0},
-      {"train.epoch", &s->epoch, 0, most, 0},
-      {"train.batch", &s->batch, 0, most, 0},
-      {"train.tokens", &s->tokens, 0, most, 0},
-      {"train.validations", &s->validations, 0, most, 0},
-      {"train.worse", &s->worse, 0, most, 0},
-      {"train.stopped", &s->stopped, 0, 1, 0},
-      {"train.rate", &s->rate, 0, bits, 0},
-      {"train.factor", &s->factor, 0, bits, 0},
-      {"train.valid", &s->valid, 0, bits, 0},
-      {"train.best", &s->best, 0, bits, 0},
-      {"train.kept", &s->kept, 0, t->config.average, 0},
-      {"train.seed", &s->seed, INT64_MIN, INT64_MAX, 1},
-      {"train.batch_tokens", &s->batch_tokens, INT64_MIN, INT64_MAX, 1},
-      {"train.accumulate", &s->accumulate, INT64_MIN, INT64_MAX, 1},
-      {"train.every", &s->every, INT64_MIN, INT64_MAX, 1}};
+      {"train.step", s->step, 0, most, &s->step, NULL},
+      {"train.epoch", s->epoch, 0, most, &s->epoch, NULL},
+      {"train.batch", s->batch, 0, most, &s->batch, NULL},
+      {"train.tokens", s->tokens, 0, most, &s->tokens, NULL},
+      {"train.validations", s->validations, 0, most, &s->validations, NULL},
+      {"train.worse", s->worse, 0, most, &s->worse, NULL},
+      {"train.stopped", s->stopped, 0, 1, NULL, NULL},
+      {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate},
+      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor},
+      {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid},
+      {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best},
+      {"train.kept", t->n_best, 0, k->average, NULL, NULL},
+      {"train.seed", (int64_t)k->seed, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"train.batch_tokens", k->batch_tokens, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"train.accumulate", k->accumulate, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"train.every", k->every, INT64_MIN, INT64_MAX, NULL, NULL}};
   memcpy(f, fields, sizeof fields);
 }
 
@@ -18251,17 +18106,16 @@ static void syn__state_tensors(const syn_trainer *t, size_t kept, syn__state_ten
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   syn__state_tensor tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
-  syn__state state;
-  syn__builder b;
+  syn_train_state state;
+  syn__builder b = SYN__BUILDER(c);
   int i;
   if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
-  syn__builder_init(&b, c);
   syn__add_config(&b, t->m);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
-  syn__state_get(t, &state);
-  syn__state_fields(&state, t, fields);
-  for (i = 0; i < SYN__STATE_FIELDS; i++) syn__add_int(&b, fields[i].key, *fields[i].value);
+  state = t->state;
+  syn__state_fields(t, &state, fields);
+  for (i = 0; i < SYN__STATE_FIELDS; i++) syn__add_int(&b, fields[i].key, fields[i].value);
   syn__add_model(&b, t->m);
   syn__state_tensors(t, (size_t)t->n_best, tensors);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
@@ -18297,29 +18151,25 @@ static syn_status syn__state_network(syn_context *c, const syn_file *f, const sy
                    k->heads);
 }
 
-/* Reads the numbers into *s and checks them. Another seed or batch size would go on with other
-   batches than those still to come. */
-static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__state *s) {
+/* Reads the numbers and checks them. Another seed or batch size would go on with other batches than
+   those still to come. */
+static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__state_field *n) {
   syn_context *c = t->c;
-  syn__state_field fields[SYN__STATE_FIELDS];
   int i;
   if (syn_file_value(f, "train.optimizer") && /* older files were all of adam or adamw */
       syn__state_same(c, f, "train.optimizer", t->optimizer->name))
     return SYN_E_VALUE;
   if (syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
     return SYN_E_VALUE;
-  syn__state_get(t, s);
-  syn__state_fields(s, t, fields);
-  for (i = 0; i < SYN__STATE_FIELDS; i++) {
-    const syn__state_field *n = &fields[i];
-    int64_t now = *n->value;
+  for (i = 0; i < SYN__STATE_FIELDS; i++, n++) {
+    int64_t now = n->value;
     if (!syn_file_value(f, n->key))
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed",
                        n->key);
-    if (syn__metadata_int(c, f, n->key, n->least, n->most, n->value)) return SYN_E_FORMAT;
-    if (n->fixed && *n->value != now)
+    if (syn__metadata_int(c, f, n->key, n->least, n->most, &n->value)) return SYN_E_FORMAT;
+    if (i >= SYN__STATE_FIXED && n->value != now)
       return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", n->key,
-                       (long)*n->value, (long)now);
+                       (long)n->value, (long)now);
   }
   return SYN_OK;
 }
@@ -18354,9 +18204,9 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   return status ? status : syn__state_network(c, f, t->m);
 }
 
-/* Restores weights, optimizer and best weights: everything was checked, so copying cannot fail. */
+/* Restores weights, optimizer, best weights, numbers. All was checked, so copying cannot fail. */
 static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
-                                    const syn__state_tensor *list) {
+                                    const syn__state_tensor *list, const syn__state_field *n) {
   size_t i;
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *w = &t->m->g.params[i];
@@ -18365,24 +18215,29 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (list[i].size)
       syn_entry_floats(t->c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
+  for (i = 0; i < SYN__STATE_FIXED; i++) {
+    uint32_t bits = (uint32_t)n[i].value;
+    if (n[i].whole) *n[i].whole = (long)n[i].value;
+    if (n[i].real) memcpy(n[i].real, &bits, sizeof bits);
+  }
+  t->n_best = (int)n[SYN__STATE_KEPT].value;
+  t->state.stopped = t->config.stop_after && t->state.worse >= t->config.stop_after;
 }
 
 /* A file that is refused leaves the trainer and its model as they were. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_load(t->c, path) : NULL;
   syn__state_tensor tensors[SYN__STATE_TENSORS];
-  syn__state state;
+  syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
-  s = syn__state_read(t, f, &state);
+  syn__state_fields(t, &t->state, fields);
+  s = syn__state_read(t, f, fields);
   if (s == SYN_OK) {
-    syn__state_tensors(t, (size_t)state.kept, tensors);
+    syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
     s = syn__checkpoint_check(t, f, tensors);
   }
-  if (s == SYN_OK) {
-    syn__checkpoint_restore(t, f, tensors);
-    syn__state_set(t, &state);
-  }
+  if (s == SYN_OK) syn__checkpoint_restore(t, f, tensors, fields);
   syn_file_free(f);
   return s;
 }

@@ -262,6 +262,7 @@ static const wrong wrongs[] = {
     {"tag", "norm -> rmsnorm", NULL, E, 1, 9, {"rmsnorm", "rms_norm", NULL, NULL}},
     {"tag", "norm ->\n  foo", NULL, E, 2, 3, {"foo", "no such layer", NULL, NULL}},
     {"tag", "# \xC3\xA4\xC3\xB6\n\xE2\x86\x92 ff", NULL, E, 2, 1, {"wanted the name of a layer", NULL, NULL, NULL}},
+    {"tag", "\xEF\xBB\xBF" "norm -> bar", NULL, E, 1, 9, {"bar", NULL, NULL, NULL}},
     {"tag", "ff # \xE9", NULL, E, 1, 6, {"encoder", "byte 0xE9", "UTF-8", NULL}},
     {"lm", NULL, "norm\n# \xC3\xA4\xC3", E, 2, 4, {"decoder", "byte 0xC3", "UTF-8", NULL}},
     {"lm", NULL, "# \xED\xA0\x80\nnorm", E, 1, 3, {"byte 0xED", "UTF-8", NULL, NULL}},
