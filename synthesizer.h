@@ -1287,7 +1287,7 @@ int syn_random_below(syn_random *r, int n) {
    ============================================================================================== */
 
 #define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
-#define SYN__PRINTABLE 84             /* bytes of a name in a message, with the final 0 */
+#define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
 
 /* A function, because C++11 has no compound literals. */
 static syn_text syn__text_of(const char *at, size_t size) {
@@ -1347,8 +1347,8 @@ static const char *syn__not_utf8(const char *text) {
   return text + all.size;
 }
 
-/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is no
-   part of the text. */
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
+   no part of the text. */
 static size_t syn__mark_size(const char *at, size_t size) {
   return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
@@ -1382,14 +1382,13 @@ static uint32_t syn__lower(uint32_t ch) {
   return ch;
 }
 
-/* A name from a file as a message shows it: one line, cut between characters. A control character
-   would let a file write lines of its own into a log. */
-static const char *syn__printable(char out[SYN__PRINTABLE], const char *text) {
-  size_t n = strlen(text), i;
-  int cut = n > SYN__PRINTABLE - 4;
+/* A name from a file as a message shows it: when it is long, cut between characters. */
+static const char *syn__shorten(char out[SYN__SHORT], const char *text) {
+  size_t n = strlen(text);
+  int cut = n > SYN__SHORT - 4;
   if (cut)
-    for (n = SYN__PRINTABLE - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
-  for (i = 0; i < n; i++) out[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
+    for (n = SYN__SHORT - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
+  memcpy(out, text, n);
   memcpy(out + n, cut ? "..." : "", cut ? 4 : 1);
   return out;
 }
@@ -16209,18 +16208,18 @@ static syn_status syn__bpe_push_new(syn__bpe *b) {
   return SYN_OK;
 }
 
-/* Counts when x left right y becomes x id y in a word: three pairs go, two come. x and y are null
-   at the ends of the word. In a a a the pair a a is there twice: the first place subtracts both,
-   as left right and as right y. */
-static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
-                                   syn__merge pair, int id) {
-  uint64_t times = ((const syn__bpe_word *)b->words.items)[word].count;
-  syn_status status = syn__bpe_count(b, word, pair.left, pair.right, 0 - times);
-  if (x && !status) status = syn__bpe_count(b, word, *x, pair.left, 0 - times);
-  if (x && !status) status = syn__bpe_count(b, word, *x, id, times);
-  if (y && !status) status = syn__bpe_count(b, word, pair.right, *y, 0 - times);
-  if (y && !status) status = syn__bpe_count(b, word, id, *y, times);
-  return status;
+/* Counts when x left right y becomes x id y in a word: three pairs go, two come. x and y are 0 at
+   the ends of the word. In a a a the pair a a is there twice: the first place subtracts both, as
+   left right and as right y. */
+static syn_status syn__bpe_replace(syn__bpe *b, int word, int x, int y, syn__merge pair, int id) {
+  uint64_t n = ((const syn__bpe_word *)b->words.items)[word].count;
+  if (syn__bpe_count(b, word, pair.left, pair.right, 0 - n) ||
+      (x && syn__bpe_count(b, word, x, pair.left, 0 - n)) ||
+      (x && syn__bpe_count(b, word, x, id, n)) ||
+      (y && syn__bpe_count(b, word, pair.right, y, 0 - n)) ||
+      (y && syn__bpe_count(b, word, id, y, n)))
+    return SYN_E_MEMORY;
+  return SYN_OK;
 }
 
 /* Replaces the pair by `id` in one word, from left to right. */
@@ -16234,8 +16233,8 @@ static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, in
       s[n++] = s[i];
       continue;
     }
-    status = syn__bpe_replace(b, word, n > 0 ? &s[n - 1] : NULL, i + 2 < w->size ? &s[i + 2] : NULL,
-                              pair, id);
+    status = syn__bpe_replace(b, word, n > 0 ? s[n - 1] : 0, i + 2 < w->size ? s[i + 2] : 0, pair,
+                              id);
     s[n++] = id;
     i++;
   }
@@ -16481,11 +16480,9 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   if (need > capacity) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8);
   for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++;
-  syn__put32(at + 8, i);
-  syn__put32(at + 12, (size_t)t->flags);
+  syn__put32(at + 8, i), syn__put32(at + 12, (size_t)t->flags);
   syn__put32(at + 16, (size_t)t->size);
-  syn__put32(at + 20, n_tokens);
-  syn__put32(at + 24, n_merges);
+  syn__put32(at + 20, n_tokens), syn__put32(at + 24, n_merges);
   at += SYN__TOKENIZER_HEADER;
   for (i = 0; i < n_tokens; i++, at += 4) syn__put32(at, syn__texts_at(&t->vocab, i).size);
   for (i = 0; i < n_merges; i++, at += 8) {
@@ -16521,12 +16518,6 @@ static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned 
   return NULL;
 }
 
-/* An id; 0 for a number that is too large, which syn__merge_add refuses. */
-static int syn__tokenizer_load_id(const unsigned char *in) {
-  uint32_t id = syn__get32(in);
-  return id < SYN__MAX_VOCAB ? (int)id : 0;
-}
-
 /* Adds tokens and merges with the checks of learning. A merge is compared with its text in the file
    as soon as it is made: merges that double in length are stopped at the first. */
 static syn_status syn__tokenizer_load_tokens(syn_tokenizer *t, const unsigned char *in,
@@ -16543,7 +16534,7 @@ static syn_status syn__tokenizer_load_tokens(syn_tokenizer *t, const unsigned ch
       status = t->kind->add(t, token);
       continue;
     }
-    status = syn__merge_add(t, syn__tokenizer_load_id(merge), syn__tokenizer_load_id(merge + 4));
+    status = syn__merge_add(t, (int)syn__get32(merge), (int)syn__get32(merge + 4));
     merge += 8;
     if (!status && syn__text_compare(syn__texts_at(&t->vocab, i), token) != 0)
       status = syn__token_refuse(t, "preceded by the tokens it is made of");
@@ -16637,8 +16628,8 @@ static size_t syn__float_width(syn_dtype dtype) {
 
 /* Says why an entry cannot be converted to `count` floats. */
 static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
-  char shown[SYN__PRINTABLE];
-  const char *name = syn__printable(shown, e->name ? e->name : "");
+  char shown[SYN__SHORT];
+  const char *name = syn__shorten(shown, e->name ? e->name : "");
   if (!syn__float_width(e->dtype))
     return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
                      syn_dtype_name(e->dtype));
@@ -16646,8 +16637,8 @@ static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t c
                    (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
 }
 
-/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt from its bits: all exact. memcpy,
-   because data may be unaligned. The caller may have made e: only its bytes are trusted. */
+/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt from its bits: all exact.
+   memcpy, because data may be unaligned. The caller may have made e: only its bytes are trusted. */
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
   const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
   size_t i, width = e ? syn__float_width(e->dtype) : 0;
@@ -16686,7 +16677,7 @@ typedef struct syn__json {
    byte at which parsing stopped, which may be just behind what is wrong. */
 static void syn__json_fail(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
 static void syn__json_fail(syn__json *j, const char *format, ...) {
-  char text[160], shown[SYN__PRINTABLE];
+  char text[160], shown[SYN__SHORT];
   unsigned long byte = (unsigned long)(j->at - j->start);
   va_list args;
   if (!j->ok) return;
@@ -16695,7 +16686,7 @@ static void syn__json_fail(syn__json *j, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  syn__printable(shown, j->tensor ? j->tensor : "");
+  syn__shorten(shown, j->tensor ? j->tensor : "");
   syn__fail(j->c, SYN_E_FORMAT, "%s: %s%s%s%s (byte %lu of the header)", j->where,
             j->tensor ? "tensor \"" : "", shown, j->tensor ? "\": " : "", text, byte);
 }
@@ -16964,14 +16955,14 @@ static int syn__order_name(const void *owner, int a, int b) {
    frees x->sorted. */
 static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status status,
                                   const char *where, const char *what) {
-  char shown[SYN__PRINTABLE];
+  char shown[SYN__SHORT];
   size_t i;
   x->sorted = syn__sorted(c, x, x->n, syn__order_name);
   if (!x->sorted) return SYN_E_MEMORY;
   for (i = 1; i < x->n; i++)
     if (syn__order_name(x, x->sorted[i - 1], x->sorted[i]) == 0)
       return syn__fail(c, status, "%s: two %s \"%s\"", where, what,
-                       syn__printable(shown, syn__item_name(x, x->sorted[i])));
+                       syn__shorten(shown, syn__item_name(x, x->sorted[i])));
   return SYN_OK;
 }
 
@@ -16997,27 +16988,6 @@ typedef struct syn__header {
   size_t data_size;
 } syn__header;
 
-/* A dtype by its name. An unknown one is an error: without its width the offsets cannot be
-   checked. */
-static syn_dtype syn__header_dtype(syn__json *j) {
-  char shown[SYN__PRINTABLE];
-  const char *name = syn__json_string(j);
-  int i;
-  for (i = 0; i < SYN_DTYPE_COUNT; i++)
-    if (strcmp(name, syn_dtype_name((syn_dtype)i)) == 0) return (syn_dtype)i;
-  syn__json_fail(j, "unknown dtype \"%s\"", syn__printable(shown, name));
-  return SYN_F32;
-}
-
-static void syn__header_shape(syn__json *j, syn_entry *e) {
-  size_t n = 0, size;
-  for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
-    size = syn__json_size(j);
-    if (e->rank == SYN_FILE_RANK) syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
-    else e->shape[e->rank++] = size;
-  }
-}
-
 /* [begin, end], counted from the first byte of the data. The pointer is computed after both were
    checked: computing one outside the block is undefined. */
 static void syn__header_offsets(syn__header *h, syn_entry *e) {
@@ -17037,20 +17007,32 @@ static void syn__header_offsets(syn__header *h, syn_entry *e) {
   e->bytes = range[1] - range[0];
 }
 
-/* One field of a tensor; `seen` has a bit for each of the three known ones. */
+/* One field of a tensor; `seen` has a bit for each of the three known ones, others are skipped. An
+   unknown dtype is an error: without its width the offsets cannot be checked. */
 static void syn__header_field(syn__header *h, syn_entry *e, unsigned *seen) {
   static const char *const fields[] = {"dtype", "shape", "data_offsets"};
   syn__json *j = &h->j;
-  char *text = j->text;
-  const char *key = syn__json_string(j);
-  unsigned i = 0;
+  char *text = j->text, shown[SYN__SHORT];
+  const char *key = syn__json_string(j), *name;
+  unsigned i = 0, type = 0;
+  size_t n = 0, size;
   syn__json_expect(j, ':');
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
   if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
   *seen |= 1u << i;
-  if (i == 0) e->dtype = syn__header_dtype(j);
-  else if (i == 1) syn__header_shape(j, e);
-  else if (i == 2) syn__header_offsets(h, e);
+  if (i == 0) {
+    name = syn__json_string(j);
+    while (type < SYN_DTYPE_COUNT && strcmp(name, syn_dtype_name((syn_dtype)type))) type++;
+    if (type == SYN_DTYPE_COUNT)
+      syn__json_fail(j, "unknown dtype \"%s\"", syn__shorten(shown, name));
+    e->dtype = (syn_dtype)type;
+  } else if (i == 1) {
+    for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
+      size = syn__json_size(j);
+      if (n <= SYN_FILE_RANK) e->shape[e->rank++] = size;
+      else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
+    }
+  } else if (i == 2) syn__header_offsets(h, e);
   else syn__json_skip(j, 1);
   j->text = text;
 }
@@ -17119,7 +17101,7 @@ static int syn__header_covers(const syn__header *h) {
   const syn_file *f = h->f;
   int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
   size_t i, end = 0, begin = 0;
-  char shown[SYN__PRINTABLE];
+  char shown[SYN__SHORT];
   const syn_entry *e = NULL;
   if (!sorted) return 0;
   for (i = 0; i < f->entries.count && begin == end; i++) {
@@ -17131,7 +17113,7 @@ static int syn__header_covers(const syn__header *h) {
   if (begin != end)
     return !syn__fail(f->c, SYN_E_FORMAT,
                       "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the one "
-                      "before it ends: %s", h->j.where, syn__printable(shown, e->name),
+                      "before it ends: %s", h->j.where, syn__shorten(shown, e->name),
                       (unsigned long)begin, (unsigned long)end, begin < end ? "overlap" : "hole");
   if (end != h->data_size)
     return !syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
@@ -17139,7 +17121,8 @@ static int syn__header_covers(const syn__header *h) {
   return 1;
 }
 
-/* Checks the header length: all of the header must lie inside `size` bytes. 0: refused. */
+/* Checks the header length, before it is used for anything: 2 bytes to SYN__HEADER_MAX, all of it
+   inside the `size` bytes of the file. 0 (recorded): refused. */
 static size_t syn__header_length(syn_context *c, const char *where, const unsigned char *bytes,
                                  size_t size) {
   uint64_t n = size < 10 ? 0 : syn__get_bytes(bytes, 8);
@@ -17154,7 +17137,8 @@ static size_t syn__header_length(syn_context *c, const char *where, const unsign
   return 0;
 }
 
-/* 1: the bytes are a valid file, and f holds its tensors and metadata. */
+/* 1: the bytes are a valid file, and f holds its tensors and metadata. In order: header length,
+   JSON, offsets without overlap or hole, unique names. */
 static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
                            size_t size) {
   size_t length = syn__header_length(f->c, where, bytes, size);
@@ -17338,50 +17322,45 @@ static void syn__write_unbuffered(syn__writer *w, const void *bytes, size_t size
   if (w->sink && !w->failed && size) w->failed = w->sink->write(w->sink->user, bytes, size) != size;
 }
 
-static void syn__write_flush(syn__writer *w) {
-  syn__write_unbuffered(w, w->buffer, w->used);
-  w->used = 0;
-}
-
 static void syn__write_bytes(syn__writer *w, const void *bytes, size_t size) {
   w->total = syn__add_size(w->total, size);
   if (!w->sink || !size) return;
-  if (size > sizeof w->buffer - w->used) syn__write_flush(w);
+  if (size > sizeof w->buffer - w->used) {
+    syn__write_unbuffered(w, w->buffer, w->used);
+    w->used = 0;
+  }
   if (size > sizeof w->buffer) {
     syn__write_unbuffered(w, bytes, size);
-    return;
+  } else {
+    memcpy(w->buffer + w->used, bytes, size);
+    w->used += size;
   }
-  memcpy(w->buffer + w->used, bytes, size);
-  w->used += size;
 }
 
 static void syn__write_text(syn__writer *w, const char *text) {
   syn__write_bytes(w, text, strlen(text));
 }
 
-static void syn__write_size(syn__writer *w, size_t n) {
+static void syn__write_number(syn__writer *w, const char *before, size_t n) {
   char digits[24];
+  syn__write_text(w, before);
   syn__write_text(w, syn__decimal(digits, n, 0));
 }
 
 /* A JSON string. The text was checked to be UTF-8, so only ", \ and control characters are
    escaped. */
 static void syn__write_string(syn__writer *w, const char *text) {
-  static const char hex[] = "0123456789abcdef", letters[] = "btn?fr"; /* of the bytes 8 to 13 */
-  char escape[6] = {'\\', 'u', '0', '0', 0, 0};
-  unsigned byte;
-  for (syn__write_text(w, "\""); (byte = (unsigned char)*text) != 0; text++) {
-    if (byte >= 32 && byte != '"' && byte != '\\') {
+  static const char codes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+  char escape[8];
+  for (syn__write_text(w, "\""); *text; text++) {
+    const char *code = strchr(codes, *text);
+    if (!code && (unsigned char)*text >= 32) {
       syn__write_bytes(w, text, 1);
-    } else if (byte >= 32 || (byte >= 8 && byte <= 13 && byte != 11)) {
-      escape[1] = byte >= 32 ? *text : letters[byte - 8];
-      syn__write_bytes(w, escape, 2);
-    } else {
-      escape[1] = 'u';
-      escape[4] = hex[byte >> 4];
-      escape[5] = hex[byte & 15];
-      syn__write_bytes(w, escape, 6);
+      continue;
     }
+    if (code) snprintf(escape, sizeof escape, "\\%c", letters[code - codes]);
+    else snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*text);
+    syn__write_text(w, escape);
   }
   syn__write_text(w, "\"");
 }
@@ -17397,7 +17376,8 @@ static int syn__align_class(size_t bytes) {
   return k;
 }
 
-/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX when they do not fit. */
+/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX when they do not fit.
+ */
 static size_t syn__align_offsets(const syn__content *content, size_t offset[SYN__ALIGN_CLASSES]) {
   size_t sizes[SYN__ALIGN_CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
   int k;
@@ -17416,14 +17396,9 @@ static void syn__write_entry(syn__writer *w, const syn_entry *e, size_t begin) {
   syn__write_text(w, ":{\"dtype\":\"");
   syn__write_text(w, syn_dtype_name(e->dtype));
   syn__write_text(w, "\",\"shape\":[");
-  for (i = 0; i < e->rank; i++) {
-    if (i) syn__write_text(w, ",");
-    syn__write_size(w, e->shape[i]);
-  }
-  syn__write_text(w, "],\"data_offsets\":[");
-  syn__write_size(w, begin);
-  syn__write_text(w, ",");
-  syn__write_size(w, begin + e->bytes);
+  for (i = 0; i < e->rank; i++) syn__write_number(w, i ? "," : "", e->shape[i]);
+  syn__write_number(w, "],\"data_offsets\":[", begin);
+  syn__write_number(w, ",", begin + e->bytes);
   syn__write_text(w, "]}");
 }
 
@@ -17485,7 +17460,7 @@ static int syn__write_file(const syn__content *content, const syn_sink *sink) {
     for (i = 0; i < content->n_entries; i++)
       if (syn__align_class(content->entries[i].bytes) == k)
         syn__write_data(&w, &content->entries[i]);
-  syn__write_flush(&w);
+  syn__write_unbuffered(&w, w.buffer, w.used);
   return !w.failed;
 }
 
@@ -17494,7 +17469,7 @@ static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(
 
 /* Refuses a tensor that the reader would refuse. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
-  char shown[SYN__PRINTABLE];
+  char shown[SYN__SHORT];
   size_t bytes = syn__entry_bytes(e);
   if (!syn__file_text_ok(e->name) || strcmp(e->name, "__metadata__") == 0)
     return syn__fail(c, SYN_E_VALUE, "write: tensor %lu has a name that is %s", (unsigned long)i,
@@ -17502,11 +17477,11 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
   if (bytes == SIZE_MAX || bytes != e->bytes)
     return syn__fail(c, SYN_E_SHAPE,
                      "write: tensor \"%s\" of %s, rank %d, has %lu bytes, wants %lu",
-                     syn__printable(shown, e->name), syn_dtype_name(e->dtype), e->rank,
+                     syn__shorten(shown, e->name), syn_dtype_name(e->dtype), e->rank,
                      (unsigned long)e->bytes, (unsigned long)bytes);
   if (!e->data && bytes)
     return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data",
-                     syn__printable(shown, e->name));
+                     syn__shorten(shown, e->name));
   return SYN_OK;
 }
 
@@ -17566,22 +17541,17 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 #ifndef SYN_NO_STDIO
 
+#ifdef SYN__POSIX
 /* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
    make it a file. */
 static int syn__path_special(const char *path) {
-#ifdef SYN__POSIX
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-#else
-  SYN__UNUSED(path);
-  return 0;
-#endif
 }
 
 /* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
    bytes not. Opened again, because -std=c99 hides fileno. */
 static int syn__path_sync(const char *path) {
-#ifdef SYN__POSIX
   int file = open(path, O_WRONLY), ok, error;
   if (file < 0) return 0;
   ok = fsync(file) == 0 || errno == EINVAL; /* EINVAL: a file system that has nothing to sync */
@@ -17589,11 +17559,11 @@ static int syn__path_sync(const char *path) {
   if (close(file) != 0) return 0;
   errno = error;
   return ok;
-#else
-  SYN__UNUSED(path);
-  return 1;
-#endif
 }
+#else
+static int syn__path_special(const char *path) { return path == NULL; }
+static int syn__path_sync(const char *path) { return path != NULL; }
+#endif
 
 #ifdef _WIN32
 #ifdef __cplusplus
@@ -17603,7 +17573,8 @@ __declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to
                                                 unsigned long flags);
 #endif
 
-/* rename of Windows does not replace a file; MoveFileEx with 1 (replace) + 8 (write through) does. */
+/* rename of Windows does not replace a file; MoveFileEx with 1 (replace) + 8 (write through) does.
+ */
 static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
   return MoveFileExA(from, to, 9) != 0;
@@ -17667,6 +17638,11 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 /* ==============================================================================================
    >>model file   a model as metadata with tensors, written, read
    ============================================================================================== */
+
+/* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
+   it, syn__config_read reads it) and what other programs added; its tensors are the weights under
+   the names of the parameters, and up to two tokenizers as bytes. Tensors whose names begin with
+   "test.", "optimizer." or "tokenizer." are no weights. */
 
 /* Collects metadata and tensors of one file. After a failure `status` is set, and adding does
    nothing. Tensors are borrowed; texts and bytes that are made here lie in the arena. */
@@ -17823,9 +17799,9 @@ syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) 
 /* Names the key, the value found and what was wanted. */
 static syn_status syn__metadata_fail(syn_context *c, const char *key, const char *value,
                                      const char *wanted) {
-  char shown[SYN__PRINTABLE];
+  char shown[SYN__SHORT];
   return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
-                   syn__printable(shown, value ? value : "missing"), wanted);
+                   syn__shorten(shown, value ? value : "missing"), wanted);
 }
 
 /* A whole number of at most 19 digits, so that it fits 64 bits; *out stays where the key is absent,
@@ -17854,14 +17830,6 @@ static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const cha
   return SYN_OK;
 }
 
-/* An absent size stays 0 and gets its default or the error of syn__config_sizes. */
-static syn_status syn__metadata_size(syn_context *c, const syn_file *f, const char *key, int *out) {
-  int64_t value = 0;
-  if (syn__metadata_int(c, f, key, 0, 1 << 30, &value)) return SYN_E_FORMAT;
-  *out = (int)value;
-  return SYN_OK;
-}
-
 /* Its range is checked by syn__config_sizes. */
 static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const char *key,
                                       float *out) {
@@ -17879,7 +17847,14 @@ static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const c
    of another program should be refused as such, not for a missing d_model. */
 static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
   const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
-  int64_t seed = 0;
+  const struct {
+    const char *key;
+    int *out;
+  } sizes[] = {{"d_model", &k->d_model},     {"heads", &k->heads},
+               {"max_len", &k->max_len},     {"src_vocab", &k->src_vocab},
+               {"tgt_vocab", &k->tgt_vocab}, {"classes", &k->classes}};
+  int64_t size, seed = 0;
+  size_t i;
   memset(k, 0, sizeof *k);
   if (!format || strcmp(format, "synthesizer"))
     return syn__metadata_fail(c, "format", format, "'synthesizer'");
@@ -17889,13 +17864,12 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   k->decoder = syn_file_value(f, "decoder");
   k->tie = syn_file_value(f, "tie");
   if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify or tag");
-  if (syn__metadata_size(c, f, "d_model", &k->d_model) ||
-      syn__metadata_size(c, f, "heads", &k->heads) ||
-      syn__metadata_size(c, f, "max_len", &k->max_len) ||
-      syn__metadata_size(c, f, "src_vocab", &k->src_vocab) ||
-      syn__metadata_size(c, f, "tgt_vocab", &k->tgt_vocab) ||
-      syn__metadata_size(c, f, "classes", &k->classes) ||
-      syn__metadata_float(c, f, "dropout", &k->dropout) ||
+  for (i = 0; i < SYN__COUNT(sizes); i++) { /* an absent one stays 0, for syn__config_sizes */
+    size = 0;
+    if (syn__metadata_int(c, f, sizes[i].key, 0, 1 << 30, &size)) return SYN_E_FORMAT;
+    *sizes[i].out = (int)size;
+  }
+  if (syn__metadata_float(c, f, "dropout", &k->dropout) ||
       syn__metadata_float(c, f, "label_smoothing", &k->label_smoothing) ||
       syn__metadata_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
     return SYN_E_FORMAT;
@@ -17921,7 +17895,7 @@ static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn
   size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
   uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
   const unsigned char *at = (const unsigned char *)e->data;
-  char shown[SYN__PRINTABLE];
+  char shown[SYN__SHORT];
   uint16_t half;
   for (i = 0; i < n && !c->options.not_finite; i++, at += width) {
     memcpy(&half, at, 2);
@@ -17931,7 +17905,7 @@ static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn
       return syn__fail(c, SYN_E_FORMAT,
                        "model file: tensor %s: number %lu, at byte %lu of the file, is not "
                        "finite%s (syn_options.not_finite accepts it)",
-                       syn__printable(shown, e->name), (unsigned long)i,
+                       syn__shorten(shown, e->name), (unsigned long)i,
                        (unsigned long)(at - f->start), negative ? "" : " or below 0");
   }
   return SYN_OK;
@@ -17966,13 +17940,13 @@ static int syn__is_weight(const char *name) {
    weight was found before, so counting is enough; the search is for the message. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i, count = 0;
-  char shown[SYN__PRINTABLE];
+  char shown[SYN__SHORT];
   for (i = 0; i < syn_file_count(f); i++) count += syn__is_weight(syn_file_entry(f, i)->name) != 0;
   for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
     const char *name = syn_file_entry(f, i)->name;
     if (syn__is_weight(name) && !syn_model_find(m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
-                       syn__printable(shown, name));
+                       syn__shorten(shown, name));
   }
   return SYN_OK;
 }
@@ -18042,6 +18016,14 @@ const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; 
    >>checkpoint   a model file with the state of its training
    ============================================================================================== */
 
+/* To a model file it adds
+     metadata   train.optimizer, train.freeze, and the numbers of syn__state_fields
+     tensors    optimizer.first, optimizer.second    moments, where the optimizer keeps them
+                optimizer.best, optimizer.best_loss  the best weights so far with their losses
+   syn_trainer_save writes them. syn_trainer_load reads the numbers (syn__state_read), checks every
+   tensor (syn__checkpoint_check), and only then copies into the trainer
+   (syn__checkpoint_restore): weights, moments of the optimizer, best weights, numbers. */
+
 #ifndef SYN_NO_STDIO
 
 /* Floats are stored by their bits, so that infinities come back. */
@@ -18059,7 +18041,12 @@ typedef struct syn__state_field {
   long *whole;
   float *real;
 } syn__state_field;
-enum { SYN__STATE_KEPT = 11, SYN__STATE_FIXED = 12, SYN__STATE_FIELDS = 16, SYN__STATE_TENSORS = 4 };
+enum {
+  SYN__STATE_KEPT = 11,
+  SYN__STATE_FIXED = 12,
+  SYN__STATE_FIELDS = 16,
+  SYN__STATE_TENSORS = 4
+};
 
 /* The numbers of trainer t; *s, its state, is where they are restored. `stopped` is not:
    with a larger stop_after, or none, the training goes on. The order of an epoch follows from seed
@@ -18129,11 +18116,11 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
 static syn_status syn__state_same(syn_context *c, const syn_file *f, const char *key,
                                   const char *now) {
   const char *then = syn_file_value(f, key);
-  char a[SYN__PRINTABLE], b[SYN__PRINTABLE];
+  char a[SYN__SHORT], b[SYN__SHORT];
   if (!then) then = "";
   if (!strcmp(then, now)) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is '%s', this training has '%s'", key,
-                   syn__printable(a, then), syn__printable(b, now));
+                   syn__shorten(a, then), syn__shorten(b, now));
 }
 
 /* Checks the network: weights of the same names and shapes do not prove it, as other heads or
@@ -18190,7 +18177,7 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_
   return syn__entry_finite(c, f, e, negative);
 }
 
-/* Checks every weight and every tensor of the state. */
+/* Checks every weight, every tensor of the state, the network. */
 static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
                                         const syn__state_tensor *list) {
   syn_context *c = t->c;
@@ -18204,7 +18191,8 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   return status ? status : syn__state_network(c, f, t->m);
 }
 
-/* Restores weights, optimizer, best weights, numbers. All was checked, so copying cannot fail. */
+/* Restores the weights, the optimizer's moments and the best weights (`list`), then the numbers
+   (n). All was checked, so copying cannot fail. */
 static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
                                     const syn__state_tensor *list, const syn__state_field *n) {
   size_t i;
@@ -18243,10 +18231,6 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 }
 
 #endif /* SYN_NO_STDIO */
-
-/* ==============================================================================================
-   >>small   int8 and constant models for boards without an operating system: not built yet
-   ============================================================================================== */
 
 /* ==============================================================================================
    >>license   MIT-0 or public domain, at your choice; see LICENSE
