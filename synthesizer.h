@@ -494,8 +494,8 @@ typedef int (*syn_token_callback)(void *user, int sentence, int token);
 typedef struct syn_tokenizer syn_tokenizer;
 
 /* Flags of syn_tokenizer_learn. SYN_LOWERCASE: upper case becomes lower case first. SYN_SENTINELS:
-   behind the vocabulary (of bpe: beyond its SIZE) stand 100 more tokens, <0> to <99>, which no text
-   is encoded to: the marks of syn_corrupt. */
+   100 more tokens, <0> to <99>, follow the vocabulary (of bpe: beyond its SIZE). No text is encoded
+   to them; syn_corrupt uses them as sentinels. */
 enum { SYN_LOWERCASE = 1, SYN_SENTINELS = 2 };
 
 /* -- file -- */
@@ -526,17 +526,18 @@ typedef struct syn_entry {
   size_t bytes; /* of data: elements times bits / 8 */
 } syn_entry;
 
-/* One fact of a file's metadata, both UTF-8, both end in 0. */
+/* One key of a file's metadata with its value, both UTF-8, both end in 0. */
 typedef struct syn_pair {
   const char *key, *value;
 } syn_pair;
 
 typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
 
-/* Where bytes go: `write` takes `size` bytes and returns how many it took; fewer is a failure. */
+/* A destination of bytes: `write` returns how many of the `size` bytes it wrote; fewer is a
+   failure. */
 typedef struct syn_sink {
   size_t (*write)(void *user, const void *bytes, size_t size);
-  void *user; /* handed to write */
+  void *user; /* passed to write */
 } syn_sink;
 
 /* ==============================================================================================
@@ -860,12 +861,12 @@ const char *syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when 
 
 #ifndef SYN_NO_STDIO
 /* Reads a whole file into one block. Null when it cannot be read (SYN_E_FILE), is not valid
-   (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Close it before its context goes. */
+   (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
 syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
 /* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
 syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
-/* Releases the file and all that was had from it: entries, pairs, names, data. Null is allowed. */
+/* Frees the file with its entries, pairs, names and data. Null is allowed. */
 void syn_file_free(syn_file *f);
 
 /* Tensors and metadata in the order of the header; null past the end, and for an unknown name. */
@@ -880,8 +881,9 @@ const char *syn_file_value(const syn_file *f, const char *key);
    a count that is not the entry's is SYN_E_SHAPE; then out is zeroed. */
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count);
 
-/* Bytes of the file the writers below make of these; 0 and an error for what they refuse: a name
-   null, twice, not UTF-8 or "__metadata__"; bytes that are not those of shape and dtype. */
+/* Bytes of the file that the functions below write for the same arguments; 0 and an error for what
+   they refuse: a name that is null, used twice, not UTF-8 or "__metadata__"; a tensor whose bytes
+   are not those of its shape and dtype. */
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries);
 #ifndef SYN_NO_STDIO
@@ -898,7 +900,7 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 /* -- model files and checkpoints -- */
 
 /* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
-   sink. Metadata that came with the file of a loaded model go on with it. */
+   sink. Other metadata of the file that a model was loaded from are written, too. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
    the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
@@ -16370,7 +16372,7 @@ static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_ki
    error. Sentinels are in no map, so no text is encoded to them; they are not saved, because the
    flag tells all. */
 static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status) {
-  char text[8];
+  char text[16];
   int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
   t->n_learned = t->vocab.ends.count;
   if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
@@ -17041,11 +17043,10 @@ static void syn__header_field(syn__header *h, syn_entry *e, unsigned *seen) {
    end. */
 static void syn__header_tensor(syn__header *h, const char *name) {
   syn__json *j = &h->j;
-  syn_entry e;
+  syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
   unsigned seen = 0;
   size_t n = 0, bytes;
-  memset(&e, 0, sizeof e);
-  e.name = j->tensor = name;
+  j->tensor = name;
   for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) syn__header_field(h, &e, &seen);
   if ((seen & 7) != 7)
     syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
@@ -17636,7 +17637,7 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 #endif /* !SYN_NO_STDIO */
 
 /* ==============================================================================================
-   >>model file   a model as metadata with tensors, written, read
+   >>model file   a model becomes metadata with tensors; a file becomes a model
    ============================================================================================== */
 
 /* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
@@ -17683,13 +17684,7 @@ static void syn__add_float(syn__builder *b, const char *key, float value) {
 
 /* A tensor [n]. */
 static syn_entry syn__vector_entry(const char *name, syn_dtype dtype, const void *data, size_t n) {
-  syn_entry e;
-  memset(&e, 0, sizeof e);
-  e.name = name;
-  e.dtype = dtype;
-  e.data = data;
-  e.rank = 1;
-  e.shape[0] = n;
+  syn_entry e = {name, dtype, 1, {n}, data, 0};
   e.bytes = syn__entry_bytes(&e);
   return e;
 }
