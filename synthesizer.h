@@ -1313,13 +1313,13 @@ static int syn__text_compare(syn_text a, syn_text b) {
      F0..F4 80..BF (3 times)   21 bits */
 static uint32_t syn__utf8_decode(syn_text text, size_t *at) {
   const unsigned char *s = (const unsigned char *)text.at + *at;
-  size_t left = text.size - *at, more, i;
+  size_t left = text.size - *at, more, i; /* more: bytes that must follow the first */
   uint32_t ch = s[0];
   ++*at;
   if (ch < 0x80) return ch;
   more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
-  if (more == 0 || left <= more) return SYN__INVALID_BYTE | s[0];
-  ch &= 0x3Fu >> more;
+  if (more == 0 || left <= more) return SYN__INVALID_BYTE | s[0]; /* or the text ends inside */
+  ch &= 0x3Fu >> more; /* the bits of the first byte without its mark of length */
   for (i = 1; i <= more; i++) {
     if ((s[i] & 0xC0u) != 0x80) return SYN__INVALID_BYTE | s[0];
     ch = ch << 6 | (s[i] & 0x3Fu);
@@ -1334,7 +1334,7 @@ static uint32_t syn__utf8_decode(syn_text text, size_t *at) {
 static size_t syn__utf8_encode(uint32_t ch, char *out) {
   size_t size = ch & SYN__INVALID_BYTE || ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
   static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
-  for (i = size - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 0x3F));
+  for (i = size - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 0x3F)); /* last first */
   out[0] = (char)(lead[size] | (ch & 0xFF));
   return size;
 }
@@ -1419,7 +1419,7 @@ typedef struct syn__array {
 static syn_status syn__append(syn_context *c, syn__array *a, const void *items, size_t n,
                               size_t size) {
   size_t need = syn__add_size(a->count, n);
-  if (need > INT_MAX)
+  if (need > INT_MAX) /* indices are int */
     return syn__fail(c, SYN_E_MEMORY, "a list of %lu elements, wanted at most %d",
                      (unsigned long)need, INT_MAX);
   if (syn__grow(c, &a->items, &a->capacity, need, size)) return SYN_E_MEMORY;
@@ -1442,7 +1442,7 @@ typedef struct syn__map {
 /* The next value with this key, 0 after the last. *probe begins at 0 and keeps the place. */
 static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
   size_t home = (size_t)syn__mix(key);
-  const syn__map_slot *slot;
+  const syn__map_slot *slot; /* half of them are empty, so the loop ends */
   if (m->capacity == 0) return 0;
   do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
   while (slot->value && slot->key != key);
@@ -1467,7 +1467,7 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
     for (i = 0; i < m->capacity; i++) /* `wide` has the slots: this cannot fail */
       if (m->slots[i].value) syn__map_add(c, &wide, m->slots[i].key, m->slots[i].value);
     syn__free(c, m->slots);
-    *m = wide;
+    *m = wide; /* the old map stays valid up to here */
   }
   for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
     i = (i + 1) & (m->capacity - 1);
@@ -1483,7 +1483,7 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
 typedef struct syn__texts {
   syn_context *c;
   syn__array bytes, ends; /* char, size_t */
-  syn__map map;
+  syn__map map; /* key -> index + 1; the caller chooses keys */
 } syn__texts;
 
 static void syn__texts_free(syn__texts *t) {
@@ -1566,7 +1566,7 @@ static int syn__heap_pop(syn__heap *h, syn__heap_entry *first) {
   if (h->entries.count == 0) return 0;
   *first = e[0];
   n = --h->entries.count;
-  last = e[n];
+  last = e[n]; /* it goes to the free place on the path of the earlier children */
   while ((child = 2 * i + 1) < n) {
     if (child + 1 < n && syn__heap_before(h, &e[child + 1], &e[child])) child++;
     if (!syn__heap_before(h, &e[child], &last)) break;
@@ -15684,8 +15684,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
    and encoding both read through it, so they see the same words. A copy keeps a position. */
 typedef struct syn__reader {
   syn_text text;
-  size_t at;
-  int lower, space;
+  size_t at; /* the byte that is decoded next */
+  int lower, space; /* flags: lower case is wanted; a space comes first */
 } syn__reader;
 
 static syn__reader syn__reader_of(syn_text text, int flags, int space) {
@@ -15729,7 +15729,7 @@ typedef struct syn__ids {
 
 /* The count stops at INT_MAX, above any capacity. */
 static void syn__ids_add(syn__ids *out, int id) {
-  if (out->count < out->capacity) out->at[out->count] = id;
+  if (out->count < out->capacity) out->at[out->count] = id; /* else it is only counted */
   if (out->count < INT_MAX) out->count++;
 }
 
@@ -15743,23 +15743,23 @@ typedef struct syn__tokenizer_kind {
      always the same, `learn` makes them without lines. */
   syn_status (*add)(syn_tokenizer *t, syn_text token);
   syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
-  void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out);
+  void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
 } syn__tokenizer_kind;
 
 /* A merge of byte pair encoding: the ids of two neighbours. The merges follow the characters in the
    vocabulary, so the place of a merge gives its own id. */
 typedef struct syn__merge {
-  int left, right;
+  int left, right; /* ids of older tokens */
 } syn__merge;
 
 /* Read-only once it was made. Token `id` is text id - SYN_FIRST_TOKEN of the vocabulary; a kind
    chooses the keys of its map: code point, hash of a word, pair of ids. */
 struct syn_tokenizer {
   syn_context *c;
-  const syn__tokenizer_kind *kind;
+  const syn__tokenizer_kind *kind; /* one of syn__tokenizer_kinds */
   int flags, size;    /* size: SIZE of the spec, else 0 */
   char type[24];      /* the spec */
-  syn__texts vocab;
+  syn__texts vocab; /* the tokens in the order of their ids */
   syn__array merges;  /* syn__merge */
   size_t n_learned;   /* tokens without the sentinels behind them */
 };
@@ -15795,7 +15795,7 @@ static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
    text; syn__counter_end drops its bytes when the word is known. Memory grows with the number of
    distinct words alone. */
 typedef struct syn__counter {
-  syn__texts texts;
+  syn__texts texts; /* the distinct ones; a key is the hash of its text */
   syn__array counts; /* uint64_t */
 } syn__counter;
 
@@ -15823,7 +15823,7 @@ static syn_status syn__counter_end(syn__counter *k, uint64_t times) {
   int known = syn__texts_find(t, text);
   if (known) {
     *syn__counter_count(k, known - 1) += times;
-    t->bytes.count = begin;
+    t->bytes.count = begin; /* drops the text that was written again */
     return SYN_OK;
   }
   if (syn__append(t->c, &k->counts, &times, 1, sizeof times)) return SYN_E_MEMORY;
@@ -15852,7 +15852,7 @@ static syn_status syn__count_words(syn__counter *k, const syn_tokenizer *t, cons
 static syn_status syn__count_chars(syn__counter *k, syn__reader r, uint64_t times) {
   while (syn__reader_more(&r)) {
     uint32_t ch = syn__reader_next(&r);
-    if (ch & SYN__INVALID_BYTE) continue;
+    if (ch & SYN__INVALID_BYTE) continue; /* no token is made of it */
     if (syn__counter_char(k, ch) || syn__counter_end(k, times)) return SYN_E_MEMORY;
   }
   return SYN_OK;
@@ -15869,7 +15869,7 @@ static int syn__order_count(const void *owner, int a, int b) {
   return x != y ? (x > y ? -1 : 1) : syn__order_text(owner, a, b);
 }
 
-/* Adds every counted text that is `valid` (null: all are) as a token, in order. */
+/* Adds every text that is `valid` (null: all are) and has a count above 0 as a token, in order. */
 static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order,
                                    int (*valid)(syn_text token)) {
   size_t n = k->texts.ends.count, i;
@@ -15877,7 +15877,8 @@ static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn_
   syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
   for (i = 0; i < n && !status; i++) {
     syn_text text = syn__texts_at(&k->texts, (size_t)sorted[i]);
-    if (!valid || valid(text)) status = t->kind->add(t, text);
+    if (*syn__counter_count(k, sorted[i]) && (!valid || valid(text)))
+      status = t->kind->add(t, text);
   }
   syn__free(t->c, sorted);
   return status;
@@ -15923,7 +15924,7 @@ static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
   size_t at = 0;
   uint32_t ch = token.size ? syn__utf8_decode(token, &at) : SYN__INVALID_BYTE;
   if (ch & SYN__INVALID_BYTE || at != token.size || syn__token_find(t, ch))
-    return syn__token_refuse(t, "one new UTF-8 character");
+    return syn__token_refuse(t, "one new UTF-8 character"); /* a saved file is damaged */
   return syn__token_add(t, token, ch);
 }
 
@@ -15957,7 +15958,7 @@ static const syn__tokenizer_kind syn__tokenizer_char = {
 
 /* 1: white space, then characters that are none, all of them UTF-8. */
 static int syn__is_word(syn_text token) {
-  size_t at = 1;
+  size_t at = 1; /* behind the white space */
   if (token.size == 0 || !syn__is_white(token.at[0])) return 0;
   while (at < token.size)
     if (syn__is_white(token.at[at]) || syn__utf8_decode(token, &at) & SYN__INVALID_BYTE) return 0;
@@ -15997,13 +15998,13 @@ static int syn__word_equal(syn__reader r, int split, syn_text token) {
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   while (syn__reader_more(&r)) {
-    syn__reader word = r;
+    syn__reader word = r; /* its begin, to read it again */
     uint64_t key = SYN_HASH_START;
     size_t probe = 0;
     int i;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
     while (syn__reader_in_word(&r, t->kind->split));
-    do i = syn__map_next(&t->vocab.map, key, &probe);
+    do i = syn__map_next(&t->vocab.map, key, &probe); /* words of equal hash are compared */
     while (i && !syn__word_equal(word, t->kind->split, syn__texts_at(&t->vocab, (size_t)i - 1)));
     syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
   }
@@ -16078,8 +16079,8 @@ static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
   for (;;) {
     for (low = best = i = 0; i + 1 < n; i++)
       if (merged[i] && (!low || merged[i] < low)) low = merged[i], best = i;
-    if (!low) return n;
-    s[best] = low;
+    if (!low) return n; /* no pair of this word is a merge */
+    s[best] = low; /* its right neighbour goes: */
     n--;
     for (i = best + 1; i < n; i++) s[i] = s[i + 1], merged[i - 1] = merged[i];
     if (best + 1 < n) merged[best] = syn__merge_find(t, s + best);
@@ -16091,7 +16092,7 @@ static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out
   int s[SYN__MAX_WORD], n, i;
   while (syn__reader_more(&r)) {
     n = 0;
-    do s[n++] = syn__char_id(t, syn__reader_next(&r));
+    do s[n++] = syn__char_id(t, syn__reader_next(&r)); /* the characters of one word */
     while (n < SYN__MAX_WORD && syn__reader_in_word(&r, 1));
     n = syn__merge_word(t, s, n);
     for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
@@ -16112,7 +16113,7 @@ typedef struct syn__bpe_link {
 } syn__bpe_link;
 typedef struct syn__bpe {
   syn_tokenizer *t;
-  syn_context *c;
+  syn_context *c; /* that of t */
   syn__counter counter;                  /* of the words */
   syn__array words, ids, pairs, links;   /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
   syn__map map;                          /* pair key -> pair + 1 */
@@ -16151,7 +16152,7 @@ static int syn__bpe_order(const void *owner, int i, int j) {
    other characters are SYN_UNKNOWN, and no merge is learned across them. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
-  syn__counter all = SYN__COUNTER(b->c), kept = SYN__COUNTER(b->c);
+  syn__counter all = SYN__COUNTER(b->c);
   int *sorted = NULL;
   size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
   syn_status status =
@@ -16161,13 +16162,11 @@ static syn_status syn__bpe_alphabet(syn__bpe *b) {
                               *syn__counter_count(&b->counter, (int)i));
   if (!status) sorted = syn__sorted(b->c, &all, all.texts.ends.count, syn__order_count);
   if (!sorted) status = SYN_E_MEMORY;
-  for (i = 0; i < most && i < all.texts.ends.count && !status; i++)
-    status = syn__count_chars(
-        &kept, syn__reader_of(syn__texts_at(&all.texts, (size_t)sorted[i]), 0, 0), 1);
-  if (!status) status = syn__add_counted(b->t, &kept, syn__order_text, NULL);
+  for (i = most; i < all.texts.ends.count && !status; i++)
+    *syn__counter_count(&all, sorted[i]) = 0; /* the rare ones are left out */
+  if (!status) status = syn__add_counted(b->t, &all, syn__order_text, NULL);
   syn__free(b->c, sorted);
   syn__counter_free(&all);
-  syn__counter_free(&kept);
   return status;
 }
 
@@ -16192,7 +16191,7 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   p = syn__bpe_pair_of(b, left, right);
   if (!p) return SYN_E_MEMORY;
   p->count += times;
-  if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK;
+  if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK; /* its words were linked before */
   if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
   link.word = word, link.next = p->words;
   if (syn__append(b->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
@@ -16237,7 +16236,7 @@ static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, in
     }
     status = syn__bpe_replace(b, word, n > 0 ? s[n - 1] : 0, i + 2 < w->size ? s[i + 2] : 0, pair,
                               id);
-    s[n++] = id;
+    s[n++] = id; /* takes the place of two ids */
     i++;
   }
   w->size = n;
@@ -16278,10 +16277,10 @@ static syn_status syn__bpe_merge(syn__bpe *b) {
          syn__heap_pop(&b->heap, &first)) {
     syn__bpe_pair p = *syn__bpe_pair_at(b, first.item);
     if (p.count != first.priority) {
-      if (p.count >= 2) status = syn__heap_push(b->c, &b->heap, p.count, first.item);
+      if (p.count >= 2) status = syn__heap_push(b->c, &b->heap, p.count, first.item); /* fell */
       continue;
     }
-    status = syn__merge_add(b->t, p.ids.left, p.ids.right);
+    status = syn__merge_add(b->t, p.ids.left, p.ids.right); /* its id is `id` */
     for (next = p.words; next && !status;) {
       syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
       status = syn__bpe_merge_word(b, link.word, p.ids, id);
@@ -16301,10 +16300,10 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
   b.counter.texts.c = t->c;
   b.heap.owner = &b;
   b.heap.order = syn__bpe_order;
-  status = syn__count_words(&b.counter, t, lines, count, SYN__MAX_WORD);
-  if (!status) status = syn__bpe_alphabet(&b);
-  if (!status) status = syn__bpe_words(&b);
-  if (!status) status = syn__bpe_merge(&b);
+  status = syn__count_words(&b.counter, t, lines, count, SYN__MAX_WORD); /* distinct words */
+  if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
+  if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
+  if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
   syn__bpe_free(&b);
   return status;
 }
@@ -16319,11 +16318,11 @@ static const syn__tokenizer_kind syn__tokenizer_bpe = {
 /* A new tokenizer is one section above and one line here, at the end: a saved tokenizer holds the
    place in this list. */
 static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
-    &syn__tokenizer_byte,
-    &syn__tokenizer_char,
-    &syn__tokenizer_space,
-    &syn__tokenizer_bpe,
-    &syn__tokenizer_line,
+    &syn__tokenizer_byte, /* 0 in a saved file */
+    &syn__tokenizer_char, /* 1 */
+    &syn__tokenizer_space, /* 2 */
+    &syn__tokenizer_bpe, /* 3 */
+    &syn__tokenizer_line, /* 4 */
 };
 
 /* 1: a tokenizer of this kind may have this SIZE. */
@@ -16347,7 +16346,7 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
     if (!spec || strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
     while (kind->sized && spec[++n] >= '0' && spec[n] <= '9' && *size <= SYN__MAX_VOCAB)
       *size = *size * 10 + (uint32_t)(spec[n] - '0');
-    if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind;
+    if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
   syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given, wanted one of %sSIZE from %d to %d",
             spec ? spec : "", names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
@@ -16374,7 +16373,7 @@ static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_ki
 static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status) {
   char text[16];
   int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
-  t->n_learned = t->vocab.ends.count;
+  t->n_learned = t->vocab.ends.count; /* the sentinels come behind */
   if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
     status = syn__token_refuse(t, "among 2^24 with its sentinels");
   for (i = 0; i < n && !status; i++) {
@@ -16446,7 +16445,7 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
   int i, first = 1;
   for (i = 0; i < count && ids[i] != SYN_END; i++) {
     syn_text text = syn_tokenizer_piece(t, ids[i], first);
-    if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue;
+    if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue; /* the next is still the first */
     first = 0;
     if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
       if (text.size) memcpy(out + kept, text.at, text.size);
@@ -16480,8 +16479,8 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   size_t need = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges + bytes;
   if (!t) return 0;
   if (need > capacity) return need;
-  memcpy(at, SYN__TOKENIZER_MAGIC, 8);
-  for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++;
+  memcpy(at, SYN__TOKENIZER_MAGIC, 8); /* with its final 0 */
+  for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++; /* the place in the list */
   syn__put32(at + 8, i), syn__put32(at + 12, (size_t)t->flags);
   syn__put32(at + 16, (size_t)t->size);
   syn__put32(at + 20, n_tokens), syn__put32(at + 24, n_merges);
@@ -16491,7 +16490,7 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
     syn__put32(at, (size_t)merges[i].left);
     syn__put32(at + 4, (size_t)merges[i].right);
   }
-  if (bytes) memcpy(at, t->vocab.bytes.items, bytes);
+  if (bytes) memcpy(at, t->vocab.bytes.items, bytes); /* the texts of all tokens */
   return need;
 }
 
@@ -16505,7 +16504,7 @@ static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned 
   if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
     for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
   if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
-    kind = syn__tokenizer_kinds[field[0]];
+    kind = syn__tokenizer_kinds[field[0]]; /* each of the other fields must fit to it */
     fits = !(field[1] & ~(uint32_t)(SYN_LOWERCASE | SYN_SENTINELS)) &&
            syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
            field[4] <= field[3] && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER &&
@@ -16532,7 +16531,7 @@ static syn_status syn__tokenizer_load_tokens(syn_tokenizer *t, const unsigned ch
     syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
     if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
     at += token.size;
-    if (i < n_tokens - n_merges) {
+    if (i < n_tokens - n_merges) { /* a token of the kind; merges follow */
       status = t->kind->add(t, token);
       continue;
     }
@@ -16552,7 +16551,7 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
   syn_tokenizer *t = syn__tokenizer_load_header(c, in, size);
   syn_status status = SYN_OK;
   if (!t) return NULL;
-  if (!t->kind->add) status = t->kind->learn(t, NULL, 0);
+  if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
   if (!status) status = syn__tokenizer_load_tokens(t, in, size);
   return syn__tokenizer_finish(t, status);
 }
@@ -16566,7 +16565,7 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    machine. */
 typedef struct syn__dtype_info {
   const char *name;
-  size_t bits, unit;
+  size_t bits, unit; /* of one element; bytes of a number that is swapped */
 } syn__dtype_info;
 
 static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
@@ -16585,7 +16584,7 @@ static size_t syn__entry_bytes(const syn_entry *e) {
   int i;
   if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
   for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
-  rest = n % 8 * bits;
+  rest = n % 8 * bits; /* bits of the last elements; 8 of them fill `bits` bytes */
   if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
   return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
 }
@@ -16614,13 +16613,13 @@ static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
    bits alone: a float in an x87 register loses its signalling NaN. */
 static uint32_t syn__from_f16(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
-  if (e == 31) return sign | 0x7F800000u | m << 13;
-  if (e == 0 && m == 0) return sign;
+  if (e == 31) return sign | 0x7F800000u | m << 13; /* infinite, or not a number */
+  if (e == 0 && m == 0) return sign; /* zero */
   if (e == 0) { /* m 2^-24 has no leading 1 in a half; a float can normalize it */
     for (e = 1; !(m & 0x400u); e--) m <<= 1;
     m &= 0x3FFu;
   }
-  return sign | (e + 112u) << 23 | m << 13;
+  return sign | (e + 112u) << 23 | m << 13; /* 112 = 127 - 15, the two biases */
 }
 
 /* Bytes of one number of a dtype that syn_entry_floats converts; 0: another dtype. */
@@ -16647,7 +16646,7 @@ syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size
   uint32_t bits;
   uint16_t half;
   if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
-    for (i = 0; i < count; i++) out[i] = 0.0f;
+    for (i = 0; i < count; i++) out[i] = 0.0f; /* defined after an error, too */
     return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
   }
   if (width == 4 && count) memcpy(out, at, e->bytes);
@@ -16672,7 +16671,7 @@ typedef struct syn__json {
   const char *tensor;                    /* the one that is parsed, or null */
   const unsigned char *start, *at, *end; /* of the JSON text */
   char *text; /* where the next string is decoded to; as large as the JSON text */
-  int ok;
+  int ok; /* 0: an error was recorded */
 } syn__json;
 
 /* Ends parsing with a message: path, tensor, what is wrong, where in the header. The place is the
@@ -16684,7 +16683,7 @@ static void syn__json_fail(syn__json *j, const char *format, ...) {
   va_list args;
   if (!j->ok) return;
   j->ok = 0;
-  j->at = j->end;
+  j->at = j->end; /* all loops stop */
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
@@ -16842,7 +16841,7 @@ static size_t syn__json_size(syn__json *j) {
 static void syn__json_digits(syn__json *j) {
   const unsigned char *start = j->at;
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
-  if (j->at == start) syn__json_expected(j, "a digit");
+  if (j->at == start) syn__json_expected(j, "a digit"); /* at least one is wanted */
 }
 
 /* -?digits(.digits)?([eE][+-]?digits)? without a 0 in front of other digits. */
@@ -16879,12 +16878,12 @@ static void syn__json_skip(syn__json *j, int depth) {
   size_t n = 0;
   if (depth > SYN_MAX_DEPTH)
     syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
-  else if (first == '"') syn__json_string(j);
+  else if (first == '"') syn__json_string(j); /* checked, then released */
   else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
   else if (first != '{' && first != '[') syn__json_skip_word(j);
   else {
     for (j->at++; syn__json_more(j, first == '{' ? '}' : ']', &n); j->text = text) {
-      if (first == '{') syn__json_string(j), syn__json_expect(j, ':');
+      if (first == '{') syn__json_string(j), syn__json_expect(j, ':'); /* a key */
       syn__json_skip(j, depth + 1);
     }
   }
@@ -16960,7 +16959,7 @@ static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status stat
   char shown[SYN__SHORT];
   size_t i;
   x->sorted = syn__sorted(c, x, x->n, syn__order_name);
-  if (!x->sorted) return SYN_E_MEMORY;
+  if (!x->sorted) return SYN_E_MEMORY; /* recorded */
   for (i = 1; i < x->n; i++)
     if (syn__order_name(x, x->sorted[i - 1], x->sorted[i]) == 0)
       return syn__fail(c, status, "%s: two %s \"%s\"", where, what,
@@ -17003,7 +17002,7 @@ static void syn__header_offsets(syn__header *h, syn_entry *e) {
   if (range[0] > range[1] || range[1] > h->data_size) {
     syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
                    (unsigned long)range[1], (unsigned long)h->data_size);
-    range[0] = range[1] = 0;
+    range[0] = range[1] = 0; /* a valid place after the error, too */
   }
   e->data = h->data + range[0];
   e->bytes = range[1] - range[0];
@@ -17046,7 +17045,7 @@ static void syn__header_tensor(syn__header *h, const char *name) {
   syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
   unsigned seen = 0;
   size_t n = 0, bytes;
-  j->tensor = name;
+  j->tensor = name; /* for messages */
   for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) syn__header_field(h, &e, &seen);
   if ((seen & 7) != 7)
     syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
@@ -17108,7 +17107,7 @@ static int syn__header_covers(const syn__header *h) {
   for (i = 0; i < f->entries.count && begin == end; i++) {
     e = (const syn_entry *)f->entries.items + sorted[i];
     begin = (size_t)((const unsigned char *)e->data - h->data);
-    if (begin == end) begin = end += e->bytes;
+    if (begin == end) begin = end += e->bytes; /* else the loop ends */
   }
   syn__free(f->c, sorted);
   if (begin != end)
@@ -17143,14 +17142,14 @@ static size_t syn__header_length(syn_context *c, const char *where, const unsign
 static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
                            size_t size) {
   size_t length = syn__header_length(f->c, where, bytes, size);
-  if (length) f->text = (char *)syn__alloc(f->c, length, 1);
+  if (length) f->text = (char *)syn__alloc(f->c, length, 1); /* bounded by the file */
   if (f->text) {
     syn__header h = {{f->c, where, NULL, bytes + 8, bytes + 8, bytes + 8 + length, f->text, 1},
                      f, bytes + 8 + length, size - 8 - length};
     syn__index names = {NULL, 0, sizeof(syn_entry), NULL}, keys = {NULL, 0, sizeof(syn_pair), NULL};
     f->start = bytes;
     syn__header_parse(&h);
-    if (!h.j.ok || !syn__header_covers(&h)) return 0;
+    if (!h.j.ok || !syn__header_covers(&h)) return 0; /* recorded */
     names.items = f->entries.items, names.n = f->entries.count;
     keys.items = f->pairs.items, keys.n = f->pairs.count;
     f->names = names, f->keys = keys;
@@ -17305,9 +17304,9 @@ syn_file *syn_file_load(syn_context *c, const char *path) {
 /* What is written, borrowed from the caller. */
 typedef struct syn__content {
   const syn_pair *pairs;
-  size_t n_pairs;
+  size_t n_pairs; /* metadata */
   const syn_entry *entries;
-  size_t n_entries;
+  size_t n_entries; /* tensors */
 } syn__content;
 
 /* A buffered writer to a sink. Without a sink it counts bytes: the header is written twice, once to
@@ -17325,7 +17324,7 @@ static void syn__write_unbuffered(syn__writer *w, const void *bytes, size_t size
 
 static void syn__write_bytes(syn__writer *w, const void *bytes, size_t size) {
   w->total = syn__add_size(w->total, size);
-  if (!w->sink || !size) return;
+  if (!w->sink || !size) return; /* it only counts */
   if (size > sizeof w->buffer - w->used) {
     syn__write_unbuffered(w, w->buffer, w->used);
     w->used = 0;
@@ -17373,7 +17372,7 @@ enum { SYN__ALIGN_CLASSES = 7 };
 
 static int syn__align_class(size_t bytes) {
   int k = 0;
-  while (bytes & ((64u >> k) - 1)) k++;
+  while (bytes & ((64u >> k) - 1)) k++; /* 0 bytes are a multiple of all */
   return k;
 }
 
@@ -17408,7 +17407,7 @@ static void syn__write_entry(syn__writer *w, const syn_entry *e, size_t begin) {
 static void syn__write_header(syn__writer *w, const syn__content *content) {
   size_t at[SYN__ALIGN_CLASSES], i;
   int k;
-  syn__align_offsets(content, at);
+  syn__align_offsets(content, at); /* where the next tensor of each class goes */
   for (i = 0; i < content->n_pairs; i++) {
     syn__write_text(w, i ? "," : "{\"__metadata__\":{");
     syn__write_string(w, content->pairs[i].key);
@@ -17456,7 +17455,7 @@ static int syn__write_file(const syn__content *content, const syn_sink *sink) {
   syn__put_bytes(length, header, 8);
   syn__write_bytes(&w, length, 8);
   syn__write_header(&w, content);
-  while (w.total < header + 8) syn__write_text(&w, " ");
+  while (w.total < header + 8) syn__write_text(&w, " "); /* aligns the data */
   for (k = 0; k < SYN__ALIGN_CLASSES && !w.failed; k++)
     for (i = 0; i < content->n_entries; i++)
       if (syn__align_class(content->entries[i].bytes) == k)
@@ -17511,7 +17510,7 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   if (!status) status = syn__check_unique(c, w->pairs, w->n_pairs, sizeof *w->pairs);
   if (!status) status = syn__check_unique(c, w->entries, w->n_entries, sizeof *w->entries);
   if (status) return status;
-  header = syn__header_size(w);
+  header = syn__header_size(w); /* counted, nothing is written */
   data = syn__align_offsets(w, offset);
   if (header > SYN__HEADER_MAX || data > SIZE_MAX - 8 - header)
     return syn__fail(c, SYN_E_VALUE, "write: header of %lu bytes (at most %lu), data of %lu",
@@ -17614,7 +17613,7 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
   FILE *out;
   if (status) return status;
   if (!path) return syn__fail(c, SYN_E_VALUE, "write: null path");
-  special = syn__path_special(path);
+  special = syn__path_special(path); /* written directly, without a rename */
   size = strlen(path);
   target = (char *)syn__alloc(c, size + 5, 1);
   if (!target) return SYN_E_MEMORY;
@@ -17629,7 +17628,7 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
   } else if (!special && !syn__path_rename(target, path)) {
     status = syn__path_fail(c, path, "rename the temporary file to it", errno);
   }
-  if (status && out && !special) remove(target);
+  if (status && out && !special) remove(target); /* `path` is as it was */
   syn__free(c, target);
   return status;
 }
@@ -17650,8 +17649,8 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 typedef struct syn__builder {
   syn_context *c;
   syn__array pairs, entries; /* syn_pair, syn_entry */
-  syn__arena arena;
-  syn_status status;
+  syn__arena arena; /* of numbers as text, of tokenizers as bytes */
+  syn_status status; /* of the first failure */
 } syn__builder;
 
 #define SYN__BUILDER(c) {c, {NULL, 0, 0}, {NULL, 0, 0}, {c, NULL}, SYN_OK}
@@ -17746,7 +17745,7 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
     b->status = SYN_E_MEMORY;
     return;
   }
-  syn_tokenizer_save(t, bytes, size);
+  syn_tokenizer_save(t, bytes, size); /* it fits: `size` was asked for */
   syn__add_tensor(b, syn__vector_entry(side == SYN_SRC ? "tokenizer.src" : "tokenizer.tgt", SYN_U8,
                                        bytes, size));
 }
@@ -17854,7 +17853,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   if (!format || strcmp(format, "synthesizer"))
     return syn__metadata_fail(c, "format", format, "'synthesizer'");
   if (!version || strcmp(version, "1")) return syn__metadata_fail(c, "version", version, "'1'");
-  k->task = syn_file_value(f, "task");
+  k->task = syn_file_value(f, "task"); /* texts point into the file */
   k->encoder = syn_file_value(f, "encoder");
   k->decoder = syn_file_value(f, "decoder");
   k->tie = syn_file_value(f, "tie");
@@ -17956,8 +17955,8 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
     if (!e) return SYN_E_FORMAT;
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
   }
-  if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT;
-  if (!in_place && syn__weights_new(m)) return SYN_E_MEMORY;
+  if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT; /* nothing else may be there */
+  if (!in_place && syn__weights_new(m)) return SYN_E_MEMORY; /* only now, after all checks */
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *w = &m->g.params[i];
     const syn_entry *e = syn_file_find(f, w->name);
@@ -17991,7 +17990,7 @@ static syn_model *syn__model_of(syn_context *c, syn_file *f) {
     syn_file_free(f);
     return NULL;
   }
-  m->file = f;
+  m->file = f; /* from here on the model frees it */
   if (!syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
   syn_model_free(m);
   return NULL;
@@ -18033,8 +18032,8 @@ static int64_t syn__float_bits(float x) {
 typedef struct syn__state_field {
   const char *key;
   int64_t value, least, most;
-  long *whole;
-  float *real;
+  long *whole; /* where a whole number is restored, or null */
+  float *real; /* where a float is restored, or null */
 } syn__state_field;
 enum {
   SYN__STATE_KEPT = 11,
@@ -18050,19 +18049,19 @@ static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__sta
   const int64_t most = LONG_MAX / 2, bits = UINT32_MAX; /* most: the training can still count on */
   const syn_train_config *k = &t->config;
   const syn__state_field fields[SYN__STATE_FIELDS] = {
-      {"train.step", s->step, 0, most, &s->step, NULL},
-      {"train.epoch", s->epoch, 0, most, &s->epoch, NULL},
-      {"train.batch", s->batch, 0, most, &s->batch, NULL},
-      {"train.tokens", s->tokens, 0, most, &s->tokens, NULL},
+      {"train.step", s->step, 0, most, &s->step, NULL}, /* updates done */
+      {"train.epoch", s->epoch, 0, most, &s->epoch, NULL}, /* the epoch and the batch */
+      {"train.batch", s->batch, 0, most, &s->batch, NULL}, /* that come next */
+      {"train.tokens", s->tokens, 0, most, &s->tokens, NULL}, /* labels seen */
       {"train.validations", s->validations, 0, most, &s->validations, NULL},
-      {"train.worse", s->worse, 0, most, &s->worse, NULL},
-      {"train.stopped", s->stopped, 0, 1, NULL, NULL},
-      {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate},
-      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor},
-      {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid},
-      {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best},
-      {"train.kept", t->n_best, 0, k->average, NULL, NULL},
-      {"train.seed", (int64_t)k->seed, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"train.worse", s->worse, 0, most, &s->worse, NULL}, /* validations since the best */
+      {"train.stopped", s->stopped, 0, 1, NULL, NULL}, /* computed again */
+      {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate}, /* of the last step */
+      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor}, /* of plateau */
+      {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid}, /* last validation */
+      {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best}, /* best validation */
+      {"train.kept", t->n_best, 0, k->average, NULL, NULL}, /* best weights in the file */
+      {"train.seed", (int64_t)k->seed, INT64_MIN, INT64_MAX, NULL, NULL}, /* from here on: fixed */
       {"train.batch_tokens", k->batch_tokens, INT64_MIN, INT64_MAX, NULL, NULL},
       {"train.accumulate", k->accumulate, INT64_MIN, INT64_MAX, NULL, NULL},
       {"train.every", k->every, INT64_MIN, INT64_MAX, NULL, NULL}};
@@ -18078,10 +18077,10 @@ typedef struct syn__state_tensor {
 
 static void syn__state_tensors(const syn_trainer *t, size_t kept, syn__state_tensor *list) {
   const syn__state_tensor tensors[SYN__STATE_TENSORS] = {
-      {"optimizer.first", t->first, t->firsts},
-      {"optimizer.second", t->second, t->seconds},
-      {"optimizer.best", t->best, kept * t->floats},
-      {"optimizer.best_loss", t->best_loss, kept}};
+      {"optimizer.first", t->first, t->firsts}, /* first moments */
+      {"optimizer.second", t->second, t->seconds}, /* second moments */
+      {"optimizer.best", t->best, kept * t->floats}, /* the best weights */
+      {"optimizer.best_loss", t->best_loss, kept}}; /* their losses */
   memcpy(list, tensors, sizeof tensors);
 }
 
@@ -18098,7 +18097,7 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   state = t->state;
   syn__state_fields(t, &state, fields);
   for (i = 0; i < SYN__STATE_FIELDS; i++) syn__add_int(&b, fields[i].key, fields[i].value);
-  syn__add_model(&b, t->m);
+  syn__add_model(&b, t->m); /* weights and tokenizers */
   syn__state_tensors(t, (size_t)t->n_best, tensors);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (tensors[i].size)
@@ -18200,7 +18199,7 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
       syn_entry_floats(t->c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
   for (i = 0; i < SYN__STATE_FIXED; i++) {
     uint32_t bits = (uint32_t)n[i].value;
-    if (n[i].whole) *n[i].whole = (long)n[i].value;
+    if (n[i].whole) *n[i].whole = (long)n[i].value; /* checked: it fits */
     if (n[i].real) memcpy(n[i].real, &bits, sizeof bits);
   }
   t->n_best = (int)n[SYN__STATE_KEPT].value;
@@ -18215,7 +18214,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
   syn__state_fields(t, &t->state, fields);
-  s = syn__state_read(t, f, fields);
+  s = syn__state_read(t, f, fields); /* reads and checks the numbers */
   if (s == SYN_OK) {
     syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
     s = syn__checkpoint_check(t, f, tensors);
