@@ -54,7 +54,8 @@
      kind NAME ... kinds          one room per layer or operation, and the one list of them
      language model loss          text to network; weights and runs; smoothed cross entropy
      optim train decode           Adam and others; data, steps, checkpoints; greedy, beam, sampling
-     text file                    tokenizers; safetensors, model files, checkpoints
+     tokenizer NAME ... tokenizers  one room per tokenizer, and the one list of them
+     safetensors ... checkpoint   files of tensors, models, trainings
 
    THE MODEL    A text is a chain of layers, "->" between them; an encoder reads source tokens, a
    decoder writes target tokens. Building turns the text into a graph of nodes (one operation
@@ -510,8 +511,8 @@ typedef int (*syn_token_callback)(void *user, int sentence, int token);
 typedef struct syn_tokenizer syn_tokenizer;
 
 /* Flags of syn_tokenizer_learn. SYN_LOWERCASE: upper case becomes lower case first. SYN_SENTINELS:
-   behind the vocabulary (of bpe: beyond its SIZE) stand 100 more tokens, <0> to <99>, which no text
-   is encoded to: the marks of syn_corrupt. */
+   100 more tokens, <0> to <99>, follow the vocabulary (of bpe: beyond its SIZE). No text is encoded
+   to them; syn_corrupt uses them as sentinels. */
 enum { SYN_LOWERCASE = 1, SYN_SENTINELS = 2 };
 
 /* -- file -- */
@@ -542,17 +543,18 @@ typedef struct syn_entry {
   size_t bytes; /* of data: elements times bits / 8 */
 } syn_entry;
 
-/* One fact of a file's metadata, both UTF-8, both end in 0. */
+/* One key of a file's metadata with its value, both UTF-8, both end in 0. */
 typedef struct syn_pair {
   const char *key, *value;
 } syn_pair;
 
 typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
 
-/* Where bytes go: `write` takes `size` bytes and returns how many it took; fewer is a failure. */
+/* A destination of bytes: `write` returns how many of the `size` bytes it wrote; fewer is a
+   failure. */
 typedef struct syn_sink {
   size_t (*write)(void *user, const void *bytes, size_t size);
-  void *user; /* handed to write */
+  void *user; /* passed to write */
 } syn_sink;
 
 /* ==============================================================================================
@@ -945,20 +947,20 @@ int syn_tokenizer_flags(const syn_tokenizer *t);
 /* How many sentinels it has, 100 or 0; they are the tokens *first, *first + 1 ... */
 int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
 const char *syn_tokenizer_type(const syn_tokenizer *t);     /* the spec, for example "bpe:10000" */
-/* Writes the first `room` ids of the text, without begin and end, and returns how many it has: a
-   call with room 0 measures; no text has more tokens than bytes + 1. Allocates nothing. */
-int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room);
+/* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
+   for capacity 0; no text has more tokens than bytes + 1. Allocates nothing. */
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
-   `room` bytes together with a final 0, which is there whenever room > 0; only "byte" may cut a
-   character. */
+   `capacity` bytes together with a final 0, which is there whenever capacity > 0; only "byte" may
+   cut a character. */
 size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
-                            size_t room);
+                            size_t capacity);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
    text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
-/* Writes the tokenizer as bytes, if all fit into `room`, and returns how many bytes it needs. */
-size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room);
+/* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
+size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
 
@@ -972,12 +974,12 @@ const char *syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when 
 
 #ifndef SYN_NO_STDIO
 /* Reads a whole file into one block. Null when it cannot be read (SYN_E_FILE), is not valid
-   (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Close it before its context goes. */
+   (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
 syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
 /* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
 syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
-/* Releases the file and all that was had from it: entries, pairs, names, data. Null is allowed. */
+/* Frees the file with its entries, pairs, names and data. Null is allowed. */
 void syn_file_free(syn_file *f);
 
 /* Tensors and metadata in the order of the header; null past the end, and for an unknown name. */
@@ -992,8 +994,9 @@ const char *syn_file_value(const syn_file *f, const char *key);
    a count that is not the entry's is SYN_E_SHAPE; then out is zeroed. */
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count);
 
-/* Bytes of the file the writers below make of these; 0 and an error for what they refuse: a name
-   null, twice, not UTF-8 or "__metadata__"; bytes that are not those of shape and dtype. */
+/* Bytes of the file that the functions below write for the same arguments; 0 and an error for what
+   they refuse: a name that is null, used twice, not UTF-8 or "__metadata__"; a tensor whose bytes
+   are not those of its shape and dtype. */
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries);
 #ifndef SYN_NO_STDIO
@@ -1010,7 +1013,7 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 /* -- model files and checkpoints -- */
 
 /* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
-   sink. Metadata that came with the file of a loaded model go on with it. */
+   sink. Other metadata of the file that a model was loaded from are written, too. */
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
    the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
@@ -1130,52 +1133,6 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
   return x;
-}
-
-#define SYN__BAD_CHAR 0x80000000u /* set in a "character" that is one byte, not UTF-8 */
-
-/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
-   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
-     00..7F                     7 bits
-     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
-     E0..EF 80..BF 80..BF      16 bits
-     F0..F4 80..BF (3 times)   21 bits
-   After a bad byte reading goes on with the very next one: no good character is swallowed. */
-static uint32_t syn__char_next(syn_text text, size_t *at) {
-  const unsigned char *s = (const unsigned char *)text.at + *at;
-  size_t left = text.size - *at, more, i;
-  uint32_t ch = s[0];
-  ++*at;
-  if (ch < 0x80) return ch;
-  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
-  if (more == 0 || left <= more) return SYN__BAD_CHAR | s[0];
-  ch &= 0x3Fu >> more;
-  for (i = 1; i <= more; i++) {
-    if ((s[i] & 0xC0u) != 0x80) return SYN__BAD_CHAR | s[0];
-    ch = ch << 6 | (s[i] & 0x3Fu);
-  }
-  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__BAD_CHAR | s[0];
-  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
-  *at += more;
-  return ch;
-}
-
-/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors put it there, and
-   it is no part of the text. */
-static size_t syn__mark_size(const char *at, size_t size) {
-  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
-}
-
-/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
-   UTF-8 alone, so what they will hold is checked where it is given. */
-static const char *syn__not_utf8(const char *text) {
-  syn_text all;
-  size_t at = 0, next = 0;
-  all.at = text;
-  all.size = strlen(text);
-  for (; next < all.size; at = next)
-    if (syn__char_next(all, &next) & SYN__BAD_CHAR) return text + at;
-  return text + all.size;
 }
 
 /* A binary heap in an array of items of `size` bytes, at most 16: item i comes before items 2i+1
@@ -1494,6 +1451,317 @@ int syn_random_below(syn_random *r, int n) {
   do x = syn_random_next(r);
   while (x >= limit);
   return (int)(x % range);
+}
+
+/* ==============================================================================================
+   >>utf-8   decoding, encoding, lower case; texts that are fit for a message
+   ============================================================================================== */
+
+#define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
+#define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
+
+/* A function, because C++11 has no compound literals. */
+static syn_text syn__text_of(const char *at, size_t size) {
+  syn_text text = {at, size};
+  return text;
+}
+
+/* < 0, 0, > 0. The order of bytes, which for UTF-8 is the order of code points. */
+static int syn__text_compare(syn_text a, syn_text b) {
+  size_t shared = a.size < b.size ? a.size : b.size;
+  int order = shared ? memcmp(a.at, b.at, shared) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* Decodes the code point at *at, moves *at behind it; for an invalid sequence returns its first
+   byte with SYN__INVALID_BYTE and moves one byte on, so that no valid character is skipped. Strict:
+   no overlong forms, no surrogates, nothing above U+10FFFF, no incomplete sequence (RFC 3629):
+     00..7F                     7 bits
+     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
+     E0..EF 80..BF 80..BF      16 bits
+     F0..F4 80..BF (3 times)   21 bits */
+static uint32_t syn__utf8_decode(syn_text text, size_t *at) {
+  const unsigned char *s = (const unsigned char *)text.at + *at;
+  size_t left = text.size - *at, more, i; /* more: bytes that must follow the first */
+  uint32_t ch = s[0];
+  ++*at;
+  if (ch < 0x80) return ch;
+  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
+  if (more == 0 || left <= more) return SYN__INVALID_BYTE | s[0]; /* or the text ends inside */
+  ch &= 0x3Fu >> more; /* the bits of the first byte without its mark of length */
+  for (i = 1; i <= more; i++) {
+    if ((s[i] & 0xC0u) != 0x80) return SYN__INVALID_BYTE | s[0];
+    ch = ch << 6 | (s[i] & 0x3Fu);
+  }
+  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__INVALID_BYTE | s[0];
+  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__INVALID_BYTE | s[0];
+  *at += more;
+  return ch;
+}
+
+/* Encodes a code point, or writes the invalid byte it stands for; returns the bytes, at most 4. */
+static size_t syn__utf8_encode(uint32_t ch, char *out) {
+  size_t size = ch & SYN__INVALID_BYTE || ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
+  static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+  for (i = size - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 0x3F)); /* last first */
+  out[0] = (char)(lead[size] | (ch & 0xFF));
+  return size;
+}
+
+/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
+   UTF-8 alone, so what they will hold is checked where it is given. */
+static const char *syn__not_utf8(const char *text) {
+  syn_text all = syn__text_of(text, strlen(text));
+  size_t at = 0, next = 0;
+  for (; next < all.size; at = next)
+    if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
+  return text + all.size;
+}
+
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
+   no part of the text. */
+static size_t syn__mark_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
+/* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
+   Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
+   the cases alternate, so step 2). Sorted by `first`: the search stops at the first range above ch.
+   No mapping is longer in UTF-8, so a text has at most as many tokens as bytes, plus its space.
+   tolower of the C library would depend on the locale. */
+static uint32_t syn__lower(uint32_t ch) {
+  static const struct {
+    uint16_t first, last;
+    int16_t add, step;
+  } ranges[] = {
+      {0x0041, 0x005A, 32, 1},   {0x00C0, 0x00D6, 32, 1},  {0x00D8, 0x00DE, 32, 1},
+      {0x0100, 0x012E, 1, 2},    {0x0130, 0x0130, -199, 1}, {0x0132, 0x0136, 1, 2},
+      {0x0139, 0x0147, 1, 2},    {0x014A, 0x0176, 1, 2},   {0x0178, 0x0178, -121, 1},
+      {0x0179, 0x017D, 1, 2},    {0x0370, 0x0372, 1, 2},   {0x0376, 0x0376, 1, 1},
+      {0x037F, 0x037F, 116, 1},  {0x0386, 0x0386, 38, 1},  {0x0388, 0x038A, 37, 1},
+      {0x038C, 0x038C, 64, 1},   {0x038E, 0x038F, 63, 1},  {0x0391, 0x03A1, 32, 1},
+      {0x03A3, 0x03AB, 32, 1},   {0x03CF, 0x03CF, 8, 1},   {0x03D8, 0x03EE, 1, 2},
+      {0x03F4, 0x03F4, -60, 1},  {0x03F7, 0x03F7, 1, 1},   {0x03F9, 0x03F9, -7, 1},
+      {0x03FA, 0x03FA, 1, 1},    {0x03FD, 0x03FF, -130, 1}, {0x0400, 0x040F, 80, 1},
+      {0x0410, 0x042F, 32, 1},   {0x0460, 0x0480, 1, 2},   {0x048A, 0x04BE, 1, 2},
+      {0x04C0, 0x04C0, 15, 1},   {0x04C1, 0x04CD, 1, 2},   {0x04D0, 0x052E, 1, 2}};
+  size_t i;
+  if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
+  for (i = 0; i < SYN__COUNT(ranges) && ch >= ranges[i].first; i++)
+    if (ch <= ranges[i].last && ((int)ch - ranges[i].first) % ranges[i].step == 0)
+      return (uint32_t)((int)ch + ranges[i].add);
+  return ch;
+}
+
+/* A name from a file as a message shows it: when it is long, cut between characters. */
+static const char *syn__shorten(char out[SYN__SHORT], const char *text) {
+  size_t n = strlen(text);
+  int cut = n > SYN__SHORT - 4;
+  if (cut)
+    for (n = SYN__SHORT - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
+  memcpy(out, text, n);
+  memcpy(out + n, cut ? "..." : "", cut ? 4 : 1);
+  return out;
+}
+
+/* The decimal digits of n, behind a minus sign where asked; points into `out`. The printf format
+   of a 64-bit number differs between C libraries. */
+static const char *syn__decimal(char out[24], uint64_t n, int negative) {
+  char *at = out + 23;
+  for (*at = 0; n >= 10; n /= 10) *--at = (char)('0' + (int)(n % 10));
+  *--at = (char)('0' + (int)n);
+  if (negative) *--at = '-';
+  return at;
+}
+
+/* ==============================================================================================
+   >>collections   growing array, hash map, list of texts, binary heap, sorting
+   ============================================================================================== */
+
+/* An array of any type; the caller knows which. Indices are int. */
+typedef struct syn__array {
+  void *items;
+  size_t count, capacity; /* elements */
+} syn__array;
+
+/* Appends n elements of `size` bytes. They must not lie in the array itself, which may move. */
+static syn_status syn__append(syn_context *c, syn__array *a, const void *items, size_t n,
+                              size_t size) {
+  size_t need = syn__add_size(a->count, n);
+  if (need > INT_MAX) /* indices are int */
+    return syn__fail(c, SYN_E_MEMORY, "a list of %lu elements, wanted at most %d",
+                     (unsigned long)need, INT_MAX);
+  if (syn__grow(c, &a->items, &a->capacity, need, size)) return SYN_E_MEMORY;
+  if (n) memcpy((char *)a->items + a->count * size, items, n * size);
+  a->count = need;
+  return SYN_OK;
+}
+
+/* Open addressing with linear probing, at most half full. Entries are never removed. Several
+   entries may have the same key: texts of equal hash, which the caller compares. */
+typedef struct syn__map_slot {
+  uint64_t key;
+  int value; /* 0: the slot is empty */
+} syn__map_slot;
+typedef struct syn__map {
+  syn__map_slot *slots;
+  size_t capacity, count; /* capacity: 0 or a power of two */
+} syn__map;
+
+/* The next value with this key, 0 after the last. *probe begins at 0 and keeps the place. */
+static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
+  size_t home = (size_t)syn__mix(key);
+  const syn__map_slot *slot; /* half of them are empty, so the loop ends */
+  if (m->capacity == 0) return 0;
+  do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
+  while (slot->value && slot->key != key);
+  return slot->value;
+}
+
+static int syn__map_find(const syn__map *m, uint64_t key) {
+  size_t probe = 0;
+  return syn__map_next(m, key, &probe);
+}
+
+/* Inserts; a map that would be more than half full is rehashed into twice the slots first. When
+   memory is missing the map is as it was. Keys are mixed, because pairs of ids and code points
+   differ in few low bits and would fill neighbouring slots. */
+static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
+  syn__map wide = {NULL, 0, 0};
+  size_t i;
+  if ((m->count + 1) * 2 > m->capacity) {
+    wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
+    wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
+    if (!wide.slots) return SYN_E_MEMORY;
+    for (i = 0; i < m->capacity; i++) /* `wide` has the slots: this cannot fail */
+      if (m->slots[i].value) syn__map_add(c, &wide, m->slots[i].key, m->slots[i].value);
+    syn__free(c, m->slots);
+    *m = wide; /* the old map stays valid up to here */
+  }
+  for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
+    i = (i + 1) & (m->capacity - 1);
+  m->slots[i].key = key;
+  m->slots[i].value = value;
+  m->count++;
+  return SYN_OK;
+}
+
+/* Texts one after the other in one block, without pointers into it: the block moves when it grows.
+   Text i ends at ends[i]. Bytes behind the last end belong to a text that is still being written.
+   The map goes from a key of the caller's choice to index + 1. */
+typedef struct syn__texts {
+  syn_context *c;
+  syn__array bytes, ends; /* char, size_t */
+  syn__map map; /* key -> index + 1; the caller chooses keys */
+} syn__texts;
+
+static void syn__texts_free(syn__texts *t) {
+  syn__free(t->c, t->bytes.items);
+  syn__free(t->c, t->ends.items);
+  syn__free(t->c, t->map.slots);
+}
+
+/* Where text i begins; for i = count, the unfinished one. */
+static size_t syn__texts_begin(const syn__texts *t, size_t i) {
+  return i ? ((const size_t *)t->ends.items)[i - 1] : 0;
+}
+
+/* Text i. It is valid until bytes are added. */
+static syn_text syn__texts_at(const syn__texts *t, size_t i) {
+  size_t begin = syn__texts_begin(t, i);
+  return syn__text_of((const char *)t->bytes.items + begin, syn__texts_begin(t, i + 1) - begin);
+}
+
+static syn_status syn__texts_write(syn__texts *t, syn_text text) {
+  return syn__append(t->c, &t->bytes, text.at, text.size, 1);
+}
+
+/* Ends the unfinished text and maps the key to it. */
+static syn_status syn__texts_end(syn__texts *t, uint64_t key) {
+  syn_status status = syn__append(t->c, &t->ends, &t->bytes.count, 1, sizeof(size_t));
+  return status ? status : syn__map_add(t->c, &t->map, key, (int)t->ends.count);
+}
+
+static uint64_t syn__text_hash(syn_text text) {
+  return syn_hash(SYN_HASH_START, text.at, text.size);
+}
+
+/* Index + 1 of an equal text among those mapped from their hash; 0: there is none. */
+static int syn__texts_find(const syn__texts *t, syn_text text) {
+  uint64_t key = syn__text_hash(text);
+  size_t probe = 0;
+  int i;
+  do i = syn__map_next(&t->map, key, &probe);
+  while (i && syn__text_compare(syn__texts_at(t, (size_t)i - 1), text) != 0);
+  return i;
+}
+
+/* < 0, 0, > 0 when item a of the owner comes before, with, after item b. */
+typedef int (*syn__order)(const void *owner, int a, int b);
+
+/* A binary heap: first the item of the highest priority, of equal priorities the first in `order`.
+   Entry i comes before entries 2i+1 and 2i+2; push and pop take O(log n) steps. */
+typedef struct syn__heap_entry {
+  uint64_t priority;
+  int item;
+} syn__heap_entry;
+typedef struct syn__heap {
+  syn__array entries; /* syn__heap_entry */
+  const void *owner;
+  syn__order order;
+} syn__heap;
+
+static int syn__heap_before(const syn__heap *h, const syn__heap_entry *a,
+                            const syn__heap_entry *b) {
+  if (a->priority != b->priority) return a->priority > b->priority;
+  return h->order(h->owner, a->item, b->item) < 0;
+}
+
+static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t priority, int item) {
+  syn__heap_entry *e, added = {priority, item};
+  size_t i = h->entries.count;
+  if (syn__append(c, &h->entries, &added, 1, sizeof added)) return SYN_E_MEMORY;
+  e = (syn__heap_entry *)h->entries.items;
+  for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
+    e[i] = e[(i - 1) / 2];
+  e[i] = added;
+  return SYN_OK;
+}
+
+/* Removes the first entry; 0 when there is none. */
+static int syn__heap_pop(syn__heap *h, syn__heap_entry *first) {
+  syn__heap_entry *e = (syn__heap_entry *)h->entries.items, last;
+  size_t i = 0, child, n;
+  if (h->entries.count == 0) return 0;
+  *first = e[0];
+  n = --h->entries.count;
+  last = e[n]; /* it goes to the free place on the path of the earlier children */
+  while ((child = 2 * i + 1) < n) {
+    if (child + 1 < n && syn__heap_before(h, &e[child + 1], &e[child])) child++;
+    if (!syn__heap_before(h, &e[child], &last)) break;
+    e[i] = e[child];
+    i = child;
+  }
+  e[i] = last;
+  return 1;
+}
+
+/* The numbers 0 .. n-1 of the owner's items in order; null (recorded) when there is no memory. A
+   heap takes n log n steps on any input. qsort of libc may be quadratic, may call malloc, and hands
+   no pointer to its comparison. */
+static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order order) {
+  syn__heap h = {{NULL, 0, 0}, owner, order};
+  syn__heap_entry first;
+  int *sorted = (int *)syn__alloc(c, n ? n : 1, sizeof *sorted), *next = sorted;
+  size_t i;
+  for (i = 0; sorted && i < n; i++)
+    if (syn__heap_push(c, &h, 0, (int)i)) {
+      syn__free(c, sorted);
+      sorted = NULL;
+    }
+  while (sorted && syn__heap_pop(&h, &first)) *next++ = first.item;
+  syn__free(c, h.entries.items);
+  return sorted;
 }
 
 /* ==============================================================================================
@@ -15412,1246 +15680,940 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 }
 
 /* ==============================================================================================
-   >>text   tokenizers: char, byte, space, line, bpe
+   >>tokenizer   what all tokenizers share: reading characters, the vocabulary, counting words
    ============================================================================================== */
 
-/* Bytes become characters, characters become pieces, pieces have ids. A word is one white-space
-   character and all that follows up to the next, so that pieces joined together are the text
-   again.
+/* A text is decoded to characters, characters are grouped to tokens, tokens have ids. Each kind is
+   one section `>>tokenizer NAME` below with a syn__tokenizer_kind at its end, and one line in the
+   list of `>>tokenizers`.
 
-     kind    pieces          ids from 4 on are in the order of     unknown
+     kind    tokens          ids from 4 on are in the order of     unknown
      byte    the 256 bytes   their value                           never
-     char    characters      their code point                      a new character, a bad byte
-     space   whole words     how often they were seen, then bytes  a new word
+     char    characters      their code point                      a new character, an invalid byte
+     space   words           how often they occur, then bytes      a new word
      line    whole lines     bytes                                 a new line
-     bpe     parts of words  characters: code point; then merges   a new character, a bad byte
+     bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
 
-   Byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1): the pieces are first the
-   characters; then, again and again, the pair of neighbours with the highest sum over the distinct
-   words of (times in the word) x (count of the word) becomes a new piece wherever it stands. With
-   "low" seen 5 times and "lower" twice: " l", " lo", " low" (7 each), then " lowe", " lower" (2).
-   A merge gets the next id, so its id is its rank. Encoding a word joins, as long as there is one,
-   the pair whose piece has the lowest id. As a new piece is only part of later ones, this is the
-   same as applying all merges in the order in which they were learned, without trying each.
-
-   Nothing depends on hash values or on the machine: every order here is one of counts and, for
-   equal counts, of bytes. Nor on the order of the lines, since counts are taken over all of them.
-
-   Cost: learning reads the lines once; a merge then costs what changes in the words that hold its
-   pair, O(changes log pairs) in all, not a pass over the text. Encoding is one look into a map for
-   each character or word, for bpe about n^2 steps a word of n characters. Memory: the distinct
-   words, not the text. */
+   A word is one white-space character and all that follows up to the next: the tokens joined
+   together are the text again. Every order is one of counts or of bytes, so the vocabulary depends
+   neither on hash values, nor on the machine, nor on the order of the lines. Learning reads the
+   lines once and keeps their distinct words, not the text. */
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
-#define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
-#define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes when saved */
-#define SYN__TOKENIZER_HEADER 28         /* and the bytes before its pieces */
 #define SYN__SENTINELS 100               /* as many as T5 has */
+#define SYN__REPLACEMENT "\xEF\xBF\xBD"  /* U+FFFD in UTF-8 */
 
-/* -- growing arrays and a hash map -- */
-
-/* An array of any type: the caller knows which, C has no better way without a text for each. */
-typedef struct syn__growing {
-  void *at;
-  size_t count, cap; /* elements */
-} syn__growing;
-
-/* The place of n more elements, null (recorded) when there is no room. Indices stay int. */
-static void *syn__growing_add(syn_context *c, syn__growing *g, size_t n, size_t size) {
-  size_t need = syn__add_size(g->count, n);
-  char *at;
-  if (need > INT_MAX) {
-    syn__fail(c, SYN_E_MEMORY, "tokenizer: %lu elements given, at most %lu wanted",
-              (unsigned long)need, (unsigned long)INT_MAX);
-    return NULL;
-  }
-  if (syn__grow(c, &g->at, &g->cap, need, size) != SYN_OK) return NULL;
-  at = (char *)g->at + g->count * size;
-  g->count = need;
-  return at;
-}
-
-typedef struct syn__slot {
-  uint64_t key;
-  int value; /* 0: empty */
-} syn__slot;
-
-/* Open addressing, never more than half full, so a search ends at an empty slot, after 1.5 probes
-   on average when the key is there. Nothing is ever taken out: what learning drops is dropped
-   whole. A key may be there more than once: texts with the same hash, which the caller tells
-   apart. */
-typedef struct syn__map {
-  syn__slot *slots;
-  size_t cap, count; /* cap is 0 or a power of two */
-} syn__map;
-
-/* The next value stored with this key, 0 when there is none. *probe counts on; begin with 0. An
-   empty map has no slot to look at. The search ends, for half of the slots are empty. */
-static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
-  size_t home = (size_t)syn__mix(key);
-  const syn__slot *slot;
-  if (m->cap == 0) return 0;
-  do slot = &m->slots[(home + (*probe)++) & (m->cap - 1)];
-  while (slot->value && slot->key != key);
-  return slot->value;
-}
-
-/* For keys that are there only once. */
-static int syn__map_find(const syn__map *m, uint64_t key) {
-  size_t probe = 0;
-  return syn__map_next(m, key, &probe);
-}
-
-/* Stores a pair where a slot is known to be free. The key is mixed first: pairs of ids and code
-   points differ in few low bits, and would stand in one cluster. */
-static void syn__map_put(syn__map *m, uint64_t key, int value) {
-  size_t at = (size_t)syn__mix(key) & (m->cap - 1);
-  while (m->slots[at].value) at = (at + 1) & (m->cap - 1);
-  m->slots[at].key = key;
-  m->slots[at].value = value;
-  m->count++;
-}
-
-/* Stores a pair; a fuller map is built anew with twice the slots, which costs O(1) an entry on
-   average. When that fails the old map is as it was. */
-static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int value) {
-  syn__map wide = {NULL, 0, 0};
-  size_t i;
-  if ((m->count + 1) * 2 > m->cap) {
-    wide.cap = m->cap ? syn__mul_size(m->cap, 2) : 64;
-    wide.slots = (syn__slot *)syn__alloc(c, wide.cap, sizeof(syn__slot));
-    if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->cap; i++)
-      if (m->slots[i].value) syn__map_put(&wide, m->slots[i].key, m->slots[i].value);
-    syn__free(c, m->slots);
-    *m = wide;
-  }
-  syn__map_put(m, key, value);
-  return SYN_OK;
-}
-
-/* -- characters -- */
-
-/* C++11 knows no compound literals, so a text is made by a call. */
-static syn_text syn__text_of(const char *at, size_t size) {
-  syn_text text;
-  text.at = at;
-  text.size = size;
-  return text;
-}
-
-/* Below, equal, above: < 0, 0, > 0. Order of bytes, which for UTF-8 is that of code points. */
-static int syn__text_compare(syn_text a, syn_text b) {
-  size_t shared = a.size < b.size ? a.size : b.size;
-  int order = shared ? memcmp(a.at, b.at, shared) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-/* Where a word begins. These are single bytes in UTF-8 and have no lower case, so the bytes of a
-   text can be asked before its characters are read. */
-static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
-/* Writes a character, or the byte it stands for; returns its bytes, at most 4. From the last to the
-   first: 6 bits in each that follows, the rest in the first under its mark of length. */
-static size_t syn__char_put(uint32_t ch, char *out) {
-  size_t size = ch & SYN__BAD_CHAR ? 1 : ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4, i;
-  static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
-  if (size == 1) {
-    out[0] = (char)(ch & 0xFF);
-    return 1;
-  }
-  for (i = size - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80 | (ch & 0x3F));
-  out[0] = (char)(lead[size] | ch);
-  return size;
-}
-
-/* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
-   Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
-   the cases alternate, so step 2). In order of `first`: the search stops at the first range above
-   ch. None grows in UTF-8, so a text has at most as many tokens as bytes, and its space. tolower of
-   the C library would depend on the locale. */
-static uint32_t syn__lower(uint32_t ch) {
-  static const struct {
-    uint16_t first, last;
-    int16_t add, step;
-  } ranges[] = {
-      {0x0041, 0x005A, 32, 1},   {0x00C0, 0x00D6, 32, 1},  {0x00D8, 0x00DE, 32, 1},
-      {0x0100, 0x012E, 1, 2},    {0x0130, 0x0130, -199, 1}, {0x0132, 0x0136, 1, 2},
-      {0x0139, 0x0147, 1, 2},    {0x014A, 0x0176, 1, 2},   {0x0178, 0x0178, -121, 1},
-      {0x0179, 0x017D, 1, 2},    {0x0370, 0x0372, 1, 2},   {0x0376, 0x0376, 1, 1},
-      {0x037F, 0x037F, 116, 1},  {0x0386, 0x0386, 38, 1},  {0x0388, 0x038A, 37, 1},
-      {0x038C, 0x038C, 64, 1},   {0x038E, 0x038F, 63, 1},  {0x0391, 0x03A1, 32, 1},
-      {0x03A3, 0x03AB, 32, 1},   {0x03CF, 0x03CF, 8, 1},   {0x03D8, 0x03EE, 1, 2},
-      {0x03F4, 0x03F4, -60, 1},  {0x03F7, 0x03F7, 1, 1},   {0x03F9, 0x03F9, -7, 1},
-      {0x03FA, 0x03FA, 1, 1},    {0x03FD, 0x03FF, -130, 1}, {0x0400, 0x040F, 80, 1},
-      {0x0410, 0x042F, 32, 1},   {0x0460, 0x0480, 1, 2},   {0x048A, 0x04BE, 1, 2},
-      {0x04C0, 0x04C0, 15, 1},   {0x04C1, 0x04CD, 1, 2},   {0x04D0, 0x052E, 1, 2}};
-  size_t i;
-  if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
-  for (i = 0; i < SYN__COUNT(ranges) && ch >= ranges[i].first; i++)
-    if (ch <= ranges[i].last && ((int)ch - ranges[i].first) % ranges[i].step == 0)
-      return (uint32_t)((int)ch + ranges[i].add);
-  return ch;
-}
-
-/* Reads the characters of a text in lower case where wanted; `space`: one space comes before them.
-   Learning and encoding read through this alone, so they see the same words; a copy of a reader is
-   a place to come back to. No text is ever copied to change it. */
+/* Reads the characters of a text, in lower case where wanted, behind a space where wanted. Learning
+   and encoding both read through it, so they see the same words. A copy keeps a position. */
 typedef struct syn__reader {
   syn_text text;
-  size_t at;
-  int flags, space;
+  size_t at; /* the byte that is decoded next */
+  int lower, space; /* flags: lower case is wanted; a space comes first */
 } syn__reader;
 
-static syn__reader syn__read(syn_text text, int flags, int space) {
-  syn__reader r;
-  r.text = text;
-  r.at = 0;
-  r.flags = flags;
-  r.space = space && text.size > 0; /* an empty text has no word */
-  return r;
+static syn__reader syn__reader_of(syn_text text, int flags, int space) {
+  syn__reader r = {text, 0, flags & SYN_LOWERCASE, space && text.size > 0};
+  return r; /* an empty text has no word, so no space */
 }
 
-/* The same for a text of a caller: without the byte order mark that it may begin with. */
-static syn__reader syn__read_given(syn_text text, int flags, int space) {
+/* The same for a text of the caller, without its byte order mark. */
+static syn__reader syn__reader_given(syn_text text, int flags, int space) {
   size_t mark = syn__mark_size(text.at, text.size);
-  if (mark) text.at += mark, text.size -= mark;
-  return syn__read(text, flags, space);
+  return syn__reader_of(syn__text_of(mark ? text.at + mark : text.at, text.size - mark), flags,
+                        space);
 }
 
-/* Is there another character? To be asked before each syn__read_char, which does not look. */
-static int syn__reading(const syn__reader *r) { return r->space || r->at < r->text.size; }
+/* 1: there is another character, for which the caller may call syn__reader_next. */
+static int syn__reader_more(const syn__reader *r) { return r->space || r->at < r->text.size; }
 
-/* The one place where a text becomes characters. */
-static uint32_t syn__read_char(syn__reader *r) {
+static uint32_t syn__reader_next(syn__reader *r) {
   uint32_t ch;
   if (r->space) {
     r->space = 0;
     return ' ';
   }
-  ch = syn__char_next(r->text, &r->at);
-  return r->flags & SYN_LOWERCASE ? syn__lower(ch) : ch; /* a bad byte is above every range */
+  ch = syn__utf8_decode(r->text, &r->at);
+  return r->lower ? syn__lower(ch) : ch; /* an invalid byte is above every range */
 }
 
-/* After a character of a word: does the word go on? White space ends it and begins the next, so no
-   character is lost between words. */
-static int syn__reading_word(const syn__reader *r) {
-  return r->at < r->text.size && !syn__is_white(r->text.at[r->at]);
-}
-/* The same for a unit of "space", a word, or of "line", which only its end ends. */
-static int syn__reading_unit(const syn__reader *r, int words) {
-  return words ? syn__reading_word(r) : syn__reading(r);
+/* Where a word begins. These are single bytes in UTF-8 and have no lower case. */
+static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* After a character: does its word go on? `split` 0: the whole text is one word. */
+static int syn__reader_in_word(const syn__reader *r, int split) {
+  return r->at < r->text.size && !(split && syn__is_white(r->text.at[r->at]));
 }
 
-/* -- the tokenizer and its pieces -- */
-
-/* A merge: the ids of two neighbours; its own id follows from its place. */
-typedef struct syn__merge_of {
-  int left, right;
-} syn__merge_of;
-
-/* Where encoding writes: all ids count, the first `room` are kept. */
+/* Where encoding writes: all ids are counted, the first `capacity` are kept. */
 typedef struct syn__ids {
   int *at;
-  int room, count;
+  int capacity, count;
 } syn__ids;
 
-/* One row a kind, see the end of the room. */
-typedef struct syn__token_kind {
-  const char *name;
-  const char *unknown; /* what SYN_UNKNOWN adds to a text */
-  int words;           /* 1: one space is put before the text */
-  int sized;           /* 1: the spec has a size */
-  syn_status (*add)(syn_tokenizer *t, syn_text piece); /* null: the pieces are always the same */
-  syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
-  void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out);
-} syn__token_kind;
+/* The count stops at INT_MAX, above any capacity. */
+static void syn__ids_add(syn__ids *out, int id) {
+  if (out->count < out->capacity) out->at[out->count] = id; /* else it is only counted */
+  if (out->count < INT_MAX) out->count++;
+}
 
-/* Pieces stand in one block of bytes, without pointers: the block may move while it grows. Piece i
-   ends at ends[i] and begins where the one before it ends. Made once, then only read. */
+/* A kind of tokenizer: its section defines one. */
+typedef struct syn__tokenizer_kind {
+  const char *name;
+  const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
+  int split;           /* 1: a text is split at white space, and one space is put before it */
+  int sized;           /* 1: the spec is NAME:SIZE */
+  /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
+     always the same, `learn` makes them without lines. */
+  syn_status (*add)(syn_tokenizer *t, syn_text token);
+  syn_status (*learn)(syn_tokenizer *t, const syn_text *lines, size_t count);
+  void (*encode)(const syn_tokenizer *t, syn__reader r, syn__ids *out); /* all of r */
+} syn__tokenizer_kind;
+
+/* A merge of byte pair encoding: the ids of two neighbours. The merges follow the characters in the
+   vocabulary, so the place of a merge gives its own id. */
+typedef struct syn__merge {
+  int left, right; /* ids of older tokens */
+} syn__merge;
+
+/* Read-only once it was made. Token `id` is text id - SYN_FIRST_TOKEN of the vocabulary; a kind
+   chooses the keys of its map: code point, hash of a word, pair of ids. */
 struct syn_tokenizer {
   syn_context *c;
-  const syn__token_kind *kind;
-  int flags;
-  int asked;           /* SIZE of bpe, else 0 */
-  char type[24];
-  syn__growing bytes;  /* char: the texts of the pieces, one after the other */
-  syn__growing ends;   /* size_t: where each of them ends */
-  syn__growing pairs;  /* syn__merge_of: what the last pieces were merged from */
-  syn__map ids;        /* of a code point, of the hash of a word, of a pair (left << 32 | right) */
-  size_t own;          /* pieces before the sentinels */
+  const syn__tokenizer_kind *kind; /* one of syn__tokenizer_kinds */
+  int flags, size;    /* size: SIZE of the spec, else 0 */
+  char type[24];      /* the spec */
+  syn__texts vocab; /* the tokens in the order of their ids */
+  syn__array merges;  /* syn__merge */
+  size_t n_learned;   /* tokens without the sentinels behind them */
 };
 
-/* Ids are at least 1, so a pair is at least 2^32 and never meets a code point in the same map.
-   Words are alone in theirs. */
-static uint64_t syn__pair_key(int left, int right) {
-  return (uint64_t)left << 32 | (uint32_t)right;
+static syn_text syn__token_text(const syn_tokenizer *t, int id) {
+  return syn__texts_at(&t->vocab, (size_t)(id - SYN_FIRST_TOKEN));
 }
 
-/* The text of a token of its own, SYN_FIRST_TOKEN <= id < size. It moves when a piece is added. */
-static syn_text syn__piece(const syn_tokenizer *t, int id) {
-  const size_t *ends = (const size_t *)t->ends.at + (id - SYN_FIRST_TOKEN);
-  size_t start = id > SYN_FIRST_TOKEN ? ends[-1] : 0;
-  return syn__text_of((const char *)t->bytes.at + start, ends[0] - start);
+/* The id of the token with this key, 0 when there is none. */
+static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
+  int found = syn__map_find(&t->vocab.map, key);
+  return found ? found + SYN_FIRST_TOKEN - 1 : 0;
 }
 
-/* The bytes added last become the piece of the next id. */
-static syn_status syn__end_piece(syn_tokenizer *t, uint64_t key) {
-  int id = syn_tokenizer_size(t);
-  size_t *end;
-  if (id >= SYN__MAX_VOCAB)
+/* Ends the bytes written last as the next token. */
+static syn_status syn__token_end(syn_tokenizer *t, uint64_t key) {
+  if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB)
     return syn__fail(t->c, SYN_E_VALUE, "tokenizer: more than %d tokens", SYN__MAX_VOCAB);
-  end = (size_t *)syn__growing_add(t->c, &t->ends, 1, sizeof *end);
-  if (!end) return SYN_E_MEMORY;
-  *end = t->bytes.count;
-  return syn__map_add(t->c, &t->ids, key, id);
+  return syn__texts_end(&t->vocab, key);
 }
 
-/* A piece whose text stands elsewhere, at least one byte. */
-static syn_status syn__add_piece(syn_tokenizer *t, syn_text piece, uint64_t key) {
-  char *at = (char *)syn__growing_add(t->c, &t->bytes, piece.size, 1);
-  if (!at) return SYN_E_MEMORY;
-  memcpy(at, piece.at, piece.size);
-  return syn__end_piece(t, key);
+static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key) {
+  return syn__texts_write(&t->vocab, token) ? SYN_E_MEMORY : syn__token_end(t, key);
 }
 
-/* A file that tells something impossible; in learning, a mistake of ours. */
-static syn_status syn__refuse_piece(syn_tokenizer *t, const char *wanted) {
+/* Refuses the next token of a saved tokenizer. */
+static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
   return syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: token %d is not %s", t->type,
                    syn_tokenizer_size(t), wanted);
 }
 
-/* The add functions serve learning and loading: what a file holds goes through the same checks as
-   what was learned. Here a piece that is one character, as in char and in the alphabet of bpe. */
-static syn_status syn__add_char(syn_tokenizer *t, syn_text piece) {
-  size_t at = 0;
-  uint32_t ch = piece.size ? syn__char_next(piece, &at) : SYN__BAD_CHAR;
-  if (ch & SYN__BAD_CHAR || at != piece.size || syn__map_find(&t->ids, ch))
-    return syn__refuse_piece(t, "one new UTF-8 character");
-  return syn__add_piece(t, piece, ch);
-}
-
-/* White space, then characters that are none: what syn__reading_word can cut out of a text. */
-static int syn__is_word(syn_text piece) {
-  size_t at = 1;
-  if (piece.size == 0 || !syn__is_white(piece.at[0])) return 0;
-  while (at < piece.size)
-    if (syn__is_white(piece.at[at]) || syn__char_next(piece, &at) & SYN__BAD_CHAR) return 0;
-  return 1;
-}
-
-/* Different words may have the same hash: the texts decide. A line is any text but the empty
-   one. */
-static syn_status syn__add_word(syn_tokenizer *t, syn_text piece) {
-  uint64_t key = syn_hash(SYN_HASH_START, piece.at, piece.size);
-  size_t probe = 0;
-  int id, known = t->kind->words ? !syn__is_word(piece) : piece.size == 0;
-  while (!known && (id = syn__map_next(&t->ids, key, &probe)) != 0)
-    known = syn__text_compare(syn__piece(t, id), piece) == 0;
-  return known ? syn__refuse_piece(t, "one new word") : syn__add_piece(t, piece, key);
-}
-
-/* Joins two older pieces to the next one. Two merges may make equal texts: they stay two tokens,
-   and encoding finds them by their pairs. The texts are looked up after the pool has grown. */
-static syn_status syn__add_merge(syn_tokenizer *t, int left, int right) {
-  syn__merge_of *pair;
-  size_t size;
-  char *at;
-  int id = syn_tokenizer_size(t);
-  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
-      syn__map_find(&t->ids, syn__pair_key(left, right)))
-    return syn__refuse_piece(t, "a new pair of tokens before it");
-  size = syn__piece(t, left).size;
-  at = (char *)syn__growing_add(t->c, &t->bytes, size + syn__piece(t, right).size, 1);
-  pair = at ? (syn__merge_of *)syn__growing_add(t->c, &t->pairs, 1, sizeof *pair) : NULL;
-  if (!pair) return SYN_E_MEMORY;
-  pair->left = left;
-  pair->right = right;
-  memcpy(at, syn__piece(t, left).at, size);
-  memcpy(at + size, syn__piece(t, right).at, syn__piece(t, right).size);
-  return syn__end_piece(t, syn__pair_key(left, right));
-}
-
-/* -- encoding: one function a kind -- */
-
-/* The count stops at INT_MAX, where no caller has room any more. */
-static void syn__emit(syn__ids *out, int id) {
-  if (out->count < out->room) out->at[out->count] = id;
-  if (out->count < INT_MAX) out->count++;
-}
-
-/* Through the characters only for the sake of lower case: a bad byte comes out as it went in. */
-static void syn__encode_bytes(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  char bytes[4];
-  size_t i, size;
-  SYN__UNUSED(t);
-  while (syn__reading(&r)) {
-    size = syn__char_put(syn__read_char(&r), bytes);
-    for (i = 0; i < size; i++) syn__emit(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
-  }
-}
-
-/* A character the lines did not hold is unknown, and so is a byte that is not UTF-8. */
-static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
-  int id = syn__map_find(&t->ids, ch); /* no bad byte is in the map */
-  return id ? id : SYN_UNKNOWN;
-}
-
-/* char: one look into the map for each character, whatever the size of the vocabulary. */
-static void syn__encode_chars(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  while (syn__reading(&r)) syn__emit(out, syn__char_id(t, syn__read_char(&r)));
-}
-
-/* Is the unit that begins at r this piece? Read again in place of a copy: units have any length. */
-static int syn__word_is(syn__reader r, int words, syn_text piece) {
-  char bytes[4];
-  size_t at = 0, size;
-  do {
-    size = syn__char_put(syn__read_char(&r), bytes);
-    if (piece.size - at < size || memcmp(piece.at + at, bytes, size) != 0) return 0;
-    at += size;
-  } while (syn__reading_unit(&r, words));
-  return at == piece.size;
-}
-
-/* The hash is taken while reading; whoever has the same hash is compared with the text itself. */
-static void syn__encode_words(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  char bytes[4];
-  while (syn__reading(&r)) {
-    syn__reader word = r;
-    uint64_t key = SYN_HASH_START;
-    size_t probe = 0;
-    int id;
-    do key = syn_hash(key, bytes, syn__char_put(syn__read_char(&r), bytes));
-    while (syn__reading_unit(&r, t->kind->words));
-    do id = syn__map_next(&t->ids, key, &probe);
-    while (id && !syn__word_is(word, t->kind->words, syn__piece(t, id)));
-    syn__emit(out, id ? id : SYN_UNKNOWN);
-  }
-}
-
-/* The piece that two neighbours make, INT_MAX for none. */
-static int syn__merge_rank(const syn_tokenizer *t, const int *s) {
-  int id = syn__map_find(&t->ids, syn__pair_key(s[0], s[1]));
-  return id ? id : INT_MAX;
-}
-
-/* Merges the symbols s[0..n) of one word and returns how many are left. rank[i] is the piece that
-   s[i], s[i+1] make; the lowest goes first, of equal ones the left. n - 1 rounds of n steps at
-   most: the words of a language are short, and SYN__MAX_WORD bounds all others. An unknown symbol
-   is in no pair, so nothing is merged across it. Only two ranks can change by a merge, those with
-   its new symbol: a map is asked n + 2 (n - 1) times, not n^2. */
-static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
-  int rank[SYN__MAX_WORD], i, best, low;
-  for (i = 0; i + 1 < n; i++) rank[i] = syn__merge_rank(t, s + i);
-  for (;;) {
-    for (low = INT_MAX, best = i = 0; i + 1 < n; i++)
-      if (rank[i] < low) low = rank[i], best = i;
-    if (low == INT_MAX) return n;
-    s[best] = low;
-    n--;
-    for (i = best + 1; i < n; i++) s[i] = s[i + 1], rank[i - 1] = rank[i];
-    if (best + 1 < n) rank[best] = syn__merge_rank(t, s + best);
-    if (best > 0) rank[best - 1] = syn__merge_rank(t, s + best - 1);
-  }
-}
-
-/* Word by word in a buffer on the stack: an unbroken run longer than SYN__MAX_WORD characters is
-   cut, here as in learning, so that no text needs more. */
-static void syn__encode_pairs(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
-  int s[SYN__MAX_WORD], n, i;
-  while (syn__reading(&r)) {
-    n = 0;
-    do s[n++] = syn__char_id(t, syn__read_char(&r));
-    while (n < SYN__MAX_WORD && syn__reading_word(&r));
-    n = syn__merge_word(t, s, n);
-    for (i = 0; i < n; i++) syn__emit(out, s[i]);
-  }
-}
-
-/* -- learning: count units, order them -- */
-
-/* Texts with their counts: characters or words. A unit is first written behind all others, as the
-   open one; when it turns out to be known, its bytes are given back. */
-typedef struct syn__unit {
-  size_t start, size; /* in the bytes of the counter */
-  uint64_t count;
-} syn__unit;
-/* Bytes grow with the number of distinct units alone: a text of gigabytes has few different
-   words. */
+/* Distinct characters or words of the lines with their counts. A word is written as the unfinished
+   text; syn__counter_end drops its bytes when the word is known. Memory grows with the number of
+   distinct words alone. */
 typedef struct syn__counter {
-  syn_context *c;
-  syn__growing bytes, units; /* char, syn__unit */
-  syn__map map;              /* hash of a text -> its unit + 1 */
-  size_t open;               /* where the unit begins that is not closed yet */
+  syn__texts texts; /* the distinct ones; a key is the hash of its text */
+  syn__array counts; /* uint64_t */
 } syn__counter;
 
+#define SYN__COUNTER(c) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}}
+
 static void syn__counter_free(syn__counter *k) {
-  syn__free(k->c, k->bytes.at);
-  syn__free(k->c, k->units.at);
-  syn__free(k->c, k->map.slots);
+  syn__free(k->texts.c, k->counts.items);
+  syn__texts_free(&k->texts);
 }
 
-/* Pointers into a counter hold until the next character or unit. */
-static syn__unit *syn__unit_at(const syn__counter *k, int i) {
-  return (syn__unit *)k->units.at + i;
+static uint64_t *syn__counter_count(const syn__counter *k, int i) {
+  return (uint64_t *)k->counts.items + i;
 }
 
-static syn_text syn__unit_text(const syn__counter *k, int i) {
-  const syn__unit *u = syn__unit_at(k, i);
-  return syn__text_of((const char *)k->bytes.at + u->start, u->size);
-}
-
-/* The next character of the open unit. */
-static syn_status syn__count_char(syn__counter *k, uint32_t ch) {
+static syn_status syn__counter_char(syn__counter *k, uint32_t ch) {
   char bytes[4];
-  size_t size = syn__char_put(ch, bytes);
-  char *at = (char *)syn__growing_add(k->c, &k->bytes, size, 1);
-  if (!at) return SYN_E_MEMORY;
-  memcpy(at, bytes, size);
-  return SYN_OK;
+  return syn__texts_write(&k->texts, syn__text_of(bytes, syn__utf8_encode(ch, bytes)));
 }
 
-/* Ends the open unit and counts it `times` times; its bytes stay only when it is new. Equal hashes
-   prove nothing, so the texts are compared; a place in the map is a unit + 1, for 0 means empty. */
-static syn_status syn__count_unit(syn__counter *k, uint64_t times) {
-  syn_text text = syn__text_of((const char *)k->bytes.at + k->open, k->bytes.count - k->open);
-  uint64_t key = syn_hash(SYN_HASH_START, text.at, text.size);
-  size_t probe = 0;
-  syn__unit *u;
-  int i;
-  while ((i = syn__map_next(&k->map, key, &probe)) != 0) {
-    if (syn__text_compare(syn__unit_text(k, i - 1), text) != 0) continue;
-    syn__unit_at(k, i - 1)->count += times;
-    k->bytes.count = k->open;
+/* Ends the unfinished text and counts it `times` times. */
+static syn_status syn__counter_end(syn__counter *k, uint64_t times) {
+  syn__texts *t = &k->texts;
+  size_t begin = syn__texts_begin(t, t->ends.count);
+  syn_text text = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
+  int known = syn__texts_find(t, text);
+  if (known) {
+    *syn__counter_count(k, known - 1) += times;
+    t->bytes.count = begin; /* drops the text that was written again */
     return SYN_OK;
   }
-  u = (syn__unit *)syn__growing_add(k->c, &k->units, 1, sizeof *u);
-  if (!u) return SYN_E_MEMORY;
-  u->start = k->open;
-  u->size = text.size;
-  u->count = times;
-  k->open = k->bytes.count;
-  return syn__map_add(k->c, &k->map, key, (int)k->units.count);
+  if (syn__append(t->c, &k->counts, &times, 1, sizeof times)) return SYN_E_MEMORY;
+  return syn__texts_end(t, syn__text_hash(text));
 }
 
-/* Every word of the lines, at most `limit` characters each, a bad byte kept as the byte it is; for
-   "line" every line. */
-static syn_status syn__count_words(syn__counter *k, syn_tokenizer *t, const syn_text *lines,
+/* Counts every word of the lines, cut after `limit` characters. Invalid bytes stay in their words:
+   whether such a word becomes a token is decided later. */
+static syn_status syn__count_words(syn__counter *k, const syn_tokenizer *t, const syn_text *lines,
                                    size_t count, size_t limit) {
   size_t i, n;
   for (i = 0; i < count; i++) {
-    syn__reader r = syn__read_given(lines[i], t->flags, t->kind->words);
-    while (syn__reading(&r)) {
+    syn__reader r = syn__reader_given(lines[i], t->flags, t->kind->split);
+    while (syn__reader_more(&r)) {
       n = 0;
       do
-        if (syn__count_char(k, syn__read_char(&r)) != SYN_OK) return SYN_E_MEMORY;
-      while (++n < limit && syn__reading_unit(&r, t->kind->words));
-      if (syn__count_unit(k, 1) != SYN_OK) return SYN_E_MEMORY;
+        if (syn__counter_char(k, syn__reader_next(&r))) return SYN_E_MEMORY;
+      while (++n < limit && syn__reader_in_word(&r, t->kind->split));
+      if (syn__counter_end(k, 1)) return SYN_E_MEMORY;
     }
   }
   return SYN_OK;
 }
 
-/* Every character of a text, `times` times. Bad bytes are no characters: they are left out, so that
-   none becomes a piece. */
+/* Counts every character of a text `times` times, invalid bytes left out. */
 static syn_status syn__count_chars(syn__counter *k, syn__reader r, uint64_t times) {
-  while (syn__reading(&r)) {
-    uint32_t ch = syn__read_char(&r);
-    if (ch & SYN__BAD_CHAR) continue;
-    if (syn__count_char(k, ch) != SYN_OK) return SYN_E_MEMORY;
-    if (syn__count_unit(k, times) != SYN_OK) return SYN_E_MEMORY;
+  while (syn__reader_more(&r)) {
+    uint32_t ch = syn__reader_next(&r);
+    if (ch & SYN__INVALID_BYTE) continue; /* no token is made of it */
+    if (syn__counter_char(k, ch) || syn__counter_end(k, times)) return SYN_E_MEMORY;
   }
   return SYN_OK;
 }
 
-/* A binary heap: the item of the highest count is first, of equal counts the one whose text is
-   first. Entry i stands before 2i+1 and 2i+2; push and pop cost O(log n). Items have different
-   texts or ids, so the order is total and what comes out does not depend on how it went in: qsort,
-   which has no pointer to hand to its comparison, would need a global. */
-typedef struct syn__ranked {
-  uint64_t count;
-  int item;
-} syn__ranked;
-typedef struct syn__heap {
-  syn__growing entries; /* syn__ranked */
-  const void *owner;
-  int (*compare)(const void *owner, int a, int b);
-} syn__heap;
-
-static int syn__heap_before(const syn__heap *h, const syn__ranked *a, const syn__ranked *b) {
-  return a->count != b->count ? a->count > b->count : h->compare(h->owner, a->item, b->item) < 0;
+/* Orders of the texts of a counter: by bytes, by count. */
+static int syn__order_text(const void *owner, int a, int b) {
+  const syn__texts *t = &((const syn__counter *)owner)->texts;
+  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
 }
-
-/* Lets the parents of a free place sink into it until the new entry may stand there. */
-static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t count, int item) {
-  syn__ranked *e, added;
-  size_t i = h->entries.count;
-  added.count = count;
-  added.item = item;
-  if (!syn__growing_add(c, &h->entries, 1, sizeof *e)) return SYN_E_MEMORY;
-  e = (syn__ranked *)h->entries.at;
-  for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
-    e[i] = e[(i - 1) / 2];
-  e[i] = added;
-  return SYN_OK;
-}
-
-/* Takes the first out; 0 when there is none. The array keeps its room: a push that follows a pop
-   cannot fail. */
-static int syn__heap_pop(syn__heap *h, syn__ranked *first) {
-  syn__ranked *e = (syn__ranked *)h->entries.at, last;
-  size_t i = 0, child, n;
-  if (h->entries.count == 0) return 0;
-  *first = e[0];
-  n = --h->entries.count;
-  last = e[n];
-  while ((child = 2 * i + 1) < n) {
-    if (child + 1 < n && syn__heap_before(h, &e[child + 1], &e[child])) child++;
-    if (!syn__heap_before(h, &e[child], &last)) break;
-    e[i] = e[child];
-    i = child;
-  }
-  e[i] = last;
-  return 1;
-}
-
-/* The texts of two units: UTF-8 is in order of code points when it is in order of bytes. */
-static int syn__unit_compare(const void *owner, int a, int b) {
+static int syn__order_count(const void *owner, int a, int b) {
   const syn__counter *k = (const syn__counter *)owner;
-  return syn__text_compare(syn__unit_text(k, a), syn__unit_text(k, b));
+  uint64_t x = *syn__counter_count(k, a), y = *syn__counter_count(k, b);
+  return x != y ? (x > y ? -1 : 1) : syn__order_text(owner, a, b);
 }
 
-/* A heap of the units, all with count 0 when only their texts shall order them. */
-static syn_status syn__heap_units(syn__heap *h, const syn__counter *k, int by_count) {
-  int i;
-  h->owner = k;
-  h->compare = syn__unit_compare;
-  for (i = 0; i < (int)k->units.count; i++)
-    if (syn__heap_push(k->c, h, by_count ? syn__unit_at(k, i)->count : 0, i) != SYN_OK)
-      return SYN_E_MEMORY;
-  return SYN_OK;
+/* Adds every text that is `valid` (null: all are) and has a count above 0 as a token, in order. */
+static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order,
+                                   int (*valid)(syn_text token)) {
+  size_t n = k->texts.ends.count, i;
+  int *sorted = syn__sorted(t->c, k, n, order);
+  syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
+  for (i = 0; i < n && !status; i++) {
+    syn_text text = syn__texts_at(&k->texts, (size_t)sorted[i]);
+    if (*syn__counter_count(k, sorted[i]) && (!valid || valid(text)))
+      status = t->kind->add(t, text);
+  }
+  syn__free(t->c, sorted);
+  return status;
 }
 
-/* Nothing to learn; the map stays unused in encoding: a byte's id is its value + 4. The pieces are
-   made all the same: decoding and printing then need no case for bytes. */
-static syn_status syn__learn_bytes(syn_tokenizer *t, const syn_text *lines, size_t count) {
+/* ==============================================================================================
+   >>tokenizer byte   a token for each of the 256 bytes
+   ============================================================================================== */
+
+/* Encoding needs no map: the id of a byte is its value + 4. Decoding uses the tokens. */
+static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+  syn_status status = SYN_OK;
   int i;
   char byte;
   SYN__UNUSED(lines);
   SYN__UNUSED(count);
-  for (i = 0; i < 256; i++) {
+  for (i = 0; i < 256 && !status; i++) {
     byte = (char)i;
-    if (syn__add_piece(t, syn__text_of(&byte, 1), (uint64_t)i) != SYN_OK) return SYN_E_MEMORY;
+    status = syn__token_add(t, syn__text_of(&byte, 1), (uint64_t)i);
   }
-  return SYN_OK;
-}
-
-/* The units become pieces: words the most frequent first, those with bad bytes left out;
-   characters in order of code point. */
-static syn_status syn__add_units(syn_tokenizer *t, const syn__counter *k, int words) {
-  syn__heap heap = {{NULL, 0, 0}, NULL, NULL};
-  syn__ranked top;
-  syn_status status = syn__heap_units(&heap, k, words);
-  while (status == SYN_OK && syn__heap_pop(&heap, &top)) {
-    syn_text text = syn__unit_text(k, top.item);
-    if (!words || syn__is_word(text)) status = t->kind->add(t, text);
-  }
-  syn__free(t->c, heap.entries.at);
   return status;
 }
 
-/* char: one pass over the lines counts the characters; the counts play no part. Order of code point
-   makes the ids the same whatever the lines say first. */
-static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size_t count) {
-  syn__counter k;
+/* Decodes characters only for lower case: an invalid byte is written as it was read. */
+static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  char bytes[4];
+  size_t i, size;
+  SYN__UNUSED(t);
+  while (syn__reader_more(&r)) {
+    size = syn__utf8_encode(syn__reader_next(&r), bytes);
+    for (i = 0; i < size; i++) syn__ids_add(out, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+  }
+}
+
+static const syn__tokenizer_kind syn__tokenizer_byte = {
+    "byte", SYN__REPLACEMENT, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
+
+/* ==============================================================================================
+   >>tokenizer char   a token for each character of the lines
+   ============================================================================================== */
+
+static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
+  size_t at = 0;
+  uint32_t ch = token.size ? syn__utf8_decode(token, &at) : SYN__INVALID_BYTE;
+  if (ch & SYN__INVALID_BYTE || at != token.size || syn__token_find(t, ch))
+    return syn__token_refuse(t, "one new UTF-8 character"); /* a saved file is damaged */
+  return syn__token_add(t, token, ch);
+}
+
+static syn_status syn__char_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+  syn__counter k = SYN__COUNTER(t->c);
   syn_status status = SYN_OK;
   size_t i;
-  memset(&k, 0, sizeof k);
-  k.c = t->c;
-  for (i = 0; i < count && status == SYN_OK; i++)
-    status = syn__count_chars(&k, syn__read_given(lines[i], t->flags, 0), 1);
-  if (status == SYN_OK) status = syn__add_units(t, &k, 0);
+  for (i = 0; i < count && !status; i++)
+    status = syn__count_chars(&k, syn__reader_given(lines[i], t->flags, 0), 1);
+  if (!status) status = syn__add_counted(t, &k, syn__order_text, NULL);
   syn__counter_free(&k);
   return status;
 }
 
-/* space: words of any length, in order of their counts: so a vocabulary cut to its first ids keeps
-   the frequent words. line: in order of their bytes. */
-static syn_status syn__learn_words(syn_tokenizer *t, const syn_text *lines, size_t count) {
-  syn__counter k;
-  syn_status status;
-  memset(&k, 0, sizeof k);
-  k.c = t->c;
-  status = syn__count_words(&k, t, lines, count, SIZE_MAX);
-  if (status == SYN_OK) status = syn__add_units(t, &k, t->kind->words);
+/* The id of a character; SYN_UNKNOWN for a new one, and for an invalid byte, which no map holds. */
+static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
+  int id = syn__token_find(t, ch);
+  return id ? id : SYN_UNKNOWN;
+}
+
+static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  while (syn__reader_more(&r)) syn__ids_add(out, syn__char_id(t, syn__reader_next(&r)));
+}
+
+static const syn__tokenizer_kind syn__tokenizer_char = {
+    "char", SYN__REPLACEMENT, 0, 0, syn__char_add, syn__char_learn, syn__char_encode};
+
+/* ==============================================================================================
+   >>tokenizer space   a token for each word of the lines
+   ============================================================================================== */
+
+/* 1: white space, then characters that are none, all of them UTF-8. */
+static int syn__is_word(syn_text token) {
+  size_t at = 1; /* behind the white space */
+  if (token.size == 0 || !syn__is_white(token.at[0])) return 0;
+  while (at < token.size)
+    if (syn__is_white(token.at[at]) || syn__utf8_decode(token, &at) & SYN__INVALID_BYTE) return 0;
+  return 1;
+}
+
+static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
+  int valid = t->kind->split ? syn__is_word(token) : token.size > 0;
+  if (!valid || syn__texts_find(&t->vocab, token)) return syn__token_refuse(t, "one new word");
+  return syn__token_add(t, token, syn__text_hash(token));
+}
+
+/* Words by their counts: a vocabulary that is cut to its first ids keeps the frequent words. */
+static syn_status syn__word_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+  int split = t->kind->split;
+  syn__counter k = SYN__COUNTER(t->c);
+  syn_status status = syn__count_words(&k, t, lines, count, SIZE_MAX);
+  if (!status)
+    status = syn__add_counted(t, &k, split ? syn__order_count : syn__order_text,
+                              split ? syn__is_word : NULL);
   syn__counter_free(&k);
   return status;
 }
 
-/* -- learning byte pair encoding -- */
+/* Is the word that begins at r this token? Reads it again: a word may be too long for a buffer. */
+static int syn__word_equal(syn__reader r, int split, syn_text token) {
+  char bytes[4];
+  size_t at = 0, size;
+  do {
+    size = syn__utf8_encode(syn__reader_next(&r), bytes);
+    if (token.size - at < size || memcmp(token.at + at, bytes, size) != 0) return 0;
+    at += size;
+  } while (syn__reader_in_word(&r, split));
+  return at == token.size;
+}
 
-/* Each distinct word is kept once, as symbols. Each pair knows its count and the words in which it
-   came up; a word it has left since is found out when it is read. A count can only grow in the
-   step that makes one of the two symbols, so a heap entry is at worst too high: it is put back
-   with its true count. That saves searching the heap for every count that falls.
-   Places in growing arrays are ints, for pointers would not outlive the next growth. */
+static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  char bytes[4];
+  while (syn__reader_more(&r)) {
+    syn__reader word = r; /* its begin, to read it again */
+    uint64_t key = SYN_HASH_START;
+    size_t probe = 0;
+    int i;
+    do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
+    while (syn__reader_in_word(&r, t->kind->split));
+    do i = syn__map_next(&t->vocab.map, key, &probe); /* words of equal hash are compared */
+    while (i && !syn__word_equal(word, t->kind->split, syn__texts_at(&t->vocab, (size_t)i - 1)));
+    syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
+  }
+}
+
+/* The unknown word brings its space along. */
+static const syn__tokenizer_kind syn__tokenizer_space = {
+    "space", " " SYN__REPLACEMENT, 1, 0, syn__word_add, syn__word_learn, syn__word_encode};
+
+/* ==============================================================================================
+   >>tokenizer line   a token for each whole line
+   ============================================================================================== */
+
+/* The functions of the tokenizer for words, without splitting. */
+static const syn__tokenizer_kind syn__tokenizer_line = {
+    "line", SYN__REPLACEMENT, 0, 0, syn__word_add, syn__word_learn, syn__word_encode};
+
+/* ==============================================================================================
+   >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
+   ============================================================================================== */
+
+/* The tokens are first the characters. Then, again and again, the pair of neighbours with the
+   highest sum over the distinct words of (times in the word) x (count of the word) is merged to a
+   new token wherever it occurs. With "low" seen 5 times and "lower" twice: " l", " lo", " low" (7
+   each), then " lowe", " lower" (2). A merge gets the next id, so ids are in the order of merging.
+
+   Encoding merges, while there is one, the pair of a word whose merge has the lowest id. A token is
+   part of later merges only, so this equals applying all merges in the order they were learned.
+
+   Learning keeps each distinct word once, as ids. Each pair has its count and a list of the words
+   it came up in; a word that it has left since is noticed when the word is read. A count grows only
+   in the step that makes one of its two tokens, so a heap entry is at worst too high: when it comes
+   first, it is pushed again with its true count. A merge costs what changes in the words that hold
+   its pair. Links are indices, because arrays move when they grow. */
+
+#define SYN__MAX_WORD 256 /* characters of a word; the rest is a new word */
+
+/* Ids are at least 1, so a pair is at least 2^32 and no code point in the same map. */
+static uint64_t syn__pair_key(int left, int right) {
+  return (uint64_t)left << 32 | (uint32_t)right;
+}
+
+/* Adds the merge of two older tokens. Two merges may make equal texts: they stay two tokens, found
+   by their pairs. The bytes are reserved first: they are copied within the array. */
+static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
+  syn__array *bytes = &t->vocab.bytes;
+  syn__merge merge = {left, right};
+  int id = syn_tokenizer_size(t);
+  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN || left >= id || right >= id ||
+      syn__token_find(t, syn__pair_key(left, right)))
+    return syn__token_refuse(t, "a new pair of tokens before it");
+  if (syn__grow(t->c, &bytes->items, &bytes->capacity,
+                bytes->count + syn__token_text(t, left).size + syn__token_text(t, right).size, 1) ||
+      syn__texts_write(&t->vocab, syn__token_text(t, left)) ||
+      syn__texts_write(&t->vocab, syn__token_text(t, right)) ||
+      syn__append(t->c, &t->merges, &merge, 1, sizeof merge))
+    return SYN_E_MEMORY;
+  return syn__token_end(t, syn__pair_key(left, right));
+}
+
+/* The merge of the neighbours s[0], s[1]; 0 for none. */
+static int syn__merge_find(const syn_tokenizer *t, const int *s) {
+  return syn__token_find(t, syn__pair_key(s[0], s[1]));
+}
+
+/* Merges the ids s[0..n) of one word, returns how many are left. merged[i] is the merge of s[i] and
+   s[i+1]; the lowest goes first, of equal ones the left. An unknown id is in no pair. A merge
+   changes two entries of merged[] alone, so the map is searched fewer than 3 n times. */
+static int syn__merge_word(const syn_tokenizer *t, int *s, int n) {
+  int merged[SYN__MAX_WORD], i, best, low;
+  for (i = 0; i + 1 < n; i++) merged[i] = syn__merge_find(t, s + i);
+  for (;;) {
+    for (low = best = i = 0; i + 1 < n; i++)
+      if (merged[i] && (!low || merged[i] < low)) low = merged[i], best = i;
+    if (!low) return n; /* no pair of this word is a merge */
+    s[best] = low; /* its right neighbour goes: */
+    n--;
+    for (i = best + 1; i < n; i++) s[i] = s[i + 1], merged[i - 1] = merged[i];
+    if (best + 1 < n) merged[best] = syn__merge_find(t, s + best);
+    if (best > 0) merged[best - 1] = syn__merge_find(t, s + best - 1);
+  }
+}
+
+static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
+  int s[SYN__MAX_WORD], n, i;
+  while (syn__reader_more(&r)) {
+    n = 0;
+    do s[n++] = syn__char_id(t, syn__reader_next(&r)); /* the characters of one word */
+    while (n < SYN__MAX_WORD && syn__reader_in_word(&r, 1));
+    n = syn__merge_word(t, s, n);
+    for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
+  }
+}
+
 typedef struct syn__bpe_word {
-  int start, size; /* in the symbols */
+  int begin, size; /* in the ids */
   uint64_t count;
 } syn__bpe_word;
 typedef struct syn__bpe_pair {
-  int left, right, words; /* words: the last of its list + 1, 0 when it is empty */
+  syn__merge ids;
+  int words; /* the last of its links + 1; 0: none */
   uint64_t count;
 } syn__bpe_pair;
 typedef struct syn__bpe_link {
-  int word, next; /* next: as `words` above */
+  int word, next; /* next: the link before it + 1; 0: none */
 } syn__bpe_link;
 typedef struct syn__bpe {
   syn_tokenizer *t;
-  syn__counter texts;
-  syn__growing words, symbols, pairs, links; /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
-  syn__map map;                              /* pair key -> its pair + 1 */
-  syn__heap heap;                            /* of pairs */
-  int first_new;                                 /* pairs from here on are new in this step */
+  syn_context *c; /* that of t */
+  syn__counter counter;                  /* of the words */
+  syn__array words, ids, pairs, links;   /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
+  syn__map map;                          /* pair key -> pair + 1 */
+  syn__heap heap;                        /* of pairs */
+  int first_new;                         /* pairs from here on are new in this step */
 } syn__bpe;
 
-/* Safe at any point of the learning: what was not made yet is null. */
 static void syn__bpe_free(syn__bpe *b) {
-  syn__counter_free(&b->texts);
-  syn__free(b->t->c, b->words.at);
-  syn__free(b->t->c, b->symbols.at);
-  syn__free(b->t->c, b->pairs.at);
-  syn__free(b->t->c, b->links.at);
-  syn__free(b->t->c, b->map.slots);
-  syn__free(b->t->c, b->heap.entries.at);
+  syn__counter_free(&b->counter);
+  syn__free(b->c, b->words.items);
+  syn__free(b->c, b->ids.items);
+  syn__free(b->c, b->pairs.items);
+  syn__free(b->c, b->links.items);
+  syn__free(b->c, b->map.slots);
+  syn__free(b->c, b->heap.entries.items);
 }
 
 static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
-  return (syn__bpe_pair *)b->pairs.at + i;
+  return (syn__bpe_pair *)b->pairs.items + i;
 }
 
-/* Equal counts: the pair whose left text, then right text, is smaller comes first; only for equal
-   texts do the ids decide. Counts are often equal towards the end of the learning: without a rule
-   two machines would learn two vocabularies. */
-static int syn__bpe_compare(const void *owner, int i, int j) {
+/* Order of pairs of equal count: left text, then right text, then ids. Counts are often equal, so
+   without a rule two machines would learn two vocabularies. */
+static int syn__bpe_order(const void *owner, int i, int j) {
   const syn__bpe *b = (const syn__bpe *)owner;
-  const syn__bpe_pair *x = syn__bpe_pair_at(b, i), *y = syn__bpe_pair_at(b, j);
-  int order = syn__text_compare(syn__piece(b->t, x->left), syn__piece(b->t, y->left));
-  if (order == 0) order = syn__text_compare(syn__piece(b->t, x->right), syn__piece(b->t, y->right));
-  if (order == 0) order = x->left != y->left ? x->left - y->left : x->right - y->right;
+  syn__merge x = syn__bpe_pair_at(b, i)->ids, y = syn__bpe_pair_at(b, j)->ids;
+  int order = syn__text_compare(syn__token_text(b->t, x.left), syn__token_text(b->t, y.left));
+  if (!order)
+    order = syn__text_compare(syn__token_text(b->t, x.right), syn__token_text(b->t, y.right));
+  if (!order) order = x.left != y.left ? x.left - y.left : x.right - y.right;
   return order;
 }
 
-/* The alphabet: space, then the most frequent characters, as many as asked for; by code point. The
-   space is counted as more than all others together: without it no word could begin. What is left
-   out is SYN_UNKNOWN in the words too, and no merge is learned across it. */
+/* The alphabet: space, then the most frequent characters, as many as SIZE allows; in order of code
+   point. The space counts more than all others together, because every word begins with one. All
+   other characters are SYN_UNKNOWN, and no merge is learned across them. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
-  syn__counter all, kept;
-  syn__heap heap = {{NULL, 0, 0}, NULL, NULL};
-  syn__ranked top;
-  syn_status status;
-  int i, room = b->t->asked - SYN_FIRST_TOKEN;
-  memset(&all, 0, sizeof all);
-  all.c = b->t->c;
-  kept = all;
-  status = syn__count_chars(&all, syn__read(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
-  for (i = 0; i < (int)b->texts.units.count && status == SYN_OK; i++)
-    status = syn__count_chars(&all, syn__read(syn__unit_text(&b->texts, i), 0, 0),
-                              syn__unit_at(&b->texts, i)->count);
-  if (status == SYN_OK) status = syn__heap_units(&heap, &all, 1);
-  while (status == SYN_OK && room-- > 0 && syn__heap_pop(&heap, &top))
-    status = syn__count_chars(&kept, syn__read(syn__unit_text(&all, top.item), 0, 0), 1);
-  if (status == SYN_OK) status = syn__add_units(b->t, &kept, 0);
-  syn__free(b->t->c, heap.entries.at);
+  const syn__texts *words = &b->counter.texts;
+  syn__counter all = SYN__COUNTER(b->c);
+  int *sorted = NULL;
+  size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
+  syn_status status =
+      syn__count_chars(&all, syn__reader_of(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
+  for (i = 0; i < words->ends.count && !status; i++)
+    status = syn__count_chars(&all, syn__reader_of(syn__texts_at(words, i), 0, 0),
+                              *syn__counter_count(&b->counter, (int)i));
+  if (!status) sorted = syn__sorted(b->c, &all, all.texts.ends.count, syn__order_count);
+  if (!sorted) status = SYN_E_MEMORY;
+  for (i = most; i < all.texts.ends.count && !status; i++)
+    *syn__counter_count(&all, sorted[i]) = 0; /* the rare ones are left out */
+  if (!status) status = syn__add_counted(b->t, &all, syn__order_text, NULL);
+  syn__free(b->c, sorted);
   syn__counter_free(&all);
-  syn__counter_free(&kept);
   return status;
 }
 
-/* The pair of two symbols, made when it is new; null (recorded) when there is no memory. */
+/* The pair of two ids, made when it is new; null (recorded) when there is no memory. */
 static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
   uint64_t key = syn__pair_key(left, right);
-  syn__bpe_pair *p;
-  int at = syn__map_find(&b->map, key);
-  if (at) return syn__bpe_pair_at(b, at - 1);
-  p = (syn__bpe_pair *)syn__growing_add(b->t->c, &b->pairs, 1, sizeof *p);
-  if (!p || syn__map_add(b->t->c, &b->map, key, (int)b->pairs.count) != SYN_OK) return NULL;
-  p->left = left;
-  p->right = right;
-  p->words = 0;
-  p->count = 0;
-  return p;
+  syn__bpe_pair p = {{left, right}, 0, 0};
+  int found = syn__map_find(&b->map, key);
+  if (found) return syn__bpe_pair_at(b, found - 1);
+  if (syn__append(b->c, &b->pairs, &p, 1, sizeof p) ||
+      syn__map_add(b->c, &b->map, key, (int)b->pairs.count))
+    return NULL;
+  return syn__bpe_pair_at(b, (int)b->pairs.count - 1);
 }
 
-/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n takes n away). The word enters
-   the list of a pair that is new, once: words are read one after the other. */
+/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). Links the word to
+   a pair that is new in this step, once: words are read one after the other. */
 static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
   syn__bpe_pair *p;
-  syn__bpe_link *link;
+  syn__bpe_link link;
   if (left == SYN_UNKNOWN || right == SYN_UNKNOWN) return SYN_OK;
   p = syn__bpe_pair_of(b, left, right);
   if (!p) return SYN_E_MEMORY;
   p->count += times;
-  if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK;
-  if (p->words && ((syn__bpe_link *)b->links.at)[p->words - 1].word == word) return SYN_OK;
-  link = (syn__bpe_link *)syn__growing_add(b->t->c, &b->links, 1, sizeof *link);
-  if (!link) return SYN_E_MEMORY;
-  link->word = word;
-  link->next = p->words;
+  if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK; /* its words were linked before */
+  if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
+  link.word = word, link.next = p->words;
+  if (syn__append(b->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
   p->words = (int)b->links.count;
   return SYN_OK;
 }
 
-/* The pairs that came up in this step go into the heap, those that occur twice: merging one that
-   was seen once would only store a piece of the training text. */
-static syn_status syn__bpe_rank(syn__bpe *b) {
+/* Pushes the pairs of this step that occur twice: the merge of a pair that occurs once would only
+   store a part of the training text. */
+static syn_status syn__bpe_push_new(syn__bpe *b) {
   for (; b->first_new < (int)b->pairs.count; b->first_new++) {
     uint64_t count = syn__bpe_pair_at(b, b->first_new)->count;
-    if (count >= 2 && syn__heap_push(b->t->c, &b->heap, count, b->first_new) != SYN_OK)
-      return SYN_E_MEMORY;
+    if (count >= 2 && syn__heap_push(b->c, &b->heap, count, b->first_new)) return SYN_E_MEMORY;
   }
   return SYN_OK;
 }
 
-/* x left right y in a word becomes x id y: besides left right two pairs go, and two are new. x and
-   y are null at the ends of the word. In a a a the pair a a is there twice: the first place takes
-   both away, once as left right, once as right y. */
-static syn_status syn__bpe_replace(syn__bpe *b, int word, const int *x, const int *y,
-                                   syn__merge_of pair, int id) {
-  uint64_t times = ((const syn__bpe_word *)b->words.at)[word].count;
-  syn_status status = syn__bpe_count(b, word, pair.left, pair.right, 0 - times);
-  if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, pair.left, 0 - times);
-  if (x && status == SYN_OK) status = syn__bpe_count(b, word, *x, id, times);
-  if (y && status == SYN_OK) status = syn__bpe_count(b, word, pair.right, *y, 0 - times);
-  if (y && status == SYN_OK) status = syn__bpe_count(b, word, id, *y, times);
-  return status;
+/* Counts when x left right y becomes x id y in a word: three pairs go, two come. x and y are 0 at
+   the ends of the word. In a a a the pair a a is there twice: the first place subtracts both, as
+   left right and as right y. */
+static syn_status syn__bpe_replace(syn__bpe *b, int word, int x, int y, syn__merge pair, int id) {
+  uint64_t n = ((const syn__bpe_word *)b->words.items)[word].count;
+  if (syn__bpe_count(b, word, pair.left, pair.right, 0 - n) ||
+      (x && syn__bpe_count(b, word, x, pair.left, 0 - n)) ||
+      (x && syn__bpe_count(b, word, x, id, n)) ||
+      (y && syn__bpe_count(b, word, pair.right, y, 0 - n)) ||
+      (y && syn__bpe_count(b, word, id, y, n)))
+    return SYN_E_MEMORY;
+  return SYN_OK;
 }
 
-/* Puts `id` for the pair in one word, from the left: what stands before a place is done already. */
-static syn_status syn__bpe_join(syn__bpe *b, int word, syn__merge_of pair, int id) {
-  syn__bpe_word *w = (syn__bpe_word *)b->words.at + word;
-  int *s = (int *)b->symbols.at + w->start;
+/* Replaces the pair by `id` in one word, from left to right. */
+static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, int id) {
+  syn__bpe_word *w = (syn__bpe_word *)b->words.items + word;
+  int *s = (int *)b->ids.items + w->begin;
   int i, n = 0;
   syn_status status = SYN_OK;
-  for (i = 0; i < w->size && status == SYN_OK; i++) {
+  for (i = 0; i < w->size && !status; i++) {
     if (i + 1 >= w->size || s[i] != pair.left || s[i + 1] != pair.right) {
       s[n++] = s[i];
       continue;
     }
-    status = syn__bpe_replace(b, word, n > 0 ? &s[n - 1] : NULL, i + 2 < w->size ? &s[i + 2] : NULL,
-                              pair, id);
-    s[n++] = id;
+    status = syn__bpe_replace(b, word, n > 0 ? s[n - 1] : 0, i + 2 < w->size ? s[i + 2] : 0, pair,
+                              id);
+    s[n++] = id; /* takes the place of two ids */
     i++;
   }
   w->size = n;
   return status;
 }
 
-/* The distinct words as symbols, and the counts of their pairs: a word seen c times adds c to each
-   of its pairs. All symbols stand in one array; a word only ever gets shorter, in its own place. */
+/* The distinct words as ids, and the counts of their pairs. A word only ever gets shorter, in its
+   own place. */
 static syn_status syn__bpe_words(syn__bpe *b) {
-  int i, k;
-  for (i = 0; i < (int)b->texts.units.count; i++) {
-    syn__reader r = syn__read(syn__unit_text(&b->texts, i), 0, 0);
-    syn__bpe_word *w = (syn__bpe_word *)syn__growing_add(b->t->c, &b->words, 1, sizeof *w);
-    if (!w) return SYN_E_MEMORY;
-    w->start = (int)b->symbols.count;
-    w->count = syn__unit_at(&b->texts, i)->count;
-    while (syn__reading(&r)) {
-      int *symbol = (int *)syn__growing_add(b->t->c, &b->symbols, 1, sizeof *symbol);
-      if (!symbol) return SYN_E_MEMORY;
-      *symbol = syn__char_id(b->t, syn__read_char(&r));
+  int i, k, id, end;
+  for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
+    syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i), 0, 0);
+    syn__bpe_word w;
+    w.begin = (int)b->ids.count;
+    w.count = *syn__counter_count(&b->counter, i);
+    while (syn__reader_more(&r)) {
+      id = syn__char_id(b->t, syn__reader_next(&r));
+      if (syn__append(b->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
     }
-    w->size = (int)b->symbols.count - w->start;
-    for (k = (int)b->symbols.count - w->size; k + 1 < (int)b->symbols.count; k++) {
-      const int *s = (const int *)b->symbols.at + k;
-      if (syn__bpe_count(b, i, s[0], s[1], w->count) != SYN_OK) return SYN_E_MEMORY;
+    end = (int)b->ids.count;
+    w.size = end - w.begin;
+    if (syn__append(b->c, &b->words, &w, 1, sizeof w)) return SYN_E_MEMORY;
+    for (k = w.begin; k + 1 < end; k++) {
+      const int *s = (const int *)b->ids.items + k;
+      if (syn__bpe_count(b, i, s[0], s[1], w.count)) return SYN_E_MEMORY;
     }
   }
-  return syn__bpe_rank(b);
+  return syn__bpe_push_new(b);
 }
 
-/* One merge after the other until the vocabulary is full or no pair occurs twice. The list of the
-   pair is walked by indices: its array may move while words are joined. `p` is a copy for the same
-   reason. The pair itself is never new again, so its list does not grow under the walk. */
+/* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
+   array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
-  syn__ranked top;
+  syn__heap_entry first;
   syn_status status = SYN_OK;
-  int id, at;
-  while (status == SYN_OK && (id = syn_tokenizer_size(b->t)) < b->t->asked &&
-         syn__heap_pop(&b->heap, &top)) {
-    syn__bpe_pair p = *syn__bpe_pair_at(b, top.item);
-    syn__merge_of pair;
-    if (p.count != top.count) {
-      if (p.count >= 2) status = syn__heap_push(b->t->c, &b->heap, p.count, top.item);
+  int id, next;
+  while (!status && (id = syn_tokenizer_size(b->t)) < b->t->size &&
+         syn__heap_pop(&b->heap, &first)) {
+    syn__bpe_pair p = *syn__bpe_pair_at(b, first.item);
+    if (p.count != first.priority) {
+      if (p.count >= 2) status = syn__heap_push(b->c, &b->heap, p.count, first.item); /* fell */
       continue;
     }
-    pair.left = p.left;
-    pair.right = p.right;
-    status = syn__add_merge(b->t, pair.left, pair.right);
-    for (at = p.words; at && status == SYN_OK;) {
-      syn__bpe_link link = ((const syn__bpe_link *)b->links.at)[at - 1];
-      status = syn__bpe_join(b, link.word, pair, id);
-      at = link.next;
+    status = syn__merge_add(b->t, p.ids.left, p.ids.right); /* its id is `id` */
+    for (next = p.words; next && !status;) {
+      syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
+      status = syn__bpe_merge_word(b, link.word, p.ids, id);
+      next = link.next;
     }
-    if (status == SYN_OK) status = syn__bpe_rank(b);
+    if (!status) status = syn__bpe_push_new(b);
   }
   return status;
 }
 
-/* bpe: the distinct words; their characters; the words as symbols; merges. */
-static syn_status syn__learn_pairs(syn_tokenizer *t, const syn_text *lines, size_t count) {
+static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn__bpe b;
   syn_status status;
   memset(&b, 0, sizeof b);
   b.t = t;
-  b.texts.c = t->c;
+  b.c = t->c;
+  b.counter.texts.c = t->c;
   b.heap.owner = &b;
-  b.heap.compare = syn__bpe_compare;
-  status = syn__count_words(&b.texts, t, lines, count, SYN__MAX_WORD);
-  if (status == SYN_OK) status = syn__bpe_alphabet(&b);
-  if (status == SYN_OK) status = syn__bpe_words(&b);
-  if (status == SYN_OK) status = syn__bpe_merge(&b);
+  b.heap.order = syn__bpe_order;
+  status = syn__count_words(&b.counter, t, lines, count, SYN__MAX_WORD); /* distinct words */
+  if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
+  if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
+  if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
   syn__bpe_free(&b);
   return status;
 }
 
-/* -- the kinds and the public functions -- */
+static const syn__tokenizer_kind syn__tokenizer_bpe = {
+    "bpe", SYN__REPLACEMENT, 1, 1, syn__char_add, syn__bpe_learn, syn__bpe_encode};
 
-/* A saved tokenizer holds the place in this list: new kinds go to its end. U+FFFD, the replacement
-   character, is three bytes in UTF-8; a word brings its space along. */
-static const syn__token_kind syn__token_kinds[] = {
-    {"byte", "\xEF\xBF\xBD", 0, 0, NULL, syn__learn_bytes, syn__encode_bytes},
-    {"char", "\xEF\xBF\xBD", 0, 0, syn__add_char, syn__learn_chars, syn__encode_chars},
-    {"space", " \xEF\xBF\xBD", 1, 0, syn__add_word, syn__learn_words, syn__encode_words},
-    {"bpe", "\xEF\xBF\xBD", 1, 1, syn__add_char, syn__learn_pairs, syn__encode_pairs},
-    {"line", "\xEF\xBF\xBD", 0, 0, syn__add_word, syn__learn_words, syn__encode_words}};
+/* ==============================================================================================
+   >>tokenizers   the one list of tokenizers; the public functions
+   ============================================================================================== */
 
-/* bpe needs room for the space; the other kinds have no size. */
-static int syn__token_size_fits(const syn__token_kind *kind, uint32_t asked) {
-  return kind->sized ? asked > SYN_FIRST_TOKEN && asked <= SYN__MAX_VOCAB : asked == 0;
+/* A new tokenizer is one section above and one line here, at the end: a saved tokenizer holds the
+   place in this list. */
+static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
+    &syn__tokenizer_byte, /* 0 in a saved file */
+    &syn__tokenizer_char, /* 1 */
+    &syn__tokenizer_space, /* 2 */
+    &syn__tokenizer_bpe, /* 3 */
+    &syn__tokenizer_line, /* 4 */
+};
+
+/* 1: a tokenizer of this kind may have this SIZE. */
+static int syn__tokenizer_sized(const syn__tokenizer_kind *kind, uint32_t size) {
+  return kind->sized ? size > SYN_FIRST_TOKEN && size <= SYN__MAX_VOCAB : size == 0;
 }
 
-/* The kind a spec names and its size; null when it names none. Reading the size stops at the first
-   number above the limit: it cannot overflow. */
-static const syn__token_kind *syn__token_spec(const char *spec, uint32_t *asked) {
-  const syn__token_kind *kind;
-  size_t i, n = 0;
-  for (i = 0; spec && i < SYN__COUNT(syn__token_kinds); i++) {
-    kind = &syn__token_kinds[i];
+/* The kind that a spec names, and its SIZE; null (recorded) when it names none. Reading stops at
+   the first number above the limit, so it cannot overflow. */
+static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char *spec,
+                                                      uint32_t *size) {
+  char names[200] = "";
+  size_t i, n, used = 0;
+  for (i = 0; i < SYN__COUNT(syn__tokenizer_kinds); i++) {
+    const syn__tokenizer_kind *kind = syn__tokenizer_kinds[i];
     n = strlen(kind->name);
-    *asked = 0;
-    if (strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
-    if (!kind->sized) return kind;
-    while (spec[++n] >= '0' && spec[n] <= '9' && *asked <= SYN__MAX_VOCAB)
-      *asked = *asked * 10 + (uint32_t)(spec[n] - '0');
-    if (spec[n] == 0 && syn__token_size_fits(kind, *asked)) return kind;
+    *size = 0;
+    if (used < sizeof names)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s, ", kind->name,
+                               kind->sized ? ":SIZE" : "");
+    if (!spec || strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
+    while (kind->sized && spec[++n] >= '0' && spec[n] <= '9' && *size <= SYN__MAX_VOCAB)
+      *size = *size * 10 + (uint32_t)(spec[n] - '0');
+    if (spec[n] == 0 && syn__tokenizer_sized(kind, *size)) return kind; /* nothing follows it */
   }
+  syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given, wanted one of %sSIZE from %d to %d",
+            spec ? spec : "", names, SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
   return NULL;
 }
 
-/* An empty tokenizer, with its spec as a text: written anew, so that "bpe:010" is "bpe:10" and
-   equal tokenizers have equal types. */
-static syn_tokenizer *syn__tokenizer_make(syn_context *c, const syn__token_kind *kind, int flags,
-                                          uint32_t asked) {
+/* An empty tokenizer. The spec is printed again, so that "bpe:010" is "bpe:10" and equal tokenizers
+   have equal types. */
+static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_kind *kind, int flags,
+                                         uint32_t size) {
   syn_tokenizer *t = (syn_tokenizer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
-  t->c = c;
+  t->c = t->vocab.c = c;
   t->kind = kind;
   t->flags = flags;
-  t->asked = (int)asked;
-  snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->asked);
+  t->size = (int)size;
+  snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
   return t;
 }
 
-/* The last pieces, when they are asked for; a word's own begin with its space. They are in no map,
-   so nothing is encoded to them. Not saved: the flag tells all. */
-static syn_status syn__add_sentinels(syn_tokenizer *t) {
-  char text[8], *at;
-  size_t *end;
-  int i, size;
-  t->own = t->ends.count;
-  for (i = 0; i < SYN__SENTINELS && t->flags & SYN_SENTINELS; i++) {
-    if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB) return syn__refuse_piece(t, "among 2^24");
-    size = snprintf(text, sizeof text, "%s<%d>", t->kind->words ? " " : "", i);
-    at = (char *)syn__growing_add(t->c, &t->bytes, (size_t)size, 1);
-    end = (size_t *)syn__growing_add(t->c, &t->ends, 1, sizeof *end);
-    if (!at || !end) return SYN_E_MEMORY;
-    memcpy(at, text, (size_t)size);
-    *end = t->bytes.count;
+/* t with its sentinels behind the other tokens, or null and freed when `status` or a step is an
+   error. Sentinels are in no map, so no text is encoded to them; they are not saved, because the
+   flag tells all. */
+static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status) {
+  char text[16];
+  int i, n = t->flags & SYN_SENTINELS ? SYN__SENTINELS : 0;
+  t->n_learned = t->vocab.ends.count; /* the sentinels come behind */
+  if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
+    status = syn__token_refuse(t, "among 2^24 with its sentinels");
+  for (i = 0; i < n && !status; i++) {
+    snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
+    status = syn__texts_write(&t->vocab, syn__text_of(text, strlen(text)));
+    if (!status)
+      status = syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
   }
-  return SYN_OK;
+  if (!status) return t;
+  syn_tokenizer_free(t);
+  return NULL;
 }
 
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count) {
-  uint32_t asked = 0;
-  const syn__token_kind *kind = syn__token_spec(spec, &asked);
-  syn_tokenizer *t = NULL;
-  if (count && !lines)
-    syn__given(c, lines, "array of lines");
-  else if (!kind)
-    syn__fail(c, SYN_E_VALUE, "tokenizer: \"%.40s\" given; byte, char, space, line or bpe:SIZE "
-              "wanted, SIZE from %d to %d", spec ? spec : "", SYN_FIRST_TOKEN + 1, SYN__MAX_VOCAB);
-  else if (flags & ~(SYN_LOWERCASE | SYN_SENTINELS))
+  uint32_t size = 0;
+  const syn__tokenizer_kind *kind;
+  syn_tokenizer *t;
+  if (count && !syn__given(c, lines, "array of lines")) return NULL;
+  kind = syn__tokenizer_spec(c, spec, &size);
+  if (kind && flags & ~(SYN_LOWERCASE | SYN_SENTINELS)) {
     syn__fail(c, SYN_E_VALUE, "tokenizer: flags %d given; 0, SYN_LOWERCASE (%d), SYN_SENTINELS "
               "(%d) or both wanted", flags, SYN_LOWERCASE, SYN_SENTINELS);
-  else
-    t = syn__tokenizer_make(c, kind, flags, asked);
-  if (t && (kind->learn(t, lines, count) != SYN_OK || syn__add_sentinels(t) != SYN_OK)) {
-    syn_tokenizer_free(t);
-    t = NULL;
+    return NULL;
   }
-  return t;
+  t = kind ? syn__tokenizer_new(c, kind, flags, size) : NULL;
+  return t ? syn__tokenizer_finish(t, kind->learn(t, lines, count)) : NULL;
 }
 
-/* Half-built ones too: the makers above and below come here with what they have. */
 void syn_tokenizer_free(syn_tokenizer *t) {
   if (!t) return;
-  syn__free(t->c, t->bytes.at);
-  syn__free(t->c, t->ends.at);
-  syn__free(t->c, t->pairs.at);
-  syn__free(t->c, t->ids.slots);
+  syn__texts_free(&t->vocab);
+  syn__free(t->c, t->merges.items);
   syn__free(t->c, t);
 }
 
 int syn_tokenizer_size(const syn_tokenizer *t) {
-  return t ? SYN_FIRST_TOKEN + (int)t->ends.count : 0;
+  return t ? SYN_FIRST_TOKEN + (int)t->vocab.ends.count : 0;
 }
 int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
 int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
-  *first = t ? SYN_FIRST_TOKEN + (int)t->own : 0;
+  *first = t ? SYN_FIRST_TOKEN + (int)t->n_learned : 0;
   return syn_tokenizer_size(t) - *first;
 }
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
-/* Reads only what was built before: no scratch, no cache, nothing to lock. The reader and the ids
-   are on the stack, so one tokenizer serves any number of threads. */
-int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int room) {
-  syn__ids out;
+int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
+  syn__ids out = {ids, capacity, 0};
   if (!t) return 0;
-  out.at = ids;
-  out.room = room;
-  out.count = 0;
-  t->kind->encode(t, syn__read_given(text, t->flags, t->kind->words), &out);
+  t->kind->encode(t, syn__reader_given(text, t->flags, t->kind->split), &out);
   return out.count;
 }
 
-/* Unknown stands for one character, for "space" for a word with its space. */
 syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first) {
   const char *unknown = t ? t->kind->unknown : "";
   syn_text text = syn__text_of(unknown, strlen(unknown));
   if (!t) return text;
   if (id == SYN_PAD || id == SYN_BEGIN || id == SYN_END) text.size = 0;
-  if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__piece(t, id);
-  if (first && t->kind->words && text.size && text.at[0] == ' ') text.at++, text.size--;
+  if (id >= SYN_FIRST_TOKEN && id < syn_tokenizer_size(t)) text = syn__token_text(t, id);
+  if (first && t->kind->split && text.size && text.at[0] == ' ') text.at++, text.size--;
   return text;
 }
 
 /* `size` counts all; `kept` stops at the first token that does not fit, so that no shorter one
    after it leaves a hole in the text. */
 size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
-                            size_t room) {
+                            size_t capacity) {
   size_t size = 0, kept = 0;
   int i, first = 1;
   for (i = 0; i < count && ids[i] != SYN_END; i++) {
     syn_text text = syn_tokenizer_piece(t, ids[i], first);
-    if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue;
+    if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue; /* the next is still the first */
     first = 0;
-    if (kept == size && text.size < room - kept) { /* room for the final 0 is left */
+    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
       if (text.size) memcpy(out + kept, text.at, text.size);
       kept += text.size;
     }
     size += text.size;
   }
-  if (room > 0) out[kept] = 0;
+  if (capacity > 0) out[kept] = 0;
   return size;
 }
 
 /* The saved form, all numbers u32, little-endian:
       0  "syntok1" and its final 0
-      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P pieces, M merges
-     28  the bytes of each piece [P]
-         left, right of each merge [M,2]: the merge m is token 4 + P - M + m
-         the texts of all pieces, one after the other
-   byte stores no pieces. What merges make is written too, though it follows from the pairs: a
+      8  kind (its place in the list above), flags, SIZE (0 but for bpe), P tokens, M merges
+     28  the bytes of each token [P]
+         left, right of each merge [M,2]: merge m is token 4 + P - M + m
+         the texts of all tokens, one after the other
+   byte stores no tokens. The texts of merges are stored, though they follow from the pairs: so a
    reader needs no more memory than the file has, and other programs see the vocabulary. */
+#define SYN__TOKENIZER_MAGIC "syntok1"
+#define SYN__TOKENIZER_HEADER 28
 static void syn__put32(unsigned char *out, size_t x) { syn__put_bytes(out, x, 4); }
 static uint32_t syn__get32(const unsigned char *in) { return (uint32_t)syn__get_bytes(in, 4); }
 
-/* Equal tokenizers give equal bytes. Nothing is written unless all fits: half a tokenizer helps
-   nobody. */
-size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t room) {
+/* All or nothing is written. */
+size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   unsigned char *at = (unsigned char *)out;
-  const syn__merge_of *pairs = t ? (const syn__merge_of *)t->pairs.at : NULL;
-  size_t stored = t && t->kind->add ? t->own : 0, merges = t ? t->pairs.count : 0, i;
-  size_t bytes = stored ? ((const size_t *)t->ends.at)[stored - 1] : 0; /* byte stores none */
-  size_t need = SYN__TOKENIZER_HEADER + 4 * stored + 8 * merges + bytes;
+  const syn__merge *merges = t ? (const syn__merge *)t->merges.items : NULL;
+  size_t n_tokens = t && t->kind->add ? t->n_learned : 0, n_merges = t ? t->merges.count : 0, i;
+  size_t bytes = n_tokens ? syn__texts_begin(&t->vocab, n_tokens) : 0;
+  size_t need = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges + bytes;
   if (!t) return 0;
-  if (need > room) return need;
-  memcpy(at, SYN__TOKENIZER_MAGIC, 8);
-  syn__put32(at + 8, (size_t)(t->kind - syn__token_kinds));
-  syn__put32(at + 12, (size_t)t->flags);
-  syn__put32(at + 16, (size_t)t->asked);
-  syn__put32(at + 20, stored);
-  syn__put32(at + 24, merges);
+  if (need > capacity) return need;
+  memcpy(at, SYN__TOKENIZER_MAGIC, 8); /* with its final 0 */
+  for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++; /* the place in the list */
+  syn__put32(at + 8, i), syn__put32(at + 12, (size_t)t->flags);
+  syn__put32(at + 16, (size_t)t->size);
+  syn__put32(at + 20, n_tokens), syn__put32(at + 24, n_merges);
   at += SYN__TOKENIZER_HEADER;
-  for (i = 0; i < stored; i++, at += 4)
-    syn__put32(at, syn__piece(t, SYN_FIRST_TOKEN + (int)i).size);
-  for (i = 0; i < merges; i++, at += 8) {
-    syn__put32(at, (size_t)pairs[i].left);
-    syn__put32(at + 4, (size_t)pairs[i].right);
+  for (i = 0; i < n_tokens; i++, at += 4) syn__put32(at, syn__texts_at(&t->vocab, i).size);
+  for (i = 0; i < n_merges; i++, at += 8) {
+    syn__put32(at, (size_t)merges[i].left);
+    syn__put32(at + 4, (size_t)merges[i].right);
   }
-  if (bytes) memcpy(at, t->bytes.at, bytes);
+  if (bytes) memcpy(at, t->vocab.bytes.items, bytes); /* the texts of all tokens */
   return need;
 }
 
-/* The header of a saved tokenizer, when it is possible at all in `size` bytes. Once the limit on
-   the pieces holds, 4 * pieces + 8 * merges fits in 32 bits. */
-static syn_tokenizer *syn__load_header(syn_context *c, const unsigned char *in, size_t size) {
-  uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, pieces, merges */
-  const syn__token_kind *kind = NULL;
+/* An empty tokenizer from the header of a saved one; null (recorded) when `size` bytes cannot hold
+   one. Below the limit on tokens, 4 * tokens + 8 * merges fits in 32 bits. */
+static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned char *in,
+                                                 size_t size) {
+  uint32_t field[5] = {UINT32_MAX, 0, 0, 0, 0}; /* kind, flags, SIZE, tokens, merges */
+  const syn__tokenizer_kind *kind = NULL;
   int i, fits = 0;
   if (in && size >= SYN__TOKENIZER_HEADER && memcmp(in, SYN__TOKENIZER_MAGIC, 8) == 0)
     for (i = 0; i < 5; i++) field[i] = syn__get32(in + 8 + 4 * i);
-  if (field[0] < SYN__COUNT(syn__token_kinds)) {
-    kind = &syn__token_kinds[field[0]];
-    fits = !(field[1] & ~(uint32_t)(SYN_LOWERCASE | SYN_SENTINELS));
-    fits = fits && syn__token_size_fits(kind, field[2]);
-    fits = fits && field[3] <= (uint32_t)SYN__MAX_VOCAB && field[4] <= field[3];
-    fits = fits && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER;
-    fits = fits && (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0);
-    fits = fits && (kind->add || field[3] == 0);
+  if (field[0] < SYN__COUNT(syn__tokenizer_kinds)) {
+    kind = syn__tokenizer_kinds[field[0]]; /* each of the other fields must fit to it */
+    fits = !(field[1] & ~(uint32_t)(SYN_LOWERCASE | SYN_SENTINELS)) &&
+           syn__tokenizer_sized(kind, field[2]) && field[3] <= (uint32_t)SYN__MAX_VOCAB &&
+           field[4] <= field[3] && 4 * field[3] + 8 * field[4] <= size - SYN__TOKENIZER_HEADER &&
+           (kind->sized ? SYN_FIRST_TOKEN + field[3] <= field[2] : field[4] == 0) &&
+           (kind->add || field[3] == 0);
   }
-  if (fits) return syn__tokenizer_make(c, kind, (int)field[1], field[2]);
+  if (fits) return syn__tokenizer_new(c, kind, (int)field[1], field[2]);
   syn__fail(c, SYN_E_FORMAT, "tokenizer: the %lu bytes given do not begin one (kind %lu, "
-            "flags %lu, size %lu, %lu pieces, %lu merges)", (unsigned long)size,
+            "flags %lu, size %lu, %lu tokens, %lu merges)", (unsigned long)size,
             (unsigned long)field[0], (unsigned long)field[1], (unsigned long)field[2],
             (unsigned long)field[3], (unsigned long)field[4]);
   return NULL;
 }
 
-/* An id, 0 for a number that is none: syn__add_merge refuses 0 as it does every id not made yet. */
-static int syn__load_id(const unsigned char *in) {
-  uint32_t id = syn__get32(in);
-  return id < SYN__MAX_VOCAB ? (int)id : 0;
-}
-
-/* The pieces and merges: each is added as in learning, with its checks. A merge is compared with
-   its text in the file as soon as it is made: pieces that double in length are stopped at the
-   first. */
-static syn_status syn__load_pieces(syn_tokenizer *t, const unsigned char *in, size_t size) {
-  size_t pieces = syn__get32(in + 20), merges = syn__get32(in + 24), i;
-  const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *pairs = sizes + 4 * pieces;
-  size_t at = SYN__TOKENIZER_HEADER + 4 * pieces + 8 * merges;
+/* Adds tokens and merges with the checks of learning. A merge is compared with its text in the file
+   as soon as it is made: merges that double in length are stopped at the first. */
+static syn_status syn__tokenizer_load_tokens(syn_tokenizer *t, const unsigned char *in,
+                                             size_t size) {
+  size_t n_tokens = syn__get32(in + 20), n_merges = syn__get32(in + 24), i;
+  const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
+  size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
   syn_status status = SYN_OK;
-  for (i = 0; i < pieces && status == SYN_OK; i++) {
-    syn_text piece = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
-    if (piece.size > size - at) return syn__refuse_piece(t, "inside the bytes given");
-    at += piece.size;
-    if (i < pieces - merges) {
-      status = t->kind->add(t, piece);
+  for (i = 0; i < n_tokens && !status; i++) {
+    syn_text token = syn__text_of((const char *)in + at, syn__get32(sizes + 4 * i));
+    if (token.size > size - at) return syn__token_refuse(t, "inside the bytes given");
+    at += token.size;
+    if (i < n_tokens - n_merges) { /* a token of the kind; merges follow */
+      status = t->kind->add(t, token);
       continue;
     }
-    status = syn__add_merge(t, syn__load_id(pairs), syn__load_id(pairs + 4));
-    pairs += 8;
-    if (status == SYN_OK && syn__text_compare(syn__piece(t, syn_tokenizer_size(t) - 1), piece) != 0)
-      status = syn__refuse_piece(t, "preceded by the pieces it is made of");
+    status = syn__merge_add(t, (int)syn__get32(merge), (int)syn__get32(merge + 4));
+    merge += 8;
+    if (!status && syn__text_compare(syn__texts_at(&t->vocab, i), token) != 0)
+      status = syn__token_refuse(t, "preceded by the tokens it is made of");
   }
-  if (status == SYN_OK && at != size)
+  if (!status && at != size)
     status = syn__fail(t->c, SYN_E_FORMAT, "tokenizer %s: %lu bytes given, %lu wanted", t->type,
                        (unsigned long)size, (unsigned long)at);
   return status;
 }
 
-/* A kind without an add function has the same pieces always: they are made, not read. */
 syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size) {
   const unsigned char *in = (const unsigned char *)bytes;
-  syn_tokenizer *t = syn__load_header(c, in, size);
+  syn_tokenizer *t = syn__tokenizer_load_header(c, in, size);
   syn_status status = SYN_OK;
-  if (t && !t->kind->add) status = t->kind->learn(t, NULL, 0);
-  if (t && status == SYN_OK) status = syn__load_pieces(t, in, size);
-  if (t && status == SYN_OK) status = syn__add_sentinels(t);
-  if (status == SYN_OK) return t;
-  syn_tokenizer_free(t);
-  return NULL;
+  if (!t) return NULL;
+  if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
+  if (!status) status = syn__tokenizer_load_tokens(t, in, size);
+  return syn__tokenizer_finish(t, status);
 }
 
 /* ==============================================================================================
-   >>file   safetensors: reader, writer, model files
+   >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
    ============================================================================================== */
 
-#ifndef SYN_NO_STDIO
-#include <errno.h>
-#if defined(__unix__) || defined(__APPLE__)
-#define SYN__POSIX
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
-#endif
-
-/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
-     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
-   where offsets count from the first byte of the data. The rules that the reader holds a file to
-   (and the writer its caller), from huggingface/safetensors on GitHub unless "ours" is said:
-     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
-       space around it; keys come in any order, unknown fields of a tensor are skipped;
-     - metadata is an object of strings;
-     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
-     - the tensors fill the data: no byte in two of them, none in no one, none behind the last;
-     - ours: names and keys are unique, UTF-8 and without \u0000, which would end a C string early;
-     - ours: a shape has at most SYN_FILE_RANK numbers.
-
-   Memory of a reader is bounded by the size of the file: one block for the file (none for a view),
-   one of the header's length for all texts, and arrays of entries and pairs that grow as they are
-   found, where the shortest tensor of a header has 50 bytes and an entry about 100. Time is n log n
-   in the number of tensors whatever they are called. */
-
-#define SYN__HEADER_MAX 100000000u
-#define SYN__SHOWN 84 /* bytes of a name in a message, with the final 0 */
-
-/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of
-   one element, 4 and 6 bits included; unit: bytes of the number that is turned on a big-endian
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of one
+   element, 4 and 6 bits included; unit: bytes of the number that is swapped on a big-endian
    machine. */
-typedef struct syn__dtype_row {
+typedef struct syn__dtype_info {
   const char *name;
-  size_t bits, unit;
-} syn__dtype_row;
+  size_t bits, unit; /* of one element; bytes of a number that is swapped */
+} syn__dtype_info;
 
-static const syn__dtype_row *syn__dtype_at(syn_dtype dtype) {
+static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
 #define SYN__DTYPE(id, name, bits, unit) {name, bits, unit},
-  static const syn__dtype_row rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
+  static const syn__dtype_info rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
 #undef SYN__DTYPE
   return &rows[(int)dtype >= 0 && dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
 }
 
-/* Never null, so messages need no check. */
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
 
-/* Elements = product of the shape, 1 for rank 0. SIZE_MAX when it does not fit, yet 0 for a shape
-   like [huge, huge, 0], because SIZE_MAX * 0 is 0 too. The rank was checked. */
-static size_t syn__entry_count(const syn_entry *e) {
-  size_t n = 1;
-  int i;
-  for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
-  return n;
-}
-
 /* Bytes that shape and dtype ask for; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
-   when rank or dtype is none. Eight elements at a time, so that no count of bits can overflow. */
+   when rank or dtype is invalid. Eight elements at a time, so that no count of bits overflows. */
 static size_t syn__entry_bytes(const syn_entry *e) {
-  size_t bits = syn__dtype_at(e->dtype)->bits, n, rest;
+  size_t bits = syn__dtype_at(e->dtype)->bits, n = 1, rest;
+  int i;
   if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
-  n = syn__entry_count(e);
-  rest = n % 8 * bits;
+  for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
+  rest = n % 8 * bits; /* bits of the last elements; 8 of them fill `bits` bytes */
   if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
   return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
 }
 
-/* The order of bytes: a file is little-endian, entries have the order of the machine. Asked at run
-   time, so that every machine compiles the same text; a compiler folds it to a constant. */
+/* Files are little-endian, entries have the byte order of the machine. Tested at run time, so that
+   every machine compiles the same text; a compiler folds it to a constant. */
 static int syn__big_endian(void) {
   const uint16_t one = 1;
   unsigned char first;
@@ -16659,8 +16621,7 @@ static int syn__big_endian(void) {
   return first == 0;
 }
 
-/* Turns every number of `unit` bytes around, in place. Bytes of a last incomplete one stay, but the
-   size of a tensor is a multiple of its unit. */
+/* Swaps the bytes of every number of `unit` bytes, in place. */
 static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
   size_t i, k;
   for (i = 0; i + unit <= bytes; i += unit)
@@ -16671,221 +16632,124 @@ static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
     }
 }
 
-/* -- half precision -- */
-
 /* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. Works on
-   bits alone: a float that travels through an x87 register loses its signalling NaN. */
+   bits alone: a float in an x87 register loses its signalling NaN. */
 static uint32_t syn__from_f16(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
-  if (e == 31) return sign | 0x7F800000u | m << 13;
-  if (e == 0 && m == 0) return sign;
-  if (e == 0) { /* m 2^-24 has no leading 1 in a half, a float has room to give it one */
+  if (e == 31) return sign | 0x7F800000u | m << 13; /* infinite, or not a number */
+  if (e == 0 && m == 0) return sign; /* zero */
+  if (e == 0) { /* m 2^-24 has no leading 1 in a half; a float can normalize it */
     for (e = 1; !(m & 0x400u); e--) m <<= 1;
     m &= 0x3FFu;
   }
-  return sign | (e + 112u) << 23 | m << 13;
+  return sign | (e + 112u) << 23 | m << 13; /* 112 = 127 - 15, the two biases */
 }
 
-/* -- names: UTF-8, messages, sorted lists -- */
-
-/* Bytes of the character at `at`, 0 when it is not UTF-8; left > 0. */
-static size_t syn__file_utf8(const unsigned char *at, size_t left) {
-  size_t n = 0;
-  uint32_t ch = syn__char_next(syn__text_of((const char *)at, left), &n);
-  return ch & SYN__BAD_CHAR ? 0 : n;
+/* Bytes of one number of a dtype that syn_entry_floats converts; 0: another dtype. */
+static size_t syn__float_width(syn_dtype dtype) {
+  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
 }
 
-/* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
-   next reader: the header of a safetensors file is UTF-8. */
-static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
-
-/* A name from a file as a message may show it: one line, not too long, cut between characters. A
-   control character would let a file write lines of its own into somebody's log. */
-static const char *syn__show(char shown[SYN__SHOWN], const char *text) {
-  size_t n = strlen(text), i;
-  int cut = n > SYN__SHOWN - 4;
-  if (cut)
-    for (n = SYN__SHOWN - 4; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
-  for (i = 0; i < n; i++) shown[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? '?' : text[i];
-  memcpy(shown + n, cut ? "..." : "", cut ? 4 : 1);
-  return shown;
+/* Says why an entry cannot be converted to `count` floats. */
+static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
+  char shown[SYN__SHORT];
+  const char *name = syn__shorten(shown, e->name ? e->name : "");
+  if (!syn__float_width(e->dtype))
+    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
+                     syn_dtype_name(e->dtype));
+  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
+                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
 }
 
-/* Both syn_entry and syn_pair begin with the text they are sorted by, so one list, one search and
-   one look for doubles serves both. memcpy, since the two structs have no type in common. */
-static const char *syn__item_name(const void *item) {
-  const char *name;
-  memcpy(&name, item, sizeof name);
-  return name;
-}
-
-/* < 0, 0, > 0 when a belongs before, beside, behind b. */
-typedef int (*syn__order)(const void *a, const void *b);
-
-/* Byte by byte as unsigned, the same on every machine; strcoll would ask the locale. */
-static int syn__name_order(const void *a, const void *b) {
-  return strcmp(syn__item_name(a), syn__item_name(b));
-}
-
-/* Entries of one file by their place; empty ones before the one that begins where they do. */
-static int syn__place_order(const void *a, const void *b) {
-  const syn_entry *x = (const syn_entry *)a, *y = (const syn_entry *)b;
-  const char *p = (const char *)x->data, *q = (const char *)y->data;
-  if (p != q) return p < q ? -1 : 1;
-  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
-
-/* Lets the item at `root` sink below its larger children until none is larger. The children of k
-   are 2k + 1 and 2k + 2. */
-static void syn__sift(const void **at, size_t root, size_t n, syn__order order) {
-  const void *item = at[root];
-  size_t child;
-  while ((child = 2 * root + 1) < n) {
-    if (child + 1 < n && order(at[child], at[child + 1]) < 0) child++;
-    if (order(item, at[child]) >= 0) break;
-    at[root] = at[child];
-    root = child;
+/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt from its bits: all exact.
+   memcpy, because data may be unaligned. The caller may have made e: only its bytes are trusted. */
+syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
+  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
+  size_t i, width = e ? syn__float_width(e->dtype) : 0;
+  uint32_t bits;
+  uint16_t half;
+  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
+    for (i = 0; i < count; i++) out[i] = 0.0f; /* defined after an error, too */
+    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
   }
-  at[root] = item;
-}
-
-/* Heapsort: n log n on any input and no memory. qsort of libc promises neither: that of glibc asks
-   malloc, behind the back of the caller's allocator, others are quadratic on lists made for it. */
-static void syn__sort(const void **at, size_t n, syn__order order) {
-  const void *last;
-  size_t i;
-  for (i = n / 2; i-- > 0;) syn__sift(at, i, n, order);
-  for (i = n; i-- > 1;) {
-    last = at[i];
-    at[i] = at[0];
-    at[0] = last;
-    syn__sift(at, 0, i, order);
+  if (width == 4 && count) memcpy(out, at, e->bytes);
+  for (i = 0; width == 2 && i < count; i++) {
+    memcpy(&half, at + 2 * i, 2);
+    bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+    memcpy(out + i, &bits, 4);
   }
+  return SYN_OK;
 }
 
-/* Pointers to n items of `size` bytes, sorted; null when there is no memory. The items stay where
-   they are: their order is the header's. */
-static const void **syn__sorted(syn_context *c, const void *items, size_t n, size_t size,
-                                syn__order order) {
-  const void **at = (const void **)syn__alloc(c, n ? n : 1, sizeof *at);
-  size_t i;
-  if (!at) return NULL;
-  for (i = 0; i < n; i++) at[i] = (const char *)items + i * size;
-  syn__sort(at, n, order);
-  return at;
-}
+/* ==============================================================================================
+   >>json   a strict parser for the header of a safetensors file
+   ============================================================================================== */
 
-/* A name that stands twice in a list sorted by name, or null. In a sorted list doubles are
-   neighbours: n comparisons instead of n^2. */
-static const char *syn__twice(const void **at, size_t n) {
-  size_t i;
-  for (i = 1; i < n; i++)
-    if (syn__name_order(at[i - 1], at[i]) == 0) return syn__item_name(at[i]);
-  return NULL;
-}
-
-/* The item of that name by bisection, or null; null also for a null name. */
-static const void *syn__lookup(const void **at, size_t n, const char *name) {
-  size_t low = 0, high = n, mid;
-  int order;
-  while (name && low < high) {
-    mid = low + (high - low) / 2;
-    order = strcmp(name, syn__item_name(at[mid]));
-    if (order == 0) return at[mid];
-    if (order < 0) high = mid;
-    else low = mid + 1;
-  }
-  return NULL;
-}
-
-/* -- reader: JSON -- */
-
-/* Two orders of the same entries: that of the header, which is what a caller walks and a writer
-   keeps, and sorted by name for searching. Entries point into `block` or the caller's bytes;
-   names into `text`. */
-struct syn_file {
-  syn_context *c;
-  void *block; /* the bytes of the file when they are ours, else null */
-  const unsigned char *start; /* its first byte, wherever it stands */
-  char *text;  /* names, keys and values of the header, decoded, each ends in 0 */
-  syn_entry *entries;
-  syn_pair *pairs;
-  const void **by_name, **by_key; /* sorted */
-  size_t n_entries, cap_entries, n_pairs, cap_pairs;
-};
-
-/* The reader of a header. The first error ends it: then `at` is `end`, every step below does
-   nothing and every loop stops, so that only the last step has to look at `ok`. text walks
-   forward only: names, keys and values stay, strings that are only looked at (fields, dtypes,
-   skipped values) are given back by setting it back. */
+/* The first error ends parsing: `at` becomes `end`, every later step does nothing and every loop
+   stops, so only the last step checks `ok`. Decoded strings are written to `text`; a string that
+   nobody keeps is released by setting `text` back. */
 typedef struct syn__json {
-  syn_file *f;
+  syn_context *c;
   const char *where;                     /* the path, or "memory" */
-  const char *tensor;                    /* the one being read, or null */
-  const unsigned char *start, *at, *end; /* of the header */
-  const unsigned char *data;
-  size_t data_size;
-  char *text; /* where the next string is decoded to: never longer than it was, it fits f->text */
-  int ok;
+  const char *tensor;                    /* the one that is parsed, or null */
+  const unsigned char *start, *at, *end; /* of the JSON text */
+  char *text; /* where the next string is decoded to; as large as the JSON text */
+  int ok; /* 0: an error was recorded */
 } syn__json;
 
-/* Ends the reading with a message: path, tensor if inside one, what is wrong, where in the header.
-   The place is the byte at which reading stopped, which may be just behind what is wrong. */
-static void syn__json_bad(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
-static void syn__json_bad(syn__json *j, const char *format, ...) {
-  char text[160], shown[SYN__SHOWN];
+/* Ends parsing with a message: path, tensor, what is wrong, where in the header. The place is the
+   byte at which parsing stopped, which may be just behind what is wrong. */
+static void syn__json_fail(syn__json *j, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__json_fail(syn__json *j, const char *format, ...) {
+  char text[160], shown[SYN__SHORT];
   unsigned long byte = (unsigned long)(j->at - j->start);
   va_list args;
   if (!j->ok) return;
   j->ok = 0;
-  j->at = j->end;
+  j->at = j->end; /* all loops stop */
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (j->tensor)
-    syn__fail(j->f->c, SYN_E_FORMAT, "%s: tensor \"%s\": %s (byte %lu of the header)", j->where,
-              syn__show(shown, j->tensor), text, byte);
-  else
-    syn__fail(j->f->c, SYN_E_FORMAT, "%s: %s (byte %lu of the header)", j->where, text, byte);
+  syn__shorten(shown, j->tensor ? j->tensor : "");
+  syn__fail(j->c, SYN_E_FORMAT, "%s: %s%s%s%s (byte %lu of the header)", j->where,
+            j->tensor ? "tensor \"" : "", shown, j->tensor ? "\": " : "", text, byte);
 }
 
-/* The next byte that is not white space, or -1 at the end. White space is these four alone. */
+/* Skips white space; the next byte, or -1 at the end. */
 static int syn__json_peek(syn__json *j) {
   for (; j->at < j->end; j->at++)
     if (*j->at != ' ' && *j->at != '\t' && *j->at != '\n' && *j->at != '\r') return *j->at;
   return -1;
 }
 
-/* "expected X, found Y". A byte that does not print is shown as its number. */
 static void syn__json_expected(syn__json *j, const char *what) {
   int found = syn__json_peek(j);
-  if (found < 0) syn__json_bad(j, "expected %s, found the end", what);
-  else if (found > 32 && found < 127) syn__json_bad(j, "expected %s, found '%c'", what, found);
-  else syn__json_bad(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
+  if (found < 0) syn__json_fail(j, "expected %s, found the end", what);
+  else if (found > 32 && found < 127) syn__json_fail(j, "expected %s, found '%c'", what, found);
+  else syn__json_fail(j, "expected %s, found byte 0x%02X", what, (unsigned)found);
 }
 
-/* Steps over `byte` if it is the next. White space in front is stepped over too, and stays
-   stepped over when something else stands there. */
-static int syn__json_take(syn__json *j, int byte) {
+/* Skips `byte` if it is the next one behind white space. */
+static int syn__json_accept(syn__json *j, int byte) {
   if (syn__json_peek(j) != byte) return 0;
   j->at++;
   return 1;
 }
 
-/* Steps over `byte`; it is an error if it is not the next. */
-static void syn__json_need(syn__json *j, char byte) {
+/* Skips `byte`; it is an error if it is not the next. */
+static void syn__json_expect(syn__json *j, char byte) {
   char what[4] = {'\'', 0, '\'', 0};
   what[1] = byte;
-  if (!syn__json_take(j, byte)) syn__json_expected(j, what);
+  if (!syn__json_accept(j, byte)) syn__json_expected(j, what);
 }
 
-/* Steps to the next element of a list that ends with `close`, over the comma in front of it; n
-   counts the elements from 0. Returns 0 at the end and after an error, so every list is read by
-     for (need(open); more(close, &n);) element;
+/* Goes to the next element of a list that ends with `close`; *n counts the elements. Returns 0 at
+   the end and after an error, so every list is parsed by
+     for (expect(open); more(close, &n);) element;
    A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
 static int syn__json_more(syn__json *j, char close, size_t *n) {
-  if (!j->ok || syn__json_take(j, close)) return 0;
-  if (*n > 0 && !syn__json_take(j, ',')) {
+  if (!j->ok || syn__json_accept(j, close)) return 0;
+  if (*n > 0 && !syn__json_accept(j, ',')) {
     syn__json_expected(j, close == '}' ? "',' or '}'" : "',' or ']'");
     return 0;
   }
@@ -16893,7 +16757,7 @@ static int syn__json_more(syn__json *j, char close, size_t *n) {
   return 1;
 }
 
-/* The code of \uXXXX at `at`, or UINT32_MAX when something else stands there. Does not move. */
+/* The code of \uXXXX at `at`, UINT32_MAX when something else stands there. Does not move. */
 static uint32_t syn__json_hex(const syn__json *j) {
   uint32_t code = 0;
   int i, d;
@@ -16908,34 +16772,34 @@ static uint32_t syn__json_hex(const syn__json *j) {
   return code;
 }
 
-/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). */
+/* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). A zero
+   is refused: it would end a C string early. */
 static char *syn__json_unicode(syn__json *j, char *out) {
   uint32_t code = syn__json_hex(j), low;
-  if (code == UINT32_MAX) syn__json_bad(j, "\\u without four hexadecimal digits");
-  else if (code == 0) syn__json_bad(j, "\\u0000 in a string");
+  if (code == UINT32_MAX) syn__json_fail(j, "\\u without four hexadecimal digits");
+  else if (code == 0) syn__json_fail(j, "\\u0000 in a string");
   if (!j->ok) return out;
   j->at += 6;
   if (code >= 0xD800 && code < 0xE000) {
     low = syn__json_hex(j);
     if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000) {
-      syn__json_bad(j, "half a surrogate pair: \\u%04X", (unsigned)code);
+      syn__json_fail(j, "half a surrogate pair: \\u%04X", (unsigned)code);
       return out;
     }
     j->at += 6;
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
-  return out + syn__char_put(code, out);
+  return out + syn__utf8_encode(code, out);
 }
 
-/* One escape. `letter` is 0 behind the end and must not be searched: strchr would find the 0 that
-   ends the list. */
+/* `letter` is 0 at the end of the text; strchr would find the 0 that ends the list. */
 static char *syn__json_escape(syn__json *j, char *out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
   const char *found = letter ? strchr(from, (int)letter) : NULL;
   if (letter == 'u') return syn__json_unicode(j, out);
   if (!found) {
-    syn__json_bad(j, "unknown escape: \\ and byte 0x%02X", letter);
+    syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
     return out;
   }
   j->at += 2;
@@ -16943,30 +16807,32 @@ static char *syn__json_escape(syn__json *j, char *out) {
   return out + 1;
 }
 
-/* One character of a string; returns where the next goes. */
+/* Decodes one character of a string; returns where the next goes. */
 static char *syn__json_character(syn__json *j, char *out) {
-  size_t n = syn__file_utf8(j->at, (size_t)(j->end - j->at));
-  if (*j->at == '\\') return syn__json_escape(j, out);
-  if (*j->at < 32) syn__json_bad(j, "control byte 0x%02X in a string", (unsigned)*j->at);
-  else if (n == 0) syn__json_bad(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
+  size_t n = 0;
+  uint32_t ch = syn__utf8_decode(
+      syn__text_of((const char *)j->at, (size_t)(j->end - j->at)), &n);
+  if (ch == '\\') return syn__json_escape(j, out);
+  if (ch < 32) syn__json_fail(j, "control byte 0x%02X in a string", (unsigned)ch);
+  else if (ch & SYN__INVALID_BYTE)
+    syn__json_fail(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
   if (!j->ok) return out;
   memcpy(out, j->at, n);
   j->at += n;
   return out + n;
 }
 
-/* A string, decoded; "" after an error. It stays until j->text is set back. In the header it takes
-   two quotes more than decoded, where it takes one 0 more; an escape of n bytes gives fewer than n:
-   all strings together fit a block of the header's length. */
+/* A string, decoded; "" after an error. It takes no more bytes than in the JSON text: two quotes
+   there, one 0 here; and no escape is shorter than its character. So all strings fit. */
 static const char *syn__json_string(syn__json *j) {
   char *start = j->text, *out = start;
-  if (!syn__json_take(j, '"')) {
+  if (!syn__json_accept(j, '"')) {
     syn__json_expected(j, "a string");
     return "";
   }
   while (j->at < j->end && *j->at != '"') out = syn__json_character(j, out);
   if (j->at == j->end) {
-    syn__json_bad(j, "a string without its end");
+    syn__json_fail(j, "a string without its end");
     return "";
   }
   j->at++;
@@ -16975,18 +16841,18 @@ static const char *syn__json_string(syn__json *j) {
   return start;
 }
 
-/* A size: digits alone. 4.0 and 4e0 are numbers of JSON but no sizes; what follows the digits then
-   fails as "expected ','". */
+/* A size: digits alone. 4.0 and 4e0 are JSON numbers but no sizes; the caller fails at their '.' or
+   'e'. */
 static size_t syn__json_size(syn__json *j) {
   size_t n = 0, digit;
   int first = syn__json_peek(j);
   if (first < '0' || first > '9') syn__json_expected(j, "a whole number from 0");
   else if (first == '0' && j->end - j->at > 1 && j->at[1] >= '0' && j->at[1] <= '9')
-    syn__json_bad(j, "a number that begins with 0");
+    syn__json_fail(j, "a number that begins with 0");
   for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++) {
     digit = (size_t)(*j->at - '0');
     if (n > (SIZE_MAX - digit) / 10) {
-      syn__json_bad(j, "a number above the largest size");
+      syn__json_fail(j, "a number above the largest size");
       return 0;
     }
     n = n * 10 + digit;
@@ -16994,11 +16860,11 @@ static size_t syn__json_size(syn__json *j) {
   return n;
 }
 
-/* One digit or more. Both halves of a fraction and the exponent need at least one. */
+/* One digit or more. */
 static void syn__json_digits(syn__json *j) {
   const unsigned char *start = j->at;
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
-  if (j->at == start) syn__json_expected(j, "a digit");
+  if (j->at == start) syn__json_expected(j, "a digit"); /* at least one is wanted */
 }
 
 /* -?digits(.digits)?([eE][+-]?digits)? without a 0 in front of other digits. */
@@ -17028,561 +16894,605 @@ static void syn__json_skip_word(syn__json *j) {
   syn__json_expected(j, "a value");
 }
 
-/* A value of any kind, checked and forgotten. The only recursion on input in this room, `depth`
-   bounds it; the text of its strings is given back after each element. */
+/* Checks a value of any kind and ignores it. `depth` bounds the recursion. */
 static void syn__json_skip(syn__json *j, int depth) {
   int first = syn__json_peek(j);
   char *text = j->text;
   size_t n = 0;
-  if (depth > SYN_MAX_DEPTH) syn__json_bad(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
-  else if (first == '"') syn__json_string(j);
+  if (depth > SYN_MAX_DEPTH)
+    syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
+  else if (first == '"') syn__json_string(j); /* checked, then released */
   else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
   else if (first != '{' && first != '[') syn__json_skip_word(j);
   else {
     for (j->at++; syn__json_more(j, first == '{' ? '}' : ']', &n); j->text = text) {
-      if (first == '{') syn__json_string(j), syn__json_need(j, ':');
+      if (first == '{') syn__json_string(j), syn__json_expect(j, ':'); /* a key */
       syn__json_skip(j, depth + 1);
     }
   }
   j->text = text;
 }
 
-/* -- reader: header -- */
+/* ==============================================================================================
+   >>safetensors reader   a file or a block of memory becomes a checked list of tensors
+   ============================================================================================== */
 
-/* A dtype by its name; SYN_F32 after an error. An unknown one ends the reading: without its
-   width the offsets cannot be checked. */
-static syn_dtype syn__json_dtype(syn__json *j) {
-  char shown[SYN__SHOWN];
-  const char *name = syn__json_string(j);
-  int i;
-  for (i = 0; i < SYN_DTYPE_COUNT; i++)
-    if (strcmp(name, syn_dtype_name((syn_dtype)i)) == 0) return (syn_dtype)i;
-  syn__json_bad(j, "unknown dtype \"%s\"", syn__show(shown, name));
-  return SYN_F32;
+#ifndef SYN_NO_STDIO
+#include <errno.h>
+#if defined(__unix__) || defined(__APPLE__)
+#define SYN__POSIX
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+#endif
+
+/* A file is   u64 n (little-endian) | n bytes of JSON | data,   and the JSON is
+     {"__metadata__": {key: value}, name: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, ...}
+   where offsets count from the first byte of the data. The rules that the reader checks (and the
+   writer, too), from huggingface/safetensors on GitHub unless "ours" is said:
+     - the header has 2 bytes to 100 MB, ends inside the file, and is one JSON object with white
+       space around it; keys come in any order, unknown fields of a tensor are skipped;
+     - metadata is an object of strings;
+     - bytes of a tensor = product of its shape * bits / 8, all in checked arithmetic;
+     - the tensors fill the data: no overlap, no hole, no byte behind the last;
+     - ours: names and keys are unique, UTF-8 and without \u0000;
+     - ours: a shape has at most SYN_FILE_RANK numbers.
+
+   Memory is bounded by the size of the file: one block for the file (none for a view), one of the
+   header's length for all texts, lists of entries and pairs. Time is n log n in the number of
+   tensors, whatever their names are. */
+
+#define SYN__HEADER_MAX 100000000u
+
+/* Named items, entries or pairs, with their numbers sorted by name. Both structs begin with their
+   name; memcpy reads it, since the two types have nothing in common. */
+typedef struct syn__index {
+  const void *items;
+  size_t n, size; /* items, bytes of one */
+  int *sorted;
+} syn__index;
+
+/* Entries stand in the order of the header. Their data point into `start`, names into `text`. */
+struct syn_file {
+  syn_context *c;
+  void *block;                /* the bytes of the file when they are ours, else null */
+  const unsigned char *start; /* first byte of the file, in `block` or the caller's memory */
+  char *text;                 /* names, keys and values of the header, decoded, each ends in 0 */
+  syn__array entries, pairs;  /* syn_entry, syn_pair */
+  syn__index names, keys;     /* of entries, of pairs */
+};
+
+static const char *syn__item_name(const syn__index *x, int i) {
+  const char *name;
+  memcpy(&name, (const char *)x->items + (size_t)i * x->size, sizeof name);
+  return name;
 }
 
-/* [rows, columns, ...]. Numbers beyond the room for them are read and fail; the loop then ends
-   by itself. */
-static void syn__json_shape(syn__json *j, syn_entry *e) {
-  size_t n = 0, size;
-  for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
-    size = syn__json_size(j);
-    if (e->rank == SYN_FILE_RANK) syn__json_bad(j, "shape of more than %d numbers", SYN_FILE_RANK);
-    else e->shape[e->rank++] = size;
+/* By bytes; strcoll would depend on the locale. */
+static int syn__order_name(const void *owner, int a, int b) {
+  const syn__index *x = (const syn__index *)owner;
+  return strcmp(syn__item_name(x, a), syn__item_name(x, b));
+}
+
+/* Sorts the items, refuses a name that occurs twice: sorted, equal names are neighbours. The caller
+   frees x->sorted. */
+static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status status,
+                                  const char *where, const char *what) {
+  char shown[SYN__SHORT];
+  size_t i;
+  x->sorted = syn__sorted(c, x, x->n, syn__order_name);
+  if (!x->sorted) return SYN_E_MEMORY; /* recorded */
+  for (i = 1; i < x->n; i++)
+    if (syn__order_name(x, x->sorted[i - 1], x->sorted[i]) == 0)
+      return syn__fail(c, status, "%s: two %s \"%s\"", where, what,
+                       syn__shorten(shown, syn__item_name(x, x->sorted[i])));
+  return SYN_OK;
+}
+
+/* The item of this name by bisection; null: there is none, or `name` is null. */
+static const void *syn__index_find(const syn__index *x, const char *name) {
+  size_t low = 0, high = x->n, mid;
+  int order;
+  while (name && low < high) {
+    mid = low + (high - low) / 2;
+    order = strcmp(name, syn__item_name(x, x->sorted[mid]));
+    if (order == 0) return (const char *)x->items + (size_t)x->sorted[mid] * x->size;
+    if (order < 0) high = mid;
+    else low = mid + 1;
   }
+  return NULL;
 }
 
-/* [begin, end], counted from the first byte of the data. No pointer is made before both are known
-   to lie in the data: even to compute one outside a block is undefined. */
-static void syn__json_offsets(syn__json *j, syn_entry *e) {
+/* The parser of a header. */
+typedef struct syn__header {
+  syn__json j;
+  syn_file *f;
+  const unsigned char *data; /* behind the header */
+  size_t data_size;
+} syn__header;
+
+/* [begin, end], counted from the first byte of the data. The pointer is computed after both were
+   checked: computing one outside the block is undefined. */
+static void syn__header_offsets(syn__header *h, syn_entry *e) {
+  syn__json *j = &h->j;
   size_t range[2] = {0, 0}, n = 0, number;
-  for (syn__json_need(j, '['); syn__json_more(j, ']', &n);) {
+  for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
     number = syn__json_size(j);
     if (n <= 2) range[n - 1] = number;
   }
-  if (n != 2) syn__json_bad(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
-  if (range[0] > range[1] || range[1] > j->data_size) {
-    syn__json_bad(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
-                  (unsigned long)range[1], (unsigned long)j->data_size);
-    range[0] = range[1] = 0;
+  if (n != 2) syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
+  if (range[0] > range[1] || range[1] > h->data_size) {
+    syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
+                   (unsigned long)range[1], (unsigned long)h->data_size);
+    range[0] = range[1] = 0; /* a valid place after the error, too */
   }
-  e->data = j->data + range[0];
+  e->data = h->data + range[0];
   e->bytes = range[1] - range[0];
 }
 
-/* One field of a tensor; `seen` has a bit for each of the three that count, others are skipped. */
-static void syn__json_field(syn__json *j, syn_entry *e, unsigned *seen) {
+/* One field of a tensor; `seen` has a bit for each of the three known ones, others are skipped. An
+   unknown dtype is an error: without its width the offsets cannot be checked. */
+static void syn__header_field(syn__header *h, syn_entry *e, unsigned *seen) {
   static const char *const fields[] = {"dtype", "shape", "data_offsets"};
-  char *text = j->text;
-  const char *key = syn__json_string(j);
-  unsigned i = 0;
-  syn__json_need(j, ':');
+  syn__json *j = &h->j;
+  char *text = j->text, shown[SYN__SHORT];
+  const char *key = syn__json_string(j), *name;
+  unsigned i = 0, type = 0;
+  size_t n = 0, size;
+  syn__json_expect(j, ':');
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
-  if (i < 3 && (*seen >> i & 1)) syn__json_bad(j, "two times \"%s\"", fields[i]);
+  if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
   *seen |= 1u << i;
-  if (i == 0) e->dtype = syn__json_dtype(j);
-  else if (i == 1) syn__json_shape(j, e);
-  else if (i == 2) syn__json_offsets(j, e);
+  if (i == 0) {
+    name = syn__json_string(j);
+    while (type < SYN_DTYPE_COUNT && strcmp(name, syn_dtype_name((syn_dtype)type))) type++;
+    if (type == SYN_DTYPE_COUNT)
+      syn__json_fail(j, "unknown dtype \"%s\"", syn__shorten(shown, name));
+    e->dtype = (syn_dtype)type;
+  } else if (i == 1) {
+    for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
+      size = syn__json_size(j);
+      if (n <= SYN_FILE_RANK) e->shape[e->rank++] = size;
+      else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
+    }
+  } else if (i == 2) syn__header_offsets(h, e);
   else syn__json_skip(j, 1);
   j->text = text;
 }
 
-/* The object of one tensor. What needs all three fields is checked behind the last, because
-   their order is free; after an earlier error the checks say nothing and nothing is kept. The
-   entry is built on the stack and appended when it is whole, so the list never holds half an
-   entry. */
-static void syn__json_tensor(syn__json *j, const char *name) {
-  syn_file *f = j->f;
-  void *entries = f->entries;
-  syn_entry e;
+/* The object of one tensor. Fields come in any order, so what needs all three is checked at the
+   end. */
+static void syn__header_tensor(syn__header *h, const char *name) {
+  syn__json *j = &h->j;
+  syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
   unsigned seen = 0;
   size_t n = 0, bytes;
-  memset(&e, 0, sizeof e);
-  e.name = j->tensor = name;
-  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) syn__json_field(j, &e, &seen);
+  j->tensor = name; /* for messages */
+  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) syn__header_field(h, &e, &seen);
   if ((seen & 7) != 7)
-    syn__json_bad(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
+    syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
   bytes = syn__entry_bytes(&e);
-  if (bytes == SIZE_MAX) syn__json_bad(j, "a shape without a whole number of bytes that fits");
+  if (bytes == SIZE_MAX) syn__json_fail(j, "a shape without a whole number of bytes that fits");
   if (bytes != e.bytes)
-    syn__json_bad(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
-                  (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
+    syn__json_fail(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
+                   (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
   j->tensor = NULL;
-  if (j->ok && syn__grow(f->c, &entries, &f->cap_entries, f->n_entries + 1, sizeof e)) j->ok = 0;
-  f->entries = (syn_entry *)entries;
-  if (j->ok) f->entries[f->n_entries++] = e;
+  if (j->ok && syn__append(j->c, &h->f->entries, &e, 1, sizeof e)) j->ok = 0;
 }
 
-/* {key: value, ...}, both strings. Doubles are found later, in the sorted list. A pair is
-   appended when both strings are there. */
-static void syn__json_metadata(syn__json *j) {
-  syn_file *f = j->f;
-  void *pairs = f->pairs;
+/* {key: value, ...}, both strings. */
+static void syn__header_metadata(syn__header *h) {
+  syn__json *j = &h->j;
   syn_pair pair;
   size_t n = 0;
-  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) {
+  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) {
     pair.key = syn__json_string(j);
-    syn__json_need(j, ':');
+    syn__json_expect(j, ':');
     pair.value = syn__json_string(j);
-    if (j->ok && syn__grow(f->c, &pairs, &f->cap_pairs, f->n_pairs + 1, sizeof pair)) j->ok = 0;
-    f->pairs = (syn_pair *)pairs;
-    if (j->ok) f->pairs[f->n_pairs++] = pair;
+    if (j->ok && syn__append(j->c, &h->f->pairs, &pair, 1, sizeof pair)) j->ok = 0;
   }
 }
 
-/* All of the header. Behind the object only white space may stand: writers pad with it. Names
-   are decoded before they are compared: "__metadata__" written with escapes is the same name. */
-static void syn__json_header(syn__json *j) {
+/* The whole header. Behind the object only white space may stand: writers pad with it. */
+static void syn__header_parse(syn__header *h) {
+  syn__json *j = &h->j;
   const char *name;
   size_t n = 0;
   int metadata = 0;
-  for (syn__json_need(j, '{'); syn__json_more(j, '}', &n);) {
+  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) {
     name = syn__json_string(j);
-    syn__json_need(j, ':');
-    if (strcmp(name, "__metadata__") != 0) syn__json_tensor(j, name);
-    else if (metadata++) syn__json_bad(j, "two times \"__metadata__\"");
-    else syn__json_metadata(j);
+    syn__json_expect(j, ':');
+    if (strcmp(name, "__metadata__") != 0) syn__header_tensor(h, name);
+    else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
+    else syn__header_metadata(h);
   }
   if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
 }
 
-/* -- reader: file -- */
+/* The order of entries by offset; an empty one comes before the one that begins where it does. */
+static int syn__order_offset(const void *owner, int a, int b) {
+  const syn_entry *entries = (const syn_entry *)((const syn_file *)owner)->entries.items;
+  const syn_entry *x = entries + a, *y = entries + b;
+  const char *p = (const char *)x->data, *q = (const char *)y->data;
+  if (p != q) return p < q ? -1 : 1;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
 
-/* Tensors, by their place, must follow each other from the first byte of the data to the last. The
-   checks of this part return 1 when all is well; what is not is recorded. */
-static int syn__file_layout(const syn__json *j, const void **by_place) {
-  const unsigned char *end = j->data;
-  const syn_entry *e;
-  char shown[SYN__SHOWN];
-  size_t i, covered;
-  for (i = 0; i < j->f->n_entries; i++) {
-    e = (const syn_entry *)by_place[i];
-    if (e->data != end)
-      return !syn__fail(j->f->c, SYN_E_FORMAT,
-                        "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
-                        "one before it ends: %s",
-                        j->where, syn__show(shown, e->name),
-                        (unsigned long)((const unsigned char *)e->data - j->data),
-                        (unsigned long)(end - j->data),
-                        (const unsigned char *)e->data < end ? "overlap" : "hole");
-    end += e->bytes;
+/* 1: the tensors, by offset, fill the data from the first byte to the last. */
+static int syn__header_covers(const syn__header *h) {
+  const syn_file *f = h->f;
+  int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
+  size_t i, end = 0, begin = 0;
+  char shown[SYN__SHORT];
+  const syn_entry *e = NULL;
+  if (!sorted) return 0;
+  for (i = 0; i < f->entries.count && begin == end; i++) {
+    e = (const syn_entry *)f->entries.items + sorted[i];
+    begin = (size_t)((const unsigned char *)e->data - h->data);
+    if (begin == end) begin = end += e->bytes; /* else the loop ends */
   }
-  covered = (size_t)(end - j->data);
-  if (covered != j->data_size)
-    return !syn__fail(j->f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
-                      j->where, (unsigned long)j->data_size, (unsigned long)covered);
+  syn__free(f->c, sorted);
+  if (begin != end)
+    return !syn__fail(f->c, SYN_E_FORMAT,
+                      "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the one "
+                      "before it ends: %s", h->j.where, syn__shorten(shown, e->name),
+                      (unsigned long)begin, (unsigned long)end, begin < end ? "overlap" : "hole");
+  if (end != h->data_size)
+    return !syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
+                      h->j.where, (unsigned long)h->data_size, (unsigned long)end);
   return 1;
 }
 
-/* Lists by name and key; no name may stand twice. by_name serves as the list by place before.
-   by_name is filled by place first: the look for holes needs that order once, the search needs
-   the other for ever, one array does both. */
-static int syn__file_index(const syn__json *j) {
-  syn_file *f = j->f;
-  char shown[SYN__SHOWN];
-  const char *twice;
-  f->by_name = syn__sorted(f->c, f->entries, f->n_entries, sizeof *f->entries, syn__place_order);
-  f->by_key = syn__sorted(f->c, f->pairs, f->n_pairs, sizeof *f->pairs, syn__name_order);
-  if (!f->by_name || !f->by_key) return 0;
-  if (!syn__file_layout(j, f->by_name)) return 0;
-  syn__sort(f->by_name, f->n_entries, syn__name_order);
-  twice = syn__twice(f->by_name, f->n_entries);
-  if (twice)
-    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two tensors \"%s\"", j->where,
-                      syn__show(shown, twice));
-  twice = syn__twice(f->by_key, f->n_pairs);
-  if (twice)
-    return !syn__fail(f->c, SYN_E_FORMAT, "%s: two metadata keys \"%s\"", j->where,
-                      syn__show(shown, twice));
-  return 1;
-}
-
-/* The length of the header; 0 (recorded) when a file of `size` bytes cannot have it. */
-static size_t syn__file_header(syn_context *c, const char *where, const unsigned char *bytes,
-                               size_t size) {
-  uint64_t n = 0;
-  if (size < 10) {
+/* Checks the header length, before it is used for anything: 2 bytes to SYN__HEADER_MAX, all of it
+   inside the `size` bytes of the file. 0 (recorded): refused. */
+static size_t syn__header_length(syn_context *c, const char *where, const unsigned char *bytes,
+                                 size_t size) {
+  uint64_t n = size < 10 ? 0 : syn__get_bytes(bytes, 8);
+  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
+  if (size < 10)
     syn__fail(c, SYN_E_FORMAT, "%s: %lu bytes, a safetensors file has at least 10", where,
               (unsigned long)size);
-    return 0;
-  }
-  n = syn__get_bytes(bytes, 8);
-  if (n >= 2 && n <= size - 8 && n <= SYN__HEADER_MAX) return (size_t)n;
-  syn__fail(c, SYN_E_FORMAT,
-            "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
-            (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
+  else
+    syn__fail(c, SYN_E_FORMAT,
+              "%s: not a safetensors file: header of %llu bytes (2 to %lu) in a file of %lu", where,
+              (unsigned long long)n, (unsigned long)SYN__HEADER_MAX, (unsigned long)size);
   return 0;
 }
 
-/* Reads the bytes of a file into f. syn__file_header has left size >= 8 + header. The block for
-   texts has the length of the header, which itself ends inside the file: memory asked for is
-   bounded by bytes that are there. */
+/* 1: the bytes are a valid file, and f holds its tensors and metadata. In order: header length,
+   JSON, offsets without overlap or hole, unique names. */
 static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
                            size_t size) {
-  size_t header = syn__file_header(f->c, where, bytes, size);
-  syn__json j;
-  if (header) f->text = (char *)syn__alloc(f->c, header, 1);
-  if (!f->text) return 0;
-  memset(&j, 0, sizeof j);
-  f->start = bytes;
-  j.f = f;
-  j.where = where;
-  j.start = j.at = bytes + 8;
-  j.data = j.end = j.start + header;
-  j.data_size = size - 8 - header;
-  j.text = f->text;
-  j.ok = 1;
-  syn__json_header(&j);
-  return j.ok && syn__file_index(&j);
+  size_t length = syn__header_length(f->c, where, bytes, size);
+  if (length) f->text = (char *)syn__alloc(f->c, length, 1); /* bounded by the file */
+  if (f->text) {
+    syn__header h = {{f->c, where, NULL, bytes + 8, bytes + 8, bytes + 8 + length, f->text, 1},
+                     f, bytes + 8 + length, size - 8 - length};
+    syn__index names = {NULL, 0, sizeof(syn_entry), NULL}, keys = {NULL, 0, sizeof(syn_pair), NULL};
+    f->start = bytes;
+    syn__header_parse(&h);
+    if (!h.j.ok || !syn__header_covers(&h)) return 0; /* recorded */
+    names.items = f->entries.items, names.n = f->entries.count;
+    keys.items = f->pairs.items, keys.n = f->pairs.count;
+    f->names = names, f->keys = keys;
+  }
+  return f->text && !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
+         !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
 }
 
-/* To the byte order of a big-endian machine, inside our own block. Tensors do not overlap by now,
-   so no byte is turned twice. */
-static void syn__file_swap(syn_file *f) {
-  unsigned char *block = (unsigned char *)f->block;
-  const syn_entry *e = f->entries, *end = e + f->n_entries;
-  for (; e < end; e++)
-    syn__swap(block + ((const unsigned char *)e->data - block), e->bytes,
-              syn__dtype_at(e->dtype)->unit);
-}
-
-/* A file with nothing in it, or null. Zeroed: syn_file_free may be called on it at any time
-   from now on. */
-static syn_file *syn__file_new(syn_context *c) {
+/* The file of these bytes; null (recorded) when they are not valid. `block` is the block they lie
+   in, or null for the caller's memory; it is freed with the file. On a big-endian machine the
+   numbers in the block are swapped; tensors do not overlap, so no byte is swapped twice. */
+static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
+                                size_t size) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
-  if (f) f->c = c;
-  return f;
-}
-
-/* f when the bytes (f->block, or the caller's) are a valid file, else null; then f is gone. f
-   is taken in any case: the caller not_needed it, whichever way this goes. */
-static syn_file *syn__file_finish(syn_file *f, const char *where, const void *bytes, size_t size) {
+  size_t i;
+  if (!f) {
+    syn__free(c, block);
+    return NULL;
+  }
+  f->c = c;
+  f->block = block;
   if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
     syn_file_free(f);
     return NULL;
   }
-  if (syn__big_endian()) syn__file_swap(f);
+  for (i = 0; syn__big_endian() && i < f->entries.count; i++) {
+    const syn_entry *e = (const syn_entry *)f->entries.items + i;
+    syn__swap((unsigned char *)block + ((const unsigned char *)e->data - f->start), e->bytes,
+              syn__dtype_at(e->dtype)->unit);
+  }
   return f;
 }
 
 syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size) {
-  syn_file *f;
+  void *block = NULL;
   if (!bytes && size) {
     syn__fail(c, SYN_E_VALUE, "syn_file_view: null for %lu bytes", (unsigned long)size);
     return NULL;
   }
-  f = syn__file_new(c);
-  if (f && size && syn__big_endian()) { /* the caller's bytes are not ours to turn around */
-    f->block = syn__alloc(c, size, 1);
-    if (f->block) bytes = memcpy(f->block, bytes, size);
-    else syn_file_free(f), f = NULL;
+  if (size && syn__big_endian()) { /* the caller's bytes must not be swapped */
+    block = syn__alloc(c, size, 1);
+    if (!block) return NULL;
+    bytes = memcpy(block, bytes, size);
   }
-  return f ? syn__file_finish(f, "memory", bytes, size) : NULL;
+  return syn__file_open(c, "memory", block, bytes, size);
 }
 
 void syn_file_free(syn_file *f) {
-  syn_context *c = f ? f->c : NULL;
   if (!f) return;
-  syn__free(c, f->by_key);
-  syn__free(c, f->by_name);
-  syn__free(c, f->pairs);
-  syn__free(c, f->entries);
-  syn__free(c, f->text);
-  syn__free(c, f->block);
-  syn__free(c, f);
+  syn__free(f->c, f->keys.sorted);
+  syn__free(f->c, f->names.sorted);
+  syn__free(f->c, f->pairs.items);
+  syn__free(f->c, f->entries.items);
+  syn__free(f->c, f->text);
+  syn__free(f->c, f->block);
+  syn__free(f->c, f);
 }
 
-size_t syn_file_count(const syn_file *f) { return f ? f->n_entries : 0; }
-size_t syn_file_pair_count(const syn_file *f) { return f ? f->n_pairs : 0; }
+size_t syn_file_count(const syn_file *f) { return f ? f->entries.count : 0; }
+size_t syn_file_pair_count(const syn_file *f) { return f ? f->pairs.count : 0; }
 
 const syn_entry *syn_file_entry(const syn_file *f, size_t i) {
-  return i < syn_file_count(f) ? &f->entries[i] : NULL;
+  return i < syn_file_count(f) ? (const syn_entry *)f->entries.items + i : NULL;
 }
 
 const syn_pair *syn_file_pair(const syn_file *f, size_t i) {
-  return i < syn_file_pair_count(f) ? &f->pairs[i] : NULL;
+  return i < syn_file_pair_count(f) ? (const syn_pair *)f->pairs.items + i : NULL;
 }
 
 const syn_entry *syn_file_find(const syn_file *f, const char *name) {
-  return f ? (const syn_entry *)syn__lookup(f->by_name, f->n_entries, name) : NULL;
+  return f ? (const syn_entry *)syn__index_find(&f->names, name) : NULL;
 }
 
 const char *syn_file_value(const syn_file *f, const char *key) {
-  const syn_pair *pair =
-      f ? (const syn_pair *)syn__lookup(f->by_key, f->n_pairs, key) : NULL;
+  const syn_pair *pair = f ? (const syn_pair *)syn__index_find(&f->keys, key) : NULL;
   return pair ? pair->value : NULL;
 }
 
-/* Bytes of one number of a dtype that comes back as floats; 0: another dtype. */
-static size_t syn__float_width(syn_dtype dtype) {
-  return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
+#ifndef SYN_NO_STDIO
+
+/* The end of a path, where its file is named: the message is 400 bytes long. */
+static const char *syn__path_end(const char *path) {
+  size_t n = strlen(path);
+  return n > 150 ? path + (n - 150) : path;
 }
 
-/* Says why an entry cannot be had as `count` floats. */
-static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
-  char shown[SYN__SHOWN];
-  const char *name = syn__show(shown, e->name ? e->name : "");
-  if (!syn__float_width(e->dtype))
-    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
-                     syn_dtype_name(e->dtype));
-  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
-                   (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
+/* "path: cannot open: No such file or directory" */
+static syn_status syn__path_fail(syn_context *c, const char *path, const char *what, int error) {
+  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__path_end(path), what,
+                   error ? strerror(error) : "unknown reason");
 }
 
-/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt bit by bit: all exact.
-   memcpy, because data may lie at odd addresses. `out` is defined on every path: zeros when
-   refused. */
-syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
-  size_t i, width = e ? syn__float_width(e->dtype) : 0;
-  uint32_t bits;
-  uint16_t half;
-  /* e may be of the caller's making: only its bytes count, against what `count` elements need */
-  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
-    for (i = 0; i < count; i++) out[i] = 0.0f;
-    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
+/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
+   A long of Windows ends at 2 GiB, hence its own functions. */
+static uint64_t syn__file_length(FILE *in) {
+#ifdef _WIN32
+  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
+#else
+  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
+#endif
+  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+}
+
+/* The whole file as one block, or null. The first 8 bytes are read first: on Unix a folder opens as
+   a file and fails only here. Memory is allocated only when they can begin a safetensors file of
+   that size. */
+static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
+  unsigned char head[8], *block;
+  uint64_t length;
+  size_t got;
+  errno = 0;
+  got = fread(head, 1, 8, in);
+  length = ferror(in) ? UINT64_MAX : syn__file_length(in);
+  if (length == UINT64_MAX) {
+    syn__path_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
+    return NULL;
   }
-  if (width == 4 && count) memcpy(out, at, e->bytes);
-  for (i = 0; width == 2 && i < count; i++) {
-    memcpy(&half, at + 2 * i, 2);
-    bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
-    memcpy(out + i, &bits, 4);
-  }
-  return SYN_OK;
+  *size = length < SIZE_MAX / 2 ? (size_t)length : SIZE_MAX / 2;
+  if (!syn__header_length(c, syn__path_end(path), head, got < 8 ? got : *size)) return NULL;
+  block = (unsigned char *)syn__alloc(c, *size, 1);
+  if (!block) return NULL;
+  got = fread(block, 1, *size, in);
+  if (got == *size) return block;
+  syn__fail(c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", syn__path_end(path),
+            (unsigned long)got, (unsigned long)*size,
+            ferror(in) ? strerror(errno) : "the file ends");
+  syn__free(c, block);
+  return NULL;
 }
 
-/* -- writer -- */
+syn_file *syn_file_load(syn_context *c, const char *path) {
+  void *block;
+  size_t size = 0;
+  FILE *in;
+  errno = 0;
+  in = path ? fopen(path, "rb") : NULL;
+  if (!in) {
+    syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
+    return NULL;
+  }
+  block = syn__file_read(c, path, in, &size);
+  fclose(in);
+  return block ? syn__file_open(c, syn__path_end(path), block, block, size) : NULL;
+}
 
-/* What is to be written. Borrowed from the caller for the time of one call. */
+#endif /* !SYN_NO_STDIO */
+
+/* ==============================================================================================
+   >>safetensors writer   metadata with tensors become the bytes of a file
+   ============================================================================================== */
+
+/* What is written, borrowed from the caller. */
 typedef struct syn__content {
   const syn_pair *pairs;
-  size_t n_pairs;
+  size_t n_pairs; /* metadata */
   const syn_entry *entries;
-  size_t n_entries;
+  size_t n_entries; /* tensors */
 } syn__content;
 
-/* Bytes on their way to a sink. Small pieces are gathered, so that a sink is not called for every
-   comma; large ones go straight through. Without a sink bytes are only counted: the header is made
-   twice, once to learn its length, which stands in front of it, and no memory is needed for it. */
-typedef struct syn__emitter {
+/* A buffered writer to a sink. Without a sink it counts bytes: the header is written twice, once to
+   learn its length, which stands before it. */
+typedef struct syn__writer {
   const syn_sink *sink;
   size_t total, used; /* bytes so far, bytes in the buffer */
-  int failed;
+  int failed;         /* the sink failed once: it is not called again */
   unsigned char buffer[512];
-} syn__emitter;
+} syn__writer;
 
-/* Begins with nothing sent; `sink` null counts. */
-static void syn__emit_start(syn__emitter *e, const syn_sink *sink) {
-  memset(e, 0, sizeof *e);
-  e->sink = sink;
+static void syn__write_unbuffered(syn__writer *w, const void *bytes, size_t size) {
+  if (w->sink && !w->failed && size) w->failed = w->sink->write(w->sink->user, bytes, size) != size;
 }
 
-/* Hands bytes to the sink; after its first failure it is not called again. */
-static void syn__emit_now(syn__emitter *e, const void *bytes, size_t size) {
-  if (e->failed || !size) return;
-  e->failed = e->sink->write(e->sink->user, bytes, size) != size;
-}
-
-/* Sends what was gathered. */
-static void syn__emit_flush(syn__emitter *e) {
-  if (e->sink) syn__emit_now(e, e->buffer, e->used);
-  e->used = 0;
-}
-
-/* Sends or gathers; the order of bytes is that of the calls. */
-static void syn__emit_bytes(syn__emitter *e, const void *bytes, size_t size) {
-  e->total = syn__add_size(e->total, size);
-  if (!e->sink || !size) return;
-  if (size > sizeof e->buffer - e->used) syn__emit_flush(e);
-  if (size > sizeof e->buffer) {
-    syn__emit_now(e, bytes, size);
-    return;
+static void syn__write_bytes(syn__writer *w, const void *bytes, size_t size) {
+  w->total = syn__add_size(w->total, size);
+  if (!w->sink || !size) return; /* it only counts */
+  if (size > sizeof w->buffer - w->used) {
+    syn__write_unbuffered(w, w->buffer, w->used);
+    w->used = 0;
   }
-  memcpy(e->buffer + e->used, bytes, size);
-  e->used += size;
+  if (size > sizeof w->buffer) {
+    syn__write_unbuffered(w, bytes, size);
+  } else {
+    memcpy(w->buffer + w->used, bytes, size);
+    w->used += size;
+  }
 }
 
-/* Names and JSON signs; the final 0 is not sent. */
-static void syn__emit_text(syn__emitter *e, const char *text) {
-  syn__emit_bytes(e, text, strlen(text));
+static void syn__write_text(syn__writer *w, const char *text) {
+  syn__write_bytes(w, text, strlen(text));
 }
 
-/* Decimal digits. Not by printf: its length for size_t differs between C libraries. */
-static void syn__emit_size(syn__emitter *e, size_t n) {
+static void syn__write_number(syn__writer *w, const char *before, size_t n) {
   char digits[24];
-  size_t at = sizeof digits;
-  do digits[--at] = (char)('0' + (int)(n % 10));
-  while ((n /= 10) != 0);
-  syn__emit_bytes(e, digits + at, sizeof digits - at);
+  syn__write_text(w, before);
+  syn__write_text(w, syn__decimal(digits, n, 0));
 }
 
-/* A JSON string. Beyond ", \ and control characters nothing has to be escaped: the text is UTF-8 by
-   now, and so is the header. */
-static void syn__emit_string(syn__emitter *e, const char *text) {
-  static const char hex[] = "0123456789abcdef", letters[] = "btn?fr"; /* of the bytes 8 to 13 */
-  char escape[6] = {'\\', 'u', '0', '0', 0, 0};
-  unsigned byte;
-  for (syn__emit_text(e, "\""); (byte = (unsigned char)*text) != 0; text++) {
-    if (byte >= 32 && byte != '"' && byte != '\\') {
-      syn__emit_bytes(e, text, 1);
-    } else if (byte >= 32 || (byte >= 8 && byte <= 13 && byte != 11)) {
-      escape[1] = byte >= 32 ? *text : letters[byte - 8];
-      syn__emit_bytes(e, escape, 2);
-    } else {
-      escape[1] = 'u';
-      escape[4] = hex[byte >> 4];
-      escape[5] = hex[byte & 15];
-      syn__emit_bytes(e, escape, 6);
+/* A JSON string. The text was checked to be UTF-8, so only ", \ and control characters are
+   escaped. */
+static void syn__write_string(syn__writer *w, const char *text) {
+  static const char codes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+  char escape[8];
+  for (syn__write_text(w, "\""); *text; text++) {
+    const char *code = strchr(codes, *text);
+    if (!code && (unsigned char)*text >= 32) {
+      syn__write_bytes(w, text, 1);
+      continue;
     }
+    if (code) snprintf(escape, sizeof escape, "\\%c", letters[code - codes]);
+    else snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*text);
+    syn__write_text(w, escape);
   }
-  syn__emit_text(e, "\"");
+  syn__write_text(w, "\"");
 }
 
-/* The format has no room for gaps, so the order of the data must align it: first the tensors whose
-   size is a multiple of 64, then of 32, 16, 8, 4, 2, 1. Each then begins at a multiple of the same
-   number: no element is unaligned. Class k holds the multiples of 64 >> k in the given order. */
-enum { SYN__CLASSES = 7 };
+/* The format allows no gaps, so the order of the data aligns it: first the tensors whose size is a
+   multiple of 64, then of 32, 16, 8, 4, 2, 1. Each then begins at a multiple of the same number.
+   Alignment class k holds the multiples of 64 >> k in the given order. */
+enum { SYN__ALIGN_CLASSES = 7 };
 
-/* The class of a size; 0, a multiple of everything, is in the first. */
-static int syn__class(size_t bytes) {
+static int syn__align_class(size_t bytes) {
   int k = 0;
-  while (bytes & ((64u >> k) - 1)) k++;
+  while (bytes & ((64u >> k) - 1)) k++; /* 0 bytes are a multiple of all */
   return k;
 }
 
-/* start[k] = where class k begins; returns the size of all data, SIZE_MAX when it does not fit.
-   Sums saturate; syn__check_content refuses what does not fit. */
-static size_t syn__classes(const syn__content *w, size_t start[SYN__CLASSES]) {
-  size_t sizes[SYN__CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
+/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX when they do not fit.
+ */
+static size_t syn__align_offsets(const syn__content *content, size_t offset[SYN__ALIGN_CLASSES]) {
+  size_t sizes[SYN__ALIGN_CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
   int k;
-  for (i = 0; i < w->n_entries; i++) {
-    k = syn__class(w->entries[i].bytes);
-    sizes[k] = syn__add_size(sizes[k], w->entries[i].bytes);
+  for (i = 0; i < content->n_entries; i++) {
+    k = syn__align_class(content->entries[i].bytes);
+    sizes[k] = syn__add_size(sizes[k], content->entries[i].bytes);
   }
-  for (k = 0; k < SYN__CLASSES; k++) start[k] = at, at = syn__add_size(at, sizes[k]);
+  for (k = 0; k < SYN__ALIGN_CLASSES; k++) offset[k] = at, at = syn__add_size(at, sizes[k]);
   return at;
 }
 
-/* "__metadata__":{...}, without the comma behind it. */
-static void syn__emit_pairs(syn__emitter *e, const syn__content *w) {
-  size_t i;
-  syn__emit_text(e, "\"__metadata__\":{");
-  for (i = 0; i < w->n_pairs; i++) {
-    if (i) syn__emit_text(e, ",");
-    syn__emit_string(e, w->pairs[i].key);
-    syn__emit_text(e, ":");
-    syn__emit_string(e, w->pairs[i].value);
-  }
-  syn__emit_text(e, "}");
-}
-
-/* "name":{...} of a tensor whose data begin at `begin`. No white space and one order of fields:
-   equal input, equal bytes. */
-static void syn__emit_entry(syn__emitter *e, const syn_entry *t, size_t begin) {
+/* "name":{...} of a tensor whose data begin at `begin`. */
+static void syn__write_entry(syn__writer *w, const syn_entry *e, size_t begin) {
   int i;
-  syn__emit_string(e, t->name);
-  syn__emit_text(e, ":{\"dtype\":\"");
-  syn__emit_text(e, syn_dtype_name(t->dtype));
-  syn__emit_text(e, "\",\"shape\":[");
-  for (i = 0; i < t->rank; i++) {
-    if (i) syn__emit_text(e, ",");
-    syn__emit_size(e, t->shape[i]);
-  }
-  syn__emit_text(e, "],\"data_offsets\":[");
-  syn__emit_size(e, begin);
-  syn__emit_text(e, ",");
-  syn__emit_size(e, begin + t->bytes);
-  syn__emit_text(e, "]}");
+  syn__write_string(w, e->name);
+  syn__write_text(w, ":{\"dtype\":\"");
+  syn__write_text(w, syn_dtype_name(e->dtype));
+  syn__write_text(w, "\",\"shape\":[");
+  for (i = 0; i < e->rank; i++) syn__write_number(w, i ? "," : "", e->shape[i]);
+  syn__write_number(w, "],\"data_offsets\":[", begin);
+  syn__write_number(w, ",", begin + e->bytes);
+  syn__write_text(w, "]}");
 }
 
-/* The object of the header, without white space. Tensors in the given order; at[k] walks along the
-   data of class k, so that each gets the offset at which syn__emit_file will come to it. */
-static void syn__emit_header(syn__emitter *e, const syn__content *w) {
-  size_t at[SYN__CLASSES], i;
+/* The JSON object without white space: equal input gives equal bytes. Tensors in the given order;
+   at[k] moves along the data of class k. */
+static void syn__write_header(syn__writer *w, const syn__content *content) {
+  size_t at[SYN__ALIGN_CLASSES], i;
   int k;
-  syn__classes(w, at);
-  syn__emit_text(e, "{");
-  if (w->n_pairs) syn__emit_pairs(e, w);
-  for (i = 0; i < w->n_entries; i++) {
-    if (i || w->n_pairs) syn__emit_text(e, ",");
-    k = syn__class(w->entries[i].bytes);
-    syn__emit_entry(e, &w->entries[i], at[k]);
-    at[k] += w->entries[i].bytes;
+  syn__align_offsets(content, at); /* where the next tensor of each class goes */
+  for (i = 0; i < content->n_pairs; i++) {
+    syn__write_text(w, i ? "," : "{\"__metadata__\":{");
+    syn__write_string(w, content->pairs[i].key);
+    syn__write_text(w, ":");
+    syn__write_string(w, content->pairs[i].value);
   }
-  syn__emit_text(e, "}");
+  syn__write_text(w, i ? "}" : "{");
+  for (i = 0; i < content->n_entries; i++) {
+    if (i || content->n_pairs) syn__write_text(w, ",");
+    k = syn__align_class(content->entries[i].bytes);
+    syn__write_entry(w, &content->entries[i], at[k]);
+    at[k] += content->entries[i].bytes;
+  }
+  syn__write_text(w, "}");
 }
 
-/* Bytes of the header with the spaces that bring the data to a multiple of 64. Counting, not
-   estimating: the header is made without a sink. A multiple of 64 behind the 8 bytes of its
-   length, so the data begin aligned in any block or mapping that is. */
-static size_t syn__header_size(const syn__content *w) {
-  syn__emitter e;
-  syn__emit_start(&e, NULL);
-  syn__emit_header(&e, w);
-  return e.total > SIZE_MAX - 80 ? SIZE_MAX : (e.total + 8 + 63) / 64 * 64 - 8;
+/* Bytes of the header with the spaces that align the data to 64. */
+static size_t syn__header_size(const syn__content *content) {
+  syn__writer w = {NULL, 0, 0, 0, {0}};
+  syn__write_header(&w, content);
+  return w.total > SIZE_MAX - 80 ? SIZE_MAX : (w.total + 8 + 63) / 64 * 64 - 8;
 }
 
-/* The data of a tensor; on a big-endian machine through a small copy, whose 64 bytes are a multiple
-   of every unit. */
-static void syn__emit_data(syn__emitter *e, const syn_entry *t) {
-  const unsigned char *at = (const unsigned char *)t->data;
+/* The data of a tensor; a big-endian machine swaps them in a copy of 64 bytes, a multiple of every
+   unit. */
+static void syn__write_data(syn__writer *w, const syn_entry *e) {
+  const unsigned char *at = (const unsigned char *)e->data;
   unsigned char part[64];
-  size_t left = t->bytes, n;
-  if (!syn__big_endian()) {
-    syn__emit_bytes(e, at, left);
-    return;
-  }
-  for (; left; at += n, left -= n) {
+  size_t left = e->bytes, n;
+  for (; left && syn__big_endian(); at += n, left -= n) {
     n = left < sizeof part ? left : sizeof part;
     memcpy(part, at, n);
-    syn__swap(part, n, syn__dtype_at(t->dtype)->unit);
-    syn__emit_bytes(e, part, n);
+    syn__swap(part, n, syn__dtype_at(e->dtype)->unit);
+    syn__write_bytes(w, part, n);
   }
+  syn__write_bytes(w, at, left);
 }
 
-/* The whole file into a sink; 0 when the sink failed. Seven passes over the list, one a class, cost
-   less than a sorted copy and need no memory. */
-static int syn__emit_file(const syn__content *w, const syn_sink *sink) {
-  size_t header = syn__header_size(w), i;
+/* The whole file into a sink; 0 when the sink failed. */
+static int syn__write_file(const syn__content *content, const syn_sink *sink) {
+  size_t header = syn__header_size(content), i;
   unsigned char length[8];
-  syn__emitter e;
+  syn__writer w = {sink, 0, 0, 0, {0}};
   int k;
-  syn__emit_start(&e, sink);
   syn__put_bytes(length, header, 8);
-  syn__emit_bytes(&e, length, 8);
-  syn__emit_header(&e, w);
-  while (e.total < header + 8) syn__emit_text(&e, " ");
-  for (k = 0; k < SYN__CLASSES && !e.failed; k++)
-    for (i = 0; i < w->n_entries; i++)
-      if (syn__class(w->entries[i].bytes) == k) syn__emit_data(&e, &w->entries[i]);
-  syn__emit_flush(&e);
-  return !e.failed;
+  syn__write_bytes(&w, length, 8);
+  syn__write_header(&w, content);
+  while (w.total < header + 8) syn__write_text(&w, " "); /* aligns the data */
+  for (k = 0; k < SYN__ALIGN_CLASSES && !w.failed; k++)
+    for (i = 0; i < content->n_entries; i++)
+      if (syn__align_class(content->entries[i].bytes) == k)
+        syn__write_data(&w, &content->entries[i]);
+  syn__write_unbuffered(&w, w.buffer, w.used);
+  return !w.failed;
 }
 
-/* Tensor number i by itself: name, bytes, data. What is checked here is what a reader would
-   check: a file that cannot be read must not be written. */
+/* 1: the reader accepts it as a name or value. */
+static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
+
+/* Refuses a tensor that the reader would refuse. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
-  char shown[SYN__SHOWN];
+  char shown[SYN__SHORT];
   size_t bytes = syn__entry_bytes(e);
   if (!syn__file_text_ok(e->name) || strcmp(e->name, "__metadata__") == 0)
     return syn__fail(c, SYN_E_VALUE, "write: tensor %lu has a name that is %s", (unsigned long)i,
@@ -17590,30 +17500,26 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
   if (bytes == SIZE_MAX || bytes != e->bytes)
     return syn__fail(c, SYN_E_SHAPE,
                      "write: tensor \"%s\" of %s, rank %d, has %lu bytes, wants %lu",
-                     syn__show(shown, e->name), syn_dtype_name(e->dtype), e->rank,
+                     syn__shorten(shown, e->name), syn_dtype_name(e->dtype), e->rank,
                      (unsigned long)e->bytes, (unsigned long)bytes);
   if (!e->data && bytes)
-    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data", syn__show(shown, e->name));
+    return syn__fail(c, SYN_E_VALUE, "write: tensor \"%s\" has no data",
+                     syn__shorten(shown, e->name));
   return SYN_OK;
 }
 
-/* No name twice, in a list of entries or of pairs. */
+/* Refuses a name that occurs twice. */
 static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
-  const void **at = syn__sorted(c, items, n, size, syn__name_order);
-  char shown[SYN__SHOWN];
-  const char *twice;
-  if (!at) return SYN_E_MEMORY;
-  twice = syn__twice(at, n);
-  if (twice) syn__fail(c, SYN_E_VALUE, "write: two times the name \"%s\"", syn__show(shown, twice));
-  syn__free(c, at);
-  return twice ? SYN_E_VALUE : SYN_OK;
+  syn__index names = {items, n, size, NULL};
+  syn_status status = syn__index_sort(c, &names, SYN_E_VALUE, "write", "times the name");
+  syn__free(c, names.sorted);
+  return status;
 }
 
-/* Refuses what the reader would refuse; *size = bytes of the file, 0 when refused. In this
-   order, cheapest first. Only when all of it passed is a byte written, so a refused file leaves
-   no trace. */
+/* Refuses what the reader would refuse, before a byte is written; *size = bytes of the file, 0 when
+   refused. */
 static syn_status syn__check_content(syn_context *c, const syn__content *w, size_t *size) {
-  size_t i, start[SYN__CLASSES], header, data;
+  size_t i, offset[SYN__ALIGN_CLASSES], header, data;
   syn_status status = SYN_OK;
   *size = 0;
   if ((w->n_pairs && !syn__given(c, w->pairs, "metadata")) ||
@@ -17627,8 +17533,8 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   if (!status) status = syn__check_unique(c, w->pairs, w->n_pairs, sizeof *w->pairs);
   if (!status) status = syn__check_unique(c, w->entries, w->n_entries, sizeof *w->entries);
   if (status) return status;
-  header = syn__header_size(w);
-  data = syn__classes(w, start);
+  header = syn__header_size(w); /* counted, nothing is written */
+  data = syn__align_offsets(w, offset);
   if (header > SYN__HEADER_MAX || data > SIZE_MAX - 8 - header)
     return syn__fail(c, SYN_E_VALUE, "write: header of %lu bytes (at most %lu), data of %lu",
                      (unsigned long)header, (unsigned long)SYN__HEADER_MAX, (unsigned long)data);
@@ -17636,129 +17542,39 @@ static syn_status syn__check_content(syn_context *c, const syn__content *w, size
   return SYN_OK;
 }
 
-/* The four arguments of the public functions as one. */
-static syn__content syn__content_of(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
-                                    size_t n_entries) {
-  syn__content w;
-  w.pairs = pairs;
-  w.n_pairs = n_pairs;
-  w.entries = entries;
-  w.n_entries = n_entries;
-  return w;
-}
-
-/* Without emitting a byte of data: their sizes are known, only the header is counted. */
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries) {
-  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  syn__content w = {pairs, n_pairs, entries, n_entries};
   size_t size;
   syn__check_content(c, &w, &size);
   return size;
 }
 
-/* Nobody knows what a sink did with the bytes before it failed; that is its owner's to undo. */
 syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries) {
-  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  syn__content w = {pairs, n_pairs, entries, n_entries};
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
   if (status) return status;
   if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
-  if (syn__emit_file(&w, sink)) return SYN_OK;
+  if (syn__write_file(&w, sink)) return SYN_OK;
   return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
                    (unsigned long)size);
 }
 
 #ifndef SYN_NO_STDIO
 
-/* -- files -- */
-
-/* The end of a path, where its file is named: the message has room for 400 bytes in all. */
-static const char *syn__show_path(const char *path) {
-  size_t n = strlen(path);
-  return n > 150 ? path + (n - 150) : path;
-}
-
-/* "path: cannot open: No such file or directory" */
-static syn_status syn__file_fail(syn_context *c, const char *path, const char *what, int error) {
-  return syn__fail(c, SYN_E_FILE, "%s: cannot %s: %s", syn__show_path(path), what,
-                   error ? strerror(error) : "unknown reason");
-}
-
-/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it cannot tell, as with a
-   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
-static uint64_t syn__file_length(FILE *in) {
-#ifdef _WIN32
-  int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
-#else
-  int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
-#endif
-  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
-}
-
-/* The whole file as one block, or null. The first 8 bytes are read before anything is asked: a
-   folder opens as a file on Unix and fails only here ("Is a directory"). Memory is asked for only
-   when they can be the beginning of a safetensors file of that size: what only looks long (/proc)
-   stops before. */
-static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
-  unsigned char head[8], *block;
-  uint64_t length;
-  size_t got;
-  errno = 0;
-  got = fread(head, 1, 8, in);
-  length = ferror(in) ? UINT64_MAX : syn__file_length(in);
-  if (length == UINT64_MAX) {
-    syn__file_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
-    return NULL;
-  }
-  *size = length < SIZE_MAX / 2 ? (size_t)length : SIZE_MAX / 2;
-  if (!syn__file_header(c, syn__show_path(path), head, got < 8 ? got : *size)) return NULL;
-  block = (unsigned char *)syn__alloc(c, *size, 1);
-  if (!block) return NULL;
-  got = fread(block, 1, *size, in);
-  if (got == *size) return block;
-  syn__fail(c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", syn__show_path(path),
-            (unsigned long)got, (unsigned long)*size,
-            ferror(in) ? strerror(errno) : "the file ends");
-  syn__free(c, block);
-  return NULL;
-}
-
-/* finish closes f when the bytes are not valid; without bytes it is closed here. */
-syn_file *syn_file_load(syn_context *c, const char *path) {
-  syn_file *f;
-  size_t size = 0;
-  FILE *in;
-  errno = 0;
-  in = path ? fopen(path, "rb") : NULL;
-  if (!in) {
-    syn__file_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
-    return NULL;
-  }
-  f = syn__file_new(c);
-  if (f) f->block = syn__file_read(c, path, in, &size);
-  fclose(in);
-  if (f && f->block) return syn__file_finish(f, syn__show_path(path), f->block, size);
-  syn_file_free(f);
-  return NULL;
-}
-
-/* 1 for a device, pipe or folder: nothing that a rename should replace. With the rights for it, a
-   rename over /dev/null turns that into a file for everybody. */
-static int syn__file_special(const char *path) {
 #ifdef SYN__POSIX
+/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
+   make it a file. */
+static int syn__path_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-#else
-  SYN__UNUSED(path);
-  return 0;
-#endif
 }
 
-/* Waits until a closed file is on the disk; else a rename may outlive the bytes in a power cut.
-   Opened anew because -std=c99 hides fileno. */
-static int syn__file_sync(const char *path) {
-#ifdef SYN__POSIX
+/* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
+   bytes not. Opened again, because -std=c99 hides fileno. */
+static int syn__path_sync(const char *path) {
   int file = open(path, O_WRONLY), ok, error;
   if (file < 0) return 0;
   ok = fsync(file) == 0 || errno == EINVAL; /* EINVAL: a file system that has nothing to sync */
@@ -17766,11 +17582,11 @@ static int syn__file_sync(const char *path) {
   if (close(file) != 0) return 0;
   errno = error;
   return ok;
-#else
-  SYN__UNUSED(path);
-  return 1;
-#endif
 }
+#else
+static int syn__path_special(const char *path) { return path == NULL; }
+static int syn__path_sync(const char *path) { return path != NULL; }
+#endif
 
 #ifdef _WIN32
 #ifdef __cplusplus
@@ -17780,8 +17596,9 @@ __declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to
                                                 unsigned long flags);
 #endif
 
-/* Windows refuses to rename over a file; MoveFileEx with 1 (replace) + 8 (write through) does. */
-static int syn__file_rename(const char *from, const char *to) {
+/* rename of Windows does not replace a file; MoveFileEx with 1 (replace) + 8 (write through) does.
+ */
+static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
   return MoveFileExA(from, to, 9) != 0;
 #else
@@ -17789,434 +17606,370 @@ static int syn__file_rename(const char *from, const char *to) {
 #endif
 }
 
-/* A sink that is a file. fwrite says how many bytes it took, which is what a sink says. */
-static size_t syn__file_sink(void *user, const void *bytes, size_t size) {
+static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)user);
 }
 
-/* Writes all of a file, closes it, waits for the disk. 0 when any of that fails, errno says
-   why. Every step can be the one that finds the disk full: write, flush, close, sync. The first
-   failure's errno is kept. */
-static int syn__file_put(const syn__content *w, FILE *out, const char *sync_path) {
-  syn_sink sink;
+/* Writes to an open file and closes it; syncs it where `sync_path` is not null. Returns 0 when a
+   step fails (each of them may find the disk full); errno is that of the first failure. */
+static int syn__write_open_file(const syn__content *w, FILE *out, const char *sync_path) {
+  syn_sink sink = {syn__sink_file, out};
   int ok, error;
-  sink.write = syn__file_sink;
-  sink.user = out;
   errno = 0; /* C does not promise that fwrite sets it: 0 then becomes "unknown reason" */
-  ok = syn__emit_file(w, &sink) && fflush(out) == 0;
+  ok = syn__write_file(w, &sink) && fflush(out) == 0;
   error = errno;
   if (fclose(out) != 0 && ok) ok = 0, error = errno;
-  if (ok && sync_path && !syn__file_sync(sync_path)) ok = 0, error = errno;
+  if (ok && sync_path && !syn__path_sync(sync_path)) ok = 0, error = errno;
   errno = error;
   return ok;
 }
 
-/* Straight into a device or pipe, which is neither synced, renamed nor removed. */
-static syn_status syn__file_write_device(syn_context *c, const char *path, const syn__content *w) {
-  FILE *out = fopen(path, "wb");
-  if (!out) return syn__file_fail(c, path, "open for writing", errno);
-  return syn__file_put(w, out, NULL) ? SYN_OK : syn__file_fail(c, path, "write", errno);
-}
-
+/* Writes to path.tmp, syncs, renames; a device or pipe is written directly. A temporary file that
+   could not be created is not removed: it may belong to somebody else. */
 syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
                           const syn_entry *entries, size_t n_entries) {
-  syn__content w = syn__content_of(pairs, n_pairs, entries, n_entries);
+  syn__content w = {pairs, n_pairs, entries, n_entries};
   size_t size;
   syn_status status = syn__check_content(c, &w, &size);
-  char *temporary;
+  int special;
+  char *target;
   FILE *out;
   if (status) return status;
   if (!path) return syn__fail(c, SYN_E_VALUE, "write: null path");
-  if (syn__file_special(path)) return syn__file_write_device(c, path, &w);
-  temporary = (char *)syn__alloc(c, strlen(path) + 5, 1);
-  if (!temporary) return SYN_E_MEMORY;
-  memcpy(temporary, path, strlen(path));
-  memcpy(temporary + strlen(path), ".tmp", 5);
-  errno = 0; /* a file that could not be made is not removed: it may be somebody else's */
-  out = fopen(temporary, "wb");
+  special = syn__path_special(path); /* written directly, without a rename */
+  size = strlen(path);
+  target = (char *)syn__alloc(c, size + 5, 1);
+  if (!target) return SYN_E_MEMORY;
+  memcpy(target, path, size);
+  if (!special) memcpy(target + size, ".tmp", 5);
+  errno = 0;
+  out = fopen(target, "wb");
   if (!out) {
-    status = syn__file_fail(c, temporary, "create", errno);
-  } else if (!syn__file_put(&w, out, temporary)) {
-    status = syn__file_fail(c, path, "write", errno);
-    remove(temporary);
-  } else if (!syn__file_rename(temporary, path)) {
-    status = syn__file_fail(c, path, "rename the temporary file to it", errno);
-    remove(temporary);
+    status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
+  } else if (!syn__write_open_file(&w, out, special ? NULL : target)) {
+    status = syn__path_fail(c, path, "write", errno);
+  } else if (!special && !syn__path_rename(target, path)) {
+    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
   }
-  syn__free(c, temporary);
+  if (status && out && !special) remove(target); /* `path` is as it was */
+  syn__free(c, target);
   return status;
 }
 
 #endif /* !SYN_NO_STDIO */
 
-/* -- model files: the facts of a model as metadata, its weights as tensors -- */
+/* ==============================================================================================
+   >>model file   a model becomes metadata with tensors; a file becomes a model
+   ============================================================================================== */
 
-#define SYN__FACTS 40
-#define SYN__FACT_SIZE 40
+/* A model file is a safetensors file. Its metadata are the configuration (syn__add_config writes
+   it, syn__config_read reads it) and what other programs added; its tensors are the weights under
+   the names of the parameters, and up to two tokenizers as bytes. Tensors whose names begin with
+   "test.", "optimizer." or "tokenizer." are no weights. */
 
-/* The metadata of a file to be written. Numbers are spelled into `space`. format, version,
-   task, texts, sizes, and for checkpoints the state: SYN__FACTS is above their sum. Keys are
-   constants, values strings of the model or digits in `space`; both live until the file is
-   written. */
-typedef struct syn__facts {
-  syn_pair pairs[SYN__FACTS];
-  char space[SYN__FACTS][SYN__FACT_SIZE];
-  size_t count;
-} syn__facts;
+/* Collects metadata and tensors of one file. After a failure `status` is set, and adding does
+   nothing. Tensors are borrowed; texts and bytes that are made here lie in the arena. */
+typedef struct syn__builder {
+  syn_context *c;
+  syn__array pairs, entries; /* syn_pair, syn_entry */
+  syn__arena arena; /* of numbers as text, of tokenizers as bytes */
+  syn_status status; /* of the first failure */
+} syn__builder;
 
-/* The room is counted by hand (see SYN__FACTS): a list that is full keeps what it has, which no
-   caller of today can reach. */
-static void syn__fact(syn__facts *f, const char *key, const char *value) {
-  if (f->count == SYN__FACTS) return;
-  f->pairs[f->count].key = key;
-  f->pairs[f->count++].value = value;
-}
-/* Digits are made by hand: the length of a 64-bit number in printf differs between C libraries. */
-static void syn__fact_int(syn__facts *f, const char *key, int64_t value) {
-  char *out = f->space[f->count % SYN__FACTS], digits[24];
-  uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
-  size_t n = 0, at = 0;
-  do digits[n++] = (char)('0' + (int)(rest % 10));
-  while ((rest /= 10) != 0);
-  if (value < 0) out[at++] = '-';
-  while (n) out[at++] = digits[--n];
-  out[at] = 0;
-  syn__fact(f, key, out);
-}
-/* Nine digits give a float back exactly; a locale's decimal comma becomes a point. snprintf is
-   right to the last digit in every C library we know, but speaks the locale of the host
-   program. */
-static void syn__fact_float(syn__facts *f, const char *key, float value) {
-  char *out = f->space[f->count % SYN__FACTS];
-  syn__number_write(out, SYN__FACT_SIZE, 9, (double)value);
-  syn__fact(f, key, out);
+#define SYN__BUILDER(c) {c, {NULL, 0, 0}, {NULL, 0, 0}, {c, NULL}, SYN_OK}
+
+static void syn__builder_free(syn__builder *b) {
+  syn__free(b->c, b->pairs.items);
+  syn__free(b->c, b->entries.items);
+  syn__arena_free(&b->arena);
 }
 
-/* Everything needed to build the same network again, with no default left open, so that a later
-   version may change its defaults. $NAMEs are numbers by now. The order of keys is fixed: same
-   model, same bytes. */
-static void syn__facts_model(syn__facts *f, const syn_model *m) {
+static void syn__add_text(syn__builder *b, const char *key, const char *value) {
+  syn_pair pair = {key, value};
+  if (!b->status && !value) b->status = SYN_E_MEMORY; /* a copy that the arena could not make */
+  if (!b->status) b->status = syn__append(b->c, &b->pairs, &pair, 1, sizeof pair);
+}
+
+static void syn__add_int(syn__builder *b, const char *key, int64_t value) {
+  uint64_t size = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
+  char digits[24];
+  const char *text = syn__decimal(digits, size, value < 0);
+  syn__add_text(b, key, syn__arena_text(&b->arena, text, strlen(text)));
+}
+
+/* Nine digits give a float back exactly. */
+static void syn__add_float(syn__builder *b, const char *key, float value) {
+  char text[40];
+  syn__number_write(text, sizeof text, 9, (double)value);
+  syn__add_text(b, key, syn__arena_text(&b->arena, text, strlen(text)));
+}
+
+/* A tensor [n]. */
+static syn_entry syn__vector_entry(const char *name, syn_dtype dtype, const void *data, size_t n) {
+  syn_entry e = {name, dtype, 1, {n}, data, 0};
+  e.bytes = syn__entry_bytes(&e);
+  return e;
+}
+
+/* A weight in its shape. */
+static syn_entry syn__weight_entry(const syn_param *w) {
+  syn_entry e = syn__vector_entry(w->name, SYN_F32, w->x, w->size);
+  int i;
+  e.rank = w->rank;
+  for (i = 0; i < w->rank; i++) e.shape[i] = (size_t)w->shape[i];
+  return e;
+}
+
+static void syn__add_tensor(syn__builder *b, syn_entry e) {
+  if (!b->status) b->status = syn__append(b->c, &b->entries, &e, 1, sizeof e);
+}
+
+/* Everything needed to build the same network again, with every default resolved, so that a later
+   version may change its defaults. $NAMEs are numbers by now. */
+static void syn__add_config(syn__builder *b, const syn_model *m) {
   const syn_config *k = &m->config;
-  f->count = 0;
-  syn__fact(f, "format", "synthesizer");
-  syn__fact(f, "version", "1");
-  syn__fact(f, "task", k->task);
-  if (m->task->encoder) syn__fact(f, "encoder", k->encoder);
-  if (m->task->decoder) syn__fact(f, "decoder", k->decoder);
-  syn__fact_int(f, "d_model", k->d_model);
-  syn__fact_int(f, "heads", k->heads);
-  syn__fact_int(f, "max_len", k->max_len);
-  if (m->task->encoder) syn__fact_int(f, "src_vocab", k->src_vocab);
-  if (m->task->decoder) syn__fact_int(f, "tgt_vocab", k->tgt_vocab);
-  if (m->task->classes) syn__fact_int(f, "classes", k->classes);
-  syn__fact(f, "tie", k->tie);
-  syn__fact_float(f, "dropout", k->dropout);
-  syn__fact_float(f, "label_smoothing", k->label_smoothing);
-  syn__fact_int(f, "seed", (int64_t)k->seed);
+  syn__add_text(b, "format", "synthesizer");
+  syn__add_text(b, "version", "1");
+  syn__add_text(b, "task", k->task);
+  if (m->task->encoder) syn__add_text(b, "encoder", k->encoder);
+  if (m->task->decoder) syn__add_text(b, "decoder", k->decoder);
+  syn__add_int(b, "d_model", k->d_model);
+  syn__add_int(b, "heads", k->heads);
+  syn__add_int(b, "max_len", k->max_len);
+  if (m->task->encoder) syn__add_int(b, "src_vocab", k->src_vocab);
+  if (m->task->decoder) syn__add_int(b, "tgt_vocab", k->tgt_vocab);
+  if (m->task->classes) syn__add_int(b, "classes", k->classes);
+  syn__add_text(b, "tie", k->tie);
+  syn__add_float(b, "dropout", k->dropout);
+  syn__add_float(b, "label_smoothing", k->label_smoothing);
+  syn__add_int(b, "seed", (int64_t)k->seed);
 }
 
-/* Zeroed first: an entry of rank 0 with no bytes, until shape and bytes are set. */
-static void syn__entry_fill(syn_entry *e, const char *name, syn_dtype dtype, const void *data) {
-  memset(e, 0, sizeof *e);
-  e->name = name;
-  e->dtype = dtype;
-  e->data = data;
-}
-/* A tensor of rank 1: [n] floats, or n bytes. */
-static void syn__entry_line(syn_entry *e, const char *name, syn_dtype dtype, const void *data,
-                            size_t n) {
-  syn__entry_fill(e, name, dtype, data);
-  e->rank = 1;
-  e->shape[0] = n;
-  e->bytes = n * (dtype == SYN_F32 ? sizeof(float) : 1);
-}
-
-/* What goes into one file: facts, the facts of the file the model came from, tensors.
-   Everything borrowed but the two lists and the tokenizers' bytes, which syn__parcel_free gives
-   back whatever was made of them. */
-typedef struct syn__parcel {
-  syn__facts facts;
-  syn_pair *pairs;
-  syn_entry *entries;
-  size_t n_pairs, n_entries;
-  void *tokenizer[2]; /* as bytes */
-} syn__parcel;
-
-/* One tokenizer for both sides is stored once, as that of the source; the reader gives it to
-   both sides. */
-static syn_status syn__parcel_tokenizer(syn_context *c, const syn_model *m, int side,
-                                        syn__parcel *p) {
-  static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
-  const syn_tokenizer *t = m->tokenizer[side];
-  size_t size;
-  if (!t || (side == SYN_TGT && t == m->tokenizer[SYN_SRC])) return SYN_OK;
-  size = syn_tokenizer_save(t, NULL, 0);
-  p->tokenizer[side] = syn__alloc(c, size, 1);
-  if (!p->tokenizer[side]) return SYN_E_MEMORY;
-  syn_tokenizer_save(t, p->tokenizer[side], size);
-  syn__entry_line(&p->entries[p->n_entries++], names[side], SYN_U8, p->tokenizer[side], size);
-  return SYN_OK;
-}
-
-/* Keys that are written anew. Facts of a training are known too: a model saved after it is no
-   checkpoint, and stale ones must not make it look like one. */
-static int syn__fact_known(const syn__facts *f, const char *key) {
-  size_t i;
-  for (i = 0; i < f->count; i++)
-    if (!strcmp(f->pairs[i].key, key)) return 1;
-  return !strncmp(key, "train.", 6);
-}
-
-/* Our facts first, then those of others that came with the file. Metadata of others (a licence,
-   a training's notes) survive loading and saving; those with our keys are ours to say anew.
-   Strings are borrowed from the file, which lives as long as the model. */
-static syn_status syn__parcel_facts(syn_context *c, const syn_model *m, syn__parcel *p) {
-  size_t i, more = m->file ? syn_file_pair_count(m->file) : 0;
-  p->pairs = (syn_pair *)syn__alloc(c, p->facts.count + more + 1, sizeof *p->pairs);
-  if (!p->pairs) return SYN_E_MEMORY;
-  memcpy(p->pairs, p->facts.pairs, p->facts.count * sizeof *p->pairs);
-  p->n_pairs = p->facts.count;
-  for (i = 0; i < more; i++)
-    if (!syn__fact_known(&p->facts, syn_file_pair(m->file, i)->key))
-      p->pairs[p->n_pairs++] = *syn_file_pair(m->file, i);
-  return SYN_OK;
-}
-
-/* Weights and tokenizers; room for `more` entries behind them. Weights in the order of the
-   network, as F32 whatever they were loaded from; their bytes are not copied. */
-static syn_status syn__parcel_model(syn_context *c, const syn_model *m, syn__parcel *p,
-                                    size_t more) {
-  size_t i;
-  int k;
-  p->entries = (syn_entry *)syn__alloc(c, m->g.n_params + 2 + more, sizeof *p->entries);
-  if (!p->entries) return SYN_E_MEMORY;
-  for (i = 0; i < m->g.n_params; i++) {
-    const syn_param *w = &m->g.params[i];
-    syn_entry *e = &p->entries[p->n_entries++];
-    syn__entry_fill(e, w->name, SYN_F32, w->x);
-    e->rank = w->rank;
-    for (k = 0; k < w->rank; k++) e->shape[k] = (size_t)w->shape[k];
-    e->bytes = w->size * sizeof(float);
+/* Metadata that came with the file of the model (a licence, notes), but for keys that were written
+   anew, and for those of a training: a model saved after it is no checkpoint. */
+static void syn__add_foreign(syn__builder *b, const syn_model *m) {
+  size_t i, k, own = b->pairs.count;
+  for (i = 0; i < syn_file_pair_count(m->file); i++) {
+    const syn_pair *pair = syn_file_pair(m->file, i);
+    for (k = 0; k < own && !b->status; k++)
+      if (!strcmp(((const syn_pair *)b->pairs.items)[k].key, pair->key)) break;
+    if (k == own && strncmp(pair->key, "train.", 6)) syn__add_text(b, pair->key, pair->value);
   }
-  return syn__parcel_tokenizer(c, m, SYN_SRC, p) || syn__parcel_tokenizer(c, m, SYN_TGT, p)
-             ? SYN_E_MEMORY : SYN_OK;
 }
 
-/* Null where a step failed before it. */
-static void syn__parcel_free(syn_context *c, syn__parcel *p) {
-  syn__free(c, p->pairs);
-  syn__free(c, p->entries);
-  syn__free(c, p->tokenizer[0]);
-  syn__free(c, p->tokenizer[1]);
+/* One tokenizer for both sides is stored once, as that of the source. */
+static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
+  const syn_tokenizer *t = m->tokenizer[side];
+  size_t size = t ? syn_tokenizer_save(t, NULL, 0) : 0;
+  void *bytes;
+  if (b->status || !t || (side == SYN_TGT && t == m->tokenizer[SYN_SRC])) return;
+  bytes = syn__arena_get(&b->arena, size, 1);
+  if (!bytes) {
+    b->status = SYN_E_MEMORY;
+    return;
+  }
+  syn_tokenizer_save(t, bytes, size); /* it fits: `size` was asked for */
+  syn__add_tensor(b, syn__vector_entry(side == SYN_SRC ? "tokenizer.src" : "tokenizer.tgt", SYN_U8,
+                                       bytes, size));
 }
 
-/* Two steps of preparation, each can fail; the sink is called only when both are done. */
+/* Metadata that came with the model, weights in the order of the network as F32, tokenizers. */
+static void syn__add_model(syn__builder *b, const syn_model *m) {
+  size_t i;
+  syn__add_foreign(b, m);
+  for (i = 0; i < m->g.n_params; i++) syn__add_tensor(b, syn__weight_entry(&m->g.params[i]));
+  syn__add_tokenizer(b, m, SYN_SRC);
+  syn__add_tokenizer(b, m, SYN_TGT);
+}
+
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
-  syn__parcel p;
-  syn_status s = SYN_E_MEMORY;
+  syn__builder b = SYN__BUILDER(c);
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  memset(&p, 0, sizeof p);
-  syn__facts_model(&p.facts, m);
-  if (!syn__parcel_facts(c, m, &p) && !syn__parcel_model(c, m, &p, 0))
-    s = syn_file_write_to(c, sink, p.pairs, p.n_pairs, p.entries, p.n_entries);
-  syn__parcel_free(c, &p);
-  return s;
+  syn__add_config(&b, m);
+  syn__add_model(&b, m);
+  if (!b.status)
+    b.status = syn_file_write_to(c, sink, (const syn_pair *)b.pairs.items, b.pairs.count,
+                                 (const syn_entry *)b.entries.items, b.entries.count);
+  syn__builder_free(&b);
+  return b.status;
 }
 
 #ifndef SYN_NO_STDIO
+/* Writes the file and frees the builder. */
+static syn_status syn__builder_save(syn__builder *b, const char *path) {
+  if (!b->status)
+    b->status = syn_file_write(b->c, path, (const syn_pair *)b->pairs.items, b->pairs.count,
+                               (const syn_entry *)b->entries.items, b->entries.count);
+  syn__builder_free(b);
+  return b->status;
+}
+
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
-  syn__parcel p;
-  syn_status s = SYN_E_MEMORY;
+  syn__builder b = SYN__BUILDER(c);
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  memset(&p, 0, sizeof p);
-  syn__facts_model(&p.facts, m);
-  if (!syn__parcel_facts(c, m, &p) && !syn__parcel_model(c, m, &p, 0))
-    s = syn_file_write(c, path, p.pairs, p.n_pairs, p.entries, p.n_entries);
-  syn__parcel_free(c, &p);
-  return s;
+  syn__add_config(&b, m);
+  syn__add_model(&b, m);
+  return syn__builder_save(&b, path);
 }
 #endif
 
-/* -- reading a model -- */
-
-/* Names the key, what stands there and what was wanted; the value is somebody else's text and
-   is shown as such. */
-static syn_status syn__fact_bad(syn_context *c, const char *key, const char *value,
-                                const char *wanted) {
-  char shown[SYN__SHOWN];
+/* Names the key, the value found and what was wanted. */
+static syn_status syn__metadata_fail(syn_context *c, const char *key, const char *value,
+                                     const char *wanted) {
+  char shown[SYN__SHORT];
   return syn__fail(c, SYN_E_FORMAT, "model file: %s is '%s', wanted %s", key,
-                   syn__show(shown, value ? value : "missing"), wanted);
+                   syn__shorten(shown, value ? value : "missing"), wanted);
 }
 
-/* A whole number of at most 19 digits, so that the sum fits 64 bits; leaves *out where the key
-   is absent. Seeds are unsigned and written as the signed number of the same bits: -2^63 too.
-   Absent is not wrong: the format grows by keys, and older files lack them. Not strtol: it
-   takes white space, a plus and what the locale likes. */
-static syn_status syn__fact_read_int(syn_context *c, const syn_file *f, const char *key,
-                                     int64_t least, int64_t most, int64_t *out) {
+/* A whole number of at most 19 digits, so that it fits 64 bits; *out stays where the key is absent,
+   since older files lack newer keys. Seeds are unsigned and written as the signed number of the
+   same bits. Not strtol, which accepts white space and a plus. */
+static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const char *key,
+                                    int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
   uint64_t sum = 0;
-  int minus = 0, digits = 0;
+  int64_t number = 0;
+  int minus = 0, digits = 0, bad;
+  char wanted[80], low[24], high[24];
   if (!value) return SYN_OK;
   if (*at == '-') minus = 1, at++;
   for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  if (*at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus)
-    return syn__fact_bad(c, key, value, "a whole number in range");
-  *out = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
-  if (*out < least || *out > most)
-    return syn__fact_bad(c, key, value, "a whole number in range");
+  bad = *at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus;
+  if (!bad) number = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
+  if (bad || number < least || number > most) {
+    uint64_t below = least < 0 ? 0u - (uint64_t)least : (uint64_t)least;
+    snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
+             syn__decimal(low, below, least < 0), syn__decimal(high, (uint64_t)most, 0));
+    return syn__metadata_fail(c, key, value, wanted);
+  }
+  *out = number;
   return SYN_OK;
 }
-/* An absent size stays 0 and gets its default or, where the task needs it, the error of
-   syn__config_sizes. */
-static syn_status syn__fact_read_size(syn_context *c, const syn_file *f, const char *key,
-                                      int *out) {
-  int64_t value = 0;
-  if (syn__fact_read_int(c, f, key, 0, 1 << 30, &value)) return SYN_E_FORMAT;
-  *out = (int)value;
-  return SYN_OK;
-}
-/* By the reader of the language's numbers, which knows no locale; nine digits were written, so
-   the float comes back. Its range is for syn__config_sizes to judge. */
-static syn_status syn__fact_read_float(syn_context *c, const syn_file *f, const char *key,
-                                       float *out) {
+
+/* Its range is checked by syn__config_sizes. */
+static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const char *key,
+                                      float *out) {
   const char *value = syn_file_value(f, key);
   double number;
   size_t size;
   if (!value) return SYN_OK;
   size = syn__number_read(value, &number);
-  if (!size || value[size]) return syn__fact_bad(c, key, value, "a number");
+  if (!size || value[size]) return syn__metadata_fail(c, key, value, "a number");
   *out = (float)number;
   return SYN_OK;
 }
 
-/* Fills a configuration with pointers into the file; syn__model_shell copies what it keeps.
-   format and version come first: a file of another program should say that, not that its
-   d_model is missing. */
+/* Fills a configuration with pointers into the file. format and version are checked first: the file
+   of another program should be refused as such, not for a missing d_model. */
 static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config *k) {
   const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
-  int64_t seed = 0;
+  const struct {
+    const char *key;
+    int *out;
+  } sizes[] = {{"d_model", &k->d_model},     {"heads", &k->heads},
+               {"max_len", &k->max_len},     {"src_vocab", &k->src_vocab},
+               {"tgt_vocab", &k->tgt_vocab}, {"classes", &k->classes}};
+  int64_t size, seed = 0;
+  size_t i;
   memset(k, 0, sizeof *k);
   if (!format || strcmp(format, "synthesizer"))
-    return syn__fact_bad(c, "format", format, "'synthesizer'");
-  if (!version || strcmp(version, "1")) return syn__fact_bad(c, "version", version, "'1'");
-  k->task = syn_file_value(f, "task");
+    return syn__metadata_fail(c, "format", format, "'synthesizer'");
+  if (!version || strcmp(version, "1")) return syn__metadata_fail(c, "version", version, "'1'");
+  k->task = syn_file_value(f, "task"); /* texts point into the file */
   k->encoder = syn_file_value(f, "encoder");
   k->decoder = syn_file_value(f, "decoder");
   k->tie = syn_file_value(f, "tie");
-  if (!k->task) return syn__fact_bad(c, "task", NULL, "seq2seq, lm, classify or tag");
-  if (syn__fact_read_size(c, f, "d_model", &k->d_model) ||
-      syn__fact_read_size(c, f, "heads", &k->heads) ||
-      syn__fact_read_size(c, f, "max_len", &k->max_len) ||
-      syn__fact_read_size(c, f, "src_vocab", &k->src_vocab) ||
-      syn__fact_read_size(c, f, "tgt_vocab", &k->tgt_vocab) ||
-      syn__fact_read_size(c, f, "classes", &k->classes) ||
-      syn__fact_read_float(c, f, "dropout", &k->dropout) ||
-      syn__fact_read_float(c, f, "label_smoothing", &k->label_smoothing) ||
-      syn__fact_read_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
+  if (!k->task) return syn__metadata_fail(c, "task", NULL, "seq2seq, lm, classify or tag");
+  for (i = 0; i < SYN__COUNT(sizes); i++) { /* an absent one stays 0, for syn__config_sizes */
+    size = 0;
+    if (syn__metadata_int(c, f, sizes[i].key, 0, 1 << 30, &size)) return SYN_E_FORMAT;
+    *sizes[i].out = (int)size;
+  }
+  if (syn__metadata_float(c, f, "dropout", &k->dropout) ||
+      syn__metadata_float(c, f, "label_smoothing", &k->label_smoothing) ||
+      syn__metadata_int(c, f, "seed", INT64_MIN, INT64_MAX, &seed))
     return SYN_E_FORMAT;
   k->seed = (uint64_t)seed;
   return SYN_OK;
 }
 
-/* The shape as text, "[3,4]", for messages. Cut off where the room ends: the message stays
-   readable. */
-static void syn__shape_text(char *out, size_t room, const size_t *shape, int rank) {
+/* The shape as text, "[3,4]", cut off at `capacity`. */
+static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
   size_t used = 0;
   int i;
-  for (i = 0; i < rank && used < room; i++)
-    used +=
-        (size_t)snprintf(out + used, room - used, "%s%lu", i ? "," : "[", (unsigned long)shape[i]);
-  if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
+  for (i = 0; i < e->rank && used < capacity; i++)
+    used += (size_t)snprintf(out + used, capacity - used, "%s%lu", i ? "," : "[",
+                             (unsigned long)e->shape[i]);
+  if (used < capacity) snprintf(out + used, capacity - used, e->rank ? "]" : "[]");
 }
 
-/* The place of the first number in an entry of floats that is not finite (all exponent bits are
-   set), or where `sign` is 0 has its sign set; as many as there are where none is. Bits are looked
-   at, since F16 and BF16 are numbers only after they were converted. */
-static size_t syn__entry_odd(const syn_entry *e, int sign) {
+/* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
+   result, and unless `negative` is 1 those below 0. Tests the bits: F16 and BF16 need no
+   conversion. */
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int negative) {
   size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
   uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
+  const unsigned char *at = (const unsigned char *)e->data;
+  char shown[SYN__SHORT];
   uint16_t half;
-  for (i = 0; i < n; i++) {
-    if (width == 4) {
-      memcpy(&bits, (const char *)e->data + 4 * i, 4);
-    } else {
-      memcpy(&half, (const char *)e->data + 2 * i, 2);
-      bits = (uint32_t)half << 16;
-    }
-    if ((bits & exponent) == exponent || (!sign && bits >> 31)) break;
+  for (i = 0; i < n && !c->options.not_finite; i++, at += width) {
+    memcpy(&half, at, 2);
+    if (width == 4) memcpy(&bits, at, 4);
+    else bits = (uint32_t)half << 16;
+    if ((bits & exponent) == exponent || (!negative && bits >> 31))
+      return syn__fail(c, SYN_E_FORMAT,
+                       "model file: tensor %s: number %lu, at byte %lu of the file, is not "
+                       "finite%s (syn_options.not_finite accepts it)",
+                       syn__shorten(shown, e->name), (unsigned long)i,
+                       (unsigned long)(at - f->start), negative ? "" : " or below 0");
   }
-  return i;
+  return SYN_OK;
 }
 
-/* Weights that are not finite would make every result so, mostly without a word. */
-static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
-                                    int sign) {
-  size_t width = syn__float_width(e->dtype);
-  size_t i = c->options.not_finite ? e->bytes / width : syn__entry_odd(e, sign);
-  char shown[SYN__SHOWN];
-  if (i == e->bytes / width) return SYN_OK;
-  return syn__fail(c, SYN_E_FORMAT,
-                   "model file: tensor %s: number %lu, at byte %lu of the file, is not finite%s "
-                   "(syn_options.not_finite accepts it)", syn__show(shown, e->name),
-                   (unsigned long)i,
-                   (unsigned long)((const unsigned char *)e->data - f->start) +
-                       (unsigned long)(width * i), sign ? "" : " or below 0");
-}
-
-/* Null: recorded, with name, wanted and given. No memory for weights is asked for before every
-   tensor has passed here, so a small file cannot make the loader allocate what its metadata
-   dream of. */
+/* The entry of a weight, checked; null (recorded) when it is missing or does not fit. Every tensor
+   is checked before memory for weights is allocated. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
-  const syn_entry *e = syn_file_find(f, w->name);
-  size_t shape[SYN_MAX_RANK];
+  const syn_entry *e = syn_file_find(f, w->name), want = syn__weight_entry(w);
+  size_t bytes = (size_t)want.rank * sizeof *want.shape;
+  int same = e && e->rank == want.rank && memcmp(e->shape, want.shape, bytes) == 0;
   char wanted[60], given[60];
-  int i, same = e && e->rank == w->rank;
-  memset(shape, 0, sizeof shape);
-  for (i = 0; i < w->rank; i++) {
-    shape[i] = (size_t)w->shape[i];
-    same = same && e->shape[i] == shape[i];
-  }
   if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
-  syn__shape_text(wanted, sizeof wanted, shape, w->rank);
+  syn__shape_text(wanted, sizeof wanted, &want);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
     syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted F32, F16 or BF16",
               w->name, syn_dtype_name(e->dtype));
   else {
-    syn__shape_text(given, sizeof given, e->shape, e->rank);
+    syn__shape_text(given, sizeof given, e);
     syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", w->name, given, wanted);
   }
   return NULL;
 }
 
-static int syn__name_weight(const char *name) {
+static int syn__is_weight(const char *name) {
   return strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
          strncmp(name, "tokenizer.", 10);
 }
 
-/* Every tensor of the file is a weight, or belongs to tests, optimizer or tokenizers. Every
-   weight was found by now and names are unique, so counting tells; the search is only for the
-   message. A surplus tensor means that the metadata describe another network than the weights:
-   the right numbers at the wrong place would be worse than an error. */
+/* Refuses a surplus tensor: the metadata then describe another network than the weights. Every
+   weight was found before, so counting is enough; the search is for the message. */
 static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i, count = 0;
-  char shown[SYN__SHOWN];
-  for (i = 0; i < syn_file_count(f); i++) count += syn__name_weight(f->entries[i].name) != 0;
+  char shown[SYN__SHORT];
+  for (i = 0; i < syn_file_count(f); i++) count += syn__is_weight(syn_file_entry(f, i)->name) != 0;
   for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
-    const char *name = f->entries[i].name;
-    if (syn__name_weight(name) && !syn_model_find(m, name))
+    const char *name = syn_file_entry(f, i)->name;
+    if (syn__is_weight(name) && !syn_model_find(m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
-                       syn__show(shown, name));
+                       syn__shorten(shown, name));
   }
   return SYN_OK;
 }
 
-/* Weights are used where they lie if all are F32 at multiples of 4; else they are copied. First
-   every entry is looked at, then memory is asked for, then it is filled: the second pass cannot
-   fail. Bytes of a view that lie crooked would be read as floats at odd addresses, hence the
-   copy. */
+/* Weights are used in place if all are F32 at multiples of 4 bytes; else they are copied. Every
+   entry is checked before memory is allocated; copying cannot fail. */
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
   int in_place = 1;
@@ -18225,8 +17978,8 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
     if (!e) return SYN_E_FORMAT;
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
   }
-  if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT;
-  if (!in_place && syn__weights_new(m)) return SYN_E_MEMORY;
+  if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT; /* nothing else may be there */
+  if (!in_place && syn__weights_new(m)) return SYN_E_MEMORY; /* only now, after all checks */
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *w = &m->g.params[i];
     const syn_entry *e = syn_file_find(f, w->name);
@@ -18238,10 +17991,7 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
   return SYN_OK;
 }
 
-/* A tokenizer with more tokens than the model would make ids that are refused only when a batch
-   is bound; the file is the place where the two can be compared. What was loaded before an
-   error belongs to the model and goes with it. One tokenizer in the file serves both sides
-   (syn__parcel_tokenizer stored it once). */
+/* One tokenizer in the file serves both sides. */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
@@ -18253,10 +18003,7 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
   return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
 }
 
-/* The model takes the file, and closes it in the end. f may be null (it could not be opened):
-   then the error is recorded already. From m->file = f on, freeing the model closes the file,
-   before that it is done here. The configuration points into the file until the shell has
-   copied what it keeps. */
+/* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m;
@@ -18266,7 +18013,7 @@ static syn_model *syn__model_of(syn_context *c, syn_file *f) {
     syn_file_free(f);
     return NULL;
   }
-  m->file = f;
+  m->file = f; /* from here on the model frees it */
   if (!syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
   syn_model_free(m);
   return NULL;
@@ -18282,237 +18029,204 @@ syn_model *syn_model_load(syn_context *c, const char *path) {
 #endif
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
 
-/* -- checkpoints: a model file with the state of its training -- */
+/* ==============================================================================================
+   >>checkpoint   a model file with the state of its training
+   ============================================================================================== */
+
+/* To a model file it adds
+     metadata   train.optimizer, train.freeze, and the numbers of syn__state_fields
+     tensors    optimizer.first, optimizer.second    moments, where the optimizer keeps them
+                optimizer.best, optimizer.best_loss  the best weights so far with their losses
+   syn_trainer_save writes them. syn_trainer_load reads the numbers (syn__state_read), checks every
+   tensor (syn__checkpoint_check), and only then copies into the trainer
+   (syn__checkpoint_restore): weights, moments of the optimizer, best weights, numbers. */
 
 #ifndef SYN_NO_STDIO
 
-/* The bits of a float as a whole number: also infinities come back. */
+/* Floats are stored by their bits, so that infinities come back. */
 static int64_t syn__float_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   return (int64_t)bits;
 }
 
-/* Numbers of the state under their keys, in one list for writing and reading. 12 numbers to go
-   on with, then 4 that must agree. One list, so that what is written and what is read cannot
-   differ. */
-typedef struct syn__state_list {
-  const char *key[16];
-  int64_t value[16];
-  int count;
-} syn__state_list;
+/* A number of a checkpoint: its key, its value in the trainer, its range, where it is restored. The
+   last four have no such place: a training that resumes must have the same. */
+typedef struct syn__state_field {
+  const char *key;
+  int64_t value, least, most;
+  long *whole; /* where a whole number is restored, or null */
+  float *real; /* where a float is restored, or null */
+} syn__state_field;
+enum {
+  SYN__STATE_KEPT = 11,
+  SYN__STATE_FIXED = 12,
+  SYN__STATE_FIELDS = 16,
+  SYN__STATE_TENSORS = 4
+};
 
-static void syn__state_put(syn__state_list *l, const char *key, int64_t value) {
-  l->key[l->count] = key;
-  l->value[l->count++] = value;
-}
-/* The order is that of syn__state_take and of the limits in syn__state_sane. */
-static void syn__state_list_of(syn__state_list *l, const syn_trainer *t) {
-  const syn_train_state *s = &t->state;
-  l->count = 0;
-  syn__state_put(l, "train.step", s->step);
-  syn__state_put(l, "train.epoch", s->epoch);
-  syn__state_put(l, "train.batch", s->batch);
-  syn__state_put(l, "train.tokens", s->tokens);
-  syn__state_put(l, "train.validations", s->validations);
-  syn__state_put(l, "train.worse", s->worse);
-  syn__state_put(l, "train.stopped", s->stopped);
-  syn__state_put(l, "train.rate", syn__float_bits(s->rate));
-  syn__state_put(l, "train.factor", syn__float_bits(s->factor));
-  syn__state_put(l, "train.valid", syn__float_bits(s->valid));
-  syn__state_put(l, "train.best", syn__float_bits(s->best));
-  syn__state_put(l, "train.kept", t->n_best);
-  syn__state_put(l, "train.seed", (int64_t)t->config.seed);
-  syn__state_put(l, "train.batch_tokens", t->config.batch_tokens);
-  syn__state_put(l, "train.accumulate", t->config.accumulate);
-  syn__state_put(l, "train.every", t->config.every);
-}
-/* The inverse of syn__float_bits. */
-static float syn__bits_float(int64_t value) {
-  uint32_t bits = (uint32_t)value;
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-/* Only after everything was checked. The order of an epoch is no state: it follows from seed
-   and epoch. Nor is `stopped`: with a larger stop_after, or none, a training goes on. */
-static void syn__state_take(const syn__state_list *l, syn_trainer *t) {
-  syn_train_state *s = &t->state;
-  s->step = (long)l->value[0];
-  s->epoch = (long)l->value[1];
-  s->batch = (long)l->value[2];
-  s->tokens = (long)l->value[3];
-  s->validations = (long)l->value[4];
-  s->worse = (long)l->value[5];
-  s->stopped = t->config.stop_after && s->worse >= t->config.stop_after;
-  s->rate = syn__bits_float(l->value[7]);
-  s->factor = syn__bits_float(l->value[8]);
-  s->valid = syn__bits_float(l->value[9]);
-  s->best = syn__bits_float(l->value[10]);
-  t->n_best = (int)l->value[11];
+/* The numbers of trainer t; *s, its state, is where they are restored. `stopped` is not:
+   with a larger stop_after, or none, the training goes on. The order of an epoch follows from seed
+   and epoch. */
+static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__state_field *f) {
+  const int64_t most = LONG_MAX / 2, bits = UINT32_MAX; /* most: the training can still count on */
+  const syn_train_config *k = &t->config;
+  const syn__state_field fields[SYN__STATE_FIELDS] = {
+      {"train.step", s->step, 0, most, &s->step, NULL}, /* updates done */
+      {"train.epoch", s->epoch, 0, most, &s->epoch, NULL}, /* the epoch and the batch */
+      {"train.batch", s->batch, 0, most, &s->batch, NULL}, /* that come next */
+      {"train.tokens", s->tokens, 0, most, &s->tokens, NULL}, /* labels seen */
+      {"train.validations", s->validations, 0, most, &s->validations, NULL},
+      {"train.worse", s->worse, 0, most, &s->worse, NULL}, /* validations since the best */
+      {"train.stopped", s->stopped, 0, 1, NULL, NULL}, /* computed again */
+      {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate}, /* of the last step */
+      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor}, /* of plateau */
+      {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid}, /* last validation */
+      {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best}, /* best validation */
+      {"train.kept", t->n_best, 0, k->average, NULL, NULL}, /* best weights in the file */
+      {"train.seed", (int64_t)k->seed, INT64_MIN, INT64_MAX, NULL, NULL}, /* from here on: fixed */
+      {"train.batch_tokens", k->batch_tokens, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"train.accumulate", k->accumulate, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"train.every", k->every, INT64_MIN, INT64_MAX, NULL, NULL}};
+  memcpy(f, fields, sizeof fields);
 }
 
-/* A tensor of the state, and where its numbers stand; size 0: there is none. */
+/* The moments of the optimizer and the `kept` best weights with their losses; size 0: none. */
 typedef struct syn__state_tensor {
   const char *name;
   float *at;
   size_t size;
 } syn__state_tensor;
 
-enum { SYN__STATE_TENSORS = 4 };
-static void syn__state_tensors_of(syn__state_tensor *list, const syn_trainer *t, size_t kept) {
-  list[0].name = "optimizer.first";
-  list[0].at = t->first;
-  list[0].size = t->firsts;
-  list[1].name = "optimizer.second";
-  list[1].at = t->second;
-  list[1].size = t->seconds;
-  list[2].name = "optimizer.best";
-  list[2].at = t->best;
-  list[2].size = kept * t->floats;
-  list[3].name = "optimizer.best_loss";
-  list[3].at = t->best_loss;
-  list[3].size = kept;
+static void syn__state_tensors(const syn_trainer *t, size_t kept, syn__state_tensor *list) {
+  const syn__state_tensor tensors[SYN__STATE_TENSORS] = {
+      {"optimizer.first", t->first, t->firsts}, /* first moments */
+      {"optimizer.second", t->second, t->seconds}, /* second moments */
+      {"optimizer.best", t->best, kept * t->floats}, /* the best weights */
+      {"optimizer.best_loss", t->best_loss, kept}}; /* their losses */
+  memcpy(list, tensors, sizeof tensors);
 }
 
-/* A checkpoint is a model file with more in it: it can be loaded as a model, too. Written over
-   the old one by syn_file_write, so a crash leaves one of the two whole. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   syn__state_tensor tensors[SYN__STATE_TENSORS];
-  syn__state_list list;
-  syn__parcel p;
-  syn_status s = SYN_E_MEMORY;
+  syn__state_field fields[SYN__STATE_FIELDS];
+  syn_train_state state;
+  syn__builder b = SYN__BUILDER(c);
   int i;
   if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
-  memset(&p, 0, sizeof p);
-  syn__facts_model(&p.facts, t->m);
-  syn__fact(&p.facts, "train.optimizer", t->optimizer->name);
-  if (t->config.freeze) syn__fact(&p.facts, "train.freeze", t->config.freeze);
-  syn__state_list_of(&list, t);
-  for (i = 0; i < list.count; i++) syn__fact_int(&p.facts, list.key[i], list.value[i]);
-  syn__state_tensors_of(tensors, t, (size_t)t->n_best);
-  if (!syn__parcel_facts(c, t->m, &p) && !syn__parcel_model(c, t->m, &p, SYN__STATE_TENSORS)) {
-    for (i = 0; i < SYN__STATE_TENSORS; i++)
-      if (tensors[i].size)
-        syn__entry_line(&p.entries[p.n_entries++], tensors[i].name, SYN_F32, tensors[i].at,
-                        tensors[i].size);
-    s = syn_file_write(c, path, p.pairs, p.n_pairs, p.entries, p.n_entries);
-  }
-  syn__parcel_free(c, &p);
-  return s;
+  syn__add_config(&b, t->m);
+  syn__add_text(&b, "train.optimizer", t->optimizer->name);
+  if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
+  state = t->state;
+  syn__state_fields(t, &state, fields);
+  for (i = 0; i < SYN__STATE_FIELDS; i++) syn__add_int(&b, fields[i].key, fields[i].value);
+  syn__add_model(&b, t->m); /* weights and tokenizers */
+  syn__state_tensors(t, (size_t)t->n_best, tensors);
+  for (i = 0; i < SYN__STATE_TENSORS; i++)
+    if (tensors[i].size)
+      syn__add_tensor(&b, syn__vector_entry(tensors[i].name, SYN_F32, tensors[i].at,
+                                            tensors[i].size));
+  return syn__builder_save(&b, path);
 }
 
-/* A tensor of the state that can be had as n floats. dtype and bytes are what syn_entry_floats
-   asks for: after this it cannot fail. n 0: it must not be there, or a part of the state would be
-   lost. */
-static syn_status syn__state_entry(syn_context *c, const syn_file *f, const char *name, size_t n) {
-  const syn_entry *e = syn_file_find(f, name);
-  if (!n && e)
-    return syn__fail(c, SYN_E_FORMAT, "checkpoint: it has %s, which this training does not keep",
-                     name);
-  if (!n) return SYN_OK;
-  if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", name);
-  if (!syn__float_width(e->dtype) || e->bytes != syn__mul_size(n, syn__float_width(e->dtype)))
-    return syn__entry_refuse(c, e, n);
-  return SYN_OK;
-}
-
-/* Numbers that can be those of a training; half of LONG_MAX leaves room to go on. A step near
-   LONG_MAX would overflow at the next one, a `kept` above `average` would be copied past the
-   end of the block. */
-static int syn__state_sane(const syn__state_list *l, const syn_trainer *t) {
-  int i, ok = l->value[11] >= 0 && l->value[11] <= t->config.average;
-  for (i = 0; i < 6; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= LONG_MAX / 2;
-  for (i = 7; i < 11; i++) ok = ok && l->value[i] >= 0 && l->value[i] <= UINT32_MAX;
-  return ok && (l->value[6] == 0 || l->value[6] == 1);
-}
-
-/* A name that must be the same; in a file that does not know the key, none is. */
-static syn_status syn__state_name(syn_context *c, const syn_file *f, const char *key,
+/* Checks that a value of the file is that of the training; a file without the key has "". */
+static syn_status syn__state_same(syn_context *c, const syn_file *f, const char *key,
                                   const char *now) {
   const char *then = syn_file_value(f, key);
-  char a[SYN__SHOWN], b[SYN__SHOWN];
+  char a[SYN__SHORT], b[SYN__SHORT];
   if (!then) then = "";
   if (!strcmp(then, now)) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is '%s', this training has '%s'", key,
-                   syn__show(a, then), syn__show(b, now));
+                   syn__shorten(a, then), syn__shorten(b, now));
 }
 
-/* Tensors alone would not tell: other heads or another activation may have weights of the same
-   names and shapes. */
+/* Checks the network: weights of the same names and shapes do not prove it, as other heads or
+   another activation may have them. */
 static syn_status syn__state_network(syn_context *c, const syn_file *f, const syn_model *m) {
   const syn_config *k = &m->config;
   int64_t heads = k->heads;
-  if (syn__state_name(c, f, "task", k->task) ||
-      syn__state_name(c, f, "encoder", m->task->encoder ? k->encoder : "") ||
-      syn__state_name(c, f, "decoder", m->task->decoder ? k->decoder : ""))
+  if (syn__state_same(c, f, "task", k->task) ||
+      syn__state_same(c, f, "encoder", m->task->encoder ? k->encoder : "") ||
+      syn__state_same(c, f, "decoder", m->task->decoder ? k->decoder : ""))
     return SYN_E_VALUE;
-  if (syn__fact_read_int(c, f, "heads", 1, INT_MAX, &heads)) return SYN_E_FORMAT;
+  if (syn__metadata_int(c, f, "heads", 1, INT_MAX, &heads)) return SYN_E_FORMAT;
   if (heads == k->heads) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "checkpoint: heads is %ld, this training has %d", (long)heads,
                    k->heads);
 }
 
-/* The facts of the training that is asked for must be those of the checkpoint. Reads into a
-   list of its own. Entries from 12 on are compared: another seed or batch size would go on with
-   other batches than those that were still to come, without anybody noticing. */
-static syn_status syn__state_read(syn_context *c, const syn_file *f, const syn_trainer *t,
-                                  syn__state_list *l) {
-  syn__state_list now;
+/* Reads the numbers and checks them. Another seed or batch size would go on with other batches than
+   those still to come. */
+static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__state_field *n) {
+  syn_context *c = t->c;
   int i;
-  syn__state_list_of(&now, t);
   if (syn_file_value(f, "train.optimizer") && /* older files were all of adam or adamw */
-      syn__state_name(c, f, "train.optimizer", t->optimizer->name))
+      syn__state_same(c, f, "train.optimizer", t->optimizer->name))
     return SYN_E_VALUE;
-  if (syn__state_name(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
+  if (syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
     return SYN_E_VALUE;
-  *l = now;
-  for (i = 0; i < l->count; i++) {
-    if (!syn_file_value(f, l->key[i]))
+  for (i = 0; i < SYN__STATE_FIELDS; i++, n++) {
+    int64_t now = n->value;
+    if (!syn_file_value(f, n->key))
       return syn__fail(c, SYN_E_FORMAT, "checkpoint: %s is missing; a model file cannot be resumed",
-                       l->key[i]);
-    if (syn__fact_read_int(c, f, l->key[i], INT64_MIN, INT64_MAX, &l->value[i]))
-      return SYN_E_FORMAT;
-    if (i >= 12 && l->value[i] != now.value[i])
-      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", l->key[i],
-                       (long)l->value[i], (long)now.value[i]);
+                       n->key);
+    if (syn__metadata_int(c, f, n->key, n->least, n->most, &n->value)) return SYN_E_FORMAT;
+    if (i >= SYN__STATE_FIXED && n->value != now)
+      return syn__fail(c, SYN_E_VALUE, "checkpoint: %s is %ld, this training has %ld", n->key,
+                       (long)n->value, (long)now);
   }
-  if (!syn__state_sane(l, t))
-    return syn__fail(c, SYN_E_FORMAT,
-                     "checkpoint: step %ld, epoch %ld, batch %ld, %ld kept of %d: a number of the "
-                     "state is out of range",
-                     (long)l->value[0], (long)l->value[1], (long)l->value[2], (long)l->value[11],
-                     t->config.average);
   return SYN_OK;
 }
 
-/* Everything is looked at before anything is taken: a file that is refused leaves the trainer
-   and its model as they were. What was looked at cannot fail when it is copied. The weights of
-   the checkpoint go where the model's lie, the rest into the trainer's block: every destination
-   exists and has the size that was compared. */
-static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t kept) {
+/* Checks a tensor of the state: it is there exactly when the training keeps it, and has `size`
+   floats, finite, not below 0 unless `negative` is 1. */
+static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn__state_tensor *w,
+                                   int negative) {
+  const syn_entry *e = syn_file_find(f, w->name);
+  if (!w->size && e)
+    return syn__fail(c, SYN_E_FORMAT, "checkpoint: it has %s, which this training does not keep",
+                     w->name);
+  if (!w->size) return SYN_OK;
+  if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", w->name);
+  if (!syn__float_width(e->dtype) ||
+      e->bytes != syn__mul_size(w->size, syn__float_width(e->dtype)))
+    return syn__entry_refuse(c, e, w->size);
+  return syn__entry_finite(c, f, e, negative);
+}
+
+/* Checks every weight, every tensor of the state, the network. */
+static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
+                                        const syn__state_tensor *list) {
   syn_context *c = t->c;
-  syn__state_tensor list[SYN__STATE_TENSORS];
+  syn_status status = SYN_OK;
   size_t i;
-  syn__state_tensors_of(list, t, kept);
   for (i = 0; i < t->m->g.n_params; i++)
     if (!syn__weight_find(c, f, &t->m->g.params[i])) return SYN_E_FORMAT;
   if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
-  for (i = 0; i < SYN__STATE_TENSORS; i++) {
-    syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
-    if (s == SYN_OK && list[i].size) /* 1: second moments, of which the root is taken */
-      s = syn__entry_finite(c, f, syn_file_find(f, list[i].name), i != 1);
-    if (s != SYN_OK) return s;
-  }
-  if (syn__state_network(c, f, t->m)) return c->status;
+  for (i = 0; i < SYN__STATE_TENSORS && !status; i++) /* 1: second moments have a square root */
+    status = syn__state_entry(c, f, &list[i], i != 1);
+  return status ? status : syn__state_network(c, f, t->m);
+}
+
+/* Restores the weights, the optimizer's moments and the best weights (`list`), then the numbers
+   (n). All was checked, so copying cannot fail. */
+static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
+                                    const syn__state_tensor *list, const syn__state_field *n) {
+  size_t i;
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *w = &t->m->g.params[i];
-    syn_entry_floats(c, syn_file_find(f, w->name), w->x, w->size);
+    syn_entry_floats(t->c, syn_file_find(f, w->name), w->x, w->size);
   }
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (list[i].size)
-      syn_entry_floats(c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
-  return SYN_OK;
+      syn_entry_floats(t->c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
+  for (i = 0; i < SYN__STATE_FIXED; i++) {
+    uint32_t bits = (uint32_t)n[i].value;
+    if (n[i].whole) *n[i].whole = (long)n[i].value; /* checked: it fits */
+    if (n[i].real) memcpy(n[i].real, &bits, sizeof bits);
+  }
+  t->n_best = (int)n[SYN__STATE_KEPT].value;
+  t->state.stopped = t->config.stop_after && t->state.worse >= t->config.stop_after;
 }
 
 /* The largest |x| of n numbers. */
@@ -18524,16 +18238,23 @@ static double syn__largest_size(const float *x, size_t n) {
   return most;
 }
 
-/* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
+/* A file that is refused leaves the trainer and its model as they were. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_load(t->c, path) : NULL;
-  syn__state_list list;
+  syn__state_tensor tensors[SYN__STATE_TENSORS];
+  syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
-  s = syn__state_read(t->c, f, t, &list);
-  if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
-  if (s == SYN_OK) syn__state_take(&list, t);
-  if (s == SYN_OK) t->most_first = syn__largest_size(t->first, t->firsts);
+  syn__state_fields(t, &t->state, fields);
+  s = syn__state_read(t, f, fields); /* reads and checks the numbers */
+  if (s == SYN_OK) {
+    syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
+    s = syn__checkpoint_check(t, f, tensors);
+  }
+  if (s == SYN_OK) {
+    syn__checkpoint_restore(t, f, tensors, fields);
+    t->most_first = syn__largest_size(t->first, t->firsts);
+  }
   syn_file_free(f);
   return s;
 }
@@ -19088,10 +18809,6 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
   syn__free(c, beside);
   return c->status;
 }
-
-/* ==============================================================================================
-   >>small   int8 and constant models for boards without an operating system: not built yet
-   ============================================================================================== */
 
 /* ==============================================================================================
    >>license   MIT-0 or public domain, at your choice; see LICENSE

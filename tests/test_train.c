@@ -1652,7 +1652,7 @@ static void test_resume_errors(void) {
   train = resume_config();
   train.average = 1;
   if (!bench_make(&b, &k, &train)) return;
-  load_fails(&b, "whole.safetensors", SYN_E_FORMAT, "2 kept of 1");
+  load_fails(&b, "whole.safetensors", SYN_E_FORMAT, "train.kept is '2', wanted a whole number from 0 to 1");
   bench_free(&b);
   train = resume_config();
   k.decoder = "res_nd(mh_dot_att)";
