@@ -341,8 +341,8 @@ typedef struct syn_var {
    4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  const char *encoder;         /* architecture text; not for lm */
-  const char *decoder;         /* architecture text; seq2seq and lm */
+  const char *encoder;         /* architecture text, UTF-8 with its comments; not for lm */
+  const char *decoder;         /* the same; seq2seq and lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
   int heads;                   /* of attention layers that do not say; 0: 4 */
   int max_len;                 /* N: longest sentence with its begin or end; 0: 128 */
@@ -423,7 +423,7 @@ typedef struct syn_train_config {
   long steps;             /* updates in all; 0: 1000 */
   float beta1;            /* sgd: momentum. 0: 0.9, adafactor: none; below 0: none */
   float beta2, eps;       /* adam and adamw alone; 0: 0.98, 1e-9 */
-  float weight_decay;     /* per step, times the learning rate; not for adam */
+  float weight_decay;     /* per step, times the learning rate (at most 1); not for adam */
   float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
   int accumulate;         /* batches per update; 0: 1 */
@@ -447,7 +447,7 @@ typedef struct syn_train_state {
   float rate, factor;      /* learning rate of the last step; what plateau made of it */
   float valid, best;       /* loss of the last and of the best validation; infinite: none was */
   int stopped;             /* by stop_after */
-  int diverged; /* loss or gradient of the last step were not finite: it was refused */
+  int diverged; /* the last step was refused: see syn_trainer_step */
 } syn_train_state;
 
 /* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are hidden, at least
@@ -749,14 +749,18 @@ void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
 /* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
-   model loaded from a file gets a copy of its weights first. One model, one trainer at a time. */
+   model loaded from a file gets a copy of its weights first. One model, one trainer at a time.
+   What would make saving or loading fail later is an error here: tokenizers of another size than
+   the vocabularies. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
 void syn_trainer_free(syn_trainer *t);
 const syn_train_state *syn_trainer_state(const syn_trainer *t);
 const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
-   the weights before the update. After an error nothing was updated; SYN_E_VALUE with
-   state->diverged: loss or gradient were not finite. */
+   the weights before the update. After an error nothing was updated, weights and moments are as
+   before; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or the step
+   could make weights that are not: they could move by more than 1e30, or learning rate times
+   weight_decay is above 1. Weights that are finite stay so. */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
    call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
@@ -942,9 +946,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 
 /* ==============================================================================================
-   >>base   includes, checked sizes, elementary functions that give the same bits everywhere
+   >>base   includes, checked sizes, UTF-8, elementary functions of the same bits everywhere
    ============================================================================================== */
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -993,6 +998,46 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
   return x;
+}
+
+#define SYN__BAD_CHAR 0x80000000u /* set in a "character" that is one byte, not UTF-8 */
+
+/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
+   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
+     00..7F                     7 bits
+     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
+     E0..EF 80..BF 80..BF      16 bits
+     F0..F4 80..BF (3 times)   21 bits
+   After a bad byte reading goes on with the very next one: no good character is swallowed. */
+static uint32_t syn__char_next(syn_text text, size_t *at) {
+  const unsigned char *s = (const unsigned char *)text.at + *at;
+  size_t left = text.size - *at, more, i;
+  uint32_t ch = s[0];
+  ++*at;
+  if (ch < 0x80) return ch;
+  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
+  if (more == 0 || left <= more) return SYN__BAD_CHAR | s[0];
+  ch &= 0x3Fu >> more;
+  for (i = 1; i <= more; i++) {
+    if ((s[i] & 0xC0u) != 0x80) return SYN__BAD_CHAR | s[0];
+    ch = ch << 6 | (s[i] & 0x3Fu);
+  }
+  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__BAD_CHAR | s[0];
+  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
+  *at += more;
+  return ch;
+}
+
+/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
+   UTF-8 alone, so what they will hold is checked where it is given. */
+static const char *syn__not_utf8(const char *text) {
+  syn_text all;
+  size_t at = 0, next = 0;
+  all.at = text;
+  all.size = strlen(text);
+  for (; next < all.size; at = next)
+    if (syn__char_next(all, &next) & SYN__BAD_CHAR) return text + at;
+  return text + all.size;
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -4098,7 +4143,8 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   char full[SYN__PATH + 64];
   int id;
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
-  if (strlen(name) > 60) return syn_build_fail(b, "the kind's parameter has too long a name");
+  if (!name || strlen(name) > 60 || *syn__not_utf8(name))
+    return syn_build_fail(b, "a parameter of the kind has no name of at most 60 bytes of UTF-8");
   snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
@@ -11481,6 +11527,16 @@ static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
   return SYN_OK;
 }
 
+/* Comments too: a model file holds the text, and a byte that is not UTF-8 would let a network be
+   trained that cannot be saved. */
+static syn_status syn__parse_utf8(syn__lexer x) {
+  const char *bad = syn__not_utf8(x.at);
+  if (!*bad) return SYN_OK;
+  while (x.at < bad) syn__lexer_move(&x);
+  return syn__fail(x.b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", x.b->side,
+                   x.line, x.column, (unsigned)(unsigned char)*bad);
+}
+
 /* Reads all of a text; null: recorded. The tree lies in the arena of the graph and lives as long
    as the model does, since kinds keep paths and words of it. */
 static syn_layer *syn__parse(syn_build *b, const char *text) {
@@ -11490,6 +11546,7 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   x.b = b;
   x.at = text;
   x.line = x.column = 1;
+  if (syn__parse_utf8(x)) return NULL;
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (*x.at) {
@@ -12164,6 +12221,21 @@ void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer
 }
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
   return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
+}
+
+/* 1: each tokenizer has as many tokens as the model's vocabulary on its side. The loader of a model
+   file refuses another number, so a training whose file could not be loaded must not begin. */
+static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
+  int sizes[2], i;
+  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
+  sizes[1] = m->task->decoder ? m->config.tgt_vocab
+                              : m->config.classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+  for (i = 0; i < 2; i++)
+    if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
+      return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
+                        "model: the %s tokenizer has %d tokens, wanted %d",
+                        i ? "target" : "source", syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
+  return 1;
 }
 
 /* -- beginning from another model -- */
@@ -12974,14 +13046,17 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
 typedef struct syn__trained {
   const syn_param *p;
   size_t at, first, second;
+  double rms; /* of its weights before the step: adafactor alone */
 } syn__trained;
 
 /* What is the same for all tensors in one step. */
 typedef struct syn__step {
-  double t;    /* 1, 2, ... */
-  float rate;  /* learning rate */
-  float decay; /* of the weights: rate times weight_decay */
-  float scale; /* of the gradient: 1 / labels, and clipping */
+  double t;        /* 1, 2, ... */
+  float rate;      /* learning rate */
+  float decay;     /* of the weights: rate times weight_decay */
+  float scale;     /* of the gradient: 1 / labels, and clipping */
+  double gradient; /* bound of every |scale g| */
+  double first;    /* bound of every |first moment| after the step; adafactor: not used */
 } syn__step;
 
 /* A rule of a step. Of its defaults 0 means for beta2 and eps that it has none, for beta1 that it
@@ -12993,6 +13068,8 @@ typedef struct syn__optimizer {
   /* floats it remembers of a tensor in the first (0) or second (1) moment */
   size_t (*keeps)(const syn_train_config *k, const syn_param *p, int moment);
   size_t (*work)(const syn_param *p); /* floats it needs while it steps along a tensor; or null */
+  /* bound of how far one step can move any weight, without the decay; changes no weight */
+  double (*reach)(syn_trainer *t, syn__step *s);
   void (*update)(syn_trainer *t, const syn__step *s); /* one step of all tensors */
 } syn__optimizer;
 
@@ -13015,6 +13092,7 @@ struct syn_trainer {
   char *skip_backward;
   float *best_loss;         /* [average] their validation losses, best first */
   int n_best;
+  double most_first;        /* bound of every |first moment|; adafactor: not used */
   syn_train_state state;
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
@@ -13049,6 +13127,23 @@ static double syn__gradient_norm(syn_trainer *t) {
   syn__parallel(&t->run->tape, syn__task_chunks, t, chunks, 1);
   for (i = 0; i < chunks; i++) sum += (double)t->work[i];
   return sqrt(sum);
+}
+
+/* -- a step that could leave numbers that are not finite is refused before it begins --
+
+   A weight w becomes w - (decay w + u). Where w is finite, 0 <= decay <= 1 and |u| <= 1e30, so is
+   the result: 1e30 is less than half the distance of the largest float to its neighbour. So no
+   number has to be tried: each rule gives a bound of |u|, from bounds of the gradient (its norm)
+   and of the first moment (which is carried from step to step). A norm of at most 1e18 keeps all
+   squares, so the second moments, far below the largest float. */
+#define SYN__MOST_REACH 1e30
+#define SYN__MOST_NORM 1e18
+
+/* 1: no number of the weights or of the moments can leave the floats in this step. `norm` is that
+   of the sum over all labels. Written so that what is not a number fails. */
+static int syn__step_safe(const syn__step *s, double norm, double reach) {
+  return norm <= SYN__MOST_NORM && (double)s->rate <= SYN__MOST_REACH && s->decay <= 1.0f &&
+         reach <= SYN__MOST_REACH;
 }
 
 /* -- rules that treat every number alone: any slicing gives the same bits -- */
@@ -13100,7 +13195,7 @@ static void syn__adam_piece(const syn_trainer *t, const void *rule, const syn__t
   t->c->kernels->adam((const syn__adam *)rule, s->p->x + from, t->first + s->first + from,
                       t->second + s->second + from, t->gradient + s->at + from, n);
 }
-static void syn__adam_update(syn_trainer *t, const syn__step *s) {
+static syn__adam syn__adam_of(const syn_trainer *t, const syn__step *s) {
   const syn_train_config *k = &t->config;
   syn__adam a;
   a.lr = s->rate;
@@ -13111,6 +13206,16 @@ static void syn__adam_update(syn_trainer *t, const syn__step *s) {
   a.fix1 = (float)(1.0 / (1.0 - syn__pow((double)a.beta1, s->t)));
   a.fix2 = (float)(1.0 / (1.0 - syn__pow((double)a.beta2, s->t)));
   a.scale = s->scale;
+  return a;
+}
+/* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g| */
+static double syn__adam_reach(syn_trainer *t, syn__step *s) {
+  syn__adam a = syn__adam_of(t, s);
+  s->first = (double)a.beta1 * t->most_first + (1.0 - (double)a.beta1) * s->gradient;
+  return (double)a.lr * (double)a.fix1 * s->first / (double)a.eps;
+}
+static void syn__adam_update(syn_trainer *t, const syn__step *s) {
+  syn__adam a = syn__adam_of(t, s);
   syn__update_pieces(t, syn__adam_piece, &a);
 }
 
@@ -13126,6 +13231,11 @@ static void syn__sgd_piece(const syn_trainer *t, const void *rule, const syn__tr
   t->c->kernels->descend((const syn__descent *)rule, s->p->x + from,
                          t->firsts ? t->first + s->first + from : NULL,
                          t->gradient + s->at + from, NULL, n);
+}
+/* u is the memory, or the step itself */
+static double syn__sgd_reach(syn_trainer *t, syn__step *s) {
+  s->first = (double)syn__beta1(&t->config) * t->most_first + (double)s->rate * s->gradient;
+  return s->first;
 }
 static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
   syn__descent d;
@@ -13149,7 +13259,7 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
    vector is a matrix of one row, for which V = C is the full second moment: it keeps no R. With
    b1 the steps are smoothed: M = b1 M + (1-b1) (what was taken from W), W -= M.
 
-   Four passes along G, two along W. Threads split rows, or columns where rows are summed; sums
+   Four passes along G, two along W, the first of them over all tensors (syn__adafactor_reach). Threads split rows, or columns where rows are summed; sums
    over rows are taken by one thread, in order, in double. */
 
 /* The tensor as matrices [rows,cols], and where its numbers are. */
@@ -13185,16 +13295,23 @@ static size_t syn__adafactor_work(const syn_param *p) {
 /* How many rows or columns are worth a thread, each of so many numbers. */
 static size_t syn__grain(size_t each) { return each < 4096 ? 4096 / each : 1; }
 
-/* a = sums of G^2 along the rows, sum = those of W^2 */
+/* sum = sums of W^2 along the rows */
+static void syn__task_factor_weights(syn_tape *t, const void *job, int thread, size_t begin,
+                                     size_t end) {
+  const syn__factored *f = (const syn__factored *)job;
+  size_t r;
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++)
+    f->sum[r] = t->k->dot(f->w + r * f->cols, f->w + r * f->cols, f->cols);
+}
+/* a = sums of G^2 along the rows */
 static void syn__task_factor_rows(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
   const syn__factored *f = (const syn__factored *)job;
   size_t r;
   SYN__UNUSED(thread);
-  for (r = begin; r < end; r++) {
+  for (r = begin; r < end; r++)
     f->a[r] = t->k->dot(f->g + r * f->cols, f->g + r * f->cols, f->cols);
-    f->sum[r] = t->k->dot(f->w + r * f->cols, f->w + r * f->cols, f->cols);
-  }
 }
 /* C, and b from it; columns of all matrices one behind the other */
 static void syn__task_factor_cols(syn_tape *t, const void *job, int thread, size_t begin,
@@ -13229,6 +13346,7 @@ static void syn__task_factor_step(syn_tape *t, const void *job, int thread, size
   for (r = begin; r < end; r++) {
     size_t at = r * f->cols;
     d.rate = f->descent.rate * f->a[r];
+    if (d.rate > FLT_MAX) d.rate = FLT_MAX; /* of a row whose gradients are 0: infinity times 0 */
     t->k->descend(&d, f->w + at, f->m ? f->m + at : NULL, f->g + at, f->b + r / f->rows * f->cols,
                   f->cols);
   }
@@ -13261,11 +13379,35 @@ static double syn__factored_rms(const syn__factored *f, const float *factor) {
   return sqrt(sum / ((double)(f->mats * f->rows) * (double)f->cols));
 }
 
+static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
+  return (double)step->rate * (s->rms > 1e-3 ? s->rms : 1e-3);
+}
+
+/* RMS(W) of every tensor, before any of them changes. |U| / max(1, RMS(U)) is at most the root of
+   the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
+   at most 1e18. */
+static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
+  double most = 0.0, rate;
+  int i;
+  for (i = 0; i < t->n_trained; i++) {
+    syn__trained *s = &t->trained[i];
+    syn__factored f = syn__factored_of(s->p);
+    f.w = s->p->x;
+    f.sum = t->work;
+    syn__parallel(&t->run->tape, syn__task_factor_weights, &f, f.mats * f.rows,
+                  syn__grain(f.cols));
+    s->rms = syn__factored_rms(&f, NULL);
+    rate = syn__factored_rate(s, step);
+    if (!(rate <= most)) most = rate;
+  }
+  return 1e18 * most;
+}
+
 static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__factored *f,
                                   const syn__step *step) {
   syn_tape *tape = &t->run->tape;
   size_t rows = f->mats * f->rows, cols = f->mats * f->cols, grain = syn__grain(f->cols);
-  double rate = (double)step->rate, rms;
+  double rate = syn__factored_rate(s, step), rms;
   f->w = s->p->x;
   f->m = t->firsts ? t->first + s->first : NULL;
   f->g = t->gradient + s->at;
@@ -13275,8 +13417,6 @@ static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__fa
   f->sum = f->a + rows;
   f->b = f->sum + rows;
   syn__parallel(tape, syn__task_factor_rows, f, rows, grain);
-  rms = syn__factored_rms(f, NULL);
-  rate *= rms > 1e-3 ? rms : 1e-3;
   syn__parallel(tape, syn__task_factor_cols, f, cols, syn__round16(syn__grain(f->rows)));
   syn__factor_rows(f);
   syn__parallel(tape, syn__task_factor_size, f, rows, grain);
@@ -13308,11 +13448,13 @@ static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
 /* adam has no decay: L2 in the gradient is not what anybody wants from it (Loshchilov and Hutter
    2019), and the one beside it is called adamw. */
 static const syn__optimizer syn__optimizers[] = {
-    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_keeps, NULL, syn__adam_update},
-    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_keeps, NULL, syn__adam_update},
+    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_keeps, NULL, syn__adam_reach,
+     syn__adam_update},
+    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_keeps, NULL, syn__adam_reach,
+     syn__adam_update},
     {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_keeps, syn__adafactor_work,
-     syn__adafactor_update},
-    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_keeps, NULL, syn__sgd_update}};
+     syn__adafactor_reach, syn__adafactor_update},
+    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_keeps, NULL, syn__sgd_reach, syn__sgd_update}};
 
 /* The rate of step t. Adafactor's own relative steps know no schedule, but plateau's factor. */
 static float syn__rate(const syn_trainer *t, double step) {
@@ -13325,18 +13467,27 @@ static float syn__rate(const syn_trainer *t, double step) {
          t->state.factor;
 }
 
-/* One step with the gradients of `labels` losses added up, that is with their mean, whose norm is
-   given. Clipping is folded into the scale, so no pass over the gradient is spent on it. The decay
-   stands apart from the gradient and shares the rate's schedule. */
-static void syn__optimize(syn_trainer *t, long labels, double norm) {
+/* The next step with the gradients of `labels` losses added up, that is with their mean, whose norm
+   is given. Clipping is folded into the scale, so no pass over the gradient is spent on it. The
+   decay stands apart from the gradient and shares the rate's schedule. No number is above the norm
+   but by what its squares, added in float, have lost. */
+static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
   const syn_train_config *k = &t->config;
   syn__step s;
-  s.t = (double)++t->state.step;
-  s.rate = t->state.rate = syn__rate(t, s.t);
+  s.t = (double)(t->state.step + 1);
+  s.rate = syn__rate(t, s.t);
   s.decay = t->optimizer->decays ? k->weight_decay * s.rate : 0.0f;
   s.scale = (float)((k->clip > 0.0f && norm > (double)k->clip ? (double)k->clip / norm : 1.0) /
                     (double)labels);
-  t->optimizer->update(t, &s);
+  s.gradient = 1.1 * (double)s.scale * (norm * (double)labels + 1e-18);
+  s.first = 0.0;
+  return s;
+}
+static void syn__optimize(syn_trainer *t, const syn__step *s) {
+  t->state.step++;
+  t->state.rate = s->rate;
+  t->most_first = s->first;
+  t->optimizer->update(t, s);
 }
 
 /* ==============================================================================================
@@ -13767,6 +13918,10 @@ static int syn__frozen(const syn_trainer *t, const syn_param *p) {
 static syn_status syn__freeze_check(const syn_trainer *t) {
   const char *at = t->config.freeze;
   size_t i;
+  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__not_utf8(at))) /* a checkpoint holds it */
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "freeze: patterns of %lu bytes, wanted at most %d, all of them UTF-8",
+                     (unsigned long)strlen(at), SYN_MAX_TEXT);
   while (at) {
     syn_text pattern = syn__pattern_next(&at);
     const char *nearest = NULL;
@@ -13983,7 +14138,8 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   t->m = m;
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
-  if (syn__train_resolve(t, config ? config : &none) || syn__weights_own(m)) {
+  if (syn__train_resolve(t, config ? config : &none) || !syn__tokenizers_fit(c, m) ||
+      syn__weights_own(m)) {
     syn_trainer_free(t);
     return NULL;
   }
@@ -14077,20 +14233,27 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
 
 /* The step after its batches. No label: no mean, and division by zero would end in the weights. A
    loss or a gradient that is not finite would end there too, and in the moments for good: the
-   norm meets every number of it. The loss is that of the weights before the step. */
+   norm meets every number of it. So would a step that is too large. The loss is that of the weights
+   before the step. */
 static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
-  double norm;
+  double norm, reach;
+  syn__step s;
   if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
   norm = syn__gradient_norm(t) / (double)labels;
   *loss = (float)(sum / (double)labels);
-  t->state.diverged = !(norm < (double)INFINITY && fabs(sum) < (double)INFINITY);
+  s = syn__step_of(t, labels, norm);
+  reach = t->optimizer->reach(t, &s);
+  t->state.diverged = !(fabs(sum) < (double)INFINITY &&
+                        syn__step_safe(&s, norm * (double)labels, reach));
   if (t->state.diverged)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "the loss is %g at step %ld, the norm of its gradient %g: the weights stay as "
+                     "the loss is %g at step %ld, the norm of its gradient %g, the learning rate "
+                     "%g (weights could move by %g, decay by a share of %g): the weights stay as "
                      "they were before it",
-                     (double)*loss, t->state.step + 1, fabs(norm));
+                     (double)*loss, t->state.step + 1, fabs(norm), (double)s.rate, fabs(reach),
+                     (double)s.decay);
   t->state.tokens += labels;
-  syn__optimize(t, labels, norm);
+  syn__optimize(t, &s);
   return SYN_OK;
 }
 
@@ -15334,7 +15497,6 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
 #define SYN__MAX_WORD 256                /* characters of a word in bpe; the rest is a new word */
-#define SYN__BAD_CHAR 0x80000000u        /* set in a "character" that is one byte, not UTF-8 */
 #define SYN__TOKENIZER_MAGIC "syntok1"   /* with its final 0: the first 8 bytes when saved */
 #define SYN__TOKENIZER_HEADER 28         /* and the bytes before its pieces */
 #define SYN__SENTINELS 100               /* as many as T5 has */
@@ -15441,32 +15603,6 @@ static int syn__text_compare(syn_text a, syn_text b) {
 /* Where a word begins. These are single bytes in UTF-8 and have no lower case, so the bytes of a
    text can be asked before its characters are read. */
 static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
-/* The code point at *at, which moves on; or one byte with SYN__BAD_CHAR. Strict: no overlong forms,
-   no surrogates, nothing above U+10FFFF, no sequence cut short (RFC 3629):
-     00..7F                     7 bits
-     C2..DF 80..BF             11 bits   (C0 and C1 could only begin an overlong form)
-     E0..EF 80..BF 80..BF      16 bits
-     F0..F4 80..BF (3 times)   21 bits
-   After a bad byte reading goes on with the very next one: no good character is swallowed. */
-static uint32_t syn__char_next(syn_text text, size_t *at) {
-  const unsigned char *s = (const unsigned char *)text.at + *at;
-  size_t left = text.size - *at, more, i;
-  uint32_t ch = s[0];
-  ++*at;
-  if (ch < 0x80) return ch;
-  more = ch < 0xC2 || ch > 0xF4 ? 0 : ch < 0xE0 ? 1 : ch < 0xF0 ? 2 : 3;
-  if (more == 0 || left <= more) return SYN__BAD_CHAR | s[0];
-  ch &= 0x3Fu >> more;
-  for (i = 1; i <= more; i++) {
-    if ((s[i] & 0xC0u) != 0x80) return SYN__BAD_CHAR | s[0];
-    ch = ch << 6 | (s[i] & 0x3Fu);
-  }
-  if (more == 2 && (ch < 0x800 || (ch >= 0xD800 && ch <= 0xDFFF))) return SYN__BAD_CHAR | s[0];
-  if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
-  *at += more;
-  return ch;
-}
 
 /* Writes a character, or the byte it stands for; returns its bytes, at most 4. From the last to the
    first: 6 bits in each that follows, the rest in the first under its mark of length. */
@@ -16607,12 +16743,7 @@ static size_t syn__file_utf8(const unsigned char *at, size_t left) {
 
 /* 1 for a text that is not null and UTF-8 to its end. What is written must be readable by the
    next reader: the header of a safetensors file is UTF-8. */
-static int syn__file_text_ok(const char *text) {
-  const unsigned char *at = (const unsigned char *)text;
-  size_t left = text ? strlen(text) : 0, n = 1;
-  for (; left && n; at += n, left -= n) n = syn__file_utf8(at, left);
-  return text && n;
-}
+static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
 
 /* A name from a file as a message may show it: one line, not too long, cut between characters. A
    control character would let a file write lines of its own into somebody's log. */
@@ -18124,20 +18255,12 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
   const syn_entry *src = syn_file_find(f, "tokenizer.src"),
                   *tgt = syn_file_find(f, "tokenizer.tgt");
-  int sizes[2], i;
   if (src && !(m->tokenizer[SYN_SRC] = syn_tokenizer_load(c, src->data, src->bytes)))
     return c->status;
   if (tgt && !(m->tokenizer[SYN_TGT] = syn_tokenizer_load(c, tgt->data, tgt->bytes)))
     return c->status;
   if (!tgt && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
-  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
-  sizes[1] = m->task->decoder ? m->config.tgt_vocab
-                              : m->config.classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
-  for (i = 0; i < 2; i++)
-    if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
-      return syn__fail(c, SYN_E_FORMAT, "model file: the %s tokenizer has %d tokens, wanted %d",
-                       i ? "target" : "source", syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
-  return SYN_OK;
+  return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
 }
 
 /* The model takes the file, and closes it in the end. f may be null (it could not be opened):
@@ -18400,6 +18523,15 @@ static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t k
   return SYN_OK;
 }
 
+/* The largest |x| of n numbers. */
+static double syn__largest_size(const float *x, size_t n) {
+  double most = 0.0;
+  size_t i;
+  for (i = 0; i < n; i++)
+    if (!(fabs((double)x[i]) <= most)) most = fabs((double)x[i]);
+  return most;
+}
+
 /* All or nothing, in the order: open, read the numbers, look at every tensor, take. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_load(t->c, path) : NULL;
@@ -18409,6 +18541,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   s = syn__state_read(t->c, f, t, &list);
   if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
+  if (s == SYN_OK) t->most_first = syn__largest_size(t->first, t->firsts);
   syn_file_free(f);
   return s;
 }

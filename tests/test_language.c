@@ -262,6 +262,9 @@ static const wrong wrongs[] = {
     {"tag", "norm -> rmsnorm", NULL, E, 1, 9, {"rmsnorm", "rms_norm", NULL, NULL}},
     {"tag", "norm ->\n  foo", NULL, E, 2, 3, {"foo", "no such layer", NULL, NULL}},
     {"tag", "# \xC3\xA4\xC3\xB6\n\xE2\x86\x92 ff", NULL, E, 2, 1, {"wanted the name of a layer", NULL, NULL, NULL}},
+    {"tag", "ff # \xE9", NULL, E, 1, 6, {"encoder", "byte 0xE9", "UTF-8", NULL}},
+    {"lm", NULL, "norm\n# \xC3\xA4\xC3", E, 2, 4, {"decoder", "byte 0xC3", "UTF-8", NULL}},
+    {"lm", NULL, "# \xED\xA0\x80\nnorm", E, 1, 3, {"byte 0xED", "UTF-8", NULL, NULL}},
     {"tag", "norm \xE2\x86\x92 bar", NULL, E, 1, 8, {"bar", NULL, NULL, NULL}},
     {"tag", "ff(bar=3)", NULL, E, 1, 4, {"'bar'", "no such argument", "act", NULL}},
     {"tag", "ff(8, relu, 0.1, 7)", NULL, E, 1, 18, {"'7'", "too many", NULL, NULL}},
@@ -607,7 +610,40 @@ static void test_own_kind(void) {
   CHECK(!syn_model_new(&c, &k) && strstr(c.message, "nearest name is twice"), "%s", c.message);
 }
 
+/* What a file could not hold is refused when the model is built. */
+static const char *odd_name;
+static syn_status odd_shape(syn_build *b, syn_node *n) {
+  static const int shape[] = {2};
+  return syn_build_param(b, n, odd_name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, shape) ||
+                 syn_build_out(b, n, syn_build_stream(b, n, 0), syn_build_width(b, n, 0))
+             ? SYN_E_SHAPE : SYN_OK;
+}
+static void odd_forward(syn_tape *t, const syn_node *n) { (void)t, (void)n; }
+
+static void test_odd_names(void) {
+  static const syn_kind odd = {"odd", "", 0, NULL, odd_shape, odd_forward, odd_forward, NULL, NULL, NULL};
+  static const syn_kind *const kinds[] = {&odd};
+  static const char *const names[] = {"w", "\xFF", NULL};
+  syn_config k = config_of("tag", "odd", NULL);
+  syn_options o;
+  syn_context c;
+  int i;
+  memset(&o, 0, sizeof o);
+  o.kinds = kinds;
+  o.n_kinds = 1;
+  for (i = 0; i < 3; i++) {
+    syn_model *m;
+    syn_context_init(&c, &o);
+    odd_name = names[i];
+    m = syn_model_new(&c, &k);
+    CHECK((m != NULL) == !i && (!i || strstr(c.message, "encoder line 1 column 1: odd: a parameter")), "%d: %s", i,
+          c.message);
+    syn_model_free(m);
+  }
+}
+
 int main(void) {
+  test_odd_names();
   test_names();
   test_same();
   test_replaced();

@@ -526,6 +526,25 @@ static void bad_freeze(const char *freeze, const char *word) {
   syn_model_free(m);
 }
 
+/* What would make every checkpoint fail, or its loading, is an error before the first step. */
+static void test_saved_later(void) {
+  static char text[70000], word[] = "|src.*";
+  syn_config k = config_of(0);
+  syn_context c;
+  syn_model *m;
+  size_t at = 5;
+  memcpy(text, "src.*", 5);
+  for (; at + sizeof word < sizeof text; at += sizeof word - 1) memcpy(text + at, word, sizeof word);
+  bad_freeze(text, "wanted at most 65536");
+  bad_freeze("src.embed|src.\xFF*", "UTF-8");
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, syn_tokenizer_learn(&c, "byte", 0, NULL, 0), NULL);
+  CHECK(m && !syn_trainer_new(&c, m, NULL) && strstr(c.message, "source tokenizer has 260 tokens, wanted 14"), "%s",
+        c.message);
+  syn_model_free(m);
+}
+
 static void test_freeze(void) {
   static const char *const names[][3] = { /* pattern, name, "": it is not meant */
       {"a", "a", "a"}, {"a", "ab", ""}, {"*", "a.b", "a"}, {"a*", "a", "a"}, {"*a", "ba", "a"}, {"*a", "ab", ""},
@@ -656,6 +675,62 @@ static void diverge_case(const char *optimizer, float number, int in_weights) {
   CHECK(syn_trainer_step(t, &batch, 1, &loss) == SYN_OK && !t->state.diverged && t->state.step == 2, "%s", c.message);
   syn_trainer_free(t);
   syn_model_free(m);
+}
+
+static uint64_t numbers_of(const syn_trainer *t) {
+  uint64_t h = syn_hash(SYN_HASH_START, t->m->weights, t->m->floats * sizeof(float));
+  h = syn_hash(h, t->first, t->firsts * sizeof(float));
+  return syn_hash(h, t->second, t->seconds * sizeof(float));
+}
+
+/* Steps with an absurd number in the configuration, until one is refused: it changes nothing, and no step that
+   was taken has left a number that is not finite. */
+static void absurd_case(const char *optimizer, float lr, float beta1, float decay, float clip) {
+  syn_config k = config_of(1);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  bench b;
+  float loss;
+  int step;
+  size_t i, bad = 0;
+  memset(&train, 0, sizeof train);
+  train.optimizer = optimizer, train.lr = lr, train.beta1 = beta1, train.weight_decay = decay, train.clip = clip;
+  train.batch_tokens = 40, train.schedule = "constant";
+  if (!bench_make(&b, &k, &train)) return;
+  for (step = 0; step < 100; step++) {
+    uint64_t before = numbers_of(b.t);
+    syn_train_state state = b.t->state;
+    if (syn_trainer_step(b.t, &batch, 1, &loss)) {
+      CHECK(b.c.status == SYN_E_VALUE && b.t->state.diverged && strstr(b.c.message, "the weights stay as"), "%s",
+            b.c.message);
+      CHECK(strlen(b.c.message) < sizeof b.c.message - 1, "the message is cut: %s", b.c.message);
+      CHECK(numbers_of(b.t) == before && b.t->state.step == state.step && b.t->state.rate == state.rate &&
+                b.t->state.tokens == state.tokens,
+            "%s, lr %g: a refused step changed something", optimizer, (double)lr);
+      break;
+    }
+    for (i = 0; i < b.m->floats; i++) bad += !(fabs((double)b.m->weights[i]) < (double)INFINITY);
+    for (i = 0; i < b.t->firsts; i++) bad += !(fabs((double)b.t->first[i]) < (double)INFINITY);
+    for (i = 0; i < b.t->seconds; i++) bad += !(fabs((double)b.t->second[i]) < (double)INFINITY);
+    CHECK(!bad, "%s, lr %g: %lu numbers are not finite after step %d", optimizer, (double)lr, (unsigned long)bad,
+          step + 1);
+    if (bad) break;
+  }
+  CHECK(step < 100, "%s, lr %g, decay %g: no step was refused", optimizer, (double)lr, (double)decay);
+  bench_free(&b);
+}
+
+static void test_absurd(void) {
+  static const char *const rules[] = {"adam", "adamw", "adafactor", "sgd"};
+  static const float rates[] = {1e4f, 1e9f, 1e15f, 1e20f, 1e25f, 1e30f, 1e35f, 3e38f};
+  size_t i, k;
+  for (i = 0; i < 4; i++)
+    for (k = 2 * (i < 2); k < 8; k++) {
+      absurd_case(rules[i], rates[k], -1.0f, 0.0f, 0.0f);
+      absurd_case(rules[i], rates[k], 0.9f, 0.0f, 0.0f);
+      absurd_case(rules[i], rates[k], 0.9f, i ? 0.5f : 0.0f, 1e-3f);
+    }
+  for (i = 1; i < 4; i++) absurd_case(rules[i], 0.1f, 0.0f, 1e30f, 0.0f);
 }
 
 static void test_diverged(void) {
@@ -1791,8 +1866,10 @@ int main(void) {
   test_rules_learn();
   test_rules_machines();
   test_freeze();
+  test_saved_later();
   test_moments();
   test_diverged();
+  test_absurd();
   test_accumulate();
   test_loss();
   test_batches();
