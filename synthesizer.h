@@ -387,8 +387,7 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* How large a batch a run must hold; a larger one is SYN_E_SHAPE. The buffers grow with all
-   four. */
+/* The largest batch of a run; a larger one is SYN_E_SHAPE. The buffers grow with all four. */
 typedef struct syn_limits {
   int sentences;  /* at most so many; 0: as many as the rows allow */
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
@@ -416,10 +415,10 @@ typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw", "adafactor", "sgd" */
   const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
   /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001, sgd: 0.1,
-     noam: 1; adafactor: steps of its own, min(0.01, t^-1/2), which no schedule changes. adafactor
-     multiplies either by the size of the tensor (root of the mean square, at least 0.001) */
+     noam: 1; adafactor: its own rate min(0.01, t^-1/2), which no schedule but plateau changes.
+     adafactor multiplies either by the RMS of the tensor (at least 0.001) */
   float lr;
-  long warmup;            /* steps until it is reached, w; 0: it begins there */
+  long warmup;            /* steps from 0 to lr, w; 0: no warm-up */
   long steps;             /* updates in all; 0: 1000 */
   float beta1;            /* sgd: momentum. 0: 0.9, adafactor: none; below 0: none */
   float beta2, eps;       /* adam and adamw alone; 0: 0.98, 1e-9 */
@@ -429,32 +428,32 @@ typedef struct syn_train_config {
   int accumulate;         /* batches per update; 0: 1 */
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
-  int average;            /* so many best weights are kept, at most 1000; without validation data
-                             the newest. Each takes the memory of all weights that change */
+  int average;            /* checkpoints kept in memory for syn_trainer_average, at most 1000: the
+                             best, without validation data the newest. 0: none */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
-  int stop_after;         /* validations without progress before training stops; 0: it does not */
+  int stop_after;         /* early stopping: validations without progress; 0: none */
   uint64_t seed;          /* of dropout and of the order of the batches */
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
   const char *freeze;
 } syn_train_config;
 
-/* Where a training is; a checkpoint holds it. */
+/* The state of a training; a checkpoint holds it. */
 typedef struct syn_train_state {
   long step, epoch, batch; /* updates done; epoch and batch that come next */
   long tokens;             /* labels seen */
   long validations, worse; /* done; since the best one */
-  float rate, factor;      /* learning rate of the last step; what plateau made of it */
-  float valid, best;       /* loss of the last and of the best validation; infinite: none was */
+  float rate, factor;      /* learning rate of the last step; factor of plateau */
+  float valid, best;       /* loss of the last validation; of the best one, infinite: none yet */
   int stopped;             /* by stop_after */
   int diverged; /* the last step was refused: see syn_trainer_step */
 } syn_train_state;
 
-/* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are hidden, at least
-   one and at most n - 1, in round(hidden / span) runs, at least one and at most `count`. */
+/* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are masked, at least
+   one and at most n - 1, in round(masked / span) spans, at least one and at most `count`. */
 typedef struct syn_corruption {
-  float noise;      /* share of the tokens that are hidden; 0: 0.15 */
-  float span;       /* mean length of a hidden run, 1 or more; 0: 3 */
+  float noise;      /* share of the tokens that are masked; 0: 0.15 */
+  float span;       /* mean length of a span, 1 or more; 0: 3 */
   int first, count; /* sentinels: the tokens first .. first + count - 1, of both vocabularies */
 } syn_corruption;
 
@@ -732,17 +731,17 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
    added. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
-/* Makes pre-training data of texts: every row, also of those added later, is a text as source and
-   nothing as target; whenever it comes, source and target are made of it by syn_corrupt, in each
-   epoch of each seed with other spans, in evaluations always with the same. For seq2seq. */
+/* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
+   without a target. syn_corrupt makes source and target of it when its batch is made, with other
+   spans in each epoch of each seed, in evaluations always with the same. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k);
-/* Tokens that syn_corrupt writes, without end: n - hidden + runs and hidden + runs; n and 0 where
-   n < 2, for then nothing is hidden. */
+/* Tokens that syn_corrupt writes, without end: n - masked + spans and masked + spans; n and 0 where
+   n < 2, for then nothing is masked. */
 void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt);
-/* src: the n tokens, each hidden run replaced by the next sentinel; tgt: sentinel, run, sentinel,
-   run ... (the end token that follows it stands for the last sentinel of the paper). Which tokens
-   are hidden is drawn from r: all ways to cut the hidden ones and the others into as many runs, of
-   at least one token each, are equally probable. A text begins with tokens that are not hidden. */
+/* src: the n tokens, each span replaced by the next sentinel; tgt: sentinel, span, sentinel, span
+   ... (the end token that follows it stands for the last sentinel of the paper). The spans are
+   drawn from r: all ways to split the masked tokens and the others into as many spans, of at least
+   one token each, are equally probable. A text begins with tokens that are not masked. */
 void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt);
 /* How many batches the first epoch of a training has; 0: it fails. */
@@ -779,10 +778,11 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
    alone. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user);
-/* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
+/* A validation now: updates state->valid, state->best, the kept checkpoints. `valid` may be null.
+ */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
-/* The model's weights become the mean of the kept ones, for the end of a training: the moments of
-   the optimizer stay those of the last step. Returns how many they are, 0: none were kept. */
+/* The weights become the mean of the kept checkpoints, at the end of a training: the moments of the
+   optimizer stay those of the last step. Returns how many they are, 0: none. */
 int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
@@ -12318,16 +12318,15 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
    >>run   one batch through a network: buffers, binding, results
    ============================================================================================== */
 
-/* Hands out parts of a block; with `base` null it only adds up. The same function first measures
-   and then cuts: sizes that are planned and memory that is used cannot drift apart. */
+/* Hands out parts of one block. With `base` null it only adds up their sizes: one function
+   measures the block first and divides it later, so a planned size always equals the size used. */
 typedef struct syn__layout {
   char *base;
   size_t used;
 } syn__layout;
 
-/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which no allocation
-   gets, so no caller has to check. With `base` null nothing is handed out, and callers may use
-   no pointer they got. */
+/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which every allocation
+   refuses. With `base` null the pointers returned are null. */
 static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
@@ -12335,24 +12334,20 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   return k->base ? k->base + at : NULL;
 }
 
-/* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
-   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
-   logits of a block take 8 MB, or up to 32 MB for 256 rows: every block reads and writes the
-   gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
-   32,000, d 512: with 64 rows the whole step takes a tenth longer). They exist in a training run
-   only. */
+/* The workspace of >>loss, in training runs only. rows, drows [block,d]: labelled rows and their
+   gradient; logits [block,V]; panels: out.w packed; each [block]: losses. */
 typedef struct syn__loss_buffers {
-  size_t block;          /* rows at a time */
+  size_t block;          /* labelled rows whose logits exist at the same time */
   float *rows, *logits, *drows, *each, *panels;
   int *which;            /* rows that have a label */
 } syn__loss_buffers;
 
-/* A tape over the graph of a model, with the integers of one batch. The run lies at the head of
-   its own block: one allocation, one free. */
+/* A tape over the graph of a model, with the token ids of one batch. The struct and all its
+   buffers are one allocation. */
 struct syn_run {
   syn_tape tape;
   const syn_model *m;
-  int mode, nodes;       /* nodes: how many of the graph run */
+  int mode, nodes;       /* nodes: how many nodes of the graph run */
   syn__capacity cap;
   size_t sentences;
   int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
@@ -12362,8 +12357,7 @@ struct syn_run {
   syn__loss_buffers loss;
 };
 
-/* A side that the task has not gets no rows, so nothing is planned for it. More sentences than
-   rows there can never be. */
+/* A side that the task does not have gets no rows. A batch never has more sentences than rows. */
 static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits,
                                       size_t *sentences) {
   syn__capacity cap;
@@ -12378,9 +12372,8 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
   return cap;
 }
 
-/* The integers: lengths, tokens, places, labels. off [stream][sentences+1] first rows of the
-   sentences; ids and at [rows] tokens and their places; pairs [sentences+1]: sums of products of
-   lengths, where the attention matrix of a sentence begins. */
+/* off [stream][sentences+1]: first row of each sentence; ids, at [rows]: tokens and their
+   positions; pairs [sentences+1]: where the attention matrix of each sentence begins. */
 static void syn__layout_batch(syn_run *r, syn__layout *k) {
   int i, j;
   for (i = 0; i < SYN_STREAMS; i++)
@@ -12395,10 +12388,9 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
   r->labels = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
-   floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MB of logits: every block
-   walks through all of W and of its gradient once, so smaller ones cost more traffic than they save
-   (V 32,000: 65 rows a block would move 16 x 130 MB of gradients). */
+/* Logits of `block` rows instead of the whole batch: 512 rows, fewer where their logits take more
+   than 64 MB, at least 32. Every block reads out.w and reads and writes its gradient once, so
+   smaller blocks mean more memory traffic. */
 static void syn__layout_loss(syn_run *r, syn__layout *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
@@ -12414,12 +12406,9 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->which = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* All buffers; while training the logits of the head are never whole, so its node does not run.
-   Order matters in one way only: values and saved buffers come last, because syn__place
-   overlays buffers whose times of use do not meet and needs them all together. Measuring and
-   cutting do the same steps; `where` is null while measuring. In training the last node (the
-   head) and its value are left out of the copy `shown`, so nothing is planned for logits [rows,
-   V]. */
+/* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
+   not meet, so it needs all of them together. In training the head does not run, and its value
+   (the logits of all rows) is left out of `shown`. */
 static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
@@ -12444,15 +12433,15 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   base = (float *)syn__layout_add(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
-  for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;) /* an heir is a smaller one */
+  /* an alias has a smaller number than the value it shares the gradient with */
+  for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;)
     if (syn__dx_alias(&shown, (int)i) >= 0)
       t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
-/* What a run knows before it has memory. `items` and `active` serve the placing alone and are
-   given back right after it. `most`: a value and its gradient each, and the saved buffers of
-   every node. c may be another context than the model's: a run allocates, computes and fails
-   with its own, so that several threads can run one model. */
+/* What a run needs before it has its block. `items` and `active` serve syn__place alone and are
+   freed right after it; `most` is the largest number of buffers. c may differ from the model's
+   context: several threads can each run one model with a context of their own. */
 static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                  const syn_limits *limits) {
   static const syn_limits none = {0, 0, 0, 0};
@@ -12474,16 +12463,16 @@ static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m,
   return r->items && r->active ? SYN_OK : SYN_E_MEMORY;
 }
 
-/* Of use only until the buffers have their places; what stays is one block. */
-static void syn__run_forget(syn_run *r, syn_context *c) {
+/* Frees the lists of the plan; the pointers are set by then. */
+static void syn__run_free_plan(syn_run *r, syn_context *c) {
   syn__free(c, r->items);
   syn__free(c, r->active);
   r->items = NULL;
   r->active = NULL;
 }
 
-/* The tensors' shapes but for their rows; pointers to the weights. Rows come with every batch, in
-   syn__bind_shapes; the rest of a shape never changes. */
+/* Shapes without their rows (syn__bind_shapes sets those for every batch), and pointers to the
+   weights. */
 static void syn__run_tensors(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -12501,7 +12490,7 @@ static void syn__run_tensors(syn_run *r) {
   }
 }
 
-/* Bytes of the block of such a run, counted on a run that stands on the stack and has no memory. */
+/* Bytes of the block of such a run: the layout of a run without memory. */
 static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   syn_run r;
@@ -12510,12 +12499,11 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
   k.base = NULL;
   k.used = 0;
   if (syn__run_setup(&r, c, m, mode, limits) == SYN_OK) syn__layout_run(&r, &k);
-  syn__run_forget(&r, c);
+  syn__run_free_plan(&r, c);
   return k.used;
 }
 
-/* Measure, allocate once, cut. `head` keeps the first part at a multiple of 64 behind the
-   struct. */
+/* Measures, allocates once, divides. `head`: the struct in front, rounded up to 64 bytes. */
 static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
@@ -12524,14 +12512,14 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   syn__layout k;
   if (!r) return NULL;
   if (syn__run_setup(r, c, m, mode, limits) != SYN_OK) {
-    syn__run_forget(r, c);
+    syn__run_free_plan(r, c);
     syn__free(c, r);
     return NULL;
   }
   k.base = (char *)r + head;
   k.used = 0;
   syn__layout_run(r, &k);
-  syn__run_forget(r, c);
+  syn__run_free_plan(r, c);
   syn__run_tensors(r);
   return r;
 }
@@ -12544,18 +12532,17 @@ void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
 }
 
-/* -- binding a batch: padded arrays become packed rows -- */
+/* -- binding a batch: padded arrays become packed rows without padding -- */
 
-/* The tokens of a padded row without the zeros at its end. Only zeros behind the last token are
-   padding; one in between is left for the check that refuses it. */
+/* Tokens of a padded row without the zeros at its end. A zero inside is left for the check that
+   refuses it. */
 static int syn__row_length(const int *row, int width) {
   while (width > 0 && row[width - 1] == SYN_PAD) width--;
   return width;
 }
 
-/* Copies the tokens of a sentence behind those before. Tokens are checked here and never again:
-   an embedding reads w[token] without a look. A 0 inside a sentence is refused, since it could
-   only be a mistake. Differences, not sums, are compared: two ints near 2^31 must not be added. */
+/* Appends the tokens of one sentence. This is the only check of a token: embeddings read w[token]
+   without one. Lengths are compared by differences, because a sum of two ints could overflow. */
 static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
                                      int sentence) {
   static const char *const sides[] = {"source", "target"};
@@ -12581,10 +12568,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   return SYN_OK;
 }
 
-/* Rows [count, width] of the caller become off, ids, at. Padding vanishes here: from now on it
-   costs nothing and can change nothing. longest is kept for the tables of N and for buffers
-   that grow with it. An empty sentence is refused: a mean over no rows, a softmax over no keys
-   have no value. */
+/* Rows [count,width] of the caller become off, ids, at. An empty sentence is refused: a mean over
+   no rows and a softmax over no keys are not defined. */
 static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
   syn_stream *s = &r->tape.stream[side];
   int i;
@@ -12604,11 +12589,10 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   return SYN_OK;
 }
 
-/* Labels beside the rows; a label where there is no row, or none that fits, is an error. Width
-   of the labels: 1 for classify, else that of the side they belong to. Label 0 is `ignored`,
-   but for classify, where it is a class. n_labels counts those that count: the mean is over
-   them. Labels may be null for a forward pass; a loss asks for them before
-   (syn__bind_labelled). */
+/* Copies the labels next to their rows. Width of the label array: 1 for classify, else that of the
+   side it belongs to. Label 0 means ignored, except for classify, where it is a class. n_labels
+   counts labels that are not ignored: the loss is their mean. Labels may be null for a forward
+   pass. */
 static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   const syn__task_kind *task = r->m->task;
   int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
@@ -12629,9 +12613,8 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* Rows of every tensor, and where the attention of each sentence begins. pairs[q][k][s] = sum
-   over the sentences before s of queries times keys: attention of all sentences lies in one
-   buffer, each sentence its own rectangle. A side that is not there has no `off` and no rows. */
+/* Rows of every tensor. pairs[q][k][s] = sum over the sentences before s of queries times keys:
+   the attention matrices of all sentences lie in one buffer, one behind the other. */
 static void syn__bind_shapes(syn_run *r) {
   const syn__graph *g = &r->m->g;
   syn_tape *t = &r->tape;
@@ -12651,8 +12634,7 @@ static void syn__bind_shapes(syn_run *r) {
     }
 }
 
-/* Tables of N are a promise of the text (R, D, learn_pos): a longer sentence is an error that
-   names both numbers, never a silent cut. */
+/* A kind with a table of N positions (R, D, learn_pos) refuses a longer sentence. */
 static syn_status syn__bind_tables(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -12668,11 +12650,10 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-/* Source before target; limits before copies; tables last, when the longest sentence is known. A
-   stream that is not bound has count 0 and a null `off`. */
+/* Table sizes are checked last, when the longest sentence is known. A side that the task does not
+   have keeps count 0 and a null `off`. */
 static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   int i;
-  if (!syn__given(r->tape.c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
@@ -12688,8 +12669,7 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
-/* After a batch that was refused the run holds none: no sentence of it can be read. Binding is
-   all or nothing for those who read results, and the first thing every pass does. */
+/* A run holds no batch after one was refused: no result of it can be read. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn_status s;
   memset(r->tape.stream, 0, sizeof r->tape.stream);
@@ -12698,17 +12678,16 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   return s;
 }
 
-/* For a loss: without labels those of the batch before would still stand in r->labels.
-   Everything that computes a loss comes through here. */
+/* For a loss: without labels, those of the previous batch would still stand in r->labels. */
 static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
   if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
   return syn__bind(r, b);
 }
 
-/* -- forward passes and what can be read after them -- */
+/* -- forward passes, results -- */
 
-/* All nodes, the head included; training stops in front of the head and lets >>loss make logits
-   block by block. */
+/* All nodes, the head included. In training the head does not run; >>loss makes its logits block
+   by block. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
@@ -12717,8 +12696,8 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   return SYN_OK;
 }
 
-/* The rows of the stream that carries the labels: those of the target for seq2seq and lm, of the
-   source for tag, one a sentence for classify. They lie packed, so a sentence is one pointer. */
+/* Rows of the side that carries the labels. Rows of a sentence are contiguous, so one pointer is
+   enough. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
@@ -12729,10 +12708,9 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
 
-/* The class that comes next behind `last` in the order of falling logits, equal ones by their
-   number; last < 0: the first of all. -1: there is none. No list is sorted: ranks asked for are
-   low. */
-static int syn__class_behind(const float *z, int first, int classes, int last) {
+/* The next class behind `last` in the order of falling logits, equal ones by number; last < 0: the
+   first. -1: none. Nothing is sorted, because callers ask for the first few ranks. */
+static int syn__next_class(const float *z, int first, int classes, int last) {
   int i, best = -1;
   for (i = first; i < classes; i++) {
     if (last >= 0 && (z[i] > z[last] || (z[i] == z[last] && i <= last))) continue;
@@ -12741,8 +12719,8 @@ static int syn__class_behind(const float *z, int first, int classes, int last) {
   return best;
 }
 
-/* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Logits that are not
-   numbers compare false everywhere and end as -1 or as any class: no place outside is read. */
+/* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Comparisons with NaN
+   are false, so NaN logits give -1 or any class, never an index outside. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   int rows, classes = r ? r->m->config.classes : 0, tag, i, k = -1, top;
   const float *z = r && r->m->task->classes ? syn_run_logits(r, sentence, &rows) : NULL;
@@ -12751,17 +12729,16 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   if (!z || row < 0 || row >= rows || rank < 0 || rank >= classes) return -1;
   z += (size_t)row * (size_t)classes;
   tag = r->m->task->labels == SYN_SRC;
-  do k = syn__class_behind(z, tag, classes, k);
+  do k = syn__next_class(z, tag, classes, k);
   while (k >= 0 && rank-- > 0);
   if (k < 0 || !p) return k;
-  top = syn__class_behind(z, 0, classes, -1);
+  top = syn__next_class(z, 0, classes, -1);
   for (i = 0; i < classes; i++) sum += syn__exp((double)z[i] - (double)z[top]);
   *p = (float)(syn__exp((double)z[k] - (double)z[top]) / sum);
   return k;
 }
 
-/* The i-th layer whose weights can be looked at, in the order of the text; encoder first. Null past
-   the last. */
+/* The i-th layer with attention weights, in the order of the nodes (encoder first). */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
   for (k = 0; m && i >= 0 && k < m->g.n_nodes; k++)
@@ -12769,15 +12746,14 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
   return NULL;
 }
 
-/* i counts attentions alone; the path says where in the text each stands. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   const syn_node *n = m ? syn__attention_at(m, i) : NULL;
   *heads = n ? n->seen_heads : 0;
   return n ? n->path : NULL;
 }
 
-/* KEEP lets every saved buffer live to the end of the pass, so the weights of all layers can be
-   read afterwards: those behind the softmax, before any dropout (a run has none). */
+/* A run keeps the saved buffer `seen` of all layers to the end of the pass: the weights behind the
+   softmax. A run has no dropout. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
   const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   int to, from;
@@ -12797,8 +12773,7 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
          (size_t)head * (size_t)size[0] * (size_t)size[1];
 }
 
-/* The blocks U+2591, 2592, 2593 and 2588 as bytes: a source file that was saved in another
-   encoding must not change them. Counts on when `room` is full, like snprintf. */
+/* U+2591, 2592, 2593, 2588 as bytes, so that the encoding of this file does not matter. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
   static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
                                        "\xE2\x96\x88"};
@@ -12881,20 +12856,19 @@ size_t syn_histogram(const float *x, size_t n, float low, float high, size_t *co
    >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
    ============================================================================================== */
 
-/* (Szegedy et al. 2016), together with its gradient, in blocks of rows: the logits of a
-   whole batch never exist, and rows without a label are never computed */
+/* Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
+   of the logits. Computed for blocks of labelled rows, each: copy rows, logits = rows out.w^T +
+   out.b, loss kernel (which writes scale (p - q) over the logits), gradients of out.w, out.b, rows.
+   The logits of a whole batch never exist; rows without a label are never computed. */
 
-/* One block: rows first .. first+rows-1 of `which`, the list of rows that have a label. With
-   scale s the kernel leaves s (p - q) where the logits were, the gradient of s times the loss:
-   softmax minus target, p_v - q_v. */
+/* One block: the rows first .. first+rows-1 of `which`, the list of labelled rows. */
 typedef struct syn__loss_job {
   const syn_run *r;
   int first, rows;   /* of `which` */
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
 
-/* Rows are independent; threads share them out, each row is summed by one thread in one order.
-   The losses are added up afterwards, in the order of the rows: same bits for any number of
+/* A loss for each row. They are added up later, in the order of rows: same bits for any number of
    threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
@@ -12906,23 +12880,21 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
-/* 1: the rows of the block stand side by side as they are, no row between them is without a
-   label. */
-static int syn__loss_whole(const syn__loss_job *j) {
+/* 1: the rows of the block are contiguous (none between them is unlabelled), so they need no
+   copy. */
+static int syn__loss_contiguous(const syn__loss_job *j) {
   const int *which = j->r->loss.which + j->first;
   return which[j->rows - 1] - which[0] == j->rows - 1;
 }
 static const float *syn__loss_rows(const syn__loss_job *j) {
   const syn_tape *t = &j->r->tape;
   const syn_tensor *x = syn_in(t, t->g->nodes[j->r->m->head], 0);
-  if (!syn__loss_whole(j)) return j->r->loss.rows;
+  if (!syn__loss_contiguous(j)) return j->r->loss.rows;
   return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn__width(x);
 }
 
-/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
-   without a label (ignored positions) are left out by copying the others side by side: the
-   product of [rows, d] with [V, d] is the largest of the network, and no row of it should be for
-   nothing. panels: packed once per batch, used by all blocks. */
+/* Copies the labelled rows of the block together where needed, then logits = rows out.w^T +
+   out.b. */
 static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -12930,7 +12902,7 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   size_t d = (size_t)syn__width(x);
   syn__job p;
   int i;
-  for (i = 0; i < j->rows && !syn__loss_whole(j); i++)
+  for (i = 0; i < j->rows && !syn__loss_contiguous(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
            d * sizeof(float));
   memset(&p, 0, sizeof p);
@@ -12941,20 +12913,19 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn__linear(t, r->loss.logits, syn__loss_rows(j), (size_t)j->rows, &p);
 }
 
-/* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
-   dlogits W, dW += dlogits^T x, db += column sums. Each row belongs to one label, so the gradient
-   of a row is written, not added; rows without a label keep the zeros of syn__loss. */
-static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
+/* dx = dlogits W, dW += dlogits^T x, db += column sums. A row belongs to one label, so its
+   gradient is written, not added; dx of rows without a label stays 0. */
+static void syn__loss_backward(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
-  int i, whole = syn__loss_whole(j);
+  int i, contiguous = syn__loss_contiguous(j);
   syn__linear_grad g;
   g.x = syn__loss_rows(j);
   g.dy = r->loss.logits;
   g.w = t->weights[n->param[0]];
-  g.dx = whole ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
+  g.dx = contiguous ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
   g.first_write = 1;
   g.dw = t->dweights[n->param[0]];
   g.db = t->dweights[n->param[1]];
@@ -12962,12 +12933,12 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   g.in = (int)d;
   g.out = t->g->params[n->param[0]].shape[0];
   syn__linear_backward_of(t, &g);
-  for (i = 0; i < j->rows && !whole; i++)
+  for (i = 0; i < j->rows && !contiguous; i++)
     memcpy(x->dx + (size_t)r->loss.which[j->first + i] * d, r->loss.drows + (size_t)i * d,
            d * sizeof(float));
 }
 
-/* out.w in panels, once for all blocks of a batch */
+/* Packs out.w once for all blocks of a batch. */
 static void syn__loss_pack(syn_run *r) {
   syn_tape *t = &r->tape;
   int id = t->g->nodes[r->m->head]->param[0];
@@ -12983,10 +12954,9 @@ static void syn__loss_pack(syn_run *r) {
   syn__parallel(t, syn__task_pack, &p, ((size_t)p.p.n + 15) / 16, 4);
 }
 
-/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
-   The sum is in double: in float the low digits of each of some thousand losses would be lost.
-   x->dx is zeroed here and not in syn__backward, which begins one node earlier: the head is no node
-   of a training run. */
+/* Sum of the losses of the batch, in double; with scale != 0 also the gradients times scale. The
+   head is no node of a training run, so the gradient of its input is zeroed here and not in the
+   backward pass. */
 static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -13006,7 +12976,7 @@ static double syn__loss(syn_run *r, float eps, float scale) {
     syn__loss_logits(r, &j);
     syn__parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
     for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
-    if (scale != 0.0f) syn__loss_back(r, &j);
+    if (scale != 0.0f) syn__loss_backward(r, &j);
   }
   return sum;
 }
@@ -13015,16 +12985,15 @@ static double syn__loss(syn_run *r, float eps, float scale) {
    >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, SGD
    ============================================================================================== */
 
-/* A learning rate for step t = 1, 2, ...; w: warm-up steps, n: all steps, d: the model's width.
-   Warm-up is linear from 0 in all of them. */
+/* -- schedules: the learning rate of step t = 1, 2, ... -- */
+
 static const char *const syn__schedules[] = {"noam",   "rsqrt",    "linear",
                                              "cosine", "constant", "plateau"};
 enum { SYN__NOAM, SYN__RSQRT, SYN__LINEAR, SYN__COSINE, SYN__CONSTANT, SYN__PLATEAU };
 
-/* Returns the factor of lr. t counts from 1, so that the first step of a warm-up is not 0. rsqrt
-   falls as sqrt(w/t) from its peak at t = w; linear and cosine end at 0 at t = n; plateau is
-   constant here, validations halve state.factor instead. cos(pi t) by our own syn__sincos: libm
-   differs in the last bit, and a training must not. */
+/* The factor of lr; w: warm-up steps (linear from 0 in all schedules), n: all steps, d: d_model.
+   rsqrt falls as sqrt(w/t) behind the warm-up; linear and cosine reach 0 at t = n; plateau is
+   constant here, because validations change state.factor. */
 static double syn__schedule(int which, double t, double w, double n, double d) {
   double up = w > 0.0 && t < w ? t / w : 1.0, rest, sine, cosine;
   if (which == SYN__NOAM) { /* Vaswani et al. 2017, section 5.3 */
@@ -13040,9 +13009,9 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
   return 0.5 * (1.0 + cosine);
 }
 
-/* A tensor that is trained, and where its numbers stand in the arrays of the trainer: in those of
-   the gradient and of each kept weights at `at`, in the two moments at `first` and `second`.
-   A frozen tensor has no such place, and so no gradient, no moments, no step. */
+/* A trained tensor, and where its numbers stand in the arrays of the trainer: `at` in the gradient
+   and in every kept checkpoint, `first` and `second` in the two moments. A frozen tensor has
+   none. */
 typedef struct syn__trained {
   const syn_param *p;
   size_t at, first, second;
@@ -13059,22 +13028,22 @@ typedef struct syn__step {
   double first;    /* bound of every |first moment| after the step; adafactor: not used */
 } syn__step;
 
-/* A rule of a step. Of its defaults 0 means for beta2 and eps that it has none, for beta1 that it
-   does well without, for lr that it finds its own. */
+/* An update rule. A default of 0 means: beta2, eps: the rule has none; beta1: none by default; lr:
+   the rule finds its own. */
 typedef struct syn__optimizer {
   const char *name;
   float lr, beta1, beta2, eps;
-  int decays; /* 1: weight_decay counts */
-  /* floats it remembers of a tensor in the first (0) or second (1) moment */
-  size_t (*keeps)(const syn_train_config *k, const syn_param *p, int moment);
-  size_t (*work)(const syn_param *p); /* floats it needs while it steps along a tensor; or null */
+  int decays; /* 1: uses weight_decay */
+  /* floats it keeps of a tensor in the first (0) or second (1) moment */
+  size_t (*state)(const syn_train_config *k, const syn_param *p, int moment);
+  size_t (*workspace)(const syn_param *p); /* floats of workspace for one tensor; or null */
   /* bound of how far one step can move any weight, without the decay; changes no weight */
-  double (*reach)(syn_trainer *t, syn__step *s);
+  double (*max_update)(syn_trainer *t, syn__step *s);
   void (*update)(syn_trainer *t, const syn__step *s); /* one step of all tensors */
 } syn__optimizer;
 
-/* The arrays lie in one block, which begins with the gradient (syn__layout_trainer). They belong to
-   the trainer and not to the model, so a model that is only read stays small. */
+/* The arrays lie in one block, which begins with the gradient (syn__layout_trainer). They belong
+   to the trainer: a model that is only read stays small. */
 struct syn_trainer {
   syn_context *c;
   syn_model *m;
@@ -13083,23 +13052,23 @@ struct syn_trainer {
   const syn__optimizer *optimizer;
   int schedule;
   int n_trained;
-  size_t floats, firsts, seconds, works; /* of the gradient, both moments, the work */
+  size_t floats, firsts, seconds, works; /* of the gradient, both moments, the workspace */
   float *gradient, *first, *second, *work;
-  float *best;              /* [average, floats] weights of the best checkpoints */
+  float *best;              /* [average, floats] weights of the kept checkpoints */
   syn__trained *trained;         /* [n_trained] in the order of the weights */
-  float **discarded_grads; /* of the tape, and what they point into; null: nothing is frozen */
-  float *sink;
-  char *skip_backward;
-  float *best_loss;         /* [average] their validation losses, best first */
+  float **discarded_grads;  /* [params] gradients of frozen tensors, in `discarded`, or null */
+  float *discarded;
+  char *skip_backward;      /* [nodes] 1: the backward pass skips the node; or null */
+  float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
-  double most_first;        /* bound of every |first moment|; adafactor: not used */
+  double max_first;        /* bound of every |first moment|; adafactor: not used */
   syn_train_state state;
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
 /* -- the norm of the gradient -- */
 
-/* Fixed chunks, so that the sum does not depend on the number of threads. */
+/* The sum goes by chunks of fixed size, so it does not depend on the number of threads. */
 #define SYN__CHUNK ((size_t)1 << 16)
 
 static void syn__task_chunks(syn_tape *tape, const void *job, int thread, size_t begin,
@@ -13117,10 +13086,9 @@ static size_t syn__chunks(size_t floats) {
   return floats / SYN__CHUNK + (floats % SYN__CHUNK != 0);
 }
 
-/* The norm of the sum over all labels; the caller divides. Each chunk's dot product is in float
-   along 16 lanes, the chunks are added in double, in order. It is taken in every step, also where
-   nothing is clipped: a number that is not finite makes it so, wherever it stands, and reading the
-   gradient once costs a seventh of what the step of Adam reads and writes. */
+/* The norm of the gradient of the summed loss; the caller divides by the labels. Dot products of
+   chunks are in float, their sum is in double, in order. Every step takes it, also without
+   clipping: any number that is not finite makes the norm not finite. */
 static double syn__gradient_norm(syn_trainer *t) {
   size_t i, chunks = syn__chunks(t->floats);
   double sum = 0.0;
@@ -13129,38 +13097,39 @@ static double syn__gradient_norm(syn_trainer *t) {
   return sqrt(sum);
 }
 
-/* -- a step that could leave numbers that are not finite is refused before it begins --
+/* -- a step after which a number might not be finite is refused before it begins --
 
    A weight w becomes w - (decay w + u). Where w is finite, 0 <= decay <= 1 and |u| <= 1e30, so is
-   the result: 1e30 is less than half the distance of the largest float to its neighbour. So no
-   number has to be tried: each rule gives a bound of |u|, from bounds of the gradient (its norm)
-   and of the first moment (which is carried from step to step). A norm of at most 1e18 keeps all
-   squares, so the second moments, far below the largest float. */
-#define SYN__MOST_REACH 1e30
-#define SYN__MOST_NORM 1e18
+   the result: 1e30 is less than half the distance of the largest float to its neighbour. So
+   each rule states a bound of |u|, from bounds of the gradient (its norm) and of the first moment
+   (carried from step to step). A norm of at most 1e18 keeps squares, so the second moments, far
+   below the largest float. */
+#define SYN__MAX_UPDATE 1e30
+#define SYN__MAX_NORM 1e18
 
-/* 1: no number of the weights or of the moments can leave the floats in this step. `norm` is that
-   of the sum over all labels. Written so that what is not a number fails. */
+/* 1: weights and moments stay finite in this step. `norm`: of the gradient of the summed loss.
+   Comparisons are written so that NaN fails them. */
 static int syn__step_safe(const syn__step *s, double norm, double reach) {
-  return norm <= SYN__MOST_NORM && (double)s->rate <= SYN__MOST_REACH && s->decay <= 1.0f &&
-         reach <= SYN__MOST_REACH;
+  return norm <= SYN__MAX_NORM && (double)s->rate <= SYN__MAX_UPDATE && s->decay <= 1.0f &&
+         reach <= SYN__MAX_UPDATE;
 }
 
-/* -- rules that treat every number alone: any slicing gives the same bits -- */
+/* -- element-wise rules: threads may split tensors anywhere -- */
 
-/* Numbers from .. from+n-1 of a tensor; `rule` is the kernel's struct. */
-typedef void (*syn__rule)(const syn_trainer *t, const void *rule, const syn__trained *s,
+/* Updates numbers from .. from+n-1 of a tensor; `rule`: the argument struct of the kernel. */
+typedef void (*syn__update_slice)(const syn_trainer *t, const void *rule, const syn__trained *s,
                           size_t from, size_t n);
-typedef struct syn__piece_job {
+typedef struct syn__update_job {
   const syn_trainer *t;
   const void *rule;
-  syn__rule piece;
-} syn__piece_job;
+  syn__update_slice update;
+} syn__update_job;
 
-/* A slice of all tensors as they stand one behind the other: small ones go together. */
-static void syn__task_pieces(syn_tape *tape, const void *job, int thread, size_t begin,
+/* A slice of all trained tensors as if they stood in one array, so that small ones share a
+   slice. */
+static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t begin,
                              size_t end) {
-  const syn__piece_job *j = (const syn__piece_job *)job;
+  const syn__update_job *j = (const syn__update_job *)job;
   int i;
   SYN__UNUSED(thread);
   SYN__UNUSED(tape);
@@ -13168,29 +13137,29 @@ static void syn__task_pieces(syn_tape *tape, const void *job, int thread, size_t
     const syn__trained *s = &j->t->trained[i];
     size_t from = s->at > begin ? s->at : begin, to = s->at + s->p->size;
     if (to > end) to = end;
-    if (from < to) j->piece(j->t, j->rule, s, from - s->at, to - from);
+    if (from < to) j->update(j->t, j->rule, s, from - s->at, to - from);
   }
 }
-static void syn__update_pieces(syn_trainer *t, syn__rule piece, const void *rule) {
-  syn__piece_job j;
+static void syn__update_all(syn_trainer *t, syn__update_slice update, const void *rule) {
+  syn__update_job j;
   j.t = t;
   j.rule = rule;
-  j.piece = piece;
-  syn__parallel(&t->run->tape, syn__task_pieces, &j, t->floats, 4096);
+  j.update = update;
+  syn__parallel(&t->run->tape, syn__task_update, &j, t->floats, 4096);
 }
 
-/* Below 0 it was switched off. */
+/* A value below 0 means none. */
 static float syn__beta1(const syn_train_config *k) { return k->beta1 > 0.0f ? k->beta1 : 0.0f; }
 
 /* Adam (Kingma and Ba 2015, algorithm 1) and AdamW (Loshchilov and Hutter 2019, algorithm 2):
      m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w,
    fix1 = 1/(1 - b1^t) and fix2 undo that both moments begin at 0. */
-static size_t syn__adam_keeps(const syn_train_config *k, const syn_param *p, int moment) {
+static size_t syn__adam_state(const syn_train_config *k, const syn_param *p, int moment) {
   SYN__UNUSED(k);
   SYN__UNUSED(moment);
   return p->size;
 }
-static void syn__adam_piece(const syn_trainer *t, const void *rule, const syn__trained *s,
+static void syn__adam_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
                             size_t from, size_t n) {
   t->c->kernels->adam((const syn__adam *)rule, s->p->x + from, t->first + s->first + from,
                       t->second + s->second + from, t->gradient + s->at + from, n);
@@ -13209,32 +13178,32 @@ static syn__adam syn__adam_of(const syn_trainer *t, const syn__step *s) {
   return a;
 }
 /* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g| */
-static double syn__adam_reach(syn_trainer *t, syn__step *s) {
+static double syn__adam_max_update(syn_trainer *t, syn__step *s) {
   syn__adam a = syn__adam_of(t, s);
-  s->first = (double)a.beta1 * t->most_first + (1.0 - (double)a.beta1) * s->gradient;
+  s->first = (double)a.beta1 * t->max_first + (1.0 - (double)a.beta1) * s->gradient;
   return (double)a.lr * (double)a.fix1 * s->first / (double)a.eps;
 }
 static void syn__adam_update(syn_trainer *t, const syn__step *s) {
   syn__adam a = syn__adam_of(t, s);
-  syn__update_pieces(t, syn__adam_piece, &a);
+  syn__update_all(t, syn__adam_slice, &a);
 }
 
 /* SGD with momentum (Polyak 1964, the heavy ball; as in Sutskever et al. 2013, equations 1 and 2):
      m = b1 m + lr g, w -= m + decay w.
-   The rate is in the memory, so a schedule that falls lets old steps roll out at their own rate.
-   Without b1: w -= lr g + decay w, and nothing is kept. */
-static size_t syn__sgd_keeps(const syn_train_config *k, const syn_param *p, int moment) {
+   m holds lr g and not g: earlier gradients keep the learning rate of their own step. Without b1:
+   w -= lr g + decay w, without state. */
+static size_t syn__sgd_state(const syn_train_config *k, const syn_param *p, int moment) {
   return moment == 0 && k->beta1 > 0.0f ? p->size : 0;
 }
-static void syn__sgd_piece(const syn_trainer *t, const void *rule, const syn__trained *s,
+static void syn__sgd_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
                            size_t from, size_t n) {
   t->c->kernels->descend((const syn__descent *)rule, s->p->x + from,
                          t->firsts ? t->first + s->first + from : NULL,
                          t->gradient + s->at + from, NULL, n);
 }
-/* u is the memory, or the step itself */
-static double syn__sgd_reach(syn_trainer *t, syn__step *s) {
-  s->first = (double)syn__beta1(&t->config) * t->most_first + (double)s->rate * s->gradient;
+/* u is the first moment, or the step itself */
+static double syn__sgd_max_update(syn_trainer *t, syn__step *s) {
+  s->first = (double)syn__beta1(&t->config) * t->max_first + (double)s->rate * s->gradient;
   return s->first;
 }
 static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
@@ -13243,7 +13212,7 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
   d.beta = syn__beta1(&t->config);
   d.rest = 1.0f;
   d.decay = s->decay;
-  syn__update_pieces(t, syn__sgd_piece, &d);
+  syn__update_all(t, syn__sgd_slice, &d);
 }
 
 /* -- Adafactor --
@@ -13253,27 +13222,28 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
      R = b R + (1-b) (row means of G^2 + eps),  C = b C + (1-b) (column means of G^2 + eps),
      V_ij = R_i C_j / mean(R),  U = G / sqrt(V),  b = 1 - t^-0.8,  eps = 1e-30,
      W -= a U / max(1, RMS(U) / 1),  a = max(1e-3, RMS(W)) rho,  rho = min(0.01, t^-1/2).
-   (The paper has sums for our means: V is the same.) A rate that is given takes the place of rho,
-   and its schedule with it. Axes before the last two (heads, the channels of a convolution) are a
-   row of matrices, each with an R and a C of its own; both RMS are those of the whole tensor. A
-   vector is a matrix of one row, for which V = C is the full second moment: it keeps no R. With
-   b1 the steps are smoothed: M = b1 M + (1-b1) (what was taken from W), W -= M.
+   (The paper has sums where this has means: V is the same.) A learning rate that is given replaces
+   rho, with its schedule. A tensor of rank above 2 is a list of matrices of its last two axes, each
+   with its own R and C; both RMS are those of the whole tensor. A vector is a matrix of one row:
+   V = C is its full second moment, it keeps no R. With b1 the updates are averaged:
+   M = b1 M + (1-b1) update, W -= M.
 
-   Four passes along G, two along W, the first of them over all tensors (syn__adafactor_reach). Threads split rows, or columns where rows are summed; sums
-   over rows are taken by one thread, in order, in double. */
+   Passes: RMS(W) of all tensors first (syn__adafactor_max_update), then four over G and one over W
+   of each tensor. Threads split rows, or columns where rows are summed; one thread adds up the sums
+   of rows, in order, in double. */
 
-/* The tensor as matrices [rows,cols], and where its numbers are. */
+/* A tensor as matrices [rows,cols], and where its arrays are. */
 typedef struct syn__factored {
   size_t mats, rows, cols;
   float *row, *col;        /* R [mats,rows], null for a vector; C [mats,cols] */
-  float *a, *sum, *b;      /* work: 1 / sqrt(R / mean(R)), a sum per row, 1 / sqrt(C) */
-  float *w, *m;            /* m null: no memory */
+  float *a, *sum, *b;      /* workspace: 1 / sqrt(R / mean(R)), a sum per row, 1 / sqrt(C) */
+  float *w, *m;            /* weights; first moment, null: none */
   const float *g;
   syn__factor factor;
   syn__descent descent;
 } syn__factored;
 
-/* A shape multiplies inside an int (syn__param_new). */
+/* Products of a shape fit an int (syn__param_new). */
 static syn__factored syn__factored_of(const syn_param *p) {
   syn__factored f;
   memset(&f, 0, sizeof f);
@@ -13282,17 +13252,17 @@ static syn__factored syn__factored_of(const syn_param *p) {
   f.mats = p->size / (f.rows * f.cols);
   return f;
 }
-static size_t syn__adafactor_keeps(const syn_train_config *k, const syn_param *p, int moment) {
+static size_t syn__adafactor_state(const syn_train_config *k, const syn_param *p, int moment) {
   syn__factored f = syn__factored_of(p);
   if (moment == 0) return k->beta1 > 0.0f ? p->size : 0;
   return f.mats * ((p->rank > 1 ? f.rows : 0) + f.cols);
 }
-static size_t syn__adafactor_work(const syn_param *p) {
+static size_t syn__adafactor_workspace(const syn_param *p) {
   syn__factored f = syn__factored_of(p);
   return f.mats * (2 * f.rows + f.cols);
 }
 
-/* How many rows or columns are worth a thread, each of so many numbers. */
+/* The smallest slice of a thread, in rows or columns of so many numbers each. */
 static size_t syn__grain(size_t each) { return each < 4096 ? 4096 / each : 1; }
 
 /* sum = sums of W^2 along the rows */
@@ -13386,7 +13356,7 @@ static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
 /* RMS(W) of every tensor, before any of them changes. |U| / max(1, RMS(U)) is at most the root of
    the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
    at most 1e18. */
-static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
+static double syn__adafactor_max_update(syn_trainer *t, syn__step *step) {
   double most = 0.0, rate;
   int i;
   for (i = 0; i < t->n_trained; i++) {
@@ -13443,20 +13413,20 @@ static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
   }
 }
 
-/* -- the one list of rules, and the step -- */
+/* -- the list of optimizers, one step -- */
 
-/* adam has no decay: L2 in the gradient is not what anybody wants from it (Loshchilov and Hutter
-   2019), and the one beside it is called adamw. */
+/* adam has no weight decay: L2 in its gradient is not decay (Loshchilov and Hutter 2019); use
+   adamw. */
 static const syn__optimizer syn__optimizers[] = {
-    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_keeps, NULL, syn__adam_reach,
+    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_state, NULL, syn__adam_max_update,
      syn__adam_update},
-    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_keeps, NULL, syn__adam_reach,
+    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_state, NULL, syn__adam_max_update,
      syn__adam_update},
-    {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_keeps, syn__adafactor_work,
-     syn__adafactor_reach, syn__adafactor_update},
-    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_keeps, NULL, syn__sgd_reach, syn__sgd_update}};
+    {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_state, syn__adafactor_workspace,
+     syn__adafactor_max_update, syn__adafactor_update},
+    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_state, NULL, syn__sgd_max_update, syn__sgd_update}};
 
-/* The rate of step t. Adafactor's own relative steps know no schedule, but plateau's factor. */
+/* The learning rate of step t. Adafactor's own follows no schedule but the factor of plateau. */
 static float syn__rate(const syn_trainer *t, double step) {
   const syn_train_config *k = &t->config;
   double own = 1.0 / sqrt(step);
@@ -13486,47 +13456,44 @@ static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
 static void syn__optimize(syn_trainer *t, const syn__step *s) {
   t->state.step++;
   t->state.rate = s->rate;
-  t->most_first = s->first;
+  t->max_first = s->first;
   t->optimizer->update(t, s);
 }
 
 /* ==============================================================================================
-   >>data   rows of tokens, batches of like length, the order of an epoch
+   >>data   rows of token ids, cut into batches of similar length
    ============================================================================================== */
 
-/* -- data: pairs of token rows in one growing array -- */
-
 /* Row i owns tokens at[2i] .. at[2i+1]-1 (source) and at[2i+1] .. at[2i+2]-1 (target): two arrays
-   for any number of rows, and a row costs no allocation. */
+   for any number of rows. */
 struct syn_data {
   syn_context *c;
   int *tokens;
   size_t n_tokens, cap_tokens;
   size_t *at;              /* [2 * count + 1] source, target, source, ... */
-  int *context;            /* [count] first labels that do not count; -1: a sentence with its end */
+  int *context;            /* [count] leading labels that are ignored; -1: a sentence, with end */
   size_t count, cap_at;
-  uint64_t *order;         /* [count] the rows of an epoch, sorted; 28 low bits: which row */
+  uint64_t *order;         /* [count] sort keys of the epoch; low 28 bits: number of the row */
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
-  size_t *shuffled;        /* [n_batches] the batches in the order they come */
+  size_t *shuffled;        /* [n_batches] order of the batches */
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
-  size_t laid_count;       /* which epoch that is: of so many rows, 0: none was laid out */
-  int laid_tokens;
-  uint64_t laid_seed;
-  long laid_epoch;
-  syn_corruption corruption; /* count 0: the rows are what they are */
+  size_t epoch_count;      /* the epoch laid out in these arrays: of so many rows; 0: none */
+  int epoch_tokens;
+  uint64_t epoch_seed;
+  long epoch_number;
+  syn_corruption corruption; /* count 0: none */
 };
 
-#define SYN__DATA_ROWS ((size_t)1 << 27) /* fit the 28 bits of `order` */
+#define SYN__DATA_ROWS ((size_t)1 << 27) /* within the 28 bits of a sort key */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
 
-/* at[0] is 0 because grown memory is zeroed; nothing more is allocated before the first row. */
+/* at[0] is 0, because grown memory is zeroed. */
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
   if (d) d->c = c;
   return d;
 }
 
-/* Its arrays were grown with the context it was made with, and go back to that. */
 void syn_data_free(syn_data *d) {
   if (!d) return;
   syn__free(d->c, d->tokens);
@@ -13540,9 +13507,8 @@ void syn_data_free(syn_data *d) {
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
-/* Three arrays grow before anything is written: when one fails, the rows that were there are
-   whole and no row is half there. What the tokens are is checked when a batch is bound, where the
-   vocabulary is known. */
+/* All arrays grow before anything is written: a failure leaves whole rows. Tokens are checked when
+   a batch is bound, where the vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
@@ -13568,9 +13534,8 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   return SYN_OK;
 }
 
-/* Overlap gives the first tokens of a window something to look back on; their labels become 0
-   (ignored), or each token would count twice. `context` says how many: 0 in the first window,
-   where nothing was before. A last window without a new token is not made. */
+/* Labels of the overlap with the window before become 0 (ignored), so that each token counts once;
+   `context` says how many. A last window without a new token is not added. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
@@ -13589,67 +13554,66 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
   return SYN_OK;
 }
 
-/* -- span corruption (Raffel et al. 2020, sections 3.1.4 and 3.3.4) -- */
+/* -- span corruption (Raffel et al. 2020, sections 3.1.4, 3.3.4) -- */
 
-/* How much of n tokens is hidden, in how many runs:
+/* How many of n tokens are masked, in how many spans:
 
-     hidden = round(n noise), 1 .. n-1      runs = round(hidden / span), 1 .. count
+     masked = round(n noise), 1 .. n-1      spans = round(masked / span), 1 .. count
 
-   and each run needs a token of its own and one before it, so there are at most as many as tokens
-   of either sort. With T5's 0.15 and 3, 40 tokens lose 6 in 2 runs. Written so that what is not a
-   number ends at the least. */
-static int syn__corrupt_runs(const syn_corruption *k, int n, int *hidden) {
+   Each span has a token of its own and one that is not masked before it, so there are at most as
+   many spans as tokens of either sort. Comparisons are written so that NaN ends at the least. */
+static int syn__corrupt_spans(const syn_corruption *k, int n, int *masked) {
   double noise = k->noise != 0.0f ? (double)k->noise : 0.15;
-  double span = k->span != 0.0f ? (double)k->span : 3.0, wanted = floor(noise * n + 0.5), runs;
+  double span = k->span != 0.0f ? (double)k->span : 3.0, wanted = floor(noise * n + 0.5), spans;
   int most;
-  *hidden = 0;
+  *masked = 0;
   if (n < 2 || k->count < 1) return 0;
-  *hidden = !(wanted >= 1.0) ? 1 : wanted < n - 1 ? (int)wanted : n - 1;
-  most = syn__min(k->count, syn__min(*hidden, n - *hidden));
-  runs = floor(*hidden / span + 0.5);
-  return !(runs >= 1.0) ? 1 : runs < most ? (int)runs : most;
+  *masked = !(wanted >= 1.0) ? 1 : wanted < n - 1 ? (int)wanted : n - 1;
+  most = syn__min(k->count, syn__min(*masked, n - *masked));
+  spans = floor(*masked / span + 0.5);
+  return !(spans >= 1.0) ? 1 : spans < most ? (int)spans : most;
 }
 
 void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt) {
-  int hidden, runs = syn__corrupt_runs(k, n, &hidden);
-  *n_src = n - hidden + runs;
-  *n_tgt = hidden + runs;
+  int masked, spans = syn__corrupt_spans(k, n, &masked);
+  *n_src = n - masked + spans;
+  *n_tgt = masked + spans;
 }
 
-/* `items` that are left, to be cut at `cuts` of the places between them. */
-typedef struct syn__cutting {
-  int items, cuts;
-} syn__cutting;
+/* Tokens that are left, to be split into cuts_left + 1 spans of at least one token. */
+typedef struct syn__partition {
+  int tokens_left, cuts_left;
+} syn__partition;
 
-/* The length of the next run. Every set of places is equally probable when each place is taken with
-   the chance (cuts left) / (places left), one after the other (Knuth, volume 2, 3.4.2, algorithm
-   S): no list of places is needed. Behind the first item of a run as many places are left as
-   items. */
-static int syn__cutting_next(syn__cutting *k, syn_random *r) {
+/* The length of the next span. Each place between tokens becomes a cut with probability (cuts
+   left) / (places left), one after the other, so all sets of cuts are equally probable (Knuth,
+   volume 2, 3.4.2, algorithm S). */
+static int syn__partition_next(syn__partition *k, syn_random *r) {
   int size = 1;
-  k->items--;
-  while (k->items > 0 && syn_random_below(r, k->items) >= k->cuts) k->items--, size++;
-  if (k->cuts) k->cuts--;
+  k->tokens_left--;
+  while (k->tokens_left > 0 && syn_random_below(r, k->tokens_left) >= k->cuts_left)
+    k->tokens_left--, size++;
+  if (k->cuts_left) k->cuts_left--;
   return size;
 }
 
-/* Runs that stay and runs that are hidden take turns. */
+/* Spans that are kept and spans that are masked alternate. */
 void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt) {
-  int hidden, runs = syn__corrupt_runs(k, n, &hidden), i, size;
-  syn__cutting stays, hides;
-  stays.items = n - hidden;
-  hides.items = hidden;
-  stays.cuts = hides.cuts = runs - 1;
-  for (i = 0; i < runs; i++) {
-    for (size = syn__cutting_next(&stays, r); size > 0; size--) *src++ = *tokens++;
+  int masked, spans = syn__corrupt_spans(k, n, &masked), i, size;
+  syn__partition kept, masks;
+  kept.tokens_left = n - masked;
+  masks.tokens_left = masked;
+  kept.cuts_left = masks.cuts_left = spans - 1;
+  for (i = 0; i < spans; i++) {
+    for (size = syn__partition_next(&kept, r); size > 0; size--) *src++ = *tokens++;
     *src++ = *tgt++ = k->first + i;
-    for (size = syn__cutting_next(&hides, r); size > 0; size--) *tgt++ = *tokens++;
+    for (size = syn__partition_next(&masks, r); size > 0; size--) *tgt++ = *tokens++;
   }
-  for (i = 0; !runs && i < n; i++) src[i] = tokens[i];
+  for (i = 0; !spans && i < n; i++) src[i] = tokens[i];
 }
 
-/* A layout made before is that of other lengths. */
+/* Rows change their lengths, so the next epoch is laid out anew. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
   if (!d) return SYN_E_VALUE;
   if (!syn__given(d->c, k, "corruption")) return SYN_E_VALUE;
@@ -13661,41 +13625,38 @@ syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
                      "below 1, 1 or more, %d or more, 1 or more",
                      (double)k->noise, (double)k->span, k->first, k->count, SYN_FIRST_TOKEN);
   d->corruption = *k;
-  d->laid_count = 0;
+  d->epoch_count = 0;
   return SYN_OK;
 }
 
 /* -- the order of an epoch -- */
 
-/* Fits an int: a row has at most 2^24 tokens. */
+/* Tokens of a row as it was added; fits an int, since a row has at most 2^24 tokens. */
 static int syn__data_stored(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
-/* Of the row as it comes: its length after corruption does not depend on chance, so an epoch can be
-   laid out before anything is drawn. */
+/* Tokens of a row after corruption, which depend on the length alone: an epoch is laid out before
+   spans are drawn. */
 static int syn__data_length(const syn_data *d, size_t i, int side) {
   int size[2];
   if (!d->corruption.count) return syn__data_stored(d, i, side);
   syn_corrupt_sizes(&d->corruption, syn__data_stored(d, i, SYN_SRC), &size[0], &size[1]);
   return size[side];
 }
-/* Rows are numbered as they were added, whatever order an epoch has. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_stored(d, i, side);
   return d->tokens ? d->tokens + d->at[2 * i + (size_t)side] : NULL; /* null: all rows are empty */
 }
-/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
-   has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
+/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so a batch has at
+   most batch_tokens / 2 sentences. */
 static int syn__data_longest(const syn_data *d, size_t i) {
   return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and
-   may call malloc behind the caller's allocator. No two keys are equal, so the order is one.
-   key[0..n) is a heap but for `root`, whose key sinks below its larger children. The children
-   of k are 2k + 1 and 2k + 2. */
+/* Heapsort: n log n for every input, in place. qsort of libc promises neither. Keys differ, so the
+   order is unique. Sinks the key at `root` below its larger children 2k + 1 and 2k + 2. */
 static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
   uint64_t sinking = key[root];
   size_t child;
@@ -13718,12 +13679,9 @@ static void syn__sort_keys(uint64_t *key, size_t n) {
   }
 }
 
-/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
-   long alone is found wherever it stands: the arrays of a batch have no room for it. `longest`
-   is that of the batch so far, `most` with the row at i: (i - begin + 1) rows of `most` tokens
-   is what the padded batch would take. At i == count, n is 0 and the last batch is closed.
-   first[k] .. first[k+1]-1 are the rows of batch k in `order`; n_batches and the closing entry
-   are right after every step, so what stands there when memory ends is consistent. */
+/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. `longest`: of the
+   batch so far; `most`: with row i. The pass i == count closes the last batch. Batch k has the
+   rows first[k] .. first[k+1]-1 of `order`. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
@@ -13747,19 +13705,17 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   return SYN_OK;
 }
 
-/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
-   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order
-   of length, unshuffled. Key of a row: 12 bits of target length / 3, 12 bits of source length /
-   3, 12 bits of chance, 28 bits of the row's number, so one sort of integers does it all. Rows
-   of like length waste no padding; a random remainder before the division lets a length fall on
-   either side of a border, so batches differ from epoch to epoch. Shuffled after Fisher and
-   Yates. A failure leaves laid_count 0: nobody reads half a layout. The batches are shuffled,
-   not the rows: rows of one batch stay of like length. */
+/* The batches of one epoch, from seed and epoch number alone. Rows are sorted by length (in steps
+   of 3 tokens, ties at random), cut into batches, and the batches are shuffled (Fisher and Yates),
+   so rows of a batch have similar lengths and little padding. A random remainder before the
+   division moves lengths across the border of a step, so batches differ between epochs. epoch < 0:
+   by length, not shuffled. Sort key: 12 bits target length / 3, 12 bits source length / 3, 12
+   random bits, 28 bits row number. A failure leaves epoch_count 0. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
   syn_status s;
-  d->laid_count = 0;
+  d->epoch_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
@@ -13783,32 +13739,30 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
-  d->laid_count = d->count;
-  d->laid_tokens = tokens;
-  d->laid_seed = seed;
-  d->laid_epoch = epoch;
+  d->epoch_count = d->count;
+  d->epoch_tokens = tokens;
+  d->epoch_seed = seed;
+  d->epoch_number = epoch;
   return SYN_OK;
 }
 
-/* The same, unless it lies there already. Others may have laid the data out since the last
-   batch (a validation on the training data, a second trainer), and with larger batches than fit
-   our arrays: so whoever is about to read a batch asks here first. Asking is four comparisons;
-   a layout is n log n. */
-static syn_status syn__data_lay(syn_data *d, int tokens, uint64_t seed, long epoch) {
-  if (d->laid_count && d->laid_count == d->count && d->laid_tokens == tokens &&
-      d->laid_seed == seed && d->laid_epoch == epoch)
+/* The same, unless the arrays hold that epoch already. A validation on the training data or a
+   second trainer may have laid out another one, so every reader of batches calls this first. */
+static syn_status syn__data_layout(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
+      d->epoch_seed == seed && d->epoch_number == epoch)
     return SYN_OK;
   return syn__data_epoch(d, tokens, seed, epoch);
 }
 
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
-  return !d || syn__data_lay(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+  return !d || syn__data_layout(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
 }
 
 /* -- batches -- */
 
-/* How many sentences batch k has, and the widths of its arrays: source with its end (tag: without),
-   decoder input and labels with begin or end (classify and tag: none). */
+/* Sentences of batch k and the widths of its arrays: source with its end (tag: without); decoder
+   input and labels with begin or end (classify, tag: none). */
 static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task, size_t k) {
   syn_batch b;
   size_t i;
@@ -13823,14 +13777,14 @@ static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task, 
   return b;
 }
 
-/* The tokens of a row: source into s, target into l. Corruption draws from epoch, seed and row
-   alone, so a training that was resumed sees what it would have seen. */
+/* Source tokens of a row into s, target into l. Spans are drawn from epoch, seed and row alone, so
+   a resumed training sees the same ones. */
 static void syn__data_fill(const syn_data *d, size_t row, int *s, int *l) {
   int n, m;
   const int *at = syn_data_row(d, row, SYN_SRC, &n), *labels = syn_data_row(d, row, SYN_TGT, &m);
   syn_random r;
   if (d->corruption.count) {
-    r.state = syn__mix(d->laid_seed ^ syn__mix((uint64_t)(d->laid_epoch + 2))) + (uint64_t)row;
+    r.state = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2))) + (uint64_t)row;
     r.state = syn__mix(r.state);
     syn_corrupt(&d->corruption, at, n, &r, s, l);
     return;
@@ -13839,9 +13793,8 @@ static void syn__data_fill(const syn_data *d, size_t row, int *s, int *l) {
   if (m) memcpy(l, labels, (size_t)m * sizeof(int));
 }
 
-/* Decoder input y of the labels l. A sentence: input begin y_1 .. y_n, labels y_1 .. y_n end. A
-   window of a long text has no end, so its last token is only a label: input begin y_1 .. y_n-1,
-   labels y_1 .. y_n, the first `context` of them 0. */
+/* Decoder input y of the labels l. Sentence: y = begin y_1 .. y_n, l = y_1 .. y_n end. Window of a
+   long text: y = begin y_1 .. y_n-1, l = y_1 .. y_n, the first `context` of them 0. */
 static void syn__data_shift(int *y, int *l, int n, int context) {
   y[0] = SYN_BEGIN;
   if (context < 0) l[n] = SYN_END;
@@ -13850,10 +13803,9 @@ static void syn__data_shift(int *y, int *l, int n, int context) {
   if (context > 0) memset(l, 0, (size_t)context * sizeof(int));
 }
 
-/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. Three arrays of
-   count rows each at most; syn__data_cut saw to it that they fit 3 batch_tokens. Padded again,
-   although a run packs rows: syn_batch is the one way in, for data of ours and for arrays of a
-   caller, and one way can be tested. */
+/* Batch `number` of the epoch as padded arrays in `ints`: source, decoder input, labels;
+   syn__data_cut keeps each within batch_tokens. Padded, although a run removes padding: syn_batch
+   is the only input of a run. */
 static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, size_t number,
                                  int *ints) {
   size_t k = d->shuffled[number], i, count, width;
@@ -13880,11 +13832,11 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
 }
 
 /* ==============================================================================================
-   >>train   updates, validation, the mean of the best weights
+   >>train   the training loop
    ============================================================================================== */
 
-/* 1: the name is the pattern, in which * stands for any characters. Only the last * that was met
-   may have to take more, so there is one place to come back to. */
+/* 1: the name matches the pattern, in which * stands for any characters. Only the last * may have
+   to take more, so one place to return to is enough. */
 static int syn__pattern_is(syn_text pattern, const char *name) {
   size_t i = 0, star = SIZE_MAX;
   const char *from = name;
@@ -13897,7 +13849,7 @@ static int syn__pattern_is(syn_text pattern, const char *name) {
   while (i < pattern.size && pattern.at[i] == '*') i++;
   return i == pattern.size;
 }
-/* The next of the patterns between |; *at moves behind it, and is null after the last. */
+/* The next pattern of a list with |; *at moves behind it, null after the last. */
 static syn_text syn__pattern_next(const char **at) {
   const char *end = strchr(*at, '|');
   syn_text pattern;
@@ -13906,7 +13858,7 @@ static syn_text syn__pattern_next(const char **at) {
   *at = end ? end + 1 : NULL;
   return pattern;
 }
-/* 1: training does not change it: a kind says so (Fix), or a pattern does. */
+/* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
 static int syn__frozen(const syn_trainer *t, const syn_param *p) {
   const char *at = t->config.freeze;
   int found = !p->trained;
@@ -13914,7 +13866,7 @@ static int syn__frozen(const syn_trainer *t, const syn_param *p) {
   return found;
 }
 
-/* A pattern that means nothing is a slip, and would train what was to stay as it is. */
+/* A pattern that matches no tensor is an error: it would train what was meant to stay. */
 static syn_status syn__freeze_check(const syn_trainer *t) {
   const char *at = t->config.freeze;
   size_t i;
@@ -13943,9 +13895,9 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
   return SYN_OK;
 }
 
-/* Where the numbers of every trained tensor stand, and how many there are in all. The places
-   are written where they have memory: what plans is what places. Every part is a multiple of 16
-   floats, as in the weights, so that where nothing is frozen `at` is the offset there. */
+/* Places of every trained tensor in the arrays, and their sizes. Without memory it only counts.
+   Every part is a multiple of 16 floats, as in the weights: where nothing is frozen, `at` equals
+   the offset there. */
 static void syn__train_trained(syn_trainer *t) {
   const syn__optimizer *o = t->optimizer;
   size_t i;
@@ -13954,7 +13906,7 @@ static void syn__train_trained(syn_trainer *t) {
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *p = &t->m->g.params[i];
     syn__trained s;
-    size_t work = o->work ? o->work(p) : 0;
+    size_t work = o->workspace ? o->workspace(p) : 0;
     if (syn__frozen(t, p)) continue;
     s.p = p;
     s.at = t->floats;
@@ -13963,16 +13915,16 @@ static void syn__train_trained(syn_trainer *t) {
     if (t->trained) t->trained[t->n_trained] = s;
     t->n_trained++;
     t->floats = syn__add_size(t->floats, syn__round16(p->size));
-    t->firsts = syn__add_size(t->firsts, syn__round16(o->keeps(&t->config, p, 0)));
-    t->seconds = syn__add_size(t->seconds, syn__round16(o->keeps(&t->config, p, 1)));
+    t->firsts = syn__add_size(t->firsts, syn__round16(o->state(&t->config, p, 0)));
+    t->seconds = syn__add_size(t->seconds, syn__round16(o->state(&t->config, p, 1)));
     if (work > t->works) t->works = work;
   }
   if (syn__chunks(t->floats) > t->works) t->works = syn__chunks(t->floats);
 }
 
-/* Kinds add the gradients of frozen tensors too; into a sink, which nodes share: those of one node
-   lie apart in it, since threads may write them at the same time. Returns its floats; with memory
-   the pointers are set. A tensor of several nodes has the place the first of them gives it. */
+/* Kinds add gradients of frozen tensors too; these go into `discarded`, which all nodes share.
+   Those of one node lie apart, since threads may write them at the same time. Returns its floats;
+   with memory it sets the pointers. A tensor of several nodes keeps the place of the first. */
 static size_t syn__train_discarded(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i, most = 0;
@@ -13984,7 +13936,7 @@ static size_t syn__train_discarded(const syn_trainer *t) {
       const syn_param *p = &g->params[n->param[k]];
       if (!p->trained || !syn__frozen(t, p)) continue;
       if (t->discarded_grads && !t->discarded_grads[n->param[k]])
-        t->discarded_grads[n->param[k]] = t->sink + at;
+        t->discarded_grads[n->param[k]] = t->discarded + at;
       at = syn__add_size(at, syn__round16(p->size));
     }
     if (at > most) most = at;
@@ -13992,9 +13944,9 @@ static size_t syn__train_discarded(const syn_trainer *t) {
   return most;
 }
 
-/* A node is skipped in the backward pass when nothing it reads, and nothing before that, is
-   trained: the whole encoder, where it is frozen with its embedding. Not input_feed, which sends
-   back to the end of the decoder. */
+/* The backward pass skips a node when no parameter of it and of the nodes before it is trained (a
+   frozen encoder with its embedding). Never input_feed: its gradient goes to the end of the
+   decoder. */
 static void syn__train_skipped(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i;
@@ -14008,7 +13960,7 @@ static void syn__train_skipped(const syn_trainer *t) {
   }
 }
 
-/* The trainer's memory; k->base null: only counted. The caller's `freeze` need not live on. */
+/* The memory of the trainer; k->base null: only counted. `freeze` is copied. */
 static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   size_t name = t->config.freeze ? strlen(t->config.freeze) + 1 : 0;
   size_t nodes = name ? t->m->g.n_nodes : 0, params = name ? t->m->g.n_params : 0;
@@ -14020,7 +13972,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
                                 sizeof(float));
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
-  t->sink = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
+  t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
   t->discarded_grads = (float **)syn__layout_add(k, params, sizeof(float *));
   t->skip_backward = (char *)syn__layout_add(k, nodes, 1);
   freeze = (char *)syn__layout_add(k, name, 1);
@@ -14041,7 +13993,7 @@ static size_t syn__trainer_bytes(syn_trainer *t) {
 
 /* -- the trainer -- */
 
-/* The place of a name in a list; -1: not in it. */
+/* The index of a name in a list; -1: none. */
 static int syn__name_index(const char *name, const char *const *names, int count) {
   int i;
   for (i = 0; i < count; i++)
@@ -14049,8 +14001,7 @@ static int syn__name_index(const char *name, const char *const *names, int count
   return -1;
 }
 
-/* The rule of that name, and its defaults where the configuration says nothing. What it has not
-   is refused: a number that nobody reads was meant for another rule. */
+/* The optimizer and its defaults. An option that the optimizer does not read is refused. */
 static syn_status syn__train_rule(syn_trainer *t) {
   syn_train_config *k = &t->config;
   const syn__optimizer *o = NULL;
@@ -14074,9 +14025,8 @@ static syn_status syn__train_rule(syn_trainer *t) {
   return SYN_OK;
 }
 
-/* The one place where defaults of training are resolved; a plan asks it too. Names are replaced
-   by those of our own lists, so the caller's strings need not live on. Comparisons are written
-   so that what is not a number fails them. */
+/* The one place that resolves the defaults of a training. Names become those of our own lists.
+   Comparisons are written so that NaN fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
   syn_train_config *k = &t->config;
   *k = *given;
@@ -14114,19 +14064,17 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return syn__freeze_check(t);
 }
 
-/* batch_tokens bounds each side of a batch by itself. syn__data_longest is at least 2,
-   hence half as many sentences as tokens. */
+/* batch_tokens bounds each side by itself. */
 static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
   limits.src_rows = limits.tgt_rows = batch_tokens;
-  limits.sentences = batch_tokens; /* empty rows are one token long: their end, or their begin */
+  limits.sentences = batch_tokens; /* an empty row is one token long: its end or its begin */
   limits.length = length ? length : m->config.max_len;
   return limits;
 }
 
-/* The weights must be the model's own before the run takes pointers to them. Whatever fails,
-   syn_trainer_free takes what is there: everything else is null. */
+/* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
@@ -14160,7 +14108,6 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return t;
 }
 
-/* All but two arrays lie in the block of `gradient`. */
 void syn_trainer_free(syn_trainer *t) {
   if (!t) return;
   syn_run_free(t->run);
@@ -14173,9 +14120,7 @@ void syn_trainer_free(syn_trainer *t) {
 const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
 const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
-/* Zeros, and pointers to where the gradient of every tensor is added up; null for what is not
-   trained, which kinds then skip. Set anew every step because it costs nothing and holds no
-   state. */
+/* Zeros the gradient and points the tape to it. A tensor that is not trained has null. */
 static void syn__gradients_clear(syn_trainer *t) {
   int i;
   syn__zero(&t->run->tape, t->gradient, t->floats);
@@ -14184,9 +14129,8 @@ static void syn__gradients_clear(syn_trainer *t) {
     t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;
 }
 
-/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum.
-   dweights are added into, so batches of one step accumulate. syn__loss leaves the gradient in
-   the last value; syn__backward carries it from there to the embeddings. */
+/* Adds the gradients of one batch (of its summed loss times `scale`) and its summed loss.
+   Gradients accumulate over the batches of a step. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
   syn_status s = syn__bind_labelled(t->run, b);
@@ -14194,26 +14138,25 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
   syn__forward(tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
-  tape->seed = syn__mix(tape->seed + 1); /* other masks for the next batch of the same step */
+  tape->seed = syn__mix(tape->seed + 1); /* other dropout masks for the next batch of the step */
   return SYN_OK;
 }
 
-/* Dropout depends on seed and step alone: a training that was resumed drops what it would have
-   dropped. The constant keeps step 0 from leaving the seed as it is, since mix(0) = 0. */
+/* Dropout depends on seed and step alone, so a resumed training has the same masks. The constant
+   keeps step 0 from leaving the seed unchanged, since mix(0) = 0. */
 static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
   t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
 }
 
-/* Bound twice: once to count the labels, since the scale must be known before the backward
-   pass. */
+/* Bound twice: the first time to count the labels, by which the gradient is divided. */
 syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
   syn_status s;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
-  s = syn__bind_labelled(t->run, batch); /* to count the labels, which scale the gradient */
+  s = syn__bind_labelled(t->run, batch);
   if (s != SYN_OK) return s;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   syn__train_begin(t, 0);
@@ -14223,7 +14166,7 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   return SYN_OK;
 }
 
-/* Found by its place among the weights: what is asked with may be a copy. */
+/* Found by the offset of the tensor, because p may be a copy. */
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   int i;
   for (i = 0; t && p && p->trained && i < t->n_trained; i++)
@@ -14242,7 +14185,7 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   norm = syn__gradient_norm(t) / (double)labels;
   *loss = (float)(sum / (double)labels);
   s = syn__step_of(t, labels, norm);
-  reach = t->optimizer->reach(t, &s);
+  reach = t->optimizer->max_update(t, &s);
   t->state.diverged = !(fabs(sum) < (double)INFINITY &&
                         syn__step_safe(&s, norm * (double)labels, reach));
   if (t->state.diverged)
@@ -14257,9 +14200,9 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   return SYN_OK;
 }
 
-/* The gradient is that of the sum over all labels of all batches; the mean is taken at the end,
-   by the optimizer, so a batch with more labels counts for more: `accumulate` small batches are
-   one large one. After an error the optimizer has not run, the next step clears the gradient. */
+/* The gradient of the summed loss over all labels of all batches; the optimizer divides by the
+   labels. So `count` small batches equal one large batch. After an error the optimizer has not
+   run, and the next step clears the gradient. */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
   double sum = 0.0;
   long labels = 0;
@@ -14276,7 +14219,7 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
-/* Plain cross entropy (eps 0) without gradient (scale 0): what perplexity is made of. */
+/* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
   syn_status s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
@@ -14294,15 +14237,14 @@ syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double
 
 /* -- steps on data -- */
 
-/* The label l of row i of classify or tag, in place k. */
+/* Label k of row i (classify, tag). */
 static syn_status syn__data_label(syn_context *c, const syn_model *m, size_t i, int k, int l) {
   if (l >= 0 && l < m->config.classes) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
                    (unsigned long)i, k, l, m->config.classes - 1);
 }
 
-/* A row of data is what the task of the model wants it to be; tokens are looked at when they are
-   bound. */
+/* Checks a row against the task of the model; token ids are checked when they are bound. */
 static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const syn_data *d,
                                      size_t i) {
   int n = syn__data_stored(d, i, SYN_SRC), labels, k;
@@ -14323,8 +14265,7 @@ static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const s
   return SYN_OK;
 }
 
-/* A look at every row, before any of them is used: a label in the wrong place would train nonsense.
-   It costs nothing beside a pass over the same rows. */
+/* Checks every row before any of them is used. */
 static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_data *d) {
   const syn_config *k = &m->config;
   const syn_corruption *s = &d->corruption;
@@ -14340,26 +14281,25 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
   return SYN_OK;
 }
 
-/* The next batch of the data; lays out the next epoch where one ends. state.batch counts within
-   the epoch and is what a checkpoint keeps: from seed, epoch and batch alone the next batch
-   follows. A checkpoint may have been written where an epoch ends. */
+/* The next batch of the data; lays out the next epoch where one ends, also after a checkpoint that
+   was written there. Seed, state.epoch and state.batch alone decide which batch it is. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  syn_status status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+  syn_status status = syn__data_layout(d, k->batch_tokens, k->seed, s->epoch);
   if (status != SYN_OK) return status;
-  if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
+  if (s->batch >= (long)d->n_batches) {
     s->epoch++;
     s->batch = 0;
-    status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+    status = syn__data_layout(d, k->batch_tokens, k->seed, s->epoch);
     if (status != SYN_OK) return status;
   }
   *b = syn__data_batch(d, t->m->task, (size_t)s->batch++, t->ints);
   return SYN_OK;
 }
 
-/* One update from `accumulate` batches. Counters of state move even when a batch is refused: the
-   next call goes on behind it. */
+/* One update from `accumulate` batches. A refused batch counts as done: the next call continues
+   behind it. */
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
@@ -14375,16 +14315,14 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
-/* `ints`: room for the arrays of one batch. Epoch -1 is the order of length without chance, so
-   that a loss is always summed in one order. The data stay laid out that way: a validation set
-   is sorted once. *labels was zeroed by the caller and counts on; *loss is set at the end
-   alone. */
+/* Mean loss over the data. `ints`: arrays of one batch. Epoch -1 is the order by length, so the
+   loss is always summed in one order. *labels was zeroed by the caller. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
                                     long *labels) {
   double sum = 0.0;
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
-  if (s == SYN_OK) s = syn__data_lay(d, tokens, 0, -1);
+  if (s == SYN_OK) s = syn__data_layout(d, tokens, 0, -1);
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
     syn_batch b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__run_loss(r, &b, &sum, labels);
@@ -14394,8 +14332,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   return SYN_OK;
 }
 
-/* On the trainer's own buffers. When d is also the training data, syn__train_next lays them out
-   anew afterwards. */
+/* On the trainer's buffers. Where d is also the training data, syn__train_next lays it out anew. */
 syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
@@ -14404,8 +14341,7 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
-/* A training run, because that is the one that makes logits block by block; it has gradients it
-   does not use, the price of one path for every loss. Two blocks, both freed before it returns. */
+/* With a training run, which makes logits block by block. Its gradients are not used. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels) {
   int tokens = batch_tokens ? batch_tokens : 4096, *ints;
@@ -14428,11 +14364,9 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   return s;
 }
 
-/* Keeps the weights of now among the best; without validation the newest are the best.
-   best_loss is sorted, best first; the new one sinks to its place and the last falls out. Ties
-   keep the older. Moving whole weights costs a copy each, once per validation. Without
-   validation data the loss is -step, so newest is best. [average, floats]: with average 5 the
-   kept weights are the largest part of a trainer's memory. Frozen ones are not kept. */
+/* Keeps the current weights for averaging, among the `average` checkpoints of lowest loss (without
+   validation data the loss is -step: the newest). best_loss is sorted; the worst falls out; of
+   equal ones the older stays. Frozen tensors are not kept. */
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k, i;
   size_t size = t->floats;
@@ -14449,8 +14383,8 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* best begins at infinity, so the first loss is better than none. worse counts validations since
-   the best; plateau halves the rate at every `patience` of them, stop_after ends the training. */
+/* `worse` counts validations since the best one: plateau halves the learning rate at every
+   `patience` of them, stop_after ends the training (early stopping). */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s;
   double loss;
@@ -14473,9 +14407,9 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   return SYN_OK;
 }
 
-/* Each round: an update, perhaps a validation, the report, in that order, so a checkpoint
-   written in the report holds all three. Nothing of a training lives in this function: that is
-   why a further call, or another process with the checkpoint, goes on. */
+/* Each round: update, validation where one is due, report; a checkpoint written by the report
+   holds all three. The trainer keeps the whole state, so a further call, or another process with a
+   checkpoint, continues. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
   float loss = 0.0f;
@@ -14498,8 +14432,8 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
   return SYN_OK;
 }
 
-/* Sum first, then one product with 1/n, in order from the best: the bits do not depend on when
-   each was kept. Fixed and frozen tensors are the same in all of them and are not touched. */
+/* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
+   was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
   int i, k;
   if (!t || t->n_best < 1) return 0;
@@ -18541,7 +18475,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   s = syn__state_read(t->c, f, t, &list);
   if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
-  if (s == SYN_OK) t->most_first = syn__largest_size(t->first, t->firsts);
+  if (s == SYN_OK) t->max_first = syn__largest_size(t->first, t->firsts);
   syn_file_free(f);
   return s;
 }
