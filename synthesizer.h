@@ -699,16 +699,6 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
 /* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
    Returns its bytes; `out` gets what fits into `room` with a final 0. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
-/* Weights [size[0], size[1]] as a picture file, PGM ("P5", one byte a pixel): a square of cell by
-   cell pixels each, from white (0 and below) to black: `full` and above, 0: the largest of them.
-   Returns its bytes, all written if they fit into `room`; 0: sizes below 1, or too many bytes. */
-size_t syn_attention_picture(const float *weights, const int size[2], int cell, float full,
-                             void *out, size_t room);
-/* Adds to counts [bins] how many of x [n] lie in each of the equal bins from low to high, high
-   included; returns how many lie in none (also what is no number; all of them, where low and high
-   are no finite range). Several calls make one histogram, of parameters (syn_param.x) or of
-   attention weights. */
-size_t syn_histogram(const float *x, size_t n, float low, float high, size_t *counts, int bins);
 
 /* -- training -- */
 
@@ -12788,68 +12778,6 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) 
   }
   if (room) out[used < room ? used : room - 1] = 0;
   return used;
-}
-
-/* 0 where nothing is above it. */
-static float syn__largest(const float *x, size_t n) {
-  float most = 0.0f;
-  size_t i;
-  for (i = 0; i < n; i++)
-    if (x[i] > most) most = x[i];
-  return most;
-}
-
-/* Pixels of a row of cells, repeated `cell` times. */
-static unsigned char *syn__picture_row(const float *row, int columns, int cell, float full,
-                                       unsigned char *at) {
-  size_t width = (size_t)columns * (size_t)cell;
-  int j, k;
-  for (j = 0; j < columns; j++) {
-    float share = row[j] > 0.0f && full > 0.0f ? row[j] / full : 0.0f; /* NaN: blank */
-    int ink = share < 1.0f ? (int)(share * 255.0f + 0.5f) : 255;
-    memset(at + (size_t)j * (size_t)cell, 255 - ink, (size_t)cell);
-  }
-  for (k = 1; k < cell; k++) memcpy(at + (size_t)k * width, at, width);
-  return at + (size_t)cell * width;
-}
-
-/* http://netpbm.sourceforge.net/doc/pgm.html: "P5", width, height, largest value, one byte of
-   white space, then the rows from the top. */
-size_t syn_attention_picture(const float *weights, const int size[2], int cell, float full,
-                             void *out, size_t room) {
-  unsigned char *at = (unsigned char *)out;
-  size_t width, height, bytes, i;
-  char head[60];
-  int n;
-  if (!weights || size[0] < 1 || size[1] < 1 || cell < 1) return 0;
-  width = syn__mul_size((size_t)size[1], (size_t)cell);
-  height = syn__mul_size((size_t)size[0], (size_t)cell);
-  n = snprintf(head, sizeof head, "P5\n%lu %lu\n255\n", (unsigned long)width,
-               (unsigned long)height);
-  bytes = syn__add_size(syn__mul_size(width, height), (size_t)n);
-  if (bytes == SIZE_MAX) return 0;
-  if (!at || room < bytes) return bytes;
-  if (!(full > 0.0f)) full = syn__largest(weights, (size_t)size[0] * (size_t)size[1]);
-  memcpy(at, head, (size_t)n);
-  at += n;
-  for (i = 0; i < (size_t)size[0]; i++)
-    at = syn__picture_row(weights + i * (size_t)size[1], size[1], cell, full, at);
-  return bytes;
-}
-
-/* The bin is found by one product, so that a number on a border may fall to either side of it. */
-size_t syn_histogram(const float *x, size_t n, float low, float high, size_t *counts, int bins) {
-  double width = (double)high - (double)low, scale = (double)bins / width;
-  size_t i, outside = 0;
-  if (!x || !counts || bins < 1 || !(width > 0.0 && width < (double)INFINITY)) return n;
-  for (i = 0; i < n; i++) {
-    int bin = bins;
-    if (x[i] >= low && x[i] <= high)
-      bin = syn__min((int)(((double)x[i] - (double)low) * scale), bins - 1);
-    if (bin < bins) counts[bin]++;
-    else outside++;
-  }
-  return outside;
 }
 
 /* ==============================================================================================

@@ -17,6 +17,7 @@
 #include "../synthesizer.h"
 
 #define TOOL_NAME "syn"
+#include "picture.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -4786,7 +4787,7 @@ static void plot_parameter(plot *p, const syn_param *w, size_t *counts) {
   size_t outside;
   int i;
   memset(counts, 0, (size_t)p->bins * sizeof *counts);
-  outside = syn_histogram(w->x, w->size, m.range[0], m.range[1], counts, p->bins);
+  outside = histogram(w->x, w->size, m.range[0], m.range[1], counts, p->bins);
   put_format(&p->page, "<figure>");
   put_bars(&p->page, counts, p->bins, m.range, 0);
   put_format(&p->page, "<figcaption>");
@@ -4844,7 +4845,7 @@ static void plot_picture(const plot *p, const char *path, int head, const float 
                          const int size[2]) {
   const char *folder = opt_text(p->a, "pgm");
   int cell = opt_int(p->a, "cell");
-  size_t bytes = syn_attention_picture(w, size, cell, 0.0f, NULL, 0);
+  size_t bytes = attention_picture(w, size, cell, 0.0f, NULL, 0);
   buffer name = {NULL, 0, 0};
   void *out;
   FILE *f;
@@ -4853,7 +4854,7 @@ static void plot_picture(const plot *p, const char *path, int head, const float 
   put_format(&name, "/%d.%s.%d.pgm", p->shown + 1, path, head + 1);
   put_byte(&name, 0);
   out = take(bytes, 1);
-  syn_attention_picture(w, size, cell, 0.0f, out, bytes);
+  attention_picture(w, size, cell, 0.0f, out, bytes);
   f = fopen(name.at, "wb");
   if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
   bytes -= fwrite(out, 1, bytes, f);
@@ -4870,9 +4871,9 @@ static void plot_head_map(plot *p, const float *w, const int size[2], int layer,
   for (i = 0; i < size[0]; i++) {
     const float *row = w + (size_t)i * (size_t)size[1];
     size_t seen = (size_t)(causal && i + 1 < size[1] ? i + 1 : size[1]);
-    float largest = syn__largest(row, seen);
+    float largest = picture_largest(row, seen);
     if (largest > most) most = largest;
-    p->outside[layer] += syn_histogram(row, seen, 0.0f, 1.0f, p->seen[layer], p->bins);
+    p->outside[layer] += histogram(row, seen, 0.0f, 1.0f, p->seen[layer], p->bins);
   }
   put_format(&p->page, " data-n=\"%d\" data-m=\"%d\" data-most=\"%.4g\" data-p=\"", size[0],
              size[1], (double)most);
