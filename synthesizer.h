@@ -151,6 +151,7 @@
 #define SYN_MAX_IN 16       /* inputs of one operation */
 #define SYN_MAX_PARAM 48    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
+#define SYN_MAX_PART 6      /* parts of them that syn_run_value shows by name */
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
@@ -176,7 +177,8 @@ extern "C" {
   X(SYN_E_TEXT, "an error in an architecture text") \
   X(SYN_E_SHAPE, "shapes that do not fit") \
   X(SYN_E_FILE, "a file could not be read or written") \
-  X(SYN_E_FORMAT, "a file is not what it should be")
+  X(SYN_E_FORMAT, "a file is not what it should be") \
+  X(SYN_E_CANCELLED, "cancelled by the caller")
 
 #define SYN__ENUM(name, text) name,
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
@@ -197,6 +199,11 @@ typedef struct syn_options {
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
+  /* 0: none. Training and evaluation call it before every batch; nonzero ends them with
+     SYN_E_CANCELLED: weights and optimizer are those of the last whole update, and after
+     syn_context_clear a further syn_trainer_run goes on as if it had not been cancelled */
+  int (*cancel)(void *user);
+  void *cancel_user;                            /* handed to cancel */
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
@@ -276,6 +283,16 @@ enum {
   SYN_INIT_CONSTANT, SYN_INIT_UNIFORM, SYN_INIT_NORMAL, SYN_INIT_FIXED, SYN_INIT_ORTHOGONAL
 };
 
+/* Numbers in a saved buffer of an operation that syn_run_value shows as "path.name". SYN_PART_ROWS,
+   SYN_PART_KEYS: [rows, heads, width], rows those of the output, or of the last input; the buffer
+   has as many rows as the longer of both sides, the part begins `at` floats per row into it.
+   SYN_PART_PAIRS: sentence by sentence [heads, width, queries, keys]; `at` is 0. */
+typedef struct syn_part {
+  const char *name; /* lives as long as the kind */
+  int save, form, at, heads, width;
+} syn_part;
+enum { SYN_PART_ROWS, SYN_PART_KEYS, SYN_PART_PAIRS };
+
 /* One operation of a network. Built once, then only read. */
 struct syn_node {
   const syn_kind *kind;
@@ -304,6 +321,8 @@ struct syn_node {
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
+  int n_part;
+  syn_part part[SYN_MAX_PART];
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
@@ -393,7 +412,19 @@ typedef struct syn_limits {
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
   int tgt_rows;   /* decoder tokens together; 0: as src_rows */
   int length;     /* tokens of the longest sentence; 0: the model's max_len */
+  int keep;       /* 1: every value keeps memory of its own, gradients too: syn_run_value */
 } syn_limits;
+
+/* A value of one sentence after a pass, row-major; lives until the next pass. */
+typedef struct syn_value {
+  int rank, shape[SYN_MAX_RANK];
+  const char *axes[SYN_MAX_RANK]; /* "token", "feature", "head", "query", "key" ... */
+  const float *x;
+  const float *dx; /* gradient, after syn_run_backward; null: none, or none is kept of it */
+} syn_value;
+
+/* What syn_run_vector makes of the rows of a sentence. */
+enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST };
 
 /* Bytes, known before anything is allocated. */
 typedef struct syn_plan {
@@ -401,6 +432,7 @@ typedef struct syn_plan {
   size_t training;     /* gradients, optimizer, kept checkpoints */
   size_t activations;  /* one training step with the limits given */
   size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
+  size_t keep;         /* a run with `keep` and the limits of one training step */
 } syn_plan;
 
 /* -- training -- */
@@ -614,6 +646,7 @@ syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
 syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
                            const int *shape); /* becomes "path.name", number n_param of the node */
 syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
+syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part); /* of life SYN_BOTH */
 /* records it with the place in the text */
 syn_status syn_build_fail(syn_build *b, const char *message);
 /* tensor after the chain, or -1 */
@@ -674,6 +707,12 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
 uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
+/* A network as text, from the configuration alone, without memory for weights: a line with the
+   names of the columns, then one for each operation in the order they run, columns between tabs:
+   path, kind, shapes of the inputs, of the output, parameters with their shapes. Returns the bytes
+   of the text; `out` gets what fits into `capacity` with a final 0. 0: an error. */
+size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity);
+
 /* -- forward passes -- */
 
 /* Buffers for forward passes whose results can be read. `limits` may be null. The model must
@@ -690,6 +729,32 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
    tag is never an answer. *p (may be null): its probability among all classes. -1 with *p 0: no
    such. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
+/* The same as the name of the class; of size 0: no such, or the model has no names. */
+syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
+/* classify, tag: a forward pass over one text, by the tokenizer of the model; results are those of
+   sentence 0. *rows: 1, or for tag the tokens of the text. */
+syn_status syn_run_classify(syn_run *r, syn_text text, int *rows);
+
+/* The four below are for runs made with `keep`; others reuse the memory of values, and say so. */
+
+/* A value of a sentence by its place in the text, with the names of its axes:
+     "encoder.1.0.0.1"     the output of a layer: [token, feature]. Where several operations have
+                           the path (steps of universal), the last; "encoder.1@0": the first
+     "encoder.1.0.0.1.q"   a part of a layer, where its kind keeps it: attention has q (times
+                           c^-1/2 where the scores are), k, v, context [token, head, feature],
+                           weights [head, query, key], scores before the softmax (mixtures only)
+     "encoder.1.0.0.1.w_q" a parameter, of no sentence; dx: of all sentences
+     "out"                 the logits
+   An unknown path is an error that names the nearest one. */
+syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value);
+/* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
+   output of a layer: out [width]. */
+syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
+                          int width);
+/* A forward pass, then a backward pass from the mean loss of the labels, as syn_trainer_backward
+   computes it. *loss (may be null): that loss. */
+syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
+
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads);
@@ -713,6 +778,11 @@ void syn_data_free(syn_data *d);
 size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
+/* One row as texts, by the tokenizers of the model. source: empty for lm. target: a text; classify:
+   the name of a class; tag: a tag for each token of the source, with white space between. An error
+   names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
+   unknown class with the nearest name. Then no row is added. */
+syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
    stride < window they overlap: the first window - stride tokens of a row are only read, so every
    token counts once. No end token is asked for. */
@@ -3959,6 +4029,7 @@ struct syn_tape {
   const float **weights;               /* by number of the parameter */
   float **dweights;                    /* by the same; a null one is not trained */
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
+  float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
   const float **packed;                /* weights in panels, while decoding; else null */
   float *pack; /* the packed block of a large product, then one of a per thread */
@@ -4067,6 +4138,26 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
   n->save_life[n->n_save] = life;
   n->save[n->n_save++] = extent;
   return SYN_OK;
+}
+
+syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
+  if (n->n_part == SYN_MAX_PART || part->save < 0 || part->save >= n->n_save || !part->name)
+    return syn_build_fail(b, "the kind shows too many parts, or one without buffer or name");
+  n->part[n->n_part++] = *part;
+  return SYN_OK;
+}
+
+/* A part that lies row by row in the saved buffer `save`. */
+static syn_status syn__part_rows(syn_build *b, syn_node *n, const char *name, int save, int form,
+                                 int at, int heads, int width) {
+  syn_part p;
+  p.name = name;
+  p.save = save;
+  p.form = form;
+  p.at = at;
+  p.heads = heads;
+  p.width = width;
+  return syn_build_part(b, n, &p);
 }
 
 /* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
@@ -4843,6 +4934,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     if (!runs) continue;
     /* all readers have added: from the gradient behind the dropout to the one before it */
     syn__drop(t, n, y->dx);
+    if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn__count(y));
     n->kind->backward(t, n);
   }
 }
@@ -4983,9 +5075,10 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   return peak;
 }
 
-/* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
-   INFER: forward, a buffer is given away after its last reader. */
-enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
+/* What a run is for. TRAIN: forward and backward; KEEP: the same, and every value and gradient can
+   be read afterwards; READ: forward, and logits and attention weights can be read afterwards;
+   INFER: forward. READ and INFER reuse a buffer after its last reader. */
+enum { SYN__TRAIN, SYN__KEEP, SYN__READ, SYN__INFER };
 
 /* Keeps the list in order of `from`, and of arrival where that is equal. */
 static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
@@ -5026,7 +5119,7 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
    zeroed, until the maker's. A gradient nobody reads begins at n, where the way back does. What is
    handed on lives until the last heir's maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
-                               syn__item *items, syn_tensor *tensors) {
+                               syn__item *items, syn_tape *t) {
   int n = (int)g->n_nodes, end = 2 * n - 1, heir;
   size_t i, count = 0;
   for (i = 0; i < g->n_values; i++) {
@@ -5037,13 +5130,18 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
     item.to = mode == SYN__TRAIN && !syn__not_needed(g, v) ? end - v->maker
               : mode == SYN__KEEP || v->last < 0          ? end
                                                           : v->last;
-    item.where = tensors ? &tensors[i].x : NULL;
+    item.where = t ? &t->tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
-    if (mode != SYN__TRAIN || syn__is_dx_alias(g, (int)i)) continue;
+    if (mode == SYN__KEEP) {
+      item.where = t ? &t->kept_grads[i] : NULL;
+      syn__item_add(items, &count, &item);
+    }
+    if (mode > SYN__KEEP || (mode == SYN__KEEP && v->last < 0) || syn__is_dx_alias(g, (int)i))
+      continue;
     for (heir = (int)i; heir >= 0; heir = syn__dx_alias(g, heir))
       item.to = end - g->values[heir].maker;
     item.from = v->last < 0 ? n : end - v->last;
-    item.where = tensors ? &tensors[i].dx : NULL;
+    item.where = t ? &t->tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
   }
   return count;
@@ -5058,12 +5156,14 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     for (k = 0; k < g->nodes[i]->n_save; k++) {
       int life = g->nodes[i]->save_life[k];
       syn__item item;
-      if (mode != SYN__TRAIN && life == SYN_BACKWARD) continue;
+      if (mode > SYN__KEEP && life == SYN_BACKWARD) continue;
       item.size = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->save[k], cap);
       item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
       item.to = life == SYN_FORWARD ? i : 2 * n - 1 - i;
-      if (mode == SYN__INFER) item.to = i;
-      if (mode == SYN__KEEP) item.to = 2 * n;
+      if (mode > SYN__KEEP) item.to = i;
+      if ((mode == SYN__KEEP && life == SYN_BOTH) ||
+          (mode == SYN__READ && g->nodes[i]->seen_heads && g->nodes[i]->seen == k))
+        item.to = 2 * n;
       item.where = saved ? &saved[i * SYN_MAX_SAVE + k] : NULL;
       syn__item_add(items, count, &item);
     }
@@ -5072,7 +5172,7 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
 /* What input feeding runs more than once must find its buffers as it left them: whatever is needed
    while the repeated nodes run is kept until the last of them is done. */
 static void syn__item_feed(const syn__graph *g, int mode, syn__item *items, size_t count) {
-  int n = (int)g->n_nodes, last = mode == SYN__TRAIN ? 2 * n - 1 - g->feed : n - 1;
+  int n = (int)g->n_nodes, last = mode > SYN__KEEP ? n - 1 : 2 * n - 1 - g->feed;
   size_t i;
   for (i = 0; i < count && g->feed; i++)
     if (items[i].to >= g->feed && items[i].to < last) items[i].to = last;
@@ -7298,6 +7398,14 @@ static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s,
 }
 static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
+}
+
+/* Shows q, then k, of so many heads: they begin `at` floats per row into the buffer of rows. */
+static syn_status syn__att_parts(syn_build *b, syn_node *n, int at, int heads) {
+  int c = syn__att_of(n)->c;
+  return syn__part_rows(b, n, "q", SYN__ROWS, SYN_PART_ROWS, at, heads, c) ||
+                 syn__part_rows(b, n, "k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c)
+             ? SYN_E_SHAPE : SYN_OK;
 }
 
 static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
@@ -9674,6 +9782,12 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
+  s = syn__score_at(a, "V");
+  if (syn__part_rows(b, n, "v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c) ||
+      syn__part_rows(b, n, "context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c) ||
+      (s >= 0 && syn__att_parts(b, n, a->at[s], a->heads)) ||
+      (a->n_raw && syn__part_rows(b, n, "scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_raw)))
+    return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), syn__att_of(n)->d);
 }
 
@@ -10102,7 +10216,9 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
     return SYN_E_SHAPE;
   if (syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide))
+      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) ||
+      syn__part_rows(b, n, "q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide) ||
+      syn__part_rows(b, n, "k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide))
     return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
@@ -10743,6 +10859,7 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   n->seen_heads = a->heads;
   n->seen = SYN__P;
   n->seen_keys = a->k;
+  if (syn__att_parts(b, n, a->at[0], a->heads)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 /* Projections; E and F meet every row of K and V once; scores and values against k sums. */
@@ -10939,6 +11056,7 @@ static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
+  if (learned && syn__att_parts(b, n, a->at[0], learned / a->c)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 /* v and out; q and k of the heads that learn; a pattern pays for its values alone. */
@@ -12341,7 +12459,10 @@ struct syn_run {
   syn__capacity cap;
   size_t sentences;
   int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
-  int n_labels;          /* labels that count in the batch bound last */
+  int n_labels;          /* labels that are not ignored, in the batch bound last */
+  int has_gradient;      /* 1: the last pass was syn_run_backward */
+  int *text;             /* [longest] tokens of a text to classify */
+  float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items;
   size_t *active;
   syn__loss_buffers loss;
@@ -12376,6 +12497,8 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
     for (j = 0; j < 2; j++)
       r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, r->sentences + 1, sizeof(size_t));
   r->labels = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
+  r->text = (int *)syn__layout_add(k, r->m->task->classes ? r->cap.longest[SYN_SRC] : 0,
+                                   sizeof(int));
 }
 
 /* Logits of `block` rows instead of the whole batch: 512 rows, fewer where their logits take more
@@ -12415,8 +12538,12 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   t->scratch_size = syn__scratch_floats(&shown, &r->cap);
   t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
                                         sizeof(float));
-  if (r->mode == SYN__TRAIN) syn__layout_loss(r, k);
-  count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t->tensors : NULL);
+  if (r->mode == SYN__KEEP) {
+    t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
+    r->dweights = (float *)syn__layout_add(k, r->m->trained, sizeof(float));
+  }
+  if (r->mode <= SYN__KEEP) syn__layout_loss(r, k);
+  count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t : NULL);
   syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
   syn__item_feed(&shown, r->mode, r->items, count);
   floats = syn__place(r->items, count, r->active);
@@ -12424,7 +12551,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   for (i = 0; i < count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   /* an alias has a smaller number than the value it shares the gradient with */
-  for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;)
+  for (i = shown.n_values; i-- > 0 && base && r->mode <= SYN__KEEP;)
     if (syn__dx_alias(&shown, (int)i) >= 0)
       t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
@@ -12434,8 +12561,8 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
    context: several threads can each run one model with a context of their own. */
 static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                  const syn_limits *limits) {
-  static const syn_limits none = {0, 0, 0, 0};
-  size_t most = 2 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
+  static const syn_limits none = {0, 0, 0, 0, 0};
+  size_t most = 3 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
   if (!limits) limits = &none;
   if (limits->sentences < 0 || limits->src_rows < 0 || limits->tgt_rows < 0 || limits->length < 0)
     return syn__fail(c, SYN_E_VALUE,
@@ -12473,7 +12600,11 @@ static void syn__run_tensors(syn_run *r) {
     a->rank = g->values[i].rank;
     memcpy(a->shape, g->values[i].shape, sizeof a->shape);
   }
-  for (i = 0; i < g->n_params; i++) r->tape.weights[i] = g->params[i].x;
+  for (i = 0; i < g->n_params; i++) {
+    r->tape.weights[i] = g->params[i].x;
+    if (r->mode == SYN__KEEP && g->params[i].trained)
+      r->tape.dweights[i] = r->dweights + g->params[i].offset;
+  }
   for (i = 0; i < 2; i++) {
     r->tape.ids[i] = r->ids[i];
     r->tape.at[i] = r->at[i];
@@ -12516,10 +12647,17 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
 
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
   if (!syn__given(c, m, "model")) return NULL;
-  return syn__run_new(c, m, SYN__KEEP, limits);
+  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits);
 }
 void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
+}
+
+/* Asked before every batch of a training or an evaluation. */
+static syn_status syn__cancelled(syn_context *c) {
+  const syn_options *o = &c->options;
+  if (!o->cancel || !o->cancel(o->cancel_user)) return SYN_OK;
+  return syn__fail(c, SYN_E_CANCELLED, "cancelled by the caller");
 }
 
 /* -- binding a batch: padded arrays become packed rows without padding -- */
@@ -12681,18 +12819,21 @@ static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
-  r->tape.training = 0;
+  r->tape.training = r->has_gradient = 0;
   syn__forward(&r->tape, 0, r->nodes);
   return SYN_OK;
 }
 
-/* Rows of the side that carries the labels. Rows of a sentence are contiguous, so one pointer is
-   enough. */
+static int syn__run_readable(const syn_run *r) {
+  return r->mode == SYN__KEEP || r->mode == SYN__READ;
+}
+
+/* Rows of the side that carries the labels. Rows of a sentence are contiguous. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
   *rows = 0;
-  if (!r || r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  if (!r || !syn__run_readable(r) || sentence < 0 || sentence >= s->count) return NULL;
   z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
   *rows = s->off[sentence + 1] - s->off[sentence];
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
@@ -12728,6 +12869,44 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   return k;
 }
 
+/* The token that names class 0 in the tokenizer of the target, see syn_model_set_tokenizers. */
+static int syn__class_token(const syn_model *m) {
+  return SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+}
+
+syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p) {
+  int k = syn_run_class(r, sentence, row, rank, p);
+  syn_text none = {"", 0};
+  const syn_tokenizer *names = k < 0 ? NULL : r->m->tokenizer[SYN_TGT];
+  return names ? syn_tokenizer_piece(names, k + syn__class_token(r->m), 1) : none;
+}
+
+/* The end token is a token of the source, except for tag, which has a label for every token. */
+syn_status syn_run_classify(syn_run *r, syn_text text, int *rows) {
+  syn_batch b;
+  int most, end;
+  syn_status s;
+  *rows = 0;
+  if (!r) return SYN_E_VALUE;
+  if (!r->m->task->classes || !r->m->tokenizer[SYN_SRC])
+    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_classify: the model is of task %s and has %s "
+                     "source tokenizer; wanted classify or tag, and one", r->m->config.task,
+                     r->m->tokenizer[SYN_SRC] ? "a" : "no");
+  end = r->m->task->labels == SYN_EACH;
+  most = (int)r->cap.longest[SYN_SRC];
+  memset(&b, 0, sizeof b);
+  b.count = 1;
+  b.src = r->text;
+  b.src_width = syn_tokenizer_encode(r->m->tokenizer[SYN_SRC], text, r->text, most) + end;
+  if (b.src_width < 1 || b.src_width > most)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "the text has %d tokens%s, wanted 1 to %d",
+                     b.src_width, end ? " with its end" : "", most);
+  if (end) r->text[b.src_width - 1] = SYN_END;
+  s = syn_run_forward(r, &b);
+  if (s == SYN_OK) *rows = end ? 1 : b.src_width;
+  return s;
+}
+
 /* The i-th layer with attention weights, in the order of the nodes (encoder first). */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
@@ -12742,25 +12921,31 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   return n ? n->path : NULL;
 }
 
-/* A run keeps the saved buffer `seen` of all layers to the end of the pass: the weights behind the
-   softmax. A run has no dropout. */
-const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
-  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
-  int to, from;
+/* Weights [heads, queries, keys] of a sentence behind the softmax; null with sizes 0: none. */
+static const float *syn__run_weights(const syn_run *r, const syn_node *n, int sentence,
+                                     int size[2]) {
+  int to = r->m->g.values[n->out].stream, from = r->m->g.values[n->in[n->n_in - 1]].stream;
   const int *q, *k;
   size_t before;
   size[0] = size[1] = 0;
-  if (!n || r->mode != SYN__KEEP || head < 0 || head >= n->seen_heads || sentence < 0) return NULL;
-  to = r->m->g.values[n->out].stream;
-  from = r->m->g.values[n->in[n->n_in - 1]].stream;
-  if (sentence >= r->tape.stream[to].count) return NULL;
+  if (!n->seen_heads || !syn__run_readable(r) || sentence < 0 ||
+      sentence >= r->tape.stream[to].count)
+    return NULL;
   q = r->tape.stream[to].off + sentence;
   k = r->tape.stream[from].off + sentence;
   size[0] = q[1] - q[0];
   size[1] = n->seen_keys ? n->seen_keys : k[1] - k[0];
   before = n->seen_keys ? (size_t)q[0] * (size_t)n->seen_keys : r->tape.pairs[to][from][sentence];
-  return syn_saved(&r->tape, n, n->seen) + before * (size_t)n->seen_heads +
-         (size_t)head * (size_t)size[0] * (size_t)size[1];
+  return syn_saved(&r->tape, n, n->seen) + before * (size_t)n->seen_heads;
+}
+
+const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
+  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
+  const float *weights;
+  size[0] = size[1] = 0;
+  if (!n || head < 0 || head >= n->seen_heads) return NULL;
+  weights = syn__run_weights(r, n, sentence, size);
+  return weights ? weights + (size_t)head * (size_t)size[0] * (size_t)size[1] : NULL;
 }
 
 /* U+2591, 2592, 2593, 2588 as bytes, so that the encoding of this file does not matter. */
@@ -12882,6 +13067,16 @@ static void syn__loss_pack(syn_run *r) {
   syn__parallel(t, syn__task_pack, &p, ((size_t)p.p.n + 15) / 16, 4);
 }
 
+/* Copies the gradient of the logits of a block to that of the head's output. */
+static void syn__loss_keep(syn_run *r, const syn__loss_job *j) {
+  const syn_node *n = r->tape.g->nodes[r->m->head];
+  size_t v = (size_t)r->tape.g->params[n->param[0]].shape[0];
+  int i;
+  for (i = 0; i < j->rows; i++)
+    memcpy(r->tape.kept_grads[n->out] + (size_t)r->loss.which[j->first + i] * v,
+           r->loss.logits + (size_t)i * v, v * sizeof(float));
+}
+
 /* Sum of the losses of the batch, in double; with scale != 0 also the gradients times scale. The
    head is no node of a training run, so the gradient of its input is zeroed here and not in the
    backward pass. */
@@ -12904,9 +13099,297 @@ static double syn__loss(syn_run *r, float eps, float scale) {
     syn__loss_logits(r, &j);
     syn__parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
     for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
+    if (t->kept_grads) syn__loss_keep(r, &j);
     if (scale != 0.0f) syn__loss_backward(r, &j);
   }
   return sum;
+}
+
+/* ==============================================================================================
+   >>values   numbers of a network by their place in its text
+   ============================================================================================== */
+
+/* -- a network as text -- */
+
+typedef struct syn__writer {
+  char *out;
+  size_t capacity, used;
+} syn__writer;
+
+/* Appends to the text; counts what does not fit. */
+static void syn__write(syn__writer *w, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__write(syn__writer *w, const char *format, ...) {
+  size_t left = w->used < w->capacity ? w->capacity - w->used : 0;
+  va_list args;
+  int n;
+  va_start(args, format);
+  n = vsnprintf(left ? w->out + w->used : NULL, left, format, args);
+  va_end(args);
+  if (n > 0) w->used += (size_t)n;
+}
+
+/* The name of the rows of a value. */
+static const char *syn__row_name(const syn_model *m, int value) {
+  static const char *const names[] = {"source", "target", "sentence"};
+  return names[m->g.values[value].stream];
+}
+
+/* Nodes before this one with the same path. */
+static int syn__path_count(const syn_model *m, const syn_node *n) {
+  int i, count = 0;
+  for (i = 0; i < n->id; i++) count += !strcmp(m->g.nodes[i]->path, n->path);
+  return count;
+}
+
+/* path@k where a path comes again. Columns: path, kind, inputs, output, parameters. */
+static void syn__describe_node(const syn_model *m, const syn_node *n, syn__writer *w) {
+  int i, k, again = syn__path_count(m, n);
+  syn__write(w, "%s", n->path);
+  if (again) syn__write(w, "@%d", again);
+  syn__write(w, "\t%s\t", n->kind->name);
+  for (i = 0; i < n->n_in; i++)
+    syn__write(w, "%s[%s,%d]", i ? " " : "", syn__row_name(m, n->in[i]),
+               m->g.values[n->in[i]].shape[1]);
+  syn__write(w, "\t[%s,%d]\t", syn__row_name(m, n->out), m->g.values[n->out].shape[1]);
+  for (i = 0; i < n->n_param; i++) {
+    const syn_param *p = &m->g.params[n->param[i]];
+    syn__write(w, "%s%s", i ? " " : "", p->name);
+    for (k = 0; k < p->rank; k++) syn__write(w, "%c%d", k ? ',' : '[', p->shape[k]);
+    syn__write(w, "]");
+  }
+  syn__write(w, "\n");
+}
+
+size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
+  syn_model *m = syn__model_shell(c, config);
+  syn__writer w;
+  size_t i;
+  w.out = out;
+  w.capacity = capacity;
+  w.used = 0;
+  if (capacity) out[0] = 0;
+  if (!m) return 0;
+  syn__write(&w, "path\tkind\tinputs\toutput\tparameters\n");
+  for (i = 0; i < m->g.n_nodes; i++) syn__describe_node(m, m->g.nodes[i], &w);
+  syn_model_free(m);
+  return w.used;
+}
+
+/* -- finding a value -- */
+
+/* What stands in `name` behind the path: "" or ".part"; null: another path. *k: the number in
+   "path@k", -1: none. */
+static const char *syn__path_rest(const char *path, const char *name, int *k) {
+  size_t size = strlen(path);
+  *k = -1;
+  if (strncmp(path, name, size)) return NULL;
+  name += size;
+  if (*name == '@')
+    for (*k = 0, name++; *name >= '0' && *name <= '9' && *k <= SYN_MAX_NODES; name++)
+      *k = *k * 10 + (*name - '0');
+  return !*name || *name == '.' ? name : NULL;
+}
+
+/* The part of that name; null: none. "weights" is the part `seen` of an attention. */
+static const syn_part *syn__part_find(const syn_node *n, const char *name) {
+  static const syn_part weights = {"weights", -1, SYN_PART_PAIRS, 0, 0, 1};
+  int i;
+  for (i = 0; i < n->n_part; i++)
+    if (!strcmp(n->part[i].name, name)) return &n->part[i];
+  return n->seen_heads && !strcmp(name, weights.name) ? &weights : NULL;
+}
+
+/* The node of "path", "path@k" or "path.part", with its part; *part null: its output. */
+static const syn_node *syn__value_find(const syn_model *m, const char *name,
+                                       const syn_part **part) {
+  const syn_node *found = NULL;
+  size_t i;
+  int k, count = 0;
+  *part = NULL;
+  for (i = 0; i < m->g.n_nodes; i++) {
+    const syn_node *n = m->g.nodes[i];
+    const char *rest = syn__path_rest(n->path, name, &k);
+    const syn_part *p = rest && *rest ? syn__part_find(n, rest + 1) : NULL;
+    if (!rest || (*rest && !p) || (k >= 0 && count++ != k)) continue;
+    found = n;
+    *part = p;
+  }
+  return found;
+}
+
+/* The known name nearest to another one. */
+typedef struct syn__nearest {
+  syn_text wanted;
+  int least;
+  char name[SYN__PATH + 64];
+} syn__nearest;
+
+static void syn__nearest_try(syn__nearest *s, const char *path, const char *part) {
+  char name[SYN__PATH + 64];
+  int distance;
+  snprintf(name, sizeof name, "%s%s%s", path, part ? "." : "", part ? part : "");
+  distance = syn__distance(s->wanted, name);
+  if (distance >= s->least) return;
+  s->least = distance;
+  memcpy(s->name, name, sizeof name);
+}
+
+static syn_status syn__value_unknown(const syn_run *r, const char *path) {
+  const syn__graph *g = &r->m->g;
+  syn__nearest s;
+  size_t i;
+  int k;
+  memset(&s, 0, sizeof s);
+  s.wanted.at = path;
+  s.wanted.size = strlen(path);
+  s.least = 99;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    syn__nearest_try(&s, n->path, NULL);
+    for (k = 0; k < n->n_part; k++) syn__nearest_try(&s, n->path, n->part[k].name);
+    if (n->seen_heads) syn__nearest_try(&s, n->path, "weights");
+  }
+  for (i = 0; i < g->n_params; i++) syn__nearest_try(&s, g->params[i].name, NULL);
+  return syn__fail(r->tape.c, SYN_E_VALUE, "no value is named '%.80s'%s%.80s", path,
+                   s.least < 99 ? "; the nearest is " : "", s.name);
+}
+
+/* -- reading a value -- */
+
+static void syn__value_axis(syn_value *v, const char *name, int size) {
+  v->axes[v->rank] = name;
+  v->shape[v->rank++] = size;
+}
+
+/* A parameter: no sentence has one of its own. */
+static void syn__value_param(const syn_run *r, const syn_param *p, syn_value *v) {
+  static const char *const axes[2][3] = {{"unit", "unit", "unit"}, {"output", "input", "input"}};
+  int i;
+  for (i = 0; i < p->rank; i++)
+    syn__value_axis(v, i < 3 ? axes[p->matrix][i] : "unit", p->shape[i]);
+  v->x = p->x;
+  if (r->has_gradient && p->trained) v->dx = r->dweights + p->offset;
+}
+
+/* The output of a node: the rows of a sentence are contiguous. */
+static void syn__value_output(const syn_run *r, const syn_node *n, int sentence, syn_value *v) {
+  const syn_tensor *y = syn_out(&r->tape, n);
+  int stream = r->m->g.values[n->out].stream, width = syn__width(y);
+  const int *off = r->tape.stream[stream].off + sentence;
+  size_t before = (size_t)off[0] * (size_t)width;
+  syn__value_axis(v, stream == SYN_EACH ? "sentence" : "token", off[1] - off[0]);
+  syn__value_axis(v, n->id != r->m->head ? "feature" : r->m->task->classes ? "class" : "vocabulary",
+                  width);
+  v->x = y->x + before;
+  if (r->has_gradient) v->dx = r->tape.kept_grads[n->out] + before;
+}
+
+/* Rows of a part: [token, heads, width], the axis of heads left out where there is one. */
+static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
+                            syn_value *v) {
+  int last = n->in[n->n_in - 1], to = r->m->g.values[n->out].stream;
+  int from = r->m->g.values[last].stream;
+  const int *off = r->tape.stream[p->form == SYN_PART_KEYS ? from : to].off + sentence;
+  size_t rows = syn__tensor_rows(syn_out(&r->tape, n));
+  size_t keys = syn__tensor_rows(&r->tape.tensors[last]);
+  if (keys > rows) rows = keys;
+  syn__value_axis(v, "token", off[1] - off[0]);
+  if (p->heads > 1) syn__value_axis(v, "head", p->heads);
+  syn__value_axis(v, "feature", p->width);
+  v->x = syn_saved(&r->tape, n, p->save) + rows * (size_t)p->at +
+         (size_t)off[0] * (size_t)(p->heads * p->width);
+}
+
+/* [head, query, key], with an axis of matrices per head where a part has several of them. */
+static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
+                             syn_value *v) {
+  int size[2], to = r->m->g.values[n->out].stream;
+  int from = r->m->g.values[n->in[n->n_in - 1]].stream;
+  const float *weights = syn__run_weights(r, n, sentence, size);
+  syn__value_axis(v, "head", p->save < 0 ? n->seen_heads : p->heads);
+  if (p->width > 1) syn__value_axis(v, "kind", p->width);
+  syn__value_axis(v, "query", size[0]);
+  syn__value_axis(v, "key", size[1]);
+  v->x = p->save < 0 ? weights
+                     : syn_saved(&r->tape, n, p->save) + r->tape.pairs[to][from][sentence] *
+                                                             (size_t)(p->heads * p->width);
+}
+
+syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value) {
+  const syn_node *n;
+  const syn_part *part;
+  const syn_param *p;
+  memset(value, 0, sizeof *value);
+  if (!r || !syn__given(r->tape.c, path, "path")) return SYN_E_VALUE;
+  if (r->mode != SYN__KEEP)
+    return syn__fail(r->tape.c, SYN_E_VALUE,
+                     "%.80s: the run was made without `keep`, so it reuses the memory of values",
+                     path);
+  p = syn_model_find(r->m, path);
+  n = p ? NULL : syn__value_find(r->m, path, &part);
+  if (!p && !n) return syn__value_unknown(r, path);
+  if (p) syn__value_param(r, p, value);
+  else if (sentence < 0 || sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "%.80s: sentence %d, the last pass had %d", path,
+                     sentence, r->tape.stream[r->m->g.values[n->out].stream].count);
+  else if (!part) syn__value_output(r, n, sentence, value);
+  else if (part->form == SYN_PART_PAIRS) syn__value_pairs(r, n, part, sentence, value);
+  else syn__value_rows(r, n, part, sentence, value);
+  return SYN_OK;
+}
+
+/* Sums in double, in the order of rows. */
+syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
+                          int width) {
+  syn_value v;
+  syn_status s = syn_run_value(r, path, sentence, &v);
+  int i, k;
+  if (s != SYN_OK) return s;
+  if (v.rank != 2 || !v.axes[0] || !strcmp(v.axes[0], "output") || v.shape[1] != width)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "%.80s: a vector of width %d was asked for, rows have "
+                     "rank %d and width %d", path, width, v.rank, v.shape[v.rank - 1]);
+  if (what != SYN_VECTOR_MEAN && what != SYN_VECTOR_LAST)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "a vector is the mean (%d) or the last row (%d), not "
+                     "%d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST, what);
+  for (k = 0; k < width; k++) {
+    double sum = 0.0;
+    for (i = 0; i < v.shape[0]; i++) sum += (double)v.x[(size_t)i * (size_t)width + (size_t)k];
+    out[k] = what == SYN_VECTOR_MEAN
+                 ? (float)(sum / v.shape[0])
+                 : v.x[(size_t)(v.shape[0] - 1) * (size_t)width + (size_t)k];
+  }
+  return SYN_OK;
+}
+
+/* -- gradients of values -- */
+
+/* A kind may overwrite the gradient of its output in its backward pass, and nodes of input feeding
+   run several times, so the pass adds every gradient to a copy first (kept_grads). It may overwrite
+   saved buffers too: a second forward pass computes them again. */
+syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
+  double sum;
+  syn_status s;
+  size_t i;
+  if (loss) *loss = 0.0f;
+  if (!r) return SYN_E_VALUE;
+  r->has_gradient = 0;
+  if (r->mode != SYN__KEEP)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the run was made without `keep`, "
+                     "so it has no memory for gradients");
+  s = syn__bind_labelled(r, batch);
+  if (s != SYN_OK) return s;
+  if (!r->n_labels) return syn__fail(r->tape.c, SYN_E_VALUE, "a batch without a label");
+  for (i = 0; i < r->m->g.n_values; i++)
+    syn__zero(&r->tape, r->tape.kept_grads[i], syn__count(&r->tape.tensors[i]));
+  syn__zero(&r->tape, r->dweights, r->m->trained);
+  r->tape.training = 0;
+  syn__forward(&r->tape, 0, r->m->head);
+  sum = syn__loss(r, r->m->config.label_smoothing, 1.0f / (float)r->n_labels);
+  syn__backward(&r->tape, r->m->head);
+  syn__forward(&r->tape, 0, r->nodes);
+  if (loss) *loss = (float)(sum / (double)r->n_labels);
+  r->has_gradient = 1;
+  return SYN_OK;
 }
 
 /* ==============================================================================================
@@ -12991,6 +13474,8 @@ struct syn_trainer {
   int n_best;
   double max_first;        /* bound of every |first moment|; adafactor: not used */
   syn_train_state state;
+  float loss;               /* of the last update of syn_trainer_run */
+  int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
@@ -13435,8 +13920,22 @@ void syn_data_free(syn_data *d) {
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
-/* All arrays grow before anything is written: a failure leaves whole rows. Tokens are checked when
-   a batch is bound, where the vocabulary is known. */
+/* The n_src + n_tgt tokens that stand behind those of all rows become a row. All arrays grow before
+   anything is written: a failure leaves whole rows. */
+static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
+  if (d->count >= SYN__DATA_ROWS)
+    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
+  if (syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
+      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
+    return SYN_E_MEMORY;
+  d->at[2 * d->count + 1] = d->n_tokens + (size_t)n_src;
+  d->n_tokens += (size_t)n_src + (size_t)n_tgt;
+  d->at[2 * d->count + 2] = d->n_tokens;
+  d->context[d->count++] = -1;
+  return SYN_OK;
+}
+
+/* Tokens are checked when a batch is bound, where the vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
@@ -13446,20 +13945,129 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if ((n_src && !syn__given(d->c, src, "source row")) ||
       (n_tgt && !syn__given(d->c, tgt, "target row")))
     return SYN_E_VALUE;
-  if (d->count >= SYN__DATA_ROWS)
-    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, need, sizeof(int)) ||
-      syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
-      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
-    return SYN_E_MEMORY;
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, need, sizeof(int))) return SYN_E_MEMORY;
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
-  d->at[2 * d->count + 1] = d->n_tokens + (size_t)n_src;
-  d->at[2 * d->count + 2] = need;
-  d->n_tokens = need;
-  d->context[d->count++] = -1;
+  return syn__data_commit(d, n_src, n_tgt);
+}
+
+/* -- rows as texts -- */
+
+/* A text that is encoded into the tokens of a row. */
+typedef struct syn__text_row {
+  syn_data *d;
+  const syn_model *m;
+  syn_text text;
+  int side;
+} syn__text_row;
+
+static syn_status syn__text_row_fail(const syn__text_row *x, syn_status s, const char *what,
+                                     int given, int most) {
+  static const char *const sides[] = {"source", "target"};
+  return syn__fail(x->d->c, s, "data: row %lu: the %s %s: %d, wanted at most %d",
+                   (unsigned long)x->d->count, sides[x->side], what, given, most);
+}
+
+/* Appends the tokens of the text behind those of all rows; *n: how many. The row is added later. */
+static syn_status syn__text_row_encode(const syn__text_row *x, size_t at, int *n) {
+  syn_data *d = x->d;
+  const syn_tokenizer *t = x->m->tokenizer[x->side];
+  int most = x->m->config.max_len;
+  *n = 0;
+  if (x->text.size && !syn__given(d->c, x->text.at, x->side ? "target text" : "source text"))
+    return SYN_E_VALUE;
+  if (!t)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: the model has no tokenizer for the %s",
+                     (unsigned long)d->count, x->side ? "target" : "source");
+  if (x->text.size > SYN__DATA_LENGTH)
+    return syn__text_row_fail(x, SYN_E_SHAPE, "has too many bytes", INT_MAX, SYN__DATA_LENGTH);
+  *n = syn_tokenizer_encode(t, x->text, NULL, 0);
+  if (!x->m->task->classes || x->side == SYN_SRC) {
+    int end = x->m->task->labels != SYN_SRC;
+    if (*n + end > most)
+      return syn__text_row_fail(x, SYN_E_SHAPE, end ? "has too many tokens with its end"
+                                                    : "has too many tokens", *n + end, most);
+  }
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + (size_t)*n + 1, sizeof(int)))
+    return SYN_E_MEMORY;
+  syn_tokenizer_encode(t, x->text, d->tokens + at, *n);
   return SYN_OK;
+}
+
+/* Word k of a text (tag), or all of it (classify). */
+static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
+  size_t i = 0, end;
+  if (m->task->labels == SYN_EACH) return text;
+  for (;; i = end) {
+    while (i < text.size && strchr(" \t\r\n", text.at[i])) i++;
+    for (end = i; end < text.size && !strchr(" \t\r\n", text.at[end]); end++) continue;
+    if (k-- == 0 || end == text.size) break;
+  }
+  text.at += i;
+  text.size = end - i;
+  return text;
+}
+
+static syn_status syn__label_unknown(const syn__text_row *x, int k) {
+  const syn_tokenizer *t = x->m->tokenizer[SYN_TGT];
+  syn_text label = syn__label_text(x->m, x->text, k);
+  char nearest[40] = "";
+  int i, least = 99, size = syn_tokenizer_size(t);
+  for (i = SYN_FIRST_TOKEN; i < size; i++) {
+    syn_text piece = syn_tokenizer_piece(t, i, 1);
+    char name[40];
+    int distance;
+    if (piece.size >= sizeof name || label.size >= sizeof name) continue;
+    memcpy(name, piece.at, piece.size);
+    name[piece.size] = 0;
+    distance = syn__distance(label, name);
+    if (distance < least) least = distance, memcpy(nearest, name, sizeof name);
+  }
+  return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
+                   (unsigned long)x->d->count, k, label.size < 60 ? (int)label.size : 60, label.at,
+                   least < 99 ? "; the nearest is " : "", nearest);
+}
+
+/* Tokens of the tokenizer of classes become classes; as many as the task wants. */
+static syn_status syn__text_row_labels(const syn__text_row *x, int *label, int n, int n_src) {
+  int k, wanted = x->m->task->labels == SYN_EACH ? 1 : n_src;
+  for (k = 0; k < n; k++) {
+    if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(x, k);
+    label[k] -= syn__class_token(x->m);
+  }
+  if (n == wanted && n > 0) return SYN_OK;
+  return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu has %d source tokens with %d labels, %s",
+                   (unsigned long)x->d->count, n_src, n,
+                   wanted == n_src && x->m->task->labels == SYN_SRC ? "tag wants as many"
+                                                                    : "classify wants one");
+}
+
+/* Tokens are encoded where the new row will stand, so syn_data_add moves nothing. */
+syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
+  syn__text_row x;
+  int n_src = 0, n_tgt = 0;
+  size_t at;
+  if (!d || !syn__given(d->c, m, "model")) return SYN_E_VALUE;
+  at = d->n_tokens;
+  x.d = d;
+  x.m = m;
+  x.text = source;
+  x.side = SYN_SRC;
+  if (m->task->encoder) {
+    if (syn__text_row_encode(&x, at, &n_src)) return d->c->status;
+  } else if (source.size)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
+                     (unsigned long)d->count, m->config.task);
+  x.text = target;
+  x.side = SYN_TGT;
+  if (!d->corruption.count || target.size) {
+    if (syn__text_row_encode(&x, at + (size_t)n_src, &n_tgt)) return d->c->status;
+    if (m->task->classes &&
+        syn__text_row_labels(&x, d->tokens + at + (size_t)n_src, n_tgt, n_src))
+      return d->c->status;
+  }
+  return syn__data_commit(d, n_src, n_tgt);
 }
 
 /* Labels of the overlap with the window before become 0 (ignored), so that each token counts once;
@@ -14231,11 +14839,17 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
+  const syn_train_state before = t->state;
   syn_status s = SYN_OK;
   syn_batch b;
   int i;
   syn__train_begin(t, 1);
   for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
+    s = syn__cancelled(t->c);
+    if (s != SYN_OK) { /* its batches come again */
+      t->state = before;
+      return s;
+    }
     s = syn__train_next(t, d, &b);
     if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
@@ -14252,7 +14866,10 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   syn_status s = syn__data_task(r->tape.c, r->m, d);
   if (s == SYN_OK) s = syn__data_layout(d, tokens, 0, -1);
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
-    syn_batch b = syn__data_batch(d, r->m->task, i, ints);
+    syn_batch b;
+    s = syn__cancelled(r->tape.c);
+    if (s != SYN_OK) break;
+    b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__run_loss(r, &b, &sum, labels);
   }
   if (s != SYN_OK) return s;
@@ -14340,22 +14957,22 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
    checkpoint, continues. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
-  float loss = 0.0f;
   syn_status s;
   if (!t) return SYN_E_VALUE;
   if (!syn__given(t->c, data, "data")) return SYN_E_VALUE;
   s = syn__data_task(t->c, t->m, data);
   if (s != SYN_OK) return s;
-  while (t->state.step < t->config.steps && !t->state.stopped) {
-    int validated = 0;
-    s = syn__train_update(t, data, &loss);
-    if (s != SYN_OK) return s;
-    if (t->config.every && t->state.step % t->config.every == 0) {
-      validated = 1;
-      s = syn_trainer_validate(t, valid);
+  while (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped)) {
+    int validated = t->validation_due;
+    if (!validated) {
+      s = syn__train_update(t, data, &t->loss);
       if (s != SYN_OK) return s;
+      validated = t->config.every && t->state.step % t->config.every == 0;
     }
-    if (report && report(user, t, loss, validated)) return SYN_OK;
+    s = validated ? syn_trainer_validate(t, valid) : SYN_OK;
+    t->validation_due = s == SYN_E_CANCELLED;
+    if (s != SYN_OK) return s;
+    if (report && report(user, t, t->loss, validated)) return SYN_OK;
   }
   return SYN_OK;
 }
@@ -15320,6 +15937,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->weights = syn__mul_size(m->floats, sizeof(float));
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
+    plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
     if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
   }
   syn_model_free(m);
@@ -18403,7 +19021,10 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   s = syn__state_read(t->c, f, t, &list);
   if (s == SYN_OK) s = syn__state_tensors(t, f, (size_t)list.value[11]);
   if (s == SYN_OK) syn__state_take(&list, t);
-  if (s == SYN_OK) t->max_first = syn__largest_size(t->first, t->firsts);
+  if (s == SYN_OK) {
+    t->max_first = syn__largest_size(t->first, t->firsts);
+    t->validation_due = 0;
+  }
   syn_file_free(f);
   return s;
 }

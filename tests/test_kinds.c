@@ -577,9 +577,13 @@ static void test_steps(bench *b) {
   sheet s;
   syn_decode_config k;
   syn_decoder *d;
-  syn_run *full = syn_run_new(&b->c, b->m, NULL), *keep;
+  syn_run *full, *keep;
   syn_limits limits;
   int i;
+  memset(&limits, 0, sizeof limits);
+  limits.src_rows = COUNT * MAX_LEN;
+  limits.keep = 1;
+  full = syn_run_new(&b->c, b->m, &limits);
   sheet_fill(&s, b, 0, COUNT, 0);
   s.b.tgt_width = MAX_LEN;
   for (i = 0; i < COUNT * MAX_LEN; i++)
