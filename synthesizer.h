@@ -105,7 +105,8 @@
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
-     - Sources end in 3. Decoder input is 2 y_1 .. y_n, labels are y_1 .. y_n 3.
+     - Sources end in 3 (syn_trainer_step checks it). Decoder input is 2 y_1 .. y_n, labels are
+       y_1 .. y_n 3.
      - max_len counts begin or end. A longer sentence is an error for layers with a table of it
        (R, D ...).
      - Classes of classify begin at 0. Tags begin at 1 (0: nothing is asked of that token), and
@@ -204,6 +205,9 @@ typedef struct syn_options {
      syn_context_clear a further syn_trainer_run goes on as if it had not been cancelled */
   int (*cancel)(void *user);
   void *cancel_user;                            /* handed to cancel */
+  /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
+     is loaded */
+  int not_finite;
 } syn_options;
 
 /* The context: allocator, kernels, and the first error with its numbers. One per thread of the
@@ -327,7 +331,8 @@ struct syn_node {
 };
 
 /* A kind of layer or operation: one struct, one room. Give `shape`, with `forward` and (to train)
-   `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
+   `backward`, or `build` alone; `name` and `args` are never null. What is missing is an error when
+   a model is built, a missing `backward` when its trainer is made. `forward` may read inputs,
    parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
    may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
    fail. A kind without `step` computes every row alone: then its forward is its step. */
@@ -360,7 +365,8 @@ typedef struct syn_var {
    4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
   const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  const char *encoder;         /* architecture text, UTF-8 with its comments; not for lm */
+  /* architecture text, UTF-8 with its comments, perhaps behind a byte order mark; not for lm */
+  const char *encoder;
   const char *decoder;         /* the same; seq2seq and lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
   int heads;                   /* of attention layers that do not say; 0: 4 */
@@ -819,7 +825,8 @@ const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every 
    the weights before the update. After an error nothing was updated, weights and moments are as
    before; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or the step
    could make weights that are not: they could move by more than 1e30, or learning rate times
-   weight_decay is above 1. Weights that are finite stay so. */
+   weight_decay is above 1. Weights that are finite stay so. A source of seq2seq or classify that
+   does not end in SYN_END is an error (only here: other functions take sources as they are). */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
    call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
@@ -879,8 +886,9 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
    character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
    text of known pieces comes back exactly; for "space" a run of n spaces holds n - 1 empty words,
    known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
-   "line". `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek, Cyrillic),
-   SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
+   "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
+   part of it and is skipped. `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek,
+   Cyrillic), SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
 syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
 void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
@@ -959,7 +967,8 @@ syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink 
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
    the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
    Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
-   network in the metadata wants; the message names it. */
+   network in the metadata wants; the message names it. So is a weight that is not finite, unless
+   syn_options.not_finite says otherwise: the message names tensor and byte. */
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
 const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
@@ -968,8 +977,8 @@ syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes) is refused, and then trainer and model are what
-   they were. */
+   seed, batch_tokens, accumulate, every, shapes), or holds numbers that are not finite, is refused,
+   and then trainer and model are what they were. */
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -1086,6 +1095,12 @@ static uint32_t syn__char_next(syn_text text, size_t *at) {
   if (more == 3 && (ch < 0x10000 || ch > 0x10FFFF)) return SYN__BAD_CHAR | s[0];
   *at += more;
   return ch;
+}
+
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors put it there, and
+   it is no part of the text. */
+static size_t syn__mark_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 /* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
@@ -1212,10 +1227,10 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
-/* A large block of the default allocator asks Linux for pages of 2 MB where the system grants them
-   on request. A step walks through all its memory once, and so meets every page anew: with pages
-   of 4 KB, under a hypervisor, the search for their addresses took 40 % of a training step. It is a
-   hint: a system that knows no such pages changes nothing, and errno may be set. Built with
+/* A large block of the default allocator asks Linux for pages of 2 MiB where the system grants
+   them on request. A step walks through all its memory once, and so meets every page anew: with
+   pages of 4 KiB, under a hypervisor, the search for their addresses took 40 % of a training step.
+   It is a hint: a system that knows no such pages changes nothing, and errno may be set. Built with
    -std=c99, the C library shows no madvise, and nothing is asked. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
@@ -4147,17 +4162,11 @@ syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
   return SYN_OK;
 }
 
-/* A part that lies row by row in the saved buffer `save`. */
-static syn_status syn__part_rows(syn_build *b, syn_node *n, const char *name, int save, int form,
-                                 int at, int heads, int width) {
-  syn_part p;
-  p.name = name;
-  p.save = save;
-  p.form = form;
-  p.at = at;
-  p.heads = heads;
-  p.width = width;
-  return syn_build_part(b, n, &p);
+static syn_status syn__parts(syn_build *b, syn_node *n, const syn_part *parts, int count) {
+  int i;
+  for (i = 0; i < count; i++)
+    if (syn_build_part(b, n, &parts[i])) return SYN_E_SHAPE;
+  return SYN_OK;
 }
 
 /* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
@@ -4278,6 +4287,10 @@ static int syn__node_done(syn_build *b, syn_node *n) {
   syn__graph *g = b->g;
   int i;
   if (!n || n->kind->shape(b, n) != SYN_OK || b->c->status != SYN_OK) return -1;
+  if (n->out < 0) { /* of a kind of the user's */
+    syn__fail_build(b, SYN_E_VALUE, "the shape of kind %.40s states no output", n->kind->name);
+    return -1;
+  }
   for (i = 0; i < n->n_in; i++) {
     syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
@@ -4415,7 +4428,7 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
    rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
    (decoding) come packed. Any strides: a transposed product is the same call. */
 
-#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
+#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MiB */
 #define SYN__PACK_N 512
 #define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
 /* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
@@ -7403,9 +7416,18 @@ static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int 
 /* Shows q, then k, of so many heads: they begin `at` floats per row into the buffer of rows. */
 static syn_status syn__att_parts(syn_build *b, syn_node *n, int at, int heads) {
   int c = syn__att_of(n)->c;
-  return syn__part_rows(b, n, "q", SYN__ROWS, SYN_PART_ROWS, at, heads, c) ||
-                 syn__part_rows(b, n, "k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c)
-             ? SYN_E_SHAPE : SYN_OK;
+  const syn_part parts[] = {{"q", SYN__ROWS, SYN_PART_ROWS, at, heads, c},
+                            {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c}};
+  return syn__parts(b, n, parts, 2);
+}
+/* Shows v, context, q and k where there is a score V, the scores of a mixture. */
+static syn_status syn__syn_att_parts(syn_build *b, syn_node *n, int v) {
+  const syn__att *a = syn__att_of(n);
+  const syn_part parts[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c},
+                            {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
+                            {"scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_raw}};
+  if (v >= 0 && syn__att_parts(b, n, a->at[v], a->heads)) return SYN_E_SHAPE;
+  return syn__parts(b, n, parts, a->n_raw ? 3 : 2);
 }
 
 static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
@@ -9782,13 +9804,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
-  s = syn__score_at(a, "V");
-  if (syn__part_rows(b, n, "v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c) ||
-      syn__part_rows(b, n, "context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c) ||
-      (s >= 0 && syn__att_parts(b, n, a->at[s], a->heads)) ||
-      (a->n_raw && syn__part_rows(b, n, "scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_raw)))
-    return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn__att_of(n)->d);
+  if (syn__syn_att_parts(b, n, syn__score_at(a, "V"))) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 
 /* W_v [e, width of the values], W_o [d,e] */
@@ -10201,6 +10218,8 @@ enum { SYN__MLP_W_Q, SYN__MLP_W_K, SYN__MLP_W_S };
 static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int wide = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   int d_src = syn_build_width(b, n, 1);
+  const syn_part parts[] = {{"q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide},
+                            {"k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide}};
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.pair = 1;
@@ -10216,9 +10235,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
     return SYN_E_SHAPE;
   if (syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) ||
-      syn__part_rows(b, n, "q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide) ||
-      syn__part_rows(b, n, "k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide))
+      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) || syn__parts(b, n, parts, 2))
     return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
@@ -10395,7 +10412,7 @@ static const syn_kind syn__kind_mlp_src_att = {
 
 enum { SYN__AOP_W_Q, SYN__AOP_KEYS, SYN__AOP_VALUES, SYN__AOP_W_O };
 
-#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of weights: 256 KB */
+#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of weights: 256 KiB */
 
 typedef struct syn__aop {
   int heads, keys, c_k, c_v;
@@ -10434,7 +10451,7 @@ static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, in
 }
 
 /* sqrt(d) K and 1/sqrt(c_k) both go into q, once for a row: scale. That of the values goes into Y:
-   lift. As many rows a block as keep its weights at 256 KB, within 24 and 252. */
+   lift. As many rows a block as keep its weights at 256 KiB, within 24 and 252. */
 static void syn__aop_sizes(syn__aop *a, int d) {
   a->scale = (float)sqrt((double)d / (double)a->c_k);
   a->lift = (float)sqrt((double)d);
@@ -11655,6 +11672,7 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
   x.at = text;
   x.line = x.column = 1;
   if (syn__parse_utf8(x)) return NULL;
+  x.at += syn__mark_size(text, strlen(text));
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (*x.at) {
@@ -11703,6 +11721,17 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
 
 /* -- building -- */
 
+/* A kind of the user's may lack a function that would be called later, in a pass, where nothing can
+   fail. Whether `backward` may be missing depends on what is trained: syn_trainer_new asks. */
+static syn_status syn__build_check(syn_build *b, const syn_kind *kind) {
+  const char *missing = kind->build     ? NULL
+                        : !kind->shape   ? "neither build nor shape"
+                        : !kind->forward ? "shape, but no forward"
+                                         : NULL;
+  if (!missing) return SYN_OK;
+  return syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name, missing);
+}
+
 /* One layer at the end of b->path, which names its parameters. A path that was cut off would
    give two layers one name, so the second would run on the weights of the first, whatever their
    shape. The numbers of branches come without a look of their own: behind each stands one of a
@@ -11713,9 +11742,13 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   size_t size = strlen(b->path);
   int y;
   b->layer = l;
-  if (syn__path_push(b, number)) return -1;
+  if (syn__build_check(b, l->kind) || syn__path_push(b, number)) return -1;
   y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
+  b->layer = l;
+  if (b->c->status == SYN_OK && (y < 0 || (size_t)y >= b->g->n_values))
+    syn__fail_build(b, SYN_E_VALUE, "%s of kind %.40s failed without an error",
+                    l->kind->build ? "build" : "shape", l->kind->name);
   return b->c->status == SYN_OK ? y : -1;
 }
 
@@ -13436,7 +13469,7 @@ typedef struct syn__step {
   float decay;     /* of the weights: rate times weight_decay */
   float scale;     /* of the gradient: 1 / labels, and clipping */
   double gradient; /* bound of every |scale g| */
-  double first;    /* bound of every |first moment| after the step; adafactor: not used */
+  double first;    /* bound of every |first moment| after the step */
 } syn__step;
 
 /* An update rule. A default of 0 means: beta2, eps: the rule has none; beta1: none by default; lr:
@@ -13472,7 +13505,7 @@ struct syn_trainer {
   char *skip_backward;      /* [nodes] 1: the backward pass skips the node; or null */
   float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
-  double max_first;        /* bound of every |first moment|; adafactor: not used */
+  double max_first;        /* bound of every |first moment| */
   syn_train_state state;
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
@@ -13770,7 +13803,7 @@ static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
    the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
    at most 1e18. */
 static double syn__adafactor_max_update(syn_trainer *t, syn__step *step) {
-  double most = 0.0, rate;
+  double most = 0.0, rate, beta1 = (double)syn__beta1(&t->config);
   int i;
   for (i = 0; i < t->n_trained; i++) {
     syn__trained *s = &t->trained[i];
@@ -13783,7 +13816,8 @@ static double syn__adafactor_max_update(syn_trainer *t, syn__step *step) {
     rate = syn__factored_rate(s, step);
     if (!(rate <= most)) most = rate;
   }
-  return 1e18 * most;
+  step->first = beta1 * t->max_first + (1.0 - beta1) * 1e18 * most;
+  return step->first;
 }
 
 static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__factored *f,
@@ -14610,6 +14644,20 @@ static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int le
   return limits;
 }
 
+/* A kind without `backward` would end the gradient: weights before it would not be trained. The
+   first node of every network is an embedding, so only frozen weights can make it unnecessary. */
+static syn_status syn__backward_check(const syn_trainer *t) {
+  int i;
+  for (i = 0; i < t->run->nodes; i++) { /* all but the output, whose gradient >>loss makes */
+    const syn_node *n = t->m->g.nodes[i];
+    if (n->kind->backward || (t->skip_backward && t->skip_backward[i])) continue;
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "%s: the kind %.40s has no backward, which training needs: give it one, or "
+                     "freeze all weights up to there", n->path, n->kind->name);
+  }
+  return SYN_OK;
+}
+
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_train_config none;
@@ -14641,7 +14689,9 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   syn__layout_trainer(t, &k);
   t->run->tape.discarded_grads = t->discarded_grads;
   t->run->tape.skip_backward = t->skip_backward;
-  return t;
+  if (syn__backward_check(t) == SYN_OK) return t;
+  syn_trainer_free(t);
+  return NULL;
 }
 
 void syn_trainer_free(syn_trainer *t) {
@@ -14736,6 +14786,23 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   return SYN_OK;
 }
 
+/* Sources of seq2seq and classify end in SYN_END. Those of syn_data do; those of a caller may lack
+   it, and the network would meet it for the first time while decoding. */
+static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
+  const syn__task_kind *task = t->m->task;
+  int i, n;
+  if (!task->encoder || task->labels == SYN_SRC || !b->src || b->src_width < 1) return SYN_OK;
+  for (i = 0; i < b->count; i++) {
+    const int *row = b->src + (size_t)i * (size_t)b->src_width;
+    n = syn__row_length(row, b->src_width);
+    if (n && row[n - 1] != SYN_END)
+      return syn__fail(t->c, SYN_E_VALUE,
+                       "source sentence %d ends in token %d, wanted %d (SYN_END)", i, row[n - 1],
+                       SYN_END);
+  }
+  return SYN_OK;
+}
+
 /* The gradient of the summed loss over all labels of all batches; the optimizer divides by the
    labels. So `count` small batches equal one large batch. After an error the optimizer has not
    run, and the next step clears the gradient. */
@@ -14749,7 +14816,8 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   if (!syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
-    s = syn__train_batch(t, &batches[i], 1.0f, &sum);
+    s = syn__train_ends(t, &batches[i]);
+    if (s == SYN_OK) s = syn__train_batch(t, &batches[i], 1.0f, &sum);
     labels += t->run->n_labels;
   }
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
@@ -15940,6 +16008,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
     if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
   }
+  if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);
   return c->status;
 }
@@ -16143,6 +16212,13 @@ static syn__reader syn__read(syn_text text, int flags, int space) {
   r.flags = flags;
   r.space = space && text.size > 0; /* an empty text has no word */
   return r;
+}
+
+/* The same for a text of a caller: without the byte order mark that it may begin with. */
+static syn__reader syn__read_given(syn_text text, int flags, int space) {
+  size_t mark = syn__mark_size(text.at, text.size);
+  if (mark) text.at += mark, text.size -= mark;
+  return syn__read(text, flags, space);
 }
 
 /* Is there another character? To be asked before each syn__read_char, which does not look. */
@@ -16467,7 +16543,7 @@ static syn_status syn__count_words(syn__counter *k, syn_tokenizer *t, const syn_
                                    size_t count, size_t limit) {
   size_t i, n;
   for (i = 0; i < count; i++) {
-    syn__reader r = syn__read(lines[i], t->flags, t->kind->words);
+    syn__reader r = syn__read_given(lines[i], t->flags, t->kind->words);
     while (syn__reading(&r)) {
       n = 0;
       do
@@ -16596,7 +16672,7 @@ static syn_status syn__learn_chars(syn_tokenizer *t, const syn_text *lines, size
   memset(&k, 0, sizeof k);
   k.c = t->c;
   for (i = 0; i < count && status == SYN_OK; i++)
-    status = syn__count_chars(&k, syn__read(lines[i], t->flags, 0), 1);
+    status = syn__count_chars(&k, syn__read_given(lines[i], t->flags, 0), 1);
   if (status == SYN_OK) status = syn__add_units(t, &k, 0);
   syn__counter_free(&k);
   return status;
@@ -16960,7 +17036,7 @@ int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int ro
   out.at = ids;
   out.room = room;
   out.count = 0;
-  t->kind->encode(t, syn__read(text, t->flags, t->kind->words), &out);
+  t->kind->encode(t, syn__read_given(text, t->flags, t->kind->words), &out);
   return out.count;
 }
 
@@ -17332,6 +17408,7 @@ static const void *syn__lookup(const void **at, size_t n, const char *name) {
 struct syn_file {
   syn_context *c;
   void *block; /* the bytes of the file when they are ours, else null */
+  const unsigned char *start; /* its first byte, wherever it stands */
   char *text;  /* names, keys and values of the header, decoded, each ends in 0 */
   syn_entry *entries;
   syn_pair *pairs;
@@ -17769,6 +17846,7 @@ static int syn__file_parse(syn_file *f, const char *where, const unsigned char *
   if (header) f->text = (char *)syn__alloc(f->c, header, 1);
   if (!f->text) return 0;
   memset(&j, 0, sizeof j);
+  f->start = bytes;
   j.f = f;
   j.where = where;
   j.start = j.at = bytes + 8;
@@ -18210,7 +18288,7 @@ static syn_status syn__file_fail(syn_context *c, const char *path, const char *w
 }
 
 /* Bytes of an open file, which is then at its beginning; UINT64_MAX when it cannot tell, as with a
-   pipe. A long of Windows ends at 2 GB, hence its own functions. */
+   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
@@ -18655,6 +18733,40 @@ static void syn__shape_text(char *out, size_t room, const size_t *shape, int ran
   if (used < room) snprintf(out + used, room - used, rank ? "]" : "[]");
 }
 
+/* The place of the first number in an entry of floats that is not finite (all exponent bits are
+   set), or where `sign` is 0 has its sign set; as many as there are where none is. Bits are looked
+   at, since F16 and BF16 are numbers only after they were converted. */
+static size_t syn__entry_odd(const syn_entry *e, int sign) {
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
+  uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
+  uint16_t half;
+  for (i = 0; i < n; i++) {
+    if (width == 4) {
+      memcpy(&bits, (const char *)e->data + 4 * i, 4);
+    } else {
+      memcpy(&half, (const char *)e->data + 2 * i, 2);
+      bits = (uint32_t)half << 16;
+    }
+    if ((bits & exponent) == exponent || (!sign && bits >> 31)) break;
+  }
+  return i;
+}
+
+/* Weights that are not finite would make every result so, mostly without a word. */
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int sign) {
+  size_t width = syn__float_width(e->dtype);
+  size_t i = c->options.not_finite ? e->bytes / width : syn__entry_odd(e, sign);
+  char shown[SYN__SHOWN];
+  if (i == e->bytes / width) return SYN_OK;
+  return syn__fail(c, SYN_E_FORMAT,
+                   "model file: tensor %s: number %lu, at byte %lu of the file, is not finite%s "
+                   "(syn_options.not_finite accepts it)", syn__show(shown, e->name),
+                   (unsigned long)i,
+                   (unsigned long)((const unsigned char *)e->data - f->start) +
+                       (unsigned long)(width * i), sign ? "" : " or below 0");
+}
+
 /* Null: recorded, with name, wanted and given. No memory for weights is asked for before every
    tensor has passed here, so a small file cannot make the loader allocate what its metadata
    dream of. */
@@ -18668,7 +18780,7 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
     shape[i] = (size_t)w->shape[i];
     same = same && e->shape[i] == shape[i];
   }
-  if (same && syn__float_width(e->dtype)) return e;
+  if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
   syn__shape_text(wanted, sizeof wanted, shape, w->rank);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -18990,6 +19102,8 @@ static syn_status syn__state_tensors(syn_trainer *t, const syn_file *f, size_t k
   if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
   for (i = 0; i < SYN__STATE_TENSORS; i++) {
     syn_status s = syn__state_entry(c, f, list[i].name, list[i].size);
+    if (s == SYN_OK && list[i].size) /* 1: second moments, of which the root is taken */
+      s = syn__entry_finite(c, f, syn_file_find(f, list[i].name), i != 1);
     if (s != SYN_OK) return s;
   }
   if (syn__state_network(c, f, t->m)) return c->status;

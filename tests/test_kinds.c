@@ -239,6 +239,7 @@ static void sheet_fill(sheet *s, const bench *b, int first, int count, int pad) 
     r.state = (uint64_t)(first + i) * 77;
     for (j = 0; j < src_size[(first + i) % 7]; j++)
       s->src[i * s->b.src_width + j] = 1 + syn_random_below(&r, b->v_src - 1);
+    if (!tag) s->src[i * s->b.src_width + j - 1] = SYN_END;
     for (j = 0; j < tgt_size[(first + i) % 6]; j++)
       s->tgt[i * s->b.tgt_width + j] = j ? 1 + syn_random_below(&r, b->v_tgt - 1) : SYN_BEGIN;
     for (j = 0; j < size; j++) /* some labels are 0: they do not count */

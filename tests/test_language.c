@@ -262,6 +262,7 @@ static const wrong wrongs[] = {
     {"tag", "norm -> rmsnorm", NULL, E, 1, 9, {"rmsnorm", "rms_norm", NULL, NULL}},
     {"tag", "norm ->\n  foo", NULL, E, 2, 3, {"foo", "no such layer", NULL, NULL}},
     {"tag", "# \xC3\xA4\xC3\xB6\n\xE2\x86\x92 ff", NULL, E, 2, 1, {"wanted the name of a layer", NULL, NULL, NULL}},
+    {"tag", "\xEF\xBB\xBF" "norm -> bar", NULL, E, 1, 9, {"bar", NULL, NULL, NULL}},
     {"tag", "ff # \xE9", NULL, E, 1, 6, {"encoder", "byte 0xE9", "UTF-8", NULL}},
     {"lm", NULL, "norm\n# \xC3\xA4\xC3", E, 2, 4, {"decoder", "byte 0xC3", "UTF-8", NULL}},
     {"lm", NULL, "# \xED\xA0\x80\nnorm", E, 1, 3, {"byte 0xED", "UTF-8", NULL, NULL}},
@@ -642,7 +643,58 @@ static void test_odd_names(void) {
   }
 }
 
+/* Kinds that lack a function, or whose functions do not do what they must: refused by name when the model is built,
+   without `backward` when it is to be trained, unless all weights up to it are frozen. */
+static syn_status no_out_shape(syn_build *b, syn_node *n) { return (void)b, (void)n, SYN_OK; }
+static syn_status no_word_shape(syn_build *b, syn_node *n) { return (void)b, (void)n, SYN_E_SHAPE; }
+static int no_word_build(syn_build *b, const syn_layer *l, int x) { return (void)b, (void)l, (void)x, -1; }
+static int far_build(syn_build *b, const syn_layer *l, int x) { return (void)b, (void)l, x + 1; }
+
+static void test_bad_kinds(void) {
+  static const syn_kind cases[] = {{"mine", "", 0, NULL, twice_shape, NULL, odd_forward, NULL, NULL, NULL},
+                                   {"mine", "", 0, NULL, NULL, twice_forward, odd_forward, NULL, NULL, NULL},
+                                   {"mine", "", 0, NULL, no_out_shape, twice_forward, odd_forward, NULL, NULL, NULL},
+                                   {"mine", "", 0, NULL, no_word_shape, twice_forward, odd_forward, NULL, NULL, NULL},
+                                   {"mine", "", 0, no_word_build, NULL, NULL, NULL, NULL, NULL, NULL},
+                                   {"mine", "", 0, far_build, NULL, NULL, NULL, NULL, NULL, NULL},
+                                   {"mine", "", 0, NULL, twice_shape, twice_forward, NULL, NULL, NULL, NULL}};
+  static const char *const words[] = {"the kind mine has shape, but no forward",
+                                      "the kind mine has neither build nor shape",
+                                      "the shape of kind mine states no output",
+                                      "shape of kind mine failed without an error",
+                                      "build of kind mine failed without an error",
+                                      "build of kind mine failed without an error", NULL};
+  syn_config k = config_of("tag", "linear -> res(mine) -> linear", NULL);
+  syn_train_config train;
+  const syn_kind *kinds[1];
+  syn_trainer *t;
+  syn_options o;
+  syn_context c;
+  syn_model *m = NULL;
+  int i;
+  memset(&o, 0, sizeof o);
+  memset(&train, 0, sizeof train);
+  train.freeze = "src.embed|encoder.0.*";
+  o.kinds = kinds;
+  o.n_kinds = 1;
+  for (i = 0; i < 7; i++) {
+    kinds[0] = &cases[i];
+    syn_context_init(&c, &o);
+    m = syn_model_new(&c, &k);
+    CHECK((m != NULL) == !words[i] && (m || strstr(c.message, words[i])), "%d: %s", i, c.message);
+    CHECK(m || strstr(c.message, "encoder line 1 column 15: mine: "), "%s", c.message);
+  }
+  t = syn_trainer_new(&c, m, NULL);
+  CHECK(!t && strstr(c.message, "encoder.1.0: the kind mine has no backward"), "%s", c.message);
+  syn_context_clear(&c);
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(t != NULL, "%s", c.message);
+  syn_trainer_free(t);
+  syn_model_free(m);
+}
+
 int main(void) {
+  test_bad_kinds();
   test_odd_names();
   test_names();
   test_same();

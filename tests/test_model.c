@@ -396,6 +396,8 @@ static void test_plan(void) {
   syn_context_clear(&c);
   decode.beam = -1;
   CHECK(syn_plan_of(&c, &k, NULL, &decode, &plan) == SYN_E_VALUE && plan.decoding == 0, "%s", c.message);
+  CHECK(!plan.weights && !plan.training && !plan.activations, "%lu bytes of weights after an error",
+        (unsigned long)plan.weights);
   syn_context_clear(&c);
   k.max_len = 1 << 20; /* a network too large for any machine is planned on this one */
   k.d_model = 2048;
@@ -873,6 +875,52 @@ static void test_files(void) {
   free(shifted);
 }
 
+/* Writes a number that is not finite over number `k` of a tensor; the message must name both, unless the context
+   accepts such weights. */
+static void not_finite_case(const bytes *file, const char *name, size_t k, uint32_t number) {
+  char *copy = (char *)malloc(file->size), words[160];
+  syn_context c;
+  syn_options o;
+  syn_file *f;
+  const syn_entry *e;
+  syn_model *m;
+  size_t width, at;
+  memset(&o, 0, sizeof o);
+  memcpy(copy, file->at, file->size);
+  syn_context_init(&c, NULL);
+  f = syn_file_view(&c, copy, file->size);
+  e = syn_file_find(f, name);
+  CHECK(e, "%s is not there: %s", name, c.message);
+  if (!e) return;
+  width = e->dtype == SYN_F32 ? 4 : 2;
+  at = (size_t)((const char *)e->data - copy) + k * width;
+  if (width == 4) memcpy(copy + at, &number, 4);
+  else {
+    uint16_t half = (uint16_t)number;
+    memcpy(copy + at, &half, 2);
+  }
+  syn_file_free(f);
+  snprintf(words, sizeof words, "tensor %s: number %lu, at byte %lu of the file, is not finite", name,
+           (unsigned long)k, (unsigned long)at);
+  m = syn_model_view(&c, copy, file->size);
+  CHECK(!m && c.status == SYN_E_FORMAT && strstr(c.message, words), "%s: %s", words, c.message);
+  syn_model_free(m);
+  o.not_finite = 1;
+  syn_context_init(&c, &o);
+  m = syn_model_view(&c, copy, file->size);
+  CHECK(m, "%s", c.message);
+  syn_model_free(m);
+  free(copy);
+}
+
+static void test_not_finite(void) {
+  not_finite_case(&good_file, "tgt.embed", 0, 0x7FC00000u);
+  not_finite_case(&good_file, "src.embed", 11, 0x7F800000u);
+  not_finite_case(&good_file, "out.b", 2, 0xFF800001u);
+  not_finite_case(&half_file, "tgt.embed", 3, 0x7C00u);
+  not_finite_case(&half_file, "out.b", 1, 0xFE01u);
+}
+
 /* Facts of others stay, in a model that is loaded, trained and saved. */
 static void test_metadata(void) {
   change with = no_change();
@@ -1183,6 +1231,7 @@ int main(void) {
   test_start();
   test_orthogonal();
   test_files();
+  test_not_finite();
   test_metadata();
   test_bad_files();
   test_damage();

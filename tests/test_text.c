@@ -706,6 +706,47 @@ static void test_sentinels(void) {
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
 
+/* A byte order mark before a text changes nothing, in learning as in encoding; inside a text it is a character. */
+static void test_mark(void) {
+  static const char *const specs[] = {"byte", "char", "space", "line", "bpe:30"};
+  static const char mark[] = "\xEF\xBB\xBF";
+  syn_text plain[2], marked[2], inside;
+  char text[2][40];
+  int s, i;
+  plain[0] = text_of("ab abc"), plain[1] = text_of("abc b");
+  for (i = 0; i < 2; i++) {
+    sprintf(text[i], "%s%s", mark, plain[i].at);
+    marked[i] = text_of(text[i]);
+  }
+  inside = text_of("ab\xEF\xBB\xBF abc");
+  for (s = 0; s < 5; s++) {
+    unsigned char saved[2][4000];
+    int ids[2][40], n[2];
+    size_t size[2];
+    syn_context c;
+    syn_tokenizer *t, *u;
+    syn_context_init(&c, NULL);
+    t = syn_tokenizer_learn(&c, specs[s], 0, plain, 2);
+    u = syn_tokenizer_learn(&c, specs[s], 0, marked, 2);
+    size[0] = syn_tokenizer_save(t, saved[0], sizeof saved[0]);
+    size[1] = syn_tokenizer_save(u, saved[1], sizeof saved[1]);
+    CHECK(t && u && size[0] == size[1] && size[0] <= sizeof saved[0] && !memcmp(saved[0], saved[1], size[0]),
+          "%s learns the mark: %s", specs[s], c.message);
+    n[0] = syn_tokenizer_encode(t, plain[0], ids[0], 40);
+    n[1] = syn_tokenizer_encode(t, marked[0], ids[1], 40);
+    CHECK(n[0] == n[1] && !memcmp(ids[0], ids[1], (size_t)n[0] * sizeof(int)), "%s: %d tokens, with a mark %d",
+          specs[s], n[0], n[1]);
+    n[0] = syn_tokenizer_encode(t, text_of(mark), ids[0], 40);
+    n[1] = syn_tokenizer_encode(t, text_of(""), ids[0], 40);
+    CHECK(n[0] == n[1], "%s: a mark alone is %d tokens", specs[s], n[0]);
+    n[0] = syn_tokenizer_encode(t, inside, ids[0], 40);
+    n[1] = syn_tokenizer_encode(t, plain[0], ids[1], 40);
+    CHECK(n[0] != n[1] || memcmp(ids[0], ids[1], (size_t)n[0] * sizeof(int)), "%s: a mark inside is lost", specs[s]);
+    syn_tokenizer_free(t);
+    syn_tokenizer_free(u);
+  }
+}
+
 /* Null objects give nothing, as the manual promises. */
 static void test_null(void) {
   char out[4] = "abc";
@@ -724,6 +765,7 @@ static void test_null(void) {
 }
 
 int main(void) {
+  test_mark();
   test_null();
   test_by_hand();
   test_plain();

@@ -1583,6 +1583,22 @@ static void load_fails(bench *b, const char *path, syn_status status, const char
   syn_context_clear(&b->c);
 }
 
+/* A checkpoint in which one number of a tensor is not finite, or of the second moments below 0. */
+static void checkpoint_number(bench *b, const char *name, float number, const char *word) {
+  size_t size;
+  char *bytes = file_read("part.safetensors", &size);
+  syn_file *f = syn_file_view(&b->c, bytes, size);
+  const syn_entry *e = syn_file_find(f, name);
+  FILE *out = fopen("odd.safetensors", "wb");
+  CHECK(e, "%s is not there: %s", name, b->c.message);
+  if (e) memcpy(bytes + ((const char *)e->data - bytes) + 8, &number, sizeof number);
+  CHECK(out && fwrite(bytes, 1, size, out) == size, "the disk");
+  if (out) fclose(out);
+  syn_file_free(f);
+  free(bytes);
+  load_fails(b, "odd.safetensors", SYN_E_FORMAT, word);
+}
+
 /* A checkpoint of another training, a model file, damaged ones: an error, and nothing has changed. */
 static void test_resume_errors(void) {
   syn_config k = config_of(0);
@@ -1596,6 +1612,11 @@ static void test_resume_errors(void) {
   load_fails(&b, "nowhere.safetensors", SYN_E_FILE, "nowhere");
   CHECK(syn_model_save(&b.c, b.m, "model.safetensors") == SYN_OK, "%s", b.c.message);
   load_fails(&b, "model.safetensors", SYN_E_FORMAT, "cannot be resumed");
+  checkpoint_number(&b, "out.b", NAN, "tensor out.b: number 2, at byte");
+  checkpoint_number(&b, "optimizer.first", INFINITY, "tensor optimizer.first: number 2, at byte");
+  checkpoint_number(&b, "optimizer.second", NAN, "tensor optimizer.second: number 2, at byte");
+  checkpoint_number(&b, "optimizer.second", -1.0f, "not finite or below 0");
+  checkpoint_number(&b, "optimizer.best", -INFINITY, "tensor optimizer.best: number 2, at byte");
   bytes = file_read("part.safetensors", &size);
   for (cut = 0; bytes && cut < size; cut += 1 + size / 40) {
     f = fopen("cut.safetensors", "wb");
@@ -1823,6 +1844,18 @@ static void test_errors(void) {
         b.c.message);
   CHECK(loss == 0.0f && b.t->state.step == 0, "loss %g", (double)loss);
   syn_context_clear(&b.c);
+  batch = three(0, 3);
+  {
+    int open_src[12];
+    memcpy(open_src, batch.src, sizeof open_src);
+    open_src[5] = 9; /* the end of sentence 1 */
+    batch.src = open_src;
+    CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE &&
+              strstr(b.c.message, "source sentence 1 ends in token 9, wanted 3"), "%s", b.c.message);
+    CHECK(b.t->state.step == 0, "a step was taken");
+    syn_context_clear(&b.c);
+    batch = three(0, 3);
+  }
   batch.labels = NULL;
   CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_E_VALUE && loss == 0.0f, "%s", b.c.message);
   syn_context_clear(&b.c);
