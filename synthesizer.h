@@ -768,8 +768,8 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads);
    such. They live until the next pass. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
 /* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
-   Returns its bytes; `out` gets what fits into `room` with a final 0. */
-size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
+   Returns its bytes; `out` gets what fits into `capacity` with a final 0. */
+size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity);
 
 /* -- training -- */
 
@@ -12475,7 +12475,7 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   return k->base ? k->base + at : NULL;
 }
 
-/* The workspace of >>loss, in training runs only. rows, drows [block,d]: labelled rows and their
+/* Workspace of >>loss, in runs with a backward pass. rows, drows [block,d]: labelled rows and their
    gradient; logits [block,V]; panels: out.w packed; each [block]: losses. */
 typedef struct syn__loss_buffers {
   size_t block;          /* labelled rows whose logits exist at the same time */
@@ -12857,6 +12857,7 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   return SYN_OK;
 }
 
+/* 1: results can be read after a forward pass. */
 static int syn__run_readable(const syn_run *r) {
   return r->mode == SYN__KEEP || r->mode == SYN__READ;
 }
@@ -12982,7 +12983,7 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
 }
 
 /* U+2591, 2592, 2593, 2588 as bytes, so that the encoding of this file does not matter. */
-size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
+size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity) {
   static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
                                        "\xE2\x96\x88"};
   size_t used = 0;
@@ -12992,9 +12993,9 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) 
     int level = p < 0.8f ? (int)(p * 5.0f) : 4;
     const char *s = shades[level];
     for (; *s; s++, used++)
-      if (used + 1 < room) out[used] = *s;
+      if (used + 1 < capacity) out[used] = *s;
   }
-  if (room) out[used < room ? used : room - 1] = 0;
+  if (capacity) out[used < capacity ? used : capacity - 1] = 0;
   return used;
 }
 
@@ -13174,7 +13175,7 @@ static int syn__path_count(const syn_model *m, const syn_node *n) {
   return count;
 }
 
-/* path@k where a path comes again. Columns: path, kind, inputs, output, parameters. */
+/* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
 static void syn__describe_node(const syn_model *m, const syn_node *n, syn__writer *w) {
   int i, k, again = syn__path_count(m, n);
   syn__write(w, "%s", n->path);
@@ -13267,6 +13268,7 @@ static void syn__nearest_try(syn__nearest *s, const char *path, const char *part
   memcpy(s->name, name, sizeof name);
 }
 
+/* An error that names the known path nearest to `path`. */
 static syn_status syn__value_unknown(const syn_run *r, const char *path) {
   const syn__graph *g = &r->m->g;
   syn__nearest s;
@@ -13289,6 +13291,7 @@ static syn_status syn__value_unknown(const syn_run *r, const char *path) {
 
 /* -- reading a value -- */
 
+/* Adds an axis to the shape of the value. */
 static void syn__value_axis(syn_value *v, const char *name, int size) {
   v->axes[v->rank] = name;
   v->shape[v->rank++] = size;
@@ -13379,7 +13382,7 @@ syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int 
   int i, k;
   if (s != SYN_OK) return s;
   if (v.rank != 2 || !v.axes[0] || !strcmp(v.axes[0], "output") || v.shape[1] != width)
-    return syn__fail(r->tape.c, SYN_E_SHAPE, "%.80s: a vector of width %d was asked for, rows have "
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "%.80s: a vector of width %d was wanted, rows have "
                      "rank %d and width %d", path, width, v.rank, v.shape[v.rank - 1]);
   if (what != SYN_VECTOR_MEAN && what != SYN_VECTOR_LAST)
     return syn__fail(r->tape.c, SYN_E_VALUE, "a vector is the mean (%d) or the last row (%d), not "
@@ -13884,10 +13887,10 @@ static float syn__rate(const syn_trainer *t, double step) {
          t->state.factor;
 }
 
-/* The next step with the gradients of `labels` losses added up, that is with their mean, whose norm
-   is given. Clipping is folded into the scale, so no pass over the gradient is spent on it. The
-   decay stands apart from the gradient and shares the rate's schedule. No number is above the norm
-   but by what its squares, added in float, have lost. */
+/* The next step from the gradient of the summed loss of `labels` labels; norm: of its mean.
+   Clipping and the mean are one factor, `scale`, so they cost no pass over the gradient. Weight
+   decay is apart from the gradient and follows the learning rate. `gradient` bounds every element:
+   the norm, with a margin for what its float sums lose. */
 static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
   const syn_train_config *k = &t->config;
   syn__step s;
@@ -14760,10 +14763,8 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return NULL;
 }
 
-/* The step after its batches. No label: no mean, and division by zero would end in the weights. A
-   loss or a gradient that is not finite would end there too, and in the moments for good: the
-   norm meets every number of it. So would a step that is too large. The loss is that of the weights
-   before the step. */
+/* The update after its batches. Without a label there is no mean. A loss or gradient that is not
+   finite, or a step that is too large, is refused before it reaches weights and moments. */
 static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   double norm, reach;
   syn__step s;

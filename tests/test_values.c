@@ -437,7 +437,7 @@ static void test_classify(void) {
   CHECK(!syn_run_classify(r, text_of("bad day"), &rows) && rows == 1, "%s", c.message);
   CHECK(syn__text_is(syn_run_class_name(r, 0, 0, 0, &p), "bad") && p > 0.5f, "p is %g", (double)p);
   for (i = 0; i < 2; i++) syn_run_class_name(r, 0, 0, i, &one), sum += one;
-  CHECK(fabsf(sum - 1) < 1e-6f && !syn_run_class_name(r, 0, 0, 2, &one).size && !one, "sum %g", (double)sum);
+  CHECK(fabsf(sum - 1) < 1e-6f && !syn_run_class_name(r, 0, 0, 2, &one).size && one == 0.0f, "sum %g", (double)sum);
   CHECK(!syn_run_classify(r, text_of("good day"), &rows) &&
             syn__text_is(syn_run_class_name(r, 0, 0, 0, NULL), "good"),
         "%s", c.message);
