@@ -153,6 +153,7 @@
 #define SYN_MAX_IN 16       /* inputs of one operation */
 #define SYN_MAX_PARAM 48    /* parameters of one operation */
 #define SYN_MAX_SAVE 6      /* buffers an operation keeps for its backward pass */
+#define SYN_MAX_PART 6      /* parts of them that syn_run_value shows by name */
 #define SYN_MAX_RANK 4
 #define SYN_FILE_RANK 8     /* of a tensor in a file */
 
@@ -178,7 +179,8 @@ extern "C" {
   X(SYN_E_TEXT, "an error in an architecture text") \
   X(SYN_E_SHAPE, "shapes that do not fit") \
   X(SYN_E_FILE, "a file could not be read or written") \
-  X(SYN_E_FORMAT, "a file is not what it should be")
+  X(SYN_E_FORMAT, "a file is not what it should be") \
+  X(SYN_E_CANCELLED, "cancelled by the caller")
 
 #define SYN__ENUM(name, text) name,
 typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_status;
@@ -202,6 +204,11 @@ typedef struct syn_options {
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
+  /* 0: none. Training and evaluation call it before every batch; nonzero ends them with
+     SYN_E_CANCELLED: weights and optimizer are those of the last whole update, and after
+     syn_context_clear a further syn_trainer_run goes on as if it had not been cancelled */
+  int (*cancel)(void *user);
+  void *cancel_user;                            /* handed to cancel */
   /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
      is loaded */
   int not_finite;
@@ -284,6 +291,16 @@ enum {
   SYN_INIT_CONSTANT, SYN_INIT_UNIFORM, SYN_INIT_NORMAL, SYN_INIT_FIXED, SYN_INIT_ORTHOGONAL
 };
 
+/* Numbers in a saved buffer of an operation that syn_run_value shows as "path.name". SYN_PART_ROWS,
+   SYN_PART_KEYS: [rows, heads, width], rows those of the output, or of the last input; the buffer
+   has as many rows as the longer of both sides, the part begins `at` floats per row into it.
+   SYN_PART_PAIRS: sentence by sentence [heads, width, queries, keys]; `at` is 0. */
+typedef struct syn_part {
+  const char *name; /* lives as long as the kind */
+  int save, form, at, heads, width;
+} syn_part;
+enum { SYN_PART_ROWS, SYN_PART_KEYS, SYN_PART_PAIRS };
+
 /* One operation of a network. Built once, then only read. */
 struct syn_node {
   const syn_kind *kind;
@@ -313,6 +330,8 @@ struct syn_node {
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
   const struct syn__recurrence *recurrence;
+  int n_part;
+  syn_part part[SYN_MAX_PART];
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
@@ -409,14 +428,25 @@ typedef struct syn_batch {
   int src_width, tgt_width;
 } syn_batch;
 
-/* How large a batch a run must hold; a larger one is SYN_E_SHAPE. The buffers grow with all
-   four. */
+/* The largest batch of a run; a larger one is SYN_E_SHAPE. The buffers grow with all four. */
 typedef struct syn_limits {
   int sentences;  /* at most so many; 0: as many as the rows allow */
   int src_rows;   /* tokens of all source sentences together; 0: 4096 */
   int tgt_rows;   /* decoder tokens together; 0: as src_rows */
   int length;     /* tokens of the longest sentence; 0: the model's max_len */
+  int keep;       /* 1: every value keeps memory of its own, gradients too: syn_run_value */
 } syn_limits;
+
+/* A value of one sentence after a pass, row-major; lives until the next pass. */
+typedef struct syn_value {
+  int rank, shape[SYN_MAX_RANK];
+  const char *axes[SYN_MAX_RANK]; /* "token", "feature", "head", "query", "key" ... */
+  const float *x;
+  const float *dx; /* gradient, after syn_run_backward; null: none, or none is kept of it */
+} syn_value;
+
+/* What syn_run_vector makes of the rows of a sentence. */
+enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST };
 
 /* Bytes, known before anything is allocated. */
 typedef struct syn_plan {
@@ -424,6 +454,7 @@ typedef struct syn_plan {
   size_t training;     /* gradients, optimizer, kept checkpoints */
   size_t activations;  /* one training step with the limits given */
   size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
+  size_t keep;         /* a run with `keep` and the limits of one training step */
 } syn_plan;
 
 /* -- training -- */
@@ -438,10 +469,10 @@ typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw", "adafactor", "sgd" */
   const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
   /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001, sgd: 0.1,
-     noam: 1; adafactor: steps of its own, min(0.01, t^-1/2), which no schedule changes. adafactor
-     multiplies either by the size of the tensor (root of the mean square, at least 0.001) */
+     noam: 1; adafactor: its own rate min(0.01, t^-1/2), which no schedule but plateau changes.
+     adafactor multiplies either by the RMS of the tensor (at least 0.001) */
   float lr;
-  long warmup;            /* steps until it is reached, w; 0: it begins there */
+  long warmup;            /* steps from 0 to lr, w; 0: no warm-up */
   long steps;             /* updates in all; 0: 1000 */
   float beta1;            /* sgd: momentum. 0: 0.9, adafactor: none; below 0: none */
   float beta2, eps;       /* adam and adamw alone; 0: 0.98, 1e-9 */
@@ -451,32 +482,32 @@ typedef struct syn_train_config {
   int accumulate;         /* batches per update; 0: 1 */
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
-  int average;            /* so many best weights are kept, at most 1000; without validation data
-                             the newest. Each takes the memory of all weights that change */
+  int average;            /* checkpoints kept in memory for syn_trainer_average, at most 1000: the
+                             best, without validation data the newest. 0: none */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
-  int stop_after;         /* validations without progress before training stops; 0: it does not */
+  int stop_after;         /* early stopping: validations without progress; 0: none */
   uint64_t seed;          /* of dropout and of the order of the batches */
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
   const char *freeze;
 } syn_train_config;
 
-/* Where a training is; a checkpoint holds it. */
+/* The state of a training; a checkpoint holds it. */
 typedef struct syn_train_state {
   long step, epoch, batch; /* updates done; epoch and batch that come next */
   long tokens;             /* labels seen */
   long validations, worse; /* done; since the best one */
-  float rate, factor;      /* learning rate of the last step; what plateau made of it */
-  float valid, best;       /* loss of the last and of the best validation; infinite: none was */
+  float rate, factor;      /* learning rate of the last step; factor of plateau */
+  float valid, best;       /* loss of the last validation; of the best one, infinite: none yet */
   int stopped;             /* by stop_after */
   int diverged; /* the last step was refused: see syn_trainer_step */
 } syn_train_state;
 
-/* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are hidden, at least
-   one and at most n - 1, in round(hidden / span) runs, at least one and at most `count`. */
+/* Span corruption (Raffel et al. 2020): of a text of n tokens, round(n noise) are masked, at least
+   one and at most n - 1, in round(masked / span) spans, at least one and at most `count`. */
 typedef struct syn_corruption {
-  float noise;      /* share of the tokens that are hidden; 0: 0.15 */
-  float span;       /* mean length of a hidden run, 1 or more; 0: 3 */
+  float noise;      /* share of the tokens that are masked; 0: 0.15 */
+  float span;       /* mean length of a span, 1 or more; 0: 3 */
   int first, count; /* sentinels: the tokens first .. first + count - 1, of both vocabularies */
 } syn_corruption;
 
@@ -645,6 +676,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
 syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
 /* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
 void *syn_build_own(syn_build *b, syn_node *n, size_t size);
+syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part); /* of life SYN_BOTH */
 /* Records an error with the layer's place in the text. */
 syn_status syn_build_fail(syn_build *b, const char *message);
 int syn_build_chain(syn_build *b, const syn_layer *chain, int x); /* tensor behind it, or -1 */
@@ -791,6 +823,12 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
 uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
+/* A network as text, from the configuration alone, without memory for weights: a line with the
+   names of the columns, then one for each operation in the order they run, columns between tabs:
+   path, kind, shapes of the inputs, of the output, parameters with their shapes. Returns the bytes
+   of the text; `out` gets what fits into `capacity` with a final 0. 0: an error. */
+size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity);
+
 /* -- forward passes -- */
 
 /* Buffers for forward passes whose results can be read. `limits` may be null. The model must
@@ -807,6 +845,32 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
    tag is never an answer. *p (may be null): its probability among all classes. -1 with *p 0: no
    such. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
+/* The same as the name of the class; of size 0: no such, or the model has no names. */
+syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
+/* classify, tag: a forward pass over one text, by the tokenizer of the model; results are those of
+   sentence 0. *rows: 1, or for tag the tokens of the text. */
+syn_status syn_run_classify(syn_run *r, syn_text text, int *rows);
+
+/* The four below are for runs made with `keep`; others reuse the memory of values, and say so. */
+
+/* A value of a sentence by its place in the text, with the names of its axes:
+     "encoder.1.0.0.1"     the output of a layer: [token, feature]. Where several operations have
+                           the path (steps of universal), the last; "encoder.1@0": the first
+     "encoder.1.0.0.1.q"   a part of a layer, where its kind keeps it: attention has q (times
+                           c^-1/2 where the scores are), k, v, context [token, head, feature],
+                           weights [head, query, key], scores before the softmax (mixtures only)
+     "encoder.1.0.0.1.w_q" a parameter, of no sentence; dx: of all sentences
+     "out"                 the logits
+   An unknown path is an error that names the nearest one. */
+syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value);
+/* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
+   output of a layer: out [width]. */
+syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
+                          int width);
+/* A forward pass, then a backward pass from the mean loss of the labels, as syn_trainer_backward
+   computes it. *loss (may be null): that loss. */
+syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
+
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads);
@@ -814,18 +878,8 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads);
    such. They live until the next pass. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
 /* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
-   Returns its bytes; `out` gets what fits into `room` with a final 0. */
-size_t syn_attention_shades(const float *row, int keys, char *out, size_t room);
-/* Weights [size[0], size[1]] as a picture file, PGM ("P5", one byte a pixel): a square of cell by
-   cell pixels each, from white (0 and below) to black: `full` and above, 0: the largest of them.
-   Returns its bytes, all written if they fit into `room`; 0: sizes below 1, or too many bytes. */
-size_t syn_attention_picture(const float *weights, const int size[2], int cell, float full,
-                             void *out, size_t room);
-/* Adds to counts [bins] how many of x [n] lie in each of the equal bins from low to high, high
-   included; returns how many lie in none (also what is no number; all of them, where low and high
-   are no finite range). Several calls make one histogram, of parameters (syn_param.x) or of
-   attention weights. */
-size_t syn_histogram(const float *x, size_t n, float low, float high, size_t *counts, int bins);
+   Returns its bytes; `out` gets what fits into `capacity` with a final 0. */
+size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity);
 
 /* -- training -- */
 
@@ -840,6 +894,11 @@ void syn_data_free(syn_data *d);
 size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
+/* One row as texts, by the tokenizers of the model. source: empty for lm. target: a text; classify:
+   the name of a class; tag: a tag for each token of the source, with white space between. An error
+   names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
+   unknown class with the nearest name. Then no row is added. */
+syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
    stride < window they overlap: the first window - stride tokens of a row are only read, so every
    token counts once. No end token is asked for. */
@@ -848,17 +907,17 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
    added. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
-/* Makes pre-training data of texts: every row, also of those added later, is a text as source and
-   nothing as target; whenever it comes, source and target are made of it by syn_corrupt, in each
-   epoch of each seed with other spans, in evaluations always with the same. For seq2seq. */
+/* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
+   without a target. syn_corrupt makes source and target of it when its batch is made, with other
+   spans in each epoch of each seed, in evaluations always with the same. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k);
-/* Tokens that syn_corrupt writes, without end: n - hidden + runs and hidden + runs; n and 0 where
-   n < 2, for then nothing is hidden. */
+/* Tokens that syn_corrupt writes, without end: n - masked + spans and masked + spans; n and 0 where
+   n < 2, for then nothing is masked. */
 void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt);
-/* src: the n tokens, each hidden run replaced by the next sentinel; tgt: sentinel, run, sentinel,
-   run ... (the end token that follows it stands for the last sentinel of the paper). Which tokens
-   are hidden is drawn from r: all ways to cut the hidden ones and the others into as many runs, of
-   at least one token each, are equally probable. A text begins with tokens that are not hidden. */
+/* src: the n tokens, each span replaced by the next sentinel; tgt: sentinel, span, sentinel, span
+   ... (the end token that follows it stands for the last sentinel of the paper). The spans are
+   drawn from r: all ways to split the masked tokens and the others into as many spans, of at least
+   one token each, are equally probable. A text begins with tokens that are not masked. */
 void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt);
 /* How many batches the first epoch of a training has; 0: it fails. */
@@ -896,10 +955,11 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
    alone. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user);
-/* A validation now: state->valid, state->best, the kept weights. `valid` may be null. */
+/* A validation now: updates state->valid, state->best, the kept checkpoints. `valid` may be null.
+ */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
-/* The model's weights become the mean of the kept ones, for the end of a training: the moments of
-   the optimizer stay those of the last step. Returns how many they are, 0: none were kept. */
+/* The weights become the mean of the kept checkpoints, at the end of a training: the moments of the
+   optimizer stay those of the last step. Returns how many they are, 0: none. */
 int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
@@ -4280,6 +4340,7 @@ struct syn_tape {
   const float **weights;               /* by number of the parameter */
   float **dweights;                    /* by the same; a null one is not trained */
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
+  float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
   const float **packed;                /* weights in panels, while decoding; else null */
   float *pack; /* the packed block of a large product, then one of a per thread */
@@ -4387,6 +4448,20 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
   if (n->n_save == SYN_MAX_SAVE) return syn_build_fail(b, "the kind saves too many buffers");
   n->save_life[n->n_save] = life;
   n->save[n->n_save++] = extent;
+  return SYN_OK;
+}
+
+syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
+  if (n->n_part == SYN_MAX_PART || part->save < 0 || part->save >= n->n_save || !part->name)
+    return syn_build_fail(b, "the kind shows too many parts, or one without buffer or name");
+  n->part[n->n_part++] = *part;
+  return SYN_OK;
+}
+
+static syn_status syn__parts(syn_build *b, syn_node *n, const syn_part *parts, int count) {
+  int i;
+  for (i = 0; i < count; i++)
+    if (syn_build_part(b, n, &parts[i])) return SYN_E_SHAPE;
   return SYN_OK;
 }
 
@@ -5165,6 +5240,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     if (!runs) continue;
     /* dy is complete: from the gradient after the dropout to the one before it */
     syn__drop(t, n, y->dx);
+    if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn__count(y));
     n->kind->backward(t, n);
   }
 }
@@ -5266,9 +5342,10 @@ static size_t syn__place(syn__item *items, size_t count, size_t *active) {
   return peak;
 }
 
-/* What a run is for. TRAIN: forward and backward; KEEP: forward, everything can be read after it;
-   INFER: forward, a buffer is free after its last reader. */
-enum { SYN__TRAIN, SYN__KEEP, SYN__INFER };
+/* What a run is for. TRAIN: forward and backward; KEEP: the same, and every value and gradient can
+   be read afterwards; READ: forward, and logits and attention weights can be read afterwards;
+   INFER: forward. READ and INFER reuse a buffer after its last reader. */
+enum { SYN__TRAIN, SYN__KEEP, SYN__READ, SYN__INFER };
 
 /* Keeps the list in order of `from`, and of arrival where that is equal. */
 static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
@@ -5308,7 +5385,7 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
    written, until the maker's; without a reader it begins at n. A gradient buffer that several
    values share lives until the backward of the first maker. */
 static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
-                               syn__item *items, syn_tensor *tensors) {
+                               syn__item *items, syn_tape *t) {
   int n = (int)g->n_nodes, end = 2 * n - 1, alias;
   size_t i, count = 0;
   for (i = 0; i < g->n_values; i++) {
@@ -5319,13 +5396,18 @@ static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacit
     item.to = mode == SYN__TRAIN && !syn__not_needed(g, v) ? end - v->maker
               : mode == SYN__KEEP || v->last < 0          ? end
                                                           : v->last;
-    item.where = tensors ? &tensors[i].x : NULL;
+    item.where = t ? &t->tensors[i].x : NULL;
     syn__item_add(items, &count, &item);
-    if (mode != SYN__TRAIN || syn__is_dx_alias(g, (int)i)) continue;
+    if (mode == SYN__KEEP) {
+      item.where = t ? &t->kept_grads[i] : NULL;
+      syn__item_add(items, &count, &item);
+    }
+    if (mode > SYN__KEEP || (mode == SYN__KEEP && v->last < 0) || syn__is_dx_alias(g, (int)i))
+      continue;
     for (alias = (int)i; alias >= 0; alias = syn__dx_alias(g, alias))
       item.to = end - g->values[alias].maker;
     item.from = v->last < 0 ? n : end - v->last;
-    item.where = tensors ? &tensors[i].dx : NULL;
+    item.where = t ? &t->tensors[i].dx : NULL;
     syn__item_add(items, &count, &item);
   }
   return count;
@@ -5340,12 +5422,14 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
     for (k = 0; k < g->nodes[i]->n_save; k++) {
       int life = g->nodes[i]->save_life[k];
       syn__item item;
-      if (mode != SYN__TRAIN && life == SYN_BACKWARD) continue;
+      if (mode > SYN__KEEP && life == SYN_BACKWARD) continue;
       item.size = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->save[k], cap);
       item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
       item.to = life == SYN_FORWARD ? i : 2 * n - 1 - i;
-      if (mode == SYN__INFER) item.to = i;
-      if (mode == SYN__KEEP) item.to = 2 * n;
+      if (mode > SYN__KEEP) item.to = i;
+      if ((mode == SYN__KEEP && life == SYN_BOTH) ||
+          (mode == SYN__READ && g->nodes[i]->seen_heads && g->nodes[i]->seen == k))
+        item.to = 2 * n;
       item.where = saved ? &saved[i * SYN_MAX_SAVE + k] : NULL;
       syn__item_add(items, count, &item);
     }
@@ -5354,7 +5438,7 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
 /* A recurrent section must find its buffers in each pass as it left them: what is needed while it
    runs is kept until its last pass is done. */
 static void syn__item_recurrent(const syn__graph *g, int mode, syn__item *items, size_t count) {
-  int n = (int)g->n_nodes, last = mode == SYN__TRAIN ? 2 * n - 1 - g->recurrent : n - 1;
+  int n = (int)g->n_nodes, last = mode > SYN__KEEP ? n - 1 : 2 * n - 1 - g->recurrent;
   size_t i;
   for (i = 0; i < count && g->recurrent; i++)
     if (items[i].to >= g->recurrent && items[i].to < last) items[i].to = last;
@@ -7558,6 +7642,23 @@ static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s,
 }
 static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
+}
+
+/* Shows q, then k, of so many heads: they begin `at` floats per row into the buffer of rows. */
+static syn_status syn__att_parts(syn_build *b, syn_node *n, int at, int heads) {
+  int c = syn__att_of(n)->c;
+  const syn_part parts[] = {{"q", SYN__ROWS, SYN_PART_ROWS, at, heads, c},
+                            {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c}};
+  return syn__parts(b, n, parts, 2);
+}
+/* Shows v, context, q and k where there is a score V, the scores of a mixture. */
+static syn_status syn__syn_att_parts(syn_build *b, syn_node *n, int v) {
+  const syn__att *a = syn__att_of(n);
+  const syn_part parts[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c},
+                            {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
+                            {"scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_raw}};
+  if (v >= 0 && syn__att_parts(b, n, a->at[v], a->heads)) return SYN_E_SHAPE;
+  return syn__parts(b, n, parts, a->n_raw ? 3 : 2);
 }
 
 static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
@@ -9848,7 +9949,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn__att_of(n)->d);
+  if (syn__syn_att_parts(b, n, syn__score_at(a, "V"))) return SYN_E_SHAPE;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 
 /* W_v [e, width of the values], W_o [d,e] */
@@ -10261,6 +10363,8 @@ enum { SYN__MLP_W_Q, SYN__MLP_W_K, SYN__MLP_W_S };
 static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int wide = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   int d_src = syn_build_width(b, n, 1);
+  const syn_part parts[] = {{"q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide},
+                            {"k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide}};
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.pair = 1;
@@ -10276,7 +10380,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
     return SYN_E_SHAPE;
   if (syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide))
+      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) || syn__parts(b, n, parts, 2))
     return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
@@ -10926,6 +11030,7 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   n->seen_heads = a->heads;
   n->seen = SYN__P;
   n->seen_keys = a->k;
+  if (syn__att_parts(b, n, a->at[0], a->heads)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 /* Projections; E and F meet every row of K and V once; scores and values against k sums. */
@@ -11122,6 +11227,7 @@ static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   n->number = n->drop; /* the rate of the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
+  if (learned && syn__att_parts(b, n, a->at[0], learned / a->c)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 /* v and out; q and k of the heads that learn; a pattern pays for its values alone. */
@@ -12512,16 +12618,15 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
    >>run   one batch through a network: buffers, binding, results
    ============================================================================================== */
 
-/* Hands out parts of a block; with `base` null it only adds up. The same function first measures
-   and then cuts: sizes that are planned and memory that is used cannot drift apart. */
+/* Hands out parts of one block. With `base` null it only adds up their sizes: one function
+   measures the block first and divides it later, so a planned size always equals the size used. */
 typedef struct syn__layout {
   char *base;
   size_t used;
 } syn__layout;
 
-/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which no allocation
-   gets, so no caller has to check. With `base` null nothing is handed out, and callers may use
-   no pointer they got. */
+/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which every allocation
+   refuses. With `base` null the pointers returned are null. */
 static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
   if (bytes > SIZE_MAX - SYN__ALIGN) bytes = SIZE_MAX - SYN__ALIGN;
@@ -12529,35 +12634,33 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   return k->base ? k->base + at : NULL;
 }
 
-/* What >>loss needs beside the tape. rows, drows [block, d] a block of labelled rows and their
-   gradient; logits [block, V]; panels: out.w packed for the product; each [block] losses. The
-   logits of a block take at most 64 MiB, or what 32 rows need: every block reads and writes the
-   gradient of out.w and packs out.w for its own way back, which fewer rows would not pay for (V
-   32,000, d 512: with 64 rows the whole step takes a tenth longer). They exist in a training run
-   only. */
+/* Workspace of >>loss, in runs with a backward pass. rows, drows [block,d]: labelled rows and their
+   gradient; logits [block,V]; panels: out.w packed; each [block]: losses. */
 typedef struct syn__loss_buffers {
-  size_t block;          /* rows at a time */
+  size_t block;          /* labelled rows whose logits exist at the same time */
   float *rows, *logits, *drows, *each, *panels;
   int *which;            /* rows that have a label */
 } syn__loss_buffers;
 
-/* A tape over the graph of a model, with the integers of one batch. The run lies at the head of
-   its own block: one allocation, one free. */
+/* A tape over the graph of a model, with the token ids of one batch. The struct and all its
+   buffers are one allocation. */
 struct syn_run {
   syn_tape tape;
   const syn_model *m;
-  int mode, nodes;       /* nodes: how many of the graph run */
+  int mode, nodes;       /* nodes: how many nodes of the graph run */
   syn__capacity cap;
   size_t sentences;
   int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
-  int n_labels;          /* labels that count in the batch bound last */
+  int n_labels;          /* labels that are not ignored, in the batch bound last */
+  int has_gradient;      /* 1: the last pass was syn_run_backward */
+  int *text;             /* [longest] tokens of a text to classify */
+  float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items;
   size_t *active;
   syn__loss_buffers loss;
 };
 
-/* A side that the task has not gets no rows, so nothing is planned for it. More sentences than
-   rows there can never be. */
+/* A side that the task does not have gets no rows. A batch never has more sentences than rows. */
 static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits,
                                       size_t *sentences) {
   syn__capacity cap;
@@ -12572,9 +12675,8 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
   return cap;
 }
 
-/* The integers: lengths, tokens, places, labels. off [stream][sentences+1] first rows of the
-   sentences; ids and at [rows] tokens and their places; pairs [sentences+1]: sums of products of
-   lengths, where the attention matrix of a sentence begins. */
+/* off [stream][sentences+1]: first row of each sentence; ids, at [rows]: tokens and their
+   positions; pairs [sentences+1]: where the attention matrix of each sentence begins. */
 static void syn__layout_batch(syn_run *r, syn__layout *k) {
   int i, j;
   for (i = 0; i < SYN_STREAMS; i++)
@@ -12587,12 +12689,13 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
     for (j = 0; j < 2; j++)
       r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, r->sentences + 1, sizeof(size_t));
   r->labels = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
+  r->text = (int *)syn__layout_add(k, r->m->task->classes ? r->cap.longest[SYN_SRC] : 0,
+                                   sizeof(int));
 }
 
-/* Three buffers [block, d or V], not of all rows: the logits of a whole batch (4096 x 32000
-   floats, half a gigabyte) are never needed at one time. 512 rows, or 64 MiB of logits: every block
-   walks through all of W and of its gradient once, so smaller ones cost more traffic than they save
-   (V 32,000: 65 rows a block would move 16 x 130 MB of gradients). */
+/* Logits of `block` rows instead of the whole batch: 512 rows, fewer where their logits take more
+   than 64 MiB, at least 32. Every block reads out.w and reads and writes its gradient once, so
+   smaller blocks mean more memory traffic. */
 static void syn__layout_loss(syn_run *r, syn__layout *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
@@ -12608,12 +12711,9 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->which = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* All buffers; while training the logits of the head are never whole, so its node does not run.
-   Order matters in one way only: values and saved buffers come last, because syn__place
-   overlays buffers whose times of use do not meet and needs them all together. Measuring and
-   cutting do the same steps; `where` is null while measuring. In training the last node (the
-   head) and its value are left out of the copy `shown`, so nothing is planned for logits [rows,
-   V]. */
+/* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
+   not meet, so it needs all of them together. In training the head does not run, and its value
+   (the logits of all rows) is left out of `shown`. */
 static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
@@ -12630,27 +12730,31 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   t->scratch_size = syn__scratch_floats(&shown, &r->cap);
   t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
                                         sizeof(float));
-  if (r->mode == SYN__TRAIN) syn__layout_loss(r, k);
-  count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t->tensors : NULL);
+  if (r->mode == SYN__KEEP) {
+    t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
+    r->dweights = (float *)syn__layout_add(k, r->m->trained, sizeof(float));
+  }
+  if (r->mode <= SYN__KEEP) syn__layout_loss(r, k);
+  count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t : NULL);
   syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
   syn__item_recurrent(&shown, r->mode, r->items, count);
   floats = syn__place(r->items, count, r->active);
   base = (float *)syn__layout_add(k, floats, sizeof(float));
   for (i = 0; i < count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
-  for (i = shown.n_values; i-- > 0 && base && r->mode == SYN__TRAIN;) /* an heir is a smaller one */
+  /* an alias has a smaller number than the value it shares the gradient with */
+  for (i = shown.n_values; i-- > 0 && base && r->mode <= SYN__KEEP;)
     if (syn__dx_alias(&shown, (int)i) >= 0)
       t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
-/* What a run knows before it has memory. `items` and `active` serve the placing alone and are
-   given back right after it. `most`: a value and its gradient each, and the saved buffers of
-   every node. c may be another context than the model's: a run allocates, computes and fails
-   with its own, so that several threads can run one model. */
+/* What a run needs before it has its block. `items` and `active` serve syn__place alone and are
+   freed right after it; `most` is the largest number of buffers. c may differ from the model's
+   context: several threads can each run one model with a context of their own. */
 static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                  const syn_limits *limits) {
-  static const syn_limits none = {0, 0, 0, 0};
-  size_t most = 2 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
+  static const syn_limits none = {0, 0, 0, 0, 0};
+  size_t most = 3 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
   if (!limits) limits = &none;
   if (limits->sentences < 0 || limits->src_rows < 0 || limits->tgt_rows < 0 || limits->length < 0)
     return syn__fail(c, SYN_E_VALUE,
@@ -12668,16 +12772,16 @@ static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m,
   return r->items && r->active ? SYN_OK : SYN_E_MEMORY;
 }
 
-/* Of use only until the buffers have their places; what stays is one block. */
-static void syn__run_forget(syn_run *r, syn_context *c) {
+/* Frees the lists of the plan; the pointers are set by then. */
+static void syn__run_free_plan(syn_run *r, syn_context *c) {
   syn__free(c, r->items);
   syn__free(c, r->active);
   r->items = NULL;
   r->active = NULL;
 }
 
-/* The tensors' shapes but for their rows; pointers to the weights. Rows come with every batch, in
-   syn__bind_shapes; the rest of a shape never changes. */
+/* Shapes without their rows (syn__bind_shapes sets those for every batch), and pointers to the
+   weights. */
 static void syn__run_tensors(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -12688,14 +12792,18 @@ static void syn__run_tensors(syn_run *r) {
     a->rank = g->values[i].rank;
     memcpy(a->shape, g->values[i].shape, sizeof a->shape);
   }
-  for (i = 0; i < g->n_params; i++) r->tape.weights[i] = g->params[i].x;
+  for (i = 0; i < g->n_params; i++) {
+    r->tape.weights[i] = g->params[i].x;
+    if (r->mode == SYN__KEEP && g->params[i].trained)
+      r->tape.dweights[i] = r->dweights + g->params[i].offset;
+  }
   for (i = 0; i < 2; i++) {
     r->tape.ids[i] = r->ids[i];
     r->tape.at[i] = r->at[i];
   }
 }
 
-/* Bytes of the block of such a run, counted on a run that stands on the stack and has no memory. */
+/* Bytes of the block of such a run: the layout of a run without memory. */
 static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   syn_run r;
@@ -12704,12 +12812,11 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
   k.base = NULL;
   k.used = 0;
   if (syn__run_setup(&r, c, m, mode, limits) == SYN_OK) syn__layout_run(&r, &k);
-  syn__run_forget(&r, c);
+  syn__run_free_plan(&r, c);
   return k.used;
 }
 
-/* Measure, allocate once, cut. `head` keeps the first part at a multiple of 64 behind the
-   struct. */
+/* Measures, allocates once, divides. `head`: the struct in front, rounded up to 64 bytes. */
 static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
@@ -12718,38 +12825,44 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   syn__layout k;
   if (!r) return NULL;
   if (syn__run_setup(r, c, m, mode, limits) != SYN_OK) {
-    syn__run_forget(r, c);
+    syn__run_free_plan(r, c);
     syn__free(c, r);
     return NULL;
   }
   k.base = (char *)r + head;
   k.used = 0;
   syn__layout_run(r, &k);
-  syn__run_forget(r, c);
+  syn__run_free_plan(r, c);
   syn__run_tensors(r);
   return r;
 }
 
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
   if (!syn__given(c, m, "model")) return NULL;
-  return syn__run_new(c, m, SYN__KEEP, limits);
+  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits);
 }
 void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
 }
 
-/* -- binding a batch: padded arrays become packed rows -- */
+/* Asked before every batch of a training or an evaluation. */
+static syn_status syn__cancelled(syn_context *c) {
+  const syn_options *o = &c->options;
+  if (!o->cancel || !o->cancel(o->cancel_user)) return SYN_OK;
+  return syn__fail(c, SYN_E_CANCELLED, "cancelled by the caller");
+}
 
-/* The tokens of a padded row without the zeros at its end. Only zeros behind the last token are
-   padding; one in between is left for the check that refuses it. */
+/* -- binding a batch: padded arrays become packed rows without padding -- */
+
+/* Tokens of a padded row without the zeros at its end. A zero inside is left for the check that
+   refuses it. */
 static int syn__row_length(const int *row, int width) {
   while (width > 0 && row[width - 1] == SYN_PAD) width--;
   return width;
 }
 
-/* Copies the tokens of a sentence behind those before. Tokens are checked here and never again:
-   an embedding reads w[token] without a look. A 0 inside a sentence is refused, since it could
-   only be a mistake. Differences, not sums, are compared: two ints near 2^31 must not be added. */
+/* Appends the tokens of one sentence. This is the only check of a token: embeddings read w[token]
+   without one. Lengths are compared by differences, because a sum of two ints could overflow. */
 static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
                                      int sentence) {
   static const char *const sides[] = {"source", "target"};
@@ -12775,10 +12888,8 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   return SYN_OK;
 }
 
-/* Rows [count, width] of the caller become off, ids, at. Padding vanishes here: from now on it
-   costs nothing and can change nothing. longest is kept for the tables of N and for buffers
-   that grow with it. An empty sentence is refused: a mean over no rows, a softmax over no keys
-   have no value. */
+/* Rows [count,width] of the caller become off, ids, at. An empty sentence is refused: a mean over
+   no rows and a softmax over no keys are not defined. */
 static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int width, int count) {
   syn_stream *s = &r->tape.stream[side];
   int i;
@@ -12798,11 +12909,10 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   return SYN_OK;
 }
 
-/* Labels beside the rows; a label where there is no row, or none that fits, is an error. Width
-   of the labels: 1 for classify, else that of the side they belong to. Label 0 is `ignored`,
-   but for classify, where it is a class. n_labels counts those that count: the mean is over
-   them. Labels may be null for a forward pass; a loss asks for them before
-   (syn__bind_labelled). */
+/* Copies the labels next to their rows. Width of the label array: 1 for classify, else that of the
+   side it belongs to. Label 0 means ignored, except for classify, where it is a class. n_labels
+   counts labels that are not ignored: the loss is their mean. Labels may be null for a forward
+   pass. */
 static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   const syn__task_kind *task = r->m->task;
   int classes = task->classes ? r->m->config.classes : r->m->config.tgt_vocab;
@@ -12823,9 +12933,8 @@ static syn_status syn__bind_labels(syn_run *r, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* Rows of every tensor, and where the attention of each sentence begins. pairs[q][k][s] = sum
-   over the sentences before s of queries times keys: attention of all sentences lies in one
-   buffer, each sentence its own rectangle. A side that is not there has no `off` and no rows. */
+/* Rows of every tensor. pairs[q][k][s] = sum over the sentences before s of queries times keys:
+   the attention matrices of all sentences lie in one buffer, one behind the other. */
 static void syn__bind_shapes(syn_run *r) {
   const syn__graph *g = &r->m->g;
   syn_tape *t = &r->tape;
@@ -12845,8 +12954,7 @@ static void syn__bind_shapes(syn_run *r) {
     }
 }
 
-/* Tables of N are a promise of the text (R, D, learn_pos): a longer sentence is an error that
-   names both numbers, never a silent cut. */
+/* A kind with a table of N positions (R, D, learn_pos) refuses a longer sentence. */
 static syn_status syn__bind_tables(syn_run *r) {
   const syn__graph *g = &r->m->g;
   size_t i;
@@ -12862,11 +12970,10 @@ static syn_status syn__bind_tables(syn_run *r) {
   return SYN_OK;
 }
 
-/* Source before target; limits before copies; tables last, when the longest sentence is known. A
-   stream that is not bound has count 0 and a null `off`. */
+/* Table sizes are checked last, when the longest sentence is known. A side that the task does not
+   have keeps count 0 and a null `off`. */
 static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   int i;
-  if (!syn__given(r->tape.c, b, "batch")) return SYN_E_VALUE;
   if (b->count < 1 || (size_t)b->count > r->sentences)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
                      b->count, (int)r->sentences);
@@ -12882,8 +12989,7 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   return syn__bind_labels(r, b);
 }
 
-/* After a batch that was refused the run holds none: no sentence of it can be read. Binding is
-   all or nothing for those who read results, and the first thing every pass does. */
+/* A run holds no batch after one was refused: no result of it can be read. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   syn_status s;
   memset(r->tape.stream, 0, sizeof r->tape.stream);
@@ -12892,41 +12998,43 @@ static syn_status syn__bind(syn_run *r, const syn_batch *b) {
   return s;
 }
 
-/* For a loss: without labels those of the batch before would still stand in r->labels.
-   Everything that computes a loss comes through here. */
+/* For a loss: without labels, those of the previous batch would still stand in r->labels. */
 static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
   if (b && !b->labels) return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no labels");
   return syn__bind(r, b);
 }
 
-/* -- forward passes and what can be read after them -- */
+/* -- forward passes, results -- */
 
-/* All nodes, the head included; training stops in front of the head and lets >>loss make logits
-   block by block. */
+/* All nodes, the head included. In training the head does not run; >>loss makes its logits block
+   by block. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
-  r->tape.training = 0;
+  r->tape.training = r->has_gradient = 0;
   syn__forward(&r->tape, 0, r->nodes);
   return SYN_OK;
 }
 
-/* The rows of the stream that carries the labels: those of the target for seq2seq and lm, of the
-   source for tag, one a sentence for classify. They lie packed, so a sentence is one pointer. */
+/* 1: results can be read after a forward pass. */
+static int syn__run_readable(const syn_run *r) {
+  return r->mode == SYN__KEEP || r->mode == SYN__READ;
+}
+
+/* Rows of the side that carries the labels. Rows of a sentence are contiguous. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
   *rows = 0;
-  if (!r || r->mode != SYN__KEEP || sentence < 0 || sentence >= s->count) return NULL;
+  if (!r || !syn__run_readable(r) || sentence < 0 || sentence >= s->count) return NULL;
   z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
   *rows = s->off[sentence + 1] - s->off[sentence];
   return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
 }
 
-/* The class that comes next behind `last` in the order of falling logits, equal ones by their
-   number; last < 0: the first of all. -1: there is none. No list is sorted: ranks asked for are
-   low. */
-static int syn__class_behind(const float *z, int first, int classes, int last) {
+/* The next class behind `last` in the order of falling logits, equal ones by number; last < 0: the
+   first. -1: none. Nothing is sorted, because callers ask for the first few ranks. */
+static int syn__next_class(const float *z, int first, int classes, int last) {
   int i, best = -1;
   for (i = first; i < classes; i++) {
     if (last >= 0 && (z[i] > z[last] || (z[i] == z[last] && i <= last))) continue;
@@ -12935,8 +13043,8 @@ static int syn__class_behind(const float *z, int first, int classes, int last) {
   return best;
 }
 
-/* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Logits that are not
-   numbers compare false everywhere and end as -1 or as any class: no place outside is read. */
+/* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Comparisons with NaN
+   are false, so NaN logits give -1 or any class, never an index outside. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   int rows, classes = r ? r->m->config.classes : 0, tag, i, k = -1, top;
   const float *z = r && r->m->task->classes ? syn_run_logits(r, sentence, &rows) : NULL;
@@ -12945,17 +13053,54 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   if (!z || row < 0 || row >= rows || rank < 0 || rank >= classes) return -1;
   z += (size_t)row * (size_t)classes;
   tag = r->m->task->labels == SYN_SRC;
-  do k = syn__class_behind(z, tag, classes, k);
+  do k = syn__next_class(z, tag, classes, k);
   while (k >= 0 && rank-- > 0);
   if (k < 0 || !p) return k;
-  top = syn__class_behind(z, 0, classes, -1);
+  top = syn__next_class(z, 0, classes, -1);
   for (i = 0; i < classes; i++) sum += syn__exp((double)z[i] - (double)z[top]);
   *p = (float)(syn__exp((double)z[k] - (double)z[top]) / sum);
   return k;
 }
 
-/* The i-th layer whose weights can be looked at, in the order of the text; encoder first. Null past
-   the last. */
+/* The token that names class 0 in the tokenizer of the target, see syn_model_set_tokenizers. */
+static int syn__class_token(const syn_model *m) {
+  return SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+}
+
+syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p) {
+  int k = syn_run_class(r, sentence, row, rank, p);
+  syn_text none = {"", 0};
+  const syn_tokenizer *names = k < 0 ? NULL : r->m->tokenizer[SYN_TGT];
+  return names ? syn_tokenizer_piece(names, k + syn__class_token(r->m), 1) : none;
+}
+
+/* The end token is a token of the source, except for tag, which has a label for every token. */
+syn_status syn_run_classify(syn_run *r, syn_text text, int *rows) {
+  syn_batch b;
+  int most, end;
+  syn_status s;
+  *rows = 0;
+  if (!r) return SYN_E_VALUE;
+  if (!r->m->task->classes || !r->m->tokenizer[SYN_SRC])
+    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_classify: the model is of task %s and has %s "
+                     "source tokenizer; wanted classify or tag, and one", r->m->config.task,
+                     r->m->tokenizer[SYN_SRC] ? "a" : "no");
+  end = r->m->task->labels == SYN_EACH;
+  most = (int)r->cap.longest[SYN_SRC];
+  memset(&b, 0, sizeof b);
+  b.count = 1;
+  b.src = r->text;
+  b.src_width = syn_tokenizer_encode(r->m->tokenizer[SYN_SRC], text, r->text, most) + end;
+  if (b.src_width < 1 || b.src_width > most)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "the text has %d tokens%s, wanted 1 to %d",
+                     b.src_width, end ? " with its end" : "", most);
+  if (end) r->text[b.src_width - 1] = SYN_END;
+  s = syn_run_forward(r, &b);
+  if (s == SYN_OK) *rows = end ? 1 : b.src_width;
+  return s;
+}
+
+/* The i-th layer with attention weights, in the order of the nodes (encoder first). */
 static const syn_node *syn__attention_at(const syn_model *m, int i) {
   size_t k;
   for (k = 0; m && i >= 0 && k < m->g.n_nodes; k++)
@@ -12963,37 +13108,41 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
   return NULL;
 }
 
-/* i counts attentions alone; the path says where in the text each stands. */
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   const syn_node *n = m ? syn__attention_at(m, i) : NULL;
   *heads = n ? n->seen_heads : 0;
   return n ? n->path : NULL;
 }
 
-/* KEEP lets every saved buffer live to the end of the pass, so the weights of all layers can be
-   read afterwards: those behind the softmax, before any dropout (a run has none). */
-const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
-  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
-  int to, from;
+/* Weights [heads, queries, keys] of a sentence behind the softmax; null with sizes 0: none. */
+static const float *syn__run_weights(const syn_run *r, const syn_node *n, int sentence,
+                                     int size[2]) {
+  int to = r->m->g.values[n->out].stream, from = r->m->g.values[n->in[n->n_in - 1]].stream;
   const int *q, *k;
   size_t before;
   size[0] = size[1] = 0;
-  if (!n || r->mode != SYN__KEEP || head < 0 || head >= n->seen_heads || sentence < 0) return NULL;
-  to = r->m->g.values[n->out].stream;
-  from = r->m->g.values[n->in[n->n_in - 1]].stream;
-  if (sentence >= r->tape.stream[to].count) return NULL;
+  if (!n->seen_heads || !syn__run_readable(r) || sentence < 0 ||
+      sentence >= r->tape.stream[to].count)
+    return NULL;
   q = r->tape.stream[to].off + sentence;
   k = r->tape.stream[from].off + sentence;
   size[0] = q[1] - q[0];
   size[1] = n->seen_keys ? n->seen_keys : k[1] - k[0];
   before = n->seen_keys ? (size_t)q[0] * (size_t)n->seen_keys : r->tape.pairs[to][from][sentence];
-  return syn_saved(&r->tape, n, n->seen) + before * (size_t)n->seen_heads +
-         (size_t)head * (size_t)size[0] * (size_t)size[1];
+  return syn_saved(&r->tape, n, n->seen) + before * (size_t)n->seen_heads;
 }
 
-/* The blocks U+2591, 2592, 2593 and 2588 as bytes: a source file that was saved in another
-   encoding must not change them. Counts on when `room` is full, like snprintf. */
-size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) {
+const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
+  const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
+  const float *weights;
+  size[0] = size[1] = 0;
+  if (!n || head < 0 || head >= n->seen_heads) return NULL;
+  weights = syn__run_weights(r, n, sentence, size);
+  return weights ? weights + (size_t)head * (size_t)size[0] * (size_t)size[1] : NULL;
+}
+
+/* U+2591, 2592, 2593, 2588 as bytes, so that the encoding of this file does not matter. */
+size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity) {
   static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
                                        "\xE2\x96\x88"};
   size_t used = 0;
@@ -13003,92 +13152,29 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t room) 
     int level = p < 0.8f ? (int)(p * 5.0f) : 4;
     const char *s = shades[level];
     for (; *s; s++, used++)
-      if (used + 1 < room) out[used] = *s;
+      if (used + 1 < capacity) out[used] = *s;
   }
-  if (room) out[used < room ? used : room - 1] = 0;
+  if (capacity) out[used < capacity ? used : capacity - 1] = 0;
   return used;
-}
-
-/* 0 where nothing is above it. */
-static float syn__largest(const float *x, size_t n) {
-  float most = 0.0f;
-  size_t i;
-  for (i = 0; i < n; i++)
-    if (x[i] > most) most = x[i];
-  return most;
-}
-
-/* Pixels of a row of cells, repeated `cell` times. */
-static unsigned char *syn__picture_row(const float *row, int columns, int cell, float full,
-                                       unsigned char *at) {
-  size_t width = (size_t)columns * (size_t)cell;
-  int j, k;
-  for (j = 0; j < columns; j++) {
-    float share = row[j] > 0.0f && full > 0.0f ? row[j] / full : 0.0f; /* NaN: blank */
-    int ink = share < 1.0f ? (int)(share * 255.0f + 0.5f) : 255;
-    memset(at + (size_t)j * (size_t)cell, 255 - ink, (size_t)cell);
-  }
-  for (k = 1; k < cell; k++) memcpy(at + (size_t)k * width, at, width);
-  return at + (size_t)cell * width;
-}
-
-/* http://netpbm.sourceforge.net/doc/pgm.html: "P5", width, height, largest value, one byte of
-   white space, then the rows from the top. */
-size_t syn_attention_picture(const float *weights, const int size[2], int cell, float full,
-                             void *out, size_t room) {
-  unsigned char *at = (unsigned char *)out;
-  size_t width, height, bytes, i;
-  char head[60];
-  int n;
-  if (!weights || size[0] < 1 || size[1] < 1 || cell < 1) return 0;
-  width = syn__mul_size((size_t)size[1], (size_t)cell);
-  height = syn__mul_size((size_t)size[0], (size_t)cell);
-  n = snprintf(head, sizeof head, "P5\n%lu %lu\n255\n", (unsigned long)width,
-               (unsigned long)height);
-  bytes = syn__add_size(syn__mul_size(width, height), (size_t)n);
-  if (bytes == SIZE_MAX) return 0;
-  if (!at || room < bytes) return bytes;
-  if (!(full > 0.0f)) full = syn__largest(weights, (size_t)size[0] * (size_t)size[1]);
-  memcpy(at, head, (size_t)n);
-  at += n;
-  for (i = 0; i < (size_t)size[0]; i++)
-    at = syn__picture_row(weights + i * (size_t)size[1], size[1], cell, full, at);
-  return bytes;
-}
-
-/* The bin is found by one product, so that a number on a border may fall to either side of it. */
-size_t syn_histogram(const float *x, size_t n, float low, float high, size_t *counts, int bins) {
-  double width = (double)high - (double)low, scale = (double)bins / width;
-  size_t i, outside = 0;
-  if (!x || !counts || bins < 1 || !(width > 0.0 && width < (double)INFINITY)) return n;
-  for (i = 0; i < n; i++) {
-    int bin = bins;
-    if (x[i] >= low && x[i] <= high)
-      bin = syn__min((int)(((double)x[i] - (double)low) * scale), bins - 1);
-    if (bin < bins) counts[bin]++;
-    else outside++;
-  }
-  return outside;
 }
 
 /* ==============================================================================================
    >>loss   mean over the labels of -sum_v q_v log p_v, q = 1-eps at the label, eps/(V-1) elsewhere
    ============================================================================================== */
 
-/* (Szegedy et al. 2016), together with its gradient, in blocks of rows: the logits of a
-   whole batch never exist, and rows without a label are never computed */
+/* Cross-entropy with label smoothing (Szegedy et al. 2016), and its gradient p_v - q_v, p = softmax
+   of the logits. Computed for blocks of labelled rows, each: copy rows, logits = rows out.w^T +
+   out.b, loss kernel (which writes scale (p - q) over the logits), gradients of out.w, out.b, rows.
+   The logits of a whole batch never exist; rows without a label are never computed. */
 
-/* One block: rows first .. first+rows-1 of `which`, the list of rows that have a label. With
-   scale s the kernel leaves s (p - q) where the logits were, the gradient of s times the loss:
-   softmax minus target, p_v - q_v. */
+/* One block: the rows first .. first+rows-1 of `which`, the list of labelled rows. */
 typedef struct syn__loss_job {
   const syn_run *r;
   int first, rows;   /* of `which` */
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
 
-/* Rows are independent; threads share them out, each row is summed by one thread in one order.
-   The losses are added up afterwards, in the order of the rows: same bits for any number of
+/* A loss for each row. They are added up later, in the order of rows: same bits for any number of
    threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
@@ -13100,30 +13186,28 @@ static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begi
                    j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
-/* 1: the rows of the block stand side by side as they are, no row between them is without a
-   label. */
-static int syn__loss_whole(const syn__loss_job *j) {
+/* 1: the rows of the block are contiguous (none between them is unlabelled), so they need no
+   copy. */
+static int syn__loss_contiguous(const syn__loss_job *j) {
   const int *which = j->r->loss.which + j->first;
   return which[j->rows - 1] - which[0] == j->rows - 1;
 }
 static const float *syn__loss_rows(const syn__loss_job *j) {
   const syn_tape *t = &j->r->tape;
   const syn_tensor *x = syn_in(t, t->g->nodes[j->r->m->head], 0);
-  if (!syn__loss_whole(j)) return j->r->loss.rows;
+  if (!syn__loss_contiguous(j)) return j->r->loss.rows;
   return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn__width(x);
 }
 
-/* Logits of a block: the labelled rows side by side, times out.w in panels, plus out.b. Rows
-   without a label (ignored positions) are left out by copying the others side by side: the
-   product of [rows, d] with [V, d] is the largest of the network, and no row of it should be for
-   nothing. panels: packed once per batch, used by all blocks. */
+/* Copies the labelled rows of the block together where needed, then logits = rows out.w^T +
+   out.b. */
 static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
   int i, vocab = t->g->params[n->param[0]].shape[0];
-  for (i = 0; i < j->rows && !syn__loss_whole(j); i++)
+  for (i = 0; i < j->rows && !syn__loss_contiguous(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
            d * sizeof(float));
   syn_gemm(t, syn_matrix_of(r->loss.logits, j->rows, vocab, 0),
@@ -13131,20 +13215,19 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
            syn__packed(r->loss.panels, (int)d, vocab), t->weights[n->param[1]], 0);
 }
 
-/* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
-   dlogits W, dW += dlogits^T x, db += column sums. Each row belongs to one label, so the gradient
-   of a row is written, not added; rows without a label keep the zeros of syn__loss. */
-static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
+/* dx = dlogits W, dW += dlogits^T x, db += column sums. A row belongs to one label, so its
+   gradient is written, not added; dx of rows without a label stays 0. */
+static void syn__loss_backward(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
-  int i, whole = syn__loss_whole(j);
+  int i, contiguous = syn__loss_contiguous(j);
   syn__linear_grad g;
   g.x = syn__loss_rows(j);
   g.dy = r->loss.logits;
   g.w = t->weights[n->param[0]];
-  g.dx = whole ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
+  g.dx = contiguous ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
   g.first_write = 1;
   g.dw = t->dweights[n->param[0]];
   g.db = t->dweights[n->param[1]];
@@ -13152,12 +13235,12 @@ static void syn__loss_back(syn_run *r, const syn__loss_job *j) {
   g.in = (int)d;
   g.out = t->g->params[n->param[0]].shape[0];
   syn__linear_backward_of(t, &g);
-  for (i = 0; i < j->rows && !whole; i++)
+  for (i = 0; i < j->rows && !contiguous; i++)
     memcpy(x->dx + (size_t)r->loss.which[j->first + i] * d, r->loss.drows + (size_t)i * d,
            d * sizeof(float));
 }
 
-/* out.w in panels, once for all blocks of a batch */
+/* Packs out.w once for all blocks of a batch. */
 static void syn__loss_pack(syn_run *r) {
   syn_tape *t = &r->tape;
   int id = t->g->nodes[r->m->head]->param[0];
@@ -13166,10 +13249,19 @@ static void syn__loss_pack(syn_run *r) {
               r->loss.panels);
 }
 
-/* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
-   The sum is in double: in float the low digits of each of some thousand losses would be lost.
-   x->dx is zeroed here and not in syn__backward, which begins one node earlier: the head is no node
-   of a training run. */
+/* Copies the gradient of the logits of a block to that of the head's output. */
+static void syn__loss_keep(syn_run *r, const syn__loss_job *j) {
+  const syn_node *n = r->tape.g->nodes[r->m->head];
+  size_t v = (size_t)r->tape.g->params[n->param[0]].shape[0];
+  int i;
+  for (i = 0; i < j->rows; i++)
+    memcpy(r->tape.kept_grads[n->out] + (size_t)r->loss.which[j->first + i] * v,
+           r->loss.logits + (size_t)i * v, v * sizeof(float));
+}
+
+/* Sum of the losses of the batch, in double; with scale != 0 also the gradients times scale. The
+   head is no node of a training run, so the gradient of its input is zeroed here and not in the
+   backward pass. */
 static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
@@ -13189,25 +13281,314 @@ static double syn__loss(syn_run *r, float eps, float scale) {
     syn__loss_logits(r, &j);
     syn__parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
     for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
-    if (scale != 0.0f) syn__loss_back(r, &j);
+    if (t->kept_grads) syn__loss_keep(r, &j);
+    if (scale != 0.0f) syn__loss_backward(r, &j);
   }
   return sum;
+}
+
+/* ==============================================================================================
+   >>values   numbers of a network by their place in its text
+   ============================================================================================== */
+
+/* -- a network as text -- */
+
+typedef struct syn__text_out {
+  char *out;
+  size_t capacity, used;
+} syn__text_out;
+
+/* Appends to the text; counts what does not fit. */
+static void syn__print(syn__text_out *w, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__print(syn__text_out *w, const char *format, ...) {
+  size_t left = w->used < w->capacity ? w->capacity - w->used : 0;
+  va_list args;
+  int n;
+  va_start(args, format);
+  n = vsnprintf(left ? w->out + w->used : NULL, left, format, args);
+  va_end(args);
+  if (n > 0) w->used += (size_t)n;
+}
+
+/* The name of the rows of a value. */
+static const char *syn__row_name(const syn_model *m, int value) {
+  static const char *const names[] = {"source", "target", "sentence"};
+  return names[m->g.values[value].stream];
+}
+
+/* Nodes before this one with the same path. */
+static int syn__path_count(const syn_model *m, const syn_node *n) {
+  int i, count = 0;
+  for (i = 0; i < n->id; i++) count += !strcmp(m->g.nodes[i]->path, n->path);
+  return count;
+}
+
+/* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
+static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_out *w) {
+  int i, k, again = syn__path_count(m, n);
+  syn__print(w, "%s", n->path);
+  if (again) syn__print(w, "@%d", again);
+  syn__print(w, "\t%s\t", n->kind->name);
+  for (i = 0; i < n->n_in; i++)
+    syn__print(w, "%s[%s,%d]", i ? " " : "", syn__row_name(m, n->in[i]),
+               m->g.values[n->in[i]].shape[1]);
+  syn__print(w, "\t[%s,%d]\t", syn__row_name(m, n->out), m->g.values[n->out].shape[1]);
+  for (i = 0; i < n->n_param; i++) {
+    const syn_param *p = &m->g.params[n->param[i]];
+    syn__print(w, "%s%s", i ? " " : "", p->name);
+    for (k = 0; k < p->rank; k++) syn__print(w, "%c%d", k ? ',' : '[', p->shape[k]);
+    syn__print(w, "]");
+  }
+  syn__print(w, "\n");
+}
+
+size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
+  syn_model *m = syn__model_shell(c, config);
+  syn__text_out w;
+  size_t i;
+  w.out = out;
+  w.capacity = capacity;
+  w.used = 0;
+  if (capacity) out[0] = 0;
+  if (!m) return 0;
+  syn__print(&w, "path\tkind\tinputs\toutput\tparameters\n");
+  for (i = 0; i < m->g.n_nodes; i++) syn__describe_node(m, m->g.nodes[i], &w);
+  syn_model_free(m);
+  return w.used;
+}
+
+/* -- finding a value -- */
+
+/* What stands in `name` behind the path: "" or ".part"; null: another path. *k: the number in
+   "path@k", -1: none. */
+static const char *syn__path_rest(const char *path, const char *name, int *k) {
+  size_t size = strlen(path);
+  *k = -1;
+  if (strncmp(path, name, size)) return NULL;
+  name += size;
+  if (*name == '@')
+    for (*k = 0, name++; *name >= '0' && *name <= '9' && *k <= SYN_MAX_NODES; name++)
+      *k = *k * 10 + (*name - '0');
+  return !*name || *name == '.' ? name : NULL;
+}
+
+/* The part of that name; null: none. "weights" is the part `seen` of an attention. */
+static const syn_part *syn__part_find(const syn_node *n, const char *name) {
+  static const syn_part weights = {"weights", -1, SYN_PART_PAIRS, 0, 0, 1};
+  int i;
+  for (i = 0; i < n->n_part; i++)
+    if (!strcmp(n->part[i].name, name)) return &n->part[i];
+  return n->seen_heads && !strcmp(name, weights.name) ? &weights : NULL;
+}
+
+/* The node of "path", "path@k" or "path.part", with its part; *part null: its output. */
+static const syn_node *syn__value_find(const syn_model *m, const char *name,
+                                       const syn_part **part) {
+  const syn_node *found = NULL;
+  size_t i;
+  int k, count = 0;
+  *part = NULL;
+  for (i = 0; i < m->g.n_nodes; i++) {
+    const syn_node *n = m->g.nodes[i];
+    const char *rest = syn__path_rest(n->path, name, &k);
+    const syn_part *p = rest && *rest ? syn__part_find(n, rest + 1) : NULL;
+    if (!rest || (*rest && !p) || (k >= 0 && count++ != k)) continue;
+    found = n;
+    *part = p;
+  }
+  return found;
+}
+
+/* The known name nearest to another one. */
+typedef struct syn__nearest {
+  syn_text wanted;
+  int least;
+  char name[SYN__PATH + 64];
+} syn__nearest;
+
+static void syn__nearest_try(syn__nearest *s, const char *path, const char *part) {
+  char name[SYN__PATH + 64];
+  int distance;
+  snprintf(name, sizeof name, "%s%s%s", path, part ? "." : "", part ? part : "");
+  distance = syn__distance(s->wanted, name);
+  if (distance >= s->least) return;
+  s->least = distance;
+  memcpy(s->name, name, sizeof name);
+}
+
+/* An error that names the known path nearest to `path`. */
+static syn_status syn__value_unknown(const syn_run *r, const char *path) {
+  const syn__graph *g = &r->m->g;
+  syn__nearest s;
+  size_t i;
+  int k;
+  memset(&s, 0, sizeof s);
+  s.wanted.at = path;
+  s.wanted.size = strlen(path);
+  s.least = 99;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    syn__nearest_try(&s, n->path, NULL);
+    for (k = 0; k < n->n_part; k++) syn__nearest_try(&s, n->path, n->part[k].name);
+    if (n->seen_heads) syn__nearest_try(&s, n->path, "weights");
+  }
+  for (i = 0; i < g->n_params; i++) syn__nearest_try(&s, g->params[i].name, NULL);
+  return syn__fail(r->tape.c, SYN_E_VALUE, "no value is named '%.80s'%s%.80s", path,
+                   s.least < 99 ? "; the nearest is " : "", s.name);
+}
+
+/* -- reading a value -- */
+
+/* Adds an axis to the shape of the value. */
+static void syn__value_axis(syn_value *v, const char *name, int size) {
+  v->axes[v->rank] = name;
+  v->shape[v->rank++] = size;
+}
+
+/* A parameter: no sentence has one of its own. */
+static void syn__value_param(const syn_run *r, const syn_param *p, syn_value *v) {
+  static const char *const axes[2][3] = {{"unit", "unit", "unit"}, {"output", "input", "input"}};
+  int i;
+  for (i = 0; i < p->rank; i++)
+    syn__value_axis(v, i < 3 ? axes[p->matrix][i] : "unit", p->shape[i]);
+  v->x = p->x;
+  if (r->has_gradient && p->trained) v->dx = r->dweights + p->offset;
+}
+
+/* The output of a node: the rows of a sentence are contiguous. */
+static void syn__value_output(const syn_run *r, const syn_node *n, int sentence, syn_value *v) {
+  const syn_tensor *y = syn_out(&r->tape, n);
+  int stream = r->m->g.values[n->out].stream, width = syn__width(y);
+  const int *off = r->tape.stream[stream].off + sentence;
+  size_t before = (size_t)off[0] * (size_t)width;
+  syn__value_axis(v, stream == SYN_EACH ? "sentence" : "token", off[1] - off[0]);
+  syn__value_axis(v, n->id != r->m->head ? "feature" : r->m->task->classes ? "class" : "vocabulary",
+                  width);
+  v->x = y->x + before;
+  if (r->has_gradient) v->dx = r->tape.kept_grads[n->out] + before;
+}
+
+/* Rows of a part: [token, heads, width], the axis of heads left out where there is one. */
+static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
+                            syn_value *v) {
+  int last = n->in[n->n_in - 1], to = r->m->g.values[n->out].stream;
+  int from = r->m->g.values[last].stream;
+  const int *off = r->tape.stream[p->form == SYN_PART_KEYS ? from : to].off + sentence;
+  size_t rows = syn__tensor_rows(syn_out(&r->tape, n));
+  size_t keys = syn__tensor_rows(&r->tape.tensors[last]);
+  if (keys > rows) rows = keys;
+  syn__value_axis(v, "token", off[1] - off[0]);
+  if (p->heads > 1) syn__value_axis(v, "head", p->heads);
+  syn__value_axis(v, "feature", p->width);
+  v->x = syn_saved(&r->tape, n, p->save) + rows * (size_t)p->at +
+         (size_t)off[0] * (size_t)(p->heads * p->width);
+}
+
+/* [head, query, key], with an axis of matrices per head where a part has several of them. */
+static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
+                             syn_value *v) {
+  int size[2], to = r->m->g.values[n->out].stream;
+  int from = r->m->g.values[n->in[n->n_in - 1]].stream;
+  const float *weights = syn__run_weights(r, n, sentence, size);
+  syn__value_axis(v, "head", p->save < 0 ? n->seen_heads : p->heads);
+  if (p->width > 1) syn__value_axis(v, "kind", p->width);
+  syn__value_axis(v, "query", size[0]);
+  syn__value_axis(v, "key", size[1]);
+  v->x = p->save < 0 ? weights
+                     : syn_saved(&r->tape, n, p->save) + r->tape.pairs[to][from][sentence] *
+                                                             (size_t)(p->heads * p->width);
+}
+
+syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value) {
+  const syn_node *n;
+  const syn_part *part;
+  const syn_param *p;
+  memset(value, 0, sizeof *value);
+  if (!r || !syn__given(r->tape.c, path, "path")) return SYN_E_VALUE;
+  if (r->mode != SYN__KEEP)
+    return syn__fail(r->tape.c, SYN_E_VALUE,
+                     "%.80s: the run was made without `keep`, so it reuses the memory of values",
+                     path);
+  p = syn_model_find(r->m, path);
+  n = p ? NULL : syn__value_find(r->m, path, &part);
+  if (!p && !n) return syn__value_unknown(r, path);
+  if (p) syn__value_param(r, p, value);
+  else if (sentence < 0 || sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "%.80s: sentence %d, the last pass had %d", path,
+                     sentence, r->tape.stream[r->m->g.values[n->out].stream].count);
+  else if (!part) syn__value_output(r, n, sentence, value);
+  else if (part->form == SYN_PART_PAIRS) syn__value_pairs(r, n, part, sentence, value);
+  else syn__value_rows(r, n, part, sentence, value);
+  return SYN_OK;
+}
+
+/* Sums in double, in the order of rows. */
+syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
+                          int width) {
+  syn_value v;
+  syn_status s = syn_run_value(r, path, sentence, &v);
+  int i, k;
+  if (s != SYN_OK) return s;
+  if (v.rank != 2 || !v.axes[0] || !strcmp(v.axes[0], "output") || v.shape[1] != width)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "%.80s: a vector of width %d was wanted, rows have "
+                     "rank %d and width %d", path, width, v.rank, v.shape[v.rank - 1]);
+  if (what != SYN_VECTOR_MEAN && what != SYN_VECTOR_LAST)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "a vector is the mean (%d) or the last row (%d), not "
+                     "%d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST, what);
+  for (k = 0; k < width; k++) {
+    double sum = 0.0;
+    for (i = 0; i < v.shape[0]; i++) sum += (double)v.x[(size_t)i * (size_t)width + (size_t)k];
+    out[k] = what == SYN_VECTOR_MEAN
+                 ? (float)(sum / v.shape[0])
+                 : v.x[(size_t)(v.shape[0] - 1) * (size_t)width + (size_t)k];
+  }
+  return SYN_OK;
+}
+
+/* -- gradients of values -- */
+
+/* A kind may overwrite the gradient of its output in its backward pass, and nodes of input feeding
+   run several times, so the pass adds every gradient to a copy first (kept_grads). It may overwrite
+   saved buffers too: a second forward pass computes them again. */
+syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
+  double sum;
+  syn_status s;
+  size_t i;
+  if (loss) *loss = 0.0f;
+  if (!r) return SYN_E_VALUE;
+  r->has_gradient = 0;
+  if (r->mode != SYN__KEEP)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the run was made without `keep`, "
+                     "so it has no memory for gradients");
+  s = syn__bind_labelled(r, batch);
+  if (s != SYN_OK) return s;
+  if (!r->n_labels) return syn__fail(r->tape.c, SYN_E_VALUE, "a batch without a label");
+  for (i = 0; i < r->m->g.n_values; i++)
+    syn__zero(&r->tape, r->tape.kept_grads[i], syn__count(&r->tape.tensors[i]));
+  syn__zero(&r->tape, r->dweights, r->m->trained);
+  r->tape.training = 0;
+  syn__forward(&r->tape, 0, r->m->head);
+  sum = syn__loss(r, r->m->config.label_smoothing, 1.0f / (float)r->n_labels);
+  syn__backward(&r->tape, r->m->head);
+  syn__forward(&r->tape, 0, r->nodes);
+  if (loss) *loss = (float)(sum / (double)r->n_labels);
+  r->has_gradient = 1;
+  return SYN_OK;
 }
 
 /* ==============================================================================================
    >>optim   learning-rate schedules, the norm of the gradient, Adam, AdamW, Adafactor, SGD
    ============================================================================================== */
 
-/* A learning rate for step t = 1, 2, ...; w: warm-up steps, n: all steps, d: the model's width.
-   Warm-up is linear from 0 in all of them. */
+/* -- schedules: the learning rate of step t = 1, 2, ... -- */
+
 static const char *const syn__schedules[] = {"noam",   "rsqrt",    "linear",
                                              "cosine", "constant", "plateau"};
 enum { SYN__NOAM, SYN__RSQRT, SYN__LINEAR, SYN__COSINE, SYN__CONSTANT, SYN__PLATEAU };
 
-/* Returns the factor of lr. t counts from 1, so that the first step of a warm-up is not 0. rsqrt
-   falls as sqrt(w/t) from its peak at t = w; linear and cosine end at 0 at t = n; plateau is
-   constant here, validations halve state.factor instead. cos(pi t) by our own syn__sincos: libm
-   differs in the last bit, and a training must not. */
+/* The factor of lr; w: warm-up steps (linear from 0 in all schedules), n: all steps, d: d_model.
+   rsqrt falls as sqrt(w/t) behind the warm-up; linear and cosine reach 0 at t = n; plateau is
+   constant here, because validations change state.factor. */
 static double syn__schedule(int which, double t, double w, double n, double d) {
   double up = w > 0.0 && t < w ? t / w : 1.0, rest, sine, cosine;
   if (which == SYN__NOAM) { /* Vaswani et al. 2017, section 5.3 */
@@ -13223,9 +13604,9 @@ static double syn__schedule(int which, double t, double w, double n, double d) {
   return 0.5 * (1.0 + cosine);
 }
 
-/* A tensor that is trained, and where its numbers stand in the arrays of the trainer: in those of
-   the gradient and of each kept weights at `at`, in the two moments at `first` and `second`.
-   A frozen tensor has no such place, and so no gradient, no moments, no step. */
+/* A trained tensor, and where its numbers stand in the arrays of the trainer: `at` in the gradient
+   and in every kept checkpoint, `first` and `second` in the two moments. A frozen tensor has
+   none. */
 typedef struct syn__trained {
   const syn_param *p;
   size_t at, first, second;
@@ -13242,22 +13623,22 @@ typedef struct syn__step {
   double first;    /* bound of every |first moment| after the step */
 } syn__step;
 
-/* A rule of a step. Of its defaults 0 means for beta2 and eps that it has none, for beta1 that it
-   does well without, for lr that it finds its own. */
+/* An update rule. A default of 0 means: beta2, eps: the rule has none; beta1: none by default; lr:
+   the rule finds its own. */
 typedef struct syn__optimizer {
   const char *name;
   float lr, beta1, beta2, eps;
-  int decays; /* 1: weight_decay counts */
-  /* floats it remembers of a tensor in the first (0) or second (1) moment */
-  size_t (*keeps)(const syn_train_config *k, const syn_param *p, int moment);
-  size_t (*work)(const syn_param *p); /* floats it needs while it steps along a tensor; or null */
+  int decays; /* 1: uses weight_decay */
+  /* floats it keeps of a tensor in the first (0) or second (1) moment */
+  size_t (*state)(const syn_train_config *k, const syn_param *p, int moment);
+  size_t (*workspace)(const syn_param *p); /* floats of workspace for one tensor; or null */
   /* bound of how far one step can move any weight, without the decay; changes no weight */
-  double (*reach)(syn_trainer *t, syn__step *s);
+  double (*max_update)(syn_trainer *t, syn__step *s);
   void (*update)(syn_trainer *t, const syn__step *s); /* one step of all tensors */
 } syn__optimizer;
 
-/* The arrays lie in one block, which begins with the gradient (syn__layout_trainer). They belong to
-   the trainer and not to the model, so a model that is only read stays small. */
+/* The arrays lie in one block, which begins with the gradient (syn__layout_trainer). They belong
+   to the trainer: a model that is only read stays small. */
 struct syn_trainer {
   syn_context *c;
   syn_model *m;
@@ -13266,23 +13647,25 @@ struct syn_trainer {
   const syn__optimizer *optimizer;
   int schedule;
   int n_trained;
-  size_t floats, firsts, seconds, works; /* of the gradient, both moments, the work */
+  size_t floats, firsts, seconds, works; /* of the gradient, both moments, the workspace */
   float *gradient, *first, *second, *work;
-  float *best;              /* [average, floats] weights of the best checkpoints */
+  float *best;              /* [average, floats] weights of the kept checkpoints */
   syn__trained *trained;         /* [n_trained] in the order of the weights */
-  float **discarded_grads; /* of the tape, and what they point into; null: nothing is frozen */
-  float *sink;
-  char *skip_backward;
-  float *best_loss;         /* [average] their validation losses, best first */
+  float **discarded_grads;  /* [params] gradients of frozen tensors, in `discarded`, or null */
+  float *discarded;
+  char *skip_backward;      /* [nodes] 1: the backward pass skips the node; or null */
+  float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
-  double most_first;        /* bound of every |first moment| */
+  double max_first;        /* bound of every |first moment| */
   syn_train_state state;
+  float loss;               /* of the last update of syn_trainer_run */
+  int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
 /* -- the norm of the gradient -- */
 
-/* Fixed chunks, so that the sum does not depend on the number of threads. */
+/* The sum goes by chunks of fixed size, so it does not depend on the number of threads. */
 #define SYN__CHUNK ((size_t)1 << 16)
 
 static void syn__task_chunks(syn_tape *tape, const void *job, int thread, size_t begin,
@@ -13300,10 +13683,9 @@ static size_t syn__chunks(size_t floats) {
   return floats / SYN__CHUNK + (floats % SYN__CHUNK != 0);
 }
 
-/* The norm of the sum over all labels; the caller divides. Each chunk's dot product is in float
-   along 16 lanes, the chunks are added in double, in order. It is taken in every step, also where
-   nothing is clipped: a number that is not finite makes it so, wherever it stands, and reading the
-   gradient once costs a seventh of what the step of Adam reads and writes. */
+/* The norm of the gradient of the summed loss; the caller divides by the labels. Dot products of
+   chunks are in float, their sum is in double, in order. Every step takes it, also without
+   clipping: any number that is not finite makes the norm not finite. */
 static double syn__gradient_norm(syn_trainer *t) {
   size_t i, chunks = syn__chunks(t->floats);
   double sum = 0.0;
@@ -13312,38 +13694,39 @@ static double syn__gradient_norm(syn_trainer *t) {
   return sqrt(sum);
 }
 
-/* -- a step that could leave numbers that are not finite is refused before it begins --
+/* -- a step after which a number might not be finite is refused before it begins --
 
    A weight w becomes w - (decay w + u). Where w is finite, 0 <= decay <= 1 and |u| <= 1e30, so is
-   the result: 1e30 is less than half the distance of the largest float to its neighbour. So no
-   number has to be tried: each rule gives a bound of |u|, from bounds of the gradient (its norm)
-   and of the first moment (which is carried from step to step). A norm of at most 1e18 keeps all
-   squares, so the second moments, far below the largest float. */
-#define SYN__MOST_REACH 1e30
-#define SYN__MOST_NORM 1e18
+   the result: 1e30 is less than half the distance of the largest float to its neighbour. So
+   each rule states a bound of |u|, from bounds of the gradient (its norm) and of the first moment
+   (carried from step to step). A norm of at most 1e18 keeps squares, so the second moments, far
+   below the largest float. */
+#define SYN__MAX_UPDATE 1e30
+#define SYN__MAX_NORM 1e18
 
-/* 1: no number of the weights or of the moments can leave the floats in this step. `norm` is that
-   of the sum over all labels. Written so that what is not a number fails. */
+/* 1: weights and moments stay finite in this step. `norm`: of the gradient of the summed loss.
+   Comparisons are written so that NaN fails them. */
 static int syn__step_safe(const syn__step *s, double norm, double reach) {
-  return norm <= SYN__MOST_NORM && (double)s->rate <= SYN__MOST_REACH && s->decay <= 1.0f &&
-         reach <= SYN__MOST_REACH;
+  return norm <= SYN__MAX_NORM && (double)s->rate <= SYN__MAX_UPDATE && s->decay <= 1.0f &&
+         reach <= SYN__MAX_UPDATE;
 }
 
-/* -- rules that treat every number alone: any slicing gives the same bits -- */
+/* -- element-wise rules: threads may split tensors anywhere -- */
 
-/* Numbers from .. from+n-1 of a tensor; `rule` is the kernel's struct. */
-typedef void (*syn__rule)(const syn_trainer *t, const void *rule, const syn__trained *s,
+/* Updates numbers from .. from+n-1 of a tensor; `rule`: the argument struct of the kernel. */
+typedef void (*syn__update_slice)(const syn_trainer *t, const void *rule, const syn__trained *s,
                           size_t from, size_t n);
-typedef struct syn__piece_job {
+typedef struct syn__update_job {
   const syn_trainer *t;
   const void *rule;
-  syn__rule piece;
-} syn__piece_job;
+  syn__update_slice update;
+} syn__update_job;
 
-/* A slice of all tensors as they stand one behind the other: small ones go together. */
-static void syn__task_pieces(syn_tape *tape, const void *job, int thread, size_t begin,
+/* A slice of all trained tensors as if they stood in one array, so that small ones share a
+   slice. */
+static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t begin,
                              size_t end) {
-  const syn__piece_job *j = (const syn__piece_job *)job;
+  const syn__update_job *j = (const syn__update_job *)job;
   int i;
   SYN__UNUSED(thread);
   SYN__UNUSED(tape);
@@ -13351,29 +13734,29 @@ static void syn__task_pieces(syn_tape *tape, const void *job, int thread, size_t
     const syn__trained *s = &j->t->trained[i];
     size_t from = s->at > begin ? s->at : begin, to = s->at + s->p->size;
     if (to > end) to = end;
-    if (from < to) j->piece(j->t, j->rule, s, from - s->at, to - from);
+    if (from < to) j->update(j->t, j->rule, s, from - s->at, to - from);
   }
 }
-static void syn__update_pieces(syn_trainer *t, syn__rule piece, const void *rule) {
-  syn__piece_job j;
+static void syn__update_all(syn_trainer *t, syn__update_slice update, const void *rule) {
+  syn__update_job j;
   j.t = t;
   j.rule = rule;
-  j.piece = piece;
-  syn__parallel(&t->run->tape, syn__task_pieces, &j, t->floats, 4096);
+  j.update = update;
+  syn__parallel(&t->run->tape, syn__task_update, &j, t->floats, 4096);
 }
 
-/* Below 0 it was switched off. */
+/* A value below 0 means none. */
 static float syn__beta1(const syn_train_config *k) { return k->beta1 > 0.0f ? k->beta1 : 0.0f; }
 
 /* Adam (Kingma and Ba 2015, algorithm 1) and AdamW (Loshchilov and Hutter 2019, algorithm 2):
      m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w,
    fix1 = 1/(1 - b1^t) and fix2 undo that both moments begin at 0. */
-static size_t syn__adam_keeps(const syn_train_config *k, const syn_param *p, int moment) {
+static size_t syn__adam_state(const syn_train_config *k, const syn_param *p, int moment) {
   SYN__UNUSED(k);
   SYN__UNUSED(moment);
   return p->size;
 }
-static void syn__adam_piece(const syn_trainer *t, const void *rule, const syn__trained *s,
+static void syn__adam_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
                             size_t from, size_t n) {
   t->c->kernels->adam((const syn__adam *)rule, s->p->x + from, t->first + s->first + from,
                       t->second + s->second + from, t->gradient + s->at + from, n);
@@ -13392,32 +13775,32 @@ static syn__adam syn__adam_of(const syn_trainer *t, const syn__step *s) {
   return a;
 }
 /* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g| */
-static double syn__adam_reach(syn_trainer *t, syn__step *s) {
+static double syn__adam_max_update(syn_trainer *t, syn__step *s) {
   syn__adam a = syn__adam_of(t, s);
-  s->first = (double)a.beta1 * t->most_first + (1.0 - (double)a.beta1) * s->gradient;
+  s->first = (double)a.beta1 * t->max_first + (1.0 - (double)a.beta1) * s->gradient;
   return (double)a.lr * (double)a.fix1 * s->first / (double)a.eps;
 }
 static void syn__adam_update(syn_trainer *t, const syn__step *s) {
   syn__adam a = syn__adam_of(t, s);
-  syn__update_pieces(t, syn__adam_piece, &a);
+  syn__update_all(t, syn__adam_slice, &a);
 }
 
 /* SGD with momentum (Polyak 1964, the heavy ball; as in Sutskever et al. 2013, equations 1 and 2):
      m = b1 m + lr g, w -= m + decay w.
-   The rate is in the memory, so a schedule that falls lets old steps roll out at their own rate.
-   Without b1: w -= lr g + decay w, and nothing is kept. */
-static size_t syn__sgd_keeps(const syn_train_config *k, const syn_param *p, int moment) {
+   m holds lr g and not g: earlier gradients keep the learning rate of their own step. Without b1:
+   w -= lr g + decay w, without state. */
+static size_t syn__sgd_state(const syn_train_config *k, const syn_param *p, int moment) {
   return moment == 0 && k->beta1 > 0.0f ? p->size : 0;
 }
-static void syn__sgd_piece(const syn_trainer *t, const void *rule, const syn__trained *s,
+static void syn__sgd_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
                            size_t from, size_t n) {
   t->c->kernels->descend((const syn__descent *)rule, s->p->x + from,
                          t->firsts ? t->first + s->first + from : NULL,
                          t->gradient + s->at + from, NULL, n);
 }
-/* u is the memory, or the step itself */
-static double syn__sgd_reach(syn_trainer *t, syn__step *s) {
-  s->first = (double)syn__beta1(&t->config) * t->most_first + (double)s->rate * s->gradient;
+/* u is the first moment, or the step itself */
+static double syn__sgd_max_update(syn_trainer *t, syn__step *s) {
+  s->first = (double)syn__beta1(&t->config) * t->max_first + (double)s->rate * s->gradient;
   return s->first;
 }
 static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
@@ -13426,7 +13809,7 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
   d.beta = syn__beta1(&t->config);
   d.rest = 1.0f;
   d.decay = s->decay;
-  syn__update_pieces(t, syn__sgd_piece, &d);
+  syn__update_all(t, syn__sgd_slice, &d);
 }
 
 /* -- Adafactor --
@@ -13436,28 +13819,28 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
      R = b R + (1-b) (row means of G^2 + eps),  C = b C + (1-b) (column means of G^2 + eps),
      V_ij = R_i C_j / mean(R),  U = G / sqrt(V),  b = 1 - t^-0.8,  eps = 1e-30,
      W -= a U / max(1, RMS(U) / 1),  a = max(1e-3, RMS(W)) rho,  rho = min(0.01, t^-1/2).
-   (The paper has sums for our means: V is the same.) A rate that is given takes the place of rho,
-   and its schedule with it. Axes before the last two (heads, the channels of a convolution) are a
-   row of matrices, each with an R and a C of its own; both RMS are those of the whole tensor. A
-   vector is a matrix of one row, for which V = C is the full second moment: it keeps no R. With
-   b1 the steps are smoothed: M = b1 M + (1-b1) (what was taken from W), W -= M.
+   (The paper has sums where this has means: V is the same.) A learning rate that is given replaces
+   rho, with its schedule. A tensor of rank above 2 is a list of matrices of its last two axes, each
+   with its own R and C; both RMS are those of the whole tensor. A vector is a matrix of one row:
+   V = C is its full second moment, it keeps no R. With b1 the updates are averaged:
+   M = b1 M + (1-b1) update, W -= M.
 
-   Four passes along G, two along W, the first of them before anything is written
-   (syn__adafactor_reach). Threads split rows, or columns where rows are summed; sums over rows are
-   taken by one thread, in order, in double. */
+   Passes: RMS(W) of all tensors first (syn__adafactor_max_update), then four over G and one over W
+   of each tensor. Threads split rows, or columns where rows are summed; one thread adds up the sums
+   of rows, in order, in double. */
 
-/* The tensor as matrices [rows,cols], and where its numbers are. */
+/* A tensor as matrices [rows,cols], and where its arrays are. */
 typedef struct syn__factored {
   size_t mats, rows, cols;
   float *row, *col;        /* R [mats,rows], null for a vector; C [mats,cols] */
-  float *a, *sum, *b;      /* work: 1 / sqrt(R / mean(R)), a sum per row, 1 / sqrt(C) */
-  float *w, *m;            /* m null: no memory */
+  float *a, *sum, *b;      /* workspace: 1 / sqrt(R / mean(R)), a sum per row, 1 / sqrt(C) */
+  float *w, *m;            /* weights; first moment, null: none */
   const float *g;
   syn__factor factor;
   syn__descent descent;
 } syn__factored;
 
-/* A shape multiplies inside an int (syn__param_new). */
+/* Products of a shape fit an int (syn__param_new). */
 static syn__factored syn__factored_of(const syn_param *p) {
   syn__factored f;
   memset(&f, 0, sizeof f);
@@ -13466,17 +13849,17 @@ static syn__factored syn__factored_of(const syn_param *p) {
   f.mats = p->size / (f.rows * f.cols);
   return f;
 }
-static size_t syn__adafactor_keeps(const syn_train_config *k, const syn_param *p, int moment) {
+static size_t syn__adafactor_state(const syn_train_config *k, const syn_param *p, int moment) {
   syn__factored f = syn__factored_of(p);
   if (moment == 0) return k->beta1 > 0.0f ? p->size : 0;
   return f.mats * ((p->rank > 1 ? f.rows : 0) + f.cols);
 }
-static size_t syn__adafactor_work(const syn_param *p) {
+static size_t syn__adafactor_workspace(const syn_param *p) {
   syn__factored f = syn__factored_of(p);
   return f.mats * (2 * f.rows + f.cols);
 }
 
-/* How many rows or columns are worth a thread, each of so many numbers. */
+/* The smallest slice of a thread, in rows or columns of so many numbers each. */
 static size_t syn__grain(size_t each) { return each < 4096 ? 4096 / each : 1; }
 
 /* sum = sums of W^2 along the rows */
@@ -13570,7 +13953,7 @@ static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
 /* RMS(W) of every tensor, before any of them changes. |U| / max(1, RMS(U)) is at most the root of
    the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
    at most 1e18. */
-static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
+static double syn__adafactor_max_update(syn_trainer *t, syn__step *step) {
   double most = 0.0, rate, beta1 = (double)syn__beta1(&t->config);
   int i;
   for (i = 0; i < t->n_trained; i++) {
@@ -13584,7 +13967,7 @@ static double syn__adafactor_reach(syn_trainer *t, syn__step *step) {
     rate = syn__factored_rate(s, step);
     if (!(rate <= most)) most = rate;
   }
-  step->first = beta1 * t->most_first + (1.0 - beta1) * 1e18 * most;
+  step->first = beta1 * t->max_first + (1.0 - beta1) * 1e18 * most;
   return step->first;
 }
 
@@ -13628,20 +14011,20 @@ static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
   }
 }
 
-/* -- the one list of rules, and the step -- */
+/* -- the list of optimizers, one step -- */
 
-/* adam has no decay: L2 in the gradient is not what anybody wants from it (Loshchilov and Hutter
-   2019), and the one beside it is called adamw. */
+/* adam has no weight decay: L2 in its gradient is not decay (Loshchilov and Hutter 2019); use
+   adamw. */
 static const syn__optimizer syn__optimizers[] = {
-    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_keeps, NULL, syn__adam_reach,
+    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_state, NULL, syn__adam_max_update,
      syn__adam_update},
-    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_keeps, NULL, syn__adam_reach,
+    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_state, NULL, syn__adam_max_update,
      syn__adam_update},
-    {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_keeps, syn__adafactor_work,
-     syn__adafactor_reach, syn__adafactor_update},
-    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_keeps, NULL, syn__sgd_reach, syn__sgd_update}};
+    {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_state, syn__adafactor_workspace,
+     syn__adafactor_max_update, syn__adafactor_update},
+    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_state, NULL, syn__sgd_max_update, syn__sgd_update}};
 
-/* The rate of step t. Adafactor's own relative steps know no schedule, but plateau's factor. */
+/* The learning rate of step t. Adafactor's own follows no schedule but the factor of plateau. */
 static float syn__rate(const syn_trainer *t, double step) {
   const syn_train_config *k = &t->config;
   double own = 1.0 / sqrt(step);
@@ -13652,10 +14035,10 @@ static float syn__rate(const syn_trainer *t, double step) {
          t->state.factor;
 }
 
-/* The next step with the gradients of `labels` losses added up, that is with their mean, whose norm
-   is given. Clipping is folded into the scale, so no pass over the gradient is spent on it. The
-   decay stands apart from the gradient and shares the rate's schedule. No number is above the norm
-   but by what its squares, added in float, have lost. */
+/* The next step from the gradient of the summed loss of `labels` labels; norm: of its mean.
+   Clipping and the mean are one factor, `scale`, so they cost no pass over the gradient. Weight
+   decay is apart from the gradient and follows the learning rate. `gradient` bounds every element:
+   the norm, with a margin for what its float sums lose. */
 static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
   const syn_train_config *k = &t->config;
   syn__step s;
@@ -13671,47 +14054,44 @@ static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
 static void syn__optimize(syn_trainer *t, const syn__step *s) {
   t->state.step++;
   t->state.rate = s->rate;
-  t->most_first = s->first;
+  t->max_first = s->first;
   t->optimizer->update(t, s);
 }
 
 /* ==============================================================================================
-   >>data   rows of tokens, batches of like length, the order of an epoch
+   >>data   rows of token ids, cut into batches of similar length
    ============================================================================================== */
 
-/* -- data: pairs of token rows in one growing array -- */
-
 /* Row i owns tokens at[2i] .. at[2i+1]-1 (source) and at[2i+1] .. at[2i+2]-1 (target): two arrays
-   for any number of rows, and a row costs no allocation. */
+   for any number of rows. */
 struct syn_data {
   syn_context *c;
   int *tokens;
   size_t n_tokens, cap_tokens;
   size_t *at;              /* [2 * count + 1] source, target, source, ... */
-  int *context;            /* [count] first labels that do not count; -1: a sentence with its end */
+  int *context;            /* [count] leading labels that are ignored; -1: a sentence, with end */
   size_t count, cap_at;
-  uint64_t *order;         /* [count] the rows of an epoch, sorted; 28 low bits: which row */
+  uint64_t *order;         /* [count] sort keys of the epoch; low 28 bits: number of the row */
   size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
-  size_t *shuffled;        /* [n_batches] the batches in the order they come */
+  size_t *shuffled;        /* [n_batches] order of the batches */
   size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
-  size_t laid_count;       /* which epoch that is: of so many rows, 0: none was laid out */
-  int laid_tokens;
-  uint64_t laid_seed;
-  long laid_epoch;
-  syn_corruption corruption; /* count 0: the rows are what they are */
+  size_t epoch_count;      /* the epoch laid out in these arrays: of so many rows; 0: none */
+  int epoch_tokens;
+  uint64_t epoch_seed;
+  long epoch_number;
+  syn_corruption corruption; /* count 0: none */
 };
 
-#define SYN__DATA_ROWS ((size_t)1 << 27) /* fit the 28 bits of `order` */
+#define SYN__DATA_ROWS ((size_t)1 << 27) /* within the 28 bits of a sort key */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
 
-/* at[0] is 0 because grown memory is zeroed; nothing more is allocated before the first row. */
+/* at[0] is 0, because grown memory is zeroed. */
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
   if (d) d->c = c;
   return d;
 }
 
-/* Its arrays were grown with the context it was made with, and go back to that. */
 void syn_data_free(syn_data *d) {
   if (!d) return;
   syn__free(d->c, d->tokens);
@@ -13725,9 +14105,22 @@ void syn_data_free(syn_data *d) {
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
-/* Three arrays grow before anything is written: when one fails, the rows that were there are
-   whole and no row is half there. What the tokens are is checked when a batch is bound, where the
-   vocabulary is known. */
+/* The n_src + n_tgt tokens that stand behind those of all rows become a row. All arrays grow before
+   anything is written: a failure leaves whole rows. */
+static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
+  if (d->count >= SYN__DATA_ROWS)
+    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
+  if (syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
+      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
+    return SYN_E_MEMORY;
+  d->at[2 * d->count + 1] = d->n_tokens + (size_t)n_src;
+  d->n_tokens += (size_t)n_src + (size_t)n_tgt;
+  d->at[2 * d->count + 2] = d->n_tokens;
+  d->context[d->count++] = -1;
+  return SYN_OK;
+}
+
+/* Tokens are checked when a batch is bound, where the vocabulary is known. */
 syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt) {
   size_t need;
   if (!d) return SYN_E_VALUE;
@@ -13737,25 +14130,133 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
   if ((n_src && !syn__given(d->c, src, "source row")) ||
       (n_tgt && !syn__given(d->c, tgt, "target row")))
     return SYN_E_VALUE;
-  if (d->count >= SYN__DATA_ROWS)
-    return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   need = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, need, sizeof(int)) ||
-      syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
-      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
-    return SYN_E_MEMORY;
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, need, sizeof(int))) return SYN_E_MEMORY;
   if (n_src > 0) memcpy(d->tokens + d->n_tokens, src, (size_t)n_src * sizeof(int));
   if (n_tgt > 0) memcpy(d->tokens + d->n_tokens + n_src, tgt, (size_t)n_tgt * sizeof(int));
-  d->at[2 * d->count + 1] = d->n_tokens + (size_t)n_src;
-  d->at[2 * d->count + 2] = need;
-  d->n_tokens = need;
-  d->context[d->count++] = -1;
+  return syn__data_commit(d, n_src, n_tgt);
+}
+
+/* -- rows as texts -- */
+
+/* A text that is encoded into the tokens of a row. */
+typedef struct syn__text_row {
+  syn_data *d;
+  const syn_model *m;
+  syn_text text;
+  int side;
+} syn__text_row;
+
+static syn_status syn__text_row_fail(const syn__text_row *x, syn_status s, const char *what,
+                                     int given, int most) {
+  static const char *const sides[] = {"source", "target"};
+  return syn__fail(x->d->c, s, "data: row %lu: the %s %s: %d, wanted at most %d",
+                   (unsigned long)x->d->count, sides[x->side], what, given, most);
+}
+
+/* Appends the tokens of the text behind those of all rows; *n: how many. The row is added later. */
+static syn_status syn__text_row_encode(const syn__text_row *x, size_t at, int *n) {
+  syn_data *d = x->d;
+  const syn_tokenizer *t = x->m->tokenizer[x->side];
+  int most = x->m->config.max_len;
+  *n = 0;
+  if (x->text.size && !syn__given(d->c, x->text.at, x->side ? "target text" : "source text"))
+    return SYN_E_VALUE;
+  if (!t)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: the model has no tokenizer for the %s",
+                     (unsigned long)d->count, x->side ? "target" : "source");
+  if (x->text.size > SYN__DATA_LENGTH)
+    return syn__text_row_fail(x, SYN_E_SHAPE, "has too many bytes", INT_MAX, SYN__DATA_LENGTH);
+  *n = syn_tokenizer_encode(t, x->text, NULL, 0);
+  if (!x->m->task->classes || x->side == SYN_SRC) {
+    int end = x->m->task->labels != SYN_SRC;
+    if (*n + end > most)
+      return syn__text_row_fail(x, SYN_E_SHAPE, end ? "has too many tokens with its end"
+                                                    : "has too many tokens", *n + end, most);
+  }
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + (size_t)*n + 1, sizeof(int)))
+    return SYN_E_MEMORY;
+  syn_tokenizer_encode(t, x->text, d->tokens + at, *n);
   return SYN_OK;
 }
 
-/* Overlap gives the first tokens of a window something to look back on; their labels become 0
-   (ignored), or each token would count twice. `context` says how many: 0 in the first window,
-   where nothing was before. A last window without a new token is not made. */
+/* Word k of a text (tag), or all of it (classify). */
+static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
+  size_t i = 0, end;
+  if (m->task->labels == SYN_EACH) return text;
+  for (;; i = end) {
+    while (i < text.size && strchr(" \t\r\n", text.at[i])) i++;
+    for (end = i; end < text.size && !strchr(" \t\r\n", text.at[end]); end++) continue;
+    if (k-- == 0 || end == text.size) break;
+  }
+  text.at += i;
+  text.size = end - i;
+  return text;
+}
+
+static syn_status syn__label_unknown(const syn__text_row *x, int k) {
+  const syn_tokenizer *t = x->m->tokenizer[SYN_TGT];
+  syn_text label = syn__label_text(x->m, x->text, k);
+  char nearest[40] = "";
+  int i, least = 99, size = syn_tokenizer_size(t);
+  for (i = SYN_FIRST_TOKEN; i < size; i++) {
+    syn_text piece = syn_tokenizer_piece(t, i, 1);
+    char name[40];
+    int distance;
+    if (piece.size >= sizeof name || label.size >= sizeof name) continue;
+    memcpy(name, piece.at, piece.size);
+    name[piece.size] = 0;
+    distance = syn__distance(label, name);
+    if (distance < least) least = distance, memcpy(nearest, name, sizeof name);
+  }
+  return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
+                   (unsigned long)x->d->count, k, label.size < 60 ? (int)label.size : 60, label.at,
+                   least < 99 ? "; the nearest is " : "", nearest);
+}
+
+/* Tokens of the tokenizer of classes become classes; as many as the task wants. */
+static syn_status syn__text_row_labels(const syn__text_row *x, int *label, int n, int n_src) {
+  int k, wanted = x->m->task->labels == SYN_EACH ? 1 : n_src;
+  for (k = 0; k < n; k++) {
+    if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(x, k);
+    label[k] -= syn__class_token(x->m);
+  }
+  if (n == wanted && n > 0) return SYN_OK;
+  return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu has %d source tokens with %d labels, %s",
+                   (unsigned long)x->d->count, n_src, n,
+                   wanted == n_src && x->m->task->labels == SYN_SRC ? "tag wants as many"
+                                                                    : "classify wants one");
+}
+
+/* Tokens are encoded where the new row will stand, so syn_data_add moves nothing. */
+syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
+  syn__text_row x;
+  int n_src = 0, n_tgt = 0;
+  size_t at;
+  if (!d || !syn__given(d->c, m, "model")) return SYN_E_VALUE;
+  at = d->n_tokens;
+  x.d = d;
+  x.m = m;
+  x.text = source;
+  x.side = SYN_SRC;
+  if (m->task->encoder) {
+    if (syn__text_row_encode(&x, at, &n_src)) return d->c->status;
+  } else if (source.size)
+    return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
+                     (unsigned long)d->count, m->config.task);
+  x.text = target;
+  x.side = SYN_TGT;
+  if (!d->corruption.count || target.size) {
+    if (syn__text_row_encode(&x, at + (size_t)n_src, &n_tgt)) return d->c->status;
+    if (m->task->classes &&
+        syn__text_row_labels(&x, d->tokens + at + (size_t)n_src, n_tgt, n_src))
+      return d->c->status;
+  }
+  return syn__data_commit(d, n_src, n_tgt);
+}
+
+/* Labels of the overlap with the window before become 0 (ignored), so that each token counts once;
+   `context` says how many. A last window without a new token is not added. */
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
@@ -13774,67 +14275,66 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
   return SYN_OK;
 }
 
-/* -- span corruption (Raffel et al. 2020, sections 3.1.4 and 3.3.4) -- */
+/* -- span corruption (Raffel et al. 2020, sections 3.1.4, 3.3.4) -- */
 
-/* How much of n tokens is hidden, in how many runs:
+/* How many of n tokens are masked, in how many spans:
 
-     hidden = round(n noise), 1 .. n-1      runs = round(hidden / span), 1 .. count
+     masked = round(n noise), 1 .. n-1      spans = round(masked / span), 1 .. count
 
-   and each run needs a token of its own and one before it, so there are at most as many as tokens
-   of either sort. With T5's 0.15 and 3, 40 tokens lose 6 in 2 runs. Written so that what is not a
-   number ends at the least. */
-static int syn__corrupt_runs(const syn_corruption *k, int n, int *hidden) {
+   Each span has a token of its own and one that is not masked before it, so there are at most as
+   many spans as tokens of either sort. Comparisons are written so that NaN ends at the least. */
+static int syn__corrupt_spans(const syn_corruption *k, int n, int *masked) {
   double noise = k->noise != 0.0f ? (double)k->noise : 0.15;
-  double span = k->span != 0.0f ? (double)k->span : 3.0, wanted = floor(noise * n + 0.5), runs;
+  double span = k->span != 0.0f ? (double)k->span : 3.0, wanted = floor(noise * n + 0.5), spans;
   int most;
-  *hidden = 0;
+  *masked = 0;
   if (n < 2 || k->count < 1) return 0;
-  *hidden = !(wanted >= 1.0) ? 1 : wanted < n - 1 ? (int)wanted : n - 1;
-  most = syn__min(k->count, syn__min(*hidden, n - *hidden));
-  runs = floor(*hidden / span + 0.5);
-  return !(runs >= 1.0) ? 1 : runs < most ? (int)runs : most;
+  *masked = !(wanted >= 1.0) ? 1 : wanted < n - 1 ? (int)wanted : n - 1;
+  most = syn__min(k->count, syn__min(*masked, n - *masked));
+  spans = floor(*masked / span + 0.5);
+  return !(spans >= 1.0) ? 1 : spans < most ? (int)spans : most;
 }
 
 void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt) {
-  int hidden, runs = syn__corrupt_runs(k, n, &hidden);
-  *n_src = n - hidden + runs;
-  *n_tgt = hidden + runs;
+  int masked, spans = syn__corrupt_spans(k, n, &masked);
+  *n_src = n - masked + spans;
+  *n_tgt = masked + spans;
 }
 
-/* `items` that are left, to be cut at `cuts` of the places between them. */
-typedef struct syn__cutting {
-  int items, cuts;
-} syn__cutting;
+/* Tokens that are left, to be split into cuts_left + 1 spans of at least one token. */
+typedef struct syn__partition {
+  int tokens_left, cuts_left;
+} syn__partition;
 
-/* The length of the next run. Every set of places is equally probable when each place is taken with
-   the chance (cuts left) / (places left), one after the other (Knuth, volume 2, 3.4.2, algorithm
-   S): no list of places is needed. Behind the first item of a run as many places are left as
-   items. */
-static int syn__cutting_next(syn__cutting *k, syn_random *r) {
+/* The length of the next span. Each place between tokens becomes a cut with probability (cuts
+   left) / (places left), one after the other, so all sets of cuts are equally probable (Knuth,
+   volume 2, 3.4.2, algorithm S). */
+static int syn__partition_next(syn__partition *k, syn_random *r) {
   int size = 1;
-  k->items--;
-  while (k->items > 0 && syn_random_below(r, k->items) >= k->cuts) k->items--, size++;
-  if (k->cuts) k->cuts--;
+  k->tokens_left--;
+  while (k->tokens_left > 0 && syn_random_below(r, k->tokens_left) >= k->cuts_left)
+    k->tokens_left--, size++;
+  if (k->cuts_left) k->cuts_left--;
   return size;
 }
 
-/* Runs that stay and runs that are hidden take turns. */
+/* Spans that are kept and spans that are masked alternate. */
 void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt) {
-  int hidden, runs = syn__corrupt_runs(k, n, &hidden), i, size;
-  syn__cutting stays, hides;
-  stays.items = n - hidden;
-  hides.items = hidden;
-  stays.cuts = hides.cuts = runs - 1;
-  for (i = 0; i < runs; i++) {
-    for (size = syn__cutting_next(&stays, r); size > 0; size--) *src++ = *tokens++;
+  int masked, spans = syn__corrupt_spans(k, n, &masked), i, size;
+  syn__partition kept, masks;
+  kept.tokens_left = n - masked;
+  masks.tokens_left = masked;
+  kept.cuts_left = masks.cuts_left = spans - 1;
+  for (i = 0; i < spans; i++) {
+    for (size = syn__partition_next(&kept, r); size > 0; size--) *src++ = *tokens++;
     *src++ = *tgt++ = k->first + i;
-    for (size = syn__cutting_next(&hides, r); size > 0; size--) *tgt++ = *tokens++;
+    for (size = syn__partition_next(&masks, r); size > 0; size--) *tgt++ = *tokens++;
   }
-  for (i = 0; !runs && i < n; i++) src[i] = tokens[i];
+  for (i = 0; !spans && i < n; i++) src[i] = tokens[i];
 }
 
-/* A layout made before is that of other lengths. */
+/* Rows change their lengths, so the next epoch is laid out anew. */
 syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
   if (!d) return SYN_E_VALUE;
   if (!syn__given(d->c, k, "corruption")) return SYN_E_VALUE;
@@ -13846,41 +14346,38 @@ syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
                      "below 1, 1 or more, %d or more, 1 or more",
                      (double)k->noise, (double)k->span, k->first, k->count, SYN_FIRST_TOKEN);
   d->corruption = *k;
-  d->laid_count = 0;
+  d->epoch_count = 0;
   return SYN_OK;
 }
 
 /* -- the order of an epoch -- */
 
-/* Fits an int: a row has at most 2^24 tokens. */
+/* Tokens of a row as it was added; fits an int, since a row has at most 2^24 tokens. */
 static int syn__data_stored(const syn_data *d, size_t i, int side) {
   return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
 }
-/* Of the row as it comes: its length after corruption does not depend on chance, so an epoch can be
-   laid out before anything is drawn. */
+/* Tokens of a row after corruption, which depend on the length alone: an epoch is laid out before
+   spans are drawn. */
 static int syn__data_length(const syn_data *d, size_t i, int side) {
   int size[2];
   if (!d->corruption.count) return syn__data_stored(d, i, side);
   syn_corrupt_sizes(&d->corruption, syn__data_stored(d, i, SYN_SRC), &size[0], &size[1]);
   return size[side];
 }
-/* Rows are numbered as they were added, whatever order an epoch has. */
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = syn__data_stored(d, i, side);
   return d->tokens ? d->tokens + d->at[2 * i + (size_t)side] : NULL; /* null: all rows are empty */
 }
-/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so that a batch
-   has at most batch_tokens / 2 sentences, as syn__train_limits plans. */
+/* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so a batch has at
+   most batch_tokens / 2 sentences. */
 static int syn__data_longest(const syn_data *d, size_t i) {
   return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-/* Heapsort: n log n whatever the lengths are, and no memory; qsort of libc promises neither and
-   may call malloc behind the caller's allocator. No two keys are equal, so the order is one.
-   key[0..n) is a heap but for `root`, whose key sinks below its larger children. The children
-   of k are 2k + 1 and 2k + 2. */
+/* Heapsort: n log n for every input, in place. qsort of libc promises neither. Keys differ, so the
+   order is unique. Sinks the key at `root` below its larger children 2k + 1 and 2k + 2. */
 static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
   uint64_t sinking = key[root];
   size_t child;
@@ -13903,12 +14400,9 @@ static void syn__sort_keys(uint64_t *key, size_t n) {
   }
 }
 
-/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. A row that is too
-   long alone is found wherever it stands: the arrays of a batch have no room for it. `longest`
-   is that of the batch so far, `most` with the row at i: (i - begin + 1) rows of `most` tokens
-   is what the padded batch would take. At i == count, n is 0 and the last batch is closed.
-   first[k] .. first[k+1]-1 are the rows of batch k in `order`; n_batches and the closing entry
-   are right after every step, so what stands there when memory ends is consistent. */
+/* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. `longest`: of the
+   batch so far; `most`: with row i. The pass i == count closes the last batch. Batch k has the
+   rows first[k] .. first[k+1]-1 of `order`. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
   size_t i, begin = 0;
   int longest = 0;
@@ -13932,19 +14426,17 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
   return SYN_OK;
 }
 
-/* The batches of one epoch. Rows are sorted by length (in steps of 3 tokens, ties by chance),
-   cut, and the batches shuffled; all from the seed and the epoch's number. epoch < 0: in order
-   of length, unshuffled. Key of a row: 12 bits of target length / 3, 12 bits of source length /
-   3, 12 bits of chance, 28 bits of the row's number, so one sort of integers does it all. Rows
-   of like length waste no padding; a random remainder before the division lets a length fall on
-   either side of a border, so batches differ from epoch to epoch. Shuffled after Fisher and
-   Yates. A failure leaves laid_count 0: nobody reads half a layout. The batches are shuffled,
-   not the rows: rows of one batch stay of like length. */
+/* The batches of one epoch, from seed and epoch number alone. Rows are sorted by length (in steps
+   of 3 tokens, ties at random), cut into batches, and the batches are shuffled (Fisher and Yates),
+   so rows of a batch have similar lengths and little padding. A random remainder before the
+   division moves lengths across the border of a step, so batches differ between epochs. epoch < 0:
+   by length, not shuffled. Sort key: 12 bits target length / 3, 12 bits source length / 3, 12
+   random bits, 28 bits row number. A failure leaves epoch_count 0. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
   syn_status s;
-  d->laid_count = 0;
+  d->epoch_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
@@ -13968,32 +14460,30 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->shuffled[k] = d->shuffled[i - 1];
     d->shuffled[i - 1] = swap;
   }
-  d->laid_count = d->count;
-  d->laid_tokens = tokens;
-  d->laid_seed = seed;
-  d->laid_epoch = epoch;
+  d->epoch_count = d->count;
+  d->epoch_tokens = tokens;
+  d->epoch_seed = seed;
+  d->epoch_number = epoch;
   return SYN_OK;
 }
 
-/* The same, unless it lies there already. Others may have laid the data out since the last
-   batch (a validation on the training data, a second trainer), and with larger batches than fit
-   our arrays: so whoever is about to read a batch asks here first. Asking is four comparisons;
-   a layout is n log n. */
-static syn_status syn__data_lay(syn_data *d, int tokens, uint64_t seed, long epoch) {
-  if (d->laid_count && d->laid_count == d->count && d->laid_tokens == tokens &&
-      d->laid_seed == seed && d->laid_epoch == epoch)
+/* The same, unless the arrays hold that epoch already. A validation on the training data or a
+   second trainer may have laid out another one, so every reader of batches calls this first. */
+static syn_status syn__data_layout(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
+      d->epoch_seed == seed && d->epoch_number == epoch)
     return SYN_OK;
   return syn__data_epoch(d, tokens, seed, epoch);
 }
 
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
-  return !d || syn__data_lay(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+  return !d || syn__data_layout(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
 }
 
 /* -- batches -- */
 
-/* How many sentences batch k has, and the widths of its arrays: source with its end (tag: without),
-   decoder input and labels with begin or end (classify and tag: none). */
+/* Sentences of batch k and the widths of its arrays: source with its end (tag: without); decoder
+   input and labels with begin or end (classify, tag: none). */
 static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task, size_t k) {
   syn_batch b;
   size_t i;
@@ -14008,14 +14498,14 @@ static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task, 
   return b;
 }
 
-/* The tokens of a row: source into s, target into l. Corruption draws from epoch, seed and row
-   alone, so a training that was resumed sees what it would have seen. */
+/* Source tokens of a row into s, target into l. Spans are drawn from epoch, seed and row alone, so
+   a resumed training sees the same ones. */
 static void syn__data_fill(const syn_data *d, size_t row, int *s, int *l) {
   int n, m;
   const int *at = syn_data_row(d, row, SYN_SRC, &n), *labels = syn_data_row(d, row, SYN_TGT, &m);
   syn_random r;
   if (d->corruption.count) {
-    r.state = syn__mix(d->laid_seed ^ syn__mix((uint64_t)(d->laid_epoch + 2))) + (uint64_t)row;
+    r.state = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2))) + (uint64_t)row;
     r.state = syn__mix(r.state);
     syn_corrupt(&d->corruption, at, n, &r, s, l);
     return;
@@ -14024,9 +14514,8 @@ static void syn__data_fill(const syn_data *d, size_t row, int *s, int *l) {
   if (m) memcpy(l, labels, (size_t)m * sizeof(int));
 }
 
-/* Decoder input y of the labels l. A sentence: input begin y_1 .. y_n, labels y_1 .. y_n end. A
-   window of a long text has no end, so its last token is only a label: input begin y_1 .. y_n-1,
-   labels y_1 .. y_n, the first `context` of them 0. */
+/* Decoder input y of the labels l. Sentence: y = begin y_1 .. y_n, l = y_1 .. y_n end. Window of a
+   long text: y = begin y_1 .. y_n-1, l = y_1 .. y_n, the first `context` of them 0. */
 static void syn__data_shift(int *y, int *l, int n, int context) {
   y[0] = SYN_BEGIN;
   if (context < 0) l[n] = SYN_END;
@@ -14035,10 +14524,9 @@ static void syn__data_shift(int *y, int *l, int n, int context) {
   if (context > 0) memset(l, 0, (size_t)context * sizeof(int));
 }
 
-/* Batch `number` of the epoch as padded arrays in `ints`: source, target, labels. Three arrays of
-   count rows each at most; syn__data_cut saw to it that they fit 3 batch_tokens. Padded again,
-   although a run packs rows: syn_batch is the one way in, for data of ours and for arrays of a
-   caller, and one way can be tested. */
+/* Batch `number` of the epoch as padded arrays in `ints`: source, decoder input, labels;
+   syn__data_cut keeps each within batch_tokens. Padded, although a run removes padding: syn_batch
+   is the only input of a run. */
 static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, size_t number,
                                  int *ints) {
   size_t k = d->shuffled[number], i, count, width;
@@ -14065,11 +14553,11 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
 }
 
 /* ==============================================================================================
-   >>train   updates, validation, the mean of the best weights
+   >>train   the training loop
    ============================================================================================== */
 
-/* 1: the name is the pattern, in which * stands for any characters. Only the last * that was met
-   may have to take more, so there is one place to come back to. */
+/* 1: the name matches the pattern, in which * stands for any characters. Only the last * may have
+   to take more, so one place to return to is enough. */
 static int syn__pattern_is(syn_text pattern, const char *name) {
   size_t i = 0, star = SIZE_MAX;
   const char *from = name;
@@ -14082,7 +14570,7 @@ static int syn__pattern_is(syn_text pattern, const char *name) {
   while (i < pattern.size && pattern.at[i] == '*') i++;
   return i == pattern.size;
 }
-/* The next of the patterns between |; *at moves behind it, and is null after the last. */
+/* The next pattern of a list with |; *at moves behind it, null after the last. */
 static syn_text syn__pattern_next(const char **at) {
   const char *end = strchr(*at, '|');
   syn_text pattern;
@@ -14091,7 +14579,7 @@ static syn_text syn__pattern_next(const char **at) {
   *at = end ? end + 1 : NULL;
   return pattern;
 }
-/* 1: training does not change it: a kind says so (Fix), or a pattern does. */
+/* 1: training does not change the tensor: its kind says so (Fix), or a pattern of `freeze`. */
 static int syn__frozen(const syn_trainer *t, const syn_param *p) {
   const char *at = t->config.freeze;
   int found = !p->trained;
@@ -14099,7 +14587,7 @@ static int syn__frozen(const syn_trainer *t, const syn_param *p) {
   return found;
 }
 
-/* A pattern that means nothing is a slip, and would train what was to stay as it is. */
+/* A pattern that matches no tensor is an error: it would train what was meant to stay. */
 static syn_status syn__freeze_check(const syn_trainer *t) {
   const char *at = t->config.freeze;
   size_t i;
@@ -14128,9 +14616,9 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
   return SYN_OK;
 }
 
-/* Where the numbers of every trained tensor stand, and how many there are in all. The places
-   are written where they have memory: what plans is what places. Every part is a multiple of 16
-   floats, as in the weights, so that where nothing is frozen `at` is the offset there. */
+/* Places of every trained tensor in the arrays, and their sizes. Without memory it only counts.
+   Every part is a multiple of 16 floats, as in the weights: where nothing is frozen, `at` equals
+   the offset there. */
 static void syn__train_trained(syn_trainer *t) {
   const syn__optimizer *o = t->optimizer;
   size_t i;
@@ -14139,7 +14627,7 @@ static void syn__train_trained(syn_trainer *t) {
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *p = &t->m->g.params[i];
     syn__trained s;
-    size_t work = o->work ? o->work(p) : 0;
+    size_t work = o->workspace ? o->workspace(p) : 0;
     if (syn__frozen(t, p)) continue;
     s.p = p;
     s.at = t->floats;
@@ -14148,16 +14636,16 @@ static void syn__train_trained(syn_trainer *t) {
     if (t->trained) t->trained[t->n_trained] = s;
     t->n_trained++;
     t->floats = syn__add_size(t->floats, syn__round16(p->size));
-    t->firsts = syn__add_size(t->firsts, syn__round16(o->keeps(&t->config, p, 0)));
-    t->seconds = syn__add_size(t->seconds, syn__round16(o->keeps(&t->config, p, 1)));
+    t->firsts = syn__add_size(t->firsts, syn__round16(o->state(&t->config, p, 0)));
+    t->seconds = syn__add_size(t->seconds, syn__round16(o->state(&t->config, p, 1)));
     if (work > t->works) t->works = work;
   }
   if (syn__chunks(t->floats) > t->works) t->works = syn__chunks(t->floats);
 }
 
-/* Kinds add the gradients of frozen tensors too; into a sink, which nodes share: those of one node
-   lie apart in it, since threads may write them at the same time. Returns its floats; with memory
-   the pointers are set. A tensor of several nodes has the place the first of them gives it. */
+/* Kinds add gradients of frozen tensors too; these go into `discarded`, which all nodes share.
+   Those of one node lie apart, since threads may write them at the same time. Returns its floats;
+   with memory it sets the pointers. A tensor of several nodes keeps the place of the first. */
 static size_t syn__train_discarded(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i, most = 0;
@@ -14169,7 +14657,7 @@ static size_t syn__train_discarded(const syn_trainer *t) {
       const syn_param *p = &g->params[n->param[k]];
       if (!p->trained || !syn__frozen(t, p)) continue;
       if (t->discarded_grads && !t->discarded_grads[n->param[k]])
-        t->discarded_grads[n->param[k]] = t->sink + at;
+        t->discarded_grads[n->param[k]] = t->discarded + at;
       at = syn__add_size(at, syn__round16(p->size));
     }
     if (at > most) most = at;
@@ -14177,9 +14665,9 @@ static size_t syn__train_discarded(const syn_trainer *t) {
   return most;
 }
 
-/* A node is skipped in the backward pass when nothing it reads, and nothing before that, is
-   trained: the whole encoder, where it is frozen with its embedding. Not a recurrent node, whose
-   gradient goes to the end of the decoder. */
+/* The backward pass skips a node when no parameter of it and of the nodes before it is trained (a
+   frozen encoder with its embedding). Never a recurrent node: its gradient goes to the end
+   of the decoder. */
 static void syn__train_skipped(const syn_trainer *t) {
   const syn__graph *g = &t->m->g;
   size_t i;
@@ -14193,7 +14681,7 @@ static void syn__train_skipped(const syn_trainer *t) {
   }
 }
 
-/* The trainer's memory; k->base null: only counted. The caller's `freeze` need not live on. */
+/* The memory of the trainer; k->base null: only counted. `freeze` is copied. */
 static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   size_t name = t->config.freeze ? strlen(t->config.freeze) + 1 : 0;
   size_t nodes = name ? t->m->g.n_nodes : 0, params = name ? t->m->g.n_params : 0;
@@ -14205,7 +14693,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
                                 sizeof(float));
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
-  t->sink = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
+  t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
   t->discarded_grads = (float **)syn__layout_add(k, params, sizeof(float *));
   t->skip_backward = (char *)syn__layout_add(k, nodes, 1);
   freeze = (char *)syn__layout_add(k, name, 1);
@@ -14226,7 +14714,7 @@ static size_t syn__trainer_bytes(syn_trainer *t) {
 
 /* -- the trainer -- */
 
-/* The place of a name in a list; -1: not in it. */
+/* The index of a name in a list; -1: none. */
 static int syn__name_index(const char *name, const char *const *names, int count) {
   int i;
   for (i = 0; i < count; i++)
@@ -14234,8 +14722,7 @@ static int syn__name_index(const char *name, const char *const *names, int count
   return -1;
 }
 
-/* The rule of that name, and its defaults where the configuration says nothing. What it has not
-   is refused: a number that nobody reads was meant for another rule. */
+/* The optimizer and its defaults. An option that the optimizer does not read is refused. */
 static syn_status syn__train_rule(syn_trainer *t) {
   syn_train_config *k = &t->config;
   const syn__optimizer *o = NULL;
@@ -14259,9 +14746,8 @@ static syn_status syn__train_rule(syn_trainer *t) {
   return SYN_OK;
 }
 
-/* The one place where defaults of training are resolved; a plan asks it too. Names are replaced
-   by those of our own lists, so the caller's strings need not live on. Comparisons are written
-   so that what is not a number fails them. */
+/* The one place that resolves the defaults of a training. Names become those of our own lists.
+   Comparisons are written so that NaN fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
   syn_train_config *k = &t->config;
   *k = *given;
@@ -14299,18 +14785,17 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return syn__freeze_check(t);
 }
 
-/* batch_tokens bounds each side of a batch by itself. syn__data_longest is at least 2,
-   hence half as many sentences as tokens. */
+/* batch_tokens bounds each side by itself. */
 static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
   syn_limits limits;
   memset(&limits, 0, sizeof limits);
   limits.src_rows = limits.tgt_rows = batch_tokens;
-  limits.sentences = batch_tokens; /* empty rows are one token long: their end, or their begin */
+  limits.sentences = batch_tokens; /* an empty row is one token long: its end or its begin */
   limits.length = length ? length : m->config.max_len;
   return limits;
 }
 
-/* A gradient would end at a kind without `backward`: weights before it would not be trained. The
+/* A kind without `backward` would end the gradient: weights before it would not be trained. The
    first node of every network is an embedding, so only frozen weights can make it unnecessary. */
 static syn_status syn__backward_check(const syn_trainer *t) {
   int i;
@@ -14324,8 +14809,7 @@ static syn_status syn__backward_check(const syn_trainer *t) {
   return SYN_OK;
 }
 
-/* The weights must be the model's own before the run takes pointers to them. Whatever fails,
-   syn_trainer_free takes what is there: everything else is null. */
+/* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
@@ -14361,7 +14845,6 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   return NULL;
 }
 
-/* All but two arrays lie in the block of `gradient`. */
 void syn_trainer_free(syn_trainer *t) {
   if (!t) return;
   syn_run_free(t->run);
@@ -14374,9 +14857,7 @@ void syn_trainer_free(syn_trainer *t) {
 const syn_train_state *syn_trainer_state(const syn_trainer *t) { return t ? &t->state : NULL; }
 const syn_train_config *syn_trainer_config(const syn_trainer *t) { return t ? &t->config : NULL; }
 
-/* Zeros, and pointers to where the gradient of every tensor is added up; null for what is not
-   trained, which kinds then skip. Set anew every step because it costs nothing and holds no
-   state. */
+/* Zeros the gradient and points the tape to it. A tensor that is not trained has null. */
 static void syn__gradients_clear(syn_trainer *t) {
   int i;
   syn__zero(&t->run->tape, t->gradient, t->floats);
@@ -14385,9 +14866,8 @@ static void syn__gradients_clear(syn_trainer *t) {
     t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;
 }
 
-/* Adds the gradients of one batch: of the sum of its losses times `scale`. Adds to that sum.
-   dweights are added into, so batches of one step accumulate. syn__loss leaves the gradient in
-   the last value; syn__backward carries it from there to the embeddings. */
+/* Adds the gradients of one batch (of its summed loss times `scale`) and its summed loss.
+   Gradients accumulate over the batches of a step. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
   syn_tape *tape = &t->run->tape;
   syn_status s = syn__bind_labelled(t->run, b);
@@ -14395,26 +14875,25 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
   syn__forward(tape, 0, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
-  tape->seed = syn__mix(tape->seed + 1); /* other masks for the next batch of the same step */
+  tape->seed = syn__mix(tape->seed + 1); /* other dropout masks for the next batch of the step */
   return SYN_OK;
 }
 
-/* Dropout depends on seed and step alone: a training that was resumed drops what it would have
-   dropped. The constant keeps step 0 from leaving the seed as it is, since mix(0) = 0. */
+/* Dropout depends on seed and step alone, so a resumed training has the same masks. The constant
+   keeps step 0 from leaving the seed unchanged, since mix(0) = 0. */
 static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
   t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
 }
 
-/* Bound twice: once to count the labels, since the scale must be known before the backward
-   pass. */
+/* Bound twice: the first time to count the labels, by which the gradient is divided. */
 syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
   double sum = 0.0;
   syn_status s;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
-  s = syn__bind_labelled(t->run, batch); /* to count the labels, which scale the gradient */
+  s = syn__bind_labelled(t->run, batch);
   if (s != SYN_OK) return s;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   syn__train_begin(t, 0);
@@ -14424,7 +14903,7 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   return SYN_OK;
 }
 
-/* Found by its place among the weights: what is asked with may be a copy. */
+/* Found by the offset of the tensor, because p may be a copy. */
 const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   int i;
   for (i = 0; t && p && p->trained && i < t->n_trained; i++)
@@ -14432,10 +14911,8 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return NULL;
 }
 
-/* The step after its batches. No label: no mean, and division by zero would end in the weights. A
-   loss or a gradient that is not finite would end there too, and in the moments for good: the
-   norm meets every number of it. So would a step that is too large. The loss is that of the weights
-   before the step. */
+/* The update after its batches. Without a label there is no mean. A loss or gradient that is not
+   finite, or a step that is too large, is refused before it reaches weights and moments. */
 static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   double norm, reach;
   syn__step s;
@@ -14443,7 +14920,7 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   norm = syn__gradient_norm(t) / (double)labels;
   *loss = (float)(sum / (double)labels);
   s = syn__step_of(t, labels, norm);
-  reach = t->optimizer->reach(t, &s);
+  reach = t->optimizer->max_update(t, &s);
   t->state.diverged = !(fabs(sum) < (double)INFINITY &&
                         syn__step_safe(&s, norm * (double)labels, reach));
   if (t->state.diverged)
@@ -14458,9 +14935,8 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
   return SYN_OK;
 }
 
-/* Sources of seq2seq and classify end in SYN_END: those of syn_data do, those of a caller may lack
-   it, and a network trained on them would meet ends for the first time when it decodes. What else
-   can be wrong with the arrays is found when they are bound. */
+/* Sources of seq2seq and classify end in SYN_END. Those of syn_data do; those of a caller may lack
+   it, and the network would meet it for the first time while decoding. */
 static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
   const syn__task_kind *task = t->m->task;
   int i, n;
@@ -14476,9 +14952,9 @@ static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
   return SYN_OK;
 }
 
-/* The gradient is that of the sum over all labels of all batches; the mean is taken at the end,
-   by the optimizer, so a batch with more labels counts for more: `accumulate` small batches are
-   one large one. After an error the optimizer has not run, the next step clears the gradient. */
+/* The gradient of the summed loss over all labels of all batches; the optimizer divides by the
+   labels. So `count` small batches equal one large batch. After an error the optimizer has not
+   run, and the next step clears the gradient. */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
   double sum = 0.0;
   long labels = 0;
@@ -14496,7 +14972,7 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
-/* Plain cross entropy (eps 0) without gradient (scale 0): what perplexity is made of. */
+/* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
   syn_status s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
@@ -14514,15 +14990,14 @@ syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double
 
 /* -- steps on data -- */
 
-/* The label l of row i of classify or tag, in place k. */
+/* Label k of row i (classify, tag). */
 static syn_status syn__data_label(syn_context *c, const syn_model *m, size_t i, int k, int l) {
   if (l >= 0 && l < m->config.classes) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
                    (unsigned long)i, k, l, m->config.classes - 1);
 }
 
-/* A row of data is what the task of the model wants it to be; tokens are looked at when they are
-   bound. */
+/* Checks a row against the task of the model; token ids are checked when they are bound. */
 static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const syn_data *d,
                                      size_t i) {
   int n = syn__data_stored(d, i, SYN_SRC), labels, k;
@@ -14543,8 +15018,7 @@ static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const s
   return SYN_OK;
 }
 
-/* A look at every row, before any of them is used: a label in the wrong place would train nonsense.
-   It costs nothing beside a pass over the same rows. */
+/* Checks every row before any of them is used. */
 static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_data *d) {
   const syn_config *k = &m->config;
   const syn_corruption *s = &d->corruption;
@@ -14560,34 +15034,39 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
   return SYN_OK;
 }
 
-/* The next batch of the data; lays out the next epoch where one ends. state.batch counts within
-   the epoch and is what a checkpoint keeps: from seed, epoch and batch alone the next batch
-   follows. A checkpoint may have been written where an epoch ends. */
+/* The next batch of the data; lays out the next epoch where one ends, also after a checkpoint that
+   was written there. Seed, state.epoch and state.batch alone decide which batch it is. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  syn_status status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+  syn_status status = syn__data_layout(d, k->batch_tokens, k->seed, s->epoch);
   if (status != SYN_OK) return status;
-  if (s->batch >= (long)d->n_batches) { /* also of a checkpoint written where an epoch ends */
+  if (s->batch >= (long)d->n_batches) {
     s->epoch++;
     s->batch = 0;
-    status = syn__data_lay(d, k->batch_tokens, k->seed, s->epoch);
+    status = syn__data_layout(d, k->batch_tokens, k->seed, s->epoch);
     if (status != SYN_OK) return status;
   }
   *b = syn__data_batch(d, t->m->task, (size_t)s->batch++, t->ints);
   return SYN_OK;
 }
 
-/* One update from `accumulate` batches. Counters of state move even when a batch is refused: the
-   next call goes on behind it. */
+/* One update from `accumulate` batches. A refused batch counts as done: the next call continues
+   behind it. */
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   double sum = 0.0;
   long labels = 0;
+  const syn_train_state before = t->state;
   syn_status s = SYN_OK;
   syn_batch b;
   int i;
   syn__train_begin(t, 1);
   for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
+    s = syn__cancelled(t->c);
+    if (s != SYN_OK) { /* its batches come again */
+      t->state = before;
+      return s;
+    }
     s = syn__train_next(t, d, &b);
     if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
     labels += t->run->n_labels;
@@ -14595,18 +15074,19 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
 }
 
-/* `ints`: room for the arrays of one batch. Epoch -1 is the order of length without chance, so
-   that a loss is always summed in one order. The data stay laid out that way: a validation set
-   is sorted once. *labels was zeroed by the caller and counts on; *loss is set at the end
-   alone. */
+/* Mean loss over the data. `ints`: arrays of one batch. Epoch -1 is the order by length, so the
+   loss is always summed in one order. *labels was zeroed by the caller. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
                                     long *labels) {
   double sum = 0.0;
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
-  if (s == SYN_OK) s = syn__data_lay(d, tokens, 0, -1);
+  if (s == SYN_OK) s = syn__data_layout(d, tokens, 0, -1);
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
-    syn_batch b = syn__data_batch(d, r->m->task, i, ints);
+    syn_batch b;
+    s = syn__cancelled(r->tape.c);
+    if (s != SYN_OK) break;
+    b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__run_loss(r, &b, &sum, labels);
   }
   if (s != SYN_OK) return s;
@@ -14614,8 +15094,7 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
   return SYN_OK;
 }
 
-/* On the trainer's own buffers. When d is also the training data, syn__train_next lays them out
-   anew afterwards. */
+/* On the trainer's buffers. Where d is also the training data, syn__train_next lays it out anew. */
 syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
   *loss = 0.0;
   *labels = 0;
@@ -14624,8 +15103,7 @@ syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long 
   return syn__run_evaluate(t->run, d, t->config.batch_tokens, t->ints, loss, labels);
 }
 
-/* A training run, because that is the one that makes logits block by block; it has gradients it
-   does not use, the price of one path for every loss. Two blocks, both freed before it returns. */
+/* With a training run, which makes logits block by block. Its gradients are not used. */
 syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
                               double *loss, long *labels) {
   int tokens = batch_tokens ? batch_tokens : 4096, *ints;
@@ -14648,11 +15126,9 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   return s;
 }
 
-/* Keeps the weights of now among the best; without validation the newest are the best.
-   best_loss is sorted, best first; the new one sinks to its place and the last falls out. Ties
-   keep the older. Moving whole weights costs a copy each, once per validation. Without
-   validation data the loss is -step, so newest is best. [average, floats]: with average 5 the
-   kept weights are the largest part of a trainer's memory. Frozen ones are not kept. */
+/* Keeps the current weights for averaging, among the `average` checkpoints of lowest loss (without
+   validation data the loss is -step: the newest). best_loss is sorted; the worst falls out; of
+   equal ones the older stays. Frozen tensors are not kept. */
 static void syn__train_keep(syn_trainer *t, float loss) {
   int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k, i;
   size_t size = t->floats;
@@ -14669,8 +15145,8 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
-/* best begins at infinity, so the first loss is better than none. worse counts validations since
-   the best; plateau halves the rate at every `patience` of them, stop_after ends the training. */
+/* `worse` counts validations since the best one: plateau halves the learning rate at every
+   `patience` of them, stop_after ends the training (early stopping). */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s;
   double loss;
@@ -14693,33 +15169,33 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   return SYN_OK;
 }
 
-/* Each round: an update, perhaps a validation, the report, in that order, so a checkpoint
-   written in the report holds all three. Nothing of a training lives in this function: that is
-   why a further call, or another process with the checkpoint, goes on. */
+/* Each round: update, validation where one is due, report; a checkpoint written by the report
+   holds all three. The trainer keeps the whole state, so a further call, or another process with a
+   checkpoint, continues. */
 syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
                      void *user) {
-  float loss = 0.0f;
   syn_status s;
   if (!t) return SYN_E_VALUE;
   if (!syn__given(t->c, data, "data")) return SYN_E_VALUE;
   s = syn__data_task(t->c, t->m, data);
   if (s != SYN_OK) return s;
-  while (t->state.step < t->config.steps && !t->state.stopped) {
-    int validated = 0;
-    s = syn__train_update(t, data, &loss);
-    if (s != SYN_OK) return s;
-    if (t->config.every && t->state.step % t->config.every == 0) {
-      validated = 1;
-      s = syn_trainer_validate(t, valid);
+  while (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped)) {
+    int validated = t->validation_due;
+    if (!validated) {
+      s = syn__train_update(t, data, &t->loss);
       if (s != SYN_OK) return s;
+      validated = t->config.every && t->state.step % t->config.every == 0;
     }
-    if (report && report(user, t, loss, validated)) return SYN_OK;
+    s = validated ? syn_trainer_validate(t, valid) : SYN_OK;
+    t->validation_due = s == SYN_E_CANCELLED;
+    if (s != SYN_OK) return s;
+    if (report && report(user, t, t->loss, validated)) return SYN_OK;
   }
   return SYN_OK;
 }
 
-/* Sum first, then one product with 1/n, in order from the best: the bits do not depend on when
-   each was kept. Fixed and frozen tensors are the same in all of them and are not touched. */
+/* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
+   was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
   int i, k;
   if (!t || t->n_best < 1) return 0;
@@ -15672,6 +16148,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->weights = syn__mul_size(m->floats, sizeof(float));
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
+    plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
     if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
   }
   if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
@@ -18253,7 +18730,8 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   }
   if (s == SYN_OK) {
     syn__checkpoint_restore(t, f, tensors, fields);
-    t->most_first = syn__largest_size(t->first, t->firsts);
+    t->max_first = syn__largest_size(t->first, t->firsts);
+    t->validation_due = 0;
   }
   syn_file_free(f);
   return s;

@@ -480,6 +480,69 @@ static void test_forgets(int i) {
   free(gradient);
 }
 
+/* -- a run with `keep` -- */
+
+static void value_finite(const bench *b, const syn_run *r, const char *path, int sentence) {
+  syn_value v;
+  int i, size = 1;
+  CHECK(syn_run_value(r, path, sentence, &v) == SYN_OK && v.x, "%s: %s: %s", b->name, path, b->c.message);
+  for (i = 0; i < v.rank; i++) size *= v.shape[i];
+  for (i = 0; v.x && i < size; i++)
+    if (!(fabsf(v.x[i]) < 1e30f) || (v.dx && !(fabsf(v.dx[i]) < 1e30f))) break;
+  CHECK(i == size, "%s: %s: number %d is not finite", b->name, path, i);
+}
+
+/* The gradient is that of a trainer to the bit; logits and attention weights are those of a forward
+   pass; every value and part of a layer can be read. */
+static void test_keep(int of) {
+  static sheet s;
+  bench made, *b = &made;
+  syn_limits limits;
+  syn_run *r, *plain;
+  syn_trainer *t;
+  float loss = 0, other = 1;
+  size_t i;
+  int k, j, rows, others;
+  if (!bench_make(b, of, 8, 0.2f, NULL)) return;
+  memset(&limits, 0, sizeof limits);
+  limits.src_rows = CELLS;
+  limits.keep = 1;
+  sheet_fill(&s, b, 0, 5, 0);
+  r = syn_run_new(&b->c, b->m, &limits);
+  plain = syn_run_new(&b->c, b->m, NULL);
+  t = trainer_of(b, NULL);
+  CHECK(r && plain && t && !syn_run_backward(r, &s.b, &loss) && !syn_trainer_backward(t, &s.b, &other) &&
+            loss == other,
+        "%s: %g and %g: %s", b->name, (double)loss, (double)other, b->c.message);
+  for (i = 0; r && t && i < syn_model_param_count(b->m); i++) {
+    const syn_param *p = syn_model_param(b->m, i);
+    const float *g = syn_trainer_gradient(t, p);
+    syn_value v;
+    syn_run_value(r, p->name, 0, &v);
+    CHECK(g ? v.dx && !memcmp(g, v.dx, p->size * sizeof *g) : !v.dx, "%s: %s: another gradient", b->name, p->name);
+  }
+  for (k = 0; r && k < s.b.count; k++) { /* after the backward pass */
+    const float *x = syn_run_logits(r, k, &rows);
+    if (!k) CHECK(syn_run_forward(plain, &s.b) == SYN_OK, "%s", b->c.message);
+    CHECK(x && syn_run_logits(plain, k, &others) && rows == others &&
+              !memcmp(x, syn_run_logits(plain, k, &j), sizeof *x * (size_t)rows),
+          "%s: other logits", b->name);
+    for (i = 0; i < syn_model_node_count(b->m); i++) {
+      const syn_node *n = syn_model_node(b->m, i);
+      char path[400];
+      value_finite(b, r, n->path, k);
+      for (j = 0; j < n->n_part; j++) {
+        snprintf(path, sizeof path, "%s.%s", n->path, n->part[j].name);
+        value_finite(b, r, path, k);
+      }
+    }
+  }
+  syn_trainer_free(t);
+  syn_run_free(plain);
+  syn_run_free(r);
+  syn_model_free(b->m);
+}
+
 /* -- dropout -- */
 
 /* Steps with a learning rate too small to change a weight: only the masks differ. */
@@ -1124,6 +1187,7 @@ int main(int argc, char **argv) {
     test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);
     if (!CHECK_QUICK || i % 8 == 0) test_machines(i);
     test_dropout_seed(i);
+    test_keep(i);
     test_forgets(i);
     if (!CHECK_QUICK || i % 4 == 1) test_frozen(i);
   }

@@ -591,6 +591,8 @@ static void test_own_kind(void) {
   syn_options o;
   syn_context c;
   syn_model *m;
+  syn_limits limits;
+  syn_value x, y;
   syn_run *r;
   syn_batch b;
   int i;
@@ -599,12 +601,15 @@ static void test_own_kind(void) {
   o.n_kinds = 1;
   syn_context_init(&c, &o);
   m = syn_model_new(&c, &k);
-  r = m ? syn_run_new(&c, m, NULL) : NULL;
+  memset(&limits, 0, sizeof limits);
+  limits.keep = 1;
+  r = m ? syn_run_new(&c, m, &limits) : NULL;
   memset(&b, 0, sizeof b);
   b.count = 1, b.src = src, b.src_width = 2;
-  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c.message);
-  for (i = 0; r && i < 16; i++)
-    CHECK(r->tape.tensors[m->final].x[i] == 4.0f * r->tape.tensors[0].x[i], "number %d", i);
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK && !syn_run_value(r, "encoder@0", 0, &x) &&
+            !syn_run_value(r, "encoder.0", 0, &y) && y.shape[0] * y.shape[1] == 16,
+        "%s", c.message);
+  for (i = 0; r && i < 16; i++) CHECK(y.x[i] == 4.0f * x.x[i], "number %d", i);
   syn_run_free(r);
   syn_model_free(m);
   k.encoder = "twise";

@@ -1172,43 +1172,6 @@ static void test_attention(void) {
   syn_run_free(r);
 }
 
-/* A picture of 2 by 3 weights, byte for byte; what it refuses; room one byte short. */
-static void test_picture(void) {
-  static const float p[] = {0.0f, 0.25f, 0.5f, NAN, -1.0f, 2.0f};
-  static const int size[2] = {2, 3}, none[2] = {0, 3}, huge[2] = {INT_MAX, INT_MAX};
-  static const char head[] = "P5\n6 4\n255\n";
-  static const unsigned char own[2][3] = {{255, 223, 191}, {255, 255, 0}}, half[3] = {255, 127, 0};
-  unsigned char out[80];
-  size_t n = syn_attention_picture(p, size, 2, 0.0f, NULL, 0), k = sizeof head - 1;
-  int i, j;
-  CHECK(n == k + 24, "%lu bytes", (unsigned long)n);
-  memset(out, 7, sizeof out);
-  CHECK(syn_attention_picture(p, size, 2, 0.0f, out, n - 1) == n && out[0] == 7, "short of room");
-  CHECK(syn_attention_picture(p, size, 2, 0.0f, out, n) == n && !memcmp(out, head, k) && out[n] == 7, "head");
-  for (i = 0; i < 4; i++)
-    for (j = 0; j < 6; j++)
-      CHECK(out[k + (size_t)(i * 6 + j)] == own[i / 2][j / 2], "pixel %d %d is %d", i, j, out[k + (size_t)(i * 6 + j)]);
-  syn_attention_picture(p, size, 1, 0.5f, out, sizeof out);
-  CHECK(!memcmp(out + k, half, 3) && out[k + 5] == 0, "full is 0.5: %d %d", out[k + 1], out[k + 5]);
-  CHECK(!syn_attention_picture(NULL, size, 2, 0.0f, out, n) && !syn_attention_picture(p, none, 2, 0.0f, out, n) &&
-            !syn_attention_picture(p, size, 0, 0.0f, out, n) && !syn_attention_picture(p, huge, INT_MAX, 0.0f, NULL, 0),
-        "refused");
-}
-
-static void test_histogram(void) {
-  static const float x[] = {-1.0f, -0.5f, 0.0f, 0.99f, 1.0f, 1.01f, NAN, INFINITY, -1.01f};
-  size_t counts[4] = {0, 0, 0, 10};
-  CHECK(syn_histogram(x, 9, -1.0f, 1.0f, counts, 4) == 4, "outside");
-  CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 1 && counts[3] == 12, "%lu %lu %lu %lu",
-        (unsigned long)counts[0], (unsigned long)counts[1], (unsigned long)counts[2], (unsigned long)counts[3]);
-  CHECK(syn_histogram(x, 9, 1.0f, 1.0f, counts, 4) == 9 && syn_histogram(x, 9, -1.0f, 1.0f, counts, 0) == 9 &&
-            syn_histogram(x, 9, NAN, 1.0f, counts, 4) == 9 && syn_histogram(x, 9, -INFINITY, 1.0f, counts, 4) == 9 &&
-            syn_histogram(x, 9, 0.0f, INFINITY, counts, 4) == 9 && syn_histogram(NULL, 0, 0.0f, 1.0f, counts, 4) == 0 &&
-            counts[3] == 12,
-        "nothing is counted");
-  CHECK(syn_histogram(x, 6, -3e38f, 3e38f, counts, 1) == 0 && counts[0] == 7, "the widest range");
-}
-
 /* The parameters of all nodes are those of the model; costs grow with the length. */
 static void test_cost(void) {
   double parameters = 0, all = 0, one = 0, two_times = 0;
@@ -1274,8 +1237,6 @@ int main(void) {
   test_damage();
   test_two_threads();
   test_attention();
-  test_picture();
-  test_histogram();
   test_cost();
   test_null();
   good_free();

@@ -335,7 +335,7 @@ static void plot_parameter(plot *p, const syn_param *w, size_t *counts) {
   size_t outside;
   int i;
   memset(counts, 0, (size_t)p->bins * sizeof *counts);
-  outside = syn_histogram(w->x, w->size, m.range[0], m.range[1], counts, p->bins);
+  outside = histogram(w->x, w->size, m.range[0], m.range[1], counts, p->bins);
   put_format(&p->page, "<figure>");
   put_bars(&p->page, counts, p->bins, m.range, 0);
   put_format(&p->page, "<figcaption>");
@@ -395,7 +395,7 @@ static void plot_picture(const plot *p, const char *path, int head, const float 
                          const int size[2]) {
   const char *folder = opt_text(p->a, "pgm");
   int cell = opt_int(p->a, "cell");
-  size_t bytes = syn_attention_picture(w, size, cell, 0.0f, NULL, 0);
+  size_t bytes = attention_picture(w, size, cell, 0.0f, NULL, 0);
   buffer name = {NULL, 0, 0};
   void *out;
   FILE *f;
@@ -404,7 +404,7 @@ static void plot_picture(const plot *p, const char *path, int head, const float 
   put_format(&name, "/%d.%s.%d.pgm", p->shown + 1, path, head + 1);
   put_byte(&name, 0);
   out = take(bytes, 1);
-  syn_attention_picture(w, size, cell, 0.0f, out, bytes);
+  attention_picture(w, size, cell, 0.0f, out, bytes);
   f = fopen(name.at, "wb");
   if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
   bytes -= fwrite(out, 1, bytes, f);
@@ -424,7 +424,7 @@ static void plot_head_map(plot *p, const float *w, const int size[2], int layer,
     size_t k;
     for (k = 0; k < seen; k++)
       if (row[k] > most) most = row[k];
-    p->outside[layer] += syn_histogram(row, seen, 0.0f, 1.0f, p->seen[layer], p->bins);
+    p->outside[layer] += histogram(row, seen, 0.0f, 1.0f, p->seen[layer], p->bins);
   }
   put_format(&p->page, " data-n=\"%d\" data-m=\"%d\" data-most=\"%.4g\" data-p=\"", size[0],
              size[1], (double)most);

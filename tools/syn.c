@@ -19,6 +19,7 @@
 #include "../synthesizer.h"
 
 #define TOOL_NAME "syn"
+#include "picture.h"
 #include "tool.h"
 
 #include <errno.h>

@@ -1,0 +1,620 @@
+/* test_values   what a host program reads: values, gradients, vectors, classes by name; rows as
+   texts; a training that is cancelled. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+#include "check.h"
+#include "heap.h"
+
+static syn_config config_of(const char *task) {
+  syn_config k;
+  int both = !strcmp(task, "seq2seq"), lm = !strcmp(task, "lm");
+  memset(&k, 0, sizeof k);
+  k.task = task;
+  if (!lm) k.encoder = "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(n=12))) -> norm";
+  if (both) k.decoder = "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ffl(n=12)) -> norm";
+  if (lm) k.decoder = "learn_pos -> res_nd(syn_att(V+D)) -> linear";
+  k.d_model = 8;
+  k.heads = 2;
+  k.max_len = 9;
+  k.src_vocab = k.tgt_vocab = 11;
+  k.classes = 3;
+  k.tie = "none";
+  k.label_smoothing = 0.1f;
+  k.seed = 3;
+  return k;
+}
+
+/* Two sentences for any task. */
+static const int two_src[] = {4, 5, 6, 3, 7, 3, 0, 0}, two_tgt[] = {2, 5, 6, 0, 2, 8, 9, 10};
+static const int two_next[] = {5, 6, 3, 0, 8, 9, 10, 3}, two_tags[] = {1, 2, 0, 1, 2, 1, 0, 0};
+static const int two_classes[] = {0, 2};
+static syn_batch two(const char *task) {
+  syn_batch b;
+  b.count = 2;
+  b.src = two_src;
+  b.tgt = two_tgt;
+  b.labels = !strcmp(task, "tag") ? two_tags : !strcmp(task, "classify") ? two_classes : two_next;
+  b.src_width = b.tgt_width = 4;
+  return b;
+}
+static syn_limits small(int keep) {
+  syn_limits l;
+  memset(&l, 0, sizeof l);
+  l.sentences = 2;
+  l.src_rows = 20;
+  l.keep = keep;
+  return l;
+}
+static syn_text text_of(const char *text) {
+  syn_text t;
+  t.at = text;
+  t.size = strlen(text);
+  return t;
+}
+
+/* -- values -- */
+
+/* One model, its run with `keep` and a trainer, after a backward pass of both. */
+typedef struct bench {
+  syn_context c;
+  syn_model *m;
+  syn_run *r;
+  syn_trainer *t;
+  syn_batch b;
+  int sentences;
+} bench;
+
+static int bench_open(bench *b, const syn_config *k) {
+  syn_limits l = small(1);
+  syn_train_config train;
+  float loss = 0.0f, other = 0.0f;
+  size_t i;
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  syn_context_init(&b->c, NULL);
+  b->m = syn_model_new(&b->c, k);
+  b->b = two(k->task);
+  for (i = 0; i < syn_model_param_count(b->m); i++) { /* biases too begin with numbers */
+    const syn_param *p = syn_model_param(b->m, i);
+    size_t j;
+    for (j = 0; p->rank == 1 && j < p->size; j++) p->x[j] += (float)(j % 7) / 10.0f - 0.2f;
+  }
+  b->r = b->m ? syn_run_new(&b->c, b->m, &l) : NULL;
+  b->t = b->m ? syn_trainer_new(&b->c, b->m, &train) : NULL;
+  CHECK(b->r && b->t, "%s", b->c.message);
+  if (!b->r || !b->t) return 0;
+  CHECK(!syn_run_backward(b->r, &b->b, &loss) && !syn_trainer_backward(b->t, &b->b, &other) &&
+            loss == other && loss > 0,
+        "%s: losses %g and %g: %s", k->task, (double)loss, (double)other, b->c.message);
+  return 1;
+}
+static void bench_close(bench *b) {
+  syn_trainer_free(b->t);
+  syn_run_free(b->r);
+  syn_model_free(b->m);
+}
+static syn_value value_of(bench *b, const char *path, int sentence) {
+  syn_value v;
+  CHECK(syn_run_value(b->r, path, sentence, &v) == SYN_OK, "%s: %s", path, b->c.message);
+  return v;
+}
+
+/* Every parameter: the weights, and the gradient of the trainer to the bit. */
+static void params_case(bench *b) {
+  size_t i;
+  for (i = 0; i < syn_model_param_count(b->m); i++) {
+    const syn_param *p = syn_model_param(b->m, i);
+    syn_value v = value_of(b, p->name, 0);
+    const float *g = syn_trainer_gradient(b->t, p);
+    CHECK(v.x == p->x && v.rank == p->rank && v.shape[0] == p->shape[0], "%s: not the weights", p->name);
+    CHECK(v.dx && g && !memcmp(v.dx, g, p->size * sizeof *g), "%s: another gradient", p->name);
+  }
+}
+
+/* dW = sum over all rows of dy^T x, for y = x W^T + b; of ff dz is dy where y > 0. */
+static void product_case(bench *b, const char *x_path, const char *y_path, const char *w, const char *bias,
+                         int relu) {
+  syn_value dw = value_of(b, w, 0), db = value_of(b, bias, 0);
+  int s, i, j, r, out = dw.shape[0], in = dw.shape[1];
+  double worst = 0.0, largest = 0.0;
+  for (i = 0; i < out; i++)
+    for (j = -1; j < in; j++) {
+      double sum = 0.0, got = j < 0 ? (double)db.dx[i] : (double)dw.dx[i * in + j];
+      for (s = 0; s < b->sentences; s++) {
+        syn_value x = value_of(b, x_path, s), y = value_of(b, y_path, s);
+        if (x.shape[1] != in || y.shape[1] != out) continue;
+        for (r = 0; r < y.shape[0]; r++)
+          if (!relu || y.x[r * out + i] > 0)
+            sum += (double)y.dx[r * out + i] * (j < 0 ? 1.0 : (double)x.x[r * in + j]);
+      }
+      if (fabs(sum - got) > worst) worst = fabs(sum - got);
+      if (fabs(got) > largest) largest = fabs(got);
+    }
+  CHECK(largest > 0 && worst < 1e-5 * largest, "%s: dy^T x is off by %g of %g", w, worst, largest);
+}
+
+/* The gradient of a table of embeddings is that of its rows, added up by token. */
+static void embedding_case(bench *b, const char *path, const char *table, const int *tokens) {
+  syn_value w = value_of(b, table, 0);
+  double *sum = (double *)calloc((size_t)(w.shape[0] * w.shape[1]), sizeof *sum), worst = 0.0;
+  int s, r, k;
+  for (s = 0; s < b->sentences; s++) {
+    syn_value y = value_of(b, path, s);
+    for (r = 0; r < y.shape[0]; r++)
+      for (k = 0; k < w.shape[1]; k++)
+        sum[tokens[4 * s + r] * w.shape[1] + k] += (double)y.dx[r * w.shape[1] + k];
+  }
+  for (k = 0; k < w.shape[0] * w.shape[1]; k++)
+    if (fabs(sum[k] - (double)w.dx[k]) > worst) worst = fabs(sum[k] - (double)w.dx[k]);
+  CHECK(worst < 1e-6, "%s: off by %g", table, worst);
+  free(sum);
+}
+
+/* weights = softmax(q k^T), context = weights v; the weights are those of syn_run_attention. */
+static void attention_case(bench *b, const char *path, int layer) {
+  char name[80];
+  int s, h, i, j, c, size[2];
+  for (s = 0; s < b->sentences; s++) {
+    syn_value q, k, v, w, y;
+    snprintf(name, sizeof name, "%s.q", path), q = value_of(b, name, s);
+    snprintf(name, sizeof name, "%s.k", path), k = value_of(b, name, s);
+    snprintf(name, sizeof name, "%s.v", path), v = value_of(b, name, s);
+    snprintf(name, sizeof name, "%s.weights", path), w = value_of(b, name, s);
+    snprintf(name, sizeof name, "%s.context", path), y = value_of(b, name, s);
+    CHECK(q.rank == 3 && q.shape[1] == 2 && q.shape[2] == 4 && !strcmp(q.axes[1], "head"), "%s: q", path);
+    CHECK(w.rank == 3 && w.shape[1] == q.shape[0] && w.shape[2] == k.shape[0] && !strcmp(w.axes[2], "key"),
+          "%s: weights", path);
+    CHECK(w.x == syn_run_attention(b->r, layer, 0, s, size) && size[0] == w.shape[1], "%s: other weights", path);
+    for (h = 0; h < 2; h++)
+      for (i = 0; i < q.shape[0]; i++) {
+        const float *row = w.x + (h * w.shape[1] + i) * w.shape[2];
+        double sum = 0.0, context = 0.0, score[9];
+        for (j = 0; j < k.shape[0]; j++) {
+          score[j] = 0.0;
+          for (c = 0; c < 4; c++)
+            score[j] += (double)q.x[(i * 2 + h) * 4 + c] * (double)k.x[(j * 2 + h) * 4 + c];
+          if (row[j] != 0.0f) sum += exp(score[j]);
+          context += (double)row[j] * (double)v.x[(j * 2 + h) * 4 + 3];
+        }
+        for (j = 0; j < k.shape[0]; j++)
+          CHECK(row[j] == 0.0f || fabs(exp(score[j]) / sum - (double)row[j]) < 1e-5, "%s: %d %d", path, i, j);
+        CHECK(fabs(context - (double)y.x[(i * 2 + h) * 4 + 3]) < 1e-5, "%s: context of %d", path, i);
+      }
+  }
+}
+
+/* Logits are those of a plain run, of another memory; their gradient sums to 0 in every labelled row. */
+static void logits_case(bench *b) {
+  syn_limits l = small(0);
+  syn_run *plain = syn_run_new(&b->c, b->m, &l);
+  int s, rows, i, j;
+  CHECK(plain && syn_run_forward(plain, &b->b) == SYN_OK, "%s", b->c.message);
+  for (s = 0; plain && s < 2; s++) {
+    syn_value z = value_of(b, "out", s);
+    const float *x = syn_run_logits(plain, s, &rows);
+    CHECK(x && z.shape[0] == rows && !memcmp(x, z.x, (size_t)(rows * z.shape[1]) * sizeof *x), "other logits");
+    CHECK(z.x == syn_run_logits(b->r, s, &rows), "the run itself has other logits");
+    for (i = 0; i < rows; i++) {
+      double sum = 0.0;
+      for (j = 0; j < z.shape[1]; j++) sum += (double)z.dx[i * z.shape[1] + j];
+      CHECK(fabs(sum) < 1e-6, "row %d: the gradient sums to %g", i, sum);
+    }
+  }
+  syn_run_free(plain);
+}
+
+static void value_refused(bench *b, syn_run *r, const char *path, int sentence, const char *word) {
+  syn_value v;
+  CHECK(syn_run_value(r, path, sentence, &v) != SYN_OK && strstr(b->c.message, word) && !v.x && !v.rank,
+        "%s: %s", path, b->c.message);
+  syn_context_clear(&b->c);
+}
+
+static void test_values(void) {
+  syn_config k = config_of("seq2seq");
+  bench b;
+  b.sentences = 2;
+  if (bench_open(&b, &k)) {
+    syn_limits l = small(0);
+    syn_run *plain = syn_run_new(&b.c, b.m, &l);
+    syn_value v = value_of(&b, "encoder.2", 1);
+    float out[8], last[8];
+    params_case(&b);
+    logits_case(&b);
+    embedding_case(&b, "encoder@0", "src.embed", two_src);
+    embedding_case(&b, "decoder@0", "tgt.embed", two_tgt);
+    product_case(&b, "decoder.4", "out", "out.w", "out.b", 0);
+    CHECK(v.rank == 2 && v.shape[0] == 2 && v.shape[1] == 8 && !strcmp(v.axes[0], "token"), "encoder.2");
+    CHECK(!syn_run_vector(b.r, "encoder.2", 1, SYN_VECTOR_MEAN, out, 8) &&
+              !syn_run_vector(b.r, "encoder.2", 1, SYN_VECTOR_LAST, last, 8) && last[3] == v.x[8 + 3] &&
+              fabsf(out[5] - (v.x[5] + v.x[13]) / 2) < 1e-6f,
+          "vectors");
+    CHECK(syn_run_vector(b.r, "encoder.2", 1, SYN_VECTOR_MEAN, out, 7) == SYN_E_SHAPE, "width 7");
+    syn_context_clear(&b.c);
+    CHECK(syn_run_vector(b.r, "encoder.2", 1, 2, out, 8) == SYN_E_VALUE, "no such vector");
+    syn_context_clear(&b.c);
+    value_refused(&b, plain, "encoder.2", 0, "keep");
+    CHECK(syn_run_backward(plain, &b.b, NULL) == SYN_E_VALUE && strstr(b.c.message, "keep"), "%s", b.c.message);
+    syn_context_clear(&b.c);
+    value_refused(&b, b.r, "encoder.22", 0, "encoder.2");
+    value_refused(&b, b.r, "encoder.2.q", 0, "encoder.2");
+    value_refused(&b, b.r, "encoder@7", 0, "nearest");
+    value_refused(&b, b.r, "src.embedd", 0, "src.embed");
+    value_refused(&b, b.r, "", 0, "no value");
+    value_refused(&b, b.r, "encoder.2", 2, "sentence 2");
+    value_refused(&b, b.r, "encoder.2", -1, "sentence -1");
+    CHECK(syn_run_forward(b.r, &b.b) == SYN_OK && !value_of(&b, "encoder.2", 0).dx && !value_of(&b, "out.w", 0).dx,
+          "a gradient without a backward pass");
+    syn_run_free(plain);
+  }
+  bench_close(&b);
+}
+
+/* Every node of some networks can be found by the path that syn_model_describe prints; attentions,
+   feed-forward layers in place, mixtures, input feeding. */
+static void every_node(bench *b, const syn_config *k) {
+  size_t n = syn_model_describe(&b->c, k, NULL, 0), i, count = 0;
+  char *text = (char *)malloc(n + 1), *line, path[300];
+  CHECK(syn_model_describe(&b->c, k, text, n + 1) == n && strlen(text) == n, "%s", b->c.message);
+  for (line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1, count++) {
+    syn_value v;
+    for (i = 0; line[i] != '\t'; i++) path[i] = line[i];
+    path[i] = 0;
+    CHECK(syn_run_value(b->r, path, 0, &v) == SYN_OK && v.x && v.dx && v.rank == 2, "%s: %s", path, b->c.message);
+    CHECK(strstr(line, b->m->g.nodes[count]->kind->name) != NULL, "%.60s", line);
+  }
+  CHECK(count == syn_model_node_count(b->m), "%lu lines", (unsigned long)count);
+  for (i = 0; i < n + 2; i++) { /* what fits, with a final 0 */
+    char part[24];
+    if (i > sizeof part - 1) break;
+    memset(part, '?', sizeof part);
+    CHECK(syn_model_describe(&b->c, k, part, i) == n && part[i] == '?' && (!i || strlen(part) == i - 1), "%lu",
+          (unsigned long)i);
+  }
+  free(text);
+}
+
+static void test_networks(void) {
+  syn_config k = config_of("seq2seq");
+  bench b;
+  int layer, heads;
+  b.sentences = 2;
+  if (bench_open(&b, &k)) {
+    every_node(&b, &k);
+    for (layer = 0; syn_model_attention(b.m, layer, &heads); layer++)
+      attention_case(&b, syn_model_attention(b.m, layer, &heads), layer);
+    CHECK(layer == 4, "%d attentions", layer);
+  }
+  bench_close(&b);
+  k = config_of("classify");
+  k.encoder = "pos -> ff(n=8, act=relu) -> linear(n=8) -> universal(3, res(ff(n=8, act=relu)))";
+  if (bench_open(&b, &k)) {
+    every_node(&b, &k);
+    params_case(&b);
+    product_case(&b, "encoder.0", "encoder.1", "encoder.1.w", "encoder.1.b", 1);
+    product_case(&b, "encoder.1", "encoder.2", "encoder.2.w", "encoder.2.b", 0);
+  }
+  bench_close(&b);
+  k = config_of("tag");
+  k.encoder = "pos -> syn_att(V+FD) -> rnn(n=8, cell=lstm) -> norm";
+  if (bench_open(&b, &k)) {
+    syn_value s = value_of(&b, "encoder.1.scores", 1), w = value_of(&b, "encoder.1.weights", 1);
+    every_node(&b, &k);
+    params_case(&b);
+    CHECK(s.rank == 4 && s.shape[1] == 2 && s.shape[2] == w.shape[1] && !strcmp(s.axes[1], "kind"), "scores");
+  }
+  bench_close(&b);
+  k = config_of("lm");
+  k.decoder = "input_feed -> rnn(n=8, cell=lstm) -> res(linear(n=8)) -> norm";
+  if (bench_open(&b, &k)) { /* the layers run several times */
+    every_node(&b, &k);
+    params_case(&b);
+    logits_case(&b);
+    embedding_case(&b, "decoder@0", "tgt.embed", two_tgt);
+    product_case(&b, "decoder.1", "decoder.2.0", "decoder.2.0.w", "decoder.2.0.b", 0);
+    product_case(&b, "decoder.3", "out", "out.w", "out.b", 0);
+  }
+  bench_close(&b);
+}
+
+/* The plan counts what a run with `keep` takes, and nothing else is allocated; any allocation may
+   fail. No weights for a description. */
+static void test_memory(void) {
+  syn_config k = config_of("seq2seq");
+  syn_train_config train;
+  syn_plan plan;
+  syn_context c;
+  syn_limits l;
+  syn_model *m;
+  syn_run *r;
+  heap h;
+  char text[3000];
+  size_t before, run = (sizeof(syn_run) + 63) / 64 * 64;
+  int i;
+  context_on(&c, &h, 0);
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  CHECK(syn_plan_of(&c, &k, &train, NULL, &plan) == SYN_OK, "%s", c.message);
+  m = syn_model_new(&c, &k);
+  l = syn__train_limits(m, 40, 0);
+  l.keep = 1;
+  before = h.live;
+  r = syn_run_new(&c, m, &l);
+  CHECK(r && h.live - before == plan.keep + run + SYN__ALIGN + sizeof(void *), "planned %lu, used %lu",
+        (unsigned long)plan.keep, (unsigned long)(h.live - before));
+  CHECK(plan.keep > plan.activations, "keep takes no more than training");
+  before = (size_t)h.calls;
+  for (i = 0; i < 2; i++) {
+    syn_batch b = two("seq2seq");
+    CHECK(syn_run_backward(r, &b, NULL) == SYN_OK, "%s", c.message);
+  }
+  CHECK((size_t)h.calls == before, "a pass allocates");
+  syn_run_free(r);
+  syn_model_free(m);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+  context_on(&c, &h, 0);
+  k.max_len = 1 << 20;
+  k.d_model = 2048;
+  k.encoder = k.decoder = "pos -> res(ff(n=2048))";
+  k.task = "lm";
+  k.tgt_vocab = 500000;
+  before = syn_model_describe(&c, &k, text, sizeof text);
+  CHECK(before > 100 && h.most < (size_t)64 << 20, "%lu bytes: %s",
+        (unsigned long)h.most, c.message);
+  CHECK(strstr(text, "tgt.embed[500000,2048]") && strstr(text, "[target,2048]"), "%s", text);
+  k.decoder = "nothing";
+  CHECK(!syn_model_describe(&c, &k, text, sizeof text) && !*text && strstr(c.message, "nothing"), "%s", c.message);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+}
+
+/* -- texts -- */
+
+static syn_tokenizer *learn(syn_context *c, const char *spec, const char *const *lines, size_t n) {
+  syn_text texts[8];
+  size_t i;
+  for (i = 0; i < n; i++) texts[i] = text_of(lines[i]);
+  return syn_tokenizer_learn(c, spec, 0, texts, n);
+}
+static void text_refused(syn_data *d, const syn_model *m, const char *source, const char *target,
+                         const char *word, const char *other) {
+  size_t rows = syn_data_count(d);
+  CHECK(syn_data_add_text(d, m, text_of(source), text_of(target)) != SYN_OK && syn_data_count(d) == rows &&
+            strstr(d->c->message, word) && strstr(d->c->message, other),
+        "'%s' '%s': %s", source, target, d->c->message);
+  syn_context_clear(d->c);
+}
+static void row_is(const syn_data *d, size_t i, int side, const int *want, int n) {
+  int length;
+  const int *at = syn_data_row(d, i, side, &length);
+  CHECK(length == n && (!n || !memcmp(at, want, (size_t)n * sizeof *at)), "row %lu, side %d: %d tokens",
+        (unsigned long)i, side, length);
+}
+
+static syn_model *text_model(syn_context *c, const char *task, const char *source, const char *target) {
+  static const char *const words[] = {"good day", "bad day", "no no"}, *const labels[] = {"bad", "good"};
+  syn_config k = config_of(task);
+  syn_tokenizer *src, *tgt;
+  syn_model *m;
+  int classes = !strcmp(task, "classify") || !strcmp(task, "tag");
+  src = learn(c, source, words, 3);
+  tgt = learn(c, target, classes ? labels : words, classes ? 2 : 3);
+  k.src_vocab = syn_tokenizer_size(src);
+  k.tgt_vocab = syn_tokenizer_size(tgt);
+  k.classes = k.tgt_vocab - SYN_FIRST_TOKEN + !strcmp(task, "tag");
+  m = syn_model_new(c, &k);
+  CHECK(m && src && tgt, "%s", c->message);
+  syn_model_set_tokenizers(m, src, tgt);
+  return m;
+}
+
+static void test_classify(void) {
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  syn_run *r;
+  syn_train_config train;
+  syn_trainer *t;
+  float p = 0, sum = 0, one;
+  int rows, i;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "classify", "space", "line");
+  d = syn_data_new(&c);
+  CHECK(!syn_data_add_text(d, m, text_of("good day"), text_of("good")) &&
+            !syn_data_add_text(d, m, text_of("bad day"), text_of("bad")),
+        "%s", c.message);
+  i = 1, row_is(d, 0, SYN_TGT, &i, 1);
+  i = 0, row_is(d, 1, SYN_TGT, &i, 1);
+  text_refused(d, m, "day", "goood", "row 2", "nearest is good");
+  text_refused(d, m, "day", "", "row 2", "label");
+  text_refused(d, m, "a b c d e f g h i", "good", "10", "at most 9");
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 20;
+  train.steps = 60;
+  train.lr = 0.01f;
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(t && !syn_trainer_run(t, d, NULL, NULL, NULL), "%s", c.message);
+  r = syn_run_new(&c, m, NULL);
+  CHECK(!syn_run_classify(r, text_of("bad day"), &rows) && rows == 1, "%s", c.message);
+  CHECK(syn__text_is(syn_run_class_name(r, 0, 0, 0, &p), "bad") && p > 0.5f, "p is %g", (double)p);
+  for (i = 0; i < 2; i++) syn_run_class_name(r, 0, 0, i, &one), sum += one;
+  CHECK(fabsf(sum - 1) < 1e-6f && !syn_run_class_name(r, 0, 0, 2, &one).size && one == 0.0f, "sum %g", (double)sum);
+  CHECK(!syn_run_classify(r, text_of("good day"), &rows) &&
+            syn__text_is(syn_run_class_name(r, 0, 0, 0, NULL), "good"),
+        "%s", c.message);
+  CHECK(syn_run_classify(r, text_of("a b c d e f g h i"), &rows) && !rows && strstr(c.message, "10 tokens"), "%s",
+        c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_run_classify(r, text_of(""), &rows) && rows == 1, "only an end: %s", c.message);
+  syn_trainer_free(t);
+  syn_run_free(r);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+static void test_tag(void) {
+  static const int tags[] = {2, 1};
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  syn_run *r;
+  int rows, i;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "tag", "space", "space");
+  d = syn_data_new(&c);
+  i = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), text_of("good bad"), NULL, 0);
+  CHECK(i == 2 && !syn_data_add_text(d, m, text_of("day no"), text_of("good bad")), "%s", c.message);
+  {
+    int ids[2];
+    syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), text_of("good bad"), ids, 2);
+    ids[0] -= 3, ids[1] -= 3;
+    row_is(d, 0, SYN_TGT, ids, 2);
+    CHECK(ids[0] + ids[1] == tags[0] + tags[1], "tags %d %d", ids[0], ids[1]);
+  }
+  text_refused(d, m, "day no", "good  bad", "row 1", "");
+  text_refused(d, m, "day no", "good bda", "label 1", "'bda'; the nearest is bad");
+  text_refused(d, m, "day no", "good", "2 source tokens with 1 labels", "as many");
+  text_refused(d, m, "", "", "row 1", "");
+  r = syn_run_new(&c, m, NULL);
+  CHECK(!syn_run_classify(r, text_of("day no day"), &rows) && rows == 3, "%s", c.message);
+  for (i = 0; i < rows; i++) {
+    syn_text name = syn_run_class_name(r, 0, i, 0, NULL);
+    CHECK(syn__text_is(name, "good") || syn__text_is(name, "bad"), "row %d: %.*s", i, (int)name.size, name.at);
+  }
+  CHECK(syn_run_classify(r, text_of(""), &rows) && !rows, "no token");
+  syn_run_free(r);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+static void test_texts(void) {
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  syn_run *r;
+  syn_config k = config_of("lm");
+  int ids[20], n, rows;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "seq2seq", "char", "byte");
+  d = syn_data_new(&c);
+  CHECK(!syn_data_add_text(d, m, text_of("good"), text_of("b\xC3\xB6se")), "%s", c.message);
+  n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_SRC), text_of("good"), ids, 20);
+  row_is(d, 0, SYN_SRC, ids, n);
+  n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), text_of("b\xC3\xB6se"), ids, 20);
+  CHECK(n == 5, "%d bytes", n);
+  row_is(d, 0, SYN_TGT, ids, n);
+  CHECK(!syn_data_add_text(d, m, text_of(""), text_of("")) && syn_data_count(d) == 2, "empty texts");
+  text_refused(d, m, "good good", "no", "source", "10");
+  text_refused(d, m, "good", "a long text", "target", "at most 9");
+  r = syn_run_new(&c, m, NULL);
+  CHECK(syn_run_classify(r, text_of("good"), &rows) && strstr(c.message, "seq2seq"), "%s", c.message);
+  syn_context_clear(&c);
+  syn_run_free(r);
+  syn_model_free(m);
+  m = text_model(&c, "lm", "char", "char");
+  text_refused(d, m, "good", "bad", "lm", "row 2");
+  CHECK(!syn_data_add_text(d, m, text_of(""), text_of("bad day")) && syn_data_count(d) == 3, "%s", c.message);
+  syn_model_free(m);
+  m = syn_model_new(&c, &k);
+  text_refused(d, m, "", "bad", "no tokenizer", "target");
+  CHECK(syn_data_add_text(d, NULL, text_of(""), text_of("")) && syn_data_add_text(NULL, m, text_of(""), text_of("")),
+        "null");
+  syn_model_free(m);
+  syn_data_free(d);
+}
+
+/* -- cancel -- */
+
+typedef struct counter {
+  long calls, stop_at; /* stop_at 0: never */
+} counter;
+static int count_down(void *user) {
+  counter *k = (counter *)user;
+  return ++k->calls == k->stop_at;
+}
+
+/* A training that is cancelled once before call `stop_at` and goes on: hash of its weights. */
+static uint64_t cancel_case(long stop_at, long *calls) {
+  static const int row[] = {4, 5, 6, 7, 8, 9, 10, 4};
+  syn_config k = config_of("lm");
+  syn_train_config train;
+  syn_options o;
+  syn_context c;
+  syn_data *d, *valid;
+  syn_model *m;
+  syn_trainer *t;
+  counter count = {0, stop_at};
+  uint64_t hash = SYN_HASH_START;
+  int i, times = 0;
+  syn_status s;
+  memset(&o, 0, sizeof o);
+  memset(&train, 0, sizeof train);
+  o.cancel = count_down;
+  o.cancel_user = &count;
+  syn_context_init(&c, &o);
+  k.dropout = 0.1f;
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  valid = syn_data_new(&c);
+  for (i = 0; i < 12; i++) syn_data_add(i % 4 ? d : valid, NULL, 0, row + i % 3, 2 + i % 4);
+  train.batch_tokens = 12;
+  train.accumulate = 2;
+  train.steps = 8;
+  train.every = 2;
+  train.average = 2;
+  train.schedule = "plateau";
+  train.patience = 1;
+  t = syn_trainer_new(&c, m, &train);
+  CHECK(t != NULL, "%s", c.message);
+  do {
+    s = syn_trainer_run(t, d, valid, NULL, NULL);
+    CHECK(s == SYN_OK || (s == SYN_E_CANCELLED && c.status == s && strstr(c.message, "cancelled")), "%s", c.message);
+    syn_context_clear(&c);
+  } while (s == SYN_E_CANCELLED && ++times < 3);
+  CHECK(times == (stop_at > 0) && syn_trainer_state(t)->step == 8 && syn_trainer_state(t)->validations == 4,
+        "cancelled %d times at %ld, %ld validations", times, stop_at, syn_trainer_state(t)->validations);
+  hash = syn_hash(hash, m->weights, m->floats * sizeof(float));
+  hash = syn_hash(hash, &t->state.factor, sizeof(float));
+  hash = syn_hash(hash, t->best, t->floats * 2 * sizeof(float));
+  *calls = count.calls;
+  syn_trainer_free(t);
+  syn_data_free(d);
+  syn_data_free(valid);
+  syn_model_free(m);
+  return hash;
+}
+
+static void test_cancel(void) {
+  syn_config k = config_of("lm");
+  syn_options o;
+  syn_context c;
+  syn_model *m;
+  syn_data *d;
+  counter count = {0, 1};
+  double loss;
+  long at, calls, ignored, labels;
+  uint64_t whole = cancel_case(0, &calls);
+  CHECK(calls > 16, "asked %ld times", calls);
+  for (at = 1; at <= calls; at++)
+    CHECK(cancel_case(at, &ignored) == whole, "cancelled at %ld: another training", at);
+  memset(&o, 0, sizeof o);
+  o.cancel = count_down;
+  o.cancel_user = &count;
+  syn_context_init(&c, &o);
+  m = syn_model_new(&c, &k);
+  d = syn_data_new(&c);
+  syn_data_add(d, NULL, 0, two_src, 3);
+  CHECK(syn_model_evaluate(&c, m, d, 0, &loss, &labels) == SYN_E_CANCELLED && loss == 0.0, "%s", c.message);
+  syn_data_free(d);
+  syn_model_free(m);
+}
+
+int main(void) {
+  test_values();
+  test_networks();
+  test_memory();
+  test_classify();
+  test_tag();
+  test_texts();
+  test_cancel();
+  return CHECK_END("values");
+}
