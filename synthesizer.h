@@ -6179,9 +6179,9 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_norm = {
     "norm", "", 0, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
-static const syn_kind syn__kind_rms_norm = {"rms_norm", "", 0, NULL, syn__rms_shape,
-                                            syn__norm_forward, syn__norm_backward, NULL, NULL,
-                                            NULL};
+static const syn_kind syn__kind_rms_norm = {
+    "rms_norm", "", 0, NULL, syn__rms_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
+    NULL};
 
 /* ==============================================================================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
@@ -6550,26 +6550,25 @@ static const syn_kind syn__kind_birnn = {
    ============================================================================================== */
 
 /*
-   x, y [rows,d], t the place of a row in its sentence, from 0 (Vaswani et al. 2017, section 3.5).
-   sqrt(d) lifts the embeddings, of standard deviation d^-1/2 at first, to the size of the
-   sinusoids.
-   scale=0: y_t = x_t + p_t. No parameter, so no length limit; nothing is saved. A step of decoding
-   is the forward pass: every row is computed alone, from its own place. */
+   Positional encoding (Vaswani et al. 2017, section 3.5). x, y [rows,d]; t is the place of a row in
+   its sentence, from 0. sqrt(d) (section 3.4) brings embeddings of standard deviation d^-1/2 to the
+   size of the sinusoids; scale=0: y_t = x_t + p_t. dx += sqrt(d) dy.
+   No parameter, no limit of length; saved for backward: nothing. Each row is computed alone, from
+   its own place, so a step of decoding is the forward pass. */
 
-/* Floats of the table at most: max_len and widths are one line of a file that may be hostile, and
-   must not make gigabytes of it. */
+/* Floats of all tables at most. max_len and widths may come from a hostile file and must not make
+   gigabytes of tables. */
 #define SYN__POS_TABLE (1 << 22)
 
 typedef struct syn__pos {
-  int places, d; /* the first places have a row in the table, later ones are computed anew */
-  int step;      /* of a universal, whose p_step is added to every row, too; -1: none */
+  int places, d; /* size of the table; p of later places is computed for every row */
+  int step;      /* universal: p_step is added to every row, too; -1: none */
   float scale;   /* of x: sqrt(d) or 1 */
-  int made;      /* 1: the table was made for this layer */
+  int made;      /* 1: the table was made for this node, 0: for an earlier one */
   float *table;  /* [places,d] */
 } syn__pos;
 
-/* p [d] of one place, far dearer than reading it from the table; the bits are the same. An odd d
-   ends in a sine. */
+/* p [d] of one place; an odd d ends in a sine. */
 static void syn__pos_row(float *p, int place, int d) {
   int j;
   for (j = 0; j < d; j += 2) {
@@ -6580,34 +6579,15 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
-/* p [d] of one place: a row of the table, or `room` [d] filled with it. */
-static const float *syn__pos_at(const syn__pos *own, int place, float *room) {
+/* p [d] of one place: a row of the table or, with the same bits, computed into `row`. */
+static const float *syn__pos_at(const syn__pos *own, int place, float *row) {
   if (place < own->places) return own->table + (size_t)place * (size_t)own->d;
-  syn__pos_row(room, place, own->d);
-  return room;
+  syn__pos_row(row, place, own->d);
+  return row;
 }
 
-static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn__pos *own = (const syn__pos *)n->own;
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)own->d;
-  float *room = syn__scratch(t, thread);
-  const float *step = own->step < 0 ? NULL : syn__pos_at(own, own->step, room + d);
-  for (r = begin; r < end; r++) {
-    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
-    t->k->acc(y->x + r * d, syn__pos_at(own, at[r], room), d);
-    if (step) t->k->acc(y->x + r * d, step, d);
-  }
-}
-static void syn__pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
-}
-
-/* The table of a width that an earlier layer has serves again; nodes that run the same forward have
-   one (pos, universal). All tables together are bounded; rows behind the bound are computed anew
-   whenever they are read, to the same bits. */
+/* Earlier nodes of `pos` and `universal`, which have one forward function, share their table with
+   this one if it has their width. */
 static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
   size_t i, left = SYN__POS_TABLE, d = (size_t)own->d;
   for (i = 0; i < b->g->n_nodes; i++) {
@@ -6626,14 +6606,14 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
   return SYN_OK;
 }
 
-static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step) {
+static syn_status syn__pos_build(syn_build *b, syn_node *n, int scaled, int step) {
   syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
   own->step = step;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
-  n->scratch.fixed = 2 * (size_t)own->d; /* a row of the place, one of the step */
+  n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
   n->first_write = 1;
   n->alias_dx = !scaled;
   n->not_needed = SYN_BOTH_NOT_NEEDED;
@@ -6642,10 +6622,26 @@ static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step)
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   int scaled = syn_arg_int(b, "scale", 1, 0, 1);
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  return syn__pos_node(b, n, scaled, -1);
+  return syn__pos_build(b, n, scaled, -1);
 }
 
-/* dx += sqrt(d) dy */
+static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__pos *own = (const syn__pos *)n->own;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *at = t->at[t->g->values[n->out].stream];
+  size_t r, d = (size_t)own->d;
+  float *row = syn__scratch(t, thread);
+  const float *step = own->step < 0 ? NULL : syn__pos_at(own, own->step, row + d);
+  for (r = begin; r < end; r++) {
+    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
+    t->k->acc(y->x + r * d, syn__pos_at(own, at[r], row), d);
+    if (step) t->k->acc(y->x + r * d, step, d);
+  }
+}
+static void syn__pos_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
   syn__send(t, n, ((const syn__pos *)n->own)->scale);
 }
@@ -6658,20 +6654,20 @@ static const syn_kind syn__kind_pos = {
    ============================================================================================== */
 
 /*
-   x, y [rows,d], t the place of the row in its sentence. A sentence cannot be longer than N: the
-   runner checks n->table and names both numbers. Nothing is saved. */
+   Learned position embeddings (Gehring et al. 2017, section 3.1). x, y [rows,d]; t is the place of
+   a row in its sentence. N is max_len: binding a batch refuses longer sentences (n->table). Saved
+   for backward: nothing. dx += dy, dw_t += dy_t. */
 
 static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   int shape[2];
-  shape[0] = b->config->max_len;
+  shape[0] = n->table = b->config->max_len;
   shape[1] = syn_build_width(b, n, 0);
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->first_write = n->alias_dx = 1;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
     return SYN_E_SHAPE;
-  n->table = shape[0];
-  n->first_write = n->alias_dx = 1;
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn__out_like(b, n, 0);
 }
 static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
@@ -6687,25 +6683,35 @@ static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t
 static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_learn_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
-/* dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t, so threads share
-   out the columns */
-static void syn__task_learn_pos_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                     size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
+
+/* The gradient of a table w; row r of y reads w[at[r]]. embedding uses this, too. */
+typedef struct syn__lookup_grad {
+  const syn_node *n; /* w is its parameter 0 */
+  const int *at;     /* [rows] */
+} syn__lookup_grad;
+
+/* dw[at[r]] += dy[r], columns begin .. end-1. Many rows may add into one row of w, so threads
+   split columns and each adds the rows in order. */
+static void syn__task_lookup_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
+  const syn__lookup_grad *j = (const syn__lookup_grad *)job;
+  const syn_tensor *y = syn_out(t, j->n);
   size_t r, d = (size_t)syn__width(y), rows = syn__tensor_rows(y);
+  float *dw = syn_dweight(t, j->n, 0);
   SYN__UNUSED(thread);
   for (r = 0; r < rows; r++)
-    t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d + begin, y->dx + r * d + begin,
-              end - begin);
+    t->k->acc(dw + (size_t)j->at[r] * d + begin, y->dx + r * d + begin, end - begin);
 }
-/* dx += dy */
+static void syn__lookup_backward(syn_tape *t, const syn_node *n, const int *at) {
+  syn__lookup_grad j = {n, at};
+  syn__parallel(t, syn__task_lookup_back, &j, (size_t)syn__width(syn_out(t, n)), 32);
+}
+
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f);
-  syn__parallel(t, syn__task_learn_pos_back, n, (size_t)syn__width(syn_out(t, n)), 32);
+  syn__send(t, n, 1.0f); /* dx += dy */
+  syn__lookup_backward(t, n, t->at[t->g->values[n->out].stream]);
 }
-/* w is a table of rows to add: no product. */
+/* No product: w is only added. */
 static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
   SYN__UNUSED(n);
   cost->multiply_adds = 0.0;
@@ -6715,13 +6721,14 @@ static const syn_kind syn__kind_learn_pos = {
     syn__learn_pos_backward, NULL, NULL, syn__learn_pos_cost};
 
 /* ==============================================================================================
-   >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); and id: y = x
+   >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
    ============================================================================================== */
 
 /*
-   Dividing by 1 - rate while training keeps the mean, so that nothing is scaled afterwards. Neither
-   has a room in the graph where it can be spared: id and a rate of 0 hand their input on, and most
-   dropouts are the rate of the layer before them (the kinds that `drops`). */
+   Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
+   afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
+   dropout of rate 0, add no node: their output is their input. Most dropouts are no node either but
+   the rate of the layer before them (kinds that `drops`). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -6731,7 +6738,7 @@ static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
 static const syn_kind syn__kind_id = {"id", "",   0,    syn__id_build, NULL,
                                       NULL, NULL, NULL, NULL,          NULL};
 
-/* The runner drops the output of any node with a rate, so that this one only copies. */
+/* The pass drops the output of any node with a rate; this node only copies. */
 static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   float rate = syn_arg_float(b, "rate", b->config->dropout, 0.0f, 0.99f);
   syn_node *n;
@@ -6744,25 +6751,26 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn__accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn__count(y), 1);
 }
-/* dx += dy: the mask was put on dy by the runner before */
+/* dx += dy: the pass has already masked dy */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__send(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", 0, syn__dropout_build, syn__same_shape, syn__copy_forward,
     syn__copy_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind res   y = x + chain(x) (He et al. 2016)
+   >>kind res   y = x + chain(x)
    ============================================================================================== */
 
-/* Made of the operation `add`: it builds, and has no forward of its own. */
+/* Residual connection (He et al. 2016, equation 1). x, y [rows,d]. It builds the chain, then a node
+   of the kind `add`, and has no forward of its own. */
 
 static int syn__build_width_of(const syn_build *b, int value) {
   const syn__value *v = &b->g->values[value];
   return v->shape[v->rank - 1];
 }
 
-/* Layers that add need equal widths; names the layer and both numbers. Where the chain's end, which
-   nobody else reads, drops its output, the sum does it: one pass instead of two. */
+/* Node x + y, both of one width. If no other node reads y, the sum does the dropout of y's maker:
+   one pass over memory instead of two. */
 static int syn__build_add(syn_build *b, int x, int y) {
   syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
   int in[2];
@@ -6791,54 +6799,61 @@ static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int num
   return NULL;
 }
 
-static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
+/* The first chain argument of l applied to x; -1: failed. Then errors name l again, no longer a
+   layer of the chain. */
+static int syn__build_inner(syn_build *b, const syn_layer *l, int x) {
   const syn_layer *chain = syn__arg_chain(b, l, 0);
   int y = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l; /* the chain's layers have put themselves there */
+  b->layer = l;
+  return y;
+}
+
+static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
+  int y = syn__build_inner(b, l, x);
   return y < 0 ? -1 : syn__build_add(b, x, y);
 }
 static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
                                        NULL, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind highway   z = x W^T + b, g = sigma(z), y = g x + (1-g) c, c = chain(x); W [d,d]
+   >>kind highway   y = g x + (1-g) c, c = chain(x), g = sigma(x W^T + b); W [d,d], b [d]
    ============================================================================================== */
 
 /*
-   (Srivastava, Greff and Schmidhuber 2015, there with the chain on the other side of the gate.)
-   x, c, y [rows,d], b [d]. Two inputs: the chain is built first, this operation joins both.
-   saved: 0 z, turned into g at once, [rows,d]   1 dz while going back, [rows,d] */
+   Srivastava, Greff and Schmidhuber 2015, equation 3, with g for 1 - T. x, c, g, y [rows,d]. The
+   node has two inputs, x and c; the chain is built before it. With z = x W^T + b:
+     dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g)
+     then as linear: dx += dz W, dW += dz^T x, db += column sums of dz
+   Saved buffers: 0, for backward, g [rows,d]; 1, during backward, dz [rows,d]. */
 
 static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
   if (syn_build_width(b, n, 1) != d)
     return syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d",
                            syn_build_width(b, n, 1), d);
-  if (syn__linear_params(b, n, d, 1)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)d)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)d)) return SYN_E_SHAPE;
+  if (syn__linear_params(b, n, d, 1) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
+      syn__save_rows(b, n, SYN_BACKWARD, (size_t)d))
+    return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
   int in[2];
   in[0] = x;
-  in[1] = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l;
+  in[1] = syn__build_inner(b, l, x);
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
-/* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
+/* y = c + g (x - c) */
 static void syn__task_highway(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
-  float *y = syn_out(t, n)->x, *z = syn_saved(t, n, 0);
+  float *y = syn_out(t, n)->x, *g = syn_saved(t, n, 0);
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
     count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
-    t->k->act(SYN__SIGMOID, z + begin, z + begin, count); /* from here on z holds g */
+    t->k->act(SYN__SIGMOID, g + begin, g + begin, count); /* g held z */
     t->k->sub(y + begin, x + begin, c + begin, count);
-    t->k->mul(y + begin, y + begin, z + begin, count);
+    t->k->mul(y + begin, y + begin, g + begin, count);
     t->k->acc(y + begin, c + begin, count);
   }
 }
@@ -6846,7 +6861,7 @@ static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
   syn__parallel(t, syn__task_highway, n, syn__count(syn_out(t, n)), 4096);
 }
-/* dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g), then as linear */
+/* The gradients of x and c outside of the gate, and dz. */
 static void syn__task_highway_back(syn_tape *t, const void *job, int thread, size_t begin,
                                    size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -6856,10 +6871,10 @@ static void syn__task_highway_back(syn_tape *t, const void *job, int thread, siz
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    float dy = y->dx[i], both = dy * g[i];
-    x->dx[i] += both;
-    c->dx[i] += dy - both;
-    dz[i] = both * (1.0f - g[i]) * (x->x[i] - c->x[i]);
+    float dy = y->dx[i], g_dy = dy * g[i];
+    x->dx[i] += g_dy;
+    c->dx[i] += dy - g_dy;
+    dz[i] = g_dy * (1.0f - g[i]) * (x->x[i] - c->x[i]);
   }
 }
 static void syn__highway_backward(syn_tape *t, const syn_node *n) {
@@ -6874,10 +6889,11 @@ static const syn_kind syn__kind_highway = {
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
 
-/* x [rows,d], y [rows, sum of the widths]: the branches read the same x, each builds below a number
-   of its own in the path. Nothing is saved. */
+/* x [rows,d], y [rows, sum of the widths of the branches]. All branches read the same x; each is
+   built below its own number in the path. Saved for backward: nothing. The gradient of a branch +=
+   its columns of dy. */
 
-/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; how many, or -1. */
+/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; returns how many, or -1. */
 static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
   int count = 0, i;
   for (i = 0; i < l->n_args; i++) {
@@ -6903,40 +6919,36 @@ static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
+
+typedef struct syn__concat_job {
+  const syn_node *n;
+  int backward;
+} syn__concat_job;
+
 static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  size_t r, wide = (size_t)syn__width(y), at = 0;
+  const syn__concat_job *j = (const syn__concat_job *)job;
+  const syn_tensor *y = syn_out(t, j->n);
+  size_t r, y_width = (size_t)syn__width(y), column = 0;
   int i;
   SYN__UNUSED(thread);
-  for (i = 0; i < n->n_in; i++) {
-    const syn_tensor *x = syn_in(t, n, i);
+  for (i = 0; i < j->n->n_in; i++) {
+    const syn_tensor *x = syn_in(t, j->n, i);
     size_t width = (size_t)syn__width(x);
-    for (r = begin; r < end; r++)
-      memcpy(y->x + r * wide + at, x->x + r * width, width * sizeof(float));
-    at += width;
+    for (r = begin; r < end; r++) {
+      size_t at = r * y_width + column;
+      if (j->backward) t->k->acc(x->dx + r * width, y->dx + at, width);
+      else memcpy(y->x + at, x->x + r * width, width * sizeof(float));
+    }
+    column += width;
   }
 }
 static void syn__concat_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_concat, n, syn__tensor_rows(syn_out(t, n)), 32);
-}
-/* dx_i += its columns of dy */
-static void syn__task_concat_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  size_t r, wide = (size_t)syn__width(y), at = 0;
-  int i;
-  SYN__UNUSED(thread);
-  for (i = 0; i < n->n_in; i++) {
-    const syn_tensor *x = syn_in(t, n, i);
-    size_t width = (size_t)syn__width(x);
-    for (r = begin; r < end; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
-    at += width;
-  }
+  syn__concat_job j = {n, 0};
+  syn__parallel(t, syn__task_concat, &j, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_concat_back, n, syn__tensor_rows(syn_out(t, n)), 32);
+  syn__concat_job j = {n, 1};
+  syn__parallel(t, syn__task_concat, &j, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", 0, syn__concat_build, syn__concat_shape, syn__concat_forward,
@@ -6946,7 +6958,7 @@ static const syn_kind syn__kind_concat = {
    >>kind parallel_add   y = a(x) + b(x) + ...
    ============================================================================================== */
 
-/* Adds pairwise from the left with `add`; one chain alone is that chain. */
+/* x [rows,d], y [rows,n]: nodes of the kind `add`, from the left. One chain alone is that chain. */
 
 static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
   int in[SYN_MAX_IN], count = syn__branches(b, l, x, in), i, sum;
@@ -6962,11 +6974,11 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
    ============================================================================================== */
 
-/* Nothing runs here: the graph simply has n copies. The number of a copy stands in the path, and so
-   in the names of its parameters: without it the copies would share them. */
+/* It only builds: the graph has n copies. The number of a copy is part of its path, hence of the
+   names of its parameters; without it the copies would share them. */
 
-/* The copies of the encoder's outermost repeat are its blocks (source=increasing). `count` bounds
-   the list: it is called once for each copy of one repeat. */
+/* The outputs of the copies of the encoder's outermost repeat are the blocks that
+   source=increasing|decreasing reads. `count`: the copies, for which the list has room. */
 static syn_status syn__note_block(syn_build *b, int count, int y) {
   if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
   if (!b->blocks) return SYN_E_MEMORY;
@@ -6974,13 +6986,19 @@ static syn_status syn__note_block(syn_build *b, int count, int y) {
   return SYN_OK;
 }
 
-static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
+/* Arguments of repeat and universal: the chain, null after an error, and n. */
+static const syn_layer *syn__arg_copies(syn_build *b, const syn_layer *l, const char *missing,
+                                        int *n) {
   const syn_layer *chain = syn__arg_chain(b, l, 0);
+  if (chain && !syn__arg_find(l, "n")) syn__fail_build(b, SYN_E_TEXT, "%s", missing);
+  *n = syn_arg_int(b, "n", 1, 1, 1000);
+  return b->c->status ? NULL : chain;
+}
+
+static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
   int i, n, outermost = !b->decoder && b->depth == 1 && !b->blocks;
-  if (chain && !syn__arg_find(l, "n"))
-    syn__fail_build(b, SYN_E_TEXT, "the number of copies is missing");
-  n = syn_arg_int(b, "n", 1, 1, 1000);
-  if (!chain || b->c->status) return -1;
+  const syn_layer *chain = syn__arg_copies(b, l, "the number of copies is missing", &n);
+  if (!chain) return -1;
   for (i = 0; i < n && x >= 0; i++) {
     x = syn__build_branch(b, chain, i, x);
     if (x >= 0 && outermost && syn__note_block(b, n, x)) return -1;
@@ -6995,40 +7013,40 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repea
    ============================================================================================== */
 
 /*
-   (Universal Transformer, Dehghani et al. 2019, section 2.1, without halting; there places and
-   steps count from 1.) p are the sinusoids of `pos`, of the width of x; t is the place of a row, s
-   counts the steps from 0. The graph has n copies of the chain, built at one path: so a parameter
-   is found again by its name, and every copy adds into its one gradient. What a copy keeps
-   (buffers, masks of dropout, the history of decoding) belongs to its own nodes. The kind is also
-   the operation that adds p_t + p_s: it runs the text of `pos` with n->which = s. x, y [rows,d]. */
+   Universal Transformer (Dehghani et al. 2019, section 2.1, equation 6, without halting; there
+   places and steps count from 1). x, y [rows,d]; p are the sinusoids of `pos`, t is the place of a
+   row, s the step, from 0.
+   The graph has n copies of the chain, all built at one path: a copy finds the parameters of the
+   first by their names, and the gradients of all copies accumulate. Saved buffers, dropout masks
+   and KV caches belong to the nodes of each copy. As a node of the graph, this kind adds p_t + p_s
+   with the functions of `pos`; n->which = s. */
 
 static syn_status syn__universal_shape(syn_build *b, syn_node *n) {
-  return syn__pos_node(b, n, 0, n->which);
+  return syn__pos_build(b, n, 0, n->which);
 }
 
-/* One step. The counts of source=increasing|decreasing begin anew with every step: a layer reads
-   the same block in all of them. */
+/* Step s. The layers with source=increasing|decreasing are counted anew in each step, so that a
+   layer reads the same block in all steps. */
 static int syn__universal_step(syn_build *b, const syn_layer *l, const syn_layer *chain, int x,
-                               int step) {
+                               int s) {
   syn_node *n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->which = step;
+  if (n) n->which = s;
   x = syn__node_done(b, n);
   if (x >= 0) x = syn_build_chain(b, chain, x);
-  b->layer = l; /* the chain's layers have put themselves there */
+  b->layer = l; /* errors name l again */
   return x;
 }
 
 static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
-  int increasing = b->seen_increasing, decreasing = b->seen_decreasing, from = x, i, n;
-  if (chain && !syn__arg_find(l, "n"))
-    syn__fail_build(b, SYN_E_TEXT, "the number of steps is missing");
-  n = syn_arg_int(b, "n", 1, 1, 1000);
-  if (!chain || b->c->status) return -1;
+  int increasing = b->seen_increasing, decreasing = b->seen_decreasing, i, n;
+  const syn_layer *chain = syn__arg_copies(b, l, "the number of steps is missing", &n);
+  int d = syn__build_width_of(b, x);
+  if (!chain) return -1;
   for (i = 0; i < n && x >= 0; i++) {
-    if (syn__build_width_of(b, x) != syn__build_width_of(b, from)) {
-      syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps",
-                      syn__build_width_of(b, x), syn__build_width_of(b, from), n);
+    int width = syn__build_width_of(b, x);
+    if (width != d) {
+      syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps", width,
+                      d, n);
       return -1;
     }
     b->seen_increasing = increasing;
@@ -7046,15 +7064,16 @@ static const syn_kind syn__kind_universal = {
    ============================================================================================== */
 
 /*
-   V tokens, y [rows,d]; n->which is the side whose tokens are read, SYN_SRC or SYN_TGT. No input:
-   the ids are the batch, checked against V when it was bound. w may be shared with the output layer
-   or the other side (tie): each reader adds to the one gradient. */
+   V tokens, y [rows,d]; no input. n->which: the side whose tokens are read, SYN_SRC or SYN_TGT;
+   binding a batch checks them against V. Saved for backward: nothing. dw[token of row r] += dy_r.
+   w may be shared with the output layer or the other side (tie): their gradients accumulate. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
 }
-static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
   size_t r, d = (size_t)syn__width(y);
@@ -7063,21 +7082,10 @@ static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t beg
     memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
 }
 static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_embed, n, syn__tensor_rows(syn_out(t, n)), 32);
-}
-/* dw[token] += dy: threads share out the columns, so that every sum keeps the order of the rows */
-static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), d = (size_t)syn__width(y);
-  SYN__UNUSED(thread);
-  for (r = 0; r < rows; r++)
-    t->k->acc(syn_dweight(t, n, 0) + (size_t)t->ids[n->which][r] * d + begin,
-              y->dx + r * d + begin, end - begin);
+  syn__parallel(t, syn__task_embedding, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_embedding, n, (size_t)syn__width(syn_out(t, n)), 32);
+  syn__lookup_backward(t, n, t->ids[n->which]);
 }
 static const syn_kind syn__kind_embedding = {
     "embedding", "", 0, NULL, syn__embedding_shape, syn__embedding_forward, syn__embedding_backward,
@@ -7140,8 +7148,8 @@ static const syn_kind syn__kind_input_feed = {
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
    ============================================================================================== */
 
-/* x [rows,d] of the source side; a bound sentence has a token at least, so the mean exists. dx of
-   each row of a sentence += dy / rows of the sentence. */
+/* Mean pooling. x [rows,d] of the source side; a bound sentence has at least one token. Saved for
+   backward: nothing. dx of each row += dy of its sentence / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   n->not_needed = SYN_BOTH_NOT_NEEDED;
@@ -7172,10 +7180,11 @@ static void syn__task_pool_back(syn_tape *t, const void *job, int thread, size_t
   size_t i, d = (size_t)syn__width(x);
   int r;
   SYN__UNUSED(thread);
-  for (i = begin; i < end; i++)
+  for (i = begin; i < end; i++) {
+    float mean = 1.0f / (float)(off[i + 1] - off[i]);
     for (r = off[i]; r < off[i + 1]; r++)
-      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]), y->dx + i * d,
-                      d);
+      t->k->acc_scale(x->dx + (size_t)r * d, mean, y->dx + i * d, d);
+  }
 }
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pool_back, n, (size_t)t->stream[SYN_SRC].count, 1);
@@ -7184,13 +7193,13 @@ static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, sy
                                         syn__pool_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind output   logits [rows,V] = x w^T + b; while training the loss does this in blocks of rows
+   >>kind output   logits [rows,V] = x w^T + b
    ============================================================================================== */
 
 /*
-   w [V,d], often the embedding (tie), b [V]; for classify and tag V is the number of classes. All
-   logits of a training batch would be by far the largest tensor, and each is needed for a moment
-   only: >>loss makes them and their gradients block by block, so this kind has no backward. */
+   x [rows,d], w [V,d], often the embedding (tie: Press and Wolf 2017), b [V]; in classify and tag, V
+   is the number of classes. No backward: while training, >>loss computes the logits and their gradient
+   in blocks of rows, since all logits of a batch would be by far the largest tensor. */
 
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
