@@ -5458,8 +5458,7 @@ typedef struct syn__broadcast {
   size_t size_b;      /* numbers of b, which divides those of a */
 } syn__broadcast;
 
-static void syn__task_broadcast(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
+static void syn__task_binary(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__broadcast *j = (const syn__broadcast *)job;
   size_t i, n;
   SYN__UNUSED(t);
@@ -5474,7 +5473,7 @@ static void syn__task_broadcast(syn_tape *t, const void *job, int thread, size_t
 static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
   syn__broadcast j = {f, y->x, a->x, b->x, syn__count(b)};
-  syn__parallel(t, syn__task_broadcast, &j, syn__count(y), SYN__GRAIN);
+  syn__parallel(t, syn__task_binary, &j, syn__count(y), SYN__GRAIN);
 }
 
 /* db += factor times the sum of dy over the repetitions of b. One thread sums them: all
@@ -5498,8 +5497,7 @@ typedef struct syn__add_mask {
   const float *a; /* null: backward */
 } syn__add_mask;
 
-static void syn__task_add_mask(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__add_mask *j = (const syn__add_mask *)job;
   size_t n;
   SYN__UNUSED(thread);
@@ -5518,7 +5516,7 @@ static int syn__add_masked(syn_tape *t, const syn_node *n, int backward) {
   j.y = backward ? y->dx : y->x;
   j.b = backward ? b->dx : b->x;
   j.a = backward ? NULL : syn_in(t, n, 0)->x;
-  syn__parallel(t, syn__task_add_mask, &j, syn__count(y), 4096);
+  syn__parallel(t, syn__task_masked, &j, syn__count(y), 4096);
   return 1;
 }
 
@@ -5762,15 +5760,14 @@ static void syn__act_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_act, n, syn__count(syn_out(t, n)), 4096);
 }
 /* dx += dy f'(x) */
-static void syn__task_act_back(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0);
   SYN__UNUSED(thread);
   t->k->act_back(n->which, x->dx + begin, x->x + begin, syn_out(t, n)->dx + begin, end - begin);
 }
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_act_back, n, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_act_dx, n, syn__count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
@@ -5911,60 +5908,50 @@ static float *syn__ff_z(const syn_tape *t, const syn_node *n) {
   return n->which == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
 }
 
-typedef struct syn__ff_job {
-  int which, drops;
-  syn__dropout d;  /* if drops */
-  float *y;        /* y; backward: dy, which becomes dz */
-  const float *z;
-} syn__ff_job;
-
 /* y = mask(act(z)) */
 static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__ff_job *j = (const syn__ff_job *)job;
-  size_t n;
+  const syn_node *n = (const syn_node *)job;
+  float *y = syn_out(t, n)->x, *z = syn__ff_z(t, n);
+  syn__dropout d;
+  int drops = syn__drops(t, n, &d);
+  size_t count;
   SYN__UNUSED(thread);
-  for (; begin < end; begin += n) {
-    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
-    t->k->act(j->which, j->y + begin, j->z + begin, n);
-    if (j->drops) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    t->k->act(n->which, y + begin, z + begin, count);
+    if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
   }
 }
-/* dz = act'(z) mask(dy). relu reads y for z; y > 0 implies that the mask kept it, so that only the
-   scale of the mask is left to do. */
+/* dz = act'(z) mask(dy), in place of dy. relu reads y for z, and y > 0 implies that the mask kept
+   it: of the mask only the scale is left to do. */
 static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__ff_job *j = (const syn__ff_job *)job;
-  int relu = j->which == SYN__RELU;
-  float scale = relu && j->drops ? j->d.scale : 1.0f;
-  size_t n;
+  const syn_node *n = (const syn_node *)job;
+  float *dz = syn_out(t, n)->dx, *z = syn__ff_z(t, n);
+  syn__dropout d;
+  int drops = syn__drops(t, n, &d), relu = n->which == SYN__RELU;
+  float scale = relu && drops ? d.scale : 1.0f;
+  size_t count;
   SYN__UNUSED(thread);
-  for (; begin < end; begin += n) {
-    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
-    if (j->drops && !relu) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
-    t->k->slope(j->which, j->y + begin, j->z + begin, scale, n);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    if (drops && !relu) t->k->dropout(&d, (uint32_t)begin, dz + begin, count);
+    t->k->slope(n->which, dz + begin, z + begin, scale, count);
   }
-}
-static void syn__ff_run(syn_tape *t, const syn_node *n, syn__task task, float *y) {
-  syn__ff_job j;
-  j.which = n->which;
-  j.drops = syn__drops(t, n, &j.d);
-  j.y = y;
-  j.z = syn__ff_z(t, n);
-  syn__parallel(t, task, &j, syn__count(syn_out(t, n)), 4096);
 }
 
-/* -- forward and backward -- */
+/* -- all activations -- */
 
 /* y from z */
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff, y->x);
+  if (n->which != SYN__GLU) syn__parallel(t, syn__task_ff, n, syn__count(y), 4096);
   else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
 }
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   float *dz = n->which == SYN__GLU ? syn_saved(t, n, 0) : y->dx;
-  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff_back, dz);
+  if (n->which != SYN__GLU) syn__parallel(t, syn__task_ff_back, n, syn__count(y), 4096);
   else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
   return dz;
 }
@@ -5993,8 +5980,6 @@ static const syn_kind syn__kind_ff = {
    Saved buffers: 0 and 1 as in ff; 2, during forward, col [rows,k d]; 3, during backward, col made
    again, which then becomes dcol: kept from forward it would take k times the memory of x.
    KV cache of a token: its x [d]. */
-
-static const syn__conv *syn__cnn_conv(const syn_node *n) { return (const syn__conv *)n->own; }
 
 /* Reads k and dilate; with these bounds t + first + i dilate fits an int and k d a row. */
 static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
@@ -6045,7 +6030,7 @@ static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
 
 static syn__im2col_job syn__cnn_job(const syn_tape *t, const syn_node *n) {
   size_t d = (size_t)syn__width(syn_in(t, n, 0));
-  return syn__im2col_job_of(t, t->g->values[n->out].stream, syn__cnn_conv(n), d, d);
+  return syn__im2col_job_of(t, t->g->values[n->out].stream, (const syn__conv *)n->own, d, d);
 }
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
   syn__im2col(t, t->g->values[n->out].stream, syn__cnn_job(t, n), syn_in(t, n, 0)->x,
@@ -6054,9 +6039,9 @@ static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
 }
 /* col from the KV cache: the new x is written there before it is read. */
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
-  const syn_tensor *x = syn_in(t, n, 0);
-  syn__conv_cache_write(t, n, 0, (size_t)syn__width(x), x->x);
-  syn__conv_cached(t, n, syn__cnn_conv(n), 0, (size_t)syn__width(x), syn_saved(t, n, 2));
+  size_t d = (size_t)syn__width(syn_in(t, n, 0));
+  syn__conv_cache_write(t, n, 0, d, syn_in(t, n, 0)->x);
+  syn__conv_cached(t, n, (const syn__conv *)n->own, 0, d, syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 
@@ -6238,10 +6223,6 @@ typedef struct syn__rnn_side {
   float *dpart;         /* rows [.,wide]: dp; lstm: the same buffer as da */
 } syn__rnn_side;
 
-/* One token of one sentence. kept: c or m; past: c_{t-1} of lstm, h_{t-1} of gru, null at t = 0. */
-typedef void (*syn__cell)(float *h, float *kept, float *gates, const float *part,
-                          const float *past, size_t n);
-
 /* -- shapes -- */
 
 /* The four parameters of one side; `prefix` is that of their names. */
@@ -6318,9 +6299,6 @@ static size_t syn__rnn_row(const syn__rnn_side *s, size_t i, int t) {
 static size_t syn__rnn_column(const syn__rnn_side *s, size_t row) {
   return (row * (size_t)s->own->sides + (size_t)s->side) * s->n;
 }
-static syn__cell syn__cell_of(const syn_tape *t, const syn__rnn *own) {
-  return own->gates == 4 ? t->k->lstm : t->k->gru;
-}
 
 /* Counting sort, longest sentence first, equal lengths in their order: order [count]. Then behind
    it running [longest+1]: when all sentences of a length are placed, the next place of that length
@@ -6396,18 +6374,19 @@ static void syn__rnn_part(syn_tape *t, const syn__rnn_side *s, size_t count, int
   syn__linear(t, s->part, s->h, count, &j);
 }
 
-/* h_t of the running sentences begin .. end-1 */
+/* h_t of the running sentences begin .. end-1. past: c_{t-1} of lstm, h_{t-1} of gru. */
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_side *s = (const syn__rnn_side *)job;
-  syn__cell cell = syn__cell_of(t, s->own);
+  int lstm = s->own->gates == 4;
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
     size_t row = syn__rnn_row(s, i, s->t);
     float *y = syn_out(t, s->node)->x + syn__rnn_column(s, row), *h = s->h + i * s->n;
     const float *past = s->t ? h : NULL;
-    if (past && s->own->gates == 4) past = s->kept + syn__rnn_row(s, i, s->t - 1) * s->n;
-    cell(y, s->kept + row * s->n, s->gates + row * s->wide, s->part + i * s->wide, past, s->n);
+    if (past && lstm) past = s->kept + syn__rnn_row(s, i, s->t - 1) * s->n;
+    (lstm ? t->k->lstm : t->k->gru)(y, s->kept + row * s->n, s->gates + row * s->wide,
+                                    s->part + i * s->wide, past, s->n);
     memcpy(h, y, s->n * sizeof *h);
   }
 }
@@ -6427,20 +6406,19 @@ static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
 
 /* -- step: the same product, the same cell; row i is hypothesis i, its state is in the cache -- */
 
-static void syn__task_rnn_step(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_rnn_new(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_side *s = (const syn__rnn_side *)job;
-  syn__cell cell = syn__cell_of(t, s->own);
+  int lstm = s->own->gates == 4;
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    int place = t->at[SYN_TGT][i], lstm = s->own->gates == 4;
+    int place = t->at[SYN_TGT][i];
     float *to = syn__cache_row(t, s->node, t->decode->slot[i], place);
     const float *past = place ? syn__cached_row(t, s->node, (int)i, place - 1) : NULL;
-    float *y = syn_out(t, s->node)->x + i * s->n;
+    float *y = syn_out(t, s->node)->x + i * s->n, *kept = lstm ? to + s->n : s->kept + i * s->n;
     if (lstm && past) past += s->n; /* c_{t-1} */
-    cell(y, lstm ? to + s->n : s->kept + i * s->n, s->gates + i * s->wide, s->part + i * s->wide,
-         past, s->n);
+    (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + i * s->wide, s->part + i * s->wide, past,
+                                    s->n);
     memcpy(to, y, s->n * sizeof *y);
   }
 }
@@ -6454,7 +6432,7 @@ static void syn__rnn_step(syn_tape *t, const syn_node *n) {
     else memset(h, 0, s.n * sizeof *h);
   }
   syn__rnn_part(t, &s, (size_t)t->decode->rows, 0);
-  syn__parallel(t, syn__task_rnn_step, &s, (size_t)t->decode->rows, 8);
+  syn__parallel(t, syn__task_rnn_new, &s, (size_t)t->decode->rows, 8);
 }
 
 /* -- backward -- */
@@ -6509,20 +6487,11 @@ static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
   }
 }
 
-/* dx += da W_i, dW_i += da^T x, db_i += column sums of da; dW_h += dp^T h_before, db_h += column
-   sums of dp */
-static void syn__rnn_weights_back(syn_tape *t, const syn__rnn_side *s) {
-  syn_tensor before = *syn_out(t, s->node); /* gives the number of rows */
-  before.x = s->h_before;
-  before.dx = NULL;
-  syn__linear_backward(t, s->node, syn__rnn_param(s, SYN__W_I), syn__rnn_param(s, SYN__B_I),
-                       syn_in(t, s->node, 0), s->gates);
-  syn__linear_backward(t, s->node, syn__rnn_param(s, SYN__W_H), syn__rnn_param(s, SYN__B_H),
-                       &before, s->dpart);
-}
-
+/* Behind the passes through time: dx += da W_i, dW_i += da^T x, db_i += column sums of da, and
+   dW_h += dp^T h_before, db_h += column sums of dp. */
 static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
-  size_t rows = syn__tensor_rows(syn_out(t, n));
+  syn_tensor before = *syn_out(t, n); /* h_before as a tensor: rows of one side */
+  size_t rows = syn__tensor_rows(&before);
   int side;
   for (side = 0; side < ((const syn__rnn *)n->own)->sides; side++) {
     syn__rnn_side s = syn__rnn_side_of(t, n, side);
@@ -6534,7 +6503,12 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
     else s.dpart = at, at += rows * s.wide;
     s.panels = syn__rnn_pack(t, &s, 1, at);
     syn__rnn_times_back(t, &s, t->stream[t->g->values[n->out].stream].longest);
-    syn__rnn_weights_back(t, &s);
+    syn__linear_backward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
+                         syn_in(t, n, 0), s.gates);
+    before.x = s.h_before;
+    before.dx = NULL;
+    syn__linear_backward(t, n, syn__rnn_param(&s, SYN__W_H), syn__rnn_param(&s, SYN__B_H), &before,
+                         s.dpart);
   }
 }
 
@@ -6670,7 +6644,7 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
     return SYN_E_SHAPE;
   return syn__out_like(b, n, 0);
 }
-static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_learned(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -6681,7 +6655,7 @@ static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
 static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_learn_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+  syn__parallel(t, syn__task_learned, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
 /* The gradient of a table w; row r of y reads w[at[r]]. embedding uses this, too. */
@@ -6692,8 +6666,7 @@ typedef struct syn__lookup_grad {
 
 /* dw[at[r]] += dy[r], columns begin .. end-1. Many rows may add into one row of w, so threads
    split columns and each adds the rows in order. */
-static void syn__task_lookup_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
+static void syn__task_dtable(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__lookup_grad *j = (const syn__lookup_grad *)job;
   const syn_tensor *y = syn_out(t, j->n);
   size_t r, d = (size_t)syn__width(y), rows = syn__tensor_rows(y);
@@ -6704,7 +6677,7 @@ static void syn__task_lookup_back(syn_tape *t, const void *job, int thread, size
 }
 static void syn__lookup_backward(syn_tape *t, const syn_node *n, const int *at) {
   syn__lookup_grad j = {n, at};
-  syn__parallel(t, syn__task_lookup_back, &j, (size_t)syn__width(syn_out(t, n)), 32);
+  syn__parallel(t, syn__task_dtable, &j, (size_t)syn__width(syn_out(t, n)), 32);
 }
 
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
@@ -6843,7 +6816,7 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
 /* y = c + g (x - c) */
-static void syn__task_highway(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+static void syn__task_gate(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
   float *y = syn_out(t, n)->x, *g = syn_saved(t, n, 0);
@@ -6859,11 +6832,10 @@ static void syn__task_highway(syn_tape *t, const void *job, int thread, size_t b
 }
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
-  syn__parallel(t, syn__task_highway, n, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_gate, n, syn__count(syn_out(t, n)), 4096);
 }
 /* The gradients of x and c outside of the gate, and dz. */
-static void syn__task_highway_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                   size_t end) {
+static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   const float *g = syn_saved(t, n, 0);
@@ -6878,7 +6850,7 @@ static void syn__task_highway_back(syn_tape *t, const void *job, int thread, siz
   }
 }
 static void syn__highway_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_highway_back, n, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_gate_dx, n, syn__count(syn_out(t, n)), 4096);
   syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 1));
 }
 static const syn_kind syn__kind_highway = {
@@ -7025,33 +6997,27 @@ static syn_status syn__universal_shape(syn_build *b, syn_node *n) {
   return syn__pos_build(b, n, 0, n->which);
 }
 
-/* Step s. The layers with source=increasing|decreasing are counted anew in each step, so that a
-   layer reads the same block in all steps. */
-static int syn__universal_step(syn_build *b, const syn_layer *l, const syn_layer *chain, int x,
-                               int s) {
-  syn_node *n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->which = s;
-  x = syn__node_done(b, n);
-  if (x >= 0) x = syn_build_chain(b, chain, x);
-  b->layer = l; /* errors name l again */
-  return x;
-}
-
+/* The counts of source=increasing or decreasing start anew in each step: a layer reads the same
+   block in all steps. */
 static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
-  int increasing = b->seen_increasing, decreasing = b->seen_decreasing, i, n;
-  const syn_layer *chain = syn__arg_copies(b, l, "the number of steps is missing", &n);
-  int d = syn__build_width_of(b, x);
+  int increasing = b->seen_increasing, decreasing = b->seen_decreasing, step, steps;
+  const syn_layer *chain = syn__arg_copies(b, l, "the number of steps is missing", &steps);
+  int d = syn__build_width_of(b, x), width;
   if (!chain) return -1;
-  for (i = 0; i < n && x >= 0; i++) {
-    int width = syn__build_width_of(b, x);
-    if (width != d) {
+  for (step = 0; step < steps && x >= 0; step++) {
+    syn_node *n;
+    if ((width = syn__build_width_of(b, x)) != d) {
       syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps", width,
-                      d, n);
+                      d, steps);
       return -1;
     }
     b->seen_increasing = increasing;
     b->seen_decreasing = decreasing;
-    x = syn__universal_step(b, l, chain, x, i);
+    n = syn__node_new(b, l->kind, 1, &x);
+    if (n) n->which = step;
+    x = syn__node_done(b, n); /* x_t + p_t + p_step */
+    if (x >= 0) x = syn_build_chain(b, chain, x);
+    b->layer = l; /* errors name l again */
   }
   return x;
 }
@@ -7072,8 +7038,7 @@ static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
 }
-static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
+static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
   size_t r, d = (size_t)syn__width(y);
@@ -7082,7 +7047,7 @@ static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t
     memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
 }
 static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_embedding, n, syn__tensor_rows(syn_out(t, n)), 32);
+  syn__parallel(t, syn__task_embed, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
   syn__lookup_backward(t, n, t->ids[n->which]);
@@ -7172,8 +7137,7 @@ static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begi
 static void syn__pool_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
-static void syn__task_pool_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
+static void syn__task_pool_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
@@ -7187,7 +7151,7 @@ static void syn__task_pool_back(syn_tape *t, const void *job, int thread, size_t
   }
 }
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pool_back, n, (size_t)t->stream[SYN_SRC].count, 1);
+  syn__parallel(t, syn__task_pool_dx, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
                                         syn__pool_backward, NULL, NULL, NULL};
@@ -7197,9 +7161,9 @@ static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, sy
    ============================================================================================== */
 
 /*
-   x [rows,d], w [V,d], often the embedding (tie: Press and Wolf 2017), b [V]; in classify and tag, V
-   is the number of classes. No backward: while training, >>loss computes the logits and their gradient
-   in blocks of rows, since all logits of a batch would be by far the largest tensor. */
+   x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017). In classify and tag, V
+   is the number of classes. No backward: while training, >>loss computes the logits with their
+   gradient in blocks of rows, since all logits of a batch would be by far the largest tensor. */
 
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
