@@ -6086,13 +6086,13 @@ static const syn_kind syn__kind_cnn = {
     syn__cnn_backward, NULL, syn__cnn_step, syn__cache_cost};
 
 /* ==============================================================================================
-   >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b, mean and biased variance over the row
+   >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
    ============================================================================================== */
 
 /*
-   Layer normalization (Ba, Kiros and Hinton 2016, equation 4). rms_norm: y = x / sqrt(mean(x^2) +
-   1e-6) * g (Zhang and Sennrich 2019, equation 4); it has no b, by which the functions know it.
-   x, y [rows,d], g, b [d].
+   Layer normalization (Ba, Kiros and Hinton 2016, equation 4), var the biased variance; rms_norm:
+   y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y [rows,d], g, b [d];
+   rms_norm has no b, by which the functions tell it from norm.
    Saved buffer 0, for backward: mean and r = 1 / sqrt(...) of each row, [rows,2]. x gives xhat =
    (x - mean) r again. With q = dy g:
      dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q)
@@ -7161,8 +7161,8 @@ static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, sy
    ============================================================================================== */
 
 /*
-   x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017). In classify and tag, V
-   is the number of classes. No backward: while training, >>loss computes the logits with their
+   x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017); V is the number of
+   classes in classify and tag. No backward: while training, >>loss computes the logits with their
    gradient in blocks of rows, since all logits of a batch would be by far the largest tensor. */
 
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
