@@ -6091,8 +6091,8 @@ static const syn_kind syn__kind_cnn = {
 
 /*
    Layer normalization (Ba, Kiros and Hinton 2016, equation 4), var the biased variance; rms_norm:
-   y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y [rows,d], g, b [d];
-   rms_norm has no b, by which the functions tell it from norm.
+   y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y [rows,d]; g and
+   b [d]; rms_norm has no b, by which the functions tell it from norm.
    Saved buffer 0, for backward: mean and r = 1 / sqrt(...) of each row, [rows,2]. x gives xhat =
    (x - mean) r again. With q = dy g:
      dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q)
