@@ -5981,7 +5981,9 @@ static const syn_kind syn__kind_ff = {
    again, which then becomes dcol: kept from forward it would take k times the memory of x.
    KV cache of a token: its x [d]. */
 
-/* Reads k and dilate; with these bounds t + first + i dilate fits an int and k d a row. */
+static const syn__conv *syn__cnn_window(const syn_node *n) { return (const syn__conv *)n->own; }
+
+/* k and dilate; sums of a row's number and an offset stay inside an int, k d is a row. */
 static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
   int k = syn_arg_int(b, "k", 3, 1, 65536), dilate = syn_arg_int(b, "dilate", 1, 1, 65536);
   if (!b->decoder && k % 2 == 0)
@@ -5999,8 +6001,8 @@ static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
   syn__conv *w = (syn__conv *)syn__own(b, n, sizeof *w);
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH), shape[3];
-  int d = syn_build_width(b, n, 0), z_width = syn__ff_z_width(b, n, out, SYN__GLU);
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
+  int z_width = syn__ff_z_width(b, n, out, SYN__GLU), shape[3];
   double fans; /* Glorot and Bengio 2010: k inputs + k outputs */
   size_t col;
   if (!w) return SYN_E_MEMORY;
@@ -6030,18 +6032,18 @@ static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
 
 static syn__im2col_job syn__cnn_job(const syn_tape *t, const syn_node *n) {
   size_t d = (size_t)syn__width(syn_in(t, n, 0));
-  return syn__im2col_job_of(t, t->g->values[n->out].stream, (const syn__conv *)n->own, d, d);
+  return syn__im2col_job_of(t, t->g->values[n->out].stream, syn__cnn_window(n), d, d);
 }
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
   syn__im2col(t, t->g->values[n->out].stream, syn__cnn_job(t, n), syn_in(t, n, 0)->x,
-              syn_saved(t, n, 2));
+                     syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 /* col from the KV cache: the new x is written there before it is read. */
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
-  size_t d = (size_t)syn__width(syn_in(t, n, 0));
-  syn__conv_cache_write(t, n, 0, d, syn_in(t, n, 0)->x);
-  syn__conv_cached(t, n, (const syn__conv *)n->own, 0, d, syn_saved(t, n, 2));
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn__conv_cache_write(t, n, 0, (size_t)syn__width(x), x->x);
+  syn__conv_cached(t, n, syn__cnn_window(n), 0, (size_t)syn__width(x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 
@@ -6063,7 +6065,8 @@ static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float
   syn__matmul(t, &j);
 }
 
-/* dz = dy act'(z), dW += dz^T col, db += column sums of dz, dcol = dz W, dx += col2im(dcol) */
+/* dz = dy act'(z), dW += dz^T col, db += column sums of dz, dcol = dz W, dx += col2im(dcol). col.dx
+   is null: syn__linear_backward makes dW and db alone. */
 static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   int stream = t->g->values[n->out].stream;
@@ -6071,7 +6074,7 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   syn__im2col_job j = syn__cnn_job(t, n);
   syn_tensor col = *syn_out(t, n);
   col.x = syn_saved(t, n, 3);
-  col.dx = NULL; /* syn__linear_backward then makes dW and db alone */
+  col.dx = NULL;
   syn__im2col(t, stream, j, x->x, col.x);
   syn__linear_backward(t, n, 0, 1, &col, dz);
   syn__cnn_dcol(t, n, dz, col.x);
