@@ -5587,9 +5587,8 @@ static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   t->k->acc_scale(syn_in(t, n, 0)->dx, n->number, y->dx, syn__count(y));
 }
-static const syn_kind syn__kind_scale = {
-    "scale", "", 0, NULL, syn__same_shape, syn__scale_forward, syn__scale_backward, NULL, NULL,
-    NULL};
+static const syn_kind syn__kind_scale = {"scale", "", 0, NULL, syn__same_shape,
+                                         syn__scale_forward, syn__scale_backward, NULL, NULL, NULL};
 syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_scale, 1, &x, 0, s); }
 
 /* ==============================================================================================
@@ -5739,10 +5738,10 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    relu(x) = max(x, 0)                                              (Nair and Hinton 2010)
    gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))          (Hendrycks and Gimpel 2016)
    sigmoid(x) = 1/(1 + e^-x), swish(x) = x sigmoid(x)               (Ramachandran et al. 2017)
-   x, y of one shape. Saved for backward: nothing, it reads x. Only a convolution or a feed-forward
-   layer has glu, too: it halves the width. */
+   x, y of one shape. dx += dy f'(x); each f' stands at its kernel. Saved for backward: nothing, it
+   reads x. Only ff and cnn have glu, since it halves the width. */
 
-/* In the order of the kernels' functions; glu stands behind them, since `act` does not have it. */
+/* In the order of SYN__RELU ..., then glu. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -5971,15 +5970,15 @@ static const syn_kind syn__kind_ff = {
    ============================================================================================== */
 
 /*
-   Gehring, Auli, Grangier, Yarats and Dauphin 2017, section 3; dilation: van den Oord et al. 2016,
-   section 2.1. Kernel size k; first = -(k-1)/2 dilate in an encoder (centred), -(k-1) dilate in a
-   decoder (causal); inputs outside the sentence are 0.
+   Gehring, Auli, Grangier, Yarats and Dauphin 2017, section 3.2; dilation: van den Oord et al.
+   2016, section 2.1. Kernel size k; first = -(k-1)/2 dilate in an encoder (centred), -(k-1) dilate
+   in a decoder (causal); inputs outside the sentence are 0.
    x [rows,d], y [rows,n], W [n,k,d], b [n]; glu: W [2n,k,d], b [2n].
    im2col puts the k inputs of each row side by side, col [rows,k d]. With W as a matrix [n,k d],
    z = col W^T + b; activation and dropout as in ff.
    Saved buffers: 0 and 1 as in ff; 2, during forward, col [rows,k d]; 3, during backward, col made
    again, which then becomes dcol: kept from forward it would take k times the memory of x.
-   KV cache of a token: its x [d]. */
+   Cache of a decoded token: its x [d]. */
 
 static const syn__conv *syn__cnn_window(const syn_node *n) { return (const syn__conv *)n->own; }
 
@@ -6039,7 +6038,7 @@ static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
                      syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
-/* col from the KV cache: the new x is written there before it is read. */
+/* col from the cache, to which the new x is written first. */
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__conv_cache_write(t, n, 0, (size_t)syn__width(x), x->x);
@@ -6080,7 +6079,7 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   syn__cnn_dcol(t, n, dz, col.x);
   syn__col2im(t, stream, j, col.x, x->dx);
 }
-/* Of a kind whose only memory while decoding is n->cache; rnn has it, too. */
+/* Of a kind whose only memory of a decoded token is n->cache; rnn uses it, too. */
 static void syn__cache_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
 }
@@ -6093,9 +6092,9 @@ static const syn_kind syn__kind_cnn = {
    ============================================================================================== */
 
 /*
-   Layer normalization (Ba, Kiros and Hinton 2016, equation 4), var the biased variance; rms_norm:
-   y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y [rows,d]; g and
-   b [d]; rms_norm has no b, by which the functions tell it from norm.
+   Layer normalization (Ba, Kiros and Hinton 2016, equations 3 and 4), var the biased variance.
+   rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y [rows,d],
+   g, b [d]; rms_norm has no b, by which the functions tell it from norm.
    Saved buffer 0, for backward: mean and r = 1 / sqrt(...) of each row, [rows,2]. x gives xhat =
    (x - mean) r again. With q = dy g:
      dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q)
@@ -6837,7 +6836,7 @@ static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
   syn__parallel(t, syn__task_gate, n, syn__count(syn_out(t, n)), 4096);
 }
-/* The gradients of x and c outside of the gate, and dz. */
+/* dx and dc without the part through the gate; dz */
 static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
@@ -6988,13 +6987,13 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", 0, syn__repea
    ============================================================================================== */
 
 /*
-   Universal Transformer (Dehghani et al. 2019, section 2.1, equation 6, without halting; there
-   places and steps count from 1). x, y [rows,d]; p are the sinusoids of `pos`, t is the place of a
-   row, s the step, from 0.
+   Universal Transformer (Dehghani et al. 2019, section 2.1, equations 6 and 7, without halting;
+   there places and steps count from 1). x, y [rows,d]; p are the sinusoids of `pos`, t is the place
+   of a row, s the step, from 0.
    The graph has n copies of the chain, all built at one path: a copy finds the parameters of the
    first by their names, and the gradients of all copies accumulate. Saved buffers, dropout masks
-   and KV caches belong to the nodes of each copy. As a node of the graph, this kind adds p_t + p_s
-   with the functions of `pos`; n->which = s. */
+   and decoding caches belong to the nodes of each copy. As a node of the graph, this kind adds
+   p_t + p_s with the functions of `pos`; n->which = s. */
 
 static syn_status syn__universal_shape(syn_build *b, syn_node *n) {
   return syn__pos_build(b, n, 0, n->which);
