@@ -6093,8 +6093,8 @@ static const syn_kind syn__kind_cnn = {
 
 /*
    Layer normalization (Ba, Kiros and Hinton 2016, equations 3 and 4), var the biased variance.
-   rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y [rows,d],
-   g, b [d]; rms_norm has no b, by which the functions tell it from norm.
+   rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y
+   [rows,d], g, b [d]; rms_norm has no b, by which the functions tell it from norm.
    Saved buffer 0, for backward: mean and r = 1 / sqrt(...) of each row, [rows,2]. x gives xhat =
    (x - mean) r again. With q = dy g:
      dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q)
@@ -6181,8 +6181,8 @@ static const syn_kind syn__kind_rms_norm = {
    gru (Cho et al. 2014, first version: r behind the product), G = 3, gates r, z, n:
      r, z = sigma(a + p),  m = p of gate n,  n = tanh(a + r m),  h_t = (1-z) n + z h_{t-1}
    x [rows,d], y [rows,n]: the h_t; W_i [G n,d], W_h [G n,n], b_i, b_h [G n]. h and c begin at 0.
-   birnn (Schuster and Paliwal 1997): two directions of width n/2; side 1 reads each sentence from
-   its last token to its first. y = [side 0; side 1].
+   birnn (Schuster and Paliwal 1997): two directions of width n/2; direction 1 reads each sentence
+   from its last token to its first. y = [direction 0; direction 1].
 
    Forward. a is one product for all rows; p_t has to wait for h_{t-1}. Sentences are sorted by
    length: those longer than t are the first running[t+1], and their h_{t-1} are one matrix without
@@ -6194,25 +6194,25 @@ static const syn_kind syn__kind_rms_norm = {
                   1, for backward, c of lstm, m of gru [rows,n]
                   2, for backward, the order of the sentences
                   3 and 4, workspace of forward and of backward
-   With two sides, 0 and 1 hold the rows of side 1 behind those of side 0.
+   With two directions, 0 and 1 hold the rows of direction 1 behind those of direction 0.
    Cache of a decoded token: h [n], then c [n] of lstm. */
 
 typedef struct syn__rnn {
-  int gates; /* G: 4 is lstm, 3 is gru */
-  int n;     /* width of one side */
-  int sides; /* 1; birnn: 2 */
+  int gates;      /* G: 4 is lstm, 3 is gru */
+  int n;          /* width of one direction */
+  int directions; /* 1, of birnn 2 */
 } syn__rnn;
 
 static const char *const syn__cell_names[] = {"lstm", "gru"};
-enum { SYN__W_I, SYN__W_H, SYN__B_I, SYN__B_H, SYN__CELL_PARAMS }; /* of one side */
+enum { SYN__W_I, SYN__W_H, SYN__B_I, SYN__B_H, SYN__CELL_PARAMS }; /* of one direction */
 enum { SYN__RNN_GATES, SYN__RNN_CELLS, SYN__RNN_ORDER, SYN__RNN_FORWARD, SYN__RNN_BACKWARD };
 
-/* One side of a pass at time t. A "running" buffer has one row per sentence longer than t, in the
-   sorted order; a "rows" buffer one row per token, packed as x is. */
+/* One direction of a pass at time t. A "running" buffer has one row per sentence longer than t, in
+   the sorted order; a "rows" buffer one row per token, packed as x is. */
 typedef struct syn__rnn_side {
   const syn_node *node;
   const syn__rnn *own;
-  int side, t;          /* t: tokens this side has read before */
+  int direction, t;     /* t: tokens this direction has read before */
   size_t n, wide;       /* wide: G n */
   const int *off, *order;
   const int *running;   /* [longest+1] sentences of at least so many tokens */
@@ -6227,7 +6227,7 @@ typedef struct syn__rnn_side {
 
 /* -- shapes -- */
 
-/* The four parameters of one side; `prefix` is that of their names. */
+/* The four parameters of one direction; `prefix` is that of their names. */
 static syn_status syn__rnn_params(syn_build *b, syn_node *n, const syn__rnn *own,
                                   const char *prefix) {
   static const char *const names[SYN__CELL_PARAMS] = {"w_i", "w_h", "b_i", "b_h"};
@@ -6248,12 +6248,13 @@ static syn_status syn__rnn_params(syn_build *b, syn_node *n, const syn__rnn *own
 
 /* Called after syn__rnn_params, which bounds n: so the sizes of the packed W_h do not overflow. */
 static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *own) {
-  size_t width = (size_t)own->n, wide = width * (size_t)own->gates, sides = (size_t)own->sides;
+  size_t width = (size_t)own->n, wide = width * (size_t)own->gates;
+  size_t directions = (size_t)own->directions;
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.row = e.length = e.fixed = 1; /* order [sentences], running [longest+1] */
-  if (syn__save_rows(b, n, SYN_BOTH, sides * wide) ||
-      syn__save_rows(b, n, SYN_BOTH, sides * width) || syn_build_save(b, n, SYN_BOTH, e))
+  if (syn__save_rows(b, n, SYN_BOTH, directions * wide) ||
+      syn__save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
     return SYN_E_SHAPE;
   e.length = 0;
   e.row = width + wide; /* h, p; W_h^T */
@@ -6265,21 +6266,21 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
   return syn_build_save(b, n, SYN_BACKWARD, e);
 }
 
-static syn_status syn__rnn_build(syn_build *b, syn_node *n, int sides) {
+static syn_status syn__rnn_build(syn_build *b, syn_node *n, int directions) {
   syn__rnn *own = (syn__rnn *)syn__own(b, n, sizeof *own);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   n->which = syn_arg_word(b, "cell", syn__cell_names, 2, 0);
   if (!own) return SYN_E_MEMORY;
-  if (sides == 2 && b->decoder)
+  if (directions == 2 && b->decoder)
     return syn__fail_build(b, SYN_E_TEXT, "inside a decoder, where no token sees those behind it");
-  if (out % sides)
+  if (out % directions)
     return syn__fail_build(b, SYN_E_SHAPE, "n is %d, wanted an even number: a half for each side",
                            out);
   own->gates = n->which ? 3 : 4;
-  own->n = out / sides;
-  own->sides = sides;
-  if (syn__rnn_params(b, n, own, sides == 2 ? "fwd." : "")) return SYN_E_SHAPE;
-  if (sides == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
+  own->n = out / directions;
+  own->directions = directions;
+  if (syn__rnn_params(b, n, own, directions == 2 ? "fwd." : "")) return SYN_E_SHAPE;
+  if (directions == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
   n->cache = n->which ? own->n : 2 * own->n;
   if (syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
@@ -6290,16 +6291,16 @@ static syn_status syn__birnn_shape(syn_build *b, syn_node *n) { return syn__rnn_
 /* -- what forward and backward share -- */
 
 static int syn__rnn_param(const syn__rnn_side *s, int which) {
-  return SYN__CELL_PARAMS * s->side + which;
+  return SYN__CELL_PARAMS * s->direction + which;
 }
 /* The row of x of running sentence i at time t. */
 static size_t syn__rnn_row(const syn__rnn_side *s, size_t i, int t) {
   const int *off = s->off + s->order[i];
-  return (size_t)(s->side ? off[1] - 1 - t : off[0] + t);
+  return (size_t)(s->direction ? off[1] - 1 - t : off[0] + t);
 }
-/* Offset in y of this side's part of a row. */
+/* Offset in y of this direction's part of a row. */
 static size_t syn__rnn_column(const syn__rnn_side *s, size_t row) {
-  return (row * (size_t)s->own->sides + (size_t)s->side) * s->n;
+  return (row * (size_t)s->own->directions + (size_t)s->direction) * s->n;
 }
 
 /* Counting sort, longest sentence first, equal lengths in their order: order [count]. Then behind
@@ -6317,21 +6318,21 @@ static void syn__rnn_sort(const syn_stream *in, int *order) {
   for (i = 0; i < in->count; i++) order[at[in->off[i + 1] - in->off[i]]++] = i;
 }
 
-static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int side) {
+static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int direction) {
   const syn_stream *in = &t->stream[t->g->values[n->out].stream];
   size_t rows = syn__tensor_rows(syn_out(t, n));
   syn__rnn_side s;
   memset(&s, 0, sizeof s);
   s.node = n;
   s.own = (const syn__rnn *)n->own;
-  s.side = side;
+  s.direction = direction;
   s.n = (size_t)s.own->n;
   s.wide = s.n * (size_t)s.own->gates;
   s.off = in->off;
   s.order = (const int *)(const void *)syn_saved(t, n, SYN__RNN_ORDER);
   s.running = s.order + in->count;
-  s.gates = syn_saved(t, n, SYN__RNN_GATES) + (size_t)side * rows * s.wide;
-  s.kept = syn_saved(t, n, SYN__RNN_CELLS) + (size_t)side * rows * s.n;
+  s.gates = syn_saved(t, n, SYN__RNN_GATES) + (size_t)direction * rows * s.wide;
+  s.kept = syn_saved(t, n, SYN__RNN_CELLS) + (size_t)direction * rows * s.n;
   return s;
 }
 
@@ -6354,9 +6355,9 @@ static const float *syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int back,
 /* -- forward -- */
 
 /* A pass or a step begins with a of all its rows, in `gates`, and the layout of the workspace. */
-static syn__rnn_side syn__rnn_begin(syn_tape *t, const syn_node *n, int side) {
+static syn__rnn_side syn__rnn_begin(syn_tape *t, const syn_node *n, int direction) {
   size_t rows = syn__tensor_rows(syn_out(t, n));
-  syn__rnn_side s = syn__rnn_side_of(t, n, side);
+  syn__rnn_side s = syn__rnn_side_of(t, n, direction);
   syn__linear_forward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
                       syn_in(t, n, 0), s.gates);
   s.h = syn_saved(t, n, SYN__RNN_FORWARD);
@@ -6394,10 +6395,10 @@ static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin
 }
 static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
   const syn_stream *in = &t->stream[t->g->values[n->out].stream];
-  int side;
+  int direction;
   syn__rnn_sort(in, (int *)(void *)syn_saved(t, n, SYN__RNN_ORDER));
-  for (side = 0; side < ((const syn__rnn *)n->own)->sides; side++) {
-    syn__rnn_side s = syn__rnn_begin(t, n, side);
+  for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
+    syn__rnn_side s = syn__rnn_begin(t, n, direction);
     for (s.t = 0; s.t < in->longest; s.t++) {
       size_t count = (size_t)s.running[s.t + 1];
       syn__rnn_part(t, &s, count, s.t == 0);
@@ -6465,8 +6466,8 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
   }
 }
 
-/* Backward through time, for one side: dh_{t-1} = dp_t W_h, of gru added to what the cell left in
-   dh; the cell of lstm leaves nothing there. */
+/* Backward through time, for one direction: dh_{t-1} = dp_t W_h, of gru added to what the cell left
+   in dh; the cell of lstm leaves nothing there. */
 static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
   size_t count = (size_t)s->running[0] * s->n;
   syn__job j;
@@ -6492,11 +6493,11 @@ static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
 /* Behind the passes through time: dx += da W_i, dW_i += da^T x, db_i += column sums of da, and
    dW_h += dp^T h_before, db_h += column sums of dp. */
 static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
-  syn_tensor before = *syn_out(t, n); /* h_before as a tensor: rows of one side */
+  syn_tensor before = *syn_out(t, n); /* h_before as a tensor: rows of one direction */
   size_t rows = syn__tensor_rows(&before);
-  int side;
-  for (side = 0; side < ((const syn__rnn *)n->own)->sides; side++) {
-    syn__rnn_side s = syn__rnn_side_of(t, n, side);
+  int direction;
+  for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
+    syn__rnn_side s = syn__rnn_side_of(t, n, direction);
     float *at = syn_saved(t, n, SYN__RNN_BACKWARD);
     s.dh = at, at += rows * s.n;
     s.h_before = at, at += rows * s.n;
