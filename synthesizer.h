@@ -6749,10 +6749,9 @@ static int syn__build_width_of(const syn_build *b, int value) {
    one pass over memory instead of two. */
 static int syn__build_add(syn_build *b, int x, int y) {
   syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
-  int in[2];
-  if (syn__build_width_of(b, x) != syn__build_width_of(b, y)) {
-    syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", syn__build_width_of(b, y),
-                    syn__build_width_of(b, x));
+  int in[2], width = syn__build_width_of(b, x), added = syn__build_width_of(b, y);
+  if (width != added) {
+    syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", added, width);
     return -1;
   }
   in[0] = x;
@@ -6952,15 +6951,6 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
 /* It only builds: the graph has n copies. The number of a copy is part of its path, hence of the
    names of its parameters; without it the copies would share them. */
 
-/* The outputs of the copies of the encoder's outermost repeat are the blocks that
-   source=increasing|decreasing reads. `count`: the copies, for which the list has room. */
-static syn_status syn__note_block(syn_build *b, int count, int y) {
-  if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
-  if (!b->blocks) return SYN_E_MEMORY;
-  b->blocks[b->n_blocks++] = y;
-  return SYN_OK;
-}
-
 /* Arguments of repeat and universal: the chain, null after an error, and n. */
 static const syn_layer *syn__arg_copies(syn_build *b, const syn_layer *l, const char *missing,
                                         int *n) {
@@ -6970,13 +6960,17 @@ static const syn_layer *syn__arg_copies(syn_build *b, const syn_layer *l, const 
   return b->c->status ? NULL : chain;
 }
 
+/* The copies of the encoder's outermost repeat are its blocks: source=increasing|decreasing reads
+   their outputs. */
 static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
   int i, n, outermost = !b->decoder && b->depth == 1 && !b->blocks;
   const syn_layer *chain = syn__arg_copies(b, l, "the number of copies is missing", &n);
   if (!chain) return -1;
+  if (outermost) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)n, sizeof(int));
+  if (outermost && !b->blocks) return -1;
   for (i = 0; i < n && x >= 0; i++) {
     x = syn__build_branch(b, chain, i, x);
-    if (x >= 0 && outermost && syn__note_block(b, n, x)) return -1;
+    if (x >= 0 && outermost) b->blocks[b->n_blocks++] = x;
   }
   return x;
 }
