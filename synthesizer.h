@@ -5760,18 +5760,21 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
 }
 
 /* ==============================================================================================
-   >>kind add   y = a + b, also y = a - b and y = a b; b may be a row that repeats, or one number
+   >>kind add   y = a + b, also y = a - b or y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
 /*
-   a and y have one shape; b [...] has the last part of it, or is [1]: b is read again for every
-   repetition, and its gradient is the sum over them. Nothing is saved: backward of y = a b reads
-   the inputs. In a model's text this is `res` and `parallel_add`; syn_add, syn_sub, syn_mul record
-   it on a user's tape. a and b may be the same tensor: both gradients are added, none written. */
+   a, y [..., n]; b has the last axes of a, or is [1]. b is broadcast: element i of y reads element
+   i mod |b| of b, where |b| counts the numbers of b, and db sums over the repetitions of b:
+     y = a + b   da += dy     db += sum dy
+     y = a - b   da += dy     db -= sum dy
+     y = a b     da += dy b   db += sum dy a
+   Saved for backward: nothing; y = a b reads its inputs again.
+   In a model's text these nodes come from `res` or `parallel_add`; syn_add, syn_sub and syn_mul
+   record them on a user's tape, where a and b may be the same tensor: gradients accumulate. */
 
-/* Both have the same shape, or that of b, without its leading ones, is the last part of that of
-   a. */
-static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
+/* b without its leading axes of size 1 has the shape of the last axes of a. */
+static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
   int i, ones = 0, rank;
   while (ones < y->rank && y->shape[ones] == 1 && x->shape[0] != 0) ones++;
@@ -5784,15 +5787,16 @@ static syn_status syn__pair_shape(syn_build *b, syn_node *n) {
   return syn__out_like(b, n, 0);
 }
 
-typedef struct syn__pair {
-  void (*f)(float *y, const float *a, const float *b, size_t n);
+typedef void (*syn__binary)(float *y, const float *a, const float *b, size_t n);
+typedef struct syn__broadcast {
+  syn__binary f;
   float *y;           /* [numbers of a] */
   const float *a, *b;
   size_t size_b;      /* numbers of b, which divides those of a */
-} syn__pair;
+} syn__broadcast;
 
-static void syn__task_pair(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__pair *j = (const syn__pair *)job;
+static void syn__task_binary(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__broadcast *j = (const syn__broadcast *)job;
   size_t i, n;
   SYN__UNUSED(t);
   SYN__UNUSED(thread);
@@ -5803,41 +5807,35 @@ static void syn__task_pair(syn_tape *t, const void *job, int thread, size_t begi
   }
 }
 
-static void syn__pair_run(syn_tape *t, const syn_node *n,
-                          void (*f)(float *, const float *, const float *, size_t)) {
-  syn__pair j;
-  j.f = f;
-  j.y = syn_out(t, n)->x;
-  j.a = syn_in(t, n, 0)->x;
-  j.b = syn_in(t, n, 1)->x;
-  j.size_b = syn__count(syn_in(t, n, 1));
-  syn__parallel(t, syn__task_pair, &j, syn__count(syn_out(t, n)), SYN__GRAIN);
+static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f) {
+  const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
+  syn__broadcast j = {f, y->x, a->x, b->x, syn__count(b)};
+  syn__parallel(t, syn__task_binary, &j, syn__count(y), SYN__GRAIN);
 }
 
-/* db += factor times the sum of dy over the repetitions of b, one after the other: they all add
-   into the same numbers, so threads may not share them out. */
-static void syn__pair_fold(syn_tape *t, const syn_node *n, const float *dy, float factor) {
-  syn_tensor *b = syn_in(t, n, 1);
-  size_t size = syn__count(b), count = syn__count(syn_out(t, n)), i;
-  if (size == count) {
-    syn__accumulate(t, b->dx, dy, factor, count, n->first_write && syn__is_first_write(t, n, 1));
-    return;
-  }
-  if (size == 1) b->dx[0] += factor * t->k->sum(dy, count);
+/* db += factor times the sum of dy over the repetitions of b. One thread sums them: all
+   repetitions add into the same numbers. */
+static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
+  const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
+  size_t size = syn__count(b), count = syn__count(y), i;
+  if (size == count)
+    syn__accumulate(t, b->dx, y->dx, factor, count,
+                    n->first_write && syn__is_first_write(t, n, 1));
+  else if (size == 1) b->dx[0] += factor * t->k->sum(y->dx, count);
   else
-    for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, dy + i, size);
+    for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
 }
 
-/* The second operand comes with its dropout still to do (>>kind res): y = a + mask(b), where the
-   mask of b stays in b; db = mask(dy). */
-typedef struct syn__masked {
+/* y = a + mask(b), where the dropout of b is left to this node (>>kind res). Forward masks b in
+   place. Backward writes db = mask(dy): this node is the one reader of b. */
+typedef struct syn__add_mask {
   syn__dropout d;
-  float *y, *b;
+  float *y, *b;   /* forward: y and b; backward: dy and db */
   const float *a; /* null: backward */
-} syn__masked;
+} syn__add_mask;
 
 static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__masked *j = (const syn__masked *)job;
+  const syn__add_mask *j = (const syn__add_mask *)job;
   size_t n;
   SYN__UNUSED(thread);
   for (; begin < end; begin += n) {
@@ -5847,56 +5845,57 @@ static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t be
     if (j->a) t->k->add(j->y + begin, j->a + begin, j->b + begin, n);
   }
 }
-/* 0: there is no dropout left to do. The node that made b has this one reader, so that db is
-   always written for the first time. */
-static int syn__add_masked(syn_tape *t, const syn_node *n, int back) {
+/* 0: b has no dropout in this pass, nothing is done. */
+static int syn__add_masked(syn_tape *t, const syn_node *n, int backward) {
   const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
-  syn__masked j;
+  syn__add_mask j;
   if (!n->which || !syn__drops(t, t->g->nodes[t->g->values[b->id].maker], &j.d)) return 0;
-  j.y = back ? y->dx : y->x;
-  j.b = back ? b->dx : b->x;
-  j.a = back ? NULL : syn_in(t, n, 0)->x;
+  j.y = backward ? y->dx : y->x;
+  j.b = backward ? b->dx : b->x;
+  j.a = backward ? NULL : syn_in(t, n, 0)->x;
   syn__parallel(t, syn__task_masked, &j, syn__count(y), 4096);
   return 1;
 }
 
 static void syn__add_forward(syn_tape *t, const syn_node *n) {
-  if (!syn__add_masked(t, n, 0)) syn__pair_run(t, n, t->k->add);
+  if (!syn__add_masked(t, n, 0)) syn__broadcast_forward(t, n, t->k->add);
 }
-/* da += dy, db += dy */
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f);
-  if (!syn__add_masked(t, n, 1)) syn__pair_fold(t, n, syn_out(t, n)->dx, 1.0f);
+  syn__send(t, n, 1.0f); /* da += dy */
+  if (!syn__add_masked(t, n, 1)) syn__broadcast_db(t, n, 1.0f);
 }
-static const syn_kind syn__kind_add = {
-    "add", "", 0, NULL, syn__pair_shape, syn__add_forward, syn__add_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_add = {"add", "", 0, NULL, syn__broadcast_shape, syn__add_forward,
+                                       syn__add_backward, NULL, NULL, NULL};
 
-static void syn__sub_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->sub); }
-/* da += dy, db -= dy */
+static void syn__sub_forward(syn_tape *t, const syn_node *n) {
+  syn__broadcast_forward(t, n, t->k->sub);
+}
 static void syn__sub_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f);
-  syn__pair_fold(t, n, syn_out(t, n)->dx, -1.0f);
+  syn__send(t, n, 1.0f); /* da += dy */
+  syn__broadcast_db(t, n, -1.0f);
 }
-static const syn_kind syn__kind_sub = {
-    "sub", "", 0, NULL, syn__pair_shape, syn__sub_forward, syn__sub_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_sub = {"sub", "", 0, NULL, syn__broadcast_shape, syn__sub_forward,
+                                       syn__sub_backward, NULL, NULL, NULL};
 
-static void syn__mul_forward(syn_tape *t, const syn_node *n) { syn__pair_run(t, n, t->k->mul); }
-/* da += dy b, db += dy a; for b [1] the second is one dot product over all of dy and a */
+static void syn__mul_forward(syn_tape *t, const syn_node *n) {
+  syn__broadcast_forward(t, n, t->k->mul);
+}
+/* da += dy b, db += sum dy a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
   size_t size = syn__count(b), count = syn__count(y), i;
+  if (size == 1) {
+    t->k->acc_scale(a->dx, b->x[0], y->dx, count);
+    b->dx[0] += t->k->dot(y->dx, a->x, count);
+    return;
+  }
   for (i = 0; i < count; i += size) {
-    if (size == 1) {
-      t->k->acc_scale(a->dx, b->x[0], y->dx, count);
-      b->dx[0] += t->k->dot(y->dx, a->x, count);
-      return;
-    }
     t->k->acc_mul(a->dx + i, y->dx + i, b->x, size);
     t->k->acc_mul(b->dx, y->dx + i, a->x + i, size);
   }
 }
-static const syn_kind syn__kind_mul = {
-    "mul", "", 0, NULL, syn__pair_shape, syn__mul_forward, syn__mul_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_mul = {"mul", "", 0, NULL, syn__broadcast_shape, syn__mul_forward,
+                                       syn__mul_backward, NULL, NULL, NULL};
 
 static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_tensor *b) {
   syn_tensor *in[2];
@@ -5912,7 +5911,8 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
    >>kind scale   y = s x
    ============================================================================================== */
 
-/* s is a number of the caller, n->number, and no tensor: it has no gradient. */
+/* x, y of one shape. s is a number of the caller, n->number, and no tensor: it has no gradient.
+   Saved for backward: nothing. */
 
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn__out_like(b, n, 0); }
 
@@ -5924,17 +5924,17 @@ static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   t->k->acc_scale(syn_in(t, n, 0)->dx, n->number, y->dx, syn__count(y));
 }
-static const syn_kind syn__kind_scale = {
-    "scale", "", 0, NULL, syn__same_shape, syn__scale_forward, syn__scale_backward, NULL, NULL,
-    NULL};
+static const syn_kind syn__kind_scale = {"scale", "", 0, NULL, syn__same_shape,
+                                         syn__scale_forward, syn__scale_backward, NULL, NULL, NULL};
 syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_scale, 1, &x, 0, s); }
 
 /* ==============================================================================================
-   >>kind sum   y [1] = sum of all numbers of x, or their mean
+   >>kind sum   y = sum_i x_i, or the mean of x
    ============================================================================================== */
 
-/* x of any shape. which: 1 is the mean, n->number what the sum is multiplied by: 1 or 1/count. The
-   sum goes through the kernels' fixed tree, as every sum along a row: the same bits everywhere. */
+/* x of any shape, y [1]. which: 1 for the mean. n->number: the factor of the sum, 1 or 1/count. The
+   kernel sums in the fixed tree of all reductions: the same bits on every ISA. Saved for backward:
+   nothing. */
 
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
@@ -5947,7 +5947,7 @@ static void syn__sum_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn_out(t, n)->x[0] = n->number * t->k->sum(x->x, syn__count(x));
 }
-/* dx_i += dy (mean: / count) */
+/* dx_i += dy, for the mean dy / count */
 static void syn__sum_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   size_t i, count = syn__count(x);
@@ -6007,16 +6007,23 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
-/* x and y [rows,n]. The kernel subtracts the largest x first: exp never overflows, and y is the
-   same. While going back one row [n] of scratch (the buffer 0): the kernel writes dx, but a
-   gradient is added to. */
+/*
+   x, y [rows,n]. The kernel subtracts the largest x of the row first, which leaves y as it is: exp
+   cannot overflow. Saved for backward: nothing, it reads y. Saved buffer 0: one row [n] during
+   backward, since the kernel writes where a gradient must accumulate. */
 
+static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
+  syn_extent row;
+  memset(&row, 0, sizeof row);
+  row.fixed = (size_t)syn_build_width(b, n, 0);
+  return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn__out_like(b, n, 0);
+}
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
   for (r = 0; r < rows; r++) t->k->softmax(y->x + r * width, x->x + r * width, width);
 }
-/* dx_i += y_i (dy_i - sum_j y_j dy_j): from dy_i/dx_j = y_i ((i = j) - y_j) */
+/* dx_i += y_i (dy_i - sum_j y_j dy_j), since the derivative of y_j by x_i is y_j ([i = j] - y_i) */
 static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
@@ -6025,12 +6032,6 @@ static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
     t->k->softmax_back(row, y->x + r * width, y->dx + r * width, width);
     t->k->acc(x->dx + r * width, row, width);
   }
-}
-static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
-  syn_extent row;
-  memset(&row, 0, sizeof row);
-  row.fixed = (size_t)syn_build_width(b, n, 0);
-  return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn__out_like(b, n, 0);
 }
 static const syn_kind syn__kind_softmax = {
     "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward, NULL,
@@ -6041,12 +6042,14 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
    ============================================================================================== */
 
-/* relu(x) = max(x, 0); gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and
-   Gimpel 2016); sigmoid(x) = 1/(1+e^-x); swish(x) = x sigmoid(x) (Ramachandran, Zoph and Le
-   2017). x and y of one shape; nothing is saved, backward reads x. As a layer it stands where no
-   `ff` does the same along with its product. glu is of `ff` alone: it halves the width. */
+/*
+   relu(x) = max(x, 0)                                              (Nair and Hinton 2010)
+   gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))          (Hendrycks and Gimpel 2016)
+   sigmoid(x) = 1/(1 + e^-x), swish(x) = x sigmoid(x)               (Ramachandran et al. 2017)
+   x, y of one shape. dx += dy f'(x); each f' stands at its kernel. Saved for backward: nothing, it
+   reads x. Only ff and cnn have glu, since it halves the width. */
 
-/* In the order of the kernels' functions; glu follows them, since no kernel of them is it. */
+/* In the order of SYN__RELU ..., then glu. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -6055,35 +6058,23 @@ static syn_status syn__act_shape(syn_build *b, syn_node *n) {
   return syn__out_like(b, n, 0);
 }
 
-typedef struct syn__act_job {
-  int which;           /* SYN__RELU ... */
-  float *y;            /* the result; with dy the gradient that is added to */
-  const float *x, *dy; /* dy null: forward */
-} syn__act_job;
-
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__act_job *j = (const syn__act_job *)job;
+  const syn_node *n = (const syn_node *)job;
   SYN__UNUSED(thread);
-  if (j->dy) t->k->act_back(j->which, j->y + begin, j->x + begin, j->dy + begin, end - begin);
-  else t->k->act(j->which, j->y + begin, j->x + begin, end - begin);
+  t->k->act(n->which, syn_out(t, n)->x + begin, syn_in(t, n, 0)->x + begin, end - begin);
 }
-
-/* y = f(x); with dy: y += dy f'(x) */
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
-  syn__act_job j;
-  j.which = n->which;
-  j.y = syn_out(t, n)->x;
-  j.x = syn_in(t, n, 0)->x;
-  j.dy = NULL;
-  syn__parallel(t, syn__task_act, &j, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_act, n, syn__count(syn_out(t, n)), 4096);
+}
+/* dx += dy f'(x) */
+static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn_tensor *x = syn_in(t, n, 0);
+  SYN__UNUSED(thread);
+  t->k->act_back(n->which, x->dx + begin, x->x + begin, syn_out(t, n)->dx + begin, end - begin);
 }
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
-  syn__act_job j;
-  j.which = n->which;
-  j.y = syn_in(t, n, 0)->dx;
-  j.x = syn_in(t, n, 0)->x;
-  j.dy = syn_out(t, n)->dx;
-  syn__parallel(t, syn__task_act, &j, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_act_dx, n, syn__count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
@@ -6103,12 +6094,12 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
    ============================================================================================== */
 
 /*
-   d is the width of x, n that of y, the model's d_model if not given. bias=0: no b. Rows are
-   independent, so that a step of decoding is the forward pass over the new rows. Nothing is saved:
-   backward reads x. Both parameters have the layout of PyTorch, one row of W for every output.
+   d is the width of x; n is d_model unless given; bias=0 leaves b out. W has one row for each
+   output, as in PyTorch. Each row of y depends on one row of x, so a step of decoding is the
+   forward pass over the new rows. Saved for backward: nothing, it reads x.
    dx += dy W, dW += dy^T x, db += column sums of dy (syn__linear_backward_of). */
 
-/* A matrix [rows,columns], columns the width it multiplies; a vector [size] that begins at 0. */
+/* Matrix [rows,columns] that multiplies inputs of width `columns`: Glorot's initial values. */
 static syn_status syn__matrix_param(syn_build *b, syn_node *n, const char *name, int rows,
                                     int columns) {
   int shape[2];
@@ -6116,18 +6107,18 @@ static syn_status syn__matrix_param(syn_build *b, syn_node *n, const char *name,
   shape[1] = columns;
   return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
 }
+/* Vector [size], initially 0. */
 static syn_status syn__bias_param(syn_build *b, syn_node *n, const char *name, int size) {
   return syn_build_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, &size);
 }
-
-/* w [out,width of x] and b [out], the first two parameters of linear, ff and highway. */
+/* Parameter 0, w [out,width of x], then, if asked for, parameter 1, b [out]. */
 static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
   if (syn__matrix_param(b, n, "w", out, syn_build_width(b, n, 0))) return SYN_E_SHAPE;
   return bias ? syn__bias_param(b, n, "b", out) : SYN_OK;
 }
 
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
   n->first_write = 1;
   n->not_needed = SYN_OUTPUT_NOT_NEEDED;
@@ -6137,14 +6128,14 @@ static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
 static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
 }
-/* What a layer of one product, w and (bias 1; -1: none) b, sends back to its input. */
-static void syn__linear_send(syn_tape *t, const syn_node *n, int bias, const float *dy) {
+/* Gradients of a layer of one product: w is parameter 0, b parameter `bias` (-1: none). */
+static void syn__product_backward(syn_tape *t, const syn_node *n, int bias, const float *dy) {
   syn__linear_grad g = syn__linear_grad_of(t, n, 0, bias, syn_in(t, n, 0), dy);
   g.first_write = syn__is_first_write(t, n, 0);
   syn__linear_backward_of(t, &g);
 }
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
-  syn__linear_send(t, n, n->which ? 1 : -1, syn_out(t, n)->dx);
+  syn__product_backward(t, n, n->which ? 1 : -1, syn_out(t, n)->dx);
 }
 static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", 1, NULL, syn__linear_shape, syn__linear_kind_forward,
@@ -6154,160 +6145,148 @@ static const syn_kind syn__kind_linear = {
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
 
-/* The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3); glu: Dauphin,
-   Fan, Auli and Grangier 2017. x [rows,d], y [rows,n], z = x W^T + b [rows,n], for glu [rows,2n]
-   with the gate in the second half. saved: 0 dz of glu, while going back; of the others dy becomes
-   dz in place   1 z, but not for relu, which works in place: y > 0 says what its derivative is,
-   and where dropout has kept y, too. Activation and dropout, and on the way back both again, are
-   one pass over memory. */
+/*
+   The hidden layer of the feed-forward block (Vaswani et al. 2017, section 3.3, equation 2); glu:
+   Dauphin, Fan, Auli and Grangier 2017, section 2, equation 1.
+   x [rows,d], W [n,d], b [n], z = x W^T + b [rows,n], y = dropout(act(z)) [rows,n].
+   glu: W [2n,d], b [2n], z = [a; b] [rows,2n], y = a sigma(b).
+   dz = dy act'(z); then as linear: dx += dz W, dW += dz^T x, db += column sums of dz.
+   Saved buffers: 0, during backward, dz of glu; else dz replaces dy in place
+                  1, for backward, z; none for relu, which works in place on y: y > 0 where z > 0
+                  and dropout kept y.
+   Activation with dropout is one pass over memory, forward as well as backward. */
 
-/* What cnn has along with ff: `act`, the width of z, and the two buffers. */
-static int syn__ff_wide(syn_build *b, syn_node *n, int out, int otherwise) {
+/* The width of z. cnn shares this function and the next ones. */
+static int syn__ff_z_width(syn_build *b, syn_node *n, int out, int otherwise) {
   n->which = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, otherwise);
   return n->which == SYN__GLU ? 2 * out : out;
 }
-static syn_status syn__ff_saves(syn_build *b, syn_node *n, int wide) {
+static syn_status syn__ff_saves(syn_build *b, syn_node *n, int z_width) {
   n->own_dropout = n->which != SYN__GLU;
-  if (syn__save_rows(b, n, SYN_BACKWARD, n->own_dropout ? 0 : (size_t)wide)) return SYN_E_SHAPE;
-  return syn__save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)wide);
+  if (syn__save_rows(b, n, SYN_BACKWARD, n->own_dropout ? 0 : (size_t)z_width)) return SYN_E_SHAPE;
+  return syn__save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)z_width);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20);
-  int wide = syn__ff_wide(b, n, out, SYN__RELU);
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
+  int z_width = syn__ff_z_width(b, n, out, SYN__RELU);
   n->first_write = 1;
   n->not_needed = n->which == SYN__RELU ? 0 : SYN_OUTPUT_NOT_NEEDED;
-  if (syn__linear_params(b, n, wide, 1) || syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
+  if (syn__linear_params(b, n, z_width, 1) || syn__ff_saves(b, n, z_width)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
-/* z [rows,2 width], y [rows,width]; going back the gradients of both */
+/* -- glu: z = [a; b] [rows,2 width] -- */
+
 typedef struct syn__glu_job {
-  const float *z, *dy;
-  float *y, *dz; /* y null: backward */
+  const float *z, *dy; /* dy null: forward */
+  float *y;            /* [rows,width], backward: dz [rows,2 width] */
   size_t width;
 } syn__glu_job;
 
-/* y = a sigma(b), z = [a; b] of every row; or da += dy sigma(b), db += dy a sigma'(b) */
+/* y = a sigma(b); or da = dy sigma(b), db = dy a sigma'(b) */
 static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__glu_job *j = (const syn__glu_job *)job;
   size_t r, width = j->width;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
     const float *z = j->z + 2 * r * width;
-    float *dz = j->y ? NULL : j->dz + 2 * r * width;
-    if (j->y) {
+    if (!j->dy) {
       t->k->glu(j->y + r * width, z, z + width, width);
     } else {
+      float *dz = j->y + 2 * r * width;
       memset(dz, 0, 2 * width * sizeof *dz); /* the kernel adds */
       t->k->glu_back(dz, dz + width, z, z + width, j->dy + r * width, width);
     }
   }
 }
 static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
-  syn__glu_job j;
-  memset(&j, 0, sizeof j);
-  j.y = y;
-  j.z = z;
-  j.width = width;
+  syn__glu_job j = {z, NULL, y, width};
   syn__parallel(t, syn__task_glu, &j, rows, 8);
 }
-/* dz [rows,2 width] = what dy sends back */
 static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
                               size_t width) {
-  syn__glu_job j;
-  memset(&j, 0, sizeof j);
-  j.dz = dz;
-  j.z = z;
-  j.dy = dy;
-  j.width = width;
+  syn__glu_job j = {z, dy, dz, width};
   syn__parallel(t, syn__task_glu, &j, rows, 8);
 }
 
-/* z, where the product is written, and from there y = act(z) */
+/* -- the other activations, elementwise -- */
+
 static float *syn__ff_z(const syn_tape *t, const syn_node *n) {
   return n->which == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
 }
 
-/* y = mask(act(z)), or dz = act'(z) mask(dy) in place of dy */
-typedef struct syn__ff_job {
-  int which, drops;
-  syn__dropout d;  /* when it drops */
-  float *y;        /* y, or dy that becomes dz */
-  const float *z;
-} syn__ff_job;
-
+/* y = mask(act(z)) */
 static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__ff_job *j = (const syn__ff_job *)job;
-  size_t n;
+  const syn_node *n = (const syn_node *)job;
+  float *y = syn_out(t, n)->x, *z = syn__ff_z(t, n);
+  syn__dropout d;
+  int drops = syn__drops(t, n, &d);
+  size_t count;
   SYN__UNUSED(thread);
-  for (; begin < end; begin += n) {
-    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
-    t->k->act(j->which, j->y + begin, j->z + begin, n);
-    if (j->drops) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    t->k->act(n->which, y + begin, z + begin, count);
+    if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
   }
 }
-/* relu: z is y, and y > 0 where z > 0 and the mask let it pass: no mask is made again, what is left
-   of it is its scale. */
+/* dz = act'(z) mask(dy), in place of dy. relu reads y for z, and y > 0 implies that the mask kept
+   it: of the mask only the scale is left to do. */
 static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__ff_job *j = (const syn__ff_job *)job;
-  int relu = j->which == SYN__RELU;
-  float scale = relu && j->drops ? j->d.scale : 1.0f;
-  size_t n;
+  const syn_node *n = (const syn_node *)job;
+  float *dz = syn_out(t, n)->dx, *z = syn__ff_z(t, n);
+  syn__dropout d;
+  int drops = syn__drops(t, n, &d), relu = n->which == SYN__RELU;
+  float scale = relu && drops ? d.scale : 1.0f;
+  size_t count;
   SYN__UNUSED(thread);
-  for (; begin < end; begin += n) {
-    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
-    if (j->drops && !relu) t->k->dropout(&j->d, (uint32_t)begin, j->y + begin, n);
-    t->k->slope(j->which, j->y + begin, j->z + begin, scale, n);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    if (drops && !relu) t->k->dropout(&d, (uint32_t)begin, dz + begin, count);
+    t->k->slope(n->which, dz + begin, z + begin, scale, count);
   }
 }
 
-static void syn__ff_run(syn_tape *t, const syn_node *n, syn__task task, float *y) {
-  syn__ff_job j;
-  j.which = n->which;
-  j.drops = syn__drops(t, n, &j.d);
-  j.y = y;
-  j.z = syn__ff_z(t, n);
-  syn__parallel(t, task, &j, syn__count(syn_out(t, n)), 4096);
-}
+/* -- all activations -- */
+
+/* y from z */
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff, y->x);
+  if (n->which != SYN__GLU) syn__parallel(t, syn__task_ff, n, syn__count(y), 4096);
   else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
 }
-/* dz */
+/* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   float *dz = n->which == SYN__GLU ? syn_saved(t, n, 0) : y->dx;
-  if (n->which != SYN__GLU) syn__ff_run(t, n, syn__task_ff_back, dz);
+  if (n->which != SYN__GLU) syn__parallel(t, syn__task_ff_back, n, syn__count(y), 4096);
   else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
   return dz;
 }
-
 static void syn__ff_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn__ff_z(t, n));
   syn__ff_act(t, n);
 }
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
-  syn__linear_send(t, n, 1, syn__ff_act_back(t, n));
+  syn__product_backward(t, n, 1, syn__ff_act_back(t, n));
 }
 static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", 1, NULL, syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL,
     NULL, NULL};
 
 /* ==============================================================================================
-   >>kind cnn   y_t = act(b + sum over taps of W_tap x_{t + first + tap dilate})
+   >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
    ============================================================================================== */
 
 /*
-   A convolution along the sentence (Gehring, Auli, Grangier, Yarats and Dauphin 2017, section 3;
-   dilate: van den Oord et al. 2016, section 2.1). first = -(k-1)/2 dilate in an encoder, so that
-   the window is centred, -(k-1) dilate in a decoder, so that it ends with the row itself; inputs
-   outside the sentence are 0. x [rows,d], y [rows,n], W [n,k,d], b [n]; for glu W [2n,k,d], b [2n].
-   With the windows of all rows side by side, col [rows,k d], and W as it stands, [n,k d], it is the
-   product z = col W^T + b; what follows is that of ff.
-   saved: 0 dz, while going back   1 z, as ff   2 col, for the moment of forward   3 col and then
-   dcol, for that of backward: kept between them they would be k times as large as x.
-   history of a decoded token: its x. */
+   Gehring, Auli, Grangier, Yarats and Dauphin 2017, section 3.2; dilation: van den Oord et al.
+   2016, section 2.1. Kernel size k; first = -(k-1)/2 dilate in an encoder (centred), -(k-1) dilate
+   in a decoder (causal); inputs outside the sentence are 0.
+   x [rows,d], y [rows,n], W [n,k,d], b [n]; glu: W [2n,k,d], b [2n].
+   im2col puts the k inputs of each row side by side, col [rows,k d]. With W as a matrix [n,k d],
+   z = col W^T + b; activation and dropout as in ff.
+   Saved buffers: 0 and 1 as in ff; 2, during forward, col [rows,k d]; 3, during backward, col made
+   again, which then becomes dcol: kept from forward it would take k times the memory of x.
+   Cache of a decoded token: its x [d]. */
 
 static const syn_conv *syn__cnn_window(const syn_node *n) { return (const syn_conv *)n->own; }
 
@@ -6330,28 +6309,29 @@ static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
   syn_conv *w = (syn_conv *)syn__own(b, n, sizeof *w);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
-  int wide = syn__ff_wide(b, n, out, SYN__GLU), shape[3];
-  double fans; /* of Glorot and Bengio 2010: taps times inputs, and taps times outputs */
+  int z_width = syn__ff_z_width(b, n, out, SYN__GLU), shape[3];
+  double fans; /* Glorot and Bengio 2010: k inputs + k outputs */
+  size_t col;
   if (!w) return SYN_E_MEMORY;
   if (syn__cnn_taps(b, w, d)) return SYN_E_SHAPE;
-  shape[0] = wide;
+  shape[0] = z_width;
   shape[1] = w->taps;
   shape[2] = d;
-  fans = (double)w->taps * ((double)d + (double)wide);
+  fans = (double)w->taps * ((double)d + (double)z_width);
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans)), 3, shape))
     return SYN_E_SHAPE;
   b->g->params[n->param[0]].matrix = 1;
-  if (syn__bias_param(b, n, "b", wide)) return SYN_E_SHAPE;
-  if (syn__ff_saves(b, n, wide)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_FORWARD, (size_t)w->taps * (size_t)d)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)w->taps * (size_t)d)) return SYN_E_SHAPE;
+  col = (size_t)w->taps * (size_t)d;
+  if (syn__bias_param(b, n, "b", z_width) || syn__ff_saves(b, n, z_width) ||
+      syn__save_rows(b, n, SYN_FORWARD, col) || syn__save_rows(b, n, SYN_BACKWARD, col))
+    return SYN_E_SHAPE;
   n->cache = d;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
-/* y = act(col W^T + b): of all rows, or of those of a step */
+/* y = act(col W^T + b) of all rows, or of the new rows of a step */
 static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
-  syn_tensor col = *syn_out(t, n); /* for its rows */
+  syn_tensor col = *syn_out(t, n); /* gives the number of rows */
   col.x = syn_saved(t, n, 2);
   syn__linear_forward(t, n, 0, 1, &col, syn__ff_z(t, n));
   syn__ff_act(t, n);
@@ -6365,6 +6345,7 @@ static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
   syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
+/* col from the cache, to which the new x is written first. */
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__conv_cache_write(t, n, 0, (size_t)syn__width(x), x->x);
@@ -6381,7 +6362,8 @@ static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float
            syn_matrix_of(syn_weight(t, n, 0), wide, cols, 0), NULL, 0);
 }
 
-/* dW += dz^T col, db += column sums of dz, dx += dcol at the rows the windows were taken from */
+/* dz = dy act'(z), dW += dz^T col, db += column sums of dz, dcol = dz W, dx += col2im(dcol). col.dx
+   is null: syn__linear_backward makes dW and db alone. */
 static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const float *dz = syn__ff_act_back(t, n);
@@ -6393,36 +6375,38 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   syn__cnn_dcol(t, n, dz, col.x);
   syn_col2im(t, n, syn__cnn_window(n), col.x, syn__cnn_matrix(x, x->dx));
 }
-static void syn__cnn_cost(const syn_node *n, syn_cost *cost) {
+/* Of a kind whose only memory of a decoded token is n->cache; rnn uses it, too. */
+static void syn__cache_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", 1, NULL, syn__cnn_shape, syn__cnn_forward,
-    syn__cnn_backward, NULL, syn__cnn_step, syn__cnn_cost};
+    syn__cnn_backward, NULL, syn__cnn_step, syn__cache_cost};
 
 /* ==============================================================================================
-   >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b, mean and biased variance over the row
+   >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
    ============================================================================================== */
 
 /*
-   (Ba, Kiros and Hinton 2016); rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich
-   2019). x, y [rows,d], g and b [d]; rms_norm has no b, and by that the room tells them apart.
-   saved: 0 mean and r = 1/sqrt(...) of every row, [rows,2]: with x they give xhat = (x - mean) r
-   again, which is as large as x and need not be kept.
-   With q = dy g: dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q);
-   dg += sum over rows of dy xhat, db += sum over rows of dy. */
+   Layer normalization (Ba, Kiros and Hinton 2016, equations 3 and 4), var the biased variance.
+   rms_norm: y = x / sqrt(mean(x^2) + 1e-6) * g (Zhang and Sennrich 2019, equation 4). x, y
+   [rows,d], g, b [d]; rms_norm has no b, by which the functions tell it from norm.
+   Saved buffer 0, for backward: mean and r = 1 / sqrt(...) of each row, [rows,2]. x gives xhat =
+   (x - mean) r again. With q = dy g:
+     dx += r (q - mean(q) - xhat mean(q xhat)), for rms_norm without mean(q)
+     dg += sum over rows of dy xhat, db += sum over rows of dy */
 
-static syn_status syn__norm_params(syn_build *b, syn_node *n, int shift) {
+static syn_status syn__norm_build(syn_build *b, syn_node *n, int bias) {
   int d = syn_build_width(b, n, 0);
   n->first_write = 1;
   n->not_needed = SYN_OUTPUT_NOT_NEEDED;
-  if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d)) return SYN_E_SHAPE;
-  if (shift && syn__bias_param(b, n, "b", d)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, 2)) return SYN_E_SHAPE;
+  if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d) ||
+      (bias && syn__bias_param(b, n, "b", d)) || syn__save_rows(b, n, SYN_BOTH, 2))
+    return SYN_E_SHAPE;
   return syn__out_like(b, n, 0);
 }
-static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_params(b, n, 1); }
-static syn_status syn__rms_shape(syn_build *b, syn_node *n) { return syn__norm_params(b, n, 0); }
+static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 1); }
+static syn_status syn__rms_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 0); }
 
 static void syn__task_norm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -6437,7 +6421,7 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_norm, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
 
-/* What the two kernels of the way back read. */
+/* What the two kernels of the backward pass read. */
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn__norm_rows j;
@@ -6450,8 +6434,8 @@ static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   j.rms = n->n_param == 1;
   return j;
 }
-static void syn__task_norm_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
+/* dx of the rows begin .. end-1 */
+static void syn__task_norm_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   float *dx = syn_in(t, n, 0)->dx;
@@ -6463,19 +6447,18 @@ static void syn__task_norm_back(syn_tape *t, const void *job, int thread, size_t
     t->k->norm_back(dx, &j, r);
   }
 }
-static void syn__task_norm_params(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
+/* dg and db of the columns begin .. end-1: sums over all rows */
+static void syn__task_norm_dg(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   SYN__UNUSED(thread);
   t->k->norm_back_columns(syn_dweight(t, n, 0), j.rms ? NULL : syn_dweight(t, n, 1), &j, begin,
-                            end);
+                          end);
 }
-/* dx is split by rows; dg and db, sums over all rows, by columns. */
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__parallel(t, syn__task_norm_back, n, syn__tensor_rows(x), 8);
-  syn__parallel(t, syn__task_norm_params, n, (size_t)syn__width(x), 32);
+  syn__parallel(t, syn__task_norm_dx, n, syn__tensor_rows(x), 8);
+  syn__parallel(t, syn__task_norm_dg, n, (size_t)syn__width(x), 32);
 }
 static const syn_kind syn__kind_norm = {
     "norm", "", SYN_NORM, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
@@ -6485,146 +6468,141 @@ static const syn_kind syn__kind_rms_norm = {
     NULL, NULL};
 
 /* ==============================================================================================
-   >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; and birnn: one from either end, side by side
+   >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
    ============================================================================================== */
 
 /*
-   With a = x_t W_i^T + b_i and p = h W_h^T + b_h, h the state before, W_i [G n,d], W_h [G n,n]:
+   With a_t = x_t W_i^T + b_i, the input product, and p_t = h_{t-1} W_h^T + b_h, the recurrent one:
    lstm (Hochreiter and Schmidhuber 1997; gate f: Gers, Schmidhuber and Cummins 2000), G = 4, gates
-     i, f, g, o = sigma, sigma, tanh, sigma of a + p:  c' = f c + i g,  h' = o tanh(c')
+     i, f, g, o = sigma, sigma, tanh, sigma of a + p:  c_t = f c_{t-1} + i g,  h_t = o tanh(c_t)
    gru (Cho et al. 2014, first version: r behind the product), G = 3, gates r, z, n:
-     r, z = sigma(a + p),  m = p of gate n,  n = tanh(a + r m),  h' = (1-z) n + z h
-   x [rows,d], y [rows,n] the h'. States begin at 0. birnn (Schuster and Paliwal 1997): two cells of
-   n/2, side 1 walks from the true end of each sentence to its beginning; y = [side 0; side 1].
+     r, z = sigma(a + p),  m = p of gate n,  n = tanh(a + r m),  h_t = (1-z) n + z h_{t-1}
+   x [rows,d], y [rows,n]: the h_t; W_i [G n,d], W_h [G n,n], b_i, b_h [G n]. h and c begin at 0.
+   birnn (Schuster and Paliwal 1997): two directions of width n/2; direction 1 reads each sentence
+   from its last token to its first. y = [direction 0; direction 1].
 
-   a is one product for all rows. p must wait for the token before: sentences are sorted by length,
-   so that those still running at time t are the first running[t+1], and their states one matrix
-   without gaps; W_h is packed once a pass. On the way back the gradient of p at time t gives the
-   state before its dh += dp W_h; the weights wait for the end, where each is one product over all
-   rows. Derivatives of the cells stand at their kernels.
-   saved: 0 gates [rows,G n]; the way back leaves da there   1 lstm: c; gru: m [rows,n]   2 order
-   of the sentences   3 and 4 memory of the moment, forward and back. With two sides, 0 and 1 hold
-   the rows of one behind those of the other.
-   history of a decoded token: h, and behind it c of lstm. */
+   Forward. a is one product for all rows; p_t has to wait for h_{t-1}. Sentences are sorted by
+   length: those longer than t are the first running[t+1], and their h_{t-1} are one matrix without
+   gaps. W_h is packed once per pass.
+   Backward goes through time from the last token. The cell turns dh_t into da_t, dp_t and its own
+   share of dh_{t-1}; then dh_{t-1} += dp_t W_h. Weights follow at the end, by one product each over
+   all rows. Derivatives of the cells stand at their kernels.
+   Saved buffers: 0, for backward, gates [rows,G n], which backward replaces by da
+                  1, for backward, c of lstm, m of gru [rows,n]
+                  2, for backward, the order of the sentences
+                  3 and 4, workspace of forward and of backward
+   With two directions, 0 and 1 hold the rows of direction 1 behind those of direction 0.
+   Cache of a decoded token: h [n], then c [n] of lstm. */
 
 typedef struct syn__rnn {
-  int gates; /* G */
-  int n;     /* width of one side */
-  int sides; /* 1; birnn: 2 */
+  int gates;      /* G: 4 is lstm, 3 is gru */
+  int n;          /* width of one direction */
+  int directions; /* 1, of birnn 2 */
 } syn__rnn;
 
 static const char *const syn__cell_names[] = {"lstm", "gru"};
-enum { SYN__W_I, SYN__W_H, SYN__B_I, SYN__B_H, SYN__CELL_PARAMS }; /* of one side */
-enum { SYN__GATES, SYN__KEPT, SYN__ORDER, SYN__AHEAD, SYN__BACK };
+enum { SYN__W_I, SYN__W_H, SYN__B_I, SYN__B_H, SYN__CELL_PARAMS }; /* of one direction */
+enum { SYN__RNN_GATES, SYN__RNN_CELLS, SYN__RNN_ORDER, SYN__RNN_FORWARD, SYN__RNN_BACKWARD };
 
-/* One side of a pass at one time. A buffer of "running" has a row for each sentence that is not at
-   its end yet, in the sorted order; one of "rows" has a row for every token, packed as in x. */
+/* One direction of a pass at time t. A "running" buffer has one row per sentence longer than t, in
+   the sorted order; a "rows" buffer one row per token, packed as x is. */
 typedef struct syn__rnn_side {
   const syn_node *node;
   const syn__rnn *own;
-  int side, t;          /* t: tokens this side has passed before */
+  int direction, t;     /* t: tokens this direction has read before */
   size_t n, wide;       /* wide: G n */
   const int *off, *order;
   const int *running;   /* [longest+1] sentences of at least so many tokens */
   float *gates, *kept;  /* rows [.,wide], [.,n] */
   syn_matrix panels;    /* W_h^T [n,G n], backward W_h [G n,n], packed */
   float *h, *part;      /* forward: running [.,n], [.,wide]: h, p */
-  float *dh, *dc;       /* back: running [.,n]; dc of lstm */
-  float *dstep;         /* running [.,wide]: gradient of p at this time */
-  float *past, *dpart;  /* rows [.,n], [.,wide]: h before, gradient of p; for lstm it is da */
+  float *dh, *dc;       /* backward: running [.,n], dc of lstm alone */
+  float *dstep;         /* running [.,wide]: dp_t */
+  float *h_before;      /* rows [.,n]: h_{t-1} */
+  float *dpart;         /* rows [.,wide]: dp; lstm: the same buffer as da */
 } syn__rnn_side;
-
-/* One token of one sentence. kept: c or m; past: c of lstm, h of gru, null at the beginning. */
-typedef void (*syn__cell)(float *h, float *kept, float *gates, const float *part,
-                          const float *past, size_t n);
 
 /* -- shapes -- */
 
-/* The four tensors of one side; a prefix tells the sides apart. */
+/* The four parameters of one direction; `prefix` is that of their names. */
 static syn_status syn__rnn_params(syn_build *b, syn_node *n, const syn__rnn *own,
                                   const char *prefix) {
   static const char *const names[SYN__CELL_PARAMS] = {"w_i", "w_h", "b_i", "b_h"};
-  syn_initial init = syn_initial_of(SYN_INIT_CONSTANT, 0.0);
-  int shape[2], i;
+  int d = syn_build_width(b, n, 0), shape[2], i;
+  syn_initial inits[SYN__CELL_PARAMS];
   char name[16];
   shape[0] = own->gates * own->n;
+  inits[SYN__W_I] = syn_initial_glorot(d, shape[0]);
+  inits[SYN__W_H] = syn_initial_of(SYN_INIT_ORTHOGONAL, 1.0);
+  inits[SYN__B_I] = inits[SYN__B_H] = syn_initial_of(SYN_INIT_CONSTANT, 0.0);
   for (i = 0; i < SYN__CELL_PARAMS; i++) {
-    shape[1] = i == SYN__W_I ? syn_build_width(b, n, 0) : own->n;
-    if (i == SYN__W_I) init = syn_initial_glorot(shape[1], shape[0]);
-    if (i == SYN__W_H) init = syn_initial_of(SYN_INIT_ORTHOGONAL, 1.0);
-    if (i == SYN__B_I) init = syn_initial_of(SYN_INIT_CONSTANT, 0.0);
+    shape[1] = i == SYN__W_I ? d : own->n;
     snprintf(name, sizeof name, "%s%s", prefix, names[i]);
-    if (syn_build_param(b, n, name, init, i < SYN__B_I ? 2 : 1, shape)) return SYN_E_SHAPE;
+    if (syn_build_param(b, n, name, inits[i], i < SYN__B_I ? 2 : 1, shape)) return SYN_E_SHAPE;
   }
   return SYN_OK;
 }
 
-/* After the parameters: they bound n, so that the panels of W_h can be counted. */
+/* Called after syn__rnn_params, which bounds n: so the sizes of the packed W_h do not overflow. */
 static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *own) {
-  size_t width = (size_t)own->n, wide = width * (size_t)own->gates, sides = (size_t)own->sides;
+  size_t width = (size_t)own->n, wide = width * (size_t)own->gates;
+  size_t directions = (size_t)own->directions;
   syn_extent e;
-  if (syn__save_rows(b, n, SYN_BOTH, sides * wide)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, sides * width)) return SYN_E_SHAPE;
   memset(&e, 0, sizeof e);
-  e.row = e.length = e.fixed = 1;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.row = e.length = e.fixed = 1; /* order [sentences], running [longest+1] */
+  if (syn__save_rows(b, n, SYN_BOTH, directions * wide) ||
+      syn__save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
+    return SYN_E_SHAPE;
   e.length = 0;
-  e.row = width + wide;
+  e.row = width + wide; /* h, p; W_h^T */
   e.fixed = syn__mul_size(syn__round16(wide), width);
   if (syn_build_save(b, n, SYN_FORWARD, e)) return SYN_E_SHAPE;
-  e.row = own->gates == 4 ? 3 * width + wide : 2 * width + 2 * wide;
+  /* dh, h_before, dp_t; dc of lstm, dp of gru; W_h */
+  e.row = 2 * width + wide + (own->gates == 4 ? width : wide);
   e.fixed = syn__mul_size(syn__round16(width), wide);
   return syn_build_save(b, n, SYN_BACKWARD, e);
 }
 
-static syn_status syn__rnn_shape_of(syn_build *b, syn_node *n, int sides) {
+static syn_status syn__rnn_build(syn_build *b, syn_node *n, int directions) {
   syn__rnn *own = (syn__rnn *)syn__own(b, n, sizeof *own);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   n->which = syn_arg_word(b, "cell", syn__cell_names, 2, 0);
   if (!own) return SYN_E_MEMORY;
-  if (sides == 2 && b->decoder)
+  if (directions == 2 && b->decoder)
     return syn__fail_build(b, SYN_E_TEXT, "inside a decoder, where no token sees those behind it");
-  if (out % sides)
+  if (out % directions)
     return syn__fail_build(b, SYN_E_SHAPE, "n is %d, wanted an even number: a half for each side",
                            out);
   own->gates = n->which ? 3 : 4;
-  own->n = out / sides;
-  own->sides = sides;
-  if (syn__rnn_params(b, n, own, sides == 2 ? "fwd." : "")) return SYN_E_SHAPE;
-  if (sides == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
+  own->n = out / directions;
+  own->directions = directions;
+  if (syn__rnn_params(b, n, own, directions == 2 ? "fwd." : "")) return SYN_E_SHAPE;
+  if (directions == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
   n->cache = n->which ? own->n : 2 * own->n;
   if (syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
-static syn_status syn__rnn_shape(syn_build *b, syn_node *n) { return syn__rnn_shape_of(b, n, 1); }
-static syn_status syn__birnn_shape(syn_build *b, syn_node *n) {
-  return syn__rnn_shape_of(b, n, 2);
-}
-static void syn__rnn_cost(const syn_node *n, syn_cost *cost) {
-  cost->decode_bytes = 4.0 * n->cache;
-}
+static syn_status syn__rnn_shape(syn_build *b, syn_node *n) { return syn__rnn_build(b, n, 1); }
+static syn_status syn__birnn_shape(syn_build *b, syn_node *n) { return syn__rnn_build(b, n, 2); }
 
-/* -- what both ways have in common -- */
+/* -- what forward and backward share -- */
 
 static int syn__rnn_param(const syn__rnn_side *s, int which) {
-  return SYN__CELL_PARAMS * s->side + which;
+  return SYN__CELL_PARAMS * s->direction + which;
 }
-/* The packed row of running sentence i at time t. */
+/* The row of x of running sentence i at time t. */
 static size_t syn__rnn_row(const syn__rnn_side *s, size_t i, int t) {
   const int *off = s->off + s->order[i];
-  return (size_t)(s->side ? off[1] - 1 - t : off[0] + t);
+  return (size_t)(s->direction ? off[1] - 1 - t : off[0] + t);
 }
-/* Where this side of a row of the output begins. */
-static size_t syn__rnn_at(const syn__rnn_side *s, size_t row) {
-  return (row * (size_t)s->own->sides + (size_t)s->side) * s->n;
-}
-static syn__cell syn__cell_of(const syn_tape *t, const syn__rnn *own) {
-  return own->gates == 4 ? t->k->lstm : t->k->gru;
+/* Offset in y of this direction's part of a row. */
+static size_t syn__rnn_column(const syn__rnn_side *s, size_t row) {
+  return (row * (size_t)s->own->directions + (size_t)s->direction) * s->n;
 }
 
-/* The sentences from the longest to the shortest, equal ones in their order; behind them how many
-   have at least 0, 1, 2 ... tokens: places are counted from the longest down, and when a length has
-   been filled in, its place is where the next shorter one begins. */
+/* Counting sort, longest sentence first, equal lengths in their order: order [count]. Then behind
+   it running [longest+1]: when all sentences of a length are placed, the next place of that length
+   is the number of sentences of at least that length. */
 static void syn__rnn_sort(const syn_stream *in, int *order) {
   int *at = order + in->count, i, length, longer = 0;
   memset(at, 0, ((size_t)in->longest + 1) * sizeof *at);
@@ -6637,21 +6615,21 @@ static void syn__rnn_sort(const syn_stream *in, int *order) {
   for (i = 0; i < in->count; i++) order[at[in->off[i + 1] - in->off[i]]++] = i;
 }
 
-static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int side) {
+static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int direction) {
   const syn_stream *in = &t->stream[t->g->values[n->out].stream];
   size_t rows = syn__tensor_rows(syn_out(t, n));
   syn__rnn_side s;
   memset(&s, 0, sizeof s);
   s.node = n;
   s.own = (const syn__rnn *)n->own;
-  s.side = side;
+  s.direction = direction;
   s.n = (size_t)s.own->n;
   s.wide = s.n * (size_t)s.own->gates;
   s.off = in->off;
-  s.order = (const int *)(const void *)syn_saved(t, n, SYN__ORDER);
+  s.order = (const int *)(const void *)syn_saved(t, n, SYN__RNN_ORDER);
   s.running = s.order + in->count;
-  s.gates = syn_saved(t, n, SYN__GATES) + (size_t)side * rows * s.wide;
-  s.kept = syn_saved(t, n, SYN__KEPT) + (size_t)side * rows * s.n;
+  s.gates = syn_saved(t, n, SYN__RNN_GATES) + (size_t)direction * rows * s.wide;
+  s.kept = syn_saved(t, n, SYN__RNN_CELLS) + (size_t)direction * rows * s.n;
   return s;
 }
 
@@ -6665,13 +6643,13 @@ static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int backwar
 
 /* -- forward -- */
 
-/* What a pass and a step begin with: a of all rows, and memory. */
-static syn__rnn_side syn__rnn_ahead(syn_tape *t, const syn_node *n, int side) {
+/* A pass or a step begins with a of all its rows, in `gates`, and the layout of the workspace. */
+static syn__rnn_side syn__rnn_begin(syn_tape *t, const syn_node *n, int direction) {
   size_t rows = syn__tensor_rows(syn_out(t, n));
-  syn__rnn_side s = syn__rnn_side_of(t, n, side);
+  syn__rnn_side s = syn__rnn_side_of(t, n, direction);
   syn__linear_forward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
                       syn_in(t, n, 0), s.gates);
-  s.h = syn_saved(t, n, SYN__AHEAD);
+  s.h = syn_saved(t, n, SYN__RNN_FORWARD);
   s.part = s.h + rows * s.n;
   s.panels = syn__rnn_pack(t, &s, 0, s.part + rows * s.wide);
   return s;
@@ -6685,27 +6663,28 @@ static void syn__rnn_part(syn_tape *t, const syn__rnn_side *s, size_t count, int
            syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H)), 0);
 }
 
+/* h_t of the running sentences begin .. end-1. past: c_{t-1} of lstm, h_{t-1} of gru. */
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_side *s = (const syn__rnn_side *)job;
-  syn__cell cell = syn__cell_of(t, s->own);
+  int lstm = s->own->gates == 4;
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
     size_t row = syn__rnn_row(s, i, s->t);
-    float *y = syn_out(t, s->node)->x + syn__rnn_at(s, row), *h = s->h + i * s->n;
+    float *y = syn_out(t, s->node)->x + syn__rnn_column(s, row), *h = s->h + i * s->n;
     const float *past = s->t ? h : NULL;
-    if (past && s->own->gates == 4) past = s->kept + syn__rnn_row(s, i, s->t - 1) * s->n;
-    cell(y, s->kept + row * s->n, s->gates + row * s->wide, s->part + i * s->wide, past, s->n);
+    if (past && lstm) past = s->kept + syn__rnn_row(s, i, s->t - 1) * s->n;
+    (lstm ? t->k->lstm : t->k->gru)(y, s->kept + row * s->n, s->gates + row * s->wide,
+                                    s->part + i * s->wide, past, s->n);
     memcpy(h, y, s->n * sizeof *h);
   }
 }
-
 static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
   const syn_stream *in = &t->stream[t->g->values[n->out].stream];
-  int side;
-  syn__rnn_sort(in, (int *)(void *)syn_saved(t, n, SYN__ORDER));
-  for (side = 0; side < ((const syn__rnn *)n->own)->sides; side++) {
-    syn__rnn_side s = syn__rnn_ahead(t, n, side);
+  int direction;
+  syn__rnn_sort(in, (int *)(void *)syn_saved(t, n, SYN__RNN_ORDER));
+  for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
+    syn__rnn_side s = syn__rnn_begin(t, n, direction);
     for (s.t = 0; s.t < in->longest; s.t++) {
       size_t count = (size_t)s.running[s.t + 1];
       syn__rnn_part(t, &s, count, s.t == 0);
@@ -6714,28 +6693,26 @@ static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
   }
 }
 
-/* -- one token while decoding: the same product and the same cell, the state from the history -- */
+/* -- step: the same product, the same cell; row i is hypothesis i, its state is in the cache -- */
 
-static void syn__task_rnn_step(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_rnn_new(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_side *s = (const syn__rnn_side *)job;
-  syn__cell cell = syn__cell_of(t, s->own);
+  int lstm = s->own->gates == 4;
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    int place = t->at[SYN_TGT][i], lstm = s->own->gates == 4;
+    int place = t->at[SYN_TGT][i];
     float *to = syn__cache_row(t, s->node, t->decode->slot[i], place);
     const float *past = place ? syn__cached_row(t, s->node, (int)i, place - 1) : NULL;
-    float *y = syn_out(t, s->node)->x + i * s->n;
-    if (lstm && past) past += s->n;
-    cell(y, lstm ? to + s->n : s->kept + i * s->n, s->gates + i * s->wide, s->part + i * s->wide,
-         past, s->n);
+    float *y = syn_out(t, s->node)->x + i * s->n, *kept = lstm ? to + s->n : s->kept + i * s->n;
+    if (lstm && past) past += s->n; /* c_{t-1} */
+    (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + i * s->wide, s->part + i * s->wide, past,
+                                    s->n);
     memcpy(to, y, s->n * sizeof *y);
   }
 }
-
 static void syn__rnn_step(syn_tape *t, const syn_node *n) {
-  syn__rnn_side s = syn__rnn_ahead(t, n, 0);
+  syn__rnn_side s = syn__rnn_begin(t, n, 0);
   int i;
   for (i = 0; i < t->decode->rows; i++) {
     int place = t->at[SYN_TGT][i];
@@ -6744,13 +6721,14 @@ static void syn__rnn_step(syn_tape *t, const syn_node *n) {
     else memset(h, 0, s.n * sizeof *h);
   }
   syn__rnn_part(t, &s, (size_t)t->decode->rows, 0);
-  syn__parallel(t, syn__task_rnn_step, &s, (size_t)t->decode->rows, 8);
+  syn__parallel(t, syn__task_rnn_new, &s, (size_t)t->decode->rows, 8);
 }
 
 /* -- backward -- */
 
-/* dh holds what the token behind gave; with dy of this one it is whole. Afterwards dstep is the
-   gradient of p, and dh, dc are those of the state before, but for what goes through p. */
+/* Running sentences begin .. end-1 at time t. dh holds the gradient of h_t from time t+1, to which
+   dy_t is added. The cell's backward leaves da_t in gates, dp_t in dstep and, in dh and dc, the
+   gradients of the state at t-1 without the part through p_t. */
 static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn__rnn_side *s = (const syn__rnn_side *)job;
@@ -6760,22 +6738,22 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
   for (i = begin; i < end; i++) {
     size_t row = syn__rnn_row(s, i, s->t), old = s->t ? syn__rnn_row(s, i, s->t - 1) : row;
     float *gates = s->gates + row * s->wide, *kept = s->kept + row * s->n;
-    float *dh = s->dh + i * s->n, *dstep = s->dstep + i * s->wide, *past = s->past + row * s->n;
-    t->k->acc(dh, y->dx + syn__rnn_at(s, row), s->n);
-    if (s->t) memcpy(past, y->x + syn__rnn_at(s, old), s->n * sizeof *past);
-    else memset(past, 0, s->n * sizeof *past);
+    float *dh = s->dh + i * s->n, *dp = s->dstep + i * s->wide, *before = s->h_before + row * s->n;
+    t->k->acc(dh, y->dx + syn__rnn_column(s, row), s->n);
+    if (s->t) memcpy(before, y->x + syn__rnn_column(s, old), s->n * sizeof *before);
+    else memset(before, 0, s->n * sizeof *before);
     if (s->own->gates == 4) {
       t->k->lstm_back(gates, s->dc + i * s->n, dh, kept, s->t ? s->kept + old * s->n : NULL, s->n);
-      memcpy(dstep, gates, s->wide * sizeof *dstep);
+      memcpy(dp, gates, s->wide * sizeof *dp);
     } else {
-      t->k->gru_back(gates, dstep, dh, kept, past, s->n);
-      memcpy(s->dpart + row * s->wide, dstep, s->wide * sizeof *dstep);
+      t->k->gru_back(gates, dp, dh, kept, before, s->n);
+      memcpy(s->dpart + row * s->wide, dp, s->wide * sizeof *dp);
     }
   }
 }
 
-/* All times of one side, from its last: dh of the state before = dp W_h, for gru added to the
-   part that did not go through p. */
+/* Backward through time, for one direction: dh_{t-1} = dp_t W_h, of gru added to what the cell left
+   in dh; the cell of lstm leaves nothing there. */
 static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
   size_t count = (size_t)s->running[0] * s->n;
   int gru = s->own->gates != 4;
@@ -6790,67 +6768,62 @@ static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
   }
 }
 
-/* dx += da W_i, dW_i += da^T x, db_i += column sums of da; dW_h += dp^T past, db_h += those of
-   dp. */
-static void syn__rnn_weights_back(syn_tape *t, const syn__rnn_side *s) {
-  syn_tensor past = *syn_out(t, s->node); /* for its rows */
-  past.x = s->past;
-  past.dx = NULL;
-  syn__linear_backward(t, s->node, syn__rnn_param(s, SYN__W_I), syn__rnn_param(s, SYN__B_I),
-                       syn_in(t, s->node, 0), s->gates);
-  syn__linear_backward(t, s->node, syn__rnn_param(s, SYN__W_H), syn__rnn_param(s, SYN__B_H), &past,
-                       s->dpart);
-}
-
+/* Behind the passes through time: dx += da W_i, dW_i += da^T x, db_i += column sums of da, and
+   dW_h += dp^T h_before, db_h += column sums of dp. */
 static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
-  size_t rows = syn__tensor_rows(syn_out(t, n));
-  int side;
-  for (side = 0; side < ((const syn__rnn *)n->own)->sides; side++) {
-    syn__rnn_side s = syn__rnn_side_of(t, n, side);
-    float *at = syn_saved(t, n, SYN__BACK);
+  syn_tensor before = *syn_out(t, n); /* h_before as a tensor: rows of one direction */
+  size_t rows = syn__tensor_rows(&before);
+  int direction;
+  for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
+    syn__rnn_side s = syn__rnn_side_of(t, n, direction);
+    float *at = syn_saved(t, n, SYN__RNN_BACKWARD);
     s.dh = at, at += rows * s.n;
-    s.past = at, at += rows * s.n;
+    s.h_before = at, at += rows * s.n;
     s.dstep = at, at += rows * s.wide;
     if (s.own->gates == 4) s.dpart = s.gates, s.dc = at, at += rows * s.n;
     else s.dpart = at, at += rows * s.wide;
     s.panels = syn__rnn_pack(t, &s, 1, at);
     syn__rnn_times_back(t, &s, t->stream[t->g->values[n->out].stream].longest);
-    syn__rnn_weights_back(t, &s);
+    syn__linear_backward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
+                         syn_in(t, n, 0), s.gates);
+    before.x = s.h_before;
+    before.dx = NULL;
+    syn__linear_backward(t, n, syn__rnn_param(&s, SYN__W_H), syn__rnn_param(&s, SYN__B_H), &before,
+                         s.dpart);
   }
 }
 
 static const syn_kind syn__kind_rnn = {
     "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
-    syn__rnn_step, syn__rnn_cost};
+    syn__rnn_step, syn__cache_cost};
 static const syn_kind syn__kind_birnn = {
     "birnn", "i:n w:cell", 0, NULL, syn__birnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
-    NULL, syn__rnn_cost};
+    NULL, syn__cache_cost};
 
 /* ==============================================================================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
 
 /*
-   x, y [rows,d], t the place of a row in its sentence, from 0 (Vaswani et al. 2017, section 3.5).
-   sqrt(d) lifts the embeddings, of standard deviation d^-1/2 at first, to the size of the
-   sinusoids.
-   scale=0: y_t = x_t + p_t. No parameter, so no length limit; nothing is saved. A step of decoding
-   is the forward pass: every row is computed alone, from its own place. */
+   Positional encoding (Vaswani et al. 2017, section 3.5). x, y [rows,d]; t is the place of a row in
+   its sentence, from 0. sqrt(d) (section 3.4) brings embeddings of standard deviation d^-1/2 to the
+   size of the sinusoids; scale=0: y_t = x_t + p_t. dx += sqrt(d) dy.
+   No parameter, no limit of length; saved for backward: nothing. Each row is computed alone, from
+   its own place, so a step of decoding is the forward pass. */
 
-/* Floats of the table at most: max_len and widths are one line of a file that may be hostile, and
-   must not make gigabytes of it. */
+/* Floats of all tables at most. max_len and widths may come from a hostile file and must not make
+   gigabytes of tables. */
 #define SYN__POS_TABLE (1 << 22)
 
 typedef struct syn__pos {
-  int places, d; /* the first places have a row in the table, later ones are computed anew */
-  int step;      /* of a universal, whose p_step is added to every row, too; -1: none */
+  int places, d; /* size of the table; p of later places is computed for every row */
+  int step;      /* universal: p_step is added to every row, too; -1: none */
   float scale;   /* of x: sqrt(d) or 1 */
-  int made;      /* 1: the table was made for this layer */
+  int made;      /* 1: the table was made for this node, 0: for an earlier one */
   float *table;  /* [places,d] */
 } syn__pos;
 
-/* p [d] of one place, far dearer than reading it from the table; the bits are the same. An odd d
-   ends in a sine. */
+/* p [d] of one place; an odd d ends in a sine. */
 static void syn__pos_row(float *p, int place, int d) {
   int j;
   for (j = 0; j < d; j += 2) {
@@ -6861,34 +6834,15 @@ static void syn__pos_row(float *p, int place, int d) {
   }
 }
 
-/* p [d] of one place: a row of the table, or `room` [d] filled with it. */
-static const float *syn__pos_at(const syn__pos *own, int place, float *room) {
+/* p [d] of one place: a row of the table or, with the same bits, computed into `row`. */
+static const float *syn__pos_at(const syn__pos *own, int place, float *row) {
   if (place < own->places) return own->table + (size_t)place * (size_t)own->d;
-  syn__pos_row(room, place, own->d);
-  return room;
+  syn__pos_row(row, place, own->d);
+  return row;
 }
 
-static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn__pos *own = (const syn__pos *)n->own;
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)own->d;
-  float *room = syn__scratch(t, thread);
-  const float *step = own->step < 0 ? NULL : syn__pos_at(own, own->step, room + d);
-  for (r = begin; r < end; r++) {
-    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
-    t->k->acc(y->x + r * d, syn__pos_at(own, at[r], room), d);
-    if (step) t->k->acc(y->x + r * d, step, d);
-  }
-}
-static void syn__pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
-}
-
-/* The table of a width that an earlier layer has serves again; nodes that run the same forward have
-   one (pos, universal). All tables together are bounded; rows behind the bound are computed anew
-   whenever they are read, to the same bits. */
+/* Earlier nodes of `pos` and `universal`, which have one forward function, share their table with
+   this one if it has their width. */
 static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *own) {
   size_t i, left = SYN__POS_TABLE, d = (size_t)own->d;
   for (i = 0; i < b->g->n_nodes; i++) {
@@ -6907,14 +6861,14 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
   return SYN_OK;
 }
 
-static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step) {
+static syn_status syn__pos_build(syn_build *b, syn_node *n, int scaled, int step) {
   syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
   own->step = step;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
-  n->scratch.fixed = 2 * (size_t)own->d; /* a row of the place, one of the step */
+  n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
   n->first_write = 1;
   n->alias_dx = !scaled;
   n->not_needed = SYN_BOTH_NOT_NEEDED;
@@ -6923,10 +6877,26 @@ static syn_status syn__pos_node(syn_build *b, syn_node *n, int scaled, int step)
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   int scaled = syn_arg_int(b, "scale", 1, 0, 1);
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  return syn__pos_node(b, n, scaled, -1);
+  return syn__pos_build(b, n, scaled, -1);
 }
 
-/* dx += sqrt(d) dy */
+static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__pos *own = (const syn__pos *)n->own;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *at = t->at[t->g->values[n->out].stream];
+  size_t r, d = (size_t)own->d;
+  float *row = syn__scratch(t, thread);
+  const float *step = own->step < 0 ? NULL : syn__pos_at(own, own->step, row + d);
+  for (r = begin; r < end; r++) {
+    t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
+    t->k->acc(y->x + r * d, syn__pos_at(own, at[r], row), d);
+    if (step) t->k->acc(y->x + r * d, step, d);
+  }
+}
+static void syn__pos_forward(syn_tape *t, const syn_node *n) {
+  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+}
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
   syn__send(t, n, ((const syn__pos *)n->own)->scale);
 }
@@ -6939,23 +6909,23 @@ static const syn_kind syn__kind_pos = {
    ============================================================================================== */
 
 /*
-   x, y [rows,d], t the place of the row in its sentence. A sentence cannot be longer than N: the
-   runner checks n->table and names both numbers. Nothing is saved. */
+   Learned position embeddings (Gehring et al. 2017, section 3.1). x, y [rows,d]; t is the place of
+   a row in its sentence. N is max_len: binding a batch refuses longer sentences (n->table). Saved
+   for backward: nothing. dx += dy, dw_t += dy_t. */
 
 static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   int shape[2];
-  shape[0] = b->config->max_len;
+  shape[0] = n->table = b->config->max_len;
   shape[1] = syn_build_width(b, n, 0);
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  n->first_write = n->alias_dx = 1;
+  n->not_needed = SYN_BOTH_NOT_NEEDED;
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
     return SYN_E_SHAPE;
-  n->table = shape[0];
-  n->first_write = n->alias_dx = 1;
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn__out_like(b, n, 0);
 }
-static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_learned(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -6966,27 +6936,36 @@ static void syn__task_learn_pos(syn_tape *t, const void *job, int thread, size_t
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
 static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_learn_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+  syn__parallel(t, syn__task_learned, n, syn__tensor_rows(syn_out(t, n)), 8);
 }
-/* dw_t += dy_t, rows in order: rows of different sentences meet in the same w_t, so threads share
-   out the columns */
-static void syn__task_learn_pos_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                     size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
+
+/* The gradient of a table w; row r of y reads w[at[r]]. embedding uses this, too. */
+typedef struct syn__lookup_grad {
+  const syn_node *n; /* w is its parameter 0 */
+  const int *at;     /* [rows] */
+} syn__lookup_grad;
+
+/* dw[at[r]] += dy[r], columns begin .. end-1. Many rows may add into one row of w, so threads
+   split columns and each adds the rows in order. */
+static void syn__task_dtable(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__lookup_grad *j = (const syn__lookup_grad *)job;
+  const syn_tensor *y = syn_out(t, j->n);
   size_t r, d = (size_t)syn__width(y), rows = syn__tensor_rows(y);
+  float *dw = syn_dweight(t, j->n, 0);
   SYN__UNUSED(thread);
   for (r = 0; r < rows; r++)
-    t->k->acc(syn_dweight(t, n, 0) + (size_t)at[r] * d + begin, y->dx + r * d + begin,
-              end - begin);
+    t->k->acc(dw + (size_t)j->at[r] * d + begin, y->dx + r * d + begin, end - begin);
 }
-/* dx += dy */
+static void syn__lookup_backward(syn_tape *t, const syn_node *n, const int *at) {
+  syn__lookup_grad j = {n, at};
+  syn__parallel(t, syn__task_dtable, &j, (size_t)syn__width(syn_out(t, n)), 32);
+}
+
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f);
-  syn__parallel(t, syn__task_learn_pos_back, n, (size_t)syn__width(syn_out(t, n)), 32);
+  syn__send(t, n, 1.0f); /* dx += dy */
+  syn__lookup_backward(t, n, t->at[t->g->values[n->out].stream]);
 }
-/* w is a table of rows to add: no product. */
+/* No product: w is only added. */
 static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
   SYN__UNUSED(n);
   cost->multiply_adds = 0.0;
@@ -6996,13 +6975,14 @@ static const syn_kind syn__kind_learn_pos = {
     syn__learn_pos_backward, NULL, NULL, syn__learn_pos_cost};
 
 /* ==============================================================================================
-   >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); and id: y = x
+   >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
    ============================================================================================== */
 
 /*
-   Dividing by 1 - rate while training keeps the mean, so that nothing is scaled afterwards. Neither
-   has a room in the graph where it can be spared: id and a rate of 0 hand their input on, and most
-   dropouts are the rate of the layer before them (the kinds that `drops`). */
+   Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
+   afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
+   dropout of rate 0, add no node: their output is their input. Most dropouts are no node either but
+   the rate of the layer before them (kinds that `drops`). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -7012,7 +6992,7 @@ static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
 static const syn_kind syn__kind_id = {"id", "",   SYN_IDENTITY, syn__id_build, NULL,
                                       NULL, NULL, NULL,         NULL,          NULL};
 
-/* The runner drops the output of any node with a rate, so that this one only copies. */
+/* The pass drops the output of any node with a rate; this node only copies. */
 static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   float rate = syn_arg_float(b, "rate", b->config->dropout, 0.0f, 0.99f);
   syn_node *n;
@@ -7025,31 +7005,31 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   syn__accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn__count(y), 1);
 }
-/* dx += dy: the mask was put on dy by the runner before */
+/* dx += dy: the pass has already masked dy */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__send(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", SYN_IDENTITY, syn__dropout_build, syn__same_shape, syn__copy_forward,
     syn__copy_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind res   y = x + chain(x) (He et al. 2016)
+   >>kind res   y = x + chain(x)
    ============================================================================================== */
 
-/* Made of the operation `add`: it builds, and has no forward of its own. */
+/* Residual connection (He et al. 2016, equation 1). x, y [rows,d]. It builds the chain, then a node
+   of the kind `add`, and has no forward of its own. */
 
 static int syn__build_width_of(const syn_build *b, int value) {
   const syn__value *v = &b->g->values[value];
   return v->shape[v->rank - 1];
 }
 
-/* Layers that add need equal widths; names the layer and both numbers. Where the chain's end, which
-   nobody else reads, drops its output, the sum does it: one pass instead of two. */
+/* Node x + y, both of one width. If no other node reads y, the sum does the dropout of y's maker:
+   one pass over memory instead of two. */
 static int syn__build_add(syn_build *b, int x, int y) {
   syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
-  int in[2];
-  if (syn__build_width_of(b, x) != syn__build_width_of(b, y)) {
-    syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", syn__build_width_of(b, y),
-                    syn__build_width_of(b, x));
+  int in[2], width = syn__build_width_of(b, x), added = syn__build_width_of(b, y);
+  if (width != added) {
+    syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", added, width);
     return -1;
   }
   in[0] = x;
@@ -7072,64 +7052,70 @@ static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int num
   return NULL;
 }
 
-static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
+/* The first chain argument of l applied to x; -1: failed. Then errors name l again, no longer a
+   layer of the chain. */
+static int syn__build_inner(syn_build *b, const syn_layer *l, int x) {
   const syn_layer *chain = syn__arg_chain(b, l, 0);
   int y = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l; /* the chain's layers have put themselves there */
+  b->layer = l;
+  return y;
+}
+
+static int syn__res_build(syn_build *b, const syn_layer *l, int x) {
+  int y = syn__build_inner(b, l, x);
   return y < 0 ? -1 : syn__build_add(b, x, y);
 }
 static const syn_kind syn__kind_res = {"res", "c:chain", 0, syn__res_build, NULL,
                                        NULL, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind highway   z = x W^T + b, g = sigma(z), y = g x + (1-g) c, c = chain(x); W [d,d]
+   >>kind highway   y = g x + (1-g) c, c = chain(x), g = sigma(x W^T + b); W [d,d], b [d]
    ============================================================================================== */
 
 /*
-   (Srivastava, Greff and Schmidhuber 2015, there with the chain on the other side of the gate.)
-   x, c, y [rows,d], b [d]. Two inputs: the chain is built first, this operation joins both.
-   saved: 0 z, turned into g at once, [rows,d]   1 dz while going back, [rows,d] */
+   Srivastava, Greff and Schmidhuber 2015, equation 3, with g for 1 - T. x, c, g, y [rows,d]. The
+   node has two inputs, x and c; the chain is built before it. With z = x W^T + b:
+     dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g)
+     then as linear: dx += dz W, dW += dz^T x, db += column sums of dz
+   Saved buffers: 0, for backward, g [rows,d]; 1, during backward, dz [rows,d]. */
 
 static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
   if (syn_build_width(b, n, 1) != d)
     return syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d",
                            syn_build_width(b, n, 1), d);
-  if (syn__linear_params(b, n, d, 1)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)d)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)d)) return SYN_E_SHAPE;
+  if (syn__linear_params(b, n, d, 1) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
+      syn__save_rows(b, n, SYN_BACKWARD, (size_t)d))
+    return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
   int in[2];
   in[0] = x;
-  in[1] = chain ? syn_build_chain(b, chain, x) : -1;
-  b->layer = l;
+  in[1] = syn__build_inner(b, l, x);
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
-/* g x + (1-g) c = c + g (x - c), in three elementwise kernels */
-static void syn__task_highway(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+/* y = c + g (x - c) */
+static void syn__task_gate(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
-  float *y = syn_out(t, n)->x, *z = syn_saved(t, n, 0);
+  float *y = syn_out(t, n)->x, *g = syn_saved(t, n, 0);
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
     count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
-    t->k->act(SYN__SIGMOID, z + begin, z + begin, count); /* from here on z holds g */
+    t->k->act(SYN__SIGMOID, g + begin, g + begin, count); /* g held z */
     t->k->sub(y + begin, x + begin, c + begin, count);
-    t->k->mul(y + begin, y + begin, z + begin, count);
+    t->k->mul(y + begin, y + begin, g + begin, count);
     t->k->acc(y + begin, c + begin, count);
   }
 }
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
-  syn__parallel(t, syn__task_highway, n, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_gate, n, syn__count(syn_out(t, n)), 4096);
 }
-/* dx += g dy, dc += (1-g) dy, dz = dy (x-c) g (1-g), then as linear */
-static void syn__task_highway_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                   size_t end) {
+/* dx and dc without the part through the gate; dz */
+static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
   const float *g = syn_saved(t, n, 0);
@@ -7137,14 +7123,14 @@ static void syn__task_highway_back(syn_tape *t, const void *job, int thread, siz
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    float dy = y->dx[i], both = dy * g[i];
-    x->dx[i] += both;
-    c->dx[i] += dy - both;
-    dz[i] = both * (1.0f - g[i]) * (x->x[i] - c->x[i]);
+    float dy = y->dx[i], g_dy = dy * g[i];
+    x->dx[i] += g_dy;
+    c->dx[i] += dy - g_dy;
+    dz[i] = g_dy * (1.0f - g[i]) * (x->x[i] - c->x[i]);
   }
 }
 static void syn__highway_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_highway_back, n, syn__count(syn_out(t, n)), 4096);
+  syn__parallel(t, syn__task_gate_dx, n, syn__count(syn_out(t, n)), 4096);
   syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 1));
 }
 static const syn_kind syn__kind_highway = {
@@ -7155,10 +7141,11 @@ static const syn_kind syn__kind_highway = {
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
 
-/* x [rows,d], y [rows, sum of the widths]: the branches read the same x, each builds below a number
-   of its own in the path. Nothing is saved. */
+/* x [rows,d], y [rows, sum of the widths of the branches]. All branches read the same x; each is
+   built below its own number in the path. Saved for backward: nothing. The gradient of a branch +=
+   its columns of dy. */
 
-/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; how many, or -1. */
+/* Builds every chain of the brackets over x into out [SYN_MAX_IN]; returns how many, or -1. */
 static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
   int count = 0, i;
   for (i = 0; i < l->n_args; i++) {
@@ -7184,40 +7171,36 @@ static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
+
+typedef struct syn__concat_job {
+  const syn_node *n;
+  int backward;
+} syn__concat_job;
+
 static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  size_t r, wide = (size_t)syn__width(y), at = 0;
+  const syn__concat_job *j = (const syn__concat_job *)job;
+  const syn_tensor *y = syn_out(t, j->n);
+  size_t r, y_width = (size_t)syn__width(y), column = 0;
   int i;
   SYN__UNUSED(thread);
-  for (i = 0; i < n->n_in; i++) {
-    const syn_tensor *x = syn_in(t, n, i);
+  for (i = 0; i < j->n->n_in; i++) {
+    const syn_tensor *x = syn_in(t, j->n, i);
     size_t width = (size_t)syn__width(x);
-    for (r = begin; r < end; r++)
-      memcpy(y->x + r * wide + at, x->x + r * width, width * sizeof(float));
-    at += width;
+    for (r = begin; r < end; r++) {
+      size_t at = r * y_width + column;
+      if (j->backward) t->k->acc(x->dx + r * width, y->dx + at, width);
+      else memcpy(y->x + at, x->x + r * width, width * sizeof(float));
+    }
+    column += width;
   }
 }
 static void syn__concat_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_concat, n, syn__tensor_rows(syn_out(t, n)), 32);
-}
-/* dx_i += its columns of dy */
-static void syn__task_concat_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  size_t r, wide = (size_t)syn__width(y), at = 0;
-  int i;
-  SYN__UNUSED(thread);
-  for (i = 0; i < n->n_in; i++) {
-    const syn_tensor *x = syn_in(t, n, i);
-    size_t width = (size_t)syn__width(x);
-    for (r = begin; r < end; r++) t->k->acc(x->dx + r * width, y->dx + r * wide + at, width);
-    at += width;
-  }
+  syn__concat_job j = {n, 0};
+  syn__parallel(t, syn__task_concat, &j, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_concat_back, n, syn__tensor_rows(syn_out(t, n)), 32);
+  syn__concat_job j = {n, 1};
+  syn__parallel(t, syn__task_concat, &j, syn__tensor_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", SYN_SUM_WIDTHS, syn__concat_build, syn__concat_shape, syn__concat_forward,
@@ -7227,7 +7210,7 @@ static const syn_kind syn__kind_concat = {
    >>kind parallel_add   y = a(x) + b(x) + ...
    ============================================================================================== */
 
-/* Adds pairwise from the left with `add`; one chain alone is that chain. */
+/* x [rows,d], y [rows,n]: nodes of the kind `add`, from the left. One chain alone is that chain. */
 
 static int syn__parallel_add_build(syn_build *b, const syn_layer *l, int x) {
   int in[SYN_MAX_IN], count = syn__branches(b, l, x, in), i, sum;
@@ -7243,28 +7226,29 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
    >>kind repeat   n copies of a chain in a row, each with parameters of its own
    ============================================================================================== */
 
-/* Nothing runs here: the graph simply has n copies. The number of a copy stands in the path, and so
-   in the names of its parameters: without it the copies would share them. */
+/* It only builds: the graph has n copies. The number of a copy is part of its path, hence of the
+   names of its parameters; without it the copies would share them. */
 
-/* The copies of the encoder's outermost repeat are its blocks (source=increasing). `count` bounds
-   the list: it is called once for each copy of one repeat. */
-static syn_status syn__note_block(syn_build *b, int count, int y) {
-  if (!b->blocks) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)count, sizeof(int));
-  if (!b->blocks) return SYN_E_MEMORY;
-  b->blocks[b->n_blocks++] = y;
-  return SYN_OK;
+/* Arguments of repeat and universal: the chain, null after an error, and n. */
+static const syn_layer *syn__arg_copies(syn_build *b, const syn_layer *l, const char *missing,
+                                        int *n) {
+  const syn_layer *chain = syn__arg_chain(b, l, 0);
+  if (chain && !syn__arg_find(l, "n")) syn__fail_build(b, SYN_E_TEXT, "%s", missing);
+  *n = syn_arg_int(b, "n", 1, 1, 1000);
+  return b->c->status ? NULL : chain;
 }
 
+/* The copies of the encoder's outermost repeat are its blocks: source=increasing|decreasing reads
+   their outputs. */
 static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
   int i, n, outermost = !b->decoder && b->depth == 1 && !b->blocks;
-  if (chain && !syn__arg_find(l, "n"))
-    syn__fail_build(b, SYN_E_TEXT, "the number of copies is missing");
-  n = syn_arg_int(b, "n", 1, 1, 1000);
-  if (!chain || b->c->status) return -1;
+  const syn_layer *chain = syn__arg_copies(b, l, "the number of copies is missing", &n);
+  if (!chain) return -1;
+  if (outermost) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)n, sizeof(int));
+  if (outermost && !b->blocks) return -1;
   for (i = 0; i < n && x >= 0; i++) {
     x = syn__build_branch(b, chain, i, x);
-    if (x >= 0 && outermost && syn__note_block(b, n, x)) return -1;
+    if (x >= 0 && outermost) b->blocks[b->n_blocks++] = x;
   }
   return x;
 }
@@ -7276,45 +7260,39 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", SYN_COPIES,
    ============================================================================================== */
 
 /*
-   (Universal Transformer, Dehghani et al. 2019, section 2.1, without halting; there places and
-   steps count from 1.) p are the sinusoids of `pos`, of the width of x; t is the place of a row, s
-   counts the steps from 0. The graph has n copies of the chain, built at one path: so a parameter
-   is found again by its name, and every copy adds into its one gradient. What a copy keeps
-   (buffers, masks of dropout, the history of decoding) belongs to its own nodes. The kind is also
-   the operation that adds p_t + p_s: it runs the text of `pos` with n->which = s. x, y [rows,d]. */
+   Universal Transformer (Dehghani et al. 2019, section 2.1, equations 6 and 7, without halting;
+   there places and steps count from 1). x, y [rows,d]; p are the sinusoids of `pos`, t is the place
+   of a row, s the step, from 0.
+   The graph has n copies of the chain, all built at one path: a copy finds the parameters of the
+   first by their names, and the gradients of all copies accumulate. Saved buffers, dropout masks
+   and decoding caches belong to the nodes of each copy. As a node of the graph, this kind adds
+   p_t + p_s with the functions of `pos`; n->which = s. */
 
 static syn_status syn__universal_shape(syn_build *b, syn_node *n) {
-  return syn__pos_node(b, n, 0, n->which);
+  return syn__pos_build(b, n, 0, n->which);
 }
 
-/* One step. The counts of source=increasing|decreasing begin anew with every step: a layer reads
-   the same block in all of them. */
-static int syn__universal_step(syn_build *b, const syn_layer *l, const syn_layer *chain, int x,
-                               int step) {
-  syn_node *n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->which = step;
-  x = syn__node_done(b, n);
-  if (x >= 0) x = syn_build_chain(b, chain, x);
-  b->layer = l; /* the chain's layers have put themselves there */
-  return x;
-}
-
+/* The counts of source=increasing or decreasing start anew in each step: a layer reads the same
+   block in all steps. */
 static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
-  int increasing = b->seen_increasing, decreasing = b->seen_decreasing, from = x, i, n;
-  if (chain && !syn__arg_find(l, "n"))
-    syn__fail_build(b, SYN_E_TEXT, "the number of steps is missing");
-  n = syn_arg_int(b, "n", 1, 1, 1000);
-  if (!chain || b->c->status) return -1;
-  for (i = 0; i < n && x >= 0; i++) {
-    if (syn__build_width_of(b, x) != syn__build_width_of(b, from)) {
-      syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps",
-                      syn__build_width_of(b, x), syn__build_width_of(b, from), n);
+  int increasing = b->seen_increasing, decreasing = b->seen_decreasing, step, steps;
+  const syn_layer *chain = syn__arg_copies(b, l, "the number of steps is missing", &steps);
+  int d = syn__build_width_of(b, x), width;
+  if (!chain) return -1;
+  for (step = 0; step < steps && x >= 0; step++) {
+    syn_node *n;
+    if ((width = syn__build_width_of(b, x)) != d) {
+      syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps", width,
+                      d, steps);
       return -1;
     }
     b->seen_increasing = increasing;
     b->seen_decreasing = decreasing;
-    x = syn__universal_step(b, l, chain, x, i);
+    n = syn__node_new(b, l->kind, 1, &x);
+    if (n) n->which = step;
+    x = syn__node_done(b, n); /* x_t + p_t + p_step */
+    if (x >= 0) x = syn_build_chain(b, chain, x);
+    b->layer = l; /* errors name l again */
   }
   return x;
 }
@@ -7327,9 +7305,9 @@ static const syn_kind syn__kind_universal = {
    ============================================================================================== */
 
 /*
-   V tokens, y [rows,d]; n->which is the side whose tokens are read, SYN_SRC or SYN_TGT. No input:
-   the ids are the batch, checked against V when it was bound. w may be shared with the output layer
-   or the other side (tie): each reader adds to the one gradient. */
+   V tokens, y [rows,d]; no input. n->which: the side whose tokens are read, SYN_SRC or SYN_TGT;
+   binding a batch checks them against V. Saved for backward: nothing. dw[token of row r] += dy_r.
+   w may be shared with the output layer or the other side (tie): their gradients accumulate. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   n->not_needed = SYN_OUTPUT_NOT_NEEDED;
@@ -7346,19 +7324,8 @@ static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t beg
 static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_embed, n, syn__tensor_rows(syn_out(t, n)), 32);
 }
-/* dw[token] += dy: threads share out the columns, so that every sum keeps the order of the rows */
-static void syn__task_embedding(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  size_t r, rows = syn__tensor_rows(y), d = (size_t)syn__width(y);
-  SYN__UNUSED(thread);
-  for (r = 0; r < rows; r++)
-    t->k->acc(syn_dweight(t, n, 0) + (size_t)t->ids[n->which][r] * d + begin,
-              y->dx + r * d + begin, end - begin);
-}
 static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_embedding, n, (size_t)syn__width(syn_out(t, n)), 32);
+  syn__lookup_backward(t, n, t->ids[n->which]);
 }
 static const syn_kind syn__kind_embedding = {
     "embedding", "", 0, NULL, syn__embedding_shape, syn__embedding_forward, syn__embedding_backward,
@@ -7458,8 +7425,8 @@ static const syn_kind syn__kind_input_feed = {
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
    ============================================================================================== */
 
-/* x [rows,d] of the source side; a bound sentence has a token at least, so the mean exists. dx of
-   each row of a sentence += dy / rows of the sentence. */
+/* Mean pooling. x [rows,d] of the source side; a bound sentence has at least one token. Saved for
+   backward: nothing. dx of each row += dy of its sentence / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   n->not_needed = SYN_BOTH_NOT_NEEDED;
@@ -7482,33 +7449,33 @@ static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begi
 static void syn__pool_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
-static void syn__task_pool_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
+static void syn__task_pool_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
   size_t i, d = (size_t)syn__width(x);
   int r;
   SYN__UNUSED(thread);
-  for (i = begin; i < end; i++)
+  for (i = begin; i < end; i++) {
+    float mean = 1.0f / (float)(off[i + 1] - off[i]);
     for (r = off[i]; r < off[i + 1]; r++)
-      t->k->acc_scale(x->dx + (size_t)r * d, 1.0f / (float)(off[i + 1] - off[i]), y->dx + i * d,
-                      d);
+      t->k->acc_scale(x->dx + (size_t)r * d, mean, y->dx + i * d, d);
+  }
 }
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pool_back, n, (size_t)t->stream[SYN_SRC].count, 1);
+  syn__parallel(t, syn__task_pool_dx, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
                                         syn__pool_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind output   logits [rows,V] = x w^T + b; while training the loss does this in blocks of rows
+   >>kind output   logits [rows,V] = x w^T + b
    ============================================================================================== */
 
 /*
-   w [V,d], often the embedding (tie), b [V]; for classify and tag V is the number of classes. All
-   logits of a training batch would be by far the largest tensor, and each is needed for a moment
-   only: >>loss makes them and their gradients block by block, so this kind has no backward. */
+   x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017); V is the number of
+   classes in classify and tag. No backward: while training, >>loss computes the logits with their
+   gradient in blocks of rows, since all logits of a batch would be by far the largest tensor. */
 
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
