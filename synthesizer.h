@@ -7140,97 +7140,111 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
                                           syn__output_forward, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>attention heads   scores, softmax, values of one head: shared by all attention layers
+   >>attention heads   attention weights of one head, their product with the values
    ============================================================================================== */
 
 /*
-   For head h of a sentence: Y_h = softmax_rows(S_h + mask) (u W_v^T)_h, out = [Y_1; ...] W_o^T.
-   x [rows,d] gives the queries, u the values: u = x (syn_att) or the source (mh_dot_src_att).
-   W_v [e,d], W_o [d,e], e = H c. S_h [n,n] is one score or a mixture: S = sum_s alpha_s S_s,
-   alpha = softmax of a learned vector per head (Tay et al. 2021, section 3.3). Mask: keys past the
-   end of the sentence are not there at all; in a decoder key j > query i gets probability 0.
-   saved: 0 P [pairs,H], while training negative where it was dropped; of R, Fix and FR once for all
-   sentences of one length   1 rows: v, Y, and what the scores keep   2 the same for their gradients
-   3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
-   gradients of those; in 4 and 5 the biases of rel_pos come last.
-   history of a decoded token: its v, then what convolutions look back to; its k stands across once
-   its block of 16 is full. */
+   Multi-head attention (Vaswani et al. 2017, section 3.2). For one head of a sentence with nq
+   queries and nk keys:
+
+     S [nq,nk]          scores: how well query i matches key j; one section below for every kind
+     P = softmax(S)     attention weights, row by row; the causal mask of a decoder sets the weight
+                        of every key j > query i to 0
+     Y [nq,c] = Pd v    weighted sums of the values v [nk,c]; Pd is P after dropout
+
+   Layer: v [.,e] = u W_v^T, out [rows,d] = [Y_1; ...; Y_H] W_o^T, W_v [e,width of u], W_o [d,e],
+   e = H c. x [rows,d] gives the queries. u = x in self-attention, u = the encoder's output in
+   cross-attention. Sentences lie packed one behind the other, so there is no padding to mask.
+   A mixture of scores (Tay et al. 2021, section 3.3) is S = sum_s alpha_s S_s, alpha = softmax of a
+   learned vector per head.
+   saved: 0 P [pairs,H], while training negative where it was dropped   1 rows: v, Y, then what the
+   scores keep   2 the gradients of 1   3 the S_s of a mixture, both sides of GLU   4 tables
+   computed from parameters   5 the gradients of 4; in 4 and 5 the biases of rel_pos come last.
+   KV cache of a token: its v, then the inputs of later convolutions; its k in a block of 16 keys
+   (>>kv cache). */
 
 #define SYN__MAX_SCORES 12
 enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
 
-/* One sentence and one head; while decoding one row (nq = 1) and one head. */
+/* One head of one sentence; in a decoding step one head of one new token (nq = 1). */
 typedef struct syn__head {
   int sentence, h;
-  int heads;      /* while decoding: this one and those behind it */
-  int nq, nk;     /* queries and keys of the sentence */
-  int first;      /* place of the first query in its sentence: in a step that of the token, of a
-                     part of weights that no input changes that of its first row, else 0 */
-  size_t q0, k0;  /* first row of its queries and keys */
-  float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
+  int heads;      /* in a step: number of heads from h on that are done together */
+  int nq, nk;     /* queries, keys */
+  int first;      /* position of the first query in its sentence; not 0 in a step, or where the
+                     queries are a part of the sentence's */
+  size_t q0, k0;  /* first row of its queries, of its keys */
+  float *p;       /* [nq,nk] scores, then attention weights; backward: gradient of the scores */
   float *scratch; /* of one thread: see syn__soft_scratch */
 } syn__head;
 
-/* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
-   Forward calls `prepare` once, then `fill` for every sentence and head (tasks of any thread).
-   Backward calls `back` for every sentence and head, in any order, so that it may write only what
-   belongs to both; `back_shared` for the sentences of a head one after the other, so that what
-   they share is summed in one order; then `finish` once. Decoding calls `prepare` with the new
-   rows, then `row` for every row and head, or `rows` once for all heads. Null: nothing to do. */
+/* One kind of score: a struct of functions, as a layer kind is. `s` is its index in the mixture.
+   forward   `prepare` once, then `fill` for every sentence and head, by any thread
+   backward  `back` for every sentence and head, in any order: it may write only gradients of that
+             sentence and head. Then `back_shared` for the sentences of a head in order: gradients
+             that sentences share are summed in one order. Then `finish` once.
+   step      `prepare_step` once, then `rows` once per new token, else `row` per token and head
+   Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
-  int table;   /* 1: does not depend on the input */
-  int limited; /* 1: has a table of N, so that a sentence cannot be longer */
-  /* parameters, floats per row (a->wide), floats of tables (syn__att_table) */
+  int table;   /* 1: S does not depend on the input */
+  int limited; /* 1: has a table of N positions, which limits the length of a sentence */
+  int keys;    /* 1: S = q k^T. Its keys go into the KV cache. It prepares first and finishes last,
+                  since other scores may read its q. Its prepare_step also computes v */
+  int shares;  /* 1: accepts shared=1 */
+  /* adds parameters, floats per row (a->row_floats), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
   void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
-  /* score [nq,nk] = S_h, keys no query may see included */
+  /* score [nq,nk] = S_h, also where the causal mask hides it */
   void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
-  /* ds [nq,nk], 0 where masked; gradients of rows: written, not added (each is met once) */
+  /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  /* gradients of parameters and tables: added */
+  /* gradients of parameters and tables are added */
   void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  void (*finish)(syn_tape *t, const syn_node *n, int s); /* products over all rows, backwards */
-  /* score [nk] of one row: `fill` itself where nothing is gained by another text */
-  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
-  /* the same of x->heads heads from x->h on, in rows of round16(nk): in place of `row` */
+  void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
+  void (*prepare_step)(syn_tape *t, const syn_node *n, int s); /* products of the new tokens */
+  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score); /* [nk] */
+  /* the same for x->heads heads from x->h on, in rows of round16(nk) */
   void (*rows)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
   double (*cost)(const syn_node *n, int s, int length); /* multiply-adds per token */
 } syn__score;
 
-/* What D, its family and FD make their scores of: a hidden stage u [rows,wide] = relu(x W1^T + b1)
-   or none, where u is x; then an output stage of its own for each head, over the head's columns of
-   u. A stage is a linear (taps 0) or a convolution, which is a linear of windows; windows of one
-   tap are the rows themselves, and none are made. Parameters count among those of the node, -1:
-   there is none. */
+/* The two layers of D, its variants, FD. Hidden layer: u [rows,units] = relu(x W1^T + b1), or
+   u = x. Output layer: one per head, on the head's columns of u. A layer is linear (taps 0) or a
+   convolution, which is a linear of im2col rows; with one tap those are the rows themselves. The
+   parameters are numbers within the node, -1: none. */
 typedef struct syn__stages {
-  int hidden, gated;         /* 1: u is made; 1: the output is the glu of two linears */
-  int w1, b1, w2, b2;        /* gated: w2 + 2 and b2 + 2 are the gate's */
-  int width, wide;           /* columns of u: of a head, of all */
-  int matrices;              /* of the output stage: one a head, or 1 for all */
-  syn__conv first, second; /* the taps of both stages */
-  int windows;               /* place of the windows in the rows buffers, floats per row */
-  int past;                  /* place of u in the history */
-  int sides;                 /* place of the two sides of the glu among the raw scores */
+  int hidden, gated;       /* 1: has a hidden layer; 1: the output is the glu of two linears */
+  int w1, b1, w2, b2;      /* gated: w2 + 2, b2 + 2 are those of the gate */
+  int head_units, units;   /* columns of u: of a head, of all heads */
+  int matrices;            /* output layers: one per head, or 1 for all */
+  syn__conv first, second; /* hidden layer, output layer */
+  int col;                 /* offset of the im2col rows in the rows buffers, floats per row */
+  int cache_u;             /* offset of u in a token's KV cache, -1: not kept */
+  int sides;               /* index of the two sides of the glu in saved buffer 3 */
 } syn__stages;
 
 typedef struct syn__att {
-  int heads, c, e, d;      /* e = heads * c */
-  int size;                /* N, or the tile */
-  int tile, causal, cross, softmax, shared, mixed, n_scores, n_raw, all_tables;
-  int k, a, b, wide;       /* of FR and FD; floats per row in buffers 1 and 2 */
+  int heads, c, e, d; /* e = heads * c */
+  int qk;             /* columns of q and k: e, less where some heads have none */
+  int size;           /* N, or the tile */
+  int tile, causal, cross, softmax, shared, mixed, all_tables;
+  int n_scores, n_kept;                /* n_kept: matrices of a head in saved buffer 3 */
+  int keyed;                           /* index of the score with keys, -1: none */
+  int k, a, b;                         /* of FR, of FD */
+  int row_floats;                      /* floats per row in saved buffers 1 and 2 */
   float scale;
   const syn__score *score[SYN__MAX_SCORES];
   int param[SYN__MAX_SCORES];    /* first parameter of each score */
-  int at[SYN__MAX_SCORES];       /* its place in the rows buffer, floats per row */
-  int raw[SYN__MAX_SCORES];      /* its place among the raw scores, -1: not kept */
-  size_t table[SYN__MAX_SCORES]; /* its place in the table buffer */
-  size_t tables, dtables;        /* floats of the table buffer and of that of its gradients: FR
-                                    alone has any there, from 0 on; then those of rel_pos */
+  int at[SYN__MAX_SCORES];       /* offset in the rows buffers, floats per row */
+  int kept[SYN__MAX_SCORES];     /* index of S_s in saved buffer 3, -1: not kept */
+  size_t table[SYN__MAX_SCORES]; /* offset in the table buffer */
+  size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
+                                    the biases of rel_pos */
   syn__stages stages[SYN__MAX_SCORES];
-  int past, past_x;              /* floats of the history; the place of x there, -1: not kept */
+  int cache, past_x;             /* floats of a token's KV cache; offset of x there, -1: not kept */
   int w_v, w_o, alpha;           /* parameters */
-  const struct syn__rel_pos *rel_pos; /* biases to be added, innermost first; null: none */
+  const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
 } syn__att;
 
 static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *)n->own; }
@@ -7239,12 +7253,16 @@ static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *
 static const syn_stream *syn__att_stream(const syn_tape *t, const syn_node *n) {
   return &t->stream[t->g->values[n->out].stream];
 }
-/* A row of the saved buffers stands for a query or a key: as many rows as the longer side has. */
+/* The tensor that keys and values are computed from: x, or the encoder's output. */
+static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
+  return syn_in(t, n, n->n_in - 1);
+}
+/* A row of saved buffers 1 and 2 is a query or a key: as many rows as the longer side has. */
 static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
-  size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn_in(t, n, n->n_in - 1));
+  size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn__att_keys(t, n));
   return q > k ? q : k;
 }
-/* The block of a rows buffer that begins `at` floats per row. */
+/* The block of a rows buffer that begins `at` floats per row: v, Y, or those of score s. */
 static float *syn__att_block(const syn_tape *t, const syn_node *n, int buffer, int at) {
   return syn_saved(t, n, buffer) + (size_t)at * syn__att_rows(t, n);
 }
@@ -7257,15 +7275,12 @@ static float *syn__att_y(const syn_tape *t, const syn_node *n, int buffer) {
 static float *syn__att_own(const syn_tape *t, const syn_node *n, int buffer, int s) {
   return syn__att_block(t, n, buffer, syn__att_of(n)->at[s]);
 }
+/* Parameter i of score s, its gradient. */
 static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_weight(t, n, syn__att_of(n)->param[s] + i);
 }
 static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
-}
-
-static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
-  return syn_in(t, n, n->n_in - 1);
 }
 
 /* -- products of matrices that lie inside others -- */
@@ -7432,45 +7447,19 @@ static void syn__scope_turned_times(const syn_tape *t, const syn__scope *g, syn_
   }
 }
 
-/* -- dropout of attention weights, of all layers that have such -- */
+/* -- parameters, offsets -- */
 
-/* n->number is the rate; n->drop is that of the layer's output. */
-static int syn__weights_dropped(const syn_tape *t, const syn_node *n) {
-  return t->training && n->number > 0.0f;
-}
-/* `count` weights, or gradients that come back to them: the same mask. A weight's chance hangs on
-   its number among those of the node, of which the first one here has `index`; weights with one
-   number share a mask. */
-static void syn__weights_drop(const syn_tape *t, const syn_node *n, size_t index, float *x,
-                              size_t count) {
-  syn__dropout d;
-  if (!syn__weights_dropped(t, n)) return;
-  d = syn__dropout_of(t, 2 * n->id + 1, n->number);
-  t->k->dropout(&d, (uint32_t)index, x, count);
-}
-
-/* -- what all scores share -- */
-
-/* The table of score s takes `heads` parts of `part` floats behind those before it. */
+/* Reserves heads * part floats in the table buffer for score s. */
 static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
   a->table[s] = a->tables;
   a->tables = syn__add_size(a->tables, syn__mul_size(heads, part));
 }
-
-/* Columns that the table of a limited score has for n keys. */
+/* Columns that the table of a limited score has for nk keys. */
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
-
-/* The place of a score in the mixture, -1: it is not there. */
-static int syn__score_at(const syn__att *a, const char *name) {
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (!strcmp(a->score[s]->name, name)) return s;
-  return -1;
-}
-/* One number for each head and column, all 0: biases, alpha. Looked up, never a factor of a
-   product, so that the decoder has nothing to pack. */
+/* A parameter [H,columns] of zeros: biases, alpha. It is never a factor of a product, so the
+   decoder need not pack it (matrix 0). */
 static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int columns) {
   int shape[2];
   shape[0] = syn__att_of(n)->heads;
@@ -7480,27 +7469,24 @@ static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *nam
   b->g->params[n->param[n->n_param - 1]].matrix = 0;
   return SYN_OK;
 }
-/* Rows and columns of a table that this batch can reach: no more are made. */
+/* Rows and columns of a table [N,N] that this batch needs. */
 static int syn__att_longest(const syn_tape *t, const syn_node *n) {
-  int longest = syn__att_stream(t, n)->longest;
-  return syn__min(longest, syn__att_of(n)->size);
+  return syn__min(syn__att_stream(t, n)->longest, syn__att_of(n)->size);
 }
-/* A tiled table repeats its columns. */
+/* tile: copies the first `size` columns of the scores into those behind them. */
 static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
   int i, j;
-  for (i = 0; i < x->nq && a->tile; i++)
-    for (j = a->size; j < x->nk; j++)
-      score[(size_t)i * (size_t)x->nk + (size_t)j] =
-          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
+  for (i = 0; i < x->nq && a->tile; i++, score += x->nk)
+    for (j = a->size; j < x->nk; j++) score[j] = score[j % a->size];
 }
-/* Where the columns of the head begin in rows [rows,e]: [nq,c] of queries, [nk,c] of keys. */
+/* Where the head's queries [nq,c], its keys [nk,c] begin in rows [.,e]. */
 static size_t syn__head_q(const syn__att *a, const syn__head *x) {
   return x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
 static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
-/* What of its weights is seen. */
+/* The causal mask of the head's queries. */
 static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
   syn__scope g;
   g.nq = x->nq;
@@ -7509,79 +7495,78 @@ static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
   g.first = x->first;
   return g;
 }
-/* The scratch of a head: first the room to pack a turned matrix of c or fewer columns, */
-static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
-  return (size_t)a->c * syn__round16((size_t)x->nk);
-}
-/* then weights of a block of queries, whose rows are not a power of two apart: those would all fall
-   into a few lines of the cache; */
+
+/* -- scratch of a head: a packed matrix [c,nk]; a block of attention weights; a matrix [nq,nk];
+      two rows [nk] -- */
+
+/* Floats between rows of a block. Not a power of two: rows would compete for a few cache lines. */
 static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
-static float *syn__head_x(const syn__att *a, const syn__head *x) {
-  return x->scratch + syn__head_pack(a, x);
+static float *syn__head_block(const syn__att *a, const syn__head *x) {
+  return x->scratch + (size_t)a->c * syn__round16((size_t)x->nk);
 }
-/* then a matrix [nq,nk]; */
-static float *syn__head_z(const syn__att *a, const syn__head *x) {
-  return syn__head_x(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
+static float *syn__head_full(const syn__att *a, const syn__head *x) {
+  return syn__head_block(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
 }
-/* then two rows [nk]. */
 static float *syn__head_rows(const syn__att *a, const syn__head *x) {
-  return syn__head_z(a, x) + (size_t)x->nq * (size_t)x->nk;
+  return syn__head_full(a, x) + (size_t)x->nq * (size_t)x->nk;
 }
-/* All of it but the rows, for values of width c. */
+/* All of it but the two rows, for values of width c. */
 static void syn__soft_scratch(syn_node *n, int c) {
   n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
 }
-/* Matrix `place` of those kept for a head, [nq,nk] each; null: place -1. */
-static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__head *x, int place) {
+/* Matrix `i` [nq,nk] of the head in saved buffer 3; null: i is -1. */
+static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *x, int i) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)x->nq * (size_t)x->nk;
   size_t before = (size_t)(x->p - syn_saved(t, n, SYN__P)) - (size_t)x->h * size;
-  if (place < 0) return NULL;
-  return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_raw) +
-         (size_t)(x->h * a->n_raw + place) * size;
+  if (i < 0) return NULL;
+  return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
+         (size_t)(x->h * a->n_kept + i) * size;
 }
 
-/* -- weights and values of one head of one sentence, for all layers with attention weights --
+/* -- softmax, dropout, values of one head: for every layer with attention weights --
 
-   Forward takes a block of queries through all steps before the next one: scores become P, a copy
-   of it that is dropped, Pd, stays in the first cache until it has met the values. So does backward
-   with dPd, in the place of which Pd comes once more. P is kept with the signs of >>kernels,
-   softmax_drop: what was dropped in it is negative. */
+   Forward takes one block of queries through all steps before the next: scores S become P, Pd
+   stays in the first-level cache until it has been multiplied by the values. Backward does the same
+   with dPd, which Pd then overwrites. P is saved with the signs of >>row kernels, softmax_drop: a
+   dropped attention weight is negative. */
 
-/* nq queries against nk keys. Rows of q, k, v, y are q_row ... floats apart, those of their
-   gradients too. q and k are for layers whose scores are q k^T alone. Backward turns p into dS. */
+/* One head. Rows of q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their
+   gradients too. q and k are only set where S = q k^T. */
 typedef struct syn__soft {
-  syn__scope g;             /* nq, nk, and what is masked */
+  syn__scope g;             /* nq, nk, causal mask */
   int c;
-  int raw;                  /* 1: no softmax, the scores are the weights, and without signs */
-  int adds;                 /* 1: dv is added to; else, as dq and dk, written */
+  int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
+  int add_dv;               /* 1: dv is added; else it is written, as dq and dk always are */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
-  float *dq, *dk, *dv, *dy; /* null while going forward */
-  float *p;                 /* [nq,nk]: scores S, then P */
-  float *pack, *x, *z;      /* scratch as that of a head: c round16(nk) floats, a block, [nq,nk] */
-  int dropped;              /* 1: weights are dropped, by `drop` */
+  float *dq, *dk, *dv, *dy; /* null in forward */
+  float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
+  float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk] */
+  int dropped;              /* 1: dropout of attention weights is on */
   syn__dropout drop;
-  size_t mask, mask_row;    /* number of the first weight for dropout; from query to query */
+  size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
+                                  query */
 } syn__soft;
 
-/* All but the pointers. */
+/* Sizes and dropout; the caller sets the pointers. n->number is the dropout rate of the attention
+   weights (n->drop is that of the layer's output). */
 static syn__soft syn__soft_of(const syn_tape *t, const syn_node *n, int nq, int nk, int c) {
   syn__soft o;
   memset(&o, 0, sizeof o);
   o.g.nq = nq;
   o.g.nk = nk;
   o.c = c;
-  o.mask_row = (size_t)nk;
-  o.dropped = syn__weights_dropped(t, n);
+  o.drop_row = (size_t)nk;
+  o.dropped = t->training && n->number > 0.0f;
   o.drop = syn__dropout_of(t, 2 * n->id + 1, n->number);
   return o;
 }
-/* Number of the first weight of query i. */
+/* Index of the first attention weight of query i: equal indices have equal dropout masks. */
 static uint32_t syn__soft_index(const syn__soft *o, int i) {
-  return (uint32_t)(o->mask + (size_t)i * o->mask_row);
+  return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
 }
 
 /* S = q k^T; q holds the scale */
@@ -7592,32 +7577,33 @@ static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
   syn__scope_make(t, &o->g, j, syn__plain(o->q, o->q_row), o->pack);
 }
 
-/* Of `count` rows of nk weights the one that is done after `at` others: 0, 2, 4, ... and then 1, 3,
-   5, ... where nk is no number of whole vectors. Such a row ends with a masked one, whose hidden
-   lanes lie where the next row begins; a processor that reads there waits until the store has left
-   for the cache (rows of 14: softmax and dropout 185 -> 86 cycles, backward 73 -> 23). */
+/* The row to process as number `at` of `count`: where nk is no multiple of 16, first the even rows,
+   then the odd ones. The masked store at the end of a row overlaps the beginning of the next row,
+   and a processor that loads there too early waits for that store. */
 static int syn__row_after(int at, int count, int nk) {
   if (nk % 16 == 0) return at;
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* P_i = softmax(S_i + mask), what is not seen gets 0 and takes no part; and, where weights are
-   dropped, the first `most` of Pd_i. */
+/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `most` columns
+   of Pd_i. */
 static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, float *pd,
                                   int most) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
-  if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
-  else if (!o->raw) t->k->softmax(p, p, seen);
+  if (!o->no_softmax && o->dropped)
+    t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
+  else if (!o->no_softmax) t->k->softmax(p, p, seen);
   if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
   if (!o->dropped) return;
-  if (o->raw) memcpy(pd, p, seen * sizeof *p);
-  if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), pd, seen);
+  if (o->no_softmax) {
+    memcpy(pd, p, seen * sizeof *p);
+    t->k->dropout(&o->drop, syn__soft_index(o, i), pd, seen);
+  }
   if ((size_t)most > seen) memset(pd + seen, 0, ((size_t)most - seen) * sizeof *pd);
 }
-
-/* The same of the queries begin .. end-1, as far as these see; rows of pd are pd_row floats apart.
-   Returns Pd of the first of them. */
+/* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
+   first of them: P itself without dropout. */
 static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
                                       float *pd, size_t pd_row) {
   int at, r, count = end - begin, most = syn__seen(&o->g, end - 1);
@@ -7628,7 +7614,7 @@ static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
 
-/* y = Pd v, from scores in p */
+/* P = softmax(S) in place of S; Y = Pd v */
 static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
   syn__scope part = o->g;
@@ -7642,48 +7628,49 @@ static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
   }
 }
 
-/* Pd once more, of all queries: in z, or p itself where nothing is dropped. */
+/* Pd of all queries, computed again from P: in z, or P itself without dropout. */
 static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
   int i;
   if (!o->dropped) return o->p;
-  if (o->raw) {
+  if (o->no_softmax) {
     memcpy(o->z, o->p, size * sizeof *o->z);
     for (i = 0; i < o->g.nq; i++)
       t->k->dropout(&o->drop, syn__soft_index(o, i), o->z + (size_t)i * nk, nk);
-  } else { /* what is negative was dropped */
+  } else { /* a negative attention weight was dropped */
     t->k->act(SYN__RELU, o->z, o->p, size);
     t->k->scale(o->z, o->drop.scale, o->z, size);
   }
   return o->z;
 }
-/* dv = Pd^T dy, from that */
+/* dv = Pd^T dy, Pd from syn__soft_dropped */
 static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const float *pd,
                                   size_t pd_row) {
   syn__scope_turned_times(t, &o->g,
-                          syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO), pd,
-                          pd_row, syn__plain(o->dy, o->y_row));
+                          syn__job_into(o->dv, o->v_row, o->c, o->add_dv ? SYN__ADD : SYN__ZERO),
+                          pd, pd_row, syn__plain(o->dy, o->y_row));
 }
 
-/* One query: dP is dPd after the same dropout, dS_i = P_i (dP_i - P_i . dP_i). In p stood P, there
-   comes dS; in dp stood dPd, there comes Pd, but where there was no softmax; of its first `most`
-   those not seen become 0. */
+/* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
+   holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
+   causal mask, up to `most`, become 0. */
 static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp, int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__seen(&o->g, i);
-  if (o->raw) memcpy(p, dp, seen * sizeof *p);
-  else t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
-  if (o->raw && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
+  if (!o->no_softmax)
+    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
+  else memcpy(p, dp, seen * sizeof *p);
+  if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
   if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
 }
 
-/* Block by block dPd = dy v^T, dS in place of P, and dv = Pd^T dy. Of dPd all columns of a tile are
-   made; those not seen become 0 again, as they are in Pd. */
+/* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
+   tiles of dPd; syn__soft_back_row clears the columns behind the causal mask. */
 static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk);
   int i, r, at, end, most;
   syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
-  syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->adds ? SYN__ADD : SYN__ZERO);
+  syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->add_dv ? SYN__ADD : SYN__ZERO);
   to_p.p.k = o->c;
   syn__job_panels(&to_p, syn__plain(o->dy, o->y_row), o->pack, o->x, row);
   to_v.p.a = o->x;
@@ -7716,28 +7703,31 @@ static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
    ============================================================================================== */
 
 /*
-   (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
-   W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
-   rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
-   kept of a decoded token, or of one of the source: its v, and its k, across once its block of 16
-   is full. */
+   Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1). Queries q = x W_q^T [rows,e],
+   keys k = u W_k^T [rows of u,e], W_q [e,d], W_k [e,width of u], no biases. Head h has the columns
+   h c .. (h+1) c - 1 of both.
+   rows buffers, saved for backward: q / sqrt(c), then k; 2 e floats a row. The scale is applied to
+   q once instead of to every S_ij.
+   KV cache of a token, or of a token of the source: its v and its k. A full block of 16 keys is
+   transposed [e,16], so that one vector load reads one column of 16 keys. The partial block that
+   the newest token belongs to is row-major [16,e]. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
-  a->at[s] = a->wide; /* q, then k */
-  a->wide += 2 * a->e;
-  return syn__matrix_param(b, n, "w_q", a->e, a->d) || syn__matrix_param(b, n, "w_k", a->e, d_keys)
-             ? SYN_E_SHAPE : SYN_OK;
+  a->at[s] = a->row_floats; /* q, then k */
+  a->row_floats += 2 * a->qk;
+  if (syn__matrix_param(b, n, "w_q", a->qk, a->d)) return SYN_E_SHAPE;
+  return syn__matrix_param(b, n, "w_k", a->qk, d_keys);
 }
 
-/* k [rows,e], or dk in the buffer of gradients */
+/* k [rows,e]; dk in the buffer of gradients */
 static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, buffer, a->at[s] + a->e);
+  return syn__att_block(t, n, buffer, a->at[s] + a->qk);
 }
 
-/* x [count] times s, by all threads. */
+/* x [count] *= s, by all threads */
 typedef struct syn__scale_job {
   float *x, s;
 } syn__scale_job;
@@ -7753,9 +7743,59 @@ static void syn__scale_all(syn_tape *t, float *x, float s, size_t count) {
   syn__parallel(t, syn__task_scale, &j, count, 4096);
 }
 
-/* v, q and k of the new rows, [rows,e] each, of weights in panels: three products in one slice of
-   work for each thread. Each meeting of the threads takes 1.5 microseconds; a product of width 256
-   by two of them takes 5. */
+/* -- forward, backward -- */
+
+static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *q = syn__att_own(t, n, SYN__ROWS, s);
+  syn__linear_forward(t, n, a->param[s], -1, x, q);
+  syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->qk);
+  syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                      syn__v_keys(t, n, SYN__ROWS, s));
+}
+
+/* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
+static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+  const syn__att *a = syn__att_of(n);
+  const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
+  const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
+  syn__scope g = syn__head_scope(a, x);
+  syn__job j = syn__job_into(score, (size_t)x->nk, x->nk, SYN__ZERO);
+  j.p.k = a->c;
+  t->k->pack(k, 1, (size_t)a->e, a->c, x->nk, x->scratch);
+  syn__scope_make(t, &g, j, syn__plain(q, (size_t)a->e), x->scratch);
+}
+
+/* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
+   dk = dS^T (scale q), which the rows buffer holds. */
+static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+                        const float *ds) {
+  const syn__att *a = syn__att_of(n);
+  size_t e = (size_t)a->e, nk = (size_t)x->nk, q = syn__head_q(a, x), k = syn__head_k(a, x);
+  syn__scope g = syn__head_scope(a, x);
+  syn__scope_times(t, &g, syn__job_into(syn__att_own(t, n, SYN__DROWS, s) + q, e, a->c, SYN__ZERO),
+                   ds, nk, syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e));
+  syn__scope_turned_times(t, &g,
+                          syn__job_into(syn__v_keys(t, n, SYN__DROWS, s) + k, e, a->c, SYN__ZERO),
+                          ds, nk, syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e));
+}
+
+/* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
+static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *dq = syn__att_own(t, n, SYN__DROWS, s);
+  syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)a->qk);
+  syn__linear_backward(t, n, a->param[s], -1, x, dq);
+  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                       syn__v_keys(t, n, SYN__DROWS, s));
+}
+
+/* -- a decoding step -- */
+
+/* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
+   one task, since waking the threads takes longer than a small product. */
 typedef struct syn__v_job {
   syn__product p[3];
 } syn__v_job;
@@ -7789,59 +7829,18 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   }
   syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
 }
-
-static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
+/* Cross-attention: q alone, the keys of the source are in the cache since `start`. */
+static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  int step = t->decode && !a->cross; /* self-attention of new rows */
-  if (step) syn__v_project(t, n, s);
-  else syn__linear_forward(t, n, a->param[s], -1, x, q);
-  /* q is kept with its 1/sqrt(c) */
+  if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
+  else syn__v_project(t, n, s);
   syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
-  if (t->decode) return; /* keys: of the source there since `start`, else made with q */
-  syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
-                      syn__v_keys(t, n, SYN__ROWS, s));
 }
 
-/* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
-static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  const syn__att *a = syn__att_of(n);
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
-  syn__scope g = syn__head_scope(a, x);
-  syn__job j = syn__job_into(score, (size_t)x->nk, x->nk, SYN__ZERO);
-  j.p.k = a->c;
-  t->k->pack(k, 1, (size_t)a->e, a->c, x->nk, x->scratch);
-  syn__scope_make(t, &g, j, syn__plain(q, (size_t)a->e), x->scratch);
-}
-
-/* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
-   s dS k, but dk = dS^T (s q), which is what the buffer holds. */
-static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
-                        const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  size_t e = (size_t)a->e, nk = (size_t)x->nk, q = syn__head_q(a, x), k = syn__head_k(a, x);
-  syn__scope g = syn__head_scope(a, x);
-  syn__scope_times(t, &g, syn__job_into(syn__att_own(t, n, SYN__DROWS, s) + q, e, a->c, SYN__ZERO),
-                   ds, nk, syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e));
-  syn__scope_turned_times(t, &g,
-                          syn__job_into(syn__v_keys(t, n, SYN__DROWS, s) + k, e, a->c, SYN__ZERO),
-                          ds, nk, syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e));
-}
-
-/* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
-static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  float *dq = syn__att_own(t, n, SYN__DROWS, s);
-  syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)a->e);
-  syn__linear_backward(t, n, a->param[s], -1, x, dq);
-  syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
-                       syn__v_keys(t, n, SYN__DROWS, s));
-}
-
-/* score [n] += a [c] times the rows of a table [n,c]: one row of the product that `fill` makes. */
+/* score [n] += a [c] times the rows of a table [n,c]: one row of the product in `fill`, with the
+   same bits. */
 static void syn__att_dots(const syn_tape *t, float *score, const float *a, const float *table,
                           int n, size_t c) {
   const float *rows[16];
@@ -7853,22 +7852,22 @@ static void syn__att_dots(const syn_tape *t, float *score, const float *a, const
   }
 }
 
-/* Floats of a new row's scratch that hold scores: three rows of nk keys, then one for each head in
-   whole vectors. A block of keys uses what is behind. */
+/* Floats of a step's scratch that hold scores: three rows [nk], then one row of round16(nk) for
+   each head. Behind them: the scratch of a block of keys. */
 static size_t syn__att_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
-/* Copies the lanes of `from` [heads,16] that `lanes` names: a bit a lane. */
+/* Copies the lanes of `from` [heads,16] whose bit in `lanes` is set. */
 static void syn__v_lanes(float *score, size_t row, const float *from, int heads, unsigned lanes) {
   int h, l;
   for (h = 0; h < heads; h++, score += row, from += 16)
     for (l = 0; lanes >> l; l++)
       if (lanes >> l & 1) score[l] = from[l];
 }
-/* Scores of the 16 keys from place j on, whose block is full and across. They lie in the slots the
-   hypothesis has been in, mostly one or two. Of every slot all 16 are scored into part [heads,16],
-   and its own are taken. */
+/* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
+   hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
+   into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
 static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                           float *score, int j) {
   const syn__decode_state *l = t->decode;
@@ -7890,8 +7889,8 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
     if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
   }
 }
-/* The same for the newest block, whose keys are still straight: they are turned into [heads c,16]
-   here. Where they lie in several slots, their rows [.,heads c] are first copied together. */
+/* The same for the partial block of the newest tokens, whose keys are row-major: they are
+   transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
 static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                         float *score, int j) {
   const syn__decode_state *l = t->decode;
@@ -7908,9 +7907,9 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
   t->k->pack(apart ? rows : keys, 1, apart ? wide : e, (int)wide, count, turned);
   t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
 }
-/* Where the newest token begins a block, the one before it has got all of its keys: those of all
-   slots of a sentence, also of those in which nothing lives now, are turned. Items are rows; the
-   first of a sentence does it. */
+/* When the newest token begins a block, the block before it is full: its keys are transposed in
+   place, in all slots of a sentence, also in those without a live hypothesis. Items are rows; the
+   first row of a sentence does it. */
 static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__decode_state *l = t->decode;
@@ -7931,7 +7930,7 @@ static void syn__v_close(syn_tape *t, const syn_node *n) {
   if (place && place % 16 == 0)
     syn__parallel(t, syn__task_v_close, n, (size_t)t->decode->rows, (size_t)t->decode->slots);
 }
-/* Another text than `fill`, with the same bits. */
+/* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
 static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
@@ -7950,18 +7949,22 @@ static double syn__v_cost(const syn_node *n, int s, int length) {
   SYN__UNUSED(s);
   return 2.0 * a->e * a->d + (double)length * a->e;
 }
+static const syn__score syn__score_v = {
+    "V", 0, 0, 1, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
+    syn__v_prepare_step, NULL, syn__v_rows, syn__v_cost};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
    ============================================================================================== */
 
 /*
-   (Random Synthesizer, Tay et al. 2021, section 3.2; FR: 3.3.) R: F = r [H,N,N], learned. Fix: the
-   same, never trained: drawn once from the seed and saved. FR: F_ij = r1_i . r2_j of rank k, r1 and
-   r2 [H,N,k]. A sentence of n tokens uses the first n rows and columns. tile: both indices modulo
-   the tile. Decoding needs nothing of the past but the values. Since all sentences add into the
-   one table, its gradient is made in back_shared.
-   rows buffer: nothing. tables: FR the product F [H,N,N], and its gradient. */
+   Random Synthesizer (Tay et al. 2021, section 3.2; FR: section 3.3). S_h [n,n] is the first n rows
+   and columns of F_h [N,N]; with tile both indices are taken modulo the tile.
+     R    F = r [H,N,N], learned
+     Fix  F = fix [H,N,N], drawn once from the seed, never trained, saved with the model
+     FR   F_ij = r1_i . r2_j, r1 and r2 [H,N,k], learned
+   saved for backward: FR the table F [H,N,N] and its gradient. All sentences add into the gradient
+   of one table, so back_shared makes it. A step needs no keys, only the cached values. */
 
 static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
   const syn__att *a = syn__att_of(n);
@@ -7970,10 +7973,9 @@ static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn
   shape[1] = shape[2] = a->size;
   return syn_build_param(b, n, name, init, 3, shape);
 }
-/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost
-   uniform. */
+/* Uniform within sqrt(3/N) has variance 1/N: the softmax of such small scores is almost uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
-  SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
+  SYN__UNUSED(s);
   return syn__r_params(b, n, "r",
                        syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
 }
@@ -7982,48 +7984,48 @@ static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
   return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
 }
 
-/* score [n] = row i of a table [size,size], repeated every `size` columns when tiled. */
-static void syn__table_row(const syn__att *a, const float *table, int i, int n, float *score) {
-  const float *row = table + (size_t)(i % a->size) * (size_t)a->size;
-  int j, m;
-  for (j = 0; j < n; j += m) {
-    m = syn__min(a->size, n - j);
-    memcpy(score + j, row, (size_t)m * sizeof *score);
-  }
+/* Where head h begins in a table [H,size,size]. */
+static size_t syn__table_at(const syn__att *a, int h) {
+  return (size_t)h * (size_t)a->size * (size_t)a->size;
 }
-/* All queries of a sentence, or the one of a step: the same text. */
+/* score [nq,nk] = the queries' rows of the head's table, columns repeated where it is tiled */
 static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
                             float *score) {
-  int i;
+  int i, j, m;
+  table += syn__table_at(a, x->h);
   for (i = 0; i < x->nq; i++)
-    syn__table_row(a, table, x->first + i, x->nk, score + (size_t)i * (size_t)x->nk);
+    for (j = 0; j < x->nk; j += m, score += m) {
+      m = syn__min(a->size, x->nk - j);
+      memcpy(score, table + (size_t)((x->first + i) % a->size) * (size_t)a->size,
+             (size_t)m * sizeof *score);
+    }
 }
-/* dtable[i,j] += dS_ij, sentence after sentence; ds is folded into the first `size` columns */
+/* dtable_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
 static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
                             const float *ds, float *dtable) {
   int i;
+  dtable += syn__table_at(a, x->h);
   for (i = 0; i < x->nq; i++)
     t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds + (size_t)i * (size_t)x->nk,
               (size_t)syn__att_columns(a, x->nk));
 }
 
-/* Where head h begins in a table [H,size,size]. */
-static size_t syn__table_at(const syn__att *a, int h) {
-  return (size_t)h * (size_t)a->size * (size_t)a->size;
-}
-/* For r and for fix: both are the first parameter of their score. */
+/* R and Fix: the table is their first parameter. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_fill(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), x, score);
+  syn__table_fill(syn__att_of(n), syn__att_weight(t, n, s, 0), x, score);
 }
 static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_back(t, a, x, ds, syn__att_dweight(t, n, s, 0) + syn__table_at(a, x->h));
+  syn__table_back(t, syn__att_of(n), x, ds, syn__att_dweight(t, n, s, 0));
 }
+static const syn__score syn__score_r = {
+    "R", 1, 1, 0, 0, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, NULL, syn__r_fill,
+    NULL, NULL};
+static const syn__score syn__score_fix = {
+    "Fix", 1, 1, 0, 0, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, NULL, syn__r_fill,
+    NULL, NULL};
 
-/* FR: S_ij = r1_i . r2_j, r1 and r2 [H,N,k]; the table is made once per pass. Their product of k
-   terms has variance 1/N when both are uniform within sqrt(3) (kN)^(-1/4). */
+/* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a product of k terms has variance 1/N. */
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
@@ -8041,29 +8043,27 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
 static size_t syn__fr_at(const syn__att *a, int h) {
   return (size_t)h * (size_t)a->size * (size_t)a->k;
 }
-/* F_h [L,L] = r1_h r2_h^T, once for all sentences of the batch; L rows and columns of [N,N] */
+/* F_h [L,L] = r1_h r2_h^T once per batch; L is the longest sentence, the rows of F lie N apart */
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   float *table = syn_saved(t, n, SYN__TABLE) + a->table[s];
   size_t k = (size_t)a->k;
   int h, L = syn__att_longest(t, n);
-  if (t->decode) return; /* a step computes its own row */
   for (h = 0; h < a->heads; h++)
     syn__times_all(t, syn__job_of(L, L, a->k, NULL),
                    syn__plain(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), k),
                    syn__turned(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), k),
                    table + syn__table_at(a, h), (size_t)a->size);
 }
-/* From here on as R, with F in the place of the parameter. */
+/* As R, with F in place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, x->h), x, score);
+  syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s], x, score);
 }
 static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
-  const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
-  syn__table_back(t, a, x, ds, syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, x->h));
+  syn__table_back(t, syn__att_of(n), x, ds, syn_saved(t, n, SYN__DTABLE));
 }
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
@@ -8081,7 +8081,7 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
                    syn__att_dweight(t, n, s, 1) + at, k);
   }
 }
-/* Another text than `fill`, with the same bits: a step needs one row of the table. */
+/* A step computes one row of F, with the bits of fr_prepare. */
 static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t k = (size_t)a->k, head = (size_t)x->h * (size_t)a->size;
@@ -8097,15 +8097,19 @@ static double syn__fr_cost(const syn_node *n, int s, int length) {
   SYN__UNUSED(s);
   return (double)syn__min(length, a->size) * a->heads * a->k;
 }
+static const syn__score syn__score_fr = {
+    "FR", 1, 1, 0, 0, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back,
+    syn__fr_finish, NULL, syn__fr_row, NULL, syn__fr_cost};
 
 /* ==============================================================================================
-   >>kind syn_att: D and its family   a row of N scores from the row's token, or window of tokens
+   >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
    ============================================================================================== */
 
 /*
-   (D: Dense Synthesizer, Tay et al. 2021, section 3.1; Conv, CRC, BD, BCRC and GLU vary its two
-   stages.) u = relu(x W1^T + b1) or x itself, S_ij = W2_h[j] . u_i's slice + b2_h[j]; GLU: that
-   times sigma of the same with another W2, b2.
+   D is the Dense Synthesizer (Tay et al. 2021, section 3.1); Conv, CRC, BD, BCRC, GLU vary its two
+   layers. Hidden layer: u = relu(x W1^T + b1), or u = x. Output layer of head h, on the head's
+   columns of u: A_ij = W2_h[j] . u_i + b2_h[j] [n,N]. S = A; GLU: S = A sigma(B), B from a second
+   W2, b2. Of the N columns only those of the sentence are computed.
 
      D      linear, linear            W1 [e,d]      W2 [H,N,c]       u [rows,e]
      BD     linear, linear            W1 [H m,d]    W2 [H,N,m]       u [rows,H m]
@@ -8114,32 +8118,28 @@ static double syn__fr_cost(const syn_node *n, int s, int length) {
      Conv   convolution               -             W [H,N,f,c]      x
      GLU    glu of two linears        -             Wa, Wb [H,N,c]   x
 
-   The way of a pass, and back:
-     hidden_forward       windows of x, then u = relu(windows W1^T + b1)       all rows
-     dense_prepare        windows of u, head by head; W2 into panels           all rows
-     dense_fill           A = z W2^T + b2, z a row of u or its window; glu     a head, a sentence
-     dense_back           dz = dA W2                                           a head, a sentence
-     dense_back_shared    dW2 += dA^T z, db2 += column sums of dA              a head
-     dense_finish         windows dz back into du                              all rows
-     hidden_back          through relu, W1 and b1 into dx                      all rows
-   Where a stage is missing the next one reads and writes what the one before would have: Conv and
-   GLU have no u and work on x, linears have no windows.
+   Forward, then backward; z is a row of u, or the im2col row around it:
+     hidden_forward       im2col of x; u = relu(col W1^T + b1)            all rows
+     dense_prepare        im2col of u, head by head; packs W2             all rows
+     dense_fill           A = z W2^T + b2; glu                            a head of a sentence
+     dense_back           dz = dA W2                                      a head of a sentence
+     dense_back_shared    dW2 += dA^T z, db2 += column sums of dA         a head
+     dense_finish         col2im of dz into du                            all rows
+     hidden_back          gradients through relu into W1, b1, x           all rows
 
-   A convolution reads the window of a row, W[.., tap, ..] the tap of it; what lies outside the
-   sentence is 0, in u too (not relu(b1)). Only the columns the sentence has are computed.
-   shared=1, for D, as in the published code: one W2 [N,c] for all heads and no biases; beside V,
-   relu(q) of V is the hidden stage, and there is no W1.
-   rows buffer: u; then the windows of x [rows,f,d] until u is made, from then on in the same place
-   those of u, head by head [H,rows,f2,width], so that each head's product reads neighbours. In the
-   buffer of gradients the same: du, then dz; dwindows. Raw scores: both sides of GLU, then their
-   gradients. tables: W2 in panels of 16 columns, packed once per pass instead of once per sentence;
-   a step of decoding, with its few rows, reads W2 as it stands.
-   history: x for windows of x, once for all scores; u for windows of u. */
+   A convolution reads 0 outside the sentence (its second one too: 0, not relu(b1)). shared=1, for D
+   (as in the authors' code): one W2 [N,c] for all heads and no biases; beside V, u = relu(q of V)
+   and there is no W1.
+   rows buffers, saved for backward: u; then the im2col rows of x [rows,f,d], which those of u, head
+   by head [H,rows,f2,width of a head], overwrite. In the buffer of gradients likewise. Saved buffer
+   3: A and B of GLU, then their gradients. Tables: W2 in panels of 16 columns, packed once per
+   batch; a step has few rows and reads W2 unpacked.
+   KV cache: x for the first convolution, once for all scores; u for the second. */
 
 typedef struct syn__family {
-  const char *name, *w1, *b1, *w2, *b2, *w_gate, *b_gate; /* null: no such stage or side */
-  int narrow;        /* 1: m hidden units a head, else c */
-  int first, second; /* 0: a linear; 1: a convolution of width f; 2: of width f2 */
+  const char *name, *w1, *b1, *w2, *b2, *w_gate, *b_gate; /* null: no such layer or side */
+  int narrow;        /* 1: m hidden units per head, else c */
+  int first, second; /* 0: a linear; 1: a convolution of f taps; 2: of f2 taps */
 } syn__family;
 
 static const syn__family syn__families[] = {
@@ -8156,18 +8156,22 @@ static const syn__stages *syn__stages_of(const syn_node *n, int s) {
 
 /* -- shapes -- */
 
-/* Numbers that one output reads of a row of `width` inputs. */
+/* Inputs of one output of a layer that reads `width` columns. */
 static int syn__conv_size(const syn__conv *w, int width) {
   return syn__max(1, w->taps) * width;
 }
+/* Inputs of one score: the length of z. */
+static int syn__dense_size(const syn__stages *st) {
+  return syn__conv_size(&st->second, st->head_units);
+}
 
-/* Glorot of one matrix of a convolution: both its fans times its taps. */
+/* Glorot for a convolution: both fans times its taps. */
 static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
   double fans = ((double)inputs + (double)outputs) * syn__max(1, taps);
   return syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans));
 }
 
-/* The window of a stage; `which` as in the family. */
+/* The taps of a layer; `which` as in syn__family. */
 static syn_status syn__stage_window(syn_build *b, const char *name, int which, int width,
                                     syn__conv *w) {
   int f = syn_arg_int(b, "f", 3, 1, 65536), f2 = syn_arg_int(b, "f2", f, 1, 65536);
@@ -8183,49 +8187,44 @@ static syn_status syn__stage_window(syn_build *b, const char *name, int which, i
   return SYN_OK;
 }
 
-/* Room for u, and W1 and b1 under these names: null: there is none. Of the stages, `wide` and
-   `first` are set. */
+/* Reserves u; adds W1 and b1 under these names, null: none. The caller has set `units`, `first`. */
 static syn_status syn__hidden_shape(syn_build *b, syn_node *n, int s, const char *w,
                                     const char *bias) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
   int shape[3], taps = st->first.taps;
-  a->at[s] = a->wide;
-  a->wide += st->wide;
+  a->at[s] = a->row_floats;
+  a->row_floats += st->units;
   st->hidden = 1;
   st->w1 = w ? n->n_param : -1;
   st->b1 = bias ? n->n_param + 1 : -1;
-  shape[0] = st->wide;
+  shape[0] = st->units;
   shape[1] = taps ? taps : a->d;
   shape[2] = a->d;
-  if (w && syn_build_param(b, n, w, syn__glorot_taps(taps, a->d, st->wide), taps ? 3 : 2, shape))
+  if (w && syn_build_param(b, n, w, syn__glorot_taps(taps, a->d, st->units), taps ? 3 : 2, shape))
     return SYN_E_SHAPE;
-  if (w) b->g->params[n->param[st->w1]].matrix = 1; /* also where it is a convolution */
-  return bias ? syn__bias_param(b, n, bias, st->wide) : SYN_OK;
+  if (w) b->g->params[n->param[st->w1]].matrix = 1; /* also for a convolution */
+  return bias ? syn__bias_param(b, n, bias, st->units) : SYN_OK;
 }
 
-/* One linear of the output stage: [H,N,taps,width] and [H,N]; where all heads share it [N,width]
-   and no bias. */
+/* One linear of the output layer: W [H,N,taps,head units] and bias [H,N]; without a bias, which is
+   shared=1, W [N,head units]. */
 static syn_status syn__output_params(syn_build *b, syn_node *n, int s, const char *w,
                                      const char *bias) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   int shape[4], taps = st->second.taps;
-  syn_initial init = syn__glorot_taps(taps, st->width, a->size);
+  syn_initial init = syn__glorot_taps(taps, st->head_units, a->size);
   shape[0] = a->heads;
   shape[1] = a->size;
-  shape[2] = taps ? taps : st->width;
-  shape[3] = st->width;
+  shape[2] = taps ? taps : st->head_units;
+  shape[3] = st->head_units;
   if (!bias) return syn_build_param(b, n, w, init, 2, shape + 1);
   if (syn_build_param(b, n, w, init, taps ? 4 : 3, shape)) return SYN_E_SHAPE;
   return syn__att_table_zero(b, n, bias, a->size);
 }
 
-/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last,
-   the layer knows this order (syn__att_prepare). */
-static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
-
-/* Both stages as the text says: widths, windows; D alone can share its output stage. */
+/* Widths and taps of both layers, from the arguments m, f, f2. */
 static syn_status syn__stages_shape(syn_build *b, syn_node *n, int s, const syn__family *f) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
@@ -8236,51 +8235,47 @@ static syn_status syn__stages_shape(syn_build *b, syn_node *n, int s, const syn_
   if (!f->w1 && a->e != a->d)
     return syn__fail_build(b, SYN_E_SHAPE, "%s reads slices of the input: %d heads of c = %d, "
                            "wanted width %d in all", f->name, a->heads, a->c, a->d);
-  st->width = f->narrow ? m : a->c;
-  st->wide = a->heads * st->width;
+  st->head_units = f->narrow ? m : a->c;
+  st->units = a->heads * st->head_units;
   st->gated = f->w_gate != NULL;
-  st->matrices = a->shared && f == &syn__families[0] ? 1 : a->heads;
+  st->matrices = a->shared && a->score[s]->shares ? 1 : a->heads;
   if (syn__stage_window(b, f->name, f->first, a->d, &st->first)) return SYN_E_SHAPE;
-  return syn__stage_window(b, f->name, f->second, st->wide, &st->second);
+  return syn__stage_window(b, f->name, f->second, st->units, &st->second);
 }
 
-/* Places of what is kept: windows, x and u in the history, the two sides of GLU, packed W2. The
-   windows of x have served when those of u are made: both have one place, of the larger one. x
-   stands once in the history for all scores that look back to it. */
+/* Offsets: im2col rows (of x, then of u in their place), x and u in the KV cache, the two sides of
+   GLU, packed W2. */
 static void syn__stages_places(syn__att *a, int s) {
   syn__stages *st = &a->stages[s];
   int x = st->first.taps > 1 ? st->first.taps * a->d : 0;
-  int u = st->second.taps > 1 ? st->second.taps * st->wide : 0;
-  st->windows = a->wide;
-  a->wide += syn__max(x, u);
-  st->past = -1;
+  int u = st->second.taps > 1 ? st->second.taps * st->units : 0;
+  st->col = a->row_floats;
+  a->row_floats += syn__max(x, u);
+  st->cache_u = -1;
   if (a->past_x < 0 && (x || (u && !st->hidden))) {
-    a->past_x = a->past;
-    a->past += a->d;
+    a->past_x = a->cache;
+    a->cache += a->d;
   }
   if (u && st->hidden) {
-    st->past = a->past;
-    a->past += st->wide;
+    st->cache_u = a->cache;
+    a->cache += st->units;
   }
-  st->sides = a->n_raw;
-  a->n_raw += 2 * st->gated;
+  st->sides = a->n_kept;
+  a->n_kept += 2 * st->gated;
   syn__att_table(a, s, (size_t)(st->matrices * (1 + st->gated)),
-                 syn__mul_size((size_t)syn__conv_size(&st->second, st->width),
-                               syn__round16((size_t)a->size)));
+                 syn__mul_size((size_t)syn__dense_size(st), syn__round16((size_t)a->size)));
 }
 
-/* Of every name of the family: the parameters stand in the order w1, b1, w2, b2 and, of the gate,
-   w2, b2; which is why the gate's are found 2 behind. */
+/* Parameters in the order w1, b1, w2, b2, w2 and b2 of the gate: those stand 2 behind. */
 static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
   const syn__family *f = syn__families;
-  int shared, uses_q;
+  int shared = a->shared && a->score[s]->shares;
   while (strcmp(f->name, a->score[s]->name)) f++;
-  shared = a->shared && f == syn__families;
-  uses_q = shared && syn__d_uses_q(a);
   if (syn__stages_shape(b, n, s, f)) return SYN_E_SHAPE;
-  if (f->w1 && syn__hidden_shape(b, n, s, uses_q ? NULL : f->w1, shared ? NULL : f->b1))
+  if (f->w1 && syn__hidden_shape(b, n, s, shared && a->keyed >= 0 ? NULL : f->w1,
+                                 shared ? NULL : f->b1))
     return SYN_E_SHAPE;
   syn__stages_places(a, s);
   st->w2 = n->n_param;
@@ -8289,40 +8284,41 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   return f->w_gate ? syn__output_params(b, n, s, f->w_gate, f->b_gate) : SYN_OK;
 }
 
-/* -- the hidden stage -- */
+/* -- hidden layer -- */
 
-/* Between rows of `stride` floats and windows of `width` of them. */
+/* im2col and col2im between rows of `stride` floats and windows of `width` columns. */
 static syn__im2col_job syn__stage_job(const syn_tape *t, const syn_node *n, const syn__conv *w,
                                       int stride, int width) {
   return syn__im2col_job_of(t, t->g->values[n->out].stream, w, (size_t)stride, (size_t)width);
 }
-/* Windows of the rows x; while decoding of those kept at `past` of the history. */
+/* im2col of the rows x; in a step, of the rows in the KV cache at offset `past`. */
 static void syn__stage_gather(syn_tape *t, const syn_node *n, syn__im2col_job j, int past,
                               const float *x, float *col) {
   if (t->decode) syn__conv_cached(t, n, &j.w, (size_t)past, j.width, col);
   else syn__im2col(t, t->g->values[n->out].stream, j, x, col);
 }
 
-/* The input of W1: x, or the windows of x, made anew (those of u lie there while going back). */
+/* The input of W1: x, or im2col of x. Backward computes it again, since im2col of u has overwritten
+   it. */
 static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   syn_tensor x = *syn_in(t, n, 0);
-  float *col = syn__att_block(t, n, SYN__ROWS, st->windows);
+  float *col = syn__att_block(t, n, SYN__ROWS, st->col);
   if (st->first.taps < 2) return x;
   syn__stage_gather(t, n, syn__stage_job(t, n, &st->first, a->d, a->d), a->past_x, x.x, col);
   x.x = col;
   return x;
 }
 
-/* u = relu(x W1^T + b1), in place */
+/* u = relu(x W1^T + b1), or relu(q of V); V holds q scaled: relu(q) = relu(scaled q) / scale */
 static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *u = syn__att_own(t, n, SYN__ROWS, s);
-  size_t count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->wide;
-  if (st->w1 < 0) { /* q is kept scaled: relu(q) = relu(scaled q) / scale */
-    t->k->act(SYN__RELU, u, syn__att_own(t, n, SYN__ROWS, syn__score_at(a, "V")), count);
+  size_t count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->units;
+  if (st->w1 < 0) {
+    t->k->act(SYN__RELU, u, syn__att_own(t, n, SYN__ROWS, a->keyed), count);
     t->k->scale(u, 1.0f / a->scale, u, count);
   } else {
     syn_tensor x = syn__hidden_input(t, n, s);
@@ -8331,71 +8327,62 @@ static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   }
 }
 
-/* dz = du where u > 0, else 0, in place; then as linear, for windows back to the rows they were
-   made of. Written so that a NaN in u stops, too. */
+/* In place du = 0 where u <= 0 or NaN; then the gradients of the linear, col2im into dx. */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__att_own(t, n, SYN__ROWS, s);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
   syn_tensor x = syn__hidden_input(t, n, s);
-  size_t i, rows = syn__tensor_rows(&x), count = rows * (size_t)st->wide;
+  size_t i, rows = syn__tensor_rows(&x), count = rows * (size_t)st->units;
   for (i = 0; i < count; i++)
     if (!(u[i] > 0.0f)) du[i] = 0.0f;
   if (st->first.taps > 1) {
-    x.dx = syn__att_block(t, n, SYN__DROWS, st->windows);
+    x.dx = syn__att_block(t, n, SYN__DROWS, st->col);
     memset(x.dx, 0, rows * (size_t)(st->first.taps * a->d) * sizeof *x.dx);
   }
   syn__linear_backward(t, n, st->w1, st->b1, &x, du);
   if (st->first.taps > 1)
-    syn__col2im(t, t->g->values[n->out].stream,
-                        syn__stage_job(t, n, &st->first, a->d, a->d), x.dx, dx);
+    syn__col2im(t, t->g->values[n->out].stream, syn__stage_job(t, n, &st->first, a->d, a->d), x.dx,
+                dx);
 }
-
-/* Where u = relu(q): into the dq that V takes on from here. V multiplies dq by its scale at the
-   end: divided by it here, du arrives whole. */
+/* u = relu(q): du is added to the dq of V, which finishes later. V multiplies dq by its scale; the
+   division here undoes that. */
 static void syn__hidden_back_q(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s), *du = syn__att_own(t, n, SYN__DROWS, s);
-  float *dq = syn__att_own(t, n, SYN__DROWS, syn__score_at(a, "V"));
+  float *dq = syn__att_own(t, n, SYN__DROWS, a->keyed);
   size_t i, count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)a->e;
   for (i = 0; i < count; i++)
     if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
 }
 
-/* -- the output stage -- */
+/* -- output layer -- */
 
-/* Numbers of a row that the output stage of a head multiplies. */
-static int syn__dense_size(const syn__stages *st) {
-  return syn__conv_size(&st->second, st->width);
-}
-/* u [rows,wide], or x itself where there is no hidden stage; or the gradient of either. */
+/* u [rows,units], or x where there is no hidden layer; or the gradient of either. */
 static float *syn__stages_u(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn_tensor *x = syn_in(t, n, 0);
   if (syn__stages_of(n, s)->hidden) return syn__att_own(t, n, buffer, s);
   return buffer == SYN__ROWS ? x->x : x->dx;
 }
-/* Where head h has them in the windows; the rows of a head are neighbours. */
+/* The im2col rows of head h, one behind the other. */
 static float *syn__dense_windows(const syn_tape *t, const syn_node *n, int buffer, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
-  return syn__att_block(t, n, buffer, st->windows) +
+  return syn__att_block(t, n, buffer, st->col) +
          (size_t)h * syn__att_rows(t, n) * (size_t)syn__dense_size(st);
 }
-/* z: the first of them of a sentence's head, and how far it is to the next row's. In the windows,
-   else in u, else in x itself; with the buffer of gradients, their gradients. */
+/* z of the head's first query, or dz; sets the floats between rows. */
 static float *syn__dense_rows(const syn_tape *t, const syn_node *n, int buffer, int s,
                               const syn__head *x, size_t *row) {
   const syn__stages *st = syn__stages_of(n, s);
-  float *at = syn__stages_u(t, n, buffer, s) + x->h * st->width;
-  *row = (size_t)st->wide;
-  if (st->second.taps > 1) {
-    at = syn__dense_windows(t, n, buffer, s, x->h);
-    *row = (size_t)syn__dense_size(st);
-  }
-  return at + x->q0 * *row;
+  int col = st->second.taps > 1;
+  float *z = col ? syn__dense_windows(t, n, buffer, s, x->h)
+                 : syn__stages_u(t, n, buffer, s) + x->h * st->head_units;
+  *row = (size_t)(col ? syn__dense_size(st) : st->units);
+  return z + x->q0 * *row;
 }
 
-/* W2_h [N,taps,width] of head h, or its gradient, in its parameter; side 1: that of the gate */
+/* Offset of W2_h [N,taps,head units] in its parameter. side 1 below: the gate of GLU. */
 static size_t syn__dense_w2_at(const syn_node *n, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
   size_t head = st->matrices == 1 ? 0 : (size_t)h;
@@ -8404,13 +8391,13 @@ static size_t syn__dense_w2_at(const syn_node *n, int s, int h) {
 static const float *syn__dense_w2(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   return syn_weight(t, n, syn__stages_of(n, s)->w2 + 2 * side) + syn__dense_w2_at(n, s, h);
 }
-/* b2 of head h: [N] of [H,N]; null: none */
+/* b2 of head h [N]; null: none */
 static const float *syn__dense_b2(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   const syn__stages *st = syn__stages_of(n, s);
   if (st->b2 < 0) return NULL;
   return syn_weight(t, n, st->b2 + 2 * side) + (size_t)h * (size_t)syn__att_of(n)->size;
 }
-/* W2_h as panels [ceil(N/16)][taps width][16] */
+/* W2_h packed: panels [ceil(N/16)][taps head units][16] */
 static float *syn__dense_panels(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
@@ -8419,35 +8406,33 @@ static float *syn__dense_panels(const syn_tape *t, const syn_node *n, int s, int
          head * (size_t)syn__dense_size(st) * syn__round16((size_t)a->size);
 }
 
-/* The windows of u, or of x where there is no hidden stage, for every head. */
-static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
+/* u, and its im2col rows for every head. */
+static void syn__dense_input(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
-  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
-  int h, past = st->hidden ? st->past : a->past_x;
-  if (t->decode && st->past >= 0)
-    syn__conv_cache_write(t, n, (size_t)st->past, (size_t)st->wide, u);
-  for (h = 0; h < a->heads; h++)
-    syn__stage_gather(t, n, j, past + h * st->width, u + h * st->width,
+  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->units, st->head_units);
+  int h, past = st->hidden ? st->cache_u : a->past_x;
+  if (st->hidden) syn__hidden_forward(t, n, s);
+  if (t->decode && st->cache_u >= 0)
+    syn__conv_cache_write(t, n, (size_t)st->cache_u, (size_t)st->units, u);
+  for (h = 0; h < a->heads && st->second.taps > 1; h++)
+    syn__stage_gather(t, n, j, past + h * st->head_units, u + h * st->head_units,
                       syn__dense_windows(t, n, SYN__ROWS, s, h));
 }
-
+/* A step does the first half alone (`prepare_step` is syn__dense_input). */
 static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const syn__stages *st = &a->stages[s];
+  const syn__stages *st = syn__stages_of(n, s);
   size_t size = (size_t)syn__dense_size(st);
   int h, side;
-  if (st->hidden) syn__hidden_forward(t, n, s);
-  if (st->second.taps > 1) syn__dense_gather(t, n, s);
-  if (t->decode) return; /* a step reads W2 by rows */
+  syn__dense_input(t, n, s);
   for (side = 0; side <= st->gated; side++)
     for (h = 0; h < st->matrices; h++)
       t->k->pack(syn__dense_w2(t, n, s, side, h), 1, size, (int)size, syn__att_longest(t, n),
                  syn__dense_panels(t, n, s, side, h));
 }
 
-/* One linear: score [nq, columns] = z W2^T + b2 */
+/* One side: score [nq, columns] = z W2^T + b2 */
 static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int side,
                               const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
@@ -8463,7 +8448,7 @@ static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int s
   syn__scope_make(t, &g, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h));
 }
 
-/* The sides of GLU, [nq,nk] each, are kept: going back needs both. */
+/* Both sides of GLU are kept for backward. */
 static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                             float *score) {
   const syn__att *a = syn__att_of(n);
@@ -8472,7 +8457,7 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__he
   if (!st->gated) {
     syn__dense_linear(t, n, s, 0, x, score);
   } else {
-    float *A = syn__head_raw(t, n, x, st->sides), *B = syn__head_raw(t, n, x, st->sides + 1);
+    float *A = syn__head_kept(t, n, x, st->sides), *B = syn__head_kept(t, n, x, st->sides + 1);
     syn__dense_linear(t, n, s, 0, x, A);
     syn__dense_linear(t, n, s, 1, x, B);
     for (i = 0; i < (size_t)x->nq; i++)
@@ -8481,13 +8466,13 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__he
   syn__tile_columns(a, x, score);
 }
 
-/* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B: the kernel adds, so each row goes
-   aside and leaves zeros. */
+/* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
+   copied to scratch, then cleared. */
 static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                 const float *ds) {
   const syn__att *a = syn__att_of(n);
-  float *A = syn__head_raw(t, n, x, a->stages[s].sides);
-  float *B = syn__head_raw(t, n, x, a->stages[s].sides + 1);
+  float *A = syn__head_kept(t, n, x, a->stages[s].sides);
+  float *B = syn__head_kept(t, n, x, a->stages[s].sides + 1);
   float *rows = syn__head_rows(a, x);
   size_t i, nk = (size_t)x->nk, columns = (size_t)syn__att_columns(a, x->nk);
   for (i = 0; i < (size_t)x->nq; i++, A += nk, B += nk) {
@@ -8498,33 +8483,31 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, con
     t->k->glu_back(A, B, rows, rows + nk, ds + i * nk, columns);
   }
 }
-/* The gradient of one linear's scores. */
+/* dA, or dB */
 static const float *syn__dense_ds(const syn_tape *t, const syn_node *n, int s, int side,
                                   const syn__head *x, const float *ds) {
   const syn__stages *st = syn__stages_of(n, s);
-  return st->gated ? syn__head_raw(t, n, x, st->sides + side) : ds;
+  return st->gated ? syn__head_kept(t, n, x, st->sides + side) : ds;
 }
 
-/* dz = dA W2, A being S or a side of glu; the columns or windows of this head only: `back` of
-   another head writes the others. Straight into x they are added: there they meet the gradients of
-   others. */
+/* dz = dA W2, for GLU plus dB times the gate's W2. Only this head's columns or im2col rows are
+   written. Where z is x itself, dz is added to dx, to which other layers add, too. */
 static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                             const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   size_t row;
   float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
-  int side, size = syn__dense_size(st), straight = !st->hidden && st->second.taps < 2;
+  int side, size = syn__dense_size(st), into_x = !st->hidden && st->second.taps < 2;
   syn__scope g = syn__head_scope(a, x);
   g.nk = syn__att_columns(a, x->nk);
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
   for (side = 0; side <= st->gated; side++)
-    syn__scope_times(t, &g, syn__job_into(to, row, size, straight || side ? SYN__ADD : SYN__ZERO),
+    syn__scope_times(t, &g, syn__job_into(to, row, size, into_x || side ? SYN__ADD : SYN__ZERO),
                      syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk,
                      syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size));
 }
-/* dW2 += dA^T z, db2 += column sums of dA. Columns no sentence of the batch reaches get
-   nothing. */
+/* dW2 += dA^T z, db2 += column sums of dA */
 static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -8545,24 +8528,24 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
   }
 }
 
-/* Windows of all heads go back to the rows of u (or x) they were made of; then u to x. */
+/* du = col2im of dz, then the hidden layer. */
 static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *du = syn__stages_u(t, n, SYN__DROWS, s);
-  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->wide, st->width);
+  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->units, st->head_units);
   int h, heads = st->second.taps > 1 ? a->heads : 0;
   if (heads && st->hidden)
-    memset(du, 0, syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->wide * sizeof *du);
+    memset(du, 0, syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->units * sizeof *du);
   for (h = 0; h < heads; h++)
-    syn__col2im(t, t->g->values[n->out].stream, j,
-                        syn__dense_windows(t, n, SYN__DROWS, s, h), du + h * st->width);
+    syn__col2im(t, t->g->values[n->out].stream, j, syn__dense_windows(t, n, SYN__DROWS, s, h),
+                du + h * st->head_units);
   if (st->hidden && st->w1 >= 0) syn__hidden_back(t, n, s);
   else if (st->hidden) syn__hidden_back_q(t, n, s);
 }
 
-/* Another text than `fill`, with the same bits: a step has no panels, made for many rows. The
-   gate's side of GLU stands behind the two rows [nk] that the layer uses of the scratch. */
+/* A step: W2 is not packed, the bits are those of `fill`. The gate's row lies in scratch behind the
+   two rows [nk] of the layer. */
 static void syn__dense_row(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                            float *score) {
   const syn__att *a = syn__att_of(n);
@@ -8585,20 +8568,32 @@ static double syn__dense_cost(const syn_node *n, int s, int length) {
   const syn__stages *st = &a->stages[s];
   double hidden = st->hidden && st->w1 >= 0 ? (double)syn__conv_size(&st->first, a->d) : 0.0;
   double row = (double)syn__min(length, a->size) * a->heads * syn__dense_size(st);
-  return hidden * st->wide + row * (1 + st->gated);
+  return hidden * st->units + row * (1 + st->gated);
 }
+
+#define SYN__FAMILY(name, shares) \
+  {name, 0, 1, 0, shares, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
+   syn__dense_back, syn__dense_back_shared, syn__dense_finish, syn__dense_input, syn__dense_row, \
+   NULL, syn__dense_cost}
+static const syn__score syn__score_d = SYN__FAMILY("D", 1);
+static const syn__score syn__score_conv = SYN__FAMILY("Conv", 0);
+static const syn__score syn__score_crc = SYN__FAMILY("CRC", 0);
+static const syn__score syn__score_bd = SYN__FAMILY("BD", 0);
+static const syn__score syn__score_bcrc = SYN__FAMILY("BCRC", 0);
+static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
 
 /* ==============================================================================================
    >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
    ============================================================================================== */
 
-/* (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers,
-   not N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1
-   [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div
-   b, j mod b), so a row of S is a times a copy of B, each copy multiplied by one number of A.
-   rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
+/*
+   Factorized Dense Synthesizer (Tay et al. 2021, section 3.3). Each query gives a + b numbers
+   instead of N, a b >= N: A = u_h WA_h^T + ba_h [n,a], B = u_h WB_h^T + bb_h [n,b], u_h the head's
+   columns of u = relu(x W1^T + b1) [rows,e]; W1 [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c],
+   bb [H,b]. A row of S is a copies of B, copy g multiplied by A[g].
+   rows buffers, saved for backward: u [rows,e], A [rows,H,a], B [rows,H,b]. */
 
-/* The two sides A and B are one text; only their sizes and parameters differ. */
+/* Side 0 is A, side 1 is B: WA, ba or WB, bb. */
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
   const syn__att *a = syn__att_of(n);
@@ -8610,12 +8605,11 @@ static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const c
   return syn__att_table_zero(b, n, bias, size);
 }
 
-/* a and b as given; else the smallest pair. Both W1 and b1 are those of a hidden stage of width e,
-   as D has it; of the output stages only A and B are of this room. */
+/* a and b as given; a = ceil(sqrt(N)) gives the smallest a + b. */
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int root = 1;
-  while (root * root < a->size) root++; /* ceil(sqrt N): a = b is the smallest a + b */
+  while (root * root < a->size) root++;
   a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
   a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
   if ((double)a->a * a->b < a->size)
@@ -8624,32 +8618,33 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   if ((double)a->heads * ((double)a->a + a->b) > SYN__MAX_WIDTH)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
                            a->heads, a->a, a->b, SYN__MAX_WIDTH);
-  a->stages[s].wide = a->e;
+  a->stages[s].units = a->e;
   if (syn__hidden_shape(b, n, s, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
-  a->wide += a->heads * (a->a + a->b);
+  a->row_floats += a->heads * (a->a + a->b);
   if (syn__fd_side(b, n, "fd_wa", "fd_ba", a->a)) return SYN_E_SHAPE;
   return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
 }
 
-/* Numbers of a row and head: side 0: A, side 1: B */
+/* Numbers of a query: a or b. */
 static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
-/* A [rows,H,a] or B [rows,H,b] */
-static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
+/* A [rows H,a] or B [rows H,b] from row `row` on; row = token * H + head. */
+static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side,
+                           size_t row) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
+  return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0)) +
+         row * (size_t)syn__fd_size(a, side);
 }
-
 /* Where head h begins in WA [H,a,c] or WB [H,b,c]. */
 static size_t syn__fd_at(const syn__att *a, int side, int h) {
   return (size_t)h * (size_t)syn__fd_size(a, side) * (size_t)a->c;
 }
 
-/* A_h [rows,a] = u's slice WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
+/* A_h [rows,a] = u_h WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
    Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
-  float *to = syn__fd_rows(t, n, SYN__ROWS, s, side);
+  float *to = syn__fd_rows(t, n, SYN__ROWS, s, side, 0);
   int h, size = syn__fd_size(a, side);
   syn__job j = syn__job_of((int)syn__tensor_rows(syn_in(t, n, 0)), size, a->c, NULL);
   j.p.start = SYN__BIAS;
@@ -8666,37 +8661,32 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_forward(t, n, s, 1);
 }
 
-/* Row `row` of head h: columns in groups of b, one factor A a group. */
-static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const syn__head *x,
-                        float *score) {
-  const syn__att *a = syn__att_of(n);
-  int j, columns = syn__att_columns(a, x->nk);
-  size_t at = row * (size_t)a->heads + (size_t)x->h;
-  const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + at * (size_t)a->a;
-  const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + at * (size_t)a->b;
-  for (j = 0; j < columns; j += a->b)
-    t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
-}
-/* Forward and step: a step is a sentence of one query, whose row is x->q0. */
+/* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  int i;
-  for (i = 0; i < x->nq; i++)
-    syn__fd_one(t, n, s, x->q0 + (size_t)i, x, score + (size_t)i * (size_t)x->nk);
-  syn__tile_columns(syn__att_of(n), x, score);
+  const syn__att *a = syn__att_of(n);
+  int i, j, columns = syn__att_columns(a, x->nk);
+  for (i = 0; i < x->nq; i++) {
+    size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
+    float *to = score + (size_t)i * (size_t)x->nk;
+    for (j = 0; j < columns; j += a->b)
+      t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
+  }
+  syn__tile_columns(a, x, score);
 }
-/* dA_i[g] = sum over the group g of dS B, dB_i += A_i[g] dS of the group. Groups the sentence does
-   not reach keep the 0 they begin with: `finish` sums over all of A and B. The last group may be
-   cut; then B's end gets nothing from it. */
+/* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
+   since `finish` reads all of dA and dB. The last group may be shorter than b. */
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
   int i, j, columns = syn__att_columns(a, x->nk);
   for (i = 0; i < x->nq; i++) {
     size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
-    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
-    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
-    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
-    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
+    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0, row);
+    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1, row);
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
     for (j = 0; j < columns; j += a->b) {
@@ -8707,11 +8697,12 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     }
   }
 }
-/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B. Side A comes first and
-   writes du (start 0), side B adds to it. */
+/* du = dA WA + dB WB, dWA += dA^T u, dba += column sums of dA; the same for WB, bb. Side 0 writes
+   du, side 1 adds to it. */
 static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s), *d = syn__fd_rows(t, n, SYN__DROWS, s, side);
+  const float *u = syn__att_own(t, n, SYN__ROWS, s);
+  const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side, 0);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
   const float *w = syn__att_weight(t, n, s, 2 + 2 * side);
   size_t rows = syn__tensor_rows(syn_in(t, n, 0)), c = (size_t)a->c, e = (size_t)a->e;
@@ -8734,61 +8725,64 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_back(t, n, s, 1);
   syn__hidden_back(t, n, s);
 }
-/* W1, both sides, and one product for every column. */
+/* W1, both sides, one product for every column. */
 static double syn__fd_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) +
          (double)syn__min(length, a->size) * a->heads;
 }
+static const syn__score syn__score_fd = {
+    "FD", 0, 1, 0, 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL,
+    syn__fd_finish, syn__fd_prepare, syn__fd_fill, NULL, syn__fd_cost};
 
 #if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 
 /* ==============================================================================================
-   >>kind rel_pos   y = x; a learned bias of the distance i - j for the attentions behind it
+   >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
    ============================================================================================== */
 
 /*
-   (T5: Raffel et al. 2020, section 2.1.) w [H,buckets], H the model's heads. To S_h[i,j] of every
-   later syn_att of the same chain, and of the chains inside it, w[h, bucket(i - j)] is added, after
-   the mixture and before the mask; several of them add up. An encoder has two halves of the
-   buckets, for j <= i and for j > i; a decoder sees j <= i alone. Near distances have a bucket each
-   (the first half), the others share buckets that grow as powers of max/e; all from max on share
-   the last.
-   A bias depends on i - j alone, so a pass makes it once for a head, [2 L] for the longest
-   sentence, and every query adds a piece of it; the gradient goes the same way back. No product is
-   made. tables of the attention: these biases, behind all others. */
+   Relative position bias of T5 (Raffel et al. 2020, section 2.1). w [H,buckets], H the model's
+   heads. Every later syn_att of the same chain, and of the chains inside it, computes
+     S_h[i,j] += w[h, bucket(i - j)]    after the mixture, before the causal mask and the softmax.
+   Several rel_pos add up. An encoder has half of the buckets for j <= i, half for j > i; a decoder
+   sees j <= i alone. In each direction the first half of the buckets, e of them, have one distance
+   each; the others grow as powers of max/e; all distances from max on share the last.
+   The bias depends on i - j alone. A batch computes it once per head, [2 L - 1] for L = the longest
+   sentence, and each query adds its part of that row; backward sums dS into such a row.
+   tables of the attention: these rows, behind all others; nothing else is saved. */
 
 #define SYN__MAX_BUCKETS 1024
 
 typedef struct syn__rel_pos {
-  const struct syn__rel_pos *outer; /* the one before it that still holds, null: none */
+  const struct syn__rel_pos *outer; /* the rel_pos before it that also applies, null: none */
   int param, heads, buckets;        /* param: w among all of the network's */
   int half;   /* buckets of one direction */
   int future; /* first bucket of j > i: half, or 0 in a decoder */
   int *from;  /* [half] smallest distance of each bucket */
 } syn__rel_pos;
 
-/* x times a number; x is `size` digits of 32 bits, the lowest first. Returns the new size. */
-static int syn__digits_times(uint32_t *x, int size, int factor) {
-  uint64_t carry = 0;
-  int i;
-  for (i = 0; i < size; i++) {
-    carry += (uint64_t)x[i] * (uint32_t)factor;
-    x[i] = (uint32_t)carry;
-    carry >>= 32;
-  }
-  if (carry) x[size++] = (uint32_t)carry;
-  return size;
-}
-/* The digits of x = a^n b^k. Numbers up to 2^20 and n + k up to 512: 321 digits hold it. */
+/* -- distances of the buckets, in exact integers -- */
+
+/* x = a^n b^k in digits of 32 bits, the lowest first; returns their number. Factors up to 2^20 and
+   n + k up to 512 need 321 digits. */
 static int syn__digits_powers(uint32_t *x, int a, int n, int b, int k) {
-  int size = 1;
+  int i, factor, size = 1;
   x[0] = 1;
-  while (n-- > 0) size = syn__digits_times(x, size, a);
-  while (k-- > 0) size = syn__digits_times(x, size, b);
+  while (n + k > 0) {
+    uint64_t carry = 0;
+    if (n > 0) factor = a, n--;
+    else factor = b, k--;
+    for (i = 0; i < size; i++) {
+      carry += (uint64_t)x[i] * (uint32_t)factor;
+      x[i] = (uint32_t)carry;
+      carry >>= 32;
+    }
+    if (carry) x[size++] = (uint32_t)carry;
+  }
   return size;
 }
 /* 1: r^n >= max^v e^(n-v) */
@@ -8799,17 +8793,15 @@ static int syn__distance_reaches(int r, int n, int max, int v, int e) {
   while (--i > 0 && x[i] == y[i]) continue;
   return x[i] >= y[i];
 }
-
-/* The smallest r with floor(n ln(r/e) / ln(max/e)) >= v, which is r^n >= max^v e^(n-v). A root in
-   double finds it where no integer is near; beside one, where rounding could decide, integers do:
-   a bucket must not depend on the last bit of a logarithm. */
+/* The smallest r with floor(n ln(r/e) / ln(max/e)) >= v, that is r^n >= max^v e^(n-v). A root in
+   double finds it unless the root is next to an integer. There rounding could decide, so integers
+   are compared: a bucket must not depend on the last bit of a logarithm. */
 static int syn__distance_from(int n, int max, int v, int e) {
   double root = (double)e * syn__pow((double)max / (double)e, (double)v / (double)n);
   int near = (int)floor(root + 0.5);
   if (fabs(root - (double)near) > 1e-6) return (int)ceil(root);
   return syn__distance_reaches(near, n, max, v, e) ? near : near + 1;
 }
-
 /* from[k]: smallest distance of bucket k of `half` buckets; max is larger than half / 2. */
 static void syn__distances(int *from, int half, int max) {
   int k, e = half / 2;
@@ -8837,13 +8829,13 @@ static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
   syn__distances(p->from, p->half, max);
   if (syn_build_param(b, n, "w", init, 2, shape)) return SYN_E_SHAPE;
   p->param = n->param[0];
-  b->g->params[p->param].matrix = 0; /* it is looked up, no product reads it */
+  b->g->params[p->param].matrix = 0; /* no product reads it */
   p->outer = b->rel_pos;
   b->rel_pos = p;
   return syn__out_like(b, n, 0);
 }
 
-/* The bucket of r = i - j; `near` is any bucket of the direction: found fast where it is close. */
+/* The bucket of r = i - j. The search begins at `near`, the bucket of a similar distance. */
 static int syn__rel_pos_bucket(const syn__rel_pos *p, int r, int near) {
   int distance = r > 0 || !p->future ? syn__max(r, 0) : -r, k = near % p->half;
   while (k > 0 && p->from[k] > distance) k--;
@@ -8851,8 +8843,7 @@ static int syn__rel_pos_bucket(const syn__rel_pos *p, int r, int near) {
   return r < 0 ? p->future + k : k;
 }
 
-/* out[i] = sum over the biases that hold of w[h, bucket(first - i)]: of a whole pass, or of the one
-   query of a step. */
+/* out[i] = sum over all rel_pos of w[h, bucket(first - i)] */
 static void syn__rel_pos_row(const syn_tape *t, const syn__rel_pos *p, int h, int first, int count,
                              float *out) {
   int i, k = 0;
@@ -8865,23 +8856,12 @@ static void syn__rel_pos_row(const syn_tape *t, const syn__rel_pos *p, int h, in
     }
   }
 }
-/* dw[h, bucket(first - i)] += d[i], in this order */
-static void syn__rel_pos_row_back(const syn_tape *t, const syn__rel_pos *p, int h, int first,
-                                  int count, const float *d) {
-  int i, k = 0;
-  for (; p; p = p->outer, k = 0) {
-    float *dw = t->dweights[p->param];
-    if (!dw) continue; /* frozen */
-    dw += (size_t)h * (size_t)p->buckets;
-    for (i = 0; i < count; i++) {
-      k = syn__rel_pos_bucket(p, first - i, k);
-      dw[k] += d[i];
-    }
-  }
-}
 
-/* The biases of head h, [2 L - 1]: from i - j = L - 1 down to 1 - L. Query i reads them from
-   L - 1 - i on, key after key. */
+/* -- for the layer -- */
+
+/* The row of head h, [2 L - 1], from i - j = L - 1 down to 1 - L. Query i reads it from L - 1 - i
+   on, one number per key. */
+
 static float *syn__rel_pos_biases(const syn_tape *t, const syn_node *n, int buffer, int h) {
   const syn__att *a = syn__att_of(n);
   size_t L = (size_t)syn__att_stream(t, n)->longest;
@@ -8895,24 +8875,34 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
     syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1,
                      syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
-/* S_i += biases, keys no query may see included */
+/* S_i += biases, also behind the causal mask */
 static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__head *x) {
   const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, x->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < x->nq; i++)
     t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - x->first - i), (size_t)x->nk);
 }
-/* Of one head: dbiases += dS_i, query after query, sentence after sentence; then into w */
+/* dbiases += dS_i, queries and sentences in order */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
   float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, x->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < x->nq; i++)
     t->k->acc(to + (L - 1 - i), x->p + (size_t)i * (size_t)x->nk, (size_t)x->nk);
 }
+/* dw[h, bucket(i - j)] += dbiases */
 static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
-  int L = syn__att_stream(t, n)->longest;
-  syn__rel_pos_row_back(t, syn__att_of(n)->rel_pos, h, L - 1, 2 * L - 1,
-                        syn__rel_pos_biases(t, n, SYN__DTABLE, h));
+  const syn__rel_pos *p = syn__att_of(n)->rel_pos;
+  const float *d = syn__rel_pos_biases(t, n, SYN__DTABLE, h);
+  int i, k = 0, L = syn__att_stream(t, n)->longest;
+  for (; p; p = p->outer, k = 0) {
+    float *dw = t->dweights[p->param];
+    if (!dw) continue; /* frozen */
+    dw += (size_t)h * (size_t)p->buckets;
+    for (i = 0; i < 2 * L - 1; i++) {
+      k = syn__rel_pos_bucket(p, L - 1 - i, k);
+      dw[k] += d[i];
+    }
+  }
 }
 
 static const syn_kind syn__kind_rel_pos = {
@@ -8920,49 +8910,35 @@ static const syn_kind syn__kind_rel_pos = {
     syn__copy_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind syn_att: the layer   mixture, mask, softmax, values; the only room that knows the list
+   >>kind syn_att: the layer   mixture of scores, causal mask, softmax, values, output projection
    ============================================================================================== */
 
 /*
-   The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
-   head (fill, mix, mask, softmax, drop, times v), then W_o; where no input changes P, one for each
-   head (see there). For a head, Pd being the dropped P:
+   Multi-head self-attention with any mixture of scores (Vaswani et al. 2017, section 3.2; mixtures:
+   Tay et al. 2021, section 3.3). x, out [rows,d]; shapes and saved buffers: >>attention heads. For
+   one head, Pd being P after dropout:
 
-     S = sum_s alpha_s S_s + bias    P = softmax(S)    Y = Pd v
+     S = sum_s alpha_s S_s + bias    P = softmax(S + causal mask)    Y = Pd v    out = Y W_o^T
      dv = Pd^T dY    dPd = dY v^T    dP = dPd after the same dropout
      dS_i = P_i (dP_i - P_i . dP_i)    dS_s = alpha_s dS    dbias = dS
      dalpha_s = alpha_s (g_s - sum_k alpha_k g_k),  g_s = sum of dS_ij S_s,ij
 
-   Backward walks it the other way round: W_o, one task for each sentence and head up to dS, which
-   takes the place of P; then one for each head, over the sentences in order, for what they share
-   (tables, W2, alpha, biases); then `finish` of every score, and W_v. softmax=0 leaves softmax out
-   and its row of the way back: dS = dP.
-   A step of decoding does the same with one row for each hypothesis and what was remembered. */
+   forward   v = u W_v^T, `prepare` of every score; one task per sentence and head (scores, mixture,
+             causal mask, softmax, dropout, times v); W_o
+   backward  W_o; one task per sentence and head, dS overwrites P; one task per head for what its
+             sentences share (tables, W2, alpha, biases); `finish` of every score; W_v
+   step      the same for one new token per hypothesis, with the KV cache for what came before
+   softmax=0 omits softmax: P = S, dS = dP. */
 
 /* -- the list of scores -- */
 
-#define SYN__FAMILY(name) \
-  {name, 0, 1, syn__dense_shape, syn__dense_prepare, syn__dense_fill, syn__dense_back, \
-   syn__dense_back_shared, syn__dense_finish, syn__dense_row, NULL, syn__dense_cost}
-static const syn__score syn__scores[] = {
-    {"V", 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish, NULL,
-     syn__v_rows, syn__v_cost},
-    {"R", 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL, NULL},
-    {"Fix", 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL, NULL},
-    {"FR", 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back, syn__fr_finish,
-     syn__fr_row, NULL, syn__fr_cost},
-    SYN__FAMILY("D"),
-    {"FD", 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL, syn__fd_finish,
-     syn__fd_fill, NULL, syn__fd_cost},
-    SYN__FAMILY("Conv"),
-    SYN__FAMILY("CRC"),
-    SYN__FAMILY("BD"),
-    SYN__FAMILY("BCRC"),
-    SYN__FAMILY("GLU")};
+static const syn__score *const syn__scores[] = {
+    &syn__score_v, &syn__score_r, &syn__score_fix, &syn__score_fr, &syn__score_d, &syn__score_fd,
+    &syn__score_conv, &syn__score_crc, &syn__score_bd, &syn__score_bcrc, &syn__score_glu};
 
 /* -- the mixture -- */
 
-/* alpha_s of head h: softmax of the learned vector; all 1 without mixing */
+/* alpha [n_scores] of head h: softmax of the learned vector; all 1 for mix=sum */
 static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha) {
   const syn__att *a = syn__att_of(n);
   int s;
@@ -8972,157 +8948,149 @@ static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha
                   (size_t)a->n_scores);
 }
 
-/* Every score's preparation or finish; V prepares first and finishes last, since D may use its
-   q. */
-static void syn__att_prepare(syn_tape *t, const syn_node *n) {
+/* `prepare` of every score, or prepare_step. The score with keys is first: D may read its q. */
+static void syn__att_prepare(syn_tape *t, const syn_node *n, int step) {
   const syn__att *a = syn__att_of(n);
-  int s, v = syn__score_at(a, "V");
-  if (v >= 0) a->score[v]->prepare(t, n, v);
-  for (s = 0; s < a->n_scores; s++)
-    if (s != v && a->score[s]->prepare) a->score[s]->prepare(t, n, s);
+  int i;
+  for (i = -1; i < a->n_scores; i++) {
+    int s = i < 0 ? a->keyed : i;
+    void (*prepare)(syn_tape *, const syn_node *, int);
+    if (s < 0 || i == a->keyed) continue;
+    prepare = step ? a->score[s]->prepare_step : a->score[s]->prepare;
+    if (prepare) prepare(t, n, s);
+  }
 }
+/* The score with keys is last: D adds to its dq. */
 static void syn__att_finish(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int s, v = syn__score_at(a, "V");
+  int s;
   for (s = 0; s < a->n_scores; s++)
-    if (s != v && a->score[s]->finish) a->score[s]->finish(t, n, s);
-  if (v >= 0) a->score[v]->finish(t, n, v);
+    if (s != a->keyed && a->score[s]->finish) a->score[s]->finish(t, n, s);
+  if (a->keyed >= 0) a->score[a->keyed]->finish(t, n, a->keyed);
 }
 
 /* -- one head of one sentence -- */
 
-/* P of all lies sentence by sentence, [H,nq,nk] each: `pairs` counts the products nq nk of the
-   sentences before. The scratch is set by the task, which knows its thread. */
+/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. The task
+   sets the scratch of its thread. */
 static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h) {
   const syn__att *a = syn__att_of(n);
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off, *k = t->stream[from].off;
   syn__head x;
+  memset(&x, 0, sizeof x);
   x.sentence = sentence;
   x.h = h;
-  x.first = 0;
   x.q0 = (size_t)q[sentence];
   x.k0 = (size_t)k[sentence];
   x.nq = q[sentence + 1] - q[sentence];
   x.nk = k[sentence + 1] - k[sentence];
   x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
         (size_t)h * (size_t)x.nq * (size_t)x.nk;
-  x.scratch = NULL;
   return x;
 }
 
-/* S = sum_s alpha_s S_s into p. The S_s that backward needs for alpha are kept, but tables, which
-   are filled again. */
-static void syn__head_mixture(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
+   tables, which it fills again. */
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)x->nq * (size_t)x->nk;
   float alpha[SYN__MAX_SCORES];
   int s;
   if (a->n_scores == 1) {
     a->score[0]->fill(t, n, 0, x, x->p);
-    return;
+  } else {
+    syn__alpha(t, n, x->h, alpha);
+    for (s = 0; s < a->n_scores; s++) {
+      float *score = syn__head_kept(t, n, x, a->kept[s]);
+      if (!score) score = syn__head_full(a, x);
+      a->score[s]->fill(t, n, s, x, score);
+      if (s == 0) t->k->scale(x->p, alpha[0], score, size);
+      else t->k->acc_scale(x->p, alpha[s], score, size);
+    }
   }
-  syn__alpha(t, n, x->h, alpha);
-  for (s = 0; s < a->n_scores; s++) {
-    float *raw = syn__head_raw(t, n, x, a->raw[s]);
-    if (!raw) raw = syn__head_z(a, x);
-    a->score[s]->fill(t, n, s, x, raw);
-    if (s == 0) t->k->scale(x->p, alpha[0], raw, size);
-    else t->k->acc_scale(x->p, alpha[s], raw, size);
-  }
+  if (a->rel_pos) syn__rel_pos_fill(t, n, x);
 }
 
-/* v, y and P of the head. Weights that no input changes have one mask for all sentences. */
+/* v, Y, P of the head. Where P does not depend on the input, all sentences share a dropout mask. */
 static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
   syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
   o.g = syn__head_scope(a, x);
-  o.raw = !a->softmax;
+  o.no_softmax = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
   o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
   o.y = syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x);
   o.p = x->p;
   o.pack = x->scratch;
-  o.x = syn__head_x(a, x);
-  o.z = syn__head_z(a, x);
-  o.mask = (size_t)(x->p - syn_saved(t, n, SYN__P));
+  o.x = syn__head_block(a, x);
+  o.z = syn__head_full(a, x);
+  o.drop_index = (size_t)(x->p - syn_saved(t, n, SYN__P));
   if (a->all_tables) {
-    o.mask = ((size_t)x->h * longest + (size_t)x->first) * longest;
-    o.mask_row = longest;
+    o.drop_index = ((size_t)x->h * longest + (size_t)x->first) * longest;
+    o.drop_row = longest;
   }
   return o;
 }
-/* The same with the gradients of v and y. */
+/* The gradients lie in their buffer as v, Y, q, k in theirs. */
+static void syn__soft_gradients(const syn_tape *t, const syn_node *n, syn__soft *o) {
+  const float *rows = syn_saved(t, n, SYN__ROWS);
+  float *drows = syn_saved(t, n, SYN__DROWS);
+  o->dv = drows + (o->v - rows);
+  o->dy = drows + (o->y - rows);
+  if (!o->q) return;
+  o->dq = drows + (o->q - rows);
+  o->dk = drows + (o->k - rows);
+}
 static syn__soft syn__head_soft_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
-  const syn__att *a = syn__att_of(n);
   syn__soft o = syn__head_soft(t, n, x);
-  o.dv = syn__att_v(t, n, SYN__DROWS) + syn__head_k(a, x);
-  o.dy = syn__att_y(t, n, SYN__DROWS) + syn__head_q(a, x);
+  syn__soft_gradients(t, n, &o);
   return o;
 }
 
-/* S + bias */
-static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__head_mixture(t, n, x);
-  if (syn__att_of(n)->rel_pos) syn__rel_pos_fill(t, n, x);
-}
-
-/* alpha_s dS, folded into the columns of the table where it is tiled; p itself when that changes
-   nothing */
+/* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
+   that changes nothing. */
 static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *x, int s) {
   const syn__att *a = syn__att_of(n);
   size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
-  float alpha[SYN__MAX_SCORES], *z = syn__head_z(a, x);
-  int i, j, fold = a->tile && a->score[s]->limited && x->nk > a->size;
+  float alpha[SYN__MAX_SCORES], *z = syn__head_full(a, x);
+  int i, j, tiled = a->tile && a->score[s]->limited && x->nk > a->size;
   syn__alpha(t, n, x->h, alpha);
-  if (!fold && !a->mixed) return x->p;
+  if (!tiled && !a->mixed) return x->p;
   t->k->scale(z, alpha[s], x->p, size);
-  for (i = 0; i < x->nq && fold; i++)
+  for (i = 0; i < x->nq && tiled; i++)
     for (j = a->size; j < x->nk; j++)
       z[(size_t)i * nk + (size_t)(j % a->size)] += z[(size_t)i * nk + (size_t)j];
   return z;
 }
 
-/* Row sums for d alpha: [sentence rows, H * scores], behind the other gradients. */
+/* The sums of dS_ij S_s,ij of a sentence, [H,n_scores], behind the other gradients of rows. */
 static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, SYN__DROWS, a->wide) +
+  return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
-
-/* What the alpha_s get of these dS: one number each */
 static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   int s;
   for (s = 0; s < a->n_scores && a->mixed; s++) {
-    float *raw = syn__head_raw(t, n, x, a->raw[s]);
-    if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_z(a, x));
+    float *score = syn__head_kept(t, n, x, a->kept[s]);
+    if (!score) a->score[s]->fill(t, n, s, x, score = syn__head_full(a, x));
     syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
-        t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
+        t->k->dot(x->p, score, (size_t)x->nq * (size_t)x->nk);
   }
 }
-/* dv; dS in place of P; then each score's share of it, and what alpha_s gets of this sentence */
-static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
-  const syn__att *a = syn__att_of(n);
-  syn__soft o = syn__head_soft_back(t, n, x);
-  int s;
-  syn__soft_backward(t, &o);
-  syn__head_alpha(t, n, x);
-  for (s = 0; s < a->n_scores; s++)
-    if (a->score[s]->back) a->score[s]->back(t, n, s, x, syn__head_ds(t, n, x, s));
-}
 
-/* -- weights that no input changes --
+/* -- attention weights that no input changes (R, Fix, FR alone) --
 
-   Sentences of one length have the same P, and in a decoder, where a query sees what is before it
-   alone, that of a shorter sentence is a corner of that of the longest. So P, its dropout and dS
-   are made once for such a group of sentences, in the place of the first of them; only Y, dv and
-   their share of dPd = dY v^T are made for each, and of dPd the sum over the group goes back
-   through the dropout and the softmax. Threads share out heads, and where these are fewer, parts of
-   the queries; of dv, which sums over queries, the sentences. */
+   Sentences of one length have the same P. In a decoder the causal mask makes P of a shorter
+   sentence the top left part of P of the longest. So P, its dropout, dS are computed once for such
+   a group of sentences, in the place of the group's first sentence. Only Y, dv and the summands of
+   dPd = sum of dY v^T are computed for each sentence. Threads split the heads, or with fewer heads
+   than threads also the queries; for dv, which sums over queries, the sentences. */
 
-/* How many groups there may be, */
+/* Number of groups; without such attention weights every sentence is a group. */
 static int syn__att_groups(const syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_stream *stream = syn__att_stream(t, n);
@@ -9132,7 +9100,7 @@ static int syn__att_groups(const syn_tape *t, const syn_node *n) {
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
 }
-/* the sentence in whose place P of group g is, -1: nobody has this length; */
+/* The first sentence of group g, -1: no sentence has this length. */
 static int syn__att_group(const syn_tape *t, const syn_node *n, int g) {
   const syn__att *a = syn__att_of(n);
   const syn_stream *stream = syn__att_stream(t, n);
@@ -9141,19 +9109,19 @@ static int syn__att_group(const syn_tape *t, const syn_node *n, int g) {
   while (i < stream->count && syn__stream_length(stream, i) != length) i++;
   return i < stream->count ? i : -1;
 }
-/* 1: sentence i has its P there. */
+/* 1: sentence i belongs to the group whose first sentence is `group`. */
 static int syn__att_grouped(const syn_tape *t, const syn_node *n, int group, int i) {
   const syn_stream *stream = syn__att_stream(t, n);
   return syn__att_of(n)->causal ||
          syn__stream_length(stream, i) == syn__stream_length(stream, group);
 }
 
-/* Tasks of a head are so many parts. */
+/* Parts into which the queries of a head are split. */
 static int syn__table_parts(const syn_tape *t, const syn_node *n) {
   int heads = syn__att_of(n)->heads;
   return (t->threads + heads - 1) / heads;
 }
-/* Part `part` of the queries of a group; nq 0: it has none. */
+/* Part `part` of the queries of a group; nq may be 0. */
 static syn__head syn__table_part(const syn_tape *t, const syn_node *n, int group, int h, int part) {
   syn__head x = syn__head_of(t, n, group, h);
   int parts = syn__table_parts(t, n), end;
@@ -9163,7 +9131,7 @@ static syn__head syn__table_part(const syn_tape *t, const syn_node *n, int group
   x.p += (size_t)x.first * (size_t)x.nk;
   return x;
 }
-/* The same queries and keys in sentence i, as many as it has. P stays that of the group. */
+/* The same queries in sentence i, as many as it has; y.p is that of the whole sentence. */
 static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const syn__head *x,
                                      int i) {
   syn__head y = syn__head_of(t, n, i, x->h);
@@ -9174,8 +9142,8 @@ static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const
   return y;
 }
 
-/* P; Y of every sentence. Where nothing is dropped P may be looked at (syn_run_attention): then
-   each sentence gets its own. */
+/* P of the group, Y of every sentence. Outside of training syn_run_attention may read P: each
+   sentence gets a copy. */
 static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__soft o = syn__head_soft(t, n, x);
   size_t nk = (size_t)x->nk;
@@ -9216,7 +9184,7 @@ static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__he
     syn__soft_back_values(t, &o, pd, (size_t)x->nk);
   }
 }
-/* items: the sentences of the first head, those of the second ... */
+/* Items: the sentences of head 0, those of head 1 ... */
 static void syn__task_tables_values(syn_tape *t, const void *job, int thread, size_t begin,
                                     size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -9235,8 +9203,8 @@ static void syn__task_tables_values(syn_tape *t, const void *job, int thread, si
     }
 }
 
-/* dPd = sum over the sentences of dY v^T, behind z; then dS in place of P. A head that is one part
-   makes dv along with it, while what both read is in the cache. */
+/* dPd = sum over the sentences of dY v^T, in scratch behind z; then dS in place of P. A head in one
+   part computes dv here too, while dY is in the cache. */
 static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__soft o = syn__head_soft(t, n, x);
   size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
@@ -9260,12 +9228,12 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
   }
   for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk, 0);
 }
-/* Of a pass, forward or backward: what is done with each part. */
+/* Runs `work` (forward or backward) for each part of each group. Items: the parts of head 0, those
+   of head 1 ... */
 typedef struct syn__table_job {
   const syn_node *n;
   void (*work)(syn_tape *t, const syn_node *n, const syn__head *x);
 } syn__table_job;
-/* items: the parts of the first head, those of the second ...; of each the parts of all groups */
 static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__table_job *j = (const syn__table_job *)job;
   const syn_node *n = j->n;
@@ -9289,7 +9257,73 @@ static void syn__tables(syn_tape *t, const syn_node *n,
   syn__parallel(t, syn__task_tables, &j, items, 1);
 }
 
-/* dalpha_s = alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of <dS, S_s> */
+/* -- forward -- */
+
+/* Items: the heads of sentence 0, those of sentence 1 ... */
+static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
+  for (i = begin; i < end; i++) {
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
+    syn__soft o;
+    x.scratch = syn__scratch(t, thread);
+    o = syn__head_soft(t, n, &x);
+    syn__head_scores(t, n, &x);
+    syn__soft_forward(t, &o);
+  }
+}
+/* out = Y W_o^T, of a batch or of a step */
+static void syn__att_out(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* for its rows */
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
+}
+/* A forward pass in which `task` computes Y of the heads. */
+static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn__task task) {
+  const syn__att *a = syn__att_of(n);
+  size_t sentences = (size_t)syn__att_stream(t, n)->count;
+  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__att_prepare(t, n, 0);
+  syn__rel_pos_prepare(t, n);
+  if (a->all_tables) syn__tables(t, n, syn__table_forward);
+  else syn__parallel(t, task, n, sentences * (size_t)a->heads, 1);
+  syn__att_out(t, n);
+}
+static void syn__att_forward(syn_tape *t, const syn_node *n) {
+  syn__att_forward_by(t, n, syn__task_heads);
+}
+
+/* -- backward -- */
+
+/* dY = dout W_o, written; dW_o += dout^T Y */
+static void syn__att_out_back(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
+  syn__linear_grad g;
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  y.dx = syn__att_y(t, n, SYN__DROWS);
+  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
+  g.first_write = 1;
+  syn__linear_backward_of(t, &g);
+}
+/* dv, dS in place of P, then `back` of every score */
+static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  size_t i, heads = (size_t)a->heads;
+  int s;
+  for (i = begin; i < end; i++) {
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
+    syn__soft o;
+    x.scratch = syn__scratch(t, thread);
+    o = syn__head_soft_back(t, n, &x);
+    syn__soft_backward(t, &o);
+    syn__head_alpha(t, n, &x);
+    for (s = 0; s < a->n_scores; s++)
+      if (a->score[s]->back) a->score[s]->back(t, n, s, &x, syn__head_ds(t, n, &x, s));
+  }
+}
+/* dalpha_s += alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of dS_ij S_s,ij */
 static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   const syn__att *a = syn__att_of(n);
   float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
@@ -9304,33 +9338,8 @@ static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   for (s = 0; s < a->n_scores; s++)
     syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
 }
-
-/* -- the layer -- */
-
-/* Tasks: a thread has whole heads of sentences, and writes nothing that another one writes. */
-static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  size_t i, heads = (size_t)syn__att_of(n)->heads;
-  for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
-    syn__soft o;
-    x.scratch = syn__scratch(t, thread);
-    o = syn__head_soft(t, n, &x);
-    syn__head_scores(t, n, &x);
-    syn__soft_forward(t, &o);
-  }
-}
-static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  size_t i, heads = (size_t)syn__att_of(n)->heads;
-  for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
-    x.scratch = syn__scratch(t, thread);
-    syn__head_backward(t, n, &x);
-  }
-}
-/* What sentences share is summed head by head, sentence after sentence. */
+/* Items: heads. Gradients that sentences share are summed in the order of the sentences, so that
+   the number of threads changes no bit. */
 static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
@@ -9352,83 +9361,39 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
     if (a->mixed) syn__alpha_back(t, n, h);
   }
 }
-
-/* out = Y W_o^T, of a whole pass or of the rows of a step */
-static void syn__att_out(syn_tape *t, const syn_node *n) {
-  syn_tensor y = *syn_out(t, n); /* for its rows */
-  y.x = syn__att_y(t, n, SYN__ROWS);
-  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
-}
-
-/* dY = dout W_o, dW_o += dout^T Y. Nobody has begun dY: it is written. */
-static void syn__att_out_back(syn_tape *t, const syn_node *n) {
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
-  syn__linear_grad g;
-  y.x = syn__att_y(t, n, SYN__ROWS);
-  y.dx = syn__att_y(t, n, SYN__DROWS);
-  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
-  g.first_write = 1;
-  syn__linear_backward_of(t, &g);
-}
-
-/* Every head of every sentence is one task: what it reads was made by the lines before, what it
-   writes is its own piece of P, of Y and of the raw scores. */
-static void syn__att_forward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
-  syn__att_prepare(t, n);
-  syn__rel_pos_prepare(t, n);
-  if (a->all_tables) syn__tables(t, n, syn__table_forward);
-  else syn__parallel(t, syn__task_heads, n, sentences * (size_t)a->heads, 1);
-  syn__att_out(t, n);
-}
-
-/* Floats of this batch's gradients of tables. */
-static size_t syn__att_dtables(const syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  return a->dtables + (a->rel_pos ? 2 * longest * (size_t)a->heads : 0);
-}
-
-/* What belongs to one sentence goes back first, for all heads at once; then what sentences share, a
-   head at a time: its sums keep the order of the sentences, whatever the number of threads. */
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  size_t heads = (size_t)a->heads, sentences = (size_t)syn__att_stream(t, n)->count;
-  memset(syn_saved(t, n, SYN__DTABLE), 0, syn__att_dtables(t, n) * sizeof(float));
+  const syn_stream *stream = syn__att_stream(t, n);
+  size_t heads = (size_t)a->heads, sentences = (size_t)stream->count;
+  size_t biases = a->rel_pos ? 2 * (size_t)stream->longest * heads : 0;
+  memset(syn_saved(t, n, SYN__DTABLE), 0, (a->dtables + biases) * sizeof(float));
   syn__att_out_back(t, n);
-  if (a->all_tables) {
+  if (!a->all_tables) {
+    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+  } else {
     if (syn__table_parts(t, n) > 1)
       syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
     syn__tables(t, n, syn__table_backward);
-  } else {
-    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
   }
-  if (a->shared)
-    syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
-  else
-    syn__parallel(t, syn__task_shared, n, (size_t)a->heads, 1);
+  if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
+  else syn__parallel(t, syn__task_shared, n, heads, 1);
   syn__att_finish(t, n);
   syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
-/* Decoding, attention to the source: its values, and its keys across, once per sentence. */
-static void syn__att_start(syn_tape *t, const syn_node *n) {
+/* A backward pass of linformer or fixed_att: `task` computes the gradients of v, q, k. */
+static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn__task task) {
   const syn__att *a = syn__att_of(n);
-  const syn_tensor *u = syn__att_keys(t, n);
-  const int *off = t->decode->source_off;
-  float *k = syn__v_keys(t, n, SYN__ROWS, 0);
-  int i;
-  syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
-  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
-  for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
-    t->k->pack(k + (size_t)off[i] * (size_t)a->e, 1, (size_t)a->e, a->e, off[i + 1] - off[i],
-               syn__source_key_block(t, n, i, 0));
+  syn__att_out_back(t, n);
+  syn__parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * a->heads), 1);
+  syn__att_finish(t, n);
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
-/* Scores of head x->h of a new row: the mixture of every score's, which `rows` has left in `all`
-   or `row` makes now. scratch: the sum, one score, and a row for the side of GLU, [nk] each. */
+/* -- a decoding step -- */
+
+/* Attention weights of head x->h of a new token, into `all`: the mixture, where a score with `rows`
+   has left its row in `all`. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
 static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
   const syn__att *a = syn__att_of(n);
   float *sum = x->scratch, *raw = sum + x->nk, alpha[SYN__MAX_SCORES];
@@ -9449,8 +9414,8 @@ static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head 
   else memcpy(all, sum, nk * sizeof *all);
 }
 
-/* y = P v for the heads of a row, P [heads, round16(nk)]: the order of the product that a full pass
-   makes, wherever the values lie. */
+/* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
+   order of forward. */
 static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head *x,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
@@ -9469,11 +9434,11 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
   t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
 }
 
-/* What the new row leaves behind, of its heads: v, and k where V is among the scores. */
+/* Writes v of the new token, and its k if a score has keys, into the KV cache. */
 static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
-  int slot = t->decode->slot[x->q0], s = syn__score_at(a, "V");
+  int slot = t->decode->slot[x->q0], s = a->keyed;
   float *to = syn__cache_row(t, n, slot, x->first) + at;
   memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
   if (s < 0) return;
@@ -9481,8 +9446,8 @@ static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x
   memcpy(to, syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x), count * sizeof *to);
 }
 
-/* Heads of one new row: the same mixture and softmax over the keys that are there. A token sees
-   itself, therefore kept first, and what came before: nothing is masked. V alone needs no sum. */
+/* Attention of the heads of one new token. It sees itself, so it is cached first, and all tokens
+   before it: there is no causal mask to apply. V alone needs no mixture. */
 static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
@@ -9498,8 +9463,8 @@ static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__att_row_values(t, n, x, all);
 }
 
-/* A hypothesis may belong to any sentence and stand at any place: both are asked of the row. Items
-   are heads of rows; all those of a row are done together. */
+/* Items: the heads of row 0, those of row 1 ...; the heads of a row are done together. A row's
+   hypothesis may belong to any sentence and be of any length. */
 static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
@@ -9521,8 +9486,8 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
   }
 }
 
-/* Threads share out rows, or the heads of a single one; where all is a matter of a few
-   microseconds, waking them would take longer. */
+/* Threads split the rows, or the heads of a single row; a small step runs on one thread, since
+   waking the others would take longer. */
 #define SYN__ATT_ALONE 12000 /* rows times width times keys */
 static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
@@ -9533,22 +9498,22 @@ static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
 }
 
-/* x is kept before `prepare`, whose convolutions look back to it. */
+/* x goes into the KV cache before prepare_step, whose convolutions read it there. */
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  if (!a->cross && !n->key_cache) /* else V makes v together with its q and k */
+  if (!a->cross && !n->key_cache) /* else prepare_step computes v together with q and k */
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__conv_cache_write(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
-  syn__att_prepare(t, n);
+  syn__att_prepare(t, n, 1);
   if (!a->cross && n->key_cache) syn__v_close(t, n);
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
 
-/* Projections d e each, e for every key of the values, and what each score says of itself.
-   Attention to the source: all four products count, q and out once per token, k and v once per
-   token of the source, which is taken to be as long. */
+/* Multiply-adds per token: v, out, P v, then those of each score. Cross-attention: the generic cost
+   counts the four projections; q and out are per token, k and v per token of the source, which is
+   assumed to be as long. */
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
@@ -9564,31 +9529,7 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
 
 /* -- shapes -- */
 
-/* Reads "R+V" into the list of scores: the order as written is that of alpha. */
-static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
-  size_t i, at = 0, end;
-  while (at <= kinds.size) {
-    syn_text word;
-    for (end = at; end < kinds.size && kinds.at[end] != '+'; end++) continue;
-    word.at = kinds.at + at;
-    word.size = end - at;
-    for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i].name); i++)
-      continue;
-    if (i == SYN__COUNT(syn__scores))
-      return syn__fail_build(b, SYN_E_TEXT,
-                             "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
-                             " BD, BCRC, GLU",
-                             word.size < 20 ? (int)word.size : 20, word.at);
-    if (syn__score_at(a, syn__scores[i].name) >= 0)
-      return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i].name);
-    a->score[a->n_scores++] = &syn__scores[i];
-    at = end + 1;
-  }
-  return SYN_OK;
-}
-
-/* Heads, their width c and the inner width e = H c: of every layer with attention weights but
-   mlp_src_att and aop. */
+/* Heads, their width c, e = H c: for every attention layer except mlp_src_att and aop. */
 static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   int c;
   a->d = syn_build_width(b, n, 0);
@@ -9600,48 +9541,13 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (a->c > SYN__MAX_WIDTH / a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
                            a->heads, a->c, SYN__MAX_WIDTH);
-  a->e = a->heads * a->c;
+  a->e = a->qk = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
-  a->wide = 2 * a->e;
-  a->past_x = -1;
+  a->row_floats = 2 * a->e; /* v, Y */
+  a->past_x = a->keyed = -1;
   return SYN_OK;
 }
-
-/* The buffers, once the scores have said what they keep, in the order of SYN__P ... SYN__DTABLE.
-   Raw scores are kept for d alpha; those of tables are filled again, which costs a copy where
-   keeping them would cost H n^2 floats for every sentence. */
-static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
-  syn_extent e;
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    a->raw[s] = a->mixed && !a->score[s]->table ? a->n_raw++ : -1;
-  memset(&e, 0, sizeof e);
-  e.pair = (size_t)a->heads;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->wide + a->heads * a->n_scores)))
-    return SYN_E_SHAPE;
-  e.pair = (size_t)(a->heads * a->n_raw);
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  e.pair = 0;
-  e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
-  e.fixed = a->tables;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  e.fixed = a->dtables;
-  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
-  syn__soft_scratch(n, a->c);
-  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores in whole vectors */
-  if (n->key_cache && !a->cross) /* 16 keys, straight and turned; the scores of a block */
-    n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
-  n->scratch.length += 3 + (size_t)a->heads; /* a pass: two rows */
-  n->scratch.square += (size_t)a->all_tables;
-  n->number = n->drop; /* the rate of the attention weights, too */
-  n->seen_heads = a->heads;
-  n->seen = SYN__P;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), syn__att_of(n)->d);
-}
-
-/* W_v [e, width of the values], W_o [d,e] */
+/* W_v [e, width of u], W_o [d,e] */
 static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
   a->w_v = n->n_param;
   if (syn__matrix_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1))) return SYN_E_SHAPE;
@@ -9649,12 +9555,38 @@ static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
   return syn__matrix_param(b, n, "w_o", a->d, a->e);
 }
 
+/* Reads "R+V" into the list of scores; alpha has this order. */
+static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
+  size_t i, at = 0, end;
+  int s;
+  while (at <= kinds.size) {
+    syn_text word;
+    for (end = at; end < kinds.size && kinds.at[end] != '+'; end++) continue;
+    word.at = kinds.at + at;
+    word.size = end - at;
+    for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i]->name); i++)
+      continue;
+    if (i == SYN__COUNT(syn__scores))
+      return syn__fail_build(b, SYN_E_TEXT,
+                             "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
+                             " BD, BCRC, GLU",
+                             word.size < 20 ? (int)word.size : 20, word.at);
+    for (s = 0; s < a->n_scores; s++)
+      if (a->score[s] == syn__scores[i])
+        return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i]->name);
+    if (syn__scores[i]->keys) a->keyed = a->n_scores;
+    a->score[a->n_scores++] = syn__scores[i];
+    at = end + 1;
+  }
+  return SYN_OK;
+}
+
 static const char *const syn__mix_names[] = {"alpha", "sum"};
 
-/* All arguments but the kinds and heads, and which of them go together. A sentence has a limit
-   where a score has a table of N without tile. */
+/* The other arguments, and which of them go together. A score with a table of N limits the length
+   of sentences, except with tile. */
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, limited = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
+  int s, limited = 0, shares = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
   a->rel_pos = b->rel_pos;
   if (a->rel_pos && a->rel_pos->heads != a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "the rel_pos before it has %d heads, this layer %d",
@@ -9670,17 +9602,49 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   for (s = 0; s < a->n_scores; s++) {
     a->all_tables &= a->score[s]->table;
     limited |= a->score[s]->limited;
+    shares |= a->score[s]->shares;
   }
   if (limited && !a->tile) n->table = b->config->max_len;
   if (!a->softmax && !a->all_tables)
     return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix and FR alone");
-  if (a->shared && syn__score_at(a, "D") < 0)
-    return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
+  if (a->shared && !shares) return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
   return b->c->status;
 }
 
-/* The order of the parameters is that of the text: w_v, w_o, those of the scores as written, alpha.
-   The scores add their floats to a->wide, a->tables, a->past; buffers come last. */
+/* Saved buffers SYN__P ... SYN__DTABLE, once the scores have stated their sizes; scratch. dalpha
+   needs the S_s of a mixture. Tables are filled again, instead of H n^2 floats per sentence. */
+static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
+  syn_extent e;
+  int s;
+  for (s = 0; s < a->n_scores; s++)
+    a->kept[s] = a->mixed && !a->score[s]->table ? a->n_kept++ : -1;
+  memset(&e, 0, sizeof e);
+  e.pair = (size_t)a->heads;
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->row_floats + a->heads * a->n_scores)))
+    return SYN_E_SHAPE;
+  e.pair = (size_t)(a->heads * a->n_kept);
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.pair = 0;
+  e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
+  e.fixed = a->tables;
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.fixed = a->dtables;
+  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
+  syn__soft_scratch(n, a->c);
+  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores, rounded up to 16 */
+  if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
+    n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
+  n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
+  n->scratch.square += (size_t)a->all_tables;
+  n->number = n->drop; /* the rate for the attention weights, too */
+  n->seen_heads = a->heads;
+  n->seen = SYN__P;
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+}
+
+/* Parameters in this order: w_v, w_o, those of the scores as written, alpha. */
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
@@ -9691,15 +9655,15 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
   if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->past = a->e;
-  if (b->decoder && syn__score_at(a, "V") >= 0) n->key_cache = a->e;
+  a->cache = a->e;
+  if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
   }
   a->alpha = n->n_param;
   if (a->mixed && syn__att_table_zero(b, n, "alpha", a->n_scores)) return SYN_E_SHAPE;
-  n->cache = a->past;
+  n->cache = a->cache;
   return syn__att_buffers(b, n, a);
 }
 static const syn_kind syn__kind_syn_att = {
@@ -9719,12 +9683,13 @@ static const syn_kind syn__kind_syn_att = {
    ============================================================================================== */
 
 /*
-   (Vaswani et al. 2017, section 3.2.3; which encoder layer is read: Domhan 2018, Table 2.) Of x
-   [rows,d] of the decoder and u [source rows,d_src]: q = x W_q^T, k = u W_k^T, v = u W_v^T, W_q
-   [e,d], W_k, W_v [e,d_src], W_o [d,e], e = H c. The machinery is that of syn_att with V alone: the
-   last input gives the keys, nothing is masked, since a query sees its whole source sentence.
-   source floats of a token while decoding: its v, and its k across; made once, shared by the
-   beam. */
+   Cross-attention (Vaswani et al. 2017, section 3.2.3; which encoder layer is read: Domhan 2018,
+   Table 2). x [rows,d] of the decoder, u [source rows,d_src] the encoder's output: q = x W_q^T,
+   k = u W_k^T, v = u W_v^T, W_q [e,d], W_k, W_v [e,d_src], W_o [d,e], e = H c. It is syn_att with V
+   alone and u in place of x for keys and values. A query sees its whole source sentence: there is
+   no causal mask. saved for backward: as syn_att.
+   KV cache of a source token: its v, and its k in a transposed block of 16 keys; computed once per
+   sentence, shared by all hypotheses. */
 
 static const char *const syn__source_names[] = {"upper", "increasing", "decreasing"};
 
@@ -9744,8 +9709,8 @@ static int syn__source_value(syn_build *b) {
   return b->blocks[which == 1 ? i : n - 1 - i];
 }
 
-/* Also of mlp_src_att, whose text has no `source`. A decoder of seq2seq must have one of the two:
-   they are counted. */
+/* Also for mlp_src_att, which has no argument `source`. A decoder of seq2seq must have a layer of
+   either kind, so both are counted. */
 static int syn__src_att_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   int in[2];
@@ -9771,50 +9736,74 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   a->cross = a->softmax = 1;
   a->size = b->config->max_len;
   a->n_scores = 1;
-  a->score[0] = &syn__scores[0];
+  a->score[0] = &syn__score_v;
+  a->keyed = 0;
   if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
   a->param[0] = n->n_param;
   if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
   n->source_cache = n->key_cache = a->e;
   return syn__att_buffers(b, n, a);
 }
+
+/* Before decoding: v of the source, and its k transposed, into the KV cache. */
+static void syn__src_att_start(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *u = syn__att_keys(t, n);
+  const int *off = t->decode->source_off;
+  float *k = syn__v_keys(t, n, SYN__ROWS, 0);
+  int i;
+  syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
+  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
+  for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
+    t->k->pack(k + (size_t)off[i] * (size_t)a->e, 1, (size_t)a->e, a->e, off[i + 1] - off[i],
+               syn__source_key_block(t, n, i, 0));
+}
 static const syn_kind syn__kind_mh_dot_src_att = {
     "mh_dot_src_att", "i:heads f:scale w:source i:c f:dropout", 1, syn__src_att_build,
-    syn__src_att_shape, syn__att_forward, syn__att_backward, syn__att_start, syn__att_step,
+    syn__src_att_shape, syn__att_forward, syn__att_backward, syn__src_att_start, syn__att_step,
     syn__att_cost};
 
 /* ==============================================================================================
-   >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); and dyn_conv
+   >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); also dyn_conv
    ============================================================================================== */
 
 /*
-   (Wu, Fan, Baevski, Dauphin and Auli 2019, sections 3 and 4.) The convolution is of each channel
-   by itself, and the channels of a head share their k taps: conv_{t,ch} = sum_tap p_tap u_{t +
-   first + tap, ch}. light_conv: p = softmax(w_h), w [H,k], the same at every place; dyn_conv:
-   p = softmax over the taps of the logits u_t W_k^T, W_k [H k,d], another at every place. first =
-   -floor(k/2) in an encoder, -(k-1) in a decoder. Inputs outside the sentence are 0, and the taps
-   that meet them are lost: p is not scaled up for the others.
-   x, u, y [rows,d], W_in [2d,d], W_out [d,d], c = d/H channels a head.
-   saved: 0 z = x W_in^T + b_in [rows,2d]   1 u   2 p [H,k], dyn_conv [rows,H,k]   3 conv(u)
-   4 while going back, one behind the other: dz, du, the gradient of conv(u), dp [rows,H,k]
-   5 while going back, light_conv: dp summed over all rows, then that of w [H,k]
-   history of a decoded token: its u. */
+   Lightweight and dynamic convolutions (Wu, Fan, Baevski, Dauphin, Auli 2019, sections 3 and 4): a
+   depthwise convolution whose k taps are softmax weights shared by the channels of a head,
+
+     conv_{t,ch} = sum_tap p_tap u_{t + first + tap, ch}
+
+   light_conv: p = softmax(w_h), w [H,k], the same at every position. dyn_conv: p = softmax of the
+   logits u_t W_k^T, W_k [H k,d]. first = -floor(k/2) in an encoder, -(k-1) in a decoder, which is
+   its causal mask. Inputs outside the sentence are 0; p is not rescaled for them.
+   x, u, y [rows,d], W_in [2d,d], W_out [d,d], d/H channels per head.
+   saved for backward: the buffers below. KV cache of a token: its u. */
+
+enum {
+  SYN__LC_Z,     /* x W_in^T + b_in [rows,2d] */
+  SYN__LC_U,     /* [rows,d] */
+  SYN__LC_P,     /* [H,k], dyn_conv [rows,H,k] */
+  SYN__LC_CONV,  /* conv(u) [rows,d] */
+  SYN__LC_GRADS, /* backward: dz, du, dconv, dp [rows,H,k], one behind the other */
+  SYN__LC_SUM    /* backward, light_conv: dp summed over all rows, then dw [H,k] */
+};
+/* Where the parts of SYN__LC_GRADS begin, in units of rows * d. */
+enum { SYN__DZ = 0, SYN__DU = 2, SYN__DCONV = 3, SYN__DTAPS = 4 };
+enum { SYN__W_IN, SYN__B_IN, SYN__W_TAPS, SYN__W_OUT, SYN__B_OUT };
 
 typedef struct syn__light {
-  syn__taps taps; /* for every sentence, but for its rows and its w */
+  syn__taps taps; /* of any sentence, without its rows and its w */
   int dynamic, table; /* table: heads * taps */
 } syn__light;
-enum { SYN__W_IN, SYN__B_IN, SYN__W_TAPS, SYN__W_OUT, SYN__B_OUT };
-enum { SYN__DZ = 0, SYN__DU = 2, SYN__DCONV = 3, SYN__DTAPS = 4 }; /* at so many d of buffer 4 */
 
 static const syn__light *syn__light_of(const syn_node *n) { return (const syn__light *)n->own; }
 static float *syn__light_back(const syn_tape *t, const syn_node *n, int part) {
-  return syn_saved(t, n, 4) + (size_t)part * syn__count(syn_out(t, n));
+  return syn_saved(t, n, SYN__LC_GRADS) + (size_t)part * syn__count(syn_out(t, n));
 }
-/* Buffer i, of the width of y, as a tensor; dx: its gradient, or null. */
-static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int i, float *dx) {
+/* A buffer of the width of y as a tensor; dx: its gradient, or null. */
+static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int buffer, float *dx) {
   syn_tensor a = *syn_out(t, n);
-  a.x = syn_saved(t, n, i);
+  a.x = syn_saved(t, n, buffer);
   a.dx = dx;
   return a;
 }
@@ -9868,23 +9857,22 @@ static syn_status syn__light_shape(syn_build *b, syn_node *n) {
 }
 static syn_status syn__dyn_shape(syn_build *b, syn_node *n) { return syn__light_shape_of(b, n, 1); }
 
-/* -- forward -- */
+/* -- forward, step -- */
 
 /* p = softmax of every group of k logits, in place: [groups,k] */
 static void syn__task_taps(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, k = (size_t)syn__light_of(n)->taps.taps;
-  float *p = syn_saved(t, n, 2);
+  float *p = syn_saved(t, n, SYN__LC_P);
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) t->k->softmax(p + i * k, p + i * k, k);
 }
-
-/* u and p of all rows, or of those of a step */
+/* u and p, of a batch or of a step */
 static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  syn_tensor u = syn__light_tensor(t, n, 1, NULL);
-  float *z = syn_saved(t, n, 0), *p = syn_saved(t, n, 2);
+  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, NULL);
+  float *z = syn_saved(t, n, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
   size_t rows = syn__tensor_rows(x);
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
   syn__glu_forward(t, u.x, z, rows, (size_t)l->taps.width);
@@ -9893,16 +9881,16 @@ static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
 }
 static void syn__light_out(syn_tape *t, const syn_node *n) {
-  syn_tensor conv = syn__light_tensor(t, n, 3, NULL);
+  syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, NULL);
   syn__linear_forward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, syn_out(t, n)->x);
 }
 
-/* The convolution of sentence s, whose first row is *at. */
+/* The convolution of sentence s; its first number is number *at of [rows,d]. */
 static syn__taps syn__light_sentence(const syn_tape *t, const syn_node *n, size_t s, size_t *at) {
   const int *off = t->stream[t->g->values[n->out].stream].off;
   syn__taps j = syn__light_of(n)->taps;
   j.rows = off[s + 1] - off[s];
-  j.w = syn_saved(t, n, 2) + (size_t)off[s] * j.w_row;
+  j.w = syn_saved(t, n, SYN__LC_P) + (size_t)off[s] * j.w_row;
   *at = (size_t)off[s] * (size_t)j.width;
   return j;
 }
@@ -9912,7 +9900,7 @@ static void syn__task_light(syn_tape *t, const void *job, int thread, size_t beg
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
     syn__taps j = syn__light_sentence(t, n, s, &at);
-    t->k->taps(&j, syn_saved(t, n, 3) + at, syn_saved(t, n, 1) + at, 0, j.rows);
+    t->k->taps(&j, syn_saved(t, n, SYN__LC_CONV) + at, syn_saved(t, n, SYN__LC_U) + at, 0, j.rows);
   }
 }
 static void syn__light_forward(syn_tape *t, const syn_node *n) {
@@ -9922,8 +9910,7 @@ static void syn__light_forward(syn_tape *t, const syn_node *n) {
   syn__light_out(t, n);
 }
 
-/* One new row each: its window, fetched from where the hypothesis kept it, is a sentence whose row
-   0 sees all that is there. */
+/* One new token each: its window, copied from the KV cache, is a sentence whose row 0 sees all. */
 static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -9950,8 +9937,8 @@ static void syn__light_step(syn_tape *t, const syn_node *n) {
 
 /* -- backward -- */
 
-/* dp_r[h][tap] = sum over the channels of head h of dy_r u_{r + first + tap}, 0 where no such row
-   is; one dot each, for a kernel of all of a row is no faster */
+/* dp_r[h][tap] = sum over the channels of head h of dy_r u_{r + first + tap}; 0 outside the
+   sentence */
 static void syn__light_dots(const syn_tape *t, const syn__taps *j, float *dp, const float *dy,
                             const float *u) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
@@ -9964,8 +9951,7 @@ static void syn__light_dots(const syn_tape *t, const syn__taps *j, float *dp, co
                     ? t->k->dot(dy, u + (size_t)at * width + (size_t)h * c, c) : 0.0f;
       }
 }
-
-/* du and dp of each sentence; of dyn_conv dp becomes the gradient of the logits, row by row */
+/* du and dp of each sentence; dyn_conv: dp becomes the gradient of the logits, row by row */
 static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -9977,17 +9963,16 @@ static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_
     syn__taps j = syn__light_sentence(t, n, s, &at);
     float *dp = syn__light_back(t, n, SYN__DTAPS) + at / (size_t)j.width * (size_t)l->table;
     t->k->taps_back(&j, syn__light_back(t, n, SYN__DU) + at, dy + at, 0, j.rows);
-    syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, 1) + at);
+    syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, SYN__LC_U) + at);
     for (i = 0; l->dynamic && i < (size_t)(j.rows * j.heads); i++)
       t->k->softmax_back(dp + i * k, j.w + i * k, dp + i * k, k);
   }
 }
-
-/* dw of light_conv: dp summed over all rows in order, then through the softmax of each head */
+/* light_conv: dw = dp summed over all rows in order, then through the softmax of each head */
 static void syn__light_taps_back(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
-  float *sum = syn_saved(t, n, 5);
-  const float *p = syn_saved(t, n, 2);
+  float *sum = syn_saved(t, n, SYN__LC_SUM);
+  const float *p = syn_saved(t, n, SYN__LC_P);
   size_t h, k = (size_t)l->taps.taps, table = (size_t)l->table;
   memset(sum, 0, table * sizeof *sum);
   syn__column_sums(t, sum, syn__light_back(t, n, SYN__DTAPS), syn__tensor_rows(syn_out(t, n)),
@@ -9995,16 +9980,15 @@ static void syn__light_taps_back(syn_tape *t, const syn_node *n) {
   for (h = 0; h < table; h += k) t->k->softmax_back(sum + h, p + h, sum + h, k);
   t->k->acc(syn_dweight(t, n, SYN__W_TAPS), sum, table);
 }
-
-/* Back through W_out, the convolution, the taps, glu and W_in. The products and kernels add, so
-   what they add into begins at 0. */
+/* W_out, convolution, taps, glu, W_in. The products add, so du and dconv begin at 0. */
 static void syn__light_backward(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
   const syn_tensor *y = syn_out(t, n);
   size_t sentences = (size_t)t->stream[t->g->values[n->out].stream].count;
   float *dz = syn__light_back(t, n, SYN__DZ), *du = syn__light_back(t, n, SYN__DU);
   float *dconv = syn__light_back(t, n, SYN__DCONV);
-  syn_tensor u = syn__light_tensor(t, n, 1, du), conv = syn__light_tensor(t, n, 3, dconv);
+  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, du);
+  syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, dconv);
   memset(du, 0, syn__count(y) * sizeof *du);
   memset(dconv, 0, syn__count(y) * sizeof *dconv);
   syn__linear_backward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, y->dx);
@@ -10012,11 +9996,12 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   if (l->dynamic)
     syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_back(t, n, SYN__DTAPS));
   else syn__light_taps_back(t, n);
-  syn__glu_backward(t, dz, syn_saved(t, n, 0), du, syn__tensor_rows(y), (size_t)syn__width(y));
+  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn__tensor_rows(y),
+                    (size_t)syn__width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
-/* k d for the convolution; the matrices are counted already, w [H,k] of light_conv is none. */
+/* The generic cost counts the parameters; w [H,k] of light_conv is no matrix. Convolution: k d. */
 static void syn__light_cost(const syn_node *n, syn_cost *cost) {
   const syn__light *l = syn__light_of(n);
   cost->multiply_adds += (double)l->taps.taps * l->taps.width - (l->dynamic ? 0 : l->table);
@@ -10034,20 +10019,19 @@ static const syn_kind syn__kind_dyn_conv = {
    ============================================================================================== */
 
 /*
-   (Bahdanau, Cho and Bengio 2015, section A.1.2.) q [rows,d] of the decoder, u [source rows,d_src]
-   the encoder's output, W_q [n,d], W_k [n,d_src], w_s [n]; the context is of u itself, so that the
-   output has width d_src. A = q W_q^T and B = u W_k^T are products over all rows; the pairs, a tanh
-   for each of their n numbers, are made sentence by sentence, which threads share out: gradients of
-   A, B and u belong to one sentence, those of w_s are summed for each, then over the sentences.
-   saved: 0 P [pairs], weights before dropout   1 A, then B, [rows,n] each   2 while going back
-   their gradients, then [sentences,n] of w_s.
-   source floats of a token while decoding: its B, then its u. */
+   Additive cross-attention (Bahdanau, Cho, Bengio 2015, section A.1.2). Queries q [rows,d] of the
+   decoder; u [source rows,d_src], the encoder's output, gives keys and values: the output has width
+   d_src. W_q [n,d], W_k [n,d_src], w_s [n]. A = q W_q^T and B = u W_k^T are products over all rows;
+   the scores s_ij = w_s . tanh(A_i + B_j) are computed sentence by sentence. Threads split the
+   sentences; dw_s is summed per sentence, then over the sentences.
+   saved for backward: 0 P [pairs], before dropout   1 A, then B, [rows,n] each   2 dA, dB, then
+   dw_s [sentences,n].
+   KV cache of a source token: its B, then its u. */
 
 enum { SYN__MLP_P, SYN__MLP_ROWS, SYN__MLP_DROWS };
 enum { SYN__MLP_A, SYN__MLP_B, SYN__MLP_W }; /* blocks of the buffers of rows */
 enum { SYN__MLP_W_Q, SYN__MLP_W_K, SYN__MLP_W_S };
 
-/* The context is no product of the layer's own: it has the width of u, and no dropout behind it. */
 static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int wide = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   int d_src = syn_build_width(b, n, 1);
@@ -10055,7 +10039,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   memset(&e, 0, sizeof e);
   e.pair = 1;
   n->which = wide;
-  n->number = n->drop; /* the rate is of the weights alone */
+  n->number = n->drop; /* dropout of the attention weights; none of the output */
   n->drop = 0.0f;
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
@@ -10071,13 +10055,12 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
 
-/* Block `which` of a buffer of rows, [rows,n]. */
+/* A, B, dw_s, or their gradients: block `which` of a buffer of rows. */
 static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, int which) {
   return syn_saved(t, n, buffer) + (size_t)which * (size_t)n->which * syn__att_rows(t, n);
 }
 
-/* One sentence: a head whose values are u itself and whose scores are made here. q0, k0: its first
-   rows among the queries and the keys. */
+/* One sentence: a head whose values are u; its first query row, its first key row. */
 typedef struct syn__mlp {
   syn__soft o;
   size_t q0, k0;
@@ -10091,18 +10074,18 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   m.q0 = (size_t)q[0];
   m.k0 = (size_t)k[0];
   m.o = syn__soft_of(t, n, q[1] - q[0], k[1] - k[0], syn__width(u));
-  m.o.adds = 1; /* W_k sends its gradient into u, too */
+  m.o.add_dv = 1; /* W_k adds to du, too */
   m.o.v_row = m.o.y_row = (size_t)m.o.c;
   m.o.v = u->x + m.k0 * m.o.v_row;
   m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
-  m.o.mask = t->pairs[to][from][sentence];
-  m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.mask;
+  m.o.drop_index = t->pairs[to][from][sentence];
+  m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.drop_index;
   m.o.pack = syn__scratch(t, thread);
   m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.g.nk);
   return m;
 }
 
-/* What the kernels read of query row q and keys b, rows of which are b_row floats apart. */
+/* Operands of the kernel for query row q and keys b, whose rows lie b_row floats apart. */
 static syn__additive syn__mlp_scores(const syn_tape *t, const syn_node *n, size_t q, const float *b,
                                      size_t b_row) {
   syn__additive j;
@@ -10114,7 +10097,7 @@ static syn__additive syn__mlp_scores(const syn_tape *t, const syn_node *n, size_
   j.keys = 0;
   return j;
 }
-/* Query row q of a full pass: the keys are the sentence's rows of B. */
+/* In a batch: the keys are the sentence's rows of B. */
 static syn__additive syn__mlp_pairs(const syn_tape *t, const syn_node *n, const syn__mlp *m,
                                     size_t q) {
   const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
@@ -10123,7 +10106,9 @@ static syn__additive syn__mlp_pairs(const syn_tape *t, const syn_node *n, const 
   return j;
 }
 
-/* P_i = softmax over the keys of s_i, then the contexts Pd u of all queries of the sentence */
+/* -- forward, backward -- */
+
+/* Scores, attention weights and contexts of whole sentences. */
 static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t s, i;
@@ -10144,8 +10129,8 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_mlp, n, (size_t)syn__att_stream(t, n)->count, 1);
 }
 
-/* du += Pd^T dY; then the kernel sends dS back into A_i, the sentence's rows of B, and its part of
-   w_s */
+/* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the
+   sentence */
 static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -10165,8 +10150,6 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     }
   }
 }
-/* The kernel adds, so its gradients begin at 0. The parts of w_s are summed in the order of the
-   sentences. */
 static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
   size_t wide = (size_t)n->which;
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
@@ -10180,7 +10163,9 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
                        syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B));
 }
 
-/* Decoding: B and u of the source, once per sentence. */
+/* -- decoding -- */
+
+/* B and u of the source into the KV cache, once per sentence. */
 static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   const syn_tensor *u = syn_in(t, n, 1);
   size_t r, rows = syn__tensor_rows(u), wide = (size_t)n->which, d = (size_t)syn__width(u);
@@ -10192,7 +10177,7 @@ static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   }
 }
 
-/* The same kernels over what `start` left, whose rows are n->source_cache floats apart. */
+/* Items: new tokens. The kernels of forward over the KV cache, whose rows hold B and u. */
 static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
@@ -10216,7 +10201,7 @@ static void syn__mlp_step(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_mlp_rows, n, (size_t)t->decode->rows, 1);
 }
 
-/* W_k meets the source once per sentence; a pair costs n for its score, d_src for the context. */
+/* W_k is applied once per source token, not per token; a pair costs n + d_src. */
 static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds -= (double)n->which * (n->source_cache - n->which);
   cost->multiply_adds += (double)cost->length * n->source_cache;
@@ -10231,32 +10216,30 @@ static const syn_kind syn__kind_mlp_src_att = {
 
 /*
    (Vaswani et al. 2017, in an early version of the preprint: "Two feed-forward layers = attention
-   over parameters"; it stands in the place of a feed-forward block.) x [rows,d], q = x W_q^T
-   [rows, H c_k], keys K [H,n,c_k], values V [H,n,c_v], out = [Y_1; ...; Y_H] W_o^T, W_q [H c_k,d],
-   W_o [d, H c_v]. Nothing is masked and no row looks at another one.
-   saved: 0 q, multiplied by sqrt(d/c_k), then Y, [rows, H c_k] and [rows, H c_v]   1 while going
-   back their gradients.
-   The weights P [rows,n] of a head are made for a block of rows at a time, which stays in the
-   second-level cache, and made again on the way back: all of them would be rows H n floats (200 MB
-   for 4096 rows of 8 heads and 1536 keys). Keeping the maximum and sum of every row would save two
-   short passes over numbers in the cache; product and exp would be made again all the same. */
+   over parameters"; it replaces a feed-forward layer.) x [rows,d], queries q = x W_q^T
+   [rows, H c_k]; the keys K [H,n,c_k] and values V [H,n,c_v] are parameters. P = softmax of the
+   scores [rows,n], Y_h = Pd V_h, out = [Y_1; ...; Y_H] W_o^T, W_q [H c_k,d], W_o [d, H c_v]. There
+   is no mask: no row sees another row.
+   saved for backward: 0 q sqrt(d/c_k), then Y, [rows, H c_k] and [rows, H c_v]   1 their gradients.
+   P is computed for a block of rows at a time, which stays in the second-level cache, and computed
+   again in backward: all of it would be rows H n floats. */
 
 enum { SYN__AOP_W_Q, SYN__AOP_KEYS, SYN__AOP_VALUES, SYN__AOP_W_O };
 
-#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of weights: 256 KB */
+#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of attention weights: 256 KB */
 
 typedef struct syn__aop {
   int heads, keys, c_k, c_v;
-  int block;       /* rows at a time: whole tiles of 6 and 12 */
-  size_t stride;   /* of a row of weights: an odd number of cache lines, or the same column of all
-                      rows would fall into a few lines of the cache */
+  int block;       /* rows of a block: a multiple of the tile heights 6 and 12 */
+  size_t stride;   /* floats between rows of a block: an odd number of cache lines, so that the rows
+                      do not compete for a few lines of the cache */
   size_t panels;   /* columns of packed keys */
-  float scale, lift; /* sqrt(d/c_k), sqrt(d) */
+  float scale, lift; /* sqrt(d/c_k), applied to q; sqrt(d), applied to Y */
 } syn__aop;
 
 static const syn__aop *syn__aop_own(const syn_node *n) { return (const syn__aop *)n->own; }
 
-/* Width of a head, d/H where the layer does not say. */
+/* Width of a head's keys or values: d/H where the argument is not given. */
 static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
   int c = syn_arg_int(b, name, 0, 1, SYN__MAX_WIDTH);
   if (c == 0 && d % heads)
@@ -10268,29 +10251,16 @@ static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
                     SYN__MAX_WIDTH);
   return c;
 }
-
 /* keys or values [H,n,c] */
 static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, int c) {
   const syn__aop *a = syn__aop_own(n);
+  double deviation = 1.0 / sqrt((double)syn_build_width(b, n, 0));
   int shape[3];
   shape[0] = a->heads;
   shape[1] = a->keys;
   shape[2] = c;
-  return syn_build_param(
-      b, n, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)syn_build_width(b, n, 0))), 3,
-      shape);
+  return syn_build_param(b, n, name, syn_initial_of(SYN_INIT_NORMAL, deviation), 3, shape);
 }
-
-/* sqrt(d) K and 1/sqrt(c_k) both go into q, once for a row: scale. That of the values goes into Y:
-   lift. As many rows a block as keep its weights at 256 KB, within 24 and 252. */
-static void syn__aop_sizes(syn__aop *a, int d) {
-  a->scale = (float)sqrt((double)d / (double)a->c_k);
-  a->lift = (float)sqrt((double)d);
-  a->panels = syn__round16((size_t)a->keys);
-  a->stride = (a->panels / 16 | 1) * 16;
-  a->block = syn__max(24, syn__min(252, (int)(SYN__AOP_BLOCK / a->stride) / 12 * 12));
-}
-
 static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   syn__aop *a = (syn__aop *)syn__own(b, n, sizeof *a);
   int d = syn_build_width(b, n, 0);
@@ -10300,7 +10270,11 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   a->c_k = syn__aop_width(b, "c_k", d, a->heads);
   a->c_v = syn__aop_width(b, "c_v", d, a->heads);
   if (b->c->status) return b->c->status;
-  syn__aop_sizes(a, d);
+  a->scale = (float)sqrt((double)d / (double)a->c_k);
+  a->lift = (float)sqrt((double)d);
+  a->panels = syn__round16((size_t)a->keys);
+  a->stride = (a->panels / 16 | 1) * 16;
+  a->block = syn__max(24, syn__min(252, (int)(SYN__AOP_BLOCK / a->stride) / 12 * 12));
   if (syn__matrix_param(b, n, "w_q", a->heads * a->c_k, d) ||
       syn__aop_table(b, n, "keys", a->c_k) || syn__aop_table(b, n, "values", a->c_v) ||
       syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v))
@@ -10308,7 +10282,7 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   if (syn__save_rows(b, n, SYN_BOTH, (size_t)(a->heads * (a->c_k + a->c_v))) ||
       syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->heads * (a->c_k + a->c_v))))
     return SYN_E_SHAPE;
-  n->number = n->drop; /* the rate of the attention weights, too */
+  n->number = n->drop; /* the rate for the attention weights, too */
   n->scratch.fixed = syn__add_size(syn__mul_size(a->panels, (size_t)(a->c_k + a->c_v)),
                                    syn__mul_size(2 * (size_t)a->block, a->stride));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
@@ -10337,7 +10311,7 @@ static syn__aop_part syn__aop_part_of(const syn_tape *t, const syn_node *n, int 
   return x;
 }
 
-/* q of all heads [rows, H c_k], and behind it y [rows, H c_v]; or their gradients. */
+/* q [rows, H c_k] and Y [rows, H c_v]; buffer 1: their gradients */
 static float *syn__aop_q(const syn_tape *t, const syn_node *n, int buffer) {
   return syn_saved(t, n, buffer);
 }
@@ -10345,16 +10319,18 @@ static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
   const syn__aop *a = syn__aop_own(n);
   return syn_saved(t, n, buffer) + (size_t)(a->heads * a->c_k) * syn__tensor_rows(syn_out(t, n));
 }
-/* Where the slice of a part begins in one of them, whose heads have width c. */
+/* Where the part begins in q (c = c_k) or Y (c = c_v). */
 static size_t syn__aop_slice(const syn__aop *a, const syn__aop_part *x, int c) {
   return x->r0 * (size_t)(a->heads * c) + (size_t)(x->h * c);
 }
-/* Keys or values of the head, [n,c], or their gradients. */
+/* Where the head begins in keys or values. */
 static size_t syn__aop_head(const syn__aop *a, const syn__aop_part *x, int c) {
   return (size_t)x->h * (size_t)a->keys * (size_t)c;
 }
 
-/* K_h^T [c_k,n] or V_h^T [c_v,n] in panels: read by every block of rows of the head. */
+/* -- forward -- */
+
+/* Packs K_h^T [c_k,n] or V_h^T [c_v,n], which every block of rows of the head reads. */
 static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                           int values) {
   const syn__aop *a = syn__aop_own(n);
@@ -10363,7 +10339,7 @@ static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_p
   t->k->pack(from + syn__aop_head(a, x, c), 1, (size_t)c, c, a->keys,
              values ? x->packed_v : x->packed_k);
 }
-/* [rows,c] slices of heads times panels [c,n] into a matrix of weights */
+/* p = q K^T; or dp = dY V^T */
 static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                             const float *slices, int values) {
   const syn__aop *a = syn__aop_own(n);
@@ -10373,8 +10349,8 @@ static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop
                     values ? x->packed_v : x->packed_k, values ? x->dp : x->p, a->stride);
 }
 
-/* The same q K^T for the few rows of a decoder's step, which would not repay packing the keys: K
-   times q^T, q packed, then turned. Each sum has the same terms in the same order. */
+/* 1: a decoding step with few rows, for which packing the keys would take too long: q is packed
+   instead, (K q^T)^T has the same bits. */
 static int syn__aop_is_few(const syn_tape *t, const syn_node *n) {
   return t->decode && syn__tensor_rows(syn_out(t, n)) <= 16;
 }
@@ -10403,18 +10379,22 @@ static void syn__aop_weights(const syn_tape *t, const syn_node *n, const syn__ao
     t->k->softmax(row, row, (size_t)a->keys);
   }
 }
-/* Dropout of a matrix of weights, or of their gradient. */
+/* Dropout of attention weights, or of their gradients with the same mask. */
 static void syn__aop_drop(const syn_tape *t, const syn_node *n, const syn__aop_part *x, float *p) {
   const syn__aop *a = syn__aop_own(n);
+  syn__dropout d;
   int r;
+  if (!t->training || n->number <= 0.0f) return;
+  d = syn__dropout_of(t, 2 * n->id + 1, n->number);
   for (r = 0; r < x->rows; r++) {
     size_t row = (x->r0 + (size_t)r) * (size_t)a->heads + (size_t)x->h;
-    syn__weights_drop(t, n, row * (size_t)a->keys, p + (size_t)r * a->stride, (size_t)a->keys);
+    t->k->dropout(&d, (uint32_t)(row * (size_t)a->keys), p + (size_t)r * a->stride,
+                  (size_t)a->keys);
   }
 }
 
-/* Y = Pd V, Pd the dropped weights; V is read as it stands. Heads one after the other, and the
-   blocks of each: the panels of a head serve all the blocks a thread has of it. */
+/* Y = Pd V. Items: the blocks of head 0, those of head 1 ...: a thread packs the keys of a head
+   once for all its blocks of that head. */
 static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__aop *a = syn__aop_own(n);
@@ -10432,7 +10412,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
                y + syn__aop_slice(a, &x, a->c_v), (size_t)(a->heads * a->c_v));
   }
 }
-/* q with its scale; the heads; Y with its lift; W_o. A step of decoding is the same text. */
+/* Also a decoding step: rows do not see each other. */
 static void syn__aop_forward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_own(n);
   syn_tensor y = *syn_out(t, n); /* for its rows */
@@ -10446,7 +10426,9 @@ static void syn__aop_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, SYN__AOP_W_O, -1, &y, syn_out(t, n)->x);
 }
 
-/* dV += Pd^T dY, dK += dS^T q, which has its scale, and dq = dS K, whose scale comes later */
+/* -- backward -- */
+
+/* dV += Pd^T dY; dK += dS^T q, whose scale is in q; dq = dS K, scaled later. p holds Pd, dp dS. */
 static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
   size_t c_k = (size_t)a->c_k, c_v = (size_t)a->c_v, k = syn__aop_head(a, x, a->c_k);
@@ -10462,9 +10444,8 @@ static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const s
   syn__times(t, syn__job_of(x->rows, a->c_k, a->keys, NULL), syn__plain(x->dp, a->stride),
              syn__plain(syn_weight(t, n, SYN__AOP_KEYS) + k, c_k), syn__aop_q(t, n, 1) + q, q_row);
 }
-
-/* dS_i = P_i (dP_i - P_i . dP_i), dP the gradient dY V^T of Pd after the same dropout. Keys and
-   values are shared by all rows: a thread has a head and walks its rows in order. */
+/* dPd = dY V^T, dP = its dropout, dS_i = P_i (dP_i - P_i . dP_i). Items: heads; all rows share the
+   keys and values of a head, so one thread walks them in order. */
 static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__aop *a = syn__aop_own(n);
@@ -10487,7 +10468,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
 }
 static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_own(n);
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor, for W_o */
+  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
   size_t rows = syn__tensor_rows(&y), wide = (size_t)(a->heads * a->c_v);
   float *dq = syn__aop_q(t, n, 1);
   y.x = syn__aop_y(t, n, 0);
@@ -10500,7 +10481,7 @@ static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   syn__linear_backward(t, n, SYN__AOP_W_Q, -1, syn_in(t, n, 0), dq);
 }
 
-/* Beside W_q and W_o, which every node's cost counts: q K^T and P V of all heads. */
+/* The generic cost counts W_q and W_o; here q K^T and P V. */
 static void syn__aop_cost(const syn_node *n, syn_cost *cost) {
   const syn__aop *a = syn__aop_own(n);
   cost->multiply_adds += (double)a->heads * a->keys * (a->c_k + a->c_v);
@@ -10515,18 +10496,16 @@ static const syn_kind syn__kind_aop = {
 
 /*
    (Wang et al. 2020, section 4.) For head h of a sentence of n tokens: K~ = E K_h, V~ = F V_h
-   [k,c], P = softmax(Q_h K~^T / sqrt(c)) [n,k], Y_h = P V~, out = [Y_1; ...] W_o^T. Q, K, V
-   [rows,d] = x W_q^T, x W_k^T, x W_v^T, all W [d,d] without bias; E and F [k,N], shared by the
-   heads, of which a sentence uses the first n columns. Time and memory grow with n k, not n^2; a
-   sum sees the whole sentence, so there is no causal form: encoders only.
-   Buffers and rows are those of syn_att, so that its functions for W_q, W_k and W_o serve here; E
-   and F are the parameters of its score 1.
-   saved: 0 P [sentence][H][n][k]; while going back dS, then the head's part of dE [k,n]
-   1 rows: v, y, q (with its 1/sqrt(c)), k   2 the same for their gradients   3 as 0, of dF
-   K~ and V~ are made again on the way back: k d floats each for every sentence would be far more
-   than all the rest where sentences are short. */
+   [k,c], P = softmax(Q_h K~^T / sqrt(c)) [n,k], Y_h = Pd V~, out = [Y_1; ...; Y_H] W_o^T. Q, K, V
+   [rows,d] = x W_q^T, x W_k^T, x W_v^T, all W [d,d]; E and F [k,N], shared by the heads, of which a
+   sentence uses the first n columns. Time and memory grow with n k instead of n^2. Every sum reads
+   the whole sentence, so a causal mask is impossible: encoders only.
+   The rows buffers are those of syn_att with V as score 0; E and F are the parameters of score 1.
+   saved for backward: 0 P [sentence][H][n][k]; in backward dS, then the head's part of dE [k,n]
+   1 rows: v, Y, q / sqrt(c), k   2 the gradients of 1   3 as 0: the head's part of dF. Backward
+   computes K~ and V~ again. */
 
-/* Where one head of one sentence stands in saved buffer 0 or 3: [n,k] or [k,n]. */
+/* The part of a head of a sentence in saved buffer 0 or 3: [n,k] or [k,n]. */
 static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, int sentence, int h) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
@@ -10534,8 +10513,8 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
          ((size_t)off[0] * (size_t)a->heads + (size_t)h * (size_t)(off[1] - off[0])) * (size_t)a->k;
 }
 
-/* Pointers of a head, whose k sums are its keys: nq = n, nk = k. Scratch: the pack, for a turned
-   matrix of n or k columns; dK~, dV~, K~, V~ [k,c]; a block of weights. */
+/* A head with the k sums as keys: nq = n, nk = k. Scratch: a packed matrix of n or k columns; dK~,
+   dV~, K~, V~ [k,c]; a block of attention weights. */
 static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
@@ -10548,7 +10527,7 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
   o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
   o.y = syn__att_y(t, n, SYN__ROWS) + at;
   o.p = syn__lin_part(t, n, SYN__P, sentence, h);
-  o.mask = (size_t)(o.p - syn_saved(t, n, SYN__P));
+  o.drop_index = (size_t)(o.p - syn_saved(t, n, SYN__P));
   o.pack = scratch;
   o.dk = scratch + (size_t)a->c * ((size_t)o.g.nq + (size_t)a->k + 16);
   o.dv = o.dk + kc;
@@ -10566,7 +10545,7 @@ static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *
              syn__plain(syn__att_weight(t, n, 1, w), (size_t)a->size),
              syn__plain(rows, (size_t)a->e), to, (size_t)a->c);
 }
-/* The way back: drows [n,c] = w^T dto, part [k,n] = dto rows^T. */
+/* Its gradients: drows [n,c] = w^T dto, part [k,n] = dto rows^T */
 typedef struct syn__lin_back {
   const float *rows, *dto;
   float *drows, *part;
@@ -10582,11 +10561,10 @@ static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__s
              g->part, (size_t)o->g.nq);
 }
 
-/* K~ and V~, then attention of the n queries to them. */
+/* K~, V~, then attention of the n queries to them. */
 static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  size_t i, heads = (size_t)a->heads;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     syn__soft o = syn__lin_head(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
@@ -10596,14 +10574,12 @@ static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin
     syn__soft_forward(t, &o);
   }
 }
-/* K~ and V~ anew, back through the attention to dq, dK~, dV~, then from those to dk, dv and this
-   head's share of dE and dF: [k,n] each, kept until all heads are done, since all add into the one
-   E and F. That of dE stands where dS was, that of dF in buffer 3. */
+/* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
+   later. The part of dE overwrites dS, that of dF is in buffer 3. */
 static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  size_t i, heads = (size_t)a->heads;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
     syn__soft o = syn__lin_head(t, n, sentence, h, syn__scratch(t, thread));
@@ -10612,7 +10588,7 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     e.rows = syn__v_keys(t, n, SYN__ROWS, 0) + at;
     e.drows = syn__v_keys(t, n, SYN__DROWS, 0) + at;
     e.dto = o.dk;
-    e.part = o.p; /* dS has served by then */
+    e.part = o.p;
     f.rows = syn__att_v(t, n, SYN__ROWS) + at;
     f.drows = syn__att_v(t, n, SYN__DROWS) + at;
     f.dto = o.dv;
@@ -10627,56 +10603,53 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     syn__lin_sum_back(t, n, &o, 1, &f);
   }
 }
-
-/* dE, dF += the parts of all heads of all sentences, in their order; threads split the rows. */
+/* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
 static void syn__task_lin_tables(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = &t->stream[t->g->values[n->out].stream];
+  const syn_stream *stream = syn__att_stream(t, n);
   int table, s, h;
   size_t i;
   SYN__UNUSED(thread);
   for (table = 0; table < 2; table++)
     for (s = 0; s < stream->count; s++)
       for (h = 0; h < a->heads; h++) {
-        size_t length = (size_t)(stream->off[s + 1] - stream->off[s]);
+        size_t length = (size_t)syn__stream_length(stream, s);
         const float *part = syn__lin_part(t, n, table ? SYN__RAW : SYN__P, s, h);
         float *sum = syn__att_dweight(t, n, 1, table);
         for (i = begin; i < end; i++)
           t->k->acc(sum + i * (size_t)a->size, part + i * length, length);
       }
 }
-
 static void syn__linformer_forward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__linear_forward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
-  syn__v_prepare(t, n, 0);
-  syn__parallel(t, syn__task_lin, n, sentences * (size_t)a->heads, 1);
-  syn__att_out(t, n);
+  syn__att_forward_by(t, n, syn__task_lin);
 }
-
-/* dQ, dK, dV of all heads and their shares of dE and dF; the sums of these; the projections. */
 static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__att_out_back(t, n);
-  syn__parallel(t, syn__task_lin_back, n, sentences * (size_t)a->heads, 1);
-  syn__parallel(t, syn__task_lin_tables, n, (size_t)a->k, 1);
-  syn__v_finish(t, n, 0);
-  syn__linear_backward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__DROWS));
+  syn__att_backward_by(t, n, syn__task_lin_back);
+  syn__parallel(t, syn__task_lin_tables, n, (size_t)syn__att_of(n)->k, 1);
 }
 
-/* What linformer and fixed_att share: they read the whole sentence, so only an encoder has them. */
-static syn_status syn__soft_shape(syn_build *b, syn_node *n, syn__att *a) {
+/* The first parameters of linformer and fixed_att: w_v, w_o, then w_q and w_k, which the first
+   `fixed` heads do not have. Both need the whole sentence, so a decoder cannot have them. */
+static syn_status syn__encoder_att_shape(syn_build *b, syn_node *n, syn__att *a, int fixed) {
   if (syn_build_decoder(b))
     return syn__fail_build(b, SYN_E_TEXT, "reads the whole sentence, so it has no place in a"
                            " decoder");
-  return syn__att_heads(b, n, a) ? SYN_E_SHAPE : syn__att_projections(b, n, a);
+  if (syn__att_heads(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
+  a->softmax = 1;
+  a->param[0] = n->n_param;
+  a->qk = syn__max(0, a->heads - fixed) * a->c;
+  n->number = n->drop; /* the rate for the attention weights, too */
+  n->seen_heads = a->heads;
+  n->seen = SYN__P;
+  if (!a->qk) return SYN_OK;
+  a->score[a->n_scores++] = &syn__score_v;
+  a->keyed = 0;
+  return syn__v_shape(b, n, 0);
 }
 
-/* E and F [k,N]: their columns are the places of a sentence, so N limits it. */
+/* The columns of E and F [k,N] are positions, so N limits the length of a sentence. */
 static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   syn_initial init;
@@ -10684,10 +10657,8 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   size_t c, k;
   int shape[2];
   if (!a) return SYN_E_MEMORY;
-  if (syn__soft_shape(b, n, a)) return SYN_E_SHAPE;
-  a->param[0] = n->n_param;
-  if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
-  shape[0] = a->k = syn_arg_int(b, "k", 32, 1, 65536);
+  if (syn__encoder_att_shape(b, n, a, 0)) return SYN_E_SHAPE;
+  shape[0] = a->k = n->seen_keys = syn_arg_int(b, "k", 32, 1, 65536);
   shape[1] = a->size = n->table = b->config->max_len;
   a->param[1] = n->n_param;
   init = syn_initial_glorot(shape[1], shape[0]);
@@ -10697,19 +10668,16 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   k = (size_t)a->k;
   memset(&part, 0, sizeof part);
   part.row = (size_t)a->heads * k;
-  if (syn_build_save(b, n, SYN_BOTH, part) || syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide) ||
+  if (syn_build_save(b, n, SYN_BOTH, part) ||
+      syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
+      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats) ||
       syn_build_save(b, n, SYN_BACKWARD, part))
     return SYN_E_SHAPE;
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
   n->scratch.length = c;
-  n->number = n->drop; /* the rate of the attention weights, too */
-  n->seen_heads = a->heads;
-  n->seen = SYN__P;
-  n->seen_keys = a->k;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
-/* Projections; E and F meet every row of K and V once; scores and values against k sums. */
+/* Projections; E and F, one column each per token; scores and values of k sums. */
 static void syn__linformer_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   cost->multiply_adds = 4.0 * a->d * a->e + 4.0 * a->k * a->e;
@@ -10719,31 +10687,27 @@ static const syn_kind syn__kind_linformer = {
     syn__linformer_backward, NULL, NULL, syn__linformer_cost};
 
 /* ==============================================================================================
-   >>kind fixed_att   heads that look at fixed places of the sentence, and heads that learn where
+   >>kind fixed_att   seven heads with fixed attention weights, the other heads learn theirs
    ============================================================================================== */
 
 /*
-   (Raganato, Scherrer, Tiedemann 2020, section 3: seven of eight heads of an encoder are fixed.)
-   Y_h = P_h (x W_v^T)_h, out = [Y_1; ...] W_o^T, W_v, W_o [d,d]. In row i of P_h of a sentence of n
-   tokens, j counts from 0 and every row is divided by its sum:
-     head 1  j = i     2  j = i - 1     3  j = i + 1         current, previous, next
-     head 4  j <= i-2: (j+1)^3          5  j >= i+2: (n-j)^3  left and right context
-     head 6  all j: (j+1)^3             7  all j: (n-j)^3     towards the end, towards the start
-   An empty row attends to itself. Heads from 8 on are V of syn_att: softmax(q k^T / sqrt(c)), with
-   W_q, W_k [(H-7) c, d]. The weights of a pattern depend on n alone: while training, one mask per
-   head drops them in all sentences. Cubes are numbers to 2^60 and their sums have a closed form, so
-   both are made in double and rounded once; a row is then the same cubes times one number.
-   saved: buffers and rows of syn_att, 0 P [pairs,H]   1 rows: v, y, q (with its 1/sqrt(c)), k
-   2 the same for their gradients; q and k are of the learning heads alone */
+   (Raganato, Scherrer, Tiedemann 2020, section 3.) Y_h = Pd_h (x W_v^T)_h, out = [Y_1; ...; Y_H]
+   W_o^T, W_v, W_o [d,d]. Attention weights P_ij of query i in a sentence of n tokens, i and j from
+   0 on, before every row is divided by its sum:
+
+     head 1  j = i            current      head 4  j <= i-2: (j+1)^3    left context
+     head 2  j = i - 1        previous     head 5  j >= i+2: (n-j)^3    right context
+     head 3  j = i + 1        next         head 6  all j: (j+1)^3       towards the end
+                                           head 7  all j: (n-j)^3       towards the start
+
+   An empty row becomes 1 at j = i. Heads from 8 on are V of syn_att: P = softmax(q k^T / sqrt(c)),
+   W_q, W_k [(H-7) c, d]. Fixed weights depend on n alone: all sentences share their dropout mask.
+   The cubes and their sums, which have a closed form, are computed in double, then rounded once.
+   saved for backward: 0 P [pairs,H]   1 rows: v, Y, q / sqrt(c), k   2 the gradients of 1. */
 
 #define SYN__PATTERNS 7
 
-/* Width of q and k: that of the heads that learn. */
-static int syn__fixed_width(const syn__att *a) {
-  return syn__max(0, a->heads - SYN__PATTERNS) * a->c;
-}
-
-/* cubes [n]: (j+1)^3, or (n-j)^3 for the patterns that fall from left to right */
+/* cubes [n]: (j+1)^3 for the odd patterns, (n-j)^3 for the even ones; patterns count from 0 */
 static void syn__fixed_cubes(int pattern, int n, float *cubes) {
   int j;
   for (j = 0; j < n; j++) {
@@ -10751,9 +10715,7 @@ static void syn__fixed_cubes(int pattern, int n, float *cubes) {
     cubes[j] = (float)(place * place * place);
   }
 }
-
-/* Row i of a pattern, counted from 0: the keys first .. last, or key i where there are none. The
-   sum of m cubes 1^3 + ... + m^3 is (m (m+1) / 2)^2. */
+/* Row i of a pattern: keys first .. last, else key i. 1^3 + ... + m^3 = (m (m+1) / 2)^2. */
 static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const float *cubes,
                            float *row) {
   static const int beside[3] = {0, -1, 1};
@@ -10770,61 +10732,45 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
   }
 }
 
-/* Pointers of a head; q and k only where it learns. Masks: a pattern has [longest,longest] numbers
-   for all sentences, since its weights do not depend on the words; a head that learns has those of
-   its weights, counted from behind the patterns' on. */
+/* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
+   same for all sentences; behind those one index for every attention weight. */
 static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                  float *scratch) {
   const syn__att *a = syn__att_of(n);
-  int stream = t->g->values[n->out].stream;
-  const int *off = t->stream[stream].off + sentence;
-  size_t learned = (size_t)syn__fixed_width(a), longest = (size_t)t->stream[stream].longest;
-  size_t at = (size_t)off[0] * (size_t)a->e + (size_t)(h * a->c), size;
-  int length = off[1] - off[0];
-  syn__soft o = syn__soft_of(t, n, length, length, a->c);
-  size = (size_t)length * (size_t)length;
-  o.v_row = o.y_row = (size_t)a->e;
-  o.q_row = o.k_row = learned;
-  o.v = syn__att_v(t, n, SYN__ROWS) + at;
-  o.y = syn__att_y(t, n, SYN__ROWS) + at;
-  o.p = syn_saved(t, n, SYN__P) + t->pairs[stream][stream][sentence] * (size_t)a->heads +
-        (size_t)h * size;
-  o.pack = scratch;
-  o.x = scratch + (size_t)a->c * syn__round16((size_t)length);
-  o.z = o.x + SYN__QUERIES * syn__soft_row(length);
+  size_t longest = (size_t)syn__att_stream(t, n)->longest, at;
+  syn__head x = syn__head_of(t, n, sentence, h);
+  syn__soft o;
+  x.scratch = scratch;
+  o = syn__head_soft(t, n, &x);
   if (h < SYN__PATTERNS) {
-    o.raw = 1;
-    o.mask = (size_t)h * longest * longest;
-    o.mask_row = longest;
+    o.no_softmax = 1;
+    o.drop_index = (size_t)h * longest * longest;
+    o.drop_row = longest;
     return o;
   }
-  at = (size_t)off[0] * learned + (size_t)((h - SYN__PATTERNS) * a->c);
+  o.drop_index += SYN__PATTERNS * longest * longest;
+  o.q_row = o.k_row = (size_t)a->qk;
+  at = x.q0 * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
   o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
-  o.k = syn__att_block(t, n, SYN__ROWS, a->at[0] + (int)learned) + at;
-  /* behind the masks of the patterns */
-  o.mask = SYN__PATTERNS * longest * longest + (size_t)(o.p - syn_saved(t, n, SYN__P));
+  o.k = syn__v_keys(t, n, SYN__ROWS, 0) + at;
   return o;
 }
 
-/* A pattern is written as weights straight away, a head that learns makes them of its scores; from
-   there on they are alike. The cubes of a pattern stand where others pack k. */
+/* Fixed heads: P itself, with the cubes in the scratch of packed keys; others: their scores. */
 static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int r, h = (int)(i % heads);
     syn__soft o = syn__fixed_head(t, n, (int)(i / heads), h, syn__scratch(t, thread));
-    if (h < SYN__PATTERNS) {
-      syn__fixed_cubes(h, o.g.nk, o.pack);
-      for (r = 0; r < o.g.nq; r++)
-        syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
-    } else {
-      syn__soft_scores(t, &o);
-    }
+    if (o.q) syn__soft_scores(t, &o);
+    else syn__fixed_cubes(h, o.g.nk, o.pack);
+    for (r = 0; !o.q && r < o.g.nq; r++)
+      syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
     syn__soft_forward(t, &o);
   }
 }
-/* dv = Pd^T dy of all heads; dP, dS, dq and dk of those that learn */
+/* dv = Pd^T dy; heads that learn also dS, dq, dk */
 static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -10832,84 +10778,40 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
     syn__soft o = syn__fixed_head(t, n, sentence, h, syn__scratch(t, thread));
-    o.dv = syn__att_v(t, n, SYN__DROWS) + (o.v - syn__att_v(t, n, SYN__ROWS));
-    o.dy = syn__att_y(t, n, SYN__DROWS) + (o.y - syn__att_y(t, n, SYN__ROWS));
-    if (!o.q) { /* a pattern learns nothing */
+    syn__soft_gradients(t, n, &o);
+    if (o.q) {
+      syn__soft_backward(t, &o);
+      syn__soft_back_scores(t, &o);
+    } else {
       syn__soft_back_values(t, &o, syn__soft_dropped(t, &o), (size_t)o.g.nk);
-      continue;
     }
-    o.dq = syn_saved(t, n, SYN__DROWS) + (o.q - syn_saved(t, n, SYN__ROWS));
-    o.dk = syn_saved(t, n, SYN__DROWS) + (o.k - syn_saved(t, n, SYN__ROWS));
-    syn__soft_backward(t, &o);
-    syn__soft_back_scores(t, &o);
   }
 }
-
-/* v for all heads, q and k for the heads that learn: their W are as much lower. */
 static void syn__fixed_forward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  int learned = syn__fixed_width(a);
-  syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
-  if (learned) {
-    float *q = syn__att_own(t, n, SYN__ROWS, 0);
-    syn__linear_forward(t, n, a->param[0], -1, x, q);
-    syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)learned);
-    syn__linear_forward(t, n, a->param[0] + 1, -1, x,
-                        syn__att_block(t, n, SYN__ROWS, a->at[0] + learned));
-  }
-  syn__parallel(t, syn__task_fixed, n, sentences * (size_t)a->heads, 1);
-  syn__att_out(t, n);
+  syn__att_forward_by(t, n, syn__task_fixed);
 }
-
-/* The 1/sqrt(c) that q holds comes to dq here; dk had it from q. */
 static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  int learned = syn__fixed_width(a);
-  syn__att_out_back(t, n);
-  syn__parallel(t, syn__task_fixed_back, n, sentences * (size_t)a->heads, 1);
-  if (learned) {
-    float *dq = syn__att_own(t, n, SYN__DROWS, 0);
-    syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)learned);
-    syn__linear_backward(t, n, a->param[0], -1, x, dq);
-    syn__linear_backward(t, n, a->param[0] + 1, -1, x,
-                         syn__att_block(t, n, SYN__DROWS, a->at[0] + learned));
-  }
-  syn__linear_backward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__DROWS));
+  syn__att_backward_by(t, n, syn__task_fixed_back);
 }
 
 static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   syn_extent pairs;
-  int learned;
   if (!a) return SYN_E_MEMORY;
-  if (syn__soft_shape(b, n, a)) return SYN_E_SHAPE;
-  learned = syn__fixed_width(a);
-  a->at[0] = a->wide;
-  a->wide += 2 * learned;
-  a->param[0] = n->n_param;
-  if (learned && (syn__matrix_param(b, n, "w_q", learned, a->d) ||
-                  syn__matrix_param(b, n, "w_k", learned, a->d)))
-    return SYN_E_SHAPE;
+  if (syn__encoder_att_shape(b, n, a, SYN__PATTERNS)) return SYN_E_SHAPE;
   memset(&pairs, 0, sizeof pairs);
   pairs.pair = (size_t)a->heads;
-  if (syn_build_save(b, n, SYN_BOTH, pairs) || syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide))
+  if (syn_build_save(b, n, SYN_BOTH, pairs) ||
+      syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
+      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats))
     return SYN_E_SHAPE;
   syn__soft_scratch(n, a->c);
-  n->number = n->drop; /* the rate of the attention weights, too */
-  n->seen_heads = a->heads;
-  n->seen = SYN__P;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
-/* v and out; q and k of the heads that learn; a pattern pays for its values alone. */
+/* v, out and the values of all heads; q, k and the scores of the heads that learn. */
 static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
-  int learned = syn__fixed_width(a);
-  cost->multiply_adds = 2.0 * a->d * (a->e + learned) + (double)cost->length * (a->e + learned);
+  cost->multiply_adds = 2.0 * a->d * (a->e + a->qk) + (double)cost->length * (a->e + a->qk);
 }
 static const syn_kind syn__kind_fixed_att = {
     "fixed_att", "i:heads f:dropout", 1, NULL, syn__fixed_shape, syn__fixed_forward,
