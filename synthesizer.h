@@ -7469,6 +7469,15 @@ static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *nam
   b->g->params[n->param[n->n_param - 1]].matrix = 0;
   return SYN_OK;
 }
+/* A parameter [H,rows,columns]. */
+static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
+                                  int rows, int columns) {
+  int shape[3];
+  shape[0] = syn__att_of(n)->heads;
+  shape[1] = rows;
+  shape[2] = columns;
+  return syn_build_param(b, n, name, init, 3, shape);
+}
 /* Rows and columns of a table [N,N] that this batch needs. */
 static int syn__att_longest(const syn_tape *t, const syn_node *n) {
   return syn__min(syn__att_stream(t, n)->longest, syn__att_of(n)->size);
@@ -7727,22 +7736,6 @@ static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int 
   return syn__att_block(t, n, buffer, a->at[s] + a->qk);
 }
 
-/* x [count] *= s, by all threads */
-typedef struct syn__scale_job {
-  float *x, s;
-} syn__scale_job;
-static void syn__task_scale(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__scale_job *j = (const syn__scale_job *)job;
-  SYN__UNUSED(thread);
-  t->k->scale(j->x + begin, j->s, j->x + begin, end - begin);
-}
-static void syn__scale_all(syn_tape *t, float *x, float s, size_t count) {
-  syn__scale_job j;
-  j.x = x;
-  j.s = s;
-  syn__parallel(t, syn__task_scale, &j, count, 4096);
-}
-
 /* -- forward, backward -- */
 
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
@@ -7750,7 +7743,7 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
   syn__linear_forward(t, n, a->param[s], -1, x, q);
-  syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->qk);
+  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->qk, 1);
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
 }
@@ -7786,7 +7779,7 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
-  syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)a->qk);
+  syn__accumulate(t, dq, dq, a->scale, syn__tensor_rows(x) * (size_t)a->qk, 1);
   syn__linear_backward(t, n, a->param[s], -1, x, dq);
   syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
@@ -7836,7 +7829,7 @@ static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
   float *q = syn__att_own(t, n, SYN__ROWS, s);
   if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
   else syn__v_project(t, n, s);
-  syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
+  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->e, 1);
 }
 
 /* score [n] += a [c] times the rows of a table [n,c]: one row of the product in `fill`, with the
@@ -7966,22 +7959,16 @@ static const syn__score syn__score_v = {
    saved for backward: FR the table F [H,N,N] and its gradient. All sentences add into the gradient
    of one table, so back_shared makes it. A step needs no keys, only the cached values. */
 
-static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
-  const syn__att *a = syn__att_of(n);
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = shape[2] = a->size;
-  return syn_build_param(b, n, name, init, 3, shape);
-}
 /* Uniform within sqrt(3/N) has variance 1/N: the softmax of such small scores is almost uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
+  int N = syn__att_of(n)->size;
   SYN__UNUSED(s);
-  return syn__r_params(b, n, "r",
-                       syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
+  return syn__head_param(b, n, "r", syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / N)), N, N);
 }
 static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
+  int N = syn__att_of(n)->size;
   SYN__UNUSED(s);
-  return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
+  return syn__head_param(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0), N, N);
 }
 
 /* Where head h begins in a table [H,size,size]. */
@@ -8029,14 +8016,10 @@ static const syn__score syn__score_fix = {
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = a->size;
-  shape[2] = a->k;
   syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   a->dtables = a->tables - a->table[s];
-  return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
-             ? SYN_E_SHAPE : SYN_OK;
+  if (syn__head_param(b, n, "r1", init, a->size, a->k)) return SYN_E_SHAPE;
+  return syn__head_param(b, n, "r2", init, a->size, a->k);
 }
 
 /* Where head h begins in r1 and r2. */
@@ -8327,16 +8310,24 @@ static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   }
 }
 
-/* In place du = 0 where u <= 0 or NaN; then the gradients of the linear, col2im into dx. */
+/* In place du = 0 where u <= 0 or NaN; then the gradients of the linear, col2im into dx. Where u =
+   relu(q), du is added to the dq of V, which finishes later: the division undoes V's scale. */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__att_own(t, n, SYN__ROWS, s);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
-  syn_tensor x = syn__hidden_input(t, n, s);
-  size_t i, rows = syn__tensor_rows(&x), count = rows * (size_t)st->units;
+  size_t i, rows = syn__tensor_rows(syn_in(t, n, 0)), count = rows * (size_t)st->units;
+  syn_tensor x;
+  if (st->w1 < 0) {
+    float *dq = syn__att_own(t, n, SYN__DROWS, a->keyed);
+    for (i = 0; i < count; i++)
+      if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
+    return;
+  }
   for (i = 0; i < count; i++)
     if (!(u[i] > 0.0f)) du[i] = 0.0f;
+  x = syn__hidden_input(t, n, s);
   if (st->first.taps > 1) {
     x.dx = syn__att_block(t, n, SYN__DROWS, st->col);
     memset(x.dx, 0, rows * (size_t)(st->first.taps * a->d) * sizeof *x.dx);
@@ -8345,16 +8336,6 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   if (st->first.taps > 1)
     syn__col2im(t, t->g->values[n->out].stream, syn__stage_job(t, n, &st->first, a->d, a->d), x.dx,
                 dx);
-}
-/* u = relu(q): du is added to the dq of V, which finishes later. V multiplies dq by its scale; the
-   division here undoes that. */
-static void syn__hidden_back_q(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s), *du = syn__att_own(t, n, SYN__DROWS, s);
-  float *dq = syn__att_own(t, n, SYN__DROWS, a->keyed);
-  size_t i, count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)a->e;
-  for (i = 0; i < count; i++)
-    if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
 }
 
 /* -- output layer -- */
@@ -8540,8 +8521,7 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   for (h = 0; h < heads; h++)
     syn__col2im(t, t->g->values[n->out].stream, j, syn__dense_windows(t, n, SYN__DROWS, s, h),
                 du + h * st->head_units);
-  if (st->hidden && st->w1 >= 0) syn__hidden_back(t, n, s);
-  else if (st->hidden) syn__hidden_back_q(t, n, s);
+  if (st->hidden) syn__hidden_back(t, n, s);
 }
 
 /* A step: W2 is not packed, the bits are those of `fill`. The gate's row lies in scratch behind the
@@ -8596,12 +8576,8 @@ static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
 /* Side 0 is A, side 1 is B: WA, ba or WB, bb. */
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
-  const syn__att *a = syn__att_of(n);
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = size;
-  shape[2] = a->c;
-  if (syn_build_param(b, n, w, syn_initial_glorot(a->c, size), 3, shape)) return SYN_E_SHAPE;
+  int c = syn__att_of(n)->c;
+  if (syn__head_param(b, n, w, syn_initial_glorot(c, size), size, c)) return SYN_E_SHAPE;
   return syn__att_table_zero(b, n, bias, size);
 }
 
@@ -8971,9 +8947,9 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 
 /* -- one head of one sentence -- */
 
-/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. The task
-   sets the scratch of its thread. */
-static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h) {
+/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. */
+static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
+                              float *scratch) {
   const syn__att *a = syn__att_of(n);
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off, *k = t->stream[from].off;
@@ -8987,6 +8963,7 @@ static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence
   x.nk = k[sentence + 1] - k[sentence];
   x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
         (size_t)h * (size_t)x.nq * (size_t)x.nk;
+  x.scratch = scratch;
   return x;
 }
 
@@ -9090,24 +9067,24 @@ static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) 
    dPd = sum of dY v^T are computed for each sentence. Threads split the heads, or with fewer heads
    than threads also the queries; for dv, which sums over queries, the sentences. */
 
-/* Number of groups; without such attention weights every sentence is a group. */
-static int syn__att_groups(const syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = syn__att_stream(t, n);
-  if (!a->all_tables) return stream->count;
-  return a->causal ? 1 : stream->longest;
-}
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
 }
-/* The first sentence of group g, -1: no sentence has this length. */
-static int syn__att_group(const syn_tape *t, const syn_node *n, int g) {
+/* The first sentence of the group behind that of sentence `group`, -1: none; the first group is
+   behind -1. Groups come in the order of their lengths, in a decoder there is one, of the longest.
+   Without such attention weights every sentence is a group. */
+static int syn__next_group(const syn_tape *t, const syn_node *n, int group) {
   const syn__att *a = syn__att_of(n);
   const syn_stream *stream = syn__att_stream(t, n);
-  int i = 0, length = a->causal ? stream->longest : g + 1;
-  if (!a->all_tables) return g;
-  while (i < stream->count && syn__stream_length(stream, i) != length) i++;
-  return i < stream->count ? i : -1;
+  int i, wanted = a->causal ? stream->longest : stream->longest + 1, next = -1;
+  if (!a->all_tables) return group + 1 < stream->count ? group + 1 : -1;
+  if (a->causal && group >= 0) return -1;
+  for (i = stream->count - 1; i >= 0; i--) {
+    int length = syn__stream_length(stream, i);
+    if (a->causal ? length < wanted : length > wanted) continue;
+    if (length > (group < 0 ? 0 : syn__stream_length(stream, group))) wanted = length, next = i;
+  }
+  return next;
 }
 /* 1: sentence i belongs to the group whose first sentence is `group`. */
 static int syn__att_grouped(const syn_tape *t, const syn_node *n, int group, int i) {
@@ -9121,24 +9098,20 @@ static int syn__table_parts(const syn_tape *t, const syn_node *n) {
   int heads = syn__att_of(n)->heads;
   return (t->threads + heads - 1) / heads;
 }
-/* Part `part` of the queries of a group; nq may be 0. */
-static syn__head syn__table_part(const syn_tape *t, const syn_node *n, int group, int h, int part) {
-  syn__head x = syn__head_of(t, n, group, h);
-  int parts = syn__table_parts(t, n), end;
-  x.first = x.nq * part / parts;
-  end = x.nq * (part + 1) / parts;
-  x.nq = end - x.first;
-  x.p += (size_t)x.first * (size_t)x.nk;
-  return x;
+/* Keeps part `part` of the queries of x; nq may become 0. */
+static void syn__table_part(const syn_tape *t, const syn_node *n, syn__head *x, int part) {
+  int parts = syn__table_parts(t, n), end = x->nq * (part + 1) / parts;
+  x->first = x->nq * part / parts;
+  x->nq = end - x->first;
+  x->p += (size_t)x->first * (size_t)x->nk;
 }
 /* The same queries in sentence i, as many as it has; y.p is that of the whole sentence. */
 static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const syn__head *x,
                                      int i) {
-  syn__head y = syn__head_of(t, n, i, x->h);
+  syn__head y = syn__head_of(t, n, i, x->h, x->scratch);
   y.first = syn__min(x->first, y.nq);
   y.nq = syn__min(x->first + x->nq, y.nq) - y.first;
   y.q0 += (size_t)y.first;
-  y.scratch = x->scratch;
   return y;
 }
 
@@ -9189,15 +9162,11 @@ static void syn__task_tables_values(syn_tape *t, const void *job, int thread, si
                                     size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t h, sentences = (size_t)syn__att_stream(t, n)->count;
-  int g;
+  int group;
   for (h = begin / sentences; h * sentences < end; h++)
-    for (g = 0; g < syn__att_groups(t, n); g++) {
-      int group = syn__att_group(t, n, g);
+    for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
       size_t from = h * sentences;
-      syn__head x;
-      if (group < 0) continue;
-      x = syn__head_of(t, n, group, (int)h);
-      x.scratch = syn__scratch(t, thread);
+      syn__head x = syn__head_of(t, n, group, (int)h, syn__scratch(t, thread));
       syn__table_back_values(t, n, &x, begin > from ? (int)(begin - from) : 0,
                              (int)(end - from < sentences ? end - from : sentences));
     }
@@ -9237,14 +9206,11 @@ typedef struct syn__table_job {
 static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__table_job *j = (const syn__table_job *)job;
   const syn_node *n = j->n;
-  int g, parts = syn__table_parts(t, n), i;
+  int group, parts = syn__table_parts(t, n), i;
   for (i = (int)begin; i < (int)end; i++)
-    for (g = 0; g < syn__att_groups(t, n); g++) {
-      int group = syn__att_group(t, n, g);
-      syn__head x;
-      if (group < 0) continue;
-      x = syn__table_part(t, n, group, i / parts, i % parts);
-      x.scratch = syn__scratch(t, thread);
+    for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
+      syn__head x = syn__head_of(t, n, group, i / parts, syn__scratch(t, thread));
+      syn__table_part(t, n, &x, i % parts);
       if (x.nq) j->work(t, n, &x);
     }
 }
@@ -9264,10 +9230,8 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
-    syn__soft o;
-    x.scratch = syn__scratch(t, thread);
-    o = syn__head_soft(t, n, &x);
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
+    syn__soft o = syn__head_soft(t, n, &x);
     syn__head_scores(t, n, &x);
     syn__soft_forward(t, &o);
   }
@@ -9313,10 +9277,8 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)a->heads;
   int s;
   for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
-    syn__soft o;
-    x.scratch = syn__scratch(t, thread);
-    o = syn__head_soft_back(t, n, &x);
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
+    syn__soft o = syn__head_soft_back(t, n, &x);
     syn__soft_backward(t, &o);
     syn__head_alpha(t, n, &x);
     for (s = 0; s < a->n_scores; s++)
@@ -9329,11 +9291,9 @@ static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
   int i, s;
   syn__alpha(t, n, h, alpha);
-  for (i = 0; i < syn__att_groups(t, n); i++) {
-    int sentence = syn__att_group(t, n, i);
-    for (s = 0; s < a->n_scores && sentence >= 0; s++)
-      g[s] += syn__alpha_parts(t, n, sentence)[h * a->n_scores + s];
-  }
+  for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i))
+    for (s = 0; s < a->n_scores; s++)
+      g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
   for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
   for (s = 0; s < a->n_scores; s++)
     syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
@@ -9343,14 +9303,10 @@ static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
 static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  int h, i, s, groups = syn__att_groups(t, n);
+  int h, i, s;
   for (h = (int)begin; h < (int)end; h++) {
-    for (i = 0; i < groups; i++) {
-      int sentence = syn__att_group(t, n, i);
-      syn__head x;
-      if (sentence < 0) continue;
-      x = syn__head_of(t, n, sentence, h);
-      x.scratch = syn__scratch(t, thread);
+    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
+      syn__head x = syn__head_of(t, n, i, h, syn__scratch(t, thread));
       if (a->all_tables) syn__head_alpha(t, n, &x);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
@@ -9668,14 +9624,8 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
 }
 static const syn_kind syn__kind_syn_att = {
     "syn_att",
-    "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout",
-    1,
-    NULL,
-    syn__syn_att_shape,
-    syn__att_forward,
-    syn__att_backward,
-    NULL,
-    syn__att_step,
+    "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout", 1,
+    NULL, syn__syn_att_shape, syn__att_forward, syn__att_backward, NULL, syn__att_step,
     syn__att_cost};
 
 /* ==============================================================================================
@@ -10085,37 +10035,29 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   return m;
 }
 
-/* Operands of the kernel for query row q and keys b, whose rows lie b_row floats apart. */
+/* Operands of the kernel for query row q and `keys` rows of B, b_row floats apart. */
 static syn__additive syn__mlp_scores(const syn_tape *t, const syn_node *n, size_t q, const float *b,
-                                     size_t b_row) {
+                                     size_t b_row, int keys) {
   syn__additive j;
   j.w = syn_weight(t, n, SYN__MLP_W_S);
   j.n = (size_t)n->which;
   j.a = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A) + q * j.n;
   j.b = b;
   j.b_row = b_row;
-  j.keys = 0;
+  j.keys = (size_t)keys;
   return j;
 }
-/* In a batch: the keys are the sentence's rows of B. */
-static syn__additive syn__mlp_pairs(const syn_tape *t, const syn_node *n, const syn__mlp *m,
-                                    size_t q) {
-  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
-  syn__additive j = syn__mlp_scores(t, n, q, b + m->k0 * (size_t)n->which, (size_t)n->which);
-  j.keys = (size_t)m->o.g.nk;
-  return j;
-}
-
 /* -- forward, backward -- */
 
 /* Scores, attention weights and contexts of whole sentences. */
 static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t s, i;
+  size_t s, i, wide = (size_t)n->which;
+  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   for (s = begin; s < end; s++) {
     syn__mlp m = syn__mlp_of(t, n, s, thread);
     for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
+      syn__additive a = syn__mlp_scores(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
       t->k->additive(m.o.p + i * a.keys, &a);
     }
     syn__soft_forward(t, &m.o);
@@ -10135,6 +10077,7 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t s, i, wide = (size_t)n->which;
+  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   float *da = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_A);
   float *db = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B);
   float *dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W);
@@ -10144,7 +10087,7 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     m.o.dy = syn_out(t, n)->dx + m.q0 * m.o.y_row;
     syn__soft_backward(t, &m.o);
     for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
+      syn__additive a = syn__mlp_scores(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
       t->k->additive_back(&a, m.o.p + i * a.keys, da + (m.q0 + i) * wide, db + m.k0 * wide,
                           dw + s * wide);
     }
@@ -10187,8 +10130,7 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
   for (r = begin; r < end; r++) {
     const float *b = syn__source_cache(t, n, (int)r, 0);
     const int *off = l->source_off + l->sentence[r];
-    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache);
-    a.keys = (size_t)(off[1] - off[0]);
+    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache, off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
     syn__times(t, syn__job_of(1, (int)d, (int)a.keys, NULL), syn__plain(p, a.keys),
@@ -10738,10 +10680,8 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
                                  float *scratch) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest, at;
-  syn__head x = syn__head_of(t, n, sentence, h);
-  syn__soft o;
-  x.scratch = scratch;
-  o = syn__head_soft(t, n, &x);
+  syn__head x = syn__head_of(t, n, sentence, h, scratch);
+  syn__soft o = syn__head_soft(t, n, &x);
   if (h < SYN__PATTERNS) {
     o.no_softmax = 1;
     o.drop_index = (size_t)h * longest * longest;
