@@ -9141,35 +9141,29 @@ static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *
       memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
 }
-/* dv of the sentences begin .. end-1 of a group */
-static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__head *x, int begin,
-                                   int end) {
-  syn__soft whole = syn__head_soft(t, n, x);
-  const float *pd = NULL;
-  int i;
-  for (i = begin; i < end; i++) {
-    syn__head y;
-    syn__soft o;
-    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
-    y = syn__table_sentence(t, n, x, i);
-    o = syn__head_soft_back(t, n, &y);
-    if (!pd) pd = syn__soft_dropped(t, &whole);
-    syn__soft_back_values(t, &o, pd, (size_t)x->nk);
-  }
-}
-/* Items: the sentences of head 0, those of head 1 ... */
+/* dv. Items: the sentences of head 0, those of head 1 ... */
 static void syn__task_tables_values(syn_tape *t, const void *job, int thread, size_t begin,
                                     size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t h, sentences = (size_t)syn__att_stream(t, n)->count;
+  size_t i, sentences = (size_t)syn__att_stream(t, n)->count;
   int group;
-  for (h = begin / sentences; h * sentences < end; h++)
+  for (; begin < end; begin = i) {
+    size_t h = begin / sentences, stop = (h + 1) * sentences < end ? (h + 1) * sentences : end;
     for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
-      size_t from = h * sentences;
       syn__head x = syn__head_of(t, n, group, (int)h, syn__scratch(t, thread));
-      syn__table_back_values(t, n, &x, begin > from ? (int)(begin - from) : 0,
-                             (int)(end - from < sentences ? end - from : sentences));
+      syn__soft whole = syn__head_soft(t, n, &x), o;
+      const float *pd = NULL;
+      for (i = begin; i < stop; i++) {
+        syn__head y;
+        if (!syn__att_grouped(t, n, group, (int)(i - h * sentences))) continue;
+        y = syn__table_sentence(t, n, &x, (int)(i - h * sentences));
+        o = syn__head_soft_back(t, n, &y);
+        if (!pd) pd = syn__soft_dropped(t, &whole);
+        syn__soft_back_values(t, &o, pd, (size_t)x.nk);
+      }
     }
+    i = stop;
+  }
 }
 
 /* dPd = sum over the sentences of dY v^T, in scratch behind z; then dS in place of P. A head in one
@@ -9571,15 +9565,15 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
    needs the S_s of a mixture. Tables are filled again, instead of H n^2 floats per sentence. */
 static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_extent e;
-  int s;
+  int s, row = a->row_floats;
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !a->score[s]->table ? a->n_kept++ : -1;
   memset(&e, 0, sizeof e);
   e.pair = (size_t)a->heads;
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->row_floats + a->heads * a->n_scores)))
-    return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BOTH, (size_t)row)) return SYN_E_SHAPE;
+  row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
+  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)row)) return SYN_E_SHAPE;
   e.pair = (size_t)(a->heads * a->n_kept);
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
   e.pair = 0;
@@ -9678,19 +9672,24 @@ static int syn__src_att_build(syn_build *b, const syn_layer *l, int x) {
   return syn__node_done(b, n);
 }
 
+/* W_v, W_o, then V as the only score, with W_q and W_k. */
+static syn_status syn__att_only_v(syn_build *b, syn_node *n, syn__att *a) {
+  if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
+  a->softmax = 1;
+  a->param[0] = n->n_param;
+  if (!a->qk) return SYN_OK; /* no head learns */
+  a->score[a->n_scores++] = &syn__score_v;
+  a->keyed = 0;
+  return syn__v_shape(b, n, 0);
+}
 static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
   a->scale = syn_arg_float(b, "scale", a->scale, -1e6f, 1e6f);
-  a->cross = a->softmax = 1;
+  a->cross = 1;
   a->size = b->config->max_len;
-  a->n_scores = 1;
-  a->score[0] = &syn__score_v;
-  a->keyed = 0;
-  if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->param[0] = n->n_param;
-  if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
+  if (syn__att_only_v(b, n, a)) return SYN_E_SHAPE;
   n->source_cache = n->key_cache = a->e;
   return syn__att_buffers(b, n, a);
 }
@@ -9758,9 +9757,12 @@ static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int bu
   return a;
 }
 
-static syn_status syn__light_sizes(syn_build *b, syn__light *l, int d) {
+static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
+  syn__light *l = (syn__light *)syn__own(b, n, sizeof *l);
   int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
-  int k = syn_arg_int(b, "k", 7, 1, 65536);
+  int k = syn_arg_int(b, "k", 7, 1, 65536), d = syn_build_width(b, n, 0), table;
+  syn_extent e;
+  if (!l) return SYN_E_MEMORY;
   if (d % heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", heads, d);
   if (k > SYN__MAX_WIDTH / heads)
@@ -9769,37 +9771,28 @@ static syn_status syn__light_sizes(syn_build *b, syn__light *l, int d) {
   if (d > SYN__MAX_ROW / k)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d and the input %d wide, wanted %d numbers in a"
                            " window at most", k, d, SYN__MAX_ROW);
+  l->dynamic = dynamic;
+  l->table = table = heads * k;
   l->taps.width = d;
   l->taps.heads = heads;
   l->taps.taps = k;
   l->taps.first = -(b->decoder ? k - 1 : k / 2);
-  l->table = heads * k;
-  if (l->dynamic) l->taps.w_row = (size_t)l->table;
-  return SYN_OK;
-}
-
-static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
-  syn__light *l = (syn__light *)syn__own(b, n, sizeof *l);
-  int d = syn_build_width(b, n, 0);
-  syn_extent e;
-  if (!l) return SYN_E_MEMORY;
-  l->dynamic = dynamic;
-  if (syn__light_sizes(b, l, d)) return SYN_E_SHAPE;
+  if (dynamic) l->taps.w_row = (size_t)table;
   if (syn__matrix_param(b, n, "w_in", 2 * d, d) || syn__bias_param(b, n, "b_in", 2 * d) ||
-      (dynamic ? syn__matrix_param(b, n, "w_k", l->table, d)
-               : syn__matrix_param(b, n, "w", l->taps.heads, l->taps.taps)) ||
+      (dynamic ? syn__matrix_param(b, n, "w_k", table, d)
+               : syn__matrix_param(b, n, "w", heads, k)) ||
       syn__matrix_param(b, n, "w_out", d, d) || syn__bias_param(b, n, "b_out", d))
     return SYN_E_SHAPE;
   memset(&e, 0, sizeof e);
-  *(dynamic ? &e.row : &e.fixed) = (size_t)l->table;
+  *(dynamic ? &e.row : &e.fixed) = (size_t)table;
   if (syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)d) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
       syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)l->table))
+      syn__save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)table))
     return SYN_E_SHAPE;
   e.row = 0;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   n->cache = d;
-  if (b->decoder) n->scratch.fixed = (size_t)l->taps.taps * (size_t)d;
+  if (b->decoder) n->scratch.fixed = (size_t)k * (size_t)d;
   return syn__out_like(b, n, 0);
 }
 static syn_status syn__light_shape(syn_build *b, syn_node *n) {
@@ -10572,23 +10565,15 @@ static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_lin_tables, n, (size_t)syn__att_of(n)->k, 1);
 }
 
-/* The first parameters of linformer and fixed_att: w_v, w_o, then w_q and w_k, which the first
-   `fixed` heads do not have. Both need the whole sentence, so a decoder cannot have them. */
+/* Of linformer and fixed_att, whose first `fixed` heads have no q and k. Both need the whole
+   sentence, so a decoder cannot have them. */
 static syn_status syn__encoder_att_shape(syn_build *b, syn_node *n, syn__att *a, int fixed) {
   if (syn_build_decoder(b))
     return syn__fail_build(b, SYN_E_TEXT, "reads the whole sentence, so it has no place in a"
                            " decoder");
-  if (syn__att_heads(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->softmax = 1;
-  a->param[0] = n->n_param;
+  if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
   a->qk = syn__max(0, a->heads - fixed) * a->c;
-  n->number = n->drop; /* the rate for the attention weights, too */
-  n->seen_heads = a->heads;
-  n->seen = SYN__P;
-  if (!a->qk) return SYN_OK;
-  a->score[a->n_scores++] = &syn__score_v;
-  a->keyed = 0;
-  return syn__v_shape(b, n, 0);
+  return syn__att_only_v(b, n, a);
 }
 
 /* The columns of E and F [k,N] are positions, so N limits the length of a sentence. */
@@ -10617,6 +10602,9 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
     return SYN_E_SHAPE;
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
   n->scratch.length = c;
+  n->number = n->drop; /* the rate for the attention weights, too */
+  n->seen_heads = a->heads;
+  n->seen = SYN__P;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 /* Projections; E and F, one column each per token; scores and values of k sums. */
@@ -10736,17 +10724,8 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
 
 static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
-  syn_extent pairs;
   if (!a) return SYN_E_MEMORY;
-  if (syn__encoder_att_shape(b, n, a, SYN__PATTERNS)) return SYN_E_SHAPE;
-  memset(&pairs, 0, sizeof pairs);
-  pairs.pair = (size_t)a->heads;
-  if (syn_build_save(b, n, SYN_BOTH, pairs) ||
-      syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats))
-    return SYN_E_SHAPE;
-  syn__soft_scratch(n, a->c);
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+  return syn__encoder_att_shape(b, n, a, SYN__PATTERNS) ? SYN_E_SHAPE : syn__att_buffers(b, n, a);
 }
 /* v, out and the values of all heads; q, k and the scores of the heads that learn. */
 static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
