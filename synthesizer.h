@@ -7253,13 +7253,9 @@ static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *
 static const syn_stream *syn__att_stream(const syn_tape *t, const syn_node *n) {
   return &t->stream[t->g->values[n->out].stream];
 }
-/* The tensor that keys and values are computed from: x, or the encoder's output. */
-static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
-  return syn_in(t, n, n->n_in - 1);
-}
 /* A row of saved buffers 1 and 2 is a query or a key: as many rows as the longer side has. */
 static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
-  size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn__att_keys(t, n));
+  size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn_in(t, n, n->n_in - 1));
   return q > k ? q : k;
 }
 /* The block of a rows buffer that begins `at` floats per row: v, Y, or those of score s. */
@@ -7281,6 +7277,11 @@ static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s,
 }
 static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
+}
+
+/* The tensor that keys and values are computed from: x, or the encoder's output. */
+static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
+  return syn_in(t, n, n->n_in - 1);
 }
 
 /* -- products of matrices that lie inside others -- */
@@ -9070,19 +9071,19 @@ static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) 
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
 }
-/* The first sentence of the group behind that of sentence `group`, -1: none; the first group is
-   behind -1. Groups come in the order of their lengths, in a decoder there is one, of the longest.
-   Without such attention weights every sentence is a group. */
+/* The first sentence of the next group, -1: none. `group` is the first sentence of this group, -1
+   before the first. Groups come in the order of their lengths; a decoder has one, of its longest
+   sentence. Without such attention weights every sentence is a group. */
 static int syn__next_group(const syn_tape *t, const syn_node *n, int group) {
   const syn__att *a = syn__att_of(n);
   const syn_stream *stream = syn__att_stream(t, n);
-  int i, wanted = a->causal ? stream->longest : stream->longest + 1, next = -1;
+  int i, next = -1, above = group < 0 ? 0 : syn__stream_length(stream, group);
   if (!a->all_tables) return group + 1 < stream->count ? group + 1 : -1;
   if (a->causal && group >= 0) return -1;
-  for (i = stream->count - 1; i >= 0; i--) {
+  for (i = 0; i < stream->count; i++) {
     int length = syn__stream_length(stream, i);
-    if (a->causal ? length < wanted : length > wanted) continue;
-    if (length > (group < 0 ? 0 : syn__stream_length(stream, group))) wanted = length, next = i;
+    int longer = next < 0 ? 0 : length - syn__stream_length(stream, next);
+    if (length > above && (next < 0 || (a->causal ? longer > 0 : longer < 0))) next = i;
   }
   return next;
 }
@@ -9346,19 +9347,19 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn__task task)
    has left its row in `all`. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
 static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
   const syn__att *a = syn__att_of(n);
-  float *sum = x->scratch, *raw = sum + x->nk, alpha[SYN__MAX_SCORES];
+  float *sum = x->scratch, *unmixed = sum + x->nk, alpha[SYN__MAX_SCORES];
   size_t nk = (size_t)x->nk;
   int s;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    const float *score = a->score[s]->rows ? all : raw;
-    if (score == raw) a->score[s]->row(t, n, s, x, raw);
+    const float *score = a->score[s]->rows ? all : unmixed;
+    if (score == unmixed) a->score[s]->row(t, n, s, x, unmixed);
     if (s == 0) t->k->scale(sum, alpha[0], score, nk);
     else t->k->acc_scale(sum, alpha[s], score, nk);
   }
   if (a->rel_pos) {
-    syn__rel_pos_row(t, a->rel_pos, x->h, x->first, x->nk, raw);
-    t->k->acc(sum, raw, nk);
+    syn__rel_pos_row(t, a->rel_pos, x->h, x->first, x->nk, unmixed);
+    t->k->acc(sum, unmixed, nk);
   }
   if (a->softmax) t->k->softmax(all, sum, nk);
   else memcpy(all, sum, nk * sizeof *all);
