@@ -7737,8 +7737,43 @@ static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int 
   return syn__att_block(t, n, buffer, a->at[s] + a->qk);
 }
 
-/* -- forward, backward -- */
+/* -- q and k of all rows, or of the new tokens of a step -- */
 
+/* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
+   one task, since waking the threads takes longer than a small product. */
+typedef struct syn__v_job {
+  syn__product p[3];
+} syn__v_job;
+static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
+  const syn__v_job *j = (const syn__v_job *)job;
+  int i, panels = (j->p[0].n + 15) / 16;
+  SYN__UNUSED(thread);
+  for (i = 0; i < 3; i++) {
+    int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
+    if (from < to) t->k->product(&j->p[i], 0, j->p[i].m, from, to);
+  }
+}
+static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const int w[3] = {n->param[a->w_v], n->param[a->param[s]], n->param[a->param[s] + 1]};
+  float *to[3];
+  syn__v_job j;
+  int i;
+  to[0] = syn__att_v(t, n, SYN__ROWS);
+  to[1] = syn__att_own(t, n, SYN__ROWS, s);
+  to[2] = syn__v_keys(t, n, SYN__ROWS, s);
+  memset(&j, 0, sizeof j);
+  for (i = 0; i < 3; i++) {
+    syn__product *p = &j.p[i];
+    p->m = t->decode->rows, p->n = a->e, p->k = a->d;
+    p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
+    syn__read_panels(p, t->packed[w[i]]);
+    p->c = to[i], p->c_row = (size_t)a->e;
+    p->start = SYN__ZERO, p->far = 1;
+  }
+  syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
+}
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
@@ -7748,6 +7783,18 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
 }
+
+/* Cross-attention: q alone, the keys of the source are in the cache since `start`. */
+static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *q = syn__att_own(t, n, SYN__ROWS, s);
+  if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
+  else syn__v_project(t, n, s);
+  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->e, 1);
+}
+
+/* -- scores of a head -- */
 
 /* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -7786,52 +7833,7 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
-/* -- a decoding step -- */
-
-/* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
-   one task, since waking the threads takes longer than a small product. */
-typedef struct syn__v_job {
-  syn__product p[3];
-} syn__v_job;
-static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
-                                size_t end) {
-  const syn__v_job *j = (const syn__v_job *)job;
-  int i, panels = (j->p[0].n + 15) / 16;
-  SYN__UNUSED(thread);
-  for (i = 0; i < 3; i++) {
-    int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
-    if (from < to) t->k->product(&j->p[i], 0, j->p[i].m, from, to);
-  }
-}
-static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const int w[3] = {n->param[a->w_v], n->param[a->param[s]], n->param[a->param[s] + 1]};
-  float *to[3];
-  syn__v_job j;
-  int i;
-  to[0] = syn__att_v(t, n, SYN__ROWS);
-  to[1] = syn__att_own(t, n, SYN__ROWS, s);
-  to[2] = syn__v_keys(t, n, SYN__ROWS, s);
-  memset(&j, 0, sizeof j);
-  for (i = 0; i < 3; i++) {
-    syn__product *p = &j.p[i];
-    p->m = t->decode->rows, p->n = a->e, p->k = a->d;
-    p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
-    syn__read_panels(p, t->packed[w[i]]);
-    p->c = to[i], p->c_row = (size_t)a->e;
-    p->start = SYN__ZERO, p->far = 1;
-  }
-  syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
-}
-/* Cross-attention: q alone, the keys of the source are in the cache since `start`. */
-static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  float *q = syn__att_own(t, n, SYN__ROWS, s);
-  if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
-  else syn__v_project(t, n, s);
-  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->e, 1);
-}
+/* -- scores of a new token -- */
 
 /* score [n] += a [c] times the rows of a table [n,c]: one row of the product in `fill`, with the
    same bits. */
