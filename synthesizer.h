@@ -8390,30 +8390,36 @@ static float *syn__dense_panels(const syn_tape *t, const syn_node *n, int s, int
          head * (size_t)syn__dense_size(st) * syn__round16((size_t)a->size);
 }
 
-/* u, and its im2col rows for every head. */
-static void syn__dense_input(syn_tape *t, const syn_node *n, int s) {
+/* im2col of u for every head. */
+static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
   syn__im2col_job j = syn__stage_job(t, n, &st->second, st->units, st->head_units);
   int h, past = st->hidden ? st->cache_u : a->past_x;
-  if (st->hidden) syn__hidden_forward(t, n, s);
-  if (t->decode && st->cache_u >= 0)
-    syn__conv_cache_write(t, n, (size_t)st->cache_u, (size_t)st->units, u);
   for (h = 0; h < a->heads && st->second.taps > 1; h++)
     syn__stage_gather(t, n, j, past + h * st->head_units, u + h * st->head_units,
                       syn__dense_windows(t, n, SYN__ROWS, s, h));
 }
-/* A step does the first half alone (`prepare_step` is syn__dense_input). */
 static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
-  const syn__stages *st = syn__stages_of(n, s);
+  const syn__att *a = syn__att_of(n);
+  const syn__stages *st = &a->stages[s];
   size_t size = (size_t)syn__dense_size(st);
   int h, side;
-  syn__dense_input(t, n, s);
+  if (st->hidden) syn__hidden_forward(t, n, s);
+  syn__dense_gather(t, n, s);
   for (side = 0; side <= st->gated; side++)
     for (h = 0; h < st->matrices; h++)
       t->k->pack(syn__dense_w2(t, n, s, side, h), 1, size, (int)size, syn__att_longest(t, n),
                  syn__dense_panels(t, n, s, side, h));
+}
+static void syn__dense_prepare_step(syn_tape *t, const syn_node *n, int s) {
+  const syn__stages *st = syn__stages_of(n, s);
+  if (st->hidden) syn__hidden_forward(t, n, s);
+  if (st->cache_u >= 0)
+    syn__conv_cache_write(t, n, (size_t)st->cache_u, (size_t)st->units,
+                          syn__stages_u(t, n, SYN__ROWS, s));
+  syn__dense_gather(t, n, s);
 }
 
 /* One side: score [nq, columns] = z W2^T + b2 */
@@ -8556,8 +8562,8 @@ static double syn__dense_cost(const syn_node *n, int s, int length) {
 
 #define SYN__FAMILY(name, shares) \
   {name, 0, 1, 0, shares, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
-   syn__dense_back, syn__dense_back_shared, syn__dense_finish, syn__dense_input, syn__dense_row, \
-   NULL, syn__dense_cost}
+   syn__dense_back, syn__dense_back_shared, syn__dense_finish, syn__dense_prepare_step, \
+   syn__dense_row, NULL, syn__dense_cost}
 static const syn__score syn__score_d = SYN__FAMILY("D", 1);
 static const syn__score syn__score_conv = SYN__FAMILY("Conv", 0);
 static const syn__score syn__score_crc = SYN__FAMILY("CRC", 0);
