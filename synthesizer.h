@@ -7157,14 +7157,18 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    cross-attention. Sentences lie packed one behind the other, so there is no padding to mask.
    A mixture of scores (Tay et al. 2021, section 3.3) is S = sum_s alpha_s S_s, alpha = softmax of a
    learned vector per head.
-   saved: 0 P [pairs,H], while training negative where it was dropped   1 rows: v, Y, then what the
-   scores keep   2 the gradients of 1   3 the S_s of a mixture, both sides of GLU   4 tables
-   computed from parameters   5 the gradients of 4; in 4 and 5 the biases of rel_pos come last.
-   KV cache of a token: its v, then the inputs of later convolutions; its k in a block of 16 keys
-   (>>kv cache). */
+   saved for backward: the buffers below. KV cache of a token (>>kv cache): its v, then the inputs
+   of later convolutions; its k in a block of 16 keys. */
 
 #define SYN__MAX_SCORES 12
-enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
+enum {         /* the saved buffers */
+  SYN__P,      /* P [pairs,H], while training negative where it was dropped */
+  SYN__ROWS,   /* v, Y, then what the scores keep for every row */
+  SYN__DROWS,  /* the gradients of SYN__ROWS */
+  SYN__RAW,    /* the S_s of a mixture; both sides of GLU */
+  SYN__TABLE,  /* tables computed from parameters, then the biases of rel_pos */
+  SYN__DTABLE  /* the gradients of SYN__TABLE */
+};
 
 /* One head of one sentence; in a decoding step one head of one new token (nq = 1). */
 typedef struct syn__head {
@@ -7191,7 +7195,7 @@ typedef struct syn__score {
   int limited; /* 1: has a table of N positions, which limits the length of a sentence */
   int keys;    /* 1: S = q k^T. Its keys go into the KV cache. It prepares first and finishes last,
                   since other scores may read its q. Its prepare_step also computes v */
-  int shares;  /* 1: accepts shared=1 */
+  int shares;  /* 1: accepts shared=1, one output layer for all heads */
   /* adds parameters, floats per row (a->row_floats), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
   void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
@@ -7221,7 +7225,7 @@ typedef struct syn__stages {
   syn__conv first, second; /* hidden layer, output layer */
   int col;                 /* offset of the im2col rows in the rows buffers, floats per row */
   int cache_u;             /* offset of u in a token's KV cache, -1: not kept */
-  int sides;               /* index of the two sides of the glu in saved buffer 3 */
+  int sides;               /* index of the two sides of the glu in SYN__RAW */
 } syn__stages;
 
 typedef struct syn__att {
@@ -7229,15 +7233,15 @@ typedef struct syn__att {
   int qk;             /* columns of q and k: e, less where some heads have none */
   int size;           /* N, or the tile */
   int tile, causal, cross, softmax, shared, mixed, all_tables;
-  int n_scores, n_kept;                /* n_kept: matrices of a head in saved buffer 3 */
+  int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__RAW */
   int keyed;                           /* index of the score with keys, -1: none */
   int k, a, b;                         /* of FR, of FD */
-  int row_floats;                      /* floats per row in saved buffers 1 and 2 */
+  int row_floats;                      /* floats per row in SYN__ROWS */
   float scale;
   const syn__score *score[SYN__MAX_SCORES];
   int param[SYN__MAX_SCORES];    /* first parameter of each score */
   int at[SYN__MAX_SCORES];       /* offset in the rows buffers, floats per row */
-  int kept[SYN__MAX_SCORES];     /* index of S_s in saved buffer 3, -1: not kept */
+  int kept[SYN__MAX_SCORES];     /* index of S_s in SYN__RAW, -1: not kept */
   size_t table[SYN__MAX_SCORES]; /* offset in the table buffer */
   size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
                                     the biases of rel_pos */
@@ -7253,7 +7257,7 @@ static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *
 static const syn_stream *syn__att_stream(const syn_tape *t, const syn_node *n) {
   return &t->stream[t->g->values[n->out].stream];
 }
-/* A row of saved buffers 1 and 2 is a query or a key: as many rows as the longer side has. */
+/* A row of SYN__ROWS is a query or a key: as many rows as the longer side has. */
 static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
   size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn_in(t, n, n->n_in - 1));
   return q > k ? q : k;
@@ -7526,7 +7530,7 @@ static void syn__soft_scratch(syn_node *n, int c) {
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
 }
-/* Matrix `i` [nq,nk] of the head in saved buffer 3; null: i is -1. */
+/* Matrix `i` [nq,nk] of the head in SYN__RAW; null: i is -1. */
 static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *x, int i) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)x->nq * (size_t)x->nk;
@@ -8117,9 +8121,9 @@ static const syn__score syn__score_fr = {
    (as in the authors' code): one W2 [N,c] for all heads and no biases; beside V, u = relu(q of V)
    and there is no W1.
    rows buffers, saved for backward: u; then the im2col rows of x [rows,f,d], which those of u, head
-   by head [H,rows,f2,width of a head], overwrite. In the buffer of gradients likewise. Saved buffer
-   3: A and B of GLU, then their gradients. Tables: W2 in panels of 16 columns, packed once per
-   batch; a step has few rows and reads W2 unpacked.
+   by head [H,rows,f2,width of a head], overwrite. SYN__DROWS likewise. SYN__RAW: A and B of GLU,
+   then their gradients. Tables: W2 in panels of 16 columns, packed once per batch; a step has few
+   rows and reads W2 unpacked.
    KV cache: x for the first convolution, once for all scores; u for the second. */
 
 typedef struct syn__family {
