@@ -671,7 +671,7 @@ static void test_batches(bench *b) {
   k.src = hole, bad_batch(b, d, &k, "is 0");
   k.src = none, bad_batch(b, d, &k, "empty");
   k.src = NULL, bad_batch(b, d, &k, "no source");
-  k = good, k.tgt = no_begin, k.tgt_width = 1, bad_batch(b, d, &k, "beginning");
+  k = good, k.tgt = no_begin, k.tgt_width = 1, bad_batch(b, d, &k, "prompt");
   k.tgt = unequal, k.tgt_width = 2, bad_batch(b, d, &k, "one length");
   k.count = 1, k.tgt = high_tgt, bad_batch(b, d, &k, "is 6");
   k.tgt = long_tgt, k.tgt_width = 6, bad_batch(b, d, &k, "6 tokens");
