@@ -311,7 +311,9 @@ struct syn_node {
    `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
    parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
    may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
-   fail. A kind without `step` computes every row alone: then its forward is its step. */
+   fail. A kind without `step` computes every row alone: then its forward is its step. A step's rows
+   are the newest token of every hypothesis; in a prefill the tokens at several places of every
+   prompt, place by place. It keeps all of them before it reads, and has no buffers of pairs. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -809,9 +811,8 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
 /* What the next three set is kept by pointer and read by every later run; null: nothing is set.
    Sampling for sentence i begins with seeds[i], not with the configuration's seed and i. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
-/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0. Probabilities
-   are those of the softmax over all V. Prompts may hold other tokens, and SYN_END is always
-   allowed. */
+/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
+   always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
 void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
 /* Sequences of tokens that no output may hold, each with a 0 behind it, one more 0 behind the last:
    {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. */
@@ -4221,19 +4222,19 @@ static float *syn__scratch(const syn_tape *t, int thread) {
    >>kv cache   what earlier tokens leave for later ones while decoding
    ============================================================================================== */
 
-/* Rows that are decoded together; t->decode of the tape while it decodes. A step has one new row per
-   hypothesis. A step of a prefill has one for each of several places, all rows of a place before
-   those of the next: row r belongs to hypothesis r % live. A layer therefore writes all new rows
-   into its cache before it reads. A token keeps the place it was given: hypotheses that begin alike
-   share the slots of their beginning, and a beam that reorders its rows moves lists of slots, never
-   what is kept in them. */
+/* Rows that are decoded together; t->decode of the tape while it decodes. A step has one new row
+   per hypothesis, in a prefill one for each of several places, all rows of a place before those of
+   the next: row r belongs to hypothesis r % live. A layer therefore writes all new rows into its
+   cache before it reads. A token keeps the place it was given: hypotheses that begin alike share
+   the slots of their beginning, and a beam that reorders its rows moves lists of slots, never what
+   is kept in them. */
 typedef struct syn__decode_state {
   int rows, live;      /* live: hypotheses; rows is a multiple of it */
   int length;          /* places per slot */
   int slots;           /* of a sentence; those of the next one follow */
   const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [live,length] slot * length + place of every token of a hypothesis, the new
-                          ones included: which history is its own */
+  const int *past;     /* [live,length] slot * length + place of every token of a hypothesis,
+                          the new ones included: which history is its own */
   const int *sentence; /* [rows] */
   const int *source_off; /* first source row of every sentence, [sentences+1] */
   float **cache;        /* by node: [slots, length, n->cache] */
@@ -5053,7 +5054,8 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
       int life = g->nodes[i]->save_life[k];
       syn_extent e = g->nodes[i]->save[k];
       syn__item item;
-      if (mode == SYN__INFER && i >= g->n_encoder) e.pair = 0; /* a step uses scratch instead */
+      if (mode == SYN__INFER && i >= g->n_encoder && g->nodes[i]->kind->step)
+        e.pair = 0; /* a step uses scratch instead */
       if (mode != SYN__TRAIN && life == SYN_BACKWARD) continue;
       item.size = syn__extent_floats(g, g->nodes[i], &e, cap);
       item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
@@ -12382,12 +12384,12 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->which = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* All buffers; while training the logits of the head are never whole, so its node does not run.
+/* All buffers; while training the logits of the head are never whole, and those of a decoder are of
+   few rows and its own: there the head's node does not run.
    Order matters in one way only: values and saved buffers come last, because syn__place
    overlays buffers whose times of use do not meet and needs them all together. Measuring and
-   cutting do the same steps; `where` is null while measuring. In training the last node (the
-   head) and its value are left out of the copy `shown`, so nothing is planned for logits [rows,
-   V]. */
+   cutting do the same steps; `where` is null while measuring. The last node (the head) and its
+   value are then left out of the copy `shown`, so nothing is planned for logits [rows, V]. */
 static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
@@ -14391,7 +14393,7 @@ int syn_trainer_average(syn_trainer *t) {
 }
 
 /* ==============================================================================================
-   >>decode state   memory of a decoder; the new rows of a step; the outputs
+   >>decode state   memory of one decoder; its new rows; its outputs
    ============================================================================================== */
 
 /*
@@ -14415,9 +14417,9 @@ typedef struct syn__extension {
   int row, token;
 } syn__extension;
 
-/* int8 logit bounds: they tell without all logits which tokens cannot be the most probable one, see
-   >>sampling. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q. Null: the
-   bounds are not used. */
+/* int8 logit bounds, used in >>sampling: they tell without all logits which tokens cannot be the
+   most probable one. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q.
+   Null: there are no bounds. */
 typedef struct syn__logit_bounds {
   signed char *q;
   float *scale;      /* [V] */
@@ -14465,7 +14467,7 @@ struct syn_decoder {
   void *block;
 };
 
-/* Fills in the defaults. Products stay inside an int by the limits: 1024 * 65536 = 2^26. Beam search
+/* Fills in the defaults. The limits keep products inside an int: 1024 * 65536 = 2^26. Beam search
    and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
@@ -14659,7 +14661,8 @@ static syn_limits syn__decode_limits(const syn_decoder *d) {
 }
 
 /* Measures, allocates once, then gives every array its place; that second pass also packs the
-   weights. The run has no place for logits, of which a prefill needs few: they are the decoder's. */
+   weights. The logits are the decoder's, not the run's: a prefill needs only those of its last
+   place. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
   syn_decode_config none;
   syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
@@ -14916,7 +14919,7 @@ static void syn__make_logits(syn_decoder *d) {
   d->has_logits = 1;
 }
 
-/* Ties: the smaller token, on every machine. It lies in the first block with the largest maximum. */
+/* Ties: the smaller token, on every machine. It lies in the first block that has the maximum. */
 static int syn__choose_most(const syn_decoder *d, int row) {
   const float *z = syn__decode_logits(d, row);
   int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
@@ -15076,8 +15079,8 @@ static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
   return d->heap[i];
 }
 
-/* Random numbers of a token are a hash of seed (or the sentence's own), sentence and place and not a
-   running state, so that a sentence gets the same output whoever is decoded beside it. */
+/* A token's random numbers are a hash of seed (or the sentence's own), sentence and place, not a
+   running state: a sentence gets the same output whoever is decoded beside it. */
 static int syn__sample(syn_decoder *d, int row) {
   uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
   syn_random random;
@@ -15108,7 +15111,7 @@ static void syn__decode_single(syn_decoder *d, syn_token_callback call, void *us
 }
 
 /* ==============================================================================================
-   >>search   beam search, the loop over steps, text in and text out
+   >>search   beam search; the loop over steps; text in, text out
    ============================================================================================== */
 
 /* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
@@ -15198,10 +15201,10 @@ static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   }
 }
 
-/* One sentence of a beam. Of its best extensions those that end are finished with the length penalty
-   of their length; the first K others become the next rows from `to` on, scored with the plain sum.
-   Returns how many rows live on: none after the last step, and none when the bound says that no live
-   hypothesis can win any more. A later one can win after the K-th has finished. */
+/* One sentence of a beam. Of its best extensions those that end are finished, divided by the length
+   penalty; the first K others become the next rows from `to` on, scored with the plain sum. Returns
+   how many rows live on: none after the last step, and none when a bound says that no live
+   hypothesis can win any more. After the K-th has finished a later one can still win. */
 static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
   const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
   int k, kept = 0, size = d->place + 1;
@@ -15254,7 +15257,7 @@ static syn_status syn__check_banned(syn_decoder *d) {
   return SYN_OK;
 }
 
-/* Sets *length to that of the prompts with their begin, 1 where none is given. They have one length,
+/* Sets *length to that of the prompts with their begin, 1 where none is given. All have the same,
    because all rows of a step stand at one place. */
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
   int i, j;
@@ -15300,9 +15303,9 @@ static int syn__decode_cancelled(const syn_decoder *d) {
   return d->config.cancel && d->config.cancel(d->config.cancel_user);
 }
 
-/* Reads the tokens of the places d->place .. end-1 of every live hypothesis: one token each, or in a
-   prefill chunks of `prefill` rows. input_feed reads the output before, so it has chunks of one
-   place. Then the logits of the last place, or what bounds them. 0: cancelled between two chunks. */
+/* Reads the tokens at d->place .. end-1 of every live hypothesis: one each, or in a prefill chunks
+   of `prefill` rows. input_feed needs the output before, so its chunks have one place. Then come
+   the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
 static int syn__decode_read(syn_decoder *d, int end) {
   int most = d->m->g.feed ? 1 : syn__max(1, d->config.prefill / d->live), places;
   for (;; d->place += places) {
