@@ -14507,14 +14507,18 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   return SYN_OK;
 }
 
+/* Arrays [rows, width]; null where the width is 0. */
+static float *syn__layout_floats(syn__layout *k, size_t rows, size_t width) {
+  return width ? (float *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(float)) : NULL;
+}
+static int *syn__layout_ints(syn__layout *k, size_t rows, size_t width) {
+  return (int *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(int));
+}
+
 /* The KV cache: history [rows, L, floats] of every decoder node that looks back; source [tokens of
    all sources, floats] of those that attend to the source, shared by the whole beam; transposed
    keys of either in blocks of 16 tokens, of which each slot or sentence may leave one partial. */
-static float *syn__layout_node(syn__layout *k, size_t tokens, int floats) {
-  return floats ? (float *)syn__layout_add(k, syn__mul_size(tokens, (size_t)floats), sizeof(float))
-                : NULL;
-}
-static void syn__layout_live(syn_decoder *d, syn__layout *k) {
+static void syn__layout_cache(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t i, sources = sentences * (size_t)d->config.source_len;
@@ -14526,9 +14530,9 @@ static void syn__layout_live(syn_decoder *d, syn__layout *k) {
   for (i = (size_t)g->n_encoder; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     size_t blocks = n->source_cache ? sources / 16 + sentences : rows * ((limit + 15) / 16);
-    float *history = syn__layout_node(k, rows * limit, n->cache);
-    float *source = syn__layout_node(k, sources, n->source_cache);
-    float *keys = syn__layout_node(k, 16 * blocks, n->key_cache);
+    float *history = syn__layout_floats(k, rows * limit, (size_t)n->cache);
+    float *source = syn__layout_floats(k, sources, (size_t)n->source_cache);
+    float *keys = syn__layout_floats(k, 16 * blocks, (size_t)n->key_cache);
     if (!k->base) continue;
     d->decode.cache[i] = history;
     d->decode.source_cache[i] = source;
@@ -14549,7 +14553,7 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
     float *at;
     if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
     if (!strcmp(p->name, "tgt.embed") && (int)i != g->nodes[d->m->head]->param[0]) continue;
-    at = (float *)syn__layout_add(k, syn__mul_size(rows, columns), sizeof(float));
+    at = syn__layout_floats(k, rows, columns);
     if (!k->base) continue;
     d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
     packed[i] = at;
@@ -14593,10 +14597,10 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   float most = 0.0f;
   if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__BOUNDS_LEAST) return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
-  s->scale = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->radius = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->low = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->high = (float *)syn__layout_add(k, wide, sizeof(float));
+  s->scale = syn__layout_floats(k, 1, wide);
+  s->radius = syn__layout_floats(k, 1, wide);
+  s->low = syn__layout_floats(k, 1, wide);
+  s->high = syn__layout_floats(k, 1, wide);
   if (!k->base) return;
   memset(s->q, 0, wide * width);
   for (i = 0; i < v; i++) {
@@ -14621,30 +14625,29 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
   d->row = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
   d->row_next = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
-  d->past = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->past_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->text = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->text_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->slot = (int *)syn__layout_add(k, (size_t)d->step_rows, sizeof(int));
-  d->sentence = (int *)syn__layout_add(k, (size_t)d->step_rows, sizeof(int));
-  d->taken = (int *)syn__layout_add(k, (size_t)d->config.beam, sizeof(int));
-  d->source_off = (int *)syn__layout_add(k, sentences + 1, sizeof(int));
-  d->out_tokens = (int *)syn__layout_add(k, outs * limit, sizeof(int));
-  d->out_size = (int *)syn__layout_add(k, outs, sizeof(int));
-  d->out_score = (float *)syn__layout_add(k, outs, sizeof(float));
-  d->n_out = (int *)syn__layout_add(k, sentences, sizeof(int));
+  d->past = syn__layout_ints(k, rows, limit);
+  d->past_next = syn__layout_ints(k, rows, limit);
+  d->text = syn__layout_ints(k, rows, limit);
+  d->text_next = syn__layout_ints(k, rows, limit);
+  d->slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
+  d->source_off = syn__layout_ints(k, 1, sentences + 1);
+  d->out_tokens = syn__layout_ints(k, outs, limit);
+  d->out_size = syn__layout_ints(k, 1, outs);
+  d->out_score = syn__layout_floats(k, 1, outs);
+  d->n_out = syn__layout_ints(k, 1, sentences);
   d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
-  d->n_top = (int *)syn__layout_add(k, sentences, sizeof(int));
-  d->logits = (float *)syn__layout_add(k, syn__mul_size(rows, v), sizeof(float));
-  d->block_max =
-      (float *)syn__layout_add(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
-  d->log_sum = (float *)syn__layout_add(k, rows, sizeof(float));
-  d->high = (float *)syn__layout_add(k, 2 * rows, sizeof(float));
-  d->p = (float *)syn__layout_add(k, v, sizeof(float));
-  d->heap = (int *)syn__layout_add(k, v, sizeof(int));
-  d->ids[SYN_SRC] = (int *)syn__layout_add(k, (size_t)d->config.source_len, sizeof(int));
-  d->ids[SYN_TGT] = (int *)syn__layout_add(k, limit, sizeof(int));
-  syn__layout_live(d, k);
+  d->n_top = syn__layout_ints(k, 1, sentences);
+  d->logits = syn__layout_floats(k, rows, v);
+  d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
+  d->log_sum = syn__layout_floats(k, 1, rows);
+  d->high = syn__layout_floats(k, 2, rows);
+  d->p = syn__layout_floats(k, 1, v);
+  d->heap = syn__layout_ints(k, 1, v);
+  d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
+  d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
+  syn__layout_cache(d, k);
   syn__layout_packed(d, k);
   syn__layout_bounds(d, k);
 }
@@ -14660,28 +14663,41 @@ static syn_limits syn__decode_limits(const syn_decoder *d) {
   return limits;
 }
 
-/* Measures, allocates once, then gives every array its place; that second pass also packs the
-   weights. The logits are the decoder's, not the run's: a prefill needs only those of its last
-   place. */
-syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+/* Resolves the configuration, measures the run's rows and returns the bytes of the block; 0: it was
+   refused. The decoder has no memory yet. */
+static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_model *m,
+                                   const syn_decode_config *config, syn_limits *limits) {
   syn_decode_config none;
-  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
-  syn_limits limits;
-  syn__layout k;
-  if (!d) return NULL;
+  syn__layout k = {NULL, 0};
   memset(&none, 0, sizeof none);
   d->c = c;
   d->m = m;
-  if (syn__decode_resolve(d, config ? config : &none)) {
-    syn_decoder_free(d);
-    return NULL;
-  }
-  limits = syn__decode_limits(d);
-  d->run = syn__run_new(c, m, SYN__INFER, &limits);
-  k.base = NULL;
-  k.used = 0;
+  if (syn__decode_resolve(d, config ? config : &none)) return 0;
+  *limits = syn__decode_limits(d);
   syn__layout_decoder(d, &k);
-  d->block = d->run ? syn__alloc(c, 1, k.used) : NULL;
+  return k.used;
+}
+static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
+                                 const syn_decode_config *config) {
+  syn_decoder d;
+  syn_limits limits;
+  size_t bytes;
+  memset(&d, 0, sizeof d);
+  bytes = syn__decoder_measure(&d, c, m, config, &limits);
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &limits)) : 0;
+}
+
+/* The same layout gives every array its place and packs the weights. The logits are the decoder's,
+   not the run's: a prefill needs only those of its last place. */
+syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
+  size_t bytes;
+  syn_limits limits;
+  syn__layout k;
+  if (!d) return NULL;
+  bytes = syn__decoder_measure(d, c, m, config, &limits);
+  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &limits);
+  if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
     syn_decoder_free(d);
     return NULL;
@@ -15465,26 +15481,6 @@ size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, cha
 }
 
 /* -- the plan -- */
-
-/* The same layout, measured on a decoder without memory. A configuration that is refused has 0
-   bytes, and the error is recorded. */
-static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
-                                 const syn_decode_config *config) {
-  syn_decode_config none;
-  syn_decoder d;
-  syn_limits limits;
-  syn__layout k;
-  memset(&none, 0, sizeof none);
-  memset(&d, 0, sizeof d);
-  d.c = c;
-  d.m = m;
-  k.base = NULL;
-  k.used = 0;
-  if (syn__decode_resolve(&d, config ? config : &none)) return 0;
-  limits = syn__decode_limits(&d);
-  syn__layout_decoder(&d, &k);
-  return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
-}
 
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
    Training is resolved by the trainer's own function, on a trainer that has no memory. */
