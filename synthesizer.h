@@ -311,7 +311,9 @@ struct syn_node {
    `backward`, or `build` alone; `name` and `args` are never null. `forward` may read inputs,
    parameters and write `out` and its saved buffers; `backward` only ever adds into gradients and
    may read of `out` only the sign (dropout has changed it). After `shape` accepted, nothing can
-   fail. A kind without `step` computes every row alone: then its forward is its step. */
+   fail. A kind without `step` computes every row alone: then its forward is its step. A step's rows
+   are the newest token of every hypothesis; in a prefill the tokens at several places of every
+   prompt, place by place. It keeps all of them before it reads, and has no buffers of pairs. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -324,7 +326,7 @@ struct syn_kind {
   void (*forward)(syn_tape *t, const syn_node *n);
   void (*backward)(syn_tape *t, const syn_node *n);
   void (*start)(syn_tape *t, const syn_node *n);         /* decoding: once, after the encoder */
-  void (*step)(syn_tape *t, const syn_node *n);          /* decoding: one new row per hypothesis */
+  void (*step)(syn_tape *t, const syn_node *n);          /* decoding: the new rows */
   void (*cost)(const syn_node *n, syn_cost *cost);
 };
 
@@ -464,7 +466,7 @@ typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int vali
 
 /* -- decoding -- */
 
-/* How to decode. Zeroed, a field means what its comment says. */
+/* How to decode: greedy, beam search or sampling. Zeroed, a field means what its comment says. */
 typedef struct syn_decode_config {
   int sentences;      /* at most so many at a time; 0: 1 */
   int source_len;     /* tokens of the longest source with its end; 0: the model's max_len */
@@ -472,15 +474,24 @@ typedef struct syn_decode_config {
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
   float alpha;        /* length penalty; 0: 0.6; below 0: none */
-  float temperature;  /* 0: the most probable token; else by chance, from p^(1/temperature) */
-  int top_k;          /* by chance from so many; 0: from all */
-  float top_p;        /* by chance from those that first reach this probability; 0: from all */
-  uint64_t seed;      /* of chance */
+  float temperature;  /* 0: the most probable token; else sampling from p^(1/temperature) */
+  int top_k;          /* sampling from the k most probable tokens; 0: from all */
+  float top_p;        /* sampling from those that first reach this probability; 0: from all */
+  uint64_t seed;      /* of sampling */
+  /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
+     outputs are the same */
+  int prefill;
+  /* null, or called once a step with cancel_user. Nonzero: decoding ends with this step as if
+     max_len were reached; in the middle of a prompt it ends without an output */
+  int (*cancel)(void *user);
+  void *cancel_user;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
    whose output then ends with this token. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
+/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. */
+typedef int (*syn_text_callback)(void *user, syn_text piece);
 
 /* -- text -- */
 
@@ -788,18 +799,32 @@ int syn_trainer_average(syn_trainer *t);
    what the layers remember (syn_cost.decode_bytes each), and a copy of the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
 void syn_decoder_free(syn_decoder *d);
-/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs
-   begin (begin, then tokens; all rows of one length). `call`, if not null, gets every token as
-   it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
+/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
+   the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
+   token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
-/* Chance for sentence i comes from seeds[i], not from its place in the batch; read by every later
-   syn_decoder_run. Null: from the configuration's seed and the place. */
+/* The same for one text, with the model's own tokenizers: source is empty for lm, the prompt may be
+   empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
+   SYN_E_VALUE: a tokenizer is missing; SYN_E_SHAPE: a text has too many tokens. */
+syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+                                syn_text_callback call, void *user);
+/* What the next three set is kept by pointer and read by every later run; null: nothing is set.
+   Sampling for sentence i begins with seeds[i], not with the configuration's seed and i. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
+/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
+   always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
+void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
+/* Sequences of tokens that no output may hold, each with a 0 behind it, one more 0 behind the last:
+   {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. */
+void syn_decoder_set_banned(syn_decoder *d, const int *banned);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
    came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
    else 0. Lives until the next syn_decoder_run. */
 const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score);
+/* The same as text, prompt included: see syn_tokenizer_decode. 0 and "" where there is none. */
+size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+                               size_t capacity, float *score);
 
 /* -- text -- */
 
@@ -4197,15 +4222,19 @@ static float *syn__scratch(const syn_tape *t, int thread) {
    >>kv cache   what earlier tokens leave for later ones while decoding
    ============================================================================================== */
 
-/* Rows that are decoded together, one per hypothesis; t->decode of the tape while it decodes. A
-   token keeps the place it was given: hypotheses that begin alike share the slots of their
-   beginning, and a beam that reorders its rows moves lists of slots, never what is kept in them. */
+/* Rows that are decoded together; t->decode of the tape while it decodes. A step has one new row
+   per hypothesis, in a prefill one for each of several places, all rows of a place before those of
+   the next: row r belongs to hypothesis r % live. A layer therefore writes all new rows into its
+   cache before it reads. A token keeps the place it was given: hypotheses that begin alike share
+   the slots of their beginning, and a beam that reorders its rows moves lists of slots, never what
+   is kept in them. */
 typedef struct syn__decode_state {
-  int rows, length;    /* length: places per slot */
+  int rows, live;      /* live: hypotheses; rows is a multiple of it */
+  int length;          /* places per slot */
   int slots;           /* of a sentence; those of the next one follow */
   const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [rows,length] slot * length + place of every token of the row's
-                          hypothesis: which history is its own */
+  const int *past;     /* [live,length] slot * length + place of every token of a hypothesis,
+                          the new ones included: which history is its own */
   const int *sentence; /* [rows] */
   const int *source_off; /* first source row of every sentence, [sentences+1] */
   float **cache;        /* by node: [slots, length, n->cache] */
@@ -4222,11 +4251,13 @@ static float *syn__cache_row(const syn_tape *t, const syn_node *n, int slot, int
   return t->decode->cache[n->id] +
          ((size_t)slot * (size_t)t->decode->length + (size_t)place) * (size_t)n->cache;
 }
-/* What token `place` of row r's hypothesis left; the newest one counts once it is kept. */
+/* Where the tokens of row r's hypothesis are kept, by place. */
+static const int *syn__past(const syn_tape *t, int r) {
+  return t->decode->past + (size_t)(r % t->decode->live) * (size_t)t->decode->length;
+}
+/* What token `place` of row r's hypothesis left; a new one counts once it is kept. */
 static const float *syn__cached_row(const syn_tape *t, const syn_node *n, int r, int place) {
-  const syn__decode_state *l = t->decode;
-  return l->cache[n->id] +
-         (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->cache;
+  return t->decode->cache[n->id] + (size_t)syn__past(t, r)[place] * (size_t)n->cache;
 }
 /* [n->key_cache,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
    straight, [16,n->key_cache], while the newest token is among them. */
@@ -5021,9 +5052,12 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
   for (i = 0; i < n; i++)
     for (k = 0; k < g->nodes[i]->n_save; k++) {
       int life = g->nodes[i]->save_life[k];
+      syn_extent e = g->nodes[i]->save[k];
       syn__item item;
+      if (mode == SYN__INFER && i >= g->n_encoder && g->nodes[i]->kind->step)
+        e.pair = 0; /* a step uses scratch instead */
       if (mode != SYN__TRAIN && life == SYN_BACKWARD) continue;
-      item.size = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->save[k], cap);
+      item.size = syn__extent_floats(g, g->nodes[i], &e, cap);
       item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
       item.to = life == SYN_FORWARD ? i : 2 * n - 1 - i;
       if (mode == SYN__INFER) item.to = i;
@@ -6372,28 +6406,30 @@ static void syn__task_rnn_step(syn_tape *t, const void *job, int thread, size_t 
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    int place = t->at[SYN_TGT][i], lstm = s->own->gates == 4;
-    float *to = syn__cache_row(t, s->node, t->decode->slot[i], place);
-    const float *past = place ? syn__cached_row(t, s->node, (int)i, place - 1) : NULL;
-    float *y = syn_out(t, s->node)->x + i * s->n;
+    int row = s->t + (int)i, place = t->at[SYN_TGT][row], lstm = s->own->gates == 4;
+    float *to = syn__cache_row(t, s->node, t->decode->slot[row], place);
+    const float *past = place ? syn__cached_row(t, s->node, row, place - 1) : NULL;
+    float *y = syn_out(t, s->node)->x + (size_t)row * s->n;
     if (lstm && past) past += s->n;
-    cell(y, lstm ? to + s->n : s->kept + i * s->n, s->gates + i * s->wide, s->part + i * s->wide,
-         past, s->n);
+    cell(y, lstm ? to + s->n : s->kept + i * s->n, s->gates + (size_t)row * s->wide,
+         s->part + i * s->wide, past, s->n);
     memcpy(to, y, s->n * sizeof *y);
   }
 }
 
 static void syn__rnn_step(syn_tape *t, const syn_node *n) {
   syn__rnn_side s = syn__rnn_ahead(t, n, 0);
-  int i;
-  for (i = 0; i < t->decode->rows; i++) {
-    int place = t->at[SYN_TGT][i];
-    float *h = s.h + (size_t)i * s.n;
-    if (place) memcpy(h, syn__cached_row(t, n, i, place - 1), s.n * sizeof *h);
-    else memset(h, 0, s.n * sizeof *h);
+  int i, live = t->decode->live;
+  for (s.t = 0; s.t < t->decode->rows; s.t += live) { /* s.t: first row of a place */
+    int place = t->at[SYN_TGT][s.t];
+    for (i = 0; i < live; i++) {
+      float *h = s.h + (size_t)i * s.n;
+      if (place) memcpy(h, syn__cached_row(t, n, i, place - 1), s.n * sizeof *h);
+      else memset(h, 0, s.n * sizeof *h);
+    }
+    syn__rnn_part(t, &s, (size_t)live, 0);
+    syn__parallel(t, syn__task_rnn_step, &s, (size_t)live, 8);
   }
-  syn__rnn_part(t, &s, (size_t)t->decode->rows, 0);
-  syn__parallel(t, syn__task_rnn_step, &s, (size_t)t->decode->rows, 8);
 }
 
 /* -- backward -- */
@@ -7871,7 +7907,7 @@ static void syn__v_lanes(float *score, size_t row, const float *from, int heads,
 static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                           float *score, int j) {
   const syn__decode_state *l = t->decode;
-  const int *past = l->past + x->q0 * (size_t)l->length + j;
+  const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
   float *part = x->scratch + syn__att_scores_end(a, x->nk);
@@ -7894,7 +7930,7 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
 static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                         float *score, int j) {
   const syn__decode_state *l = t->decode;
-  const int *past = l->past + x->q0 * (size_t)l->length + j;
+  const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
   float *rows = x->scratch + syn__att_scores_end(a, x->nk), *turned = rows + 16 * wide;
@@ -7907,9 +7943,9 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
   t->k->pack(apart ? rows : keys, 1, apart ? wide : e, (int)wide, count, turned);
   t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
 }
-/* When the newest token begins a block, the block before it is full: its keys are transposed in
-   place, in all slots of a sentence, also in those without a live hypothesis. Items are rows; the
-   first row of a sentence does it. */
+/* When a new token begins a block, the block before it is full: its keys are transposed in place,
+   in all slots of a sentence, also in those without a live hypothesis. Items are rows; of the rows
+   of one position the first of a sentence does it. */
 static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__decode_state *l = t->decode;
@@ -7917,7 +7953,8 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
   float *turned = syn__scratch(t, thread);
   for (; begin < end; begin++) {
     int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
-    if (begin && l->sentence[begin - 1] == sentence) continue;
+    if (!place || place % 16) continue;
+    if (begin % (size_t)l->live && l->sentence[begin - 1] == sentence) continue;
     for (i = 0; i < l->slots; i++) {
       float *keys = syn__key_block(t, n, sentence * l->slots + i, place - 16);
       t->k->pack(keys, 1, e, (int)e, 16, turned);
@@ -7926,22 +7963,22 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
   }
 }
 static void syn__v_close(syn_tape *t, const syn_node *n) {
-  int place = t->at[SYN_TGT][0];
-  if (place && place % 16 == 0)
-    syn__parallel(t, syn__task_v_close, n, (size_t)t->decode->rows, (size_t)t->decode->slots);
+  int rows = t->decode->rows, first = t->at[SYN_TGT][0], last = t->at[SYN_TGT][rows - 1];
+  if (last / 16 > (first - 1) / 16)
+    syn__parallel(t, syn__task_v_close, n, (size_t)rows, (size_t)t->decode->slots);
 }
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
 static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  int j;
+  int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are closed */
   for (j = 0; j < x->nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)x->nk), q,
                    syn__source_key_block(t, n, x->sentence, j) + (size_t)x->h * c * 16,
                    (size_t)x->heads, c);
-    else if (j + 16 <= x->first) syn__v_closed(t, n, x, q, score, j);
+    else if (j + 16 <= newest) syn__v_closed(t, n, x, q, score, j);
     else syn__v_open(t, n, x, q, score, j);
 }
 static double syn__v_cost(const syn_node *n, int s, int length) {
@@ -9390,34 +9427,38 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
   j.v = a->cross ? l->source_cache[n->id] + (size_t)l->source_off[x->sentence] * j.v_row
                  : l->cache[n->id];
   j.v += x->h * a->c;
-  j.at = a->cross ? NULL : l->past + x->q0 * (size_t)l->length;
+  j.at = a->cross ? NULL : syn__past(t, (int)x->q0);
   j.count = (size_t)x->nk;
   j.heads = (size_t)x->heads;
   j.c = (size_t)a->c;
   t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
 }
 
-/* Writes v of the new token, and its k if a score has keys, into the KV cache. */
-static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* Writes v of the new tokens, and their k if a score has keys, into the KV cache. */
+static void syn__task_att_keep(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  size_t at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
-  int slot = t->decode->slot[x->q0], s = a->keyed;
-  float *to = syn__cache_row(t, n, slot, x->first) + at;
-  memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
-  if (s < 0) return;
-  to = syn__key_block(t, n, slot, x->first) + (size_t)(x->first % 16 * a->e) + at;
-  memcpy(to, syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x), count * sizeof *to);
+  size_t e = (size_t)a->e, r;
+  int s = a->keyed;
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    int slot = t->decode->slot[r], place = t->at[SYN_TGT][r];
+    memcpy(syn__cache_row(t, n, slot, place), syn__att_v(t, n, SYN__ROWS) + r * e,
+           e * sizeof(float));
+    if (s >= 0)
+      memcpy(syn__key_block(t, n, slot, place) + (size_t)(place % 16) * e,
+             syn__v_keys(t, n, SYN__ROWS, s) + r * e, e * sizeof(float));
+  }
 }
 
-/* Attention of the heads of one new token. It sees itself, so it is cached first, and all tokens
-   before it: there is no causal mask to apply. V alone needs no mixture. */
+/* Attention of the heads of one new token. It sees itself and all tokens before it, which are all
+   cached: there is no causal mask to apply. V alone needs no mixture. */
 static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
   float *all = x->scratch + 3 * (size_t)x->nk, *p = all;
   syn__head one = *x;
   int s;
-  if (!a->cross) syn__att_row_keep(t, n, x);
   for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
   for (; one.h < x->h + x->heads; one.h++, p += row)
@@ -9455,7 +9496,7 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
 static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   size_t rows = (size_t)t->decode->rows, heads = (size_t)a->heads;
-  size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][0] + 1);
+  size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][rows - 1] + 1);
   size_t unit = rows < (size_t)t->threads ? (heads + 1) / 2 : heads;
   if (rows * keys * (size_t)a->e < SYN__ATT_ALONE) syn__task_att_rows(t, n, 0, 0, rows * heads);
   else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
@@ -9469,6 +9510,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__conv_cache_write(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n, 1);
+  if (!a->cross) syn__parallel(t, syn__task_att_keep, n, (size_t)t->decode->rows, 32);
   if (!a->cross && n->key_cache) syn__v_close(t, n);
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
@@ -12176,18 +12218,18 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->which = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
 }
 
-/* All buffers; while training the logits of the head are never whole, so its node does not run.
+/* All buffers; while training the logits of the head are never whole, and those of a decoder are of
+   few rows and its own: there the head's node does not run.
    Order matters in one way only: values and saved buffers come last, because syn__place
    overlays buffers whose times of use do not meet and needs them all together. Measuring and
-   cutting do the same steps; `where` is null while measuring. In training the last node (the
-   head) and its value are left out of the copy `shown`, so nothing is planned for logits [rows,
-   V]. */
+   cutting do the same steps; `where` is null while measuring. The last node (the head) and its
+   value are then left out of the copy `shown`, so nothing is planned for logits [rows, V]. */
 static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
   size_t count, floats, i;
   float *base;
-  if (r->mode == SYN__TRAIN) shown.n_nodes = (size_t)r->m->head, shown.n_values--;
+  if (r->mode != SYN__KEEP) shown.n_nodes = (size_t)r->m->head, shown.n_values--;
   r->nodes = (int)shown.n_nodes;
   t->tensors = (syn_tensor *)syn__layout_add(k, r->m->g.n_values, sizeof(syn_tensor));
   t->saved = (float **)syn__layout_add(k, r->m->g.n_nodes * SYN_MAX_SAVE, sizeof(float *));
@@ -14185,82 +14227,89 @@ int syn_trainer_average(syn_trainer *t) {
 }
 
 /* ==============================================================================================
-   >>decode state   memory of one decoder; one new row per live hypothesis
+   >>decode state   memory of one decoder; its new rows; its outputs
    ============================================================================================== */
 
 /*
-   Nothing is recomputed over the prefix: a layer that looks back left `history` floats per token in
-   a slot; a hypothesis is a list of slots, so that reordering a beam copies integers, not keys and
-   values. */
+   A step reads one new token per hypothesis. Nothing is computed again for the tokens before it: a
+   layer that looks back keeps `cache` floats per token in a slot of its KV cache. A hypothesis is a
+   list of slots, so beam search reorders integers and never moves keys or values.
 
-/* A live hypothesis, one row of every tensor of the decoder. All rows of a sentence are
-   neighbours, so a beam finds its own by walking. */
+   Prefill: the prompt is read in chunks. All its tokens in a chunk are rows of one step, so that
+   every product of a layer has many rows. No logits are computed for tokens that are given. */
+
+/* A live hypothesis. Those of a sentence are neighbours. */
 typedef struct syn__beam_row {
   int sentence;
-  int slot;    /* of those of its sentence */
-  int token;   /* to be fed next */
-  float score; /* sum of log p */
+  int slot;    /* where its newest token is kept */
+  float score; /* sum of log p of its tokens */
 } syn__beam_row;
 
-/* An extension of a hypothesis by one token. Row and token say which; `score` is the sum of log
-   p with it. */
+/* A hypothesis, `row`, with one more token; the score includes that token. */
 typedef struct syn__extension {
   float score;
   int row, token;
 } syn__extension;
 
-/* What tells without all logits which tokens cannot be the most probable one, see below: of
-   out.w [V,d] bytes q in panels [ceil(V/16), d, 16], w about scale q, and how far a logit can be
-   from that for an x of length 1. q null: not used. */
-typedef struct syn__screen {
+/* int8 logit bounds, used in >>sampling: they tell without all logits which tokens cannot be the
+   most probable one. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q.
+   Null: there are no bounds. */
+typedef struct syn__logit_bounds {
   signed char *q;
-  float *scale, *reach; /* [V] */
-  float *low, *high;    /* [round16(V)] bounds of the logits of a row */
-  float slack;          /* for the rounding of the bias */
-} syn__screen;
+  float *scale;      /* [V] */
+  float *radius;     /* [V] how far a logit can be from that for an x of length 1 */
+  float *low, *high; /* [round16(V)] bounds of the logits of one row */
+  float slack;       /* for the rounding of the bias */
+} syn__logit_bounds;
 
-/* rows = beam * sentences. Everything of size rows * L or V lies in `block`, cut once. Tokens
-   are kept as integers twice: `text` is what was made, `past` is where each token fed left its
-   history. */
+/* rows = beam * sentences; a step has so many at most, a step of a prefill step_rows. Arrays with a
+   second one, .._next, are read in one step while the second is written for the next. */
 struct syn_decoder {
   syn_context *c;
   const syn_model *m;
   syn_run *run;
-  syn_decode_config config;  /* with every default resolved */
-  int rows, limit;           /* most live rows; most tokens of an output, L */
-  int n_live, sentences;
+  syn_decode_config config;        /* with every default resolved */
+  int rows, step_rows, limit;      /* limit: most tokens of an output, L */
+  int live, sentences;
+  int place;                       /* of the newest tokens: so many were read before them */
+  int last;                        /* 1: no step follows this one */
+  int has_logits;                  /* 1: this step's logits are computed */
+  const uint64_t *seeds;           /* these three are the caller's; null: not given */
+  const unsigned char *allowed;    /* [sentences, V] */
+  const int *banned;               /* sequences of tokens */
   syn__decode_state decode;
   syn__beam_row *row, *row_next;   /* [rows] */
-  int *past, *past_next;           /* [rows, L] slot L + place of the tokens fed so far */
-  int *text, *text_next;           /* [rows, L] tokens made so far */
-  int *slot, *sentence;            /* [rows] for the tape */
-  int *taken;                      /* [beam] slots of a sentence that have a row */
+  int *past, *past_next;           /* [rows, L] slot * L + place of every token read */
+  int *text, *text_next;           /* [rows, L] tokens of the output */
+  int *slot, *sentence;            /* [step_rows] for the tape */
+  int *taken;                      /* [beam] 1: a hypothesis uses this slot of the sentence */
   int *source_off;                 /* [sentences + 1] */
   int *out_tokens;                 /* [sentences, best, L] */
   int *out_size;                   /* [sentences, best] */
   float *out_score;                /* [sentences, best] */
-  int *n_out;                      /* [sentences] finished so far */
+  int *n_out;                      /* [sentences] outputs so far */
   syn__extension *top;             /* [sentences, 2 * beam] the best extensions, best first */
   int *n_top;                      /* [sentences] */
-  float *peaks;                    /* [rows, ceil(V/64)] largest logits of blocks of 64 */
-  float *log_sum;                  /* [rows] log of the sum of exp of the logits; of a beam */
-  float *high;                     /* [sentences, 2 * beam] */
-  syn__screen screen;
-  float *chance;                   /* [V] probabilities, for sampling */
+  float *logits;                   /* [rows, V] */
+  float *block_max;                /* [rows, ceil(V/64)] largest logit of every block of 64 */
+  float *log_sum;                  /* [rows] log of the sum of exp of the logits; beam search */
+  float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
+  syn__logit_bounds bounds;
+  float *p;                        /* [V] probabilities, for sampling */
   int *heap;                       /* [V] */
-  const uint64_t *seeds;           /* of the sentences, the caller's; null: none given */
+  int *ids[2];                     /* [source_len], [L] tokens of a text given as text */
   void *block;
 };
 
-/* rows = beam * sentences is the most that can be alive: every buffer of a step is sized by it.
-   Products stay inside an int by the limits: 1024 * 65536 = 2^26. Beam and chance exclude each
-   other, since a beam of random hypotheses is neither. */
+/* Fills in the defaults. The limits keep products inside an int: 1024 * 65536 = 2^26. Beam search
+   and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
   *k = *given;
   if (!k->beam) k->beam = 1;
   if (!k->best) k->best = 1;
   if (!k->sentences) k->sentences = 1;
+  if (!k->prefill) k->prefill = 64;
   if (k->alpha == 0.0f) k->alpha = 0.6f;
   if (k->alpha < 0.0f) k->alpha = 0.0f;
   if (!k->max_len) k->max_len = d->m->config.max_len;
@@ -14268,11 +14317,11 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (!d->m->task->decoder)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: the task %s has no decoder", d->m->task->name);
   if (k->beam < 1 || k->beam > 1024 || k->best < 1 || k->best > k->beam || k->sentences < 1 ||
-      k->sentences > 65536)
+      k->sentences > 65536 || k->prefill < 1 || k->prefill > 65536)
     return syn__fail(d->c, SYN_E_VALUE,
                      "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
-                     "(1 to 65536)",
-                     k->beam, k->best, k->sentences);
+                     "(1 to 65536), prefill %d (1 to 65536)",
+                     k->beam, k->best, k->sentences, k->prefill);
   if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
@@ -14287,19 +14336,23 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
                      (double)k->temperature, k->top_k, (double)k->top_p, (double)k->alpha, k->beam);
   d->limit = k->max_len;
   d->rows = k->beam * k->sentences;
+  d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
+  d->step_rows = syn__max(d->step_rows, d->rows);
   return SYN_OK;
 }
 
-/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead.
-   history [rows, L, floats] for every decoder node that looks back; source [tokens of all
-   sources, floats] for those that attend to the source, shared by the whole beam; of either what
-   stands across, in blocks of 16 tokens, of which each slot or sentence may leave one unfilled.
-   This is nearly all of a decoder's memory, so it is asked of every node alone. */
-static float *syn__layout_node(syn__layout *k, size_t tokens, int floats) {
-  return floats ? (float *)syn__layout_add(k, syn__mul_size(tokens, (size_t)floats), sizeof(float))
-                : NULL;
+/* Arrays [rows, width]; null where the width is 0. */
+static float *syn__layout_floats(syn__layout *k, size_t rows, size_t width) {
+  return width ? (float *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(float)) : NULL;
 }
-static void syn__layout_live(syn_decoder *d, syn__layout *k) {
+static int *syn__layout_ints(syn__layout *k, size_t rows, size_t width) {
+  return (int *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(int));
+}
+
+/* The KV cache: history [rows, L, floats] of every decoder node that looks back; source [tokens of
+   all sources, floats] of those that attend to the source, shared by the whole beam; transposed
+   keys of either in blocks of 16 tokens, of which each slot or sentence may leave one partial. */
+static void syn__layout_cache(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t i, sources = sentences * (size_t)d->config.source_len;
@@ -14311,19 +14364,19 @@ static void syn__layout_live(syn_decoder *d, syn__layout *k) {
   for (i = (size_t)g->n_encoder; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     size_t blocks = n->source_cache ? sources / 16 + sentences : rows * ((limit + 15) / 16);
-    float *history = syn__layout_node(k, rows * limit, n->cache);
-    float *source = syn__layout_node(k, sources, n->source_cache);
-    float *across = syn__layout_node(k, 16 * blocks, n->key_cache);
+    float *history = syn__layout_floats(k, rows * limit, (size_t)n->cache);
+    float *source = syn__layout_floats(k, sources, (size_t)n->source_cache);
+    float *keys = syn__layout_floats(k, 16 * blocks, (size_t)n->key_cache);
     if (!k->base) continue;
     d->decode.cache[i] = history;
     d->decode.source_cache[i] = source;
-    d->decode.key_cache[i] = across;
+    d->decode.key_cache[i] = keys;
   }
 }
 
-/* Weights of products in panels of 16 outputs, once: a step then reads them straight through.
-   An embedding is read row by row, never as a product, and needs no panels: src.embed never,
-   tgt.embed unless it is the output's matrix too. Tables of heads are packed by nobody. */
+/* Packs the matrices of products into panels of 16 outputs, once, so that a step reads them from
+   the beginning to the end. An embedding is read row by row and is packed only where it is the
+   output's matrix too (a tied tgt.embed). Tables of heads are not packed. */
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t i;
@@ -14332,10 +14385,9 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
     float *at;
-    int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
-    if (!strcmp(p->name, "tgt.embed") && !head) continue;
-    at = (float *)syn__layout_add(k, syn__mul_size(rows, columns), sizeof(float));
+    if (!strcmp(p->name, "tgt.embed") && (int)i != g->nodes[d->m->head]->param[0]) continue;
+    at = syn__layout_floats(k, rows, columns);
     if (!k->base) continue;
     d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
     packed[i] = at;
@@ -14343,12 +14395,12 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   if (k->base) d->run->tape.packed = packed;
 }
 
-/* Of one row w [d] of out.w: q in steps of `scale`, 127 of them for its largest number, and the
-   reach. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded
-   d times by at most 2^-24 of what can come together there, |w| |x| or (|w| + |e|) |x|; so are the
-   few operations behind them; 1e-28 is for what underflows. 0: numbers too large to say so. */
-static int syn__screen_row(const float *w, size_t d, signed char *q, float *scale, float *reach) {
-  double sum = 0.0, apart = 0.0, e;
+/* One row w [d] of out.w: q counts steps of `scale`, 127 of them for the largest number. With
+   e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded d times by
+   at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few operations
+   behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a bound. */
+static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scale, float *radius) {
+  double sum = 0.0, error = 0.0, e;
   float top = 0.0f, step;
   size_t i;
   for (i = 0; i < d; i++) {
@@ -14361,35 +14413,34 @@ static int syn__screen_row(const float *w, size_t d, signed char *q, float *scal
     int n = (int)floorf(w[i] / step + 0.5f);
     q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
     e = (double)w[i] - (double)step * (double)q[16 * i];
-    apart += e * e;
+    error += e * e;
   }
-  sum = sqrt(sum), apart = sqrt(apart);
-  *reach = (float)(1.001 * apart + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + apart) + 1e-28);
+  sum = sqrt(sum), error = sqrt(error);
+  *radius = (float)(1.001 * error + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + error) + 1e-28);
   return 1;
 }
 
-/* A greedy decoder reads out.w for one token a sentence: where it is large, its bytes are read
-   instead. Without memory only measured; panels of fewer than 16 are filled with 0. */
-#define SYN__SCREEN 100000 /* numbers of out.w from which on it pays */
-#define SYN__SCREEN_ROWS 3 /* with more, all logits cost less */
-static void syn__layout_screen(syn_decoder *d, syn__layout *k) {
+/* Only greedy decoding asks for the largest logit alone. A partial panel is filled with 0. */
+#define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
+#define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
+static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   const syn_node *head = d->m->g.nodes[d->m->head];
   const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
   size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
-  syn__screen *s = &d->screen;
+  syn__logit_bounds *s = &d->bounds;
   float most = 0.0f;
-  if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__SCREEN) return;
+  if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__BOUNDS_LEAST) return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
-  s->scale = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->reach = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->low = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->high = (float *)syn__layout_add(k, wide, sizeof(float));
+  s->scale = syn__layout_floats(k, 1, wide);
+  s->radius = syn__layout_floats(k, 1, wide);
+  s->low = syn__layout_floats(k, 1, wide);
+  s->high = syn__layout_floats(k, 1, wide);
   if (!k->base) return;
   memset(s->q, 0, wide * width);
   for (i = 0; i < v; i++) {
     if (!(fabsf(b->x[i]) < 1e15f) ||
-        !syn__screen_row(w->x + i * width, width, s->q + i / 16 * 16 * width + i % 16,
-                         &s->scale[i], &s->reach[i])) {
+        !syn__bounds_row(w->x + i * width, width, s->q + i / 16 * 16 * width + i % 16,
+                         &s->scale[i], &s->radius[i])) {
       s->q = NULL;
       return;
     }
@@ -14398,73 +14449,89 @@ static void syn__layout_screen(syn_decoder *d, syn__layout *k) {
   s->slack = 2e-6f * most;
 }
 
-/* Maxima of a row of logits. */
+/* Blocks of a row of logits, each with its maximum. */
 static size_t syn__decode_blocks(const syn_decoder *d) {
   return ((size_t)d->m->config.tgt_vocab + SYN__BLOCK - 1) / SYN__BLOCK;
 }
 
-/* past and text twice: the rows of the next step are written while those of this step are read,
-   then the two change places (syn__decode_turn). */
 static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
   d->row = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
   d->row_next = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
-  d->past = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->past_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->text = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->text_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->slot = (int *)syn__layout_add(k, rows, sizeof(int));
-  d->sentence = (int *)syn__layout_add(k, rows, sizeof(int));
-  d->taken = (int *)syn__layout_add(k, (size_t)d->config.beam, sizeof(int));
-  d->source_off = (int *)syn__layout_add(k, sentences + 1, sizeof(int));
-  d->out_tokens = (int *)syn__layout_add(k, outs * limit, sizeof(int));
-  d->out_size = (int *)syn__layout_add(k, outs, sizeof(int));
-  d->out_score = (float *)syn__layout_add(k, outs, sizeof(float));
-  d->n_out = (int *)syn__layout_add(k, sentences, sizeof(int));
+  d->past = syn__layout_ints(k, rows, limit);
+  d->past_next = syn__layout_ints(k, rows, limit);
+  d->text = syn__layout_ints(k, rows, limit);
+  d->text_next = syn__layout_ints(k, rows, limit);
+  d->slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
+  d->source_off = syn__layout_ints(k, 1, sentences + 1);
+  d->out_tokens = syn__layout_ints(k, outs, limit);
+  d->out_size = syn__layout_ints(k, 1, outs);
+  d->out_score = syn__layout_floats(k, 1, outs);
+  d->n_out = syn__layout_ints(k, 1, sentences);
   d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
-  d->n_top = (int *)syn__layout_add(k, sentences, sizeof(int));
-  d->peaks = (float *)syn__layout_add(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
-  d->log_sum = (float *)syn__layout_add(k, rows, sizeof(float));
-  d->high = (float *)syn__layout_add(k, 2 * rows, sizeof(float));
-  d->chance = (float *)syn__layout_add(k, v, sizeof(float));
-  d->heap = (int *)syn__layout_add(k, v, sizeof(int));
-  syn__layout_live(d, k);
+  d->n_top = syn__layout_ints(k, 1, sentences);
+  d->logits = syn__layout_floats(k, rows, v);
+  d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
+  d->log_sum = syn__layout_floats(k, 1, rows);
+  d->high = syn__layout_floats(k, 2, rows);
+  d->p = syn__layout_floats(k, 1, v);
+  d->heap = syn__layout_ints(k, 1, v);
+  d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
+  d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
+  syn__layout_cache(d, k);
   syn__layout_packed(d, k);
-  syn__layout_screen(d, k);
+  syn__layout_bounds(d, k);
 }
 
-/* The encoder sees whole sources, the decoder one token per live row: that is why a decoder's
+/* The encoder sees whole sources, the decoder the rows of one step: that is why a decoder's
    activations are small whatever L is. */
 static syn_limits syn__decode_limits(const syn_decoder *d) {
   syn_limits limits;
   limits.sentences = d->config.sentences;
   limits.length = syn__max(d->config.source_len, d->limit);
-  limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->rows);
-  limits.tgt_rows = d->rows;
+  limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
+  limits.tgt_rows = d->step_rows;
   return limits;
 }
 
-/* Measure, allocate, cut, as a run is made; the second pass also packs the weights. */
-syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+/* Resolves the configuration, measures the run's rows and returns the bytes of the block; 0: it was
+   refused. The decoder has no memory yet. */
+static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_model *m,
+                                   const syn_decode_config *config, syn_limits *limits) {
   syn_decode_config none;
-  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
-  syn_limits limits;
-  syn__layout k;
-  if (!d) return NULL;
+  syn__layout k = {NULL, 0};
   memset(&none, 0, sizeof none);
   d->c = c;
   d->m = m;
-  if (syn__decode_resolve(d, config ? config : &none)) {
-    syn_decoder_free(d);
-    return NULL;
-  }
-  limits = syn__decode_limits(d);
-  d->run = syn__run_new(c, m, SYN__INFER, &limits);
-  k.base = NULL;
-  k.used = 0;
+  if (syn__decode_resolve(d, config ? config : &none)) return 0;
+  *limits = syn__decode_limits(d);
   syn__layout_decoder(d, &k);
-  d->block = d->run ? syn__alloc(c, 1, k.used) : NULL;
+  return k.used;
+}
+static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
+                                 const syn_decode_config *config) {
+  syn_decoder d;
+  syn_limits limits;
+  size_t bytes;
+  memset(&d, 0, sizeof d);
+  bytes = syn__decoder_measure(&d, c, m, config, &limits);
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &limits)) : 0;
+}
+
+/* The same layout gives every array its place and packs the weights. The logits are the decoder's,
+   not the run's: a prefill needs only those of its last place. */
+syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
+  size_t bytes;
+  syn_limits limits;
+  syn__layout k;
+  if (!d) return NULL;
+  bytes = syn__decoder_measure(d, c, m, config, &limits);
+  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &limits);
+  if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
     syn_decoder_free(d);
     return NULL;
@@ -14472,6 +14539,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   k.base = (char *)d->block;
   k.used = 0;
   syn__layout_decoder(d, &k);
+  d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
   return d;
 }
 
@@ -14483,24 +14551,28 @@ void syn_decoder_free(syn_decoder *d) {
   syn__free(d->c, d);
 }
 
-/* Kept as a pointer: the caller may change the seeds between two calls. */
+/* These keep pointers: the caller may change what they point to between two calls. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
   if (d) d->seeds = seeds;
 }
+void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
+  if (d) d->allowed = allowed;
+}
+void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
+  if (d) d->banned = banned;
+}
 
-/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Divides log p, so that long
-   hypotheses are not worse for having more factors; length counts the end. alpha 0: 1, no
-   penalty. */
+/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
+   so that long hypotheses are not worse for having more factors; length counts the end. */
 static float syn__length_penalty(const syn_decoder *d, int length) {
   return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
 }
 
 /* -- one step -- */
 
-/* The encoder over all sentences, then what the decoder keeps of it. Binds the source alone:
-   target rows come one at a time. The encoder's nodes run as in training without dropout; then
-   every layer that attends to the source projects keys and values of it once (`start`).
-   source_off is kept, because r->off is the run's and a later batch writes it. */
+/* Runs the encoder over all sentences; then every layer that attends to the source projects its
+   keys and values once (`start`). The encoder's nodes run as in training without dropout. Target
+   rows come later, step by step. source_off is copied, because a later batch overwrites r->off. */
 static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -14520,12 +14592,12 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn__forward(t, 0, t->g->n_encoder);
   t->decode = &d->decode;
   d->decode.source_off = d->source_off;
-  for (i = t->g->n_encoder; i < r->nodes; i++)
+  for (i = t->g->n_encoder; i < d->m->head; i++)
     if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
   return SYN_OK;
 }
 
-/* What input_feed will want of these tokens in the next step, z, goes into its history. */
+/* Keeps z of these tokens, which input_feed reads in the next step. */
 static void syn__feed_remember(syn_tape *t) {
   const syn_node *n = t->g->nodes[t->g->feed];
   const syn_tensor *z = &t->tensors[t->g->fed];
@@ -14536,45 +14608,56 @@ static void syn__feed_remember(syn_tape *t) {
            d * sizeof(float));
 }
 
-/* 1: the logits of this step are not made, only what tells the largest. */
-static int syn__decode_screens(const syn_decoder *d) {
-  return d->screen.q && d->n_live <= SYN__SCREEN_ROWS;
-}
-
-/* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
-   tensor. Row i writes what it leaves behind into its slot at this place, and past[i][place] says
-   so; later steps find there the values of place p of hypothesis i. Shapes of all target tensors
-   become n_live rows. A node whose output is not of the target has no new row. */
-static void syn__decode_rows(syn_decoder *d, int place) {
+/* Lists the rows of a step: of every live hypothesis the tokens at d->place and the next places - 1
+   (more than one in a prefill), all hypotheses of a place before those of the next. */
+static void syn__decode_bind(syn_decoder *d, int places) {
   syn_run *r = d->run;
-  syn_tape *t = &r->tape;
-  size_t v;
-  int i;
-  for (i = 0; i < d->n_live; i++) {
-    r->ids[SYN_TGT][i] = d->row[i].token;
-    r->at[SYN_TGT][i] = place;
-    d->slot[i] = d->row[i].slot;
-    d->sentence[i] = d->row[i].sentence;
-    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = d->slot[i] * d->limit + place;
-  }
-  d->decode.rows = d->n_live;
+  int i, place, row = 0;
+  for (place = d->place; place < d->place + places; place++)
+    for (i = 0; i < d->live; i++, row++) {
+      size_t at = (size_t)i * (size_t)d->limit + (size_t)place;
+      r->ids[SYN_TGT][row] = place ? d->text[at - 1] : SYN_BEGIN;
+      r->at[SYN_TGT][row] = place;
+      d->slot[row] = d->row[i].slot;
+      d->sentence[row] = d->row[i].sentence;
+      d->past[at] = d->slot[row] * d->limit + place;
+    }
+  d->decode.rows = row;
+  d->decode.live = d->live;
   d->decode.slot = d->slot;
   d->decode.past = d->past;
   d->decode.sentence = d->sentence;
+}
+
+/* One step up to the input of the output layer. Nodes whose output belongs to the source have no
+   new row. */
+static void syn__decode_rows(syn_decoder *d, int places) {
+  syn_tape *t = &d->run->tape;
+  size_t v;
+  int i;
+  syn__decode_bind(d, places);
   for (v = 0; v < t->g->n_values; v++)
-    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->n_live;
-  for (i = t->g->n_encoder; i < r->nodes; i++) {
+    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->decode.rows;
+  for (i = t->g->n_encoder; i < d->m->head; i++) {
     const syn_node *n = t->g->nodes[i];
     if (t->g->values[n->out].stream != SYN_TGT) continue;
-    if (i == d->m->head && syn__decode_screens(d)) continue;
     if (n->kind->step) n->kind->step(t, n);
     else n->kind->forward(t, n);
   }
   if (t->g->feed) syn__feed_remember(t);
 }
 
-/* [V] of one live row, over all V classes: what may not be chosen is left out when choosing,
-   not here, so probabilities are those of the softmax over all of them. */
+/* Rows of the last place only: they move to the front of the output layer's input x. */
+static void syn__decode_last_rows(syn_decoder *d, int places) {
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn_tensor *x = syn_in(t, head, 0);
+  size_t floats = (size_t)d->live * (size_t)syn__width(x);
+  if (places > 1) memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
+  x->shape[0] = syn_out(t, head)->shape[0] = d->live;
+}
+
+/* [V] of one live row. */
 static float *syn__decode_logits(const syn_decoder *d, int row) {
   const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
   return z->x + (size_t)row * (size_t)syn__width(z);
@@ -14594,9 +14677,8 @@ static void syn__decode_put(syn_decoder *d, int sentence, int rank, const int *t
   d->out_size[sentence * d->config.best + rank] = size;
 }
 
-/* Puts a finished hypothesis among the best of its sentence. The list is sorted, best first,
-   and a tie goes to the one that finished first. Copying L tokens for each step down is nothing
-   beside a step of the network. */
+/* Puts a finished hypothesis among the best of its sentence, best first; of equal scores the one
+   that finished first stays in front. */
 static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size,
                                float score) {
   int best = d->config.best, k;
@@ -14610,22 +14692,19 @@ static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, in
   syn__decode_put(d, sentence, k, text, size, score);
 }
 
-/* Row `from` lives on as the next row `to`, with one more token. Copies the hypothesis
-   (integers: its slots and its tokens so far), whose keys and values stay where they are; two
-   children of one row share their past. text gets the token now, past only when it is fed. */
-static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, int place) {
-  size_t size = (size_t)(place + 1) * sizeof(int), limit = (size_t)d->limit;
-  syn__beam_row *row = &d->row_next[to];
+/* The next row `to` is the extension e: a copy of the hypothesis' lists with one more token. Keys
+   and values stay where they are; two children of one row share their past. */
+static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) {
+  size_t size = (size_t)(d->place + 1) * sizeof(int), limit = (size_t)d->limit;
   memcpy(d->past_next + (size_t)to * limit, d->past + (size_t)e->row * limit, size);
   memcpy(d->text_next + (size_t)to * limit, d->text + (size_t)e->row * limit, size);
-  d->text_next[(size_t)to * limit + (size_t)place] = e->token;
-  *row = d->row[e->row];
-  row->token = e->token;
-  row->score = e->score;
+  d->text_next[(size_t)to * limit + (size_t)d->place] = e->token;
+  d->row_next[to] = d->row[e->row];
+  d->row_next[to].score = e->score;
 }
 
-/* What was written becomes what is read. Only pointers move. */
-static void syn__decode_turn(syn_decoder *d, int n_live) {
+/* The next rows become the live ones: pointers change places. */
+static void syn__decode_swap(syn_decoder *d, int live) {
   syn__beam_row *row = d->row;
   int *past = d->past, *text = d->text;
   d->row = d->row_next;
@@ -14634,96 +14713,123 @@ static void syn__decode_turn(syn_decoder *d, int n_live) {
   d->row_next = row;
   d->past_next = past;
   d->text_next = text;
-  d->n_live = n_live;
+  d->live = live;
 }
 
 /* ==============================================================================================
-   >>sampling   the next token: most probable, or sampled
+   >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
    ============================================================================================== */
 
-/* Of the live rows begin..end: the largest logits of all blocks, and for a beam the logarithms. */
-static void syn__task_peaks(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, what the caller's list does
+   not allow, and the last token of a banned sequence whose others are the newest of the text. The
+   end can always be chosen. */
+static void syn__exclude(const syn_decoder *d, int row, float *z) {
+  const int *text = d->text + (size_t)row * (size_t)d->limit, *b;
+  size_t v = (size_t)d->m->config.tgt_vocab, i;
+  float end = z[SYN_END];
+  int n;
+  z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+  if (d->allowed) {
+    const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
+    for (i = 0; i < v; i++)
+      if (!allowed[i]) z[i] = -INFINITY;
+  }
+  for (b = d->banned; b && *b; b += n + 1) {
+    for (n = 0; b[n]; n++) continue;
+    if (n - 1 <= d->place &&
+        !memcmp(b, text + (d->place - (n - 1)), (size_t)(n - 1) * sizeof *b))
+      z[b[n - 1]] = -INFINITY;
+  }
+  z[SYN_END] = end;
+}
+
+/* Of the live rows begin..end: block maxima of what may be chosen; for a beam log sum exp, which is
+   over all V classes: leaving tokens out when choosing does not change a probability. */
+static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_decoder *d = (const syn_decoder *)job;
   size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
+  size_t changed = d->allowed || d->banned || v < SYN__BLOCK ? v : SYN__BLOCK;
   SYN__UNUSED(thread);
   for (; begin < end; begin++) {
-    const float *z = syn__decode_logits(d, (int)begin);
-    float *peaks = d->peaks + begin * blocks;
-    t->k->tops(peaks, z, v);
-    if (d->config.beam > 1)
-      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(peaks, blocks));
+    float *z = syn__decode_logits(d, (int)begin), *block_max = d->block_max + begin * blocks;
+    if (d->config.beam > 1) {
+      t->k->tops(block_max, z, v);
+      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(block_max, blocks));
+    }
+    syn__exclude(d, (int)begin, z);
+    t->k->tops(block_max, z, d->config.beam > 1 ? changed : v);
   }
 }
-static void syn__decode_peaks(syn_decoder *d) {
-  syn__parallel(&d->run->tape, syn__task_peaks, d, (size_t)d->n_live, 1);
+
+/* The logits of all live rows; sampling needs no block maxima. */
+static void syn__make_logits(syn_decoder *d) {
+  syn__output_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
+  if (d->config.temperature == 0.0f)
+    syn__parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
+  d->has_logits = 1;
 }
 
-/* Ties: the smaller token, on every machine. Padding and begin are never chosen: the block in which
-   they are is looked through, of the others the one with the largest peak. */
+/* Ties: the smaller token, on every machine. It lies in the first block that has the maximum. */
 static int syn__choose_most(const syn_decoder *d, int row) {
   const float *z = syn__decode_logits(d, row);
-  int i, v = d->m->config.tgt_vocab, best = SYN_UNKNOWN, at = 0;
-  int blocks = (int)syn__decode_blocks(d);
-  const float *peaks = d->peaks + (size_t)row * (size_t)blocks;
-  float top;
-  for (i = SYN_UNKNOWN; i < syn__min(v, SYN__BLOCK); i++)
-    if (i != SYN_BEGIN && z[i] > z[best]) best = i;
-  top = z[best];
+  int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
+  const float *block_max = d->block_max + (size_t)row * (size_t)blocks;
   for (i = 1; i < blocks; i++)
-    if (peaks[i] > top) top = peaks[i], at = i;
-  if (!at) return best;
-  for (i = at * SYN__BLOCK; z[i] != top; i++) continue;
-  return i;
+    if (block_max[i] > block_max[at]) at = i;
+  for (i = at * SYN__BLOCK; i < v; i++)
+    if (z[i] == block_max[at] && z[i] > -INFINITY) return i;
+  return SYN_END; /* no logit is a number */
 }
 
-/* -- the most probable token without all logits --
+/* -- int8 logit bounds: the most probable token without all logits --
 
-   A single row waits for memory, and most of its weights may be those of out.w. Of a token's logit
-   z = w x + b we know z' = scale q x + b from a quarter of the bytes, and |z - z'| <= reach |x|: a
-   token whose bound from above is below the largest bound from below is not the answer. Of the few
-   others the logits are made as always, with the same bits, and the largest is chosen by the same
-   rule. */
+   With few rows a step waits for memory, and most of its weights may be those of out.w. For a
+   token's logit z = w x + b we compute z' = scale q x + b from a quarter of the bytes, and
+   |z - z'| <= radius |x|. A token whose upper bound is below the largest lower bound is not the
+   answer. The logits of the few others are computed as always, with the same bits, and the largest
+   is chosen by the same rule. */
 
-typedef struct syn__rough_job {
-  const syn__screen *s;
+typedef struct syn__bounds_job {
+  const syn__logit_bounds *s;
   const float *x;
   size_t n;
-} syn__rough_job;
+} syn__bounds_job;
 
-static void syn__task_rough(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__rough_job *j = (const syn__rough_job *)job;
+static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__bounds_job *j = (const syn__bounds_job *)job;
   SYN__UNUSED(thread);
   t->k->rough(j->s->high + 16 * begin, j->x, j->s->q + 16 * j->n * begin, j->n, end - begin);
 }
 
-/* Bounds of all logits for x [width], and what a candidate's must reach. 0: |x| is 0, or so large
-   that a bound is none. */
-static int syn__screen_bounds(syn_decoder *d, const float *x, float *wanted) {
+/* Bounds of all logits of a row for x [width], and the largest lower one. 0: there are none, since
+   |x| is 0 or too large. */
+static int syn__make_bounds(syn_decoder *d, int row, const float *x, float *largest_low) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
-  syn__screen *s = &d->screen;
+  syn__logit_bounds *s = &d->bounds;
   size_t v = (size_t)d->m->config.tgt_vocab;
-  syn__rough_job j;
+  syn__bounds_job j;
   float norm;
   j.s = s;
   j.x = x;
   j.n = (size_t)syn__width(syn_in(t, head, 0));
   norm = 1.001f * sqrtf(t->k->dot(x, x, j.n));
   if (!(norm > 1e-10f && norm < 1e15f)) return 0;
-  syn__parallel(t, syn__task_rough, &j, (v + 15) / 16, 4);
+  syn__parallel(t, syn__task_bounds, &j, (v + 15) / 16, 4);
   t->k->mul(s->high, s->high, s->scale, v);
   t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
   memcpy(s->low, s->high, v * sizeof *x);
-  t->k->acc_scale(s->low, -norm, s->reach, v);
-  t->k->acc_scale(s->high, norm, s->reach, v);
-  s->low[SYN_PAD] = s->low[SYN_BEGIN] = s->high[SYN_PAD] = s->high[SYN_BEGIN] = -INFINITY;
-  *wanted = t->k->max(s->low, v) - s->slack;
+  t->k->acc_scale(s->low, -norm, s->radius, v);
+  t->k->acc_scale(s->high, norm, s->radius, v);
+  syn__exclude(d, row, s->low);
+  syn__exclude(d, row, s->high);
+  *largest_low = t->k->max(s->low, v) - s->slack;
   return 1;
 }
 
-/* Makes the logits of `count` tokens, the next in their order: the one whose logit is the first to
-   be larger than all before, or -1. */
-static int syn__screen_exact(syn_decoder *d, const float *x, const int *tokens, int count,
+/* Computes the logits of `count` tokens, which follow those before in order. Returns the first one
+   whose logit is larger than *top, which becomes that logit; -1: there is none. */
+static int syn__exact_logits(syn_decoder *d, const float *x, const int *tokens, int count,
                              float *top) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
@@ -14738,45 +14844,43 @@ static int syn__screen_exact(syn_decoder *d, const float *x, const int *tokens, 
   return best;
 }
 
-/* The token of a row, or -1: not found, all logits are needed. */
-static int syn__choose_screened(syn_decoder *d, int row) {
+/* The token of a row, or -1: the bounds leave too many, all logits are needed. */
+static int syn__choose_bounded(syn_decoder *d, int row) {
   syn_tape *t = &d->run->tape;
   const syn_tensor *in = syn_in(t, t->g->nodes[d->m->head], 0);
   const float *x = in->x + (size_t)row * (size_t)syn__width(in);
   int v = d->m->config.tgt_vocab, i, k, n = 0, all = 0, best = -1, found, tokens[16];
-  float wanted, top = -INFINITY;
-  if (!syn__screen_bounds(d, x, &wanted)) return -1;
-  t->k->tops(d->peaks, d->screen.high, (size_t)v);
+  float least, top = -INFINITY;
+  if (!syn__make_bounds(d, row, x, &least)) return -1;
+  t->k->tops(d->block_max, d->bounds.high, (size_t)v);
   for (i = 0; i < v; i += SYN__BLOCK) {
-    if (d->peaks[i / SYN__BLOCK] < wanted) continue;
+    if (d->block_max[i / SYN__BLOCK] < least) continue;
     for (k = i; k < syn__min(v, i + SYN__BLOCK); k++) {
-      if (!(d->screen.high[k] >= wanted)) continue;
+      if (!(d->bounds.high[k] >= least)) continue;
       if (all++ >= v / 16) return -1;
       tokens[n++] = k;
       if (n < 16) continue;
-      found = syn__screen_exact(d, x, tokens, n, &top);
+      found = syn__exact_logits(d, x, tokens, n, &top);
       if (found >= 0) best = found;
       n = 0;
     }
   }
-  found = syn__screen_exact(d, x, tokens, n, &top);
+  found = syn__exact_logits(d, x, tokens, n, &top);
   return found >= 0 ? found : best;
 }
 
-/* The most probable token of a row; *made: the logits of all rows are. */
-static int syn__choose_best(syn_decoder *d, int row, int *made) {
-  syn_tape *t = &d->run->tape;
-  int token = -1;
-  if (!*made && syn__decode_screens(d)) token = syn__choose_screened(d, row);
+/* Greedy: the most probable token of a row. */
+static int syn__choose_best(syn_decoder *d, int row) {
+  int token = d->has_logits ? -1 : syn__choose_bounded(d, row);
   if (token >= 0) return token;
-  if (!*made && syn__decode_screens(d)) syn__output_forward(t, t->g->nodes[d->m->head]);
-  if (!*made) syn__decode_peaks(d);
-  *made = 1;
+  if (!d->has_logits) syn__make_logits(d);
   return syn__choose_most(d, row);
 }
 
-/* The heap's largest probability is at its root; equal ones by the smaller token. A total order
-   even among equal probabilities, else the heap's layout would decide. */
+/* -- sampling -- */
+
+/* The heap's largest probability is at its root; of equal ones the smaller token comes first. A
+   total order, else the heap's layout would decide. */
 static int syn__heap_less(const float *p, int a, int b) {
   return p[a] < p[b] || (!(p[b] < p[a]) && a > b);
 }
@@ -14793,78 +14897,83 @@ static void syn__heap_down(const float *p, int *heap, int i, int n) {
   }
 }
 
-/* From the k most probable tokens, or those whose probabilities first reach p, by chance. top_k
-   and top_p need the largest few of V: a heap is built in V steps and gives each next in log V,
-   where sorting all would take V log V. chance [V] and heap [V] are the decoder's buffers. The
-   point falls uniformly within the sum of those taken; when rounding leaves it behind the last,
-   the last is it. */
-static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random) {
+/* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
+   probable tokens, or those whose probabilities first reach top_p. A heap gives them one by one in
+   log V, where sorting would take V log V. The point falls uniformly within the candidates' sum;
+   when rounding leaves it behind the last one, that one is chosen. */
+static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
   int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
-  float cold = 1.0f / d->config.temperature;
-  d->c->kernels->scale(d->chance, cold < 1e20f ? cold : 1e20f, z, (size_t)v);
-  d->chance[SYN_PAD] = d->chance[SYN_BEGIN] = -INFINITY;
-  d->c->kernels->softmax(d->chance, d->chance, (size_t)v);
-  for (i = SYN_UNKNOWN; i < v; i++)
-    if (i != SYN_BEGIN) d->heap[n++] = i;
-  for (i = n / 2 - 1; i >= 0; i--) syn__heap_down(d->chance, d->heap, i, n);
-  /* taken ones behind the heap */
+  float inverse = 1.0f / d->config.temperature; /* inverse temperature */
+  float *p = d->p;
+  d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), (size_t)v);
+  syn__exclude(d, row, p);
+  for (i = 0; i < v; i++)
+    if (p[i] != -INFINITY) d->heap[n++] = i;
+  if (n == 0) return SYN_END;
+  d->c->kernels->softmax(p, p, (size_t)v);
+  for (i = n / 2 - 1; i >= 0; i--) syn__heap_down(p, d->heap, i, n);
+  /* what was taken stands behind the heap */
   for (left = n; left > 0 && n - left < most && sum < wanted; left--) {
     int top = d->heap[0];
-    sum += d->chance[top];
+    sum += p[top];
     d->heap[0] = d->heap[left - 1];
     d->heap[left - 1] = top;
-    syn__heap_down(d->chance, d->heap, 0, left - 1);
+    syn__heap_down(p, d->heap, 0, left - 1);
   }
   point = syn_random_uniform(random) * sum;
   for (i = n - 1; i > left; i--) {
-    point -= d->chance[d->heap[i]];
+    point -= p[d->heap[i]];
     if (point < 0.0f) break;
   }
   return d->heap[i];
 }
 
-/* One token for every row; rows that ended leave. Greedy or by chance: one row per sentence.
-   Chance is a hash of seed (or the sentence's own), sentence and place and not a running state,
-   so a sentence gets the same output whoever is decoded beside it. Rows that go on close ranks:
-   n <= i, and what is read (d->row) is not what is written. */
-static void syn__decode_single(syn_decoder *d, int place, syn_token_callback call, void *user) {
-  int i, n = 0, made = 0;
-  for (i = 0; i < d->n_live; i++) {
+/* A token's random numbers are a hash of seed (or the sentence's own), sentence and place, not a
+   running state: a sentence gets the same output whoever is decoded beside it. */
+static int syn__sample(syn_decoder *d, int row) {
+  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
+  syn_random random;
+  random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
+                          : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place));
+  return syn__choose_sampled(d, row, &random);
+}
+
+/* Greedy and sampling: one token for every row, one row per sentence. Rows that go on move up into
+   the gaps of those that ended. */
+static void syn__decode_single(syn_decoder *d, syn_token_callback call, void *user) {
+  int i, n = 0;
+  for (i = 0; i < d->live; i++) {
     int sentence = d->row[i].sentence, ended;
-    syn_random random;
     syn__extension e;
-    random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix((uint64_t)place)) : syn__mix(
-        d->config.seed ^ syn__mix((uint64_t)sentence * 0x10001u + (uint64_t)place));
     e.row = i;
     e.score = d->row[i].score;
-    e.token = d->config.temperature > 0.0f
-                  ? syn__choose_chance(d, syn__decode_logits(d, i), &random)
-                  : syn__choose_best(d, i, &made);
-    ended = e.token == SYN_END || place + 1 >= d->limit;
-    syn__decode_extend(d, n, &e, place);
+    e.token = d->config.temperature > 0.0f ? syn__sample(d, i) : syn__choose_best(d, i);
+    ended = e.token == SYN_END || d->last;
+    syn__decode_extend(d, n, &e);
     if (call && call(user, sentence, e.token)) ended = 1;
-    if (ended)
-      syn__decode_finish(d, sentence, d->text_next + (size_t)n * (size_t)d->limit, place + 1, 0.0f);
-    else n++;
+    if (!ended) n++;
+    else
+      syn__decode_finish(d, sentence, d->text_next + (size_t)n * (size_t)d->limit, d->place + 1,
+                         0.0f);
   }
-  syn__decode_turn(d, n);
+  syn__decode_swap(d, n);
 }
 
 /* ==============================================================================================
-   >>search   beam search, the loop over steps, the outputs
+   >>search   beam search; the loop over steps; text in, text out
    ============================================================================================== */
 
-/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
-   which is a token. -inf where there are fewer; the block with those never chosen does not
-   count. high [2K]. */
-static float syn__beam_floor(const syn_decoder *d, float *high, const float *peaks, float base) {
+/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
+   each of which is a token; -inf where there are fewer blocks. high [2K]. */
+static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
+                             float base) {
   int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
-  for (i = 1; i < blocks; i++) {
-    if (n == most && !(peaks[i] > high[n - 1])) continue;
+  for (i = 0; i < blocks; i++) {
+    if (n == most && !(block_max[i] > high[n - 1])) continue;
     if (n < most) n++;
-    for (k = n - 1; k > 0 && peaks[i] > high[k - 1]; k--) high[k] = high[k - 1];
-    high[k] = peaks[i];
+    for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
+    high[k] = block_max[i];
   }
   return n == most ? base + high[n - 1] : -INFINITY;
 }
@@ -14882,27 +14991,25 @@ static int syn__beam_put(const syn_decoder *d, syn__extension *top, int n,
 }
 
 /* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
-   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. Of
-   the V candidates of a row most lie in blocks whose peak is too small: then so are they all, since
-   a sum rounds up or down with its terms. 2K are enough: at most K of them end (one end token per
-   row), so K others live on. */
+   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
+   block whose maximum is too small is skipped: its sums are too small too, since rounding keeps the
+   order. 2K are enough: at most K of them end (one end token per row), so K others live on. */
 static void syn__beam_top(const syn_decoder *d, int begin, int end) {
   int n = 0, at, last, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
   int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
   syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
   for (e.row = begin; e.row < end; e.row++) {
     const float *z = syn__decode_logits(d, e.row);
-    const float *peaks = d->peaks + (size_t)e.row * (size_t)blocks;
+    const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
     float base = d->row[e.row].score - d->log_sum[e.row];
-    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, peaks, base);
+    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
     for (at = 0; at < blocks; at++) {
-      float best = base + peaks[at];
+      float best = base + block_max[at];
       if (best < least || (n == most && !(best > top[n - 1].score))) continue;
       last = syn__min(v, (at + 1) * SYN__BLOCK);
       for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
         e.score = base + z[e.token];
-        if (!(e.score < least) && e.token != SYN_PAD && e.token != SYN_BEGIN)
-          n = syn__beam_put(d, top, n, &e);
+        if (!(e.score < least) && z[e.token] != -INFINITY) n = syn__beam_put(d, top, n, &e);
       }
     }
   }
@@ -14912,7 +15019,7 @@ static void syn__beam_top(const syn_decoder *d, int begin, int end) {
 /* Behind the live rows of the sentence of row `begin`. */
 static int syn__beam_end(const syn_decoder *d, int begin) {
   int end = begin + 1;
-  while (end < d->n_live && d->row[end].sentence == d->row[begin].sentence) end++;
+  while (end < d->live && d->row[end].sentence == d->row[begin].sentence) end++;
   return end;
 }
 
@@ -14927,9 +15034,9 @@ static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t 
       syn__beam_top(d, i, syn__beam_end(d, i));
 }
 
-/* Slots of the next rows to .. to + kept - 1 of a sentence, whose K they share. The first child of
-   a row stays in its parent's slot and most of what it looks back to is there, in one piece; the
-   others take what is free: what dead rows left in those slots at other places stays. */
+/* Slots of the next rows to .. to + kept - 1 of a sentence, which has K slots. The first child of a
+   row stays in its parent's slot, where most of its past is, in one piece; the others take free
+   slots. What dead rows left there at earlier places stays. */
 static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   int base = d->row_next[to].sentence * d->config.beam, i, *slot, empty = 0;
   memset(d->taken, 0, (size_t)d->config.beam * sizeof *d->taken);
@@ -14944,34 +15051,34 @@ static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   }
 }
 
-/* One sentence of a beam: of its best extensions those that end are finished, the first K others
-   live on, from row `to` of the next step on; returns how many. An ending hypothesis is scored at
-   once with its length, the live ones keep the plain sum. Going on past the K-th finish is right,
-   since a later one can still win, until the bound below says none can. */
-static int syn__beam_sentence(syn_decoder *d, int sentence, int place, int to) {
+/* One sentence of a beam. Of its best extensions those that end are finished, divided by the length
+   penalty; the first K others become the next rows from `to` on, scored with the plain sum. Returns
+   how many rows live on: none after the last step, and none when a bound says that no live
+   hypothesis can win any more. After the K-th has finished a later one can still win. */
+static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
   const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
-  int k, kept = 0;
+  int k, kept = 0, size = d->place + 1;
   size_t limit = (size_t)d->limit;
   float best, worst;
   for (k = 0; k < d->n_top[sentence]; k++) {
     const syn__extension *e = &top[k];
     if (e->token != SYN_END) {
-      if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e, place);
+      if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e);
       continue;
     }
-    d->text[(size_t)e->row * limit + (size_t)place] = SYN_END;
-    syn__decode_finish(d, sentence, d->text + (size_t)e->row * limit, place + 1,
-                       e->score / syn__length_penalty(d, place + 1));
+    d->text[(size_t)e->row * limit + (size_t)d->place] = SYN_END;
+    syn__decode_finish(d, sentence, d->text + (size_t)e->row * limit, size,
+                       e->score / syn__length_penalty(d, size));
   }
   if (!kept) return 0;
   syn__beam_slots(d, to, kept);
-  if (place + 1 >= d->limit) { /* no more tokens: live ones follow where too few have finished */
+  if (d->last) { /* live hypotheses follow where too few have finished */
     for (k = 0; k < kept && d->n_out[sentence] < d->config.best; k++)
       syn__decode_put(d, sentence, d->n_out[sentence]++, d->text_next + (size_t)(to + k) * limit,
-                      place + 1, d->row_next[to + k].score / syn__length_penalty(d, place + 1));
+                      size, d->row_next[to + k].score / syn__length_penalty(d, size));
     return 0;
   }
-  /* No live one can win any more: log p only falls, and the largest divisor is that of L tokens. */
+  /* the bound: log p only falls, and the largest divisor is that of L tokens */
   best = d->row_next[to].score / syn__length_penalty(d, d->limit);
   worst = d->n_out[sentence] == d->config.best
               ? d->out_score[sentence * d->config.best + d->config.best - 1] : -INFINITY;
@@ -14979,53 +15086,42 @@ static int syn__beam_sentence(syn_decoder *d, int sentence, int place, int to) {
 }
 
 /* Sentences that are done leave; the rows of the others move up, still in order. */
-static void syn__decode_beam(syn_decoder *d, int place) {
+static void syn__decode_beam(syn_decoder *d) {
   int begin, n = 0;
-  syn__decode_peaks(d);
-  syn__parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->n_live, (size_t)d->config.beam);
-  for (begin = 0; begin < d->n_live; begin = syn__beam_end(d, begin))
-    n += syn__beam_sentence(d, d->row[begin].sentence, place, n);
-  syn__decode_turn(d, n);
+  syn__parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
+  for (begin = 0; begin < d->live; begin = syn__beam_end(d, begin))
+    n += syn__beam_sentence(d, d->row[begin].sentence, n);
+  syn__decode_swap(d, n);
 }
 
 /* -- the loop -- */
 
-/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. 0 behind the
-   beginning, also where the caller's array is wider: there it is padding. */
-static int syn__decode_forced(const syn_batch *b, int sentence, int place) {
-  if (!b->tgt || place + 1 >= b->tgt_width) return 0;
-  return b->tgt[(size_t)sentence * (size_t)b->tgt_width + (size_t)place + 1];
+/* Tokens of the banned sequences, of which the last ends with two zeros. */
+static syn_status syn__check_banned(syn_decoder *d) {
+  const int *b = d->banned;
+  int i, v = d->m->config.tgt_vocab;
+  for (i = 0; b && (b[i] || (i && b[i - 1])); i++)
+    if (b[i] < 0 || b[i] >= v)
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
+                       b[i], v - 1);
+  return SYN_OK;
 }
 
-/* With score and all as if chosen, so the beam begins behind the beginning with K = 1 row a
-   sentence. The callback is not told: the caller knows these tokens. */
-static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
-  int i;
-  for (i = 0; i < d->n_live; i++) {
-    syn__extension e;
-    e.row = i;
-    e.score = d->row[i].score;
-    e.token = syn__decode_forced(b, d->row[i].sentence, place);
-    syn__decode_extend(d, i, &e, place);
-  }
-  syn__decode_turn(d, d->n_live);
-}
-
-/* Beginnings of one length, because all rows stand at one place at a time; a mixture of chosen
-   and given tokens in one step would be possible, but nobody needs it. */
-static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
-  int i, j, length = 0;
-  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
+/* Sets *length to that of the prompts with their begin, 1 where none is given. All have the same,
+   because all rows of a step stand at one place. */
+static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
+  int i, j;
+  *length = 1;
   if (b->count < 1 || b->count > d->config.sentences)
     return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
                      d->config.sentences);
   for (i = 0; i < b->count && b->tgt; i++) {
     const int *row = b->tgt + (size_t)i * (size_t)b->tgt_width;
     int n = syn__row_length(row, b->tgt_width);
-    if (i == 0) length = n;
-    if (n != length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
+    if (i == 0) *length = n;
+    if (n != *length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
       return syn__fail(d->c, SYN_E_SHAPE,
-                       "decoding: the beginning of sentence %d has %d tokens; wanted a "
+                       "decoding: the prompt of sentence %d has %d tokens; wanted a "
                        "begin first, all of one length, at most %d",
                        i, n, d->limit);
     for (j = 0; j < n; j++)
@@ -15034,41 +15130,65 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
                          "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
                          d->m->config.tgt_vocab - 1);
   }
-  return SYN_OK;
+  return syn__check_banned(d);
 }
 
-/* One hypothesis a sentence, about to feed begin. */
-static void syn__decode_begin(syn_decoder *d, int count) {
+/* One hypothesis a sentence, whose text begins with the prompt [length] without its begin. */
+static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
   int i;
-  d->sentences = d->n_live = count;
-  for (i = 0; i < count; i++) {
+  d->sentences = d->live = b->count;
+  d->place = d->last = 0;
+  for (i = 0; i < b->count; i++) {
     d->row[i].sentence = i;
     d->row[i].slot = i * d->config.beam;
-    d->row[i].token = SYN_BEGIN;
     d->row[i].score = 0.0f;
     d->n_out[i] = 0;
+    if (length > 1)
+      memcpy(d->text + (size_t)i * (size_t)d->limit, b->tgt + (size_t)i * (size_t)b->tgt_width + 1,
+             (size_t)(length - 1) * sizeof(int));
   }
 }
 
-/* Each round feeds the newest token of every live row at `place` and chooses the next; the
-   first is begin, fed for everybody. Ends when no row lives or L tokens are made. Nothing is
-   allocated. */
+static int syn__decode_cancelled(const syn_decoder *d) {
+  return d->config.cancel && d->config.cancel(d->config.cancel_user);
+}
+
+/* Reads the tokens at d->place .. end-1 of every live hypothesis: one each, or in a prefill chunks
+   of `prefill` rows. input_feed needs the output before, so its chunks have one place. Then come
+   the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
+static int syn__decode_read(syn_decoder *d, int end) {
+  int most = d->m->g.feed ? 1 : syn__max(1, d->config.prefill / d->live), places;
+  for (;; d->place += places) {
+    places = syn__min(most, end - d->place);
+    syn__decode_rows(d, places);
+    if (d->place + places == end) break;
+    if (syn__decode_cancelled(d)) return 0;
+  }
+  d->place = end - 1;
+  syn__decode_last_rows(d, places);
+  d->has_logits = 0;
+  if (!d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
+  return 1;
+}
+
+/* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
+   made. Nothing is allocated. */
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                            void *user) {
-  int place;
+  int length;
   syn_status s;
   if (!d) return SYN_E_VALUE;
   d->sentences = 0; /* of what failed nothing can be read */
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
-  s = syn__decode_check(d, b);
+  s = syn__decode_check(d, b, &length);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
   if (s != SYN_OK) return s;
-  syn__decode_begin(d, b->count);
-  for (place = 0; place < d->limit && d->n_live; place++) {
-    syn__decode_rows(d, place);
-    if (syn__decode_forced(b, 0, place)) syn__decode_feed(d, b, place);
-    else if (d->config.beam > 1) syn__decode_beam(d, place);
-    else syn__decode_single(d, place, call, user);
+  syn__decode_begin(d, b, length);
+  while (d->live && syn__decode_read(d, length)) {
+    d->last = length == d->limit || syn__decode_cancelled(d);
+    if (d->config.beam > 1) syn__decode_beam(d);
+    else syn__decode_single(d, call, user);
+    d->place = length++;
   }
   d->run->tape.decode = NULL;
   return SYN_OK;
@@ -15088,27 +15208,113 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
   return syn__out_tokens(d, sentence, rank);
 }
 
-/* -- the plan: the same carving, with nothing to carve -- */
+/* -- text in, text out -- */
 
-/* Measured on a decoder without memory. A configuration that is refused has 0 bytes, and the
-   error is recorded. */
-static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
-                                 const syn_decode_config *config) {
-  syn_decode_config none;
-  syn_decoder d;
-  syn_limits limits;
-  syn__layout k;
-  memset(&none, 0, sizeof none);
-  memset(&d, 0, sizeof d);
-  d.c = c;
-  d.m = m;
-  k.base = NULL;
-  k.used = 0;
-  if (syn__decode_resolve(&d, config ? config : &none)) return 0;
-  limits = syn__decode_limits(&d);
-  syn__layout_decoder(&d, &k);
-  return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
+/* Passes pieces of text on as whole characters. Only the tokenizer "byte" cuts a character: its
+   bytes wait in part[0..n) until all are there; n + left of them make the character. */
+typedef struct syn__text_stream {
+  const syn_tokenizer *t;
+  syn_text_callback call;
+  void *user;
+  int first; /* 1: no token yet, which the first piece of a text must know */
+  int n, left;
+  char part[4];
+} syn__text_stream;
+
+static int syn__stream_piece(syn__text_stream *s, const char *at, size_t size) {
+  syn_text piece;
+  piece.at = at;
+  piece.size = size;
+  return s->call(s->user, piece);
 }
+/* A character that stays incomplete is U+FFFD, the replacement character. */
+static int syn__stream_flush(syn__text_stream *s) {
+  int stop = s->n ? syn__stream_piece(s, "\xEF\xBF\xBD", 3) : 0;
+  s->n = s->left = 0;
+  return stop;
+}
+
+/* A syn_token_callback. First bytes: C2..DF begin 2 bytes, E0..EF 3, F0..F4 4; 80..BF follow. */
+static int syn__stream_token(void *user, int sentence, int token) {
+  syn__text_stream *s = (syn__text_stream *)user;
+  syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
+  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0;
+  SYN__UNUSED(sentence);
+  s->first = 0;
+  if (piece.size == 0) return 0;
+  if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
+  if (byte < 0x80) return syn__stream_piece(s, piece.at, piece.size) || stop;
+  if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+  else s->left--;
+  s->part[s->n++] = piece.at[0];
+  if (s->left) return stop;
+  if (s->n == 1) return syn__stream_flush(s) || stop; /* no character begins with this byte */
+  byte = s->n;
+  s->n = 0;
+  return syn__stream_piece(s, s->part, (size_t)byte) || stop;
+}
+
+/* Writes the tokens of a text to ids[0..n), n at most `most`; returns n, -1: failed. */
+static int syn__text_ids(syn_decoder *d, int side, syn_text text, int *ids, int most) {
+  static const char *const names[] = {"source", "target"};
+  const syn_tokenizer *t = d->m->tokenizer[side];
+  int n = t ? syn_tokenizer_encode(t, text, ids, most) : 0;
+  if (!t)
+    syn__fail(d->c, SYN_E_VALUE, "decoding text: the model has no %s tokenizer", names[side]);
+  else if (n > most)
+    syn__fail(d->c, SYN_E_SHAPE, "decoding text: the %s text has %d tokens, planned were %d",
+              names[side], n, most);
+  return !t || n > most ? -1 : n;
+}
+
+/* The batch of one sentence lies in d->ids. A source needs one place for its end, a prompt one for
+   its begin. */
+syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+                                syn_text_callback call, void *user) {
+  syn__text_stream stream;
+  syn_batch b;
+  syn_status status;
+  int n;
+  if (!d) return SYN_E_VALUE;
+  d->sentences = 0;
+  memset(&b, 0, sizeof b);
+  memset(&stream, 0, sizeof stream);
+  if (!d->m->task->encoder && source.size)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
+                     d->m->task->name, (unsigned long)source.size);
+  if (d->m->task->encoder) {
+    n = syn__text_ids(d, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len - 1);
+    if (n < 0) return d->c->status;
+    d->ids[SYN_SRC][n] = SYN_END;
+    b.src = d->ids[SYN_SRC];
+    b.src_width = n + 1;
+  }
+  n = syn__text_ids(d, SYN_TGT, prompt, d->ids[SYN_TGT] + 1, d->limit - 1);
+  if (n < 0) return d->c->status;
+  d->ids[SYN_TGT][0] = SYN_BEGIN;
+  b.tgt = d->ids[SYN_TGT];
+  b.tgt_width = n + 1;
+  b.count = 1;
+  stream.t = d->m->tokenizer[SYN_TGT];
+  stream.call = call;
+  stream.user = user;
+  stream.first = n == 0;
+  status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  if (call) syn__stream_flush(&stream);
+  return status;
+}
+
+size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+                               size_t capacity, float *score) {
+  int size;
+  const int *ids = syn_decoder_output(d, sentence, rank, &size, score);
+  const syn_tokenizer *t = ids ? d->m->tokenizer[SYN_TGT] : NULL;
+  if (t) return syn_tokenizer_decode(t, ids, size, out, capacity);
+  if (capacity) out[0] = 0;
+  return 0;
+}
+
+/* -- the plan -- */
 
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
    Training is resolved by the trainer's own function, on a trainer that has no memory. */

@@ -539,41 +539,53 @@ static double row_apart(const float *a, const float *b, int width) {
   return worst;
 }
 
-static void step_compare(const bench *b, const syn_decoder *d, const syn_run *full, int place, int all) {
+/* Rows of `place`, which begin at row `first` of the step, of the nodes from..to-1. */
+static void step_compare(const bench *b, const syn_decoder *d, const syn_run *full, int place, const int *span) {
   const syn__graph *g = &b->m->g;
-  int node = all ? g->n_encoder : (int)g->n_nodes - 1, i;
-  for (; node < (int)g->n_nodes; node++) {
+  int node, i;
+  for (node = span[0]; node < span[1]; node++) {
     int id = g->nodes[node]->out;
     const syn_tensor *x = &full->tape.tensors[id], *y = &d->run->tape.tensors[id];
     int width = syn__width(x);
     if (g->values[id].stream != SYN_TGT) continue;
-    for (i = 0; i < d->n_live; i++) {
+    for (i = 0; i < d->live; i++) {
       const float *row = x->x + (size_t)(full->off[SYN_TGT][i] + place) * (size_t)width;
-      double apart = row_apart(row, y->x + (size_t)i * (size_t)width, width);
-      int same = !memcmp(row, y->x + (size_t)i * (size_t)width, (size_t)width * sizeof *row);
+      const float *step = y->x + (size_t)(span[2] + i) * (size_t)width;
+      double apart = row_apart(row, step, width);
+      int same = !memcmp(row, step, (size_t)width * sizeof *row);
       CHECK(b->c.kernels->exact ? same : apart <= 1e-5, "%s: node %d (%s %s), sentence %d, row %d: step and full pass differ by %g",
             b->name, node, g->nodes[node]->kind->name, g->nodes[node]->path, i, place, apart);
     }
   }
 }
 
-/* Feeds the targets, all of one length, token by token. */
-static void step_all(bench *b, syn_decoder *d, const syn_run *full, const syn_batch *batch, int all) {
+/* Reads the targets, all of one length, `places` of them in a step: 1 is token by token. all: every node is
+   compared with the full pass, else the logits of the last place of each step. */
+static void step_all(bench *b, syn_decoder *d, const syn_run *full, const syn_batch *batch, int places, int all) {
   syn_limits limits = syn__decode_limits(d);
-  int place;
+  int span[3], length, n, k, head = b->m->head; /* nodes from, to; first row */
   poison(d->run, &limits);
-  CHECK(syn__decode_check(d, batch) == SYN_OK && syn__decode_encode(d, batch) == SYN_OK, "%s: %s",
+  d->run->tape.tensors[b->m->g.nodes[head]->out].x = d->logits;
+  CHECK(syn__decode_check(d, batch, &length) == SYN_OK && syn__decode_encode(d, batch) == SYN_OK, "%s: %s",
         b->name, b->c.message);
-  syn__decode_begin(d, batch->count);
-  for (place = 0; place < batch->tgt_width; place++) {
-    syn__decode_rows(d, place);
-    step_compare(b, d, full, place, all);
-    if (place + 1 < batch->tgt_width) syn__decode_feed(d, batch, place);
+  syn__decode_begin(d, batch, length);
+  for (; d->place < length; d->place += n) {
+    n = syn__min(places, length - d->place);
+    syn__decode_rows(d, n);
+    for (k = 0; k < n && all; k++) {
+      span[0] = b->m->g.n_encoder, span[1] = head, span[2] = k * d->live;
+      step_compare(b, d, full, d->place + k, span);
+    }
+    syn__decode_last_rows(d, n);
+    syn__output_forward(&d->run->tape, b->m->g.nodes[head]);
+    span[0] = head, span[1] = head + 1, span[2] = 0;
+    step_compare(b, d, full, d->place + n - 1, span);
   }
 }
 
 static void test_steps(bench *b) {
   enum { COUNT = 4 };
+  static const int places[4] = {1, MAX_LEN, 2, 3};
   sheet s;
   syn_decode_config k;
   syn_decoder *d;
@@ -590,13 +602,13 @@ static void test_steps(bench *b) {
   d = syn_decoder_new(&b->c, b->m, &k);
   CHECK(full && d && syn_run_forward(full, &s.b) == SYN_OK, "%s: %s", b->name, b->c.message);
   if (full && d) {
-    step_all(b, d, full, &s.b, 0);
+    for (i = 0; i < 4; i++) step_all(b, d, full, &s.b, b->m->g.feed ? 1 : places[i], 0);
     limits = syn__decode_limits(d);
     keep = syn__run_new(&b->c, b->m, SYN__KEEP, &limits); /* in place of a run that reuses buffers */
     keep->tape.packed = d->run->tape.packed;
     syn_run_free(d->run);
     d->run = keep;
-    step_all(b, d, full, &s.b, 1);
+    for (i = 0; i < 4; i++) step_all(b, d, full, &s.b, b->m->g.feed ? 1 : places[i], 1);
   }
   syn_decoder_free(d);
   syn_run_free(full);
