@@ -642,6 +642,36 @@ const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
 float *syn_dweight(const syn_tape *t, const syn_node *n, int i); /* add to it */
 float *syn_saved(const syn_tape *t, const syn_node *n, int i);
 
+/* A convolution over the rows of a sentence: tap k of row i reads row i + first + k dilate. */
+typedef struct syn_conv {
+  int taps, dilate, first;
+} syn_conv;
+
+/* A matrix inside memory: element [i,j] is x[i row + j col]. It owns nothing. */
+typedef struct syn_matrix {
+  float *x;
+  int rows, cols;
+  size_t row, col; /* floats from one row to the next, from one column to the next */
+  size_t panel;    /* 0; else: packed by the library, floats from one panel to the next */
+} syn_matrix;
+/* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only where it is the c of
+   syn_gemm. */
+syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
+syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
+/* c [m,n] = bias [n] (null: 0) + a [m,k] b [k,n]; accumulate 1: c += a b. By all threads: not to be
+   called inside a task. c has contiguous rows and overlaps neither a nor b. Each element is one sum
+   in the order of k, whatever the strides and the number of threads. */
+void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+              int accumulate);
+/* In an encoder the taps are centred on the row, in a decoder they end with it. */
+syn_conv syn_conv_of(const syn_build *b, int taps, int dilate);
+/* col [rows,taps,width] = the rows of x [rows,width] that each row's taps read; 0 outside its
+   sentence. The rows are those of the node's output. Convolution: col W^T, W [out, taps width]. */
+void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col);
+/* dx [rows,width] += the gradient dcol [rows,taps,width] of each row's copies */
+void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
+                syn_matrix dx);
+
 /* The kinds of the language that are built, 0 .. count-1. */
 size_t syn_kind_count(void);
 const syn_kind *syn_kind_at(size_t i);
@@ -1299,71 +1329,59 @@ int syn_random_below(syn_random *r, int n) {
 }
 
 /* ==============================================================================================
-   >>kernel operands   operands of the kernels; the table of one instruction set
+   >>kernel operands   operands of the kernels; the table of kernels of one ISA
    ============================================================================================== */
 
-/* Operands and the table of one row. Every result is defined without reference to a vector
-   width, so that all rows give the same bits (see "same bits" in the manual): a product-sum runs
-   over k in order, one fma per term and output element, from its start value; a sum along n
-   elements goes through 16 lanes, lane l adding elements l, l+16, ... in order (fma where a
-   product is summed), then lanes l and l+8, l and l+4, l and l+2, l and l+1 are added: "the
-   tree". Tails: lanes past n take no part (zero, or -inf for a maximum).
+/* An instruction set (ISA: scalar, AVX2, AVX-512, NEON) has a table of kernels, syn_kernels. All
+   ISAs give the same bits, because no result is defined by a vector width:
+     - a matrix product sums over k in order, one fma per term and output element;
+     - a sum along n elements goes through 16 lanes, lane l adding elements l, l+16, ... in order
+       (by fma where products are summed); then "the tree" adds lanes l and l+8, l and l+4, l and
+       l+2, l and l+1. Lanes past n hold 0, or -inf for a maximum.
+   16 is the width of the widest register; a narrower ISA uses two or four registers for a vector.
+   The SIMD lanes of a product go across outputs, not across terms: each output is one chain of
+   fmas, which no tile size, panel, number of threads or register width can change. */
 
-   Why 16: it is the width of the widest register; a narrower machine takes two or four for one
-   vector, in any order, since lanes never meet before the tree. Why outputs and not terms across
-   the lanes of a product: each output is then one chain of fmas in the order of k, which no tile
-   size, panel, thread count or register width can change. */
-
-/* asks for the cache line of p, where the compiler knows how; FAR: into the second cache alone */
+/* Prefetches the cache line of p, if the compiler can; _L2: into the second-level cache. */
 #if defined(__GNUC__)
-#define SYN__FETCH(p) __builtin_prefetch(p)
-#define SYN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)
-/* p stays in a register of its own, where the compiler would make it of another pointer anew */
-#define SYN__APART(p) __asm__("" : "+r"(p))
+#define SYN__PREFETCH(p) __builtin_prefetch(p)
+#define SYN__PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
+/* Hides from the compiler where p comes from, so that it keeps p in a register of its own. */
+#define SYN__OPAQUE(p) __asm__("" : "+r"(p))
 #else
-#define SYN__FETCH(p) ((void)(p))
-#define SYN__FETCH_FAR(p) ((void)(p))
-#define SYN__APART(p) ((void)(p))
+#define SYN__PREFETCH(p) ((void)(p))
+#define SYN__PREFETCH_L2(p) ((void)(p))
+#define SYN__OPAQUE(p) ((void)(p))
 #endif
 
-#define SYN__NEXT_PACE 8 /* floats of the next block that strips ask for in a step: tile_strips */
-#define SYN__BLOCK 64    /* elements that share one of `tops` */
-/* what `strips` may write behind the last k of a strip */
-#define SYN__STRIP_END 16
-/* where a product-sum starts: 0, bias[column], what stands in c */
-enum { SYN__ZERO, SYN__BIAS, SYN__ADD };
+#define SYN__BLOCK 64 /* elements of a block of the kernel `tops` */
+#define SYN__PANEL_END 16 /* floats that pack_a may write behind a micro-panel */
 
-/* All products of the library are this one: weights, gradients, attention, logits. Strides in place
-   of transposed copies, and panels in place of a packed copy where b is used once.
-   c[m,n] = start + sum_k a[m,k] b[k,n]. Element a[m,k] is a[m*a_row + k*a_col]. b is read in
-   panels of 16 columns: element b[k,n] is b[(n/16)*b_panel + k*b_row + n%16]; a row-major b
-   [K,ld] has b_panel = 16, b_row = ld, a packed one b_panel = 16*K, b_row = 16 (columns past n
-   are zero there). */
+/* C [m,n] = start + A B, the one product of the library: weights, gradients, attention, logits.
+   m = c.rows, n = c.cols, k = a.cols. c and an unpacked b have contiguous rows; a may have any
+   strides, or be packed in micro-panels of MR rows, a.panel floats apart. */
 typedef struct syn__product {
-  int m, n, k, start;
-  const float *a, *b, *bias;
-  float *c;
-  size_t a_row, a_col, b_row, b_panel, c_row;
-  const float *next; /* null, or what comes next: b's next block, of strips what a tile asks for */
-  int far; /* 1: b comes packed from memory and few rows use it: decoding, short encodings */
+  syn_matrix a, b, c;
+  const float *bias; /* [n], where the sums start; null: at 0 */
+  int accumulate;    /* 1: the sums start at what c holds */
+  int streamed;      /* 1: b is packed, comes from memory, and few rows use it: it is prefetched */
+  int by_rows;       /* 1: threads share the rows of c; 0: its panels */
 } syn__product;
 
-/* Floats of the next block that the tiles of a strip before panel j ask for: tiles of three panels,
-   which ask in each of their k steps. */
-static size_t syn__asked(int j, int k) { return (size_t)(j / 3 * SYN__NEXT_PACE) * (size_t)k; }
-
-/* Where a tile is on its way along k. Of a, the first row and the middle one: two pointers, so that
-   half as many strides stand in registers. left: columns of b from here on. next: what is asked
-   for, pace floats a step. */
-typedef struct syn__way {
-  const float *a, *low, *b, *next;
-  size_t a_row, a_col, b_row, b_panel, pace, left;
-} syn__way;
+/* A row tile: `rows` rows of c by a number of panels, each with its micro-kernel. */
+typedef struct syn__row_tile {
+  int rows, panels;
+  void (*full)(const syn__product *p, int m, int j); /* rows m.., panels j.. */
+  void (*pair)(const syn__product *p, int m, int j); /* two panels; null: there is none */
+  void (*edge)(const syn__product *p, int m, int j); /* one panel, perhaps not whole */
+} syn__row_tile;
+/* What a micro-kernel does: an edge tile masks its columns, a stream tile prefetches b. */
+enum { SYN__EDGE_TILE, SYN__FULL_TILE, SYN__STREAM_TILE };
 
 /* Activations, in the order of their names in texts. */
 enum { SYN__RELU, SYN__GELU, SYN__TANH, SYN__SIGMOID, SYN__SWISH, SYN__ACTS };
 
-/* One step of Adam, what is the same for all weights. The powers of beta are taken once a step, in
+/* One step of Adam: what all weights share. The powers of beta are computed once per step, in
    double: 1 - 0.9999^t has few digits left in float. */
 typedef struct syn__adam {
   float lr, beta1, beta2, eps, decay; /* decay: AdamW's, already times the learning rate */
@@ -1371,40 +1389,38 @@ typedef struct syn__adam {
   float scale;                        /* of the gradient: clipping */
 } syn__adam;
 
-/* One step down a gradient that was scaled column by column, with or without a memory of the steps
-   before (>>optim: Adafactor, SGD). */
+/* One step of SGD or Adafactor (>>optim), with or without momentum. */
 typedef struct syn__descent {
-  float rate;       /* times the gradient and its column's factor */
-  float beta, rest; /* memory = beta memory + rest step */
-  float decay;      /* already times the learning rate */
+  float rate;       /* learning rate */
+  float beta, rest; /* momentum = beta momentum + rest update */
+  float decay;      /* weight decay, already times the learning rate */
 } syn__descent;
 
-/* What Adafactor keeps of the columns of a matrix of gradients, g [rows,width]. */
+/* The column moments of Adafactor for a matrix of gradients g [rows,width]. */
 typedef struct syn__factor {
   const float *g;
   size_t rows, width;
   float beta, rest;  /* second moment = beta second moment + rest mean */
-  float square, eps; /* mean = square (sum of squares of a column) + eps */
+  float square, eps; /* mean = square * (sum of the squares of a column) + eps */
 } syn__factor;
 
-/* Chance of a mask: a hash of key and index, no generator that moves on. So backward makes the mask
-   anew instead of keeping it, and any thread can make any part of it. */
+/* A dropout mask is a hash of key and index, not of a generator with a state: backward recomputes
+   the mask instead of saving it, and any thread can compute any part of it. */
 typedef struct syn__dropout {
   uint32_t key, key2; /* of this layer in this step */
   uint32_t limit;     /* round(rate 2^24): an element is dropped when hash(index) >> 8 is below */
   float scale;        /* 1/(1 - rate) */
 } syn__dropout;
 
-/* What the backward pass of norm reads: rows [rows,width], stats [rows,2], g [width]. */
+/* Inputs of the backward pass of norm: rows [rows,width], stats [rows,2], g [width]. */
 typedef struct syn__norm_rows {
   const float *x, *g, *dy, *stats;
   size_t rows, width;
   int rms; /* 1: rms_norm */
 } syn__norm_rows;
 
-/* A convolution of each channel by itself over the rows of one sentence; the channels of a head
-   share their taps (light_conv, dyn_conv). Row r reads the rows r + first + tap, of which those
-   outside the sentence are not there. */
+/* Depthwise convolution over the rows of one sentence; the channels of a head share their taps
+   (light_conv, dyn_conv). Row r reads rows r + first + tap, as far as the sentence has them. */
 typedef struct syn__taps {
   const float *w; /* [heads,taps] of row r at w + r * w_row */
   size_t w_row;   /* 0: one w for all rows */
@@ -1412,39 +1428,36 @@ typedef struct syn__taps {
   int rows, width, heads, taps, first;
 } syn__taps;
 
-/* Additive scores of one query and its keys (Bahdanau et al. 2015): w, a [n], b [keys,n], rows of b
+/* Additive attention scores of one query (Bahdanau et al. 2015): w, a [n], b [keys,n], rows of b
    b_row floats apart. */
 typedef struct syn__additive {
   const float *w, *a, *b;
   size_t n, keys, b_row;
 } syn__additive;
 
-/* What one new token takes from `count` earlier ones, for each of its heads: y_h [c] = sum_j p_hj
-   v_j,h, head h being the columns h c .. (h+1) c - 1 of y and v. Row j of v is `at[j]`, j itself
-   where there is no such list. */
+/* Attention output of one new token over `count` keys: y_h [c] = sum_j p_hj v_j,h, where head h has
+   the columns h c .. (h+1) c - 1 of y and v. Row j of v is at[j]; j where `at` is null. */
 typedef struct syn__mixed {
   const float *p, *v; /* [heads, p_row] of which count are read; rows of v, v_row floats apart */
   const int *at;
   size_t p_row, v_row, count, heads, c;
 } syn__mixed;
 
-/* One row: what one instruction set makes of every kernel. Lengths are any, 0 included; pointers
-   need the alignment of a float alone; nothing past the n-th element is read or written. An output
-   may be an input where element i is made of elements i alone; else arrays never overlap. */
+/* The kernels of one ISA. Lengths are any, 0 included; pointers need the alignment of a float only;
+   nothing past the n-th element is read or written. An output may be an input where element i
+   depends on elements i only; else arrays do not overlap. */
 struct syn_kernels {
   const char *name;
-  /* 1: this row has fused multiply-add and normal denormals, its bits are those of every exact
-     row */
+  /* 1: with fused multiply-add and denormals: its bits are those of every exact ISA */
   int exact;
-  /* rows of a tile: as many as `product` takes at a time */
-  int tile;
-  /* b[k,n] at b[k*row + n*col] into packed panels [ceil(n/16)][k][16] */
-  void (*pack)(const float *b, size_t row, size_t col, int k, int n, float *panels);
-  /* a[m,k] at a[m + k*col] into strips of `tile` rows [ceil(m/tile)][k][tile], each followed by
-     SYN__STRIP_END floats that it may write */
-  void (*strips)(const float *a, size_t col, int k, int m, float *to);
+  int mr; /* rows of a tile of the micro-kernel */
+  /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */
+  void (*pack_b)(const syn_matrix *b, float *panels);
+  /* a [m,k], whose columns are contiguous, into micro-panels [ceil(m/mr)][k][mr], each followed by
+     SYN__PANEL_END floats that it may write */
+  void (*pack_a)(const syn_matrix *a, float *panels);
   /* rows m0..m1 and panels p0..p1 (of 16 columns) of a product */
-  void (*product)(const syn__product *p, int m0, int m1, int p0, int p1);
+  void (*gemm)(const syn__product *p, int m0, int m1, int p0, int p1);
   /* elementwise over n: y = a+b, y = a-b, y = a*b, y += a, y += a*b, y = s*x, y += s*x */
   void (*add)(float *y, const float *a, const float *b, size_t n);
   void (*sub)(float *y, const float *a, const float *b, size_t n);
@@ -1456,16 +1469,16 @@ struct syn_kernels {
   /* reductions through the tree */
   float (*sum)(const float *x, size_t n);
   float (*dot)(const float *a, const float *b, size_t n);
-  /* s[j] += a . b[j], in the order of `product`: the bits of a row of it, for rows of b anywhere */
+  /* s[j] += a . b[j], with the bits of a row of `gemm`, for rows of b anywhere */
   void (*dots)(float *s, const float *a, const float *const *b, size_t n, size_t count);
-  /* attention of one new token, the bits of `product`. s[h*s_row + l] = sum_i q[h*c + i]
-     k[(h*c + i)*16 + l]: heads h of 16 keys that lie across, l = 0..15 */
+  /* attention of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i]
+     k[(h*c + i)*16 + l]: heads h, a transposed block of 16 keys, l = 0..15 */
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
   void (*values)(float *y, const syn__mixed *j);
-  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of bytes */
+  /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
   void (*rough)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
-  /* tops[j] = the largest of x[j SYN__BLOCK ..], of SYN__BLOCK elements or of what is left */
+  /* tops[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
   void (*tops)(float *tops, const float *x, size_t n);
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
@@ -1475,13 +1488,13 @@ struct syn_kernels {
   /* y = a sigma(b); da += dy sigma(b), db += dy a sigma'(b) */
   void (*glu)(float *y, const float *a, const float *b, size_t n);
   void (*glu_back)(float *da, float *db, const float *a, const float *b, const float *dy, size_t n);
-  /* one token of a recurrent cell of width n; equations at >>kind rnn. gates [4n] or [3n]: in, what
-     the input gives; out, the gates. part: what the state before gives, as long. past null: 0.
-     lstm: past and c are cell states; gru: past is h before, m gets W_h's share of gate n */
+  /* one token of a recurrent cell of width n, equations at >>kind rnn. gates [4n] or [3n]: in, the
+     share of the input; out, the gates. part: the share of the state before, as long. past null:
+     0. lstm: past and c are cell states; gru: past is the h before, m gets W_h's share of gate n */
   void (*lstm)(float *h, float *c, float *gates, const float *part, const float *past, size_t n);
   void (*gru)(float *h, float *m, float *gates, const float *part, const float *past, size_t n);
-  /* gates become the gradients of what the input gave. dc: of c, becomes that of past; dpart [3n]:
-     of part; dh: of h, becomes that of past as far as it does not go through part */
+  /* gates become the gradients of the input's share. dc becomes that of past; dpart [3n]: gradient
+     of part; dh becomes the gradient of past, but for what goes through part */
   void (*lstm_back)(float *gates, float *dc, const float *dh, const float *c, const float *past,
                     size_t n);
   void (*gru_back)(float *gates, float *dpart, float *dh, const float *m, const float *past,
@@ -1503,16 +1516,16 @@ struct syn_kernels {
   void (*norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1);
   /* db[c] += sum over rows of dy[row,c], c0 <= c < c1, rows in order */
   void (*column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0, size_t c1);
-  /* rows r0..r1: y = convolution of u; du += what dy sends back */
+  /* rows r0..r1: y = convolution of u; du += its gradient from dy */
   void (*taps)(const syn__taps *j, float *y, const float *u, int r0, int r1);
   void (*taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
-  /* p := softmax(p), y = dropout of it; in p what was dropped is then written as -p. y may be p,
-     then y alone is left */
+  /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only
+     y is left */
   void (*softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y, size_t n);
-  /* the way back from such a p and the gradient dy of y: p := gradient of what was p before,
-     dy := y again; scale: of the dropout, 1 where there was none */
+  /* backward: p from softmax_drop becomes the gradient of its input, dy becomes y again; scale: of
+     the dropout, 1 where there was none */
   void (*softmax_drop_back)(float scale, float *p, float *dy, size_t n);
   /* one row of logits: returns the loss -sum_v q_v log p_v, q = 1-eps at label, eps/(n-1)
      elsewhere; with scale != 0 the row becomes its gradient times scale: (p - q) scale */
@@ -1530,29 +1543,25 @@ struct syn_kernels {
                   size_t n);
 };
 
-/* One tile: rows m .. by panels j .. of a product. */
-typedef void syn__tile_of(const syn__product *p, int m, int j);
-
-/* The row passes. `>>dispatch` includes this header into itself once per instruction set, with
-   SYN__ISA set; every name of a row carries the row's suffix, so that all rows live in one object
-   file. Why not one file a row with flags of its own: a user compiles one file with plain cc -O2.
-   Why not a copy a row: a kernel mended in one of four copies computes other bits in three. */
-/* Numbers, since the preprocessor compares no names. */
+/* The dispatch section includes this header into itself once per ISA, with SYN__ISA set; every name
+   in such a pass has the suffix of its ISA, so that all of them live in one object file. One file
+   per ISA would need flags of its own: a user compiles one file with plain cc -O2. One copy of the
+   code per ISA would diverge. The ISAs are numbers, since the preprocessor compares no names. */
 #define SYN__ISA_SCALAR 0
 #define SYN__ISA_FUSED 1 /* scalar, with fmaf as one instruction */
 #define SYN__ISA_AVX2 2
 #define SYN__ISA_AVX512 3
 #define SYN__ISA_NEON 4
 
-/* Two steps: an argument of ## is not expanded, SYN__SUFFIX must be. */
+/* Two macros, since an argument of ## is not expanded and SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
 #define SYN__PASTE(a, b) SYN__PASTE2(a, b)
 #define SYN__N(name) SYN__PASTE(syn__##name##_, SYN__SUFFIX)
 
 #include <float.h>
-/* Which rows this compiler can build; which of them this machine has is asked at run time. NEON
-   without fma (old 32-bit ARM) would round every product-sum twice: no row. Big-endian NEON numbers
-   its lanes from the other end. */
+/* Which ISAs this compiler can build; which of them the machine has is found at run time. NEON
+   without fma (old 32-bit ARM) would round every product-sum twice, big-endian NEON numbers its
+   lanes from the other end: neither is built. */
 #if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
 #define SYN__HAS_X86 1
 #include <immintrin.h>
@@ -1567,17 +1576,16 @@ typedef void syn__tile_of(const syn__product *p, int m, int j);
 #define SYN__HAS_NEON 0
 #endif
 
-/* fmaf of the C library is right on these systems, or is one instruction (glibc itself asks the
-   processor and takes the instruction where there is one). Elsewhere (a small
-   board) it may be hundreds of instructions: there a*b+c serves, unless SYN_EXACT asks for the
-   same bits. */
+/* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
+   Elsewhere (a small board) it may take hundreds of instructions: a*b+c replaces it, unless
+   SYN_EXACT asks for the same bits. */
 #if defined(SYN_EXACT) || defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || \
     defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
 #define SYN__FUSED 1
 #else
 #define SYN__FUSED 0
 #endif
-/* Of single floats, in any row: the builtin is one instruction where the row has it. */
+/* Of single floats, in any ISA: the builtin is one instruction where the ISA has it. */
 #if !SYN__FUSED
 #define syn__fma1(a, b, c) ((a) * (b) + (c))
 #elif defined(__GNUC__)
@@ -1585,8 +1593,8 @@ typedef void syn__tile_of(const syn__product *p, int m, int j);
 #else
 #define syn__fma1 fmaf
 #endif
-/* A compiler that keeps floats in wider registers (x87) rounds elsewhere than the text says. The
-   value 16 speaks of half precision only. */
+/* A compiler that keeps floats in wider registers (x87) rounds elsewhere. The value 16 concerns
+   half precision only. */
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #define SYN__SCALAR_EXACT 0
 #else
@@ -1594,233 +1602,221 @@ typedef void syn__tile_of(const syn__product *p, int m, int j);
 #endif
 
 #if defined(__GNUC__)
-#define SYN__CALLED static __attribute__((noinline))
+#define SYN__NOINLINE static __attribute__((noinline))
 #else
-#define SYN__CALLED static
+#define SYN__NOINLINE static
 #endif
 
-/* The words are spoken without their suffix. v: 16 floats, u: 16 unsigned integers of 32 bits.
-   These macros stay for all rows: SYN__SUFFIX is looked up where a word is spoken, not here. */
-#define syn__part SYN__N(part)
-#define syn__upart SYN__N(upart)
+/* The SIMD operations are used without their suffix. v: a vector of 16 floats, u: of 16 unsigned
+   integers of 32 bits. These macros serve all ISAs: SYN__SUFFIX is expanded where one is used. */
+#define syn__reg SYN__N(reg)
+#define syn__ireg SYN__N(ireg)
 #define syn__v16 SYN__N(v16)
 #define syn__u16 SYN__N(u16)
 #define syn__vset SYN__N(vset)
 #define syn__vload SYN__N(vload)
-#define syn__vbytes SYN__N(vbytes)
+#define syn__vload_i8 SYN__N(vload_i8)
 #define syn__vstore SYN__N(vstore)
-#define syn__vget SYN__N(vget)
-#define syn__vput SYN__N(vput)
+#define syn__vload_n SYN__N(vload_n)
+#define syn__vstore_n SYN__N(vstore_n)
 #define syn__vadd SYN__N(vadd)
 #define syn__vsub SYN__N(vsub)
 #define syn__vmul SYN__N(vmul)
 #define syn__vdiv SYN__N(vdiv)
 #define syn__vsqrt SYN__N(vsqrt)
 #define syn__vfma SYN__N(vfma)
-#define syn__vstep SYN__N(vstep)
-#define syn__vif SYN__N(vif)
+#define syn__vfma1 SYN__N(vfma1)
+#define syn__vselect SYN__N(vselect)
 #define syn__vmax SYN__N(vmax)
-#define syn__vhead SYN__N(vhead)
+#define syn__vfill SYN__N(vfill)
 #define syn__vsum SYN__N(vsum)
-#define syn__vtop SYN__N(vtop)
+#define syn__vmax_lane SYN__N(vmax_lane)
 #define syn__vkeep SYN__N(vkeep)
-#define syn__ubits SYN__N(ubits)
+#define syn__ucast SYN__N(ucast)
 #define syn__uset SYN__N(uset)
-#define syn__uramp SYN__N(uramp)
+#define syn__uiota SYN__N(uiota)
 #define syn__uadd SYN__N(uadd)
 #define syn__uxor SYN__N(uxor)
 #define syn__umul SYN__N(umul)
 #define syn__ushr SYN__N(ushr)
 #define syn__vexp SYN__N(vexp)
-#define syn__vminus SYN__N(vminus)
-#define syn__vsigma SYN__N(vsigma)
+#define syn__vneg SYN__N(vneg)
+#define syn__vsigmoid SYN__N(vsigmoid)
 #define syn__vtanh SYN__N(vtanh)
 
-/* Compared with n, the ramp tells which lanes of a tail are there. */
-static const float syn__ramp[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const float syn__zeros[16 * 8] = {0}; /* where a tile of up to 8 panels starts */
+/* Compared with n, these numbers tell which lanes of a tail exist. */
+static const float syn__iota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels start */
 
-/* Added to a variance, so that a row of equal numbers divides by 0.001 and not by 0. It belongs to
-   the model: weights trained with another eps give other outputs. */
+/* Added to a variance. A part of the model: with another eps its weights give other outputs. */
 #define SYN__NORM_EPS 1e-6f
 
-/* What one row of a convolution of channels sums up: count steps through taps and rows. */
+/* The sum of one row of a depthwise convolution: `count` steps through taps and rows. */
 typedef struct syn__span {
   const float *w, *x;
   ptrdiff_t w_step, x_step;
   int count;
 } syn__span;
 
-#define SYN__NEAR 65536 /* floats of b that pass by all rows at a time; a c of more is not near */
-
-/* Rows m0..m1 and panels p0..p1 of a product, what is still to do; panels below `whole` have all
-   their 16 columns. */
-typedef struct syn__block {
-  int m0, m1, p0, p1, whole;
-} syn__block;
+#define SYN__NEAR 65536 /* floats of b that stay in the second-level cache; a larger c does not */
 
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
 
 /* ==============================================================================================
-   >>simd   a vector of 16 floats, by the registers of one instruction set
+   >>simd   SIMD operations on vectors of 16 floats, over the registers of one ISA
    ============================================================================================== */
 
-/* A vector of 16 lanes is made of SYN__PARTS registers of SYN__LANES floats; a row says only how
-   one register does a thing (syn__p... on floats, syn__q... on unsigned integers of 32 bits), all
-   else is written once below. pif(a, b, x, y): a > b ? x : y in every lane, y for a NaN. pswapH(a):
-   lane l gets lane l^H. pmixH(a, b, mask): b of lane l^H where the mask has bit l, else a.
-   SYN__TILE_M x SYN__TILE_P: rows and panels of the product that are summed in registers at a time;
-   _FEW, _PAIR, _ONE: when fewer rows are left; _FOUR: rows where b has four panels. A tile of r
-   rows and v registers of b loads r + v registers for r v fmas, so the nearer to a square the
-   better, as long as sums, b and a fit the register file: one sum that does not costs a store and a
-   load in every step of k. SYN__STEPS: as many steps are one round of its loop. SYN__STOPS: how
-   often it asks for what comes next (fetch_next); 1: never, it is too short for that.
+/* A vector of 16 lanes consists of SYN__REGS registers of SYN__LANES floats. An ISA defines the
+   operations on one register: syn__r... on floats, syn__i... on unsigned integers of 32 bits; those
+   on vectors, syn__v... and syn__u..., are written once below. rselect(a, b, x, y): a > b ? x : y
+   in every lane, y for a NaN. rswapH(a): lane l gets lane l^H. rmixH(a, b, mask): lane l^H of b
+   where the mask has bit l, else a.
 
-   A new instruction set is one more block here and a few lines in >>dispatch. */
+   The tiles of the micro-kernels, rows x panels of 16 columns: SYN__MR x SYN__NR; for the rows that
+   are left SYN__ROWS_2 x SYN__PANELS_2, 2 x SYN__PANELS_3, 1 x SYN__PANELS_1. For each k a tile of
+   r rows and v registers of b loads r + v registers for r v fmas: the nearer to a square the
+   better, as long as sums, b and a fit the register file. SYN__K_UNROLL: steps of k in a round of
+   the loop.
+
+   A new ISA is one more block here and a few lines in >>dispatch. */
 
 #if SYN__ISA == SYN__ISA_AVX512
-/* 32 registers: 24 sums, 3 of b, 1 of a; 8 rows, as their addresses, too, fit in registers (12 rows
-   by 2 panels need a packed copy of a to be as fast). Only AVX512F, which all of them have: no DQ,
-   no BW. */
+/* 32 registers: 24 sums, 3 of b, 1 of a; the addresses of 8 rows fit the general registers. Only
+   AVX512F, which all processors with AVX-512 have: no DQ, no BW. */
 #define SYN__ISA_NAME "avx512"
 #define SYN__ISA_EXACT 1
-#define SYN__PARTS 1
+#define SYN__REGS 1
 #define SYN__LANES 16
-#define SYN__TILE_M 8
-#define SYN__TILE_P 3
-#define SYN__TILE_FOUR 6
-#define SYN__TILE_FEW 4
-#define SYN__TILE_FEW_P 4
-#define SYN__TILE_PAIR_P 6
-#define SYN__TILE_ONE_P 8
-#define SYN__STEPS 4
-#define SYN__STOPS 4
-/* Some words are written with a mask of all lanes: g++ warns of their forms without one. */
+#define SYN__MR 8
+#define SYN__NR 3
+#define SYN__ROWS_2 4
+#define SYN__PANELS_2 4
+#define SYN__PANELS_3 6
+#define SYN__PANELS_1 8
+#define SYN__K_UNROLL 4
+/* Some intrinsics are used with a mask of all lanes: g++ warns of their forms without one. */
 #define SYN__ALL ((__mmask16)0xFFFF)
-typedef __m512 syn__part;
-typedef __m512i syn__upart;
-#define syn__pset _mm512_set1_ps
-#define syn__pload _mm512_loadu_ps
-#define syn__pstore _mm512_storeu_ps
-#define syn__pbytes(p)            \
+typedef __m512 syn__reg;
+typedef __m512i syn__ireg;
+#define syn__rset _mm512_set1_ps
+#define syn__rload _mm512_loadu_ps
+#define syn__rstore _mm512_storeu_ps
+#define syn__rload_i8(p)            \
   _mm512_maskz_cvtepi32_ps(SYN__ALL, _mm512_maskz_cvtepi8_epi32( \
       SYN__ALL, _mm_loadu_si128((const __m128i *)(p))))
-#define syn__padd _mm512_add_ps
-#define syn__psub _mm512_sub_ps
-#define syn__pmul _mm512_mul_ps
-#define syn__pdiv _mm512_div_ps
-#define syn__psqrt(a) _mm512_maskz_sqrt_ps(SYN__ALL, a)
-#define syn__pfma _mm512_fmadd_ps
-#define syn__pif(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x)
-#define syn__pfirst _mm512_cvtss_f32
-#define syn__pswap8(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E)
-#define syn__pswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
-#define syn__pswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
-#define syn__pswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
-#define syn__pmix8(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0x4E)
-#define syn__pmix4(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0xB1)
-#define syn__pmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
-#define syn__pmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
-#define syn__pbits _mm512_castsi512_ps
-#define syn__pmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
-#define syn__pmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
-#define syn__pkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
-#define syn__qbits _mm512_castps_si512
-#define syn__qset(x) _mm512_set1_epi32((int)(x))
-#define syn__qadd _mm512_add_epi32
-#define syn__qxor _mm512_xor_si512
-#define syn__qmul _mm512_mullo_epi32
-#define syn__qshl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
-#define syn__qshr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
+#define syn__radd _mm512_add_ps
+#define syn__rsub _mm512_sub_ps
+#define syn__rmul _mm512_mul_ps
+#define syn__rdiv _mm512_div_ps
+#define syn__rsqrt(a) _mm512_maskz_sqrt_ps(SYN__ALL, a)
+#define syn__rfma _mm512_fmadd_ps
+#define syn__rselect(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x)
+#define syn__rfirst _mm512_cvtss_f32
+#define syn__rswap8(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E)
+#define syn__rswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
+#define syn__rswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
+#define syn__rswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
+#define syn__rmix8(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0x4E)
+#define syn__rmix4(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0xB1)
+#define syn__rmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
+#define syn__rmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
+#define syn__rcast _mm512_castsi512_ps
+#define syn__rmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
+#define syn__rmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
+#define syn__rkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
+#define syn__icast _mm512_castps_si512
+#define syn__iset(x) _mm512_set1_epi32((int)(x))
+#define syn__iadd _mm512_add_epi32
+#define syn__ixor _mm512_xor_si512
+#define syn__imul _mm512_mullo_epi32
+#define syn__ishl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
+#define syn__ishr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
 
 #elif SYN__ISA == SYN__ISA_AVX2
-/* 16 registers: 12 sums, 2 of b, 1 of a. Two registers are a vector, so a panel is two wide and the
-   tile has 6 rows where AVX-512 has 8. FMA is a flag of its own, and needed. */
+/* 16 registers: 12 sums, 2 of b, 1 of a. FMA is a feature of its own, and needed. */
 #define SYN__ISA_NAME "avx2"
 #define SYN__ISA_EXACT 1
-#define SYN__PARTS 2
+#define SYN__REGS 2
 #define SYN__LANES 8
-#define SYN__TILE_M 6
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 4
-#define SYN__TILE_FEW_P 1
-#define SYN__TILE_PAIR_P 2
-#define SYN__TILE_ONE_P 6
-#define SYN__STEPS 4
-#define SYN__STOPS 1
-typedef __m256 syn__part;
-typedef __m256i syn__upart;
-#define syn__pset _mm256_set1_ps
-#define syn__pload _mm256_loadu_ps
-#define syn__pstore _mm256_storeu_ps
-#define syn__pbytes(p) \
+#define SYN__MR 6
+#define SYN__NR 1
+#define SYN__ROWS_2 4
+#define SYN__PANELS_2 1
+#define SYN__PANELS_3 2
+#define SYN__PANELS_1 6
+#define SYN__K_UNROLL 4
+typedef __m256 syn__reg;
+typedef __m256i syn__ireg;
+#define syn__rset _mm256_set1_ps
+#define syn__rload _mm256_loadu_ps
+#define syn__rstore _mm256_storeu_ps
+#define syn__rload_i8(p) \
   _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
-#define syn__padd _mm256_add_ps
-#define syn__psub _mm256_sub_ps
-#define syn__pmul _mm256_mul_ps
-#define syn__pdiv _mm256_div_ps
-#define syn__psqrt _mm256_sqrt_ps
-#define syn__pfma _mm256_fmadd_ps
-#define syn__pif(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ))
-#define syn__pfirst _mm256_cvtss_f32
-#define syn__pswap4(a) _mm256_permute2f128_ps(a, a, 1)
-#define syn__pswap2(a) _mm256_permute_ps(a, 0x4E)
-#define syn__pswap1(a) _mm256_permute_ps(a, 0xB1)
-#define syn__pmix4(a, b, m) _mm256_blend_ps(a, syn__pswap4(b), (m) & 255)
-#define syn__pmix2(a, b, m) _mm256_blend_ps(a, syn__pswap2(b), (m) & 255)
-#define syn__pmix1(a, b, m) _mm256_blend_ps(a, syn__pswap1(b), (m) & 255)
-#define syn__pbits _mm256_castsi256_ps
-#define syn__pmax _mm256_max_ps
-#define syn__pmin _mm256_min_ps
-#define syn__pkeep(a, h, least) \
+#define syn__radd _mm256_add_ps
+#define syn__rsub _mm256_sub_ps
+#define syn__rmul _mm256_mul_ps
+#define syn__rdiv _mm256_div_ps
+#define syn__rsqrt _mm256_sqrt_ps
+#define syn__rfma _mm256_fmadd_ps
+#define syn__rselect(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ))
+#define syn__rfirst _mm256_cvtss_f32
+#define syn__rswap4(a) _mm256_permute2f128_ps(a, a, 1)
+#define syn__rswap2(a) _mm256_permute_ps(a, 0x4E)
+#define syn__rswap1(a) _mm256_permute_ps(a, 0xB1)
+#define syn__rmix4(a, b, m) _mm256_blend_ps(a, syn__rswap4(b), (m) & 255)
+#define syn__rmix2(a, b, m) _mm256_blend_ps(a, syn__rswap2(b), (m) & 255)
+#define syn__rmix1(a, b, m) _mm256_blend_ps(a, syn__rswap1(b), (m) & 255)
+#define syn__rcast _mm256_castsi256_ps
+#define syn__rmax _mm256_max_ps
+#define syn__rmin _mm256_min_ps
+#define syn__rkeep(a, h, least) \
   _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(h, least), h)))
-#define syn__qbits _mm256_castps_si256
-#define syn__qset(x) _mm256_set1_epi32((int)(x))
-#define syn__qadd _mm256_add_epi32
-#define syn__qxor _mm256_xor_si256
-#define syn__qmul _mm256_mullo_epi32
-#define syn__qshl _mm256_slli_epi32
-#define syn__qshr _mm256_srli_epi32
+#define syn__icast _mm256_castps_si256
+#define syn__iset(x) _mm256_set1_epi32((int)(x))
+#define syn__iadd _mm256_add_epi32
+#define syn__ixor _mm256_xor_si256
+#define syn__imul _mm256_mullo_epi32
+#define syn__ishl _mm256_slli_epi32
+#define syn__ishr _mm256_srli_epi32
 
 #elif SYN__ISA == SYN__ISA_NEON
-/* The builtins of NEON take the addend first, and a shift to the right is one to the left by a
-   negative number. */
+/* NEON takes the addend of an fma first; a right shift is a left shift by a negative number. */
 #define SYN__ISA_NAME "neon"
-#define SYN__PARTS 4
+#define SYN__REGS 4
 #define SYN__LANES 4
-typedef float32x4_t syn__part;
-typedef uint32x4_t syn__upart;
+typedef float32x4_t syn__reg;
+typedef uint32x4_t syn__ireg;
 /* masks of lanes: 2 and 3, 0 and 1 from the third on; odd ones from the seventh, even ones from the
    eighth */
 static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0};
-#define syn__pset vdupq_n_f32
-#define syn__pload vld1q_f32
-#define syn__pbytes SYN__N(pbytes)
-#define syn__pstore vst1q_f32
-#define syn__padd vaddq_f32
-#define syn__psub vsubq_f32
-#define syn__pmul vmulq_f32
-#define syn__pfma(a, b, c) vfmaq_f32(c, a, b)
-#define syn__pif(a, b, x, y) vbslq_f32(vcgtq_f32(a, b), x, y)
-#define syn__pfirst(a) vgetq_lane_f32(a, 0)
-#define syn__pswap2(a) vextq_f32(a, a, 2)
-#define syn__pswap1(a) vrev64q_f32(a)
-#define syn__pmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__pswap2(b), a)
-#define syn__pmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__pswap1(b), a)
-#define syn__pbits vreinterpretq_f32_u32
-#define syn__pmax(a, b) syn__pif(a, b, a, b)
-#define syn__pmin(a, b) syn__pif(b, a, a, b)
-#define syn__pkeep(a, h, least) \
+#define syn__rset vdupq_n_f32
+#define syn__rload vld1q_f32
+#define syn__rload_i8 SYN__N(rload_i8)
+#define syn__rstore vst1q_f32
+#define syn__radd vaddq_f32
+#define syn__rsub vsubq_f32
+#define syn__rmul vmulq_f32
+#define syn__rfma(a, b, c) vfmaq_f32(c, a, b)
+#define syn__rselect(a, b, x, y) vbslq_f32(vcgtq_f32(a, b), x, y)
+#define syn__rfirst(a) vgetq_lane_f32(a, 0)
+#define syn__rswap2(a) vextq_f32(a, a, 2)
+#define syn__rswap1(a) vrev64q_f32(a)
+#define syn__rmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__rswap2(b), a)
+#define syn__rmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__rswap1(b), a)
+#define syn__rcast vreinterpretq_f32_u32
+#define syn__rmax(a, b) syn__rselect(a, b, a, b)
+#define syn__rmin(a, b) syn__rselect(b, a, a, b)
+#define syn__rkeep(a, h, least) \
   vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vcgeq_u32(h, least)))
-#define syn__qbits vreinterpretq_u32_f32
-#define syn__qset vdupq_n_u32
-#define syn__qadd vaddq_u32
-#define syn__qxor veorq_u32
-#define syn__qmul vmulq_u32
-#define syn__qshl(a, n) vshlq_u32(a, vdupq_n_s32(n))
-#define syn__qshr(a, n) vshlq_u32(a, vdupq_n_s32(-(n)))
-SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
+#define syn__icast vreinterpretq_u32_f32
+#define syn__iset vdupq_n_u32
+#define syn__iadd vaddq_u32
+#define syn__ixor veorq_u32
+#define syn__imul vmulq_u32
+#define syn__ishl(a, n) vshlq_u32(a, vdupq_n_s32(n))
+#define syn__ishr(a, n) vshlq_u32(a, vdupq_n_s32(-(n)))
+SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
   int32_t four;
   memcpy(&four, p, sizeof four);
   return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
@@ -1828,27 +1824,24 @@ SYN__INLINE syn__part SYN__N(pbytes)(const signed char *p) {
 #if defined(__aarch64__)
 /* 32 registers: 24 sums, 4 of b, 1 of a. */
 #define SYN__ISA_EXACT 1
-#define SYN__TILE_M 6
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 2
-#define SYN__TILE_FEW_P 2
-#define SYN__TILE_ONE_P 4
-#define SYN__STEPS 1
-#define SYN__STOPS 1
-#define syn__pdiv vdivq_f32
-#define syn__psqrt vsqrtq_f32
+#define SYN__MR 6
+#define SYN__NR 1
+#define SYN__ROWS_2 2
+#define SYN__PANELS_2 2
+#define SYN__PANELS_1 4
+#define SYN__K_UNROLL 1
+#define syn__rdiv vdivq_f32
+#define syn__rsqrt vsqrtq_f32
 #else
-/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals, and has no division or root.
-   */
+/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals and has no division. */
 #define SYN__ISA_EXACT 0
-#define SYN__TILE_M 2
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 2
-#define SYN__TILE_FEW_P 1
-#define SYN__TILE_ONE_P 2
-#define SYN__STEPS 1
-#define SYN__STOPS 1
-SYN__INLINE syn__part SYN__N(pdiv)(syn__part a, syn__part b) {
+#define SYN__MR 2
+#define SYN__NR 1
+#define SYN__ROWS_2 2
+#define SYN__PANELS_2 1
+#define SYN__PANELS_1 2
+#define SYN__K_UNROLL 1
+SYN__INLINE syn__reg SYN__N(rdiv)(syn__reg a, syn__reg b) {
   float x[4], y[4];
   int i;
   vst1q_f32(x, a);
@@ -1856,93 +1849,88 @@ SYN__INLINE syn__part SYN__N(pdiv)(syn__part a, syn__part b) {
   for (i = 0; i < 4; i++) x[i] /= y[i];
   return vld1q_f32(x);
 }
-SYN__INLINE syn__part SYN__N(psqrt)(syn__part a) {
+SYN__INLINE syn__reg SYN__N(rsqrt)(syn__reg a) {
   float x[4];
   int i;
   vst1q_f32(x, a);
   for (i = 0; i < 4; i++) x[i] = sqrtf(x[i]);
   return vld1q_f32(x);
 }
-#define syn__pdiv SYN__N(pdiv)
-#define syn__psqrt SYN__N(psqrt)
+#define syn__rdiv SYN__N(rdiv)
+#define syn__rsqrt SYN__N(rsqrt)
 #endif
 
 #else
-/* One float is one register: the reference, the fallback, and the text to learn from. The other
-   rows are tested against it bit by bit. */
+/* One float is one register: the reference, the fallback, and the code to learn from. Tests compare
+   the other ISAs with it bit by bit. */
 #define SYN__ISA_NAME "scalar"
 #define SYN__ISA_EXACT SYN__SCALAR_EXACT
-#define SYN__PARTS 16
+#define SYN__REGS 16
 #define SYN__LANES 1
-#define SYN__TILE_M 4
-#define SYN__TILE_P 1
-#define SYN__TILE_FEW 1
-#define SYN__TILE_FEW_P 1
-#define SYN__TILE_ONE_P 1
-#define SYN__STEPS 1
-#define SYN__STOPS 1
-typedef float syn__part;
-typedef uint32_t syn__upart;
-#define syn__pset(x) (x)
-#define syn__pload(p) (*(p))
-#define syn__pbytes(p) ((float)*(p))
-#define syn__pstore(p, a) (*(p) = (a))
-#define syn__padd(a, b) ((a) + (b))
-#define syn__psub(a, b) ((a) - (b))
-#define syn__pmul(a, b) ((a) * (b))
-#define syn__pdiv(a, b) ((a) / (b))
-#define syn__psqrt sqrtf
-#define syn__pfma syn__fma1
-#define syn__pif(a, b, x, y) ((a) > (b) ? (x) : (y))
-#define syn__pfirst(a) (a)
-#define syn__pmax(a, b) ((a) > (b) ? (a) : (b))
-#define syn__pmin(a, b) ((a) < (b) ? (a) : (b))
-#define syn__pkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
-#define syn__qset(x) (x)
-#define syn__qadd(a, b) ((a) + (b))
-#define syn__qxor(a, b) ((a) ^ (b))
-#define syn__qmul(a, b) ((a) * (b))
-#define syn__qshl(a, n) ((a) << (n))
-#define syn__qshr(a, n) ((a) >> (n))
+#define SYN__MR 4
+#define SYN__NR 1
+#define SYN__ROWS_2 1
+#define SYN__PANELS_2 1
+#define SYN__PANELS_1 1
+#define SYN__K_UNROLL 1
+typedef float syn__reg;
+typedef uint32_t syn__ireg;
+#define syn__rset(x) (x)
+#define syn__rload(p) (*(p))
+#define syn__rload_i8(p) ((float)*(p))
+#define syn__rstore(p, a) (*(p) = (a))
+#define syn__radd(a, b) ((a) + (b))
+#define syn__rsub(a, b) ((a) - (b))
+#define syn__rmul(a, b) ((a) * (b))
+#define syn__rdiv(a, b) ((a) / (b))
+#define syn__rsqrt sqrtf
+#define syn__rfma syn__fma1
+#define syn__rselect(a, b, x, y) ((a) > (b) ? (x) : (y))
+#define syn__rfirst(a) (a)
+#define syn__rmax(a, b) ((a) > (b) ? (a) : (b))
+#define syn__rmin(a, b) ((a) < (b) ? (a) : (b))
+#define syn__rkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
+#define syn__iset(x) (x)
+#define syn__iadd(a, b) ((a) + (b))
+#define syn__ixor(a, b) ((a) ^ (b))
+#define syn__imul(a, b) ((a) * (b))
+#define syn__ishl(a, n) ((a) << (n))
+#define syn__ishr(a, n) ((a) >> (n))
 /* Through memcpy, which compilers turn into a move: a union or a cast pointer would be undefined in
    C++ or under strict aliasing. */
-SYN__INLINE float SYN__N(pbits)(uint32_t a) {
+SYN__INLINE float SYN__N(rcast)(uint32_t a) {
   float f;
   memcpy(&f, &a, sizeof f);
   return f;
 }
-SYN__INLINE uint32_t SYN__N(qbits)(float a) {
+SYN__INLINE uint32_t SYN__N(icast)(float a) {
   uint32_t u;
   memcpy(&u, &a, sizeof u);
   return u;
 }
-#define syn__pbits SYN__N(pbits)
-#define syn__qbits SYN__N(qbits)
-#endif
-#ifndef SYN__TILE_FOUR
-#define SYN__TILE_FOUR SYN__TILE_M
+#define syn__rcast SYN__N(rcast)
+#define syn__icast SYN__N(icast)
 #endif
 
-/* SYN__EACH(step): the step for every register i. The one macro with a body: a function cannot take
-   a statement, and a word a row would be the same text four times. Written out, since loops would
-   cost gcc time in every word of every kernel. A scalar word is a loop over 16 floats in memory,
-   and a call: inlined, they would take gcc seconds. */
+/* SYN__EACH(step): the step for every register i; a macro, because a function cannot take a
+   statement. Unrolled by hand: loops would cost compile time in every operation of every kernel.
+   `i` is a constant in each copy, so p[i] is a register. A scalar operation is a loop over 16
+   floats in memory, and a call: inlined, they would cost gcc seconds. */
 #define SYN__DO(at, step) { const int i = at; step; }
-/* `i` is a constant in every copy of the step, so that p[i] is a register by name. */
-#if SYN__PARTS == 1
+#if SYN__REGS == 1
 #define SYN__EACH(step) SYN__DO(0, step)
-#elif SYN__PARTS == 2
+#elif SYN__REGS == 2
 #define SYN__EACH(step) SYN__DO(0, step) SYN__DO(1, step)
-#elif SYN__PARTS == 4
+#elif SYN__REGS == 4
 #define SYN__EACH(step) SYN__DO(0, step) SYN__DO(1, step) SYN__DO(2, step) SYN__DO(3, step)
 #else
-#define SYN__EACH(step) { int i; for (i = 0; i < SYN__PARTS; i++) step; }
+#define SYN__EACH(step) { int i; for (i = 0; i < SYN__REGS; i++) step; }
 #endif
 #if SYN__LANES == 1
-#define SYN__WORD SYN__CALLED
+#define SYN__OP SYN__NOINLINE
 #define SYN__UNROLL
 #else
-#define SYN__WORD SYN__INLINE
+#define SYN__OP SYN__INLINE
 #if defined(__clang__)
 #if __has_feature(undefined_behavior_sanitizer) /* its checks in every copy: 80 s to compile, 20 */
 #define SYN__UNROLL
@@ -1954,768 +1942,688 @@ SYN__INLINE uint32_t SYN__N(qbits)(float a) {
 #endif
 #endif
 
-/* The two types kernels see. By value: inlined, they are registers and no memory at all. */
+/* The vector types of the kernels, passed by value: inlined, they are registers. */
 typedef struct syn__v16 {
-  syn__part p[SYN__PARTS];
+  syn__reg p[SYN__REGS];
 } syn__v16;
 typedef struct syn__u16 {
-  syn__upart p[SYN__PARTS];
+  syn__ireg p[SYN__REGS];
 } syn__u16;
 
-/* -- the words of every row, over its registers -- */
+/* -- operations on vectors; SYN__OP: inlined, but called in the scalar ISA -- */
 
-/* SYN__WORD: inlined in a row with registers, called in the scalar one. */
-SYN__WORD syn__v16 syn__vset(float x) {
+SYN__OP syn__v16 syn__vset(float x) {
   syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pset(x));
+  SYN__EACH(r.p[i] = syn__rset(x));
   return r;
 }
-SYN__WORD syn__v16 syn__vload(const float *x) {
+SYN__OP syn__v16 syn__vload(const float *x) {
   syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pload(x + i * SYN__LANES));
+  SYN__EACH(r.p[i] = syn__rload(x + i * SYN__LANES));
   return r;
 }
 /* 16 signed bytes as floats */
-SYN__WORD syn__v16 syn__vbytes(const signed char *x) {
+SYN__OP syn__v16 syn__vload_i8(const signed char *x) {
   syn__v16 r;
-  SYN__EACH(r.p[i] = syn__pbytes(x + i * SYN__LANES));
+  SYN__EACH(r.p[i] = syn__rload_i8(x + i * SYN__LANES));
   return r;
 }
-SYN__WORD void syn__vstore(float *y, syn__v16 a) {
-  SYN__EACH(syn__pstore(y + i * SYN__LANES, a.p[i]));
+SYN__OP void syn__vstore(float *y, syn__v16 a) {
+  SYN__EACH(syn__rstore(y + i * SYN__LANES, a.p[i]));
 }
-SYN__WORD syn__v16 syn__vadd(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__padd(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vadd(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__radd(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vsub(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__psub(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vsub(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rsub(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vmul(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__pmul(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vmul(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rmul(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vdiv(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__pdiv(a.p[i], b.p[i]));
+SYN__OP syn__v16 syn__vdiv(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rdiv(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vsqrt(syn__v16 a) {
-  SYN__EACH(a.p[i] = syn__psqrt(a.p[i]));
+SYN__OP syn__v16 syn__vsqrt(syn__v16 a) {
+  SYN__EACH(a.p[i] = syn__rsqrt(a.p[i]));
   return a;
 }
-/* a b + c, rounded once. Written out wherever it is wanted: the compiler must not fuse by
-   itself. */
-SYN__WORD syn__v16 syn__vfma(syn__v16 a, syn__v16 b, syn__v16 c) {
-  SYN__EACH(c.p[i] = syn__pfma(a.p[i], b.p[i], c.p[i]));
+/* a b + c, rounded once */
+SYN__OP syn__v16 syn__vfma(syn__v16 a, syn__v16 b, syn__v16 c) {
+  SYN__EACH(c.p[i] = syn__rfma(a.p[i], b.p[i], c.p[i]));
   return c;
 }
-/* sum += a b, for a number a: the step of a product. Always inlined, in the scalar row too, and by
-   pointer: a sum that is handed over and back would leave its registers. */
-SYN__INLINE void syn__vstep(syn__v16 *sum, float a, const syn__v16 *b) {
-  SYN__EACH(sum->p[i] = syn__pfma(syn__pset(a), b->p[i], sum->p[i]));
+/* sum += a b for a scalar a: the step of a product. By pointer and always inlined, or the sum would
+   leave its registers. */
+SYN__INLINE void syn__vfma1(syn__v16 *sum, float a, const syn__v16 *b) {
+  SYN__EACH(sum->p[i] = syn__rfma(syn__rset(a), b->p[i], sum->p[i]));
 }
 /* a > b ? x : y; with a NaN in a or b: y */
-SYN__WORD syn__v16 syn__vif(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
-  SYN__EACH(y.p[i] = syn__pif(a.p[i], b.p[i], x.p[i], y.p[i]));
+SYN__OP syn__v16 syn__vselect(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
+  SYN__EACH(y.p[i] = syn__rselect(a.p[i], b.p[i], x.p[i], y.p[i]));
   return y;
 }
-/* a > b ? a : b. b where a is NaN, a NaN of b stays: so a running maximum goes second, and passes a
-   NaN over. pmin, a < b ? a : b, is the same of the other side (x86 has both as one instruction) */
-SYN__WORD syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__pmax(a.p[i], b.p[i]));
+/* a > b ? a : b; b where a is NaN, and a NaN of b stays: a running maximum goes second. */
+SYN__OP syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
+  SYN__EACH(a.p[i] = syn__rmax(a.p[i], b.p[i]));
   return a;
 }
 /* h >= least ? a : 0, compared as unsigned integers */
-SYN__WORD syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
-  SYN__EACH(a.p[i] = syn__pkeep(a.p[i], h.p[i], least.p[i]));
+SYN__OP syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
+  SYN__EACH(a.p[i] = syn__rkeep(a.p[i], h.p[i], least.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__ubits(syn__v16 a) {
+SYN__OP syn__u16 syn__ucast(syn__v16 a) {
   syn__u16 r;
-  SYN__EACH(r.p[i] = syn__qbits(a.p[i]));
+  SYN__EACH(r.p[i] = syn__icast(a.p[i]));
   return r;
 }
 /* Integers wrap modulo 2^32: hashes, and exponents of floats. */
-SYN__WORD syn__u16 syn__uset(uint32_t x) {
+SYN__OP syn__u16 syn__uset(uint32_t x) {
   syn__u16 r;
-  SYN__EACH(r.p[i] = syn__qset(x));
+  SYN__EACH(r.p[i] = syn__iset(x));
   return r;
 }
-SYN__WORD syn__u16 syn__uadd(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__qadd(a.p[i], b.p[i]));
+SYN__OP syn__u16 syn__uadd(syn__u16 a, syn__u16 b) {
+  SYN__EACH(a.p[i] = syn__iadd(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__qxor(a.p[i], b.p[i]));
+SYN__OP syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
+  SYN__EACH(a.p[i] = syn__ixor(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__qmul(a.p[i], b.p[i]));
+SYN__OP syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
+  SYN__EACH(a.p[i] = syn__imul(a.p[i], b.p[i]));
   return a;
 }
-SYN__WORD syn__u16 syn__ushr(syn__u16 a, int n) {
-  SYN__EACH(a.p[i] = syn__qshr(a.p[i], n));
+SYN__OP syn__u16 syn__ushr(syn__u16 a, int n) {
+  SYN__EACH(a.p[i] = syn__ishr(a.p[i], n));
   return a;
 }
 
-/* a[l], for l < n; rest[l] in the other lanes. After arithmetic on a tail: its lanes past n were 0
-   when they were read, and are 0 - mean or e^0 now. */
-SYN__WORD syn__v16 syn__vhead(syn__v16 a, size_t n, syn__v16 rest) {
+/* a[l] for l < n, else rest[l]: after arithmetic the lanes past n are no longer 0. */
+SYN__OP syn__v16 syn__vfill(syn__v16 a, size_t n, syn__v16 rest) {
   if (n >= 16) return a;
-  return syn__vif(syn__vset((float)(int)n), syn__vload(syn__ramp), a, rest);
+  return syn__vselect(syn__vset((float)(int)n), syn__vload(syn__iota), a, rest);
 }
 
-/* vget: the first n of 16 floats, zero in the other lanes; vput: writes the first n. Neither
-   touches memory past them, which may be another thread's row, or no memory of ours. n > 16 means
-   16: a loop hands over what is left and needs no second loop for its tail. Masked loads and stores
-   of x86 never fault in lanes that are off. */
+/* Partial vectors. vload_n: the first n of 16 floats, 0 in the other lanes; vstore_n: writes the
+   first n. Memory past them, which may belong to another thread or not exist, is not touched:
+   masked x86 loads and stores do not fault in masked lanes. n > 16 means 16, so a loop passes what
+   is left and needs no second loop for its tail. */
 #if SYN__ISA == SYN__ISA_AVX512
-SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   syn__v16 r;
   r.p[0] = _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), x);
   return r;
 }
-SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+SYN__INLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   _mm512_mask_storeu_ps(y, (__mmask16)((1u << n) - 1u), a.p[0]);
 }
 #elif SYN__ISA == SYN__ISA_AVX2
 SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
   return _mm256_castps_si256(_mm256_cmp_ps(_mm256_set1_ps((float)(int)n),
-                                           _mm256_loadu_ps(syn__ramp + 8 * i), _CMP_GT_OQ));
+                                           _mm256_loadu_ps(syn__iota + 8 * i), _CMP_GT_OQ));
 }
-SYN__INLINE syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
+SYN__INLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   syn__v16 r;
   r.p[0] = _mm256_maskload_ps(x, SYN__N(mask)(n, 0));
   r.p[1] = _mm256_maskload_ps(x + 8, SYN__N(mask)(n, 1));
   return r;
 }
-SYN__INLINE void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+SYN__INLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   _mm256_maskstore_ps(y, SYN__N(mask)(n, 0), a.p[0]);
   _mm256_maskstore_ps(y + 8, SYN__N(mask)(n, 1), a.p[1]);
 }
 #else
-/* Out of line: a tail comes once per row of data, its code would come in every loop. Not one memcpy
-   of 16 floats: behind the n-th may be the end of a page. */
-SYN__CALLED syn__v16 SYN__N(tail_get)(const float *x, size_t n) {
+/* Not inlined: a tail comes once per row of data, its code would be in every loop. */
+SYN__NOINLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   float f[16] = {0};
   size_t i;
   for (i = 0; i < n; i++) f[i] = x[i];
   return syn__vload(f);
 }
-SYN__CALLED void SYN__N(tail_put)(float *y, syn__v16 a, size_t n) {
+SYN__NOINLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   float f[16];
   size_t i;
   syn__vstore(f, a);
   for (i = 0; i < n; i++) y[i] = f[i];
 }
 #endif
-SYN__WORD syn__v16 syn__vget(const float *x, size_t n) {
-  return n < 16 ? SYN__N(tail_get)(x, n) : syn__vload(x);
+SYN__OP syn__v16 syn__vload_n(const float *x, size_t n) {
+  return n < 16 ? SYN__N(tail_load)(x, n) : syn__vload(x);
 }
-SYN__WORD void syn__vput(float *y, syn__v16 a, size_t n) {
-  if (n < 16) SYN__N(tail_put)(y, a, n);
+SYN__OP void syn__vstore_n(float *y, syn__v16 a, size_t n) {
+  if (n < 16) SYN__N(tail_store)(y, a, n);
   else syn__vstore(y, a);
 }
 
 /* 0, 1, ... 15 */
-SYN__WORD syn__u16 syn__uramp(void) {
-  /* 2^23 + l has the bits of 2^23, plus l: integers from floats without a word to convert them */
+SYN__OP syn__u16 syn__uiota(void) {
+  /* the bits of 2^23 + l are the bits of 2^23, plus l: no conversion is needed */
   syn__v16 big = syn__vset(8388608.0f);
-  return syn__uxor(syn__ubits(syn__vadd(big, syn__vload(syn__ramp))), syn__ubits(big));
+  return syn__uxor(syn__ucast(syn__vadd(big, syn__vload(syn__iota))), syn__ucast(big));
 }
 
-/* The tree: lanes l and l+8, l and l+4, l and l+2, l and l+1. Whole registers first, then within
-   one. A swap and an addition leave every lane with its pair's sum, twice the work of halving but
-   the same bits in lane 0, for a + b = b + a; no instruction for "the sum of a register" is used,
-   for its order is the machine's. */
-SYN__WORD float syn__vsum(syn__v16 a) {
+/* The tree: whole registers first, then within one. A swap and an addition give every lane the sum
+   of its pair; lane 0 has the defined bits since a + b = b + a. No instruction for the sum of a
+   register is used: its order depends on the machine. */
+SYN__OP float syn__vsum(syn__v16 a) {
   int h, i;
-  for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__padd(a.p[i], a.p[i + h]);
+  for (h = SYN__REGS / 2; h > 0; h /= 2)
+    for (i = 0; i < h; i++) a.p[i] = syn__radd(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  a.p[0] = syn__padd(a.p[0], syn__pswap8(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  a.p[0] = syn__padd(a.p[0], syn__pswap4(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  a.p[0] = syn__padd(a.p[0], syn__pswap2(a.p[0]));
-  a.p[0] = syn__padd(a.p[0], syn__pswap1(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap2(a.p[0]));
+  a.p[0] = syn__radd(a.p[0], syn__rswap1(a.p[0]));
 #endif
-  return syn__pfirst(a.p[0]);
+  return syn__rfirst(a.p[0]);
 }
-/* The largest lane; no lane may be NaN. A maximum has the same bits in any order but for 0 and -0,
-   so it takes the same tree. */
-SYN__WORD float syn__vtop(syn__v16 a) {
+/* The largest lane, by the same tree, since 0 and -0 compare equal; no lane may be NaN. */
+SYN__OP float syn__vmax_lane(syn__v16 a) {
   int h, i;
-  for (h = SYN__PARTS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__pmax(a.p[i], a.p[i + h]);
+  for (h = SYN__REGS / 2; h > 0; h /= 2)
+    for (i = 0; i < h; i++) a.p[i] = syn__rmax(a.p[i], a.p[i + h]);
 #if SYN__LANES > 8
-  a.p[0] = syn__pmax(a.p[0], syn__pswap8(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap8(a.p[0]));
 #endif
 #if SYN__LANES > 4
-  a.p[0] = syn__pmax(a.p[0], syn__pswap4(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap4(a.p[0]));
 #endif
 #if SYN__LANES > 1
-  a.p[0] = syn__pmax(a.p[0], syn__pswap2(a.p[0]));
-  a.p[0] = syn__pmax(a.p[0], syn__pswap1(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap2(a.p[0]));
+  a.p[0] = syn__rmax(a.p[0], syn__rswap1(a.p[0]));
 #endif
-  return syn__pfirst(a.p[0]);
+  return syn__rfirst(a.p[0]);
 }
 
 /* ==============================================================================================
    >>simd math   exponential, sigmoid, tanh over one register
    ============================================================================================== */
 
-/* These are written over one register, not over 16 floats: so the scalar row computes them float by
-   float, without a detour through memory at every word.
+/* Written over one register, not over 16 floats: the scalar ISA then computes float by float.
 
    e^x: n = x / ln 2 rounded to an integer, r = x - n ln 2, |r| <= ln 2 / 2;
      e^r = 1 + r + r^2 q(r), q of degree 4 (Chebyshev fit, relative error 1e-8); times 2^n.
    Adding 1.5 * 2^23 leaves n in the low bits of the sum: shifted left by 23 they are n in the
-   place of the exponent, and an integer addition multiplies by 2^n. ln 2 in two parts, the first
+   exponent field, and an integer addition multiplies by 2^n. ln 2 is split in two, the first part
    of 9 bits, so that n times it is exact. Below the smallest normal number (x < -87.33) the result
-   is 0, above 88.72 it stays at e^88.72. The last fma carries a NaN of x through the bit tricks. */
-SYN__INLINE syn__part SYN__N(exp)(syn__part x) {
+   is 0, above 88.72 it stays at e^88.72. The last fma carries a NaN of x to the result. */
+SYN__INLINE syn__reg SYN__N(exp)(syn__reg x) {
   /* ln of the smallest normal number; the largest float whose exp is finite */
-  const syn__part low = syn__pset(-87.33654f), high = syn__pset(88.72283f);
-  const syn__part round = syn__pset(12582912.0f), zero = syn__pset(0.0f);
-  syn__part z = syn__pmax(low, x), n, r, q;
-  syn__upart power;
-  z = syn__pmin(high, z);
-  n = syn__pfma(z, syn__pset(1.44269504f), round);
-  power = syn__qshl(syn__qbits(n), 23);
-  n = syn__psub(n, round);
-  r = syn__pfma(n, syn__pset(-0.693359375f), z);
-  r = syn__pfma(n, syn__pset(2.12194440e-4f), r);
-  q = syn__pfma(r, syn__pset(0.00139264006f), syn__pset(0.00836335309f));
-  q = syn__pfma(r, q, syn__pset(0.0416665524f));
-  q = syn__pfma(r, q, syn__pset(0.166665763f));
-  q = syn__pfma(r, q, syn__pset(0.5f));
-  q = syn__pfma(syn__pmul(r, r), q, r);
-  q = syn__padd(q, syn__pset(1.0f));
-  q = syn__pbits(syn__qadd(syn__qbits(q), power));
-  q = syn__pfma(z, zero, q);
-  return syn__pif(low, x, zero, q);
+  const syn__reg low = syn__rset(-87.33654f), high = syn__rset(88.72283f);
+  const syn__reg round = syn__rset(12582912.0f), zero = syn__rset(0.0f);
+  syn__reg z = syn__rmax(low, x), n, r, q;
+  syn__ireg power;
+  z = syn__rmin(high, z);
+  n = syn__rfma(z, syn__rset(1.44269504f), round);
+  power = syn__ishl(syn__icast(n), 23);
+  n = syn__rsub(n, round);
+  r = syn__rfma(n, syn__rset(-0.693359375f), z);
+  r = syn__rfma(n, syn__rset(2.12194440e-4f), r);
+  q = syn__rfma(r, syn__rset(0.00139264006f), syn__rset(0.00836335309f));
+  q = syn__rfma(r, q, syn__rset(0.0416665524f));
+  q = syn__rfma(r, q, syn__rset(0.166665763f));
+  q = syn__rfma(r, q, syn__rset(0.5f));
+  q = syn__rfma(syn__rmul(r, r), q, r);
+  q = syn__radd(q, syn__rset(1.0f));
+  q = syn__rcast(syn__iadd(syn__icast(q), power));
+  q = syn__rfma(z, zero, q);
+  return syn__rselect(low, x, zero, q);
 }
 
-/* sigma(x) = 1 / (1 + e), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma) sigma. */
-SYN__INLINE syn__part SYN__N(sigma)(syn__part e) {
-  const syn__part one = syn__pset(1.0f);
-  return syn__pdiv(one, syn__padd(one, e));
+/* sigmoid: sigma(x) = 1 / (1 + e), from e = e^-x. Its derivative is sigma (1 - sigma) = (e sigma)
+ * sigma. */
+SYN__INLINE syn__reg SYN__N(sigmoid)(syn__reg e) {
+  const syn__reg one = syn__rset(1.0f);
+  return syn__rdiv(one, syn__radd(one, e));
 }
 /* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
-SYN__INLINE syn__part SYN__N(minus)(syn__part x) {
-  const syn__part least = syn__pset(-87.0f);
-  x = syn__pmax(least, x);
-  return syn__psub(syn__pset(0.0f), x);
+SYN__INLINE syn__reg SYN__N(neg)(syn__reg x) {
+  const syn__reg least = syn__rset(-87.0f);
+  x = syn__rmax(least, x);
+  return syn__rsub(syn__rset(0.0f), x);
 }
 
 /* tanh x, from e = e^2|x|: sign(x) (1 - 2 / (1 + e)); where that would cancel, |x| < 0.625, it is
    x + x^3 p(x^2), p of degree 4 (Chebyshev fit, relative error 2e-8). */
-SYN__INLINE syn__part SYN__N(tanh)(syn__part x, syn__part e) {
-  const syn__part zero = syn__pset(0.0f), one = syn__pset(1.0f), edge = syn__pset(0.625f * 0.625f);
-  syn__part x2 = syn__pmul(x, x), p, far = SYN__N(sigma)(e), close;
-  p = syn__pfma(x2, syn__pset(-0.00609671418f), syn__pset(0.0209971797f));
-  p = syn__pfma(x2, p, syn__pset(-0.0538509078f));
-  p = syn__pfma(x2, p, syn__pset(0.133327693f));
-  p = syn__pfma(x2, p, syn__pset(-0.333333284f));
-  close = syn__pfma(syn__pmul(x, x2), p, x);
-  far = syn__padd(far, far);
-  far = syn__psub(one, far);
-  p = syn__psub(zero, far);
-  far = syn__pif(zero, x, p, far);
-  return syn__pif(edge, x2, close, far);
+SYN__INLINE syn__reg SYN__N(tanh)(syn__reg x, syn__reg e) {
+  const syn__reg zero = syn__rset(0.0f), one = syn__rset(1.0f), edge = syn__rset(0.625f * 0.625f);
+  syn__reg x2 = syn__rmul(x, x), p, far = SYN__N(sigmoid)(e), close;
+  p = syn__rfma(x2, syn__rset(-0.00609671418f), syn__rset(0.0209971797f));
+  p = syn__rfma(x2, p, syn__rset(-0.0538509078f));
+  p = syn__rfma(x2, p, syn__rset(0.133327693f));
+  p = syn__rfma(x2, p, syn__rset(-0.333333284f));
+  close = syn__rfma(syn__rmul(x, x2), p, x);
+  far = syn__radd(far, far);
+  far = syn__rsub(one, far);
+  p = syn__rsub(zero, far);
+  far = syn__rselect(zero, x, p, far);
+  return syn__rselect(edge, x2, close, far);
 }
 
-/* The four as words of vectors, for the kernels below. */
-SYN__WORD syn__v16 syn__vexp(syn__v16 a) {
+/* The same on vectors. */
+SYN__OP syn__v16 syn__vexp(syn__v16 a) {
   SYN__EACH(a.p[i] = SYN__N(exp)(a.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vsigma(syn__v16 e) {
-  SYN__EACH(e.p[i] = SYN__N(sigma)(e.p[i]));
+SYN__OP syn__v16 syn__vsigmoid(syn__v16 e) {
+  SYN__EACH(e.p[i] = SYN__N(sigmoid)(e.p[i]));
   return e;
 }
-SYN__WORD syn__v16 syn__vminus(syn__v16 a) {
-  SYN__EACH(a.p[i] = SYN__N(minus)(a.p[i]));
+SYN__OP syn__v16 syn__vneg(syn__v16 a) {
+  SYN__EACH(a.p[i] = SYN__N(neg)(a.p[i]));
   return a;
 }
-SYN__WORD syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
+SYN__OP syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
   SYN__EACH(a.p[i] = SYN__N(tanh)(a.p[i], e.p[i]));
   return a;
 }
 
 /* ==============================================================================================
-   >>gemm kernels   packing, micro-kernels, loops over tiles: C = start + A B
+   >>gemm kernels   packing, micro-kernels, the two loops around them: C = start + A B
    ============================================================================================== */
 
-/* The product is where a training spends its time. Three loops, from the outside: groups of panels
-   of b (k * 16 * panels floats, which stay in the first or second cache while all rows pass by),
-   rows of a, and k. c is touched twice, before and after its k steps. The sums start from what is
-   asked for, so that bias and accumulation cost no pass of their own and no other rounding. */
+/* The inner half of the product, named as in BLIS (Van Zee and van de Geijn 2015); the outer loops
+   are in >>gemm. A micro-kernel keeps a tile of C, MR x NR, in registers and adds to it, for each
+   k, a column of A times a row of B (a rank-1 update). B is read in micro-panels of 16 columns, so
+   NR is a number of panels. Loop 2 walks the rows of A in tiles of MR, loop 1 the panels of B; so
+   MR rows of A stay in the first-level cache while the panels of B pass by from the second. (BLIS
+   swaps these two loops.) Sums start at 0, at the bias or at C: bias and accumulation need no pass
+   of their own and no further rounding. */
 
-/* One step of a transpose: rows i and i + h of a square change places in half of their lanes. After
-   the steps h = LANES/2 ... 2, 1 for all i without bit h, lane l of row i is lane i of row l. */
+/* -- packing -- */
+
+/* One step of a transpose: registers i and i + h exchange half of their lanes. After the steps
+   h = LANES/2 ... 2, 1 for all i without bit h, lane l of register i is lane i of register l. */
 #if SYN__LANES > 8
-SYN__INLINE void SYN__N(cross8)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix8(a, b, 0xFF00);
-  *high = syn__pmix8(b, a, 0x00FF);
+SYN__INLINE void SYN__N(swap_lanes8)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix8(a, b, 0xFF00);
+  *high = syn__rmix8(b, a, 0x00FF);
 }
 #endif
 #if SYN__LANES > 4
-SYN__INLINE void SYN__N(cross4)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix4(a, b, 0xF0F0);
-  *high = syn__pmix4(b, a, 0x0F0F);
+SYN__INLINE void SYN__N(swap_lanes4)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix4(a, b, 0xF0F0);
+  *high = syn__rmix4(b, a, 0x0F0F);
 }
 #endif
 #if SYN__LANES > 1
-SYN__INLINE void SYN__N(cross2)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix2(a, b, 0xCCCC);
-  *high = syn__pmix2(b, a, 0x3333);
+SYN__INLINE void SYN__N(swap_lanes2)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix2(a, b, 0xCCCC);
+  *high = syn__rmix2(b, a, 0x3333);
 }
-SYN__INLINE void SYN__N(cross1)(syn__part *low, syn__part *high) {
-  syn__part a = *low, b = *high;
-  *low = syn__pmix1(a, b, 0xAAAA);
-  *high = syn__pmix1(b, a, 0x5555);
+SYN__INLINE void SYN__N(swap_lanes1)(syn__reg *low, syn__reg *high) {
+  syn__reg a = *low, b = *high;
+  *low = syn__rmix1(a, b, 0xAAAA);
+  *high = syn__rmix1(b, a, 0x5555);
 }
 #endif
-/* A square of LANES rows of src, `row` floats apart, becomes LANES columns of dst, whose rows are
-   16 floats apart; rows of src from `there` on do not exist and count as 0. */
-SYN__INLINE void SYN__N(turn)(const float *src, size_t row, int there, float *dst) {
-  syn__part r[SYN__LANES];
+/* dst = transpose of a LANES x LANES block of src, whose rows are `row` floats apart; rows of dst
+   are 16 floats apart. Only the first `rows` rows of src exist, the others count as 0. */
+SYN__INLINE void SYN__N(transpose_block)(const float *src, size_t row, int rows, float *dst) {
+  syn__reg r[SYN__LANES];
   int i;
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    r[i] = i < there ? syn__pload(src + (size_t)i * row) : syn__pset(0.0f);
+    r[i] = i < rows ? syn__rload(src + (size_t)i * row) : syn__rset(0.0f);
 #if SYN__LANES > 8
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 8)) SYN__N(cross8)(&r[i], &r[i + 8]);
+    if (!(i & 8)) SYN__N(swap_lanes8)(&r[i], &r[i + 8]);
 #endif
 #if SYN__LANES > 4
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 4)) SYN__N(cross4)(&r[i], &r[i + 4]);
+    if (!(i & 4)) SYN__N(swap_lanes4)(&r[i], &r[i + 4]);
 #endif
 #if SYN__LANES > 1
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 2)) SYN__N(cross2)(&r[i], &r[i + 2]);
+    if (!(i & 2)) SYN__N(swap_lanes2)(&r[i], &r[i + 2]);
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 1)) SYN__N(cross1)(&r[i], &r[i + 1]);
+    if (!(i & 1)) SYN__N(swap_lanes1)(&r[i], &r[i + 1]);
 #endif
-  SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__pstore(dst + 16 * i, r[i]);
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__rstore(dst + 16 * i, r[i]);
 }
 
-/* One panel of a b whose columns are no neighbours: in squares where a column lies straight
-   (row = 1), else number by number. */
-static void SYN__N(pack_across)(const float *b, size_t row, size_t col, int k, int left,
-                                float *panel) {
+/* One panel of a b whose rows are not contiguous: by blocks where its columns are (row = 1), else
+   float by float. */
+static void SYN__N(pack_transposed)(const float *b, size_t row, size_t col, int k, int left,
+                                    float *panel) {
   int i = 0, g, l;
   if (row == 1)
     for (; i + SYN__LANES <= k; i += SYN__LANES)
       for (g = 0; g < 16; g += SYN__LANES)
-        SYN__N(turn)(b + i + (size_t)g * col, col, left - g, panel + 16 * i + g);
+        SYN__N(transpose_block)(b + i + (size_t)g * col, col, left - g, panel + 16 * i + g);
   for (; i < k; i++)
     for (l = 0; l < 16; l++)
       panel[16 * i + l] = l < left ? b[(size_t)i * row + (size_t)l * col] : 0.0f;
 }
-
-/* Rows of 8 panels at a time, and rows ahead asked for: a single panel reads one cache line of each
-   row, which the processor does not foresee (TN 256, 1024, 2048: 137 -> 144 GFLOP/s). */
-#define SYN__PACK_WIDE 8
-static void SYN__N(pack_wide)(const float *b, size_t row, int k, float *panels) {
+/* SYN__PACK_PANELS panels of a b with contiguous rows at a time, and a prefetch 4 rows ahead: a
+   single panel reads one cache line of each row, which the hardware does not prefetch. */
+#define SYN__PACK_PANELS 8
+static void SYN__N(pack_rows)(const float *b, size_t row, int k, float *panels) {
   const size_t panel = 16 * (size_t)k;
   int i, v;
   for (i = 0; i < k; i++, b += row, panels += 16) {
     const float *ahead = b + (i + 4 < k ? 4 * row : 0);
-    for (v = 0; v < SYN__PACK_WIDE; v++) {
-      SYN__FETCH(ahead + 16 * v);
+    for (v = 0; v < SYN__PACK_PANELS; v++) {
+      SYN__PREFETCH(ahead + 16 * v);
       syn__vstore(panels + (size_t)v * panel, syn__vload(b + 16 * v));
     }
   }
 }
-
-/* b [k,n] in panels: 16 columns of one k stand side by side, the next k behind them. Then the inner
-   loop reads b straight on, whatever its strides are (col = 1: row-major, row = 1: transposed).
-   Columns past n are zero. k n loads and stores, against m k n fmas that use them. */
-static void SYN__N(pack)(const float *b, size_t row, size_t col, int k, int n, float *panels) {
-  const size_t panel = 16 * (size_t)k;
-  const int wide = 16 * SYN__PACK_WIDE;
+/* Packs b [k,n] into panels [ceil(n/16)][k][16]: the micro-kernel then reads b contiguously,
+   whatever its strides were. Columns past n are 0. */
+static void SYN__N(pack_b)(const syn_matrix *b, float *panels) {
+  const size_t panel = 16 * (size_t)b->rows;
   int i, j = 0;
-  for (; col == 1 && j + wide <= n; j += wide, panels += SYN__PACK_WIDE * panel)
-    SYN__N(pack_wide)(b + j, row, k, panels);
-  for (; j < n; j += 16, panels += panel) {
-    const float *at = b + (size_t)j * col;
-    if (col != 1) SYN__N(pack_across)(at, row, col, k, syn__min(n - j, 16), panels);
+  for (; b->col == 1 && j + 16 * SYN__PACK_PANELS <= b->cols; j += 16 * SYN__PACK_PANELS) {
+    SYN__N(pack_rows)(b->x + j, b->row, b->rows, panels);
+    panels += SYN__PACK_PANELS * panel;
+  }
+  for (; j < b->cols; j += 16, panels += panel) {
+    const float *at = b->x + (size_t)j * b->col;
+    if (b->col != 1)
+      SYN__N(pack_transposed)(at, b->row, b->col, b->rows, syn__min(b->cols - j, 16), panels);
     else
-      for (i = 0; i < k; i++)
-        syn__vstore(panels + 16 * (size_t)i, syn__vget(at + (size_t)i * row, (size_t)(n - j)));
+      for (i = 0; i < b->rows; i++)
+        syn__vstore(panels + 16 * (size_t)i,
+                    syn__vload_n(at + (size_t)i * b->row, (size_t)(b->cols - j)));
   }
 }
-#undef SYN__PACK_WIDE
+#undef SYN__PACK_PANELS
 
-/* a whose rows lie side by side, so that a step of k is a stride away: tile rows of one k side by
-   side, the next k behind them. All strips of one k before the next, so that a page of a is looked
-   up once; what 16 steps later is needed is asked for, since a stride of pages is more than the
-   processor foresees (TN 2048 x 2048 x 512: 6 % faster). */
-#if SYN__LANES == 16 && SYN__TILE_M == 8
-/* A vector is two strips wide: of two vectors, one below the other, the left halves are a vector of
-   one strip, the right halves of the next (TN 256, 256, 2048: 4 % faster than stores that overlap).
-   A last k without a second one is stored twice. */
-static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
-  const size_t strip = (size_t)k * 8 + SYN__STRIP_END;
+/* Packs a [m,k] with contiguous columns (row = 1) into micro-panels of MR rows,
+   [ceil(m/MR)][k][MR], each followed by SYN__PANEL_END floats. All panels of one k before the next,
+   so that a page of a is looked up once. Prefetches 16 steps ahead: the hardware does not follow a
+   stride of pages. */
+#if SYN__LANES == 16 && SYN__MR == 8
+/* A register holds a column of two panels. Of two registers, k and k + 1, the low halves become one
+   register of the first panel, the high halves one of the second. A last odd k is stored twice. */
+static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
+  const size_t panel = (size_t)a->cols * 8 + SYN__PANEL_END;
+  const float *x = a->x;
   int i, j;
-  for (i = 0; i < k; i += 2, a += 2 * col, to += 16) {
-    const size_t second = i + 1 < k ? col : 0, ahead = i + 18 < k ? 16 * col : 0;
-    for (j = 0; j < m; j += 16) {
-      syn__v16 x = syn__vget(a + j, (size_t)(m - j));
-      syn__v16 y = syn__vget(a + second + j, (size_t)(m - j));
-      SYN__FETCH(a + ahead + j);
-      SYN__FETCH(a + second + ahead + j);
-      SYN__N(cross8)(&x.p[0], &y.p[0]);
-      syn__vstore(to + (size_t)(j / 8) * strip, x);
-      if (m - j > 8) syn__vstore(to + (size_t)(j / 8 + 1) * strip, y);
+  for (i = 0; i < a->cols; i += 2, x += 2 * a->col, panels += 16) {
+    const size_t second = i + 1 < a->cols ? a->col : 0, ahead = i + 18 < a->cols ? 16 * a->col : 0;
+    for (j = 0; j < a->rows; j += 16) {
+      syn__v16 low = syn__vload_n(x + j, (size_t)(a->rows - j));
+      syn__v16 high = syn__vload_n(x + second + j, (size_t)(a->rows - j));
+      SYN__PREFETCH(x + ahead + j);
+      SYN__PREFETCH(x + second + ahead + j);
+      SYN__N(swap_lanes8)(&low.p[0], &high.p[0]);
+      syn__vstore(panels + (size_t)(j / 8) * panel, low);
+      if (a->rows - j > 8) syn__vstore(panels + (size_t)(j / 8 + 1) * panel, high);
     }
   }
 }
 #else
-/* A vector is stored that is wider than the tile; what it wrote too much the next k overwrites, and
-   the last leaves behind the strip. */
-static void SYN__N(strips)(const float *a, size_t col, int k, int m, float *to) {
-  const size_t strip = (size_t)k * SYN__TILE_M + SYN__STRIP_END;
+/* Each store is wider than MR: the next k overwrites the rest, after the last k it lies in the
+   SYN__PANEL_END floats. */
+static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
+  const size_t panel = (size_t)a->cols * SYN__MR + SYN__PANEL_END;
+  const float *x = a->x;
   int i, j;
-  for (i = 0; i < k; i++, a += col)
-    for (j = 0; j < m; j += SYN__TILE_M) {
-      SYN__FETCH(a + (i + 16 < k ? 16 * col : 0) + j);
-      syn__vstore(to + (size_t)(j / SYN__TILE_M) * strip + (size_t)i * SYN__TILE_M,
-                  syn__vget(a + j, (size_t)(m - j)));
+  for (i = 0; i < a->cols; i++, x += a->col, panels += SYN__MR)
+    for (j = 0; j < a->rows; j += SYN__MR) {
+      SYN__PREFETCH(x + (i + 16 < a->cols ? 16 * a->col : 0) + j);
+      syn__vstore(panels + (size_t)(j / SYN__MR) * panel,
+                  syn__vload_n(x + j, (size_t)(a->rows - j)));
     }
 }
 #endif
 
-/* 16 columns of which the first `left` are there; `whole`: all are, which needs no mask. */
-SYN__INLINE syn__v16 SYN__N(panel)(const float *x, size_t left, int whole) {
-  return whole ? syn__vload(x) : syn__vget(x, left);
+/* -- the micro-kernel -- */
+
+/* Where a micro-kernel is in its panels of a and b. a: the first row and a_mid, the middle one:
+   with two pointers half as many multiples of a_row need registers. left: columns of b from here
+   on. */
+typedef struct SYN__N(cursor) {
+  const float *a, *a_mid, *b, *prefetch;
+  size_t a_row, a_col, b_row, b_panel, prefetch_stride, left;
+} SYN__N(cursor);
+
+/* 16 columns, of which `left` exist; only an edge tile needs the mask. */
+SYN__INLINE syn__v16 SYN__N(load_panel)(const float *x, size_t left, int mode) {
+  return mode == SYN__EDGE_TILE ? syn__vload_n(x, left) : syn__vload(x);
 }
 
-/* Asks for the places of c that a tile is going to write, into the second cache, else its stores
-   would wait for memory: where b is far, and where k is short and fetch_next has no part; not where
-   c is small and near anyway. 128, 8000, 256 with a far b 133 -> 156 GFLOP/s, beams of small's 32
-   sentences 3 % faster; batches of 256, 256, 64 TN 86 -> 108, and 5 % more since it is the second
-   cache. */
-SYN__INLINE void SYN__N(fetch_places)(const float *c, size_t row, int rows, int panels) {
-  int r, v;
-  SYN__UNROLL for (r = 0; r < rows; r++)
-    SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(c + (size_t)r * row + v * 16);
+/* Of a streamed b, the tiles of all rows prefetch the next group of panels, each an equal share, at
+   most a cache line in each step of k. Returns the floats in each step; 0: nothing to prefetch. */
+SYN__INLINE size_t SYN__N(prefetch_share)(const syn__product *p, int m, int j, int panels) {
+  const int tiles = p->c.rows / SYN__MR, width = 16 * panels;
+  const int share = tiles <= panels ? 16 : (width + tiles - 1) / tiles;
+  return (j + 2 * panels) * 16 <= p->c.cols && (m / SYN__MR + 1) * share <= width ? (size_t)share
+                                                                                  : 0;
 }
 
-/* Where rows of a lie straight, a tile stops SYN__STOPS times on its way along k and asks for its
-   share of what the next tiles will read and write, some rows at a time of those below: of c what
-   is as wide as the tile at panel j, of a the same columns and again every n columns, so that the
-   tiles of a band ask for all of a. All at once would hold up the tile's own reading, eight stops
-   cost 4 % where all is near. Data from memory: 2048, 256, 256 143 -> 155, 1024, 128, 128 127 ->
-   150 GFLOP/s; a step of small or gpt384 1.5 % faster. */
-SYN__INLINE void SYN__N(fetch_next)(const syn__product *p, const float *a, const float *c, int j,
-                                    int panels) {
-  int i, v, k;
-  SYN__UNROLL for (i = 0; i < SYN__TILE_M; i += SYN__STOPS, a += p->a_row, c += p->c_row) {
-    SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(c + v * 16);
-    for (k = j * 16; k < p->k; k += p->n)
-      SYN__UNROLL for (v = 0; v < panels; v++) SYN__FETCH_FAR(a + k + v * 16);
-  }
-}
-
-/* The tiles of all rows ask for the group of panels behind the one they read, each for its share
-   and at most a cache line a step: what else would be waited for while nothing is computed. So many
-   floats of it a step; 0: there is nothing to ask for. */
-SYN__INLINE size_t SYN__N(pace)(const syn__product *p, int m, int j, int rows, int panels) {
-  const int tiles = p->m / rows, at = m / rows, all = 16 * panels;
-  const int part = tiles <= panels ? 16 : (all + tiles - 1) / tiles;
-  return (j + 2 * panels) * 16 <= p->n && (at + 1) * part <= all ? (size_t)part : 0;
-}
-
-/* Where the tile of panel j and the rows from m on begins. */
-SYN__INLINE syn__way SYN__N(way)(const syn__product *p, int m, int j, int rows, int panels,
-                                 int whole) {
-  syn__way w;
-  w.a_row = p->a_row, w.a_col = p->a_col, w.b_row = p->b_row, w.b_panel = p->b_panel;
-  w.a = p->a + (size_t)m * w.a_row;
-  w.low = w.a + (size_t)(rows / 2) * w.a_row;
-  SYN__APART(w.low);
-  w.b = p->b + (size_t)j * w.b_panel;
-  w.left = (size_t)(p->n - j * 16);
-  if (whole == 3) {
-    w.pace = SYN__NEXT_PACE;
-    w.next = p->next + syn__asked(j, p->k); /* a tile's own stretch */
-    return w;
-  }
-  w.pace = whole == 2 ? SYN__N(pace)(p, m, j, rows, panels) : 0;
-  w.next = w.b + (w.pace ? (size_t)panels * w.b_panel : 0);
-  w.next += (size_t)(m / rows) * w.pace * (size_t)p->k;
+/* The cursor of the tile at row m and panel j. */
+SYN__INLINE SYN__N(cursor)
+SYN__N(cursor_at)(const syn__product *p, int m, int j, int rows, int panels, int mode) {
+  SYN__N(cursor) w;
+  w.a_row = p->a.row, w.a_col = p->a.col, w.b_row = p->b.row;
+  w.b_panel = p->b.panel ? p->b.panel : 16;
+  w.a = p->a.x + (p->a.panel ? (size_t)(m / SYN__MR) * p->a.panel + (size_t)(m % SYN__MR)
+                             : (size_t)m * w.a_row);
+  w.a_mid = w.a + (size_t)(rows / 2) * w.a_row;
+  SYN__OPAQUE(w.a_mid);
+  w.b = p->b.x + (size_t)j * w.b_panel;
+  w.left = (size_t)(p->c.cols - j * 16);
+  w.prefetch_stride = mode == SYN__STREAM_TILE ? SYN__N(prefetch_share)(p, m, j, panels) : 0;
+  w.prefetch = w.b + (w.prefetch_stride ? (size_t)panels * w.b_panel : 0);
+  w.prefetch += (size_t)(m / SYN__MR) * w.prefetch_stride * (size_t)p->a.cols;
   return w;
 }
+SYN__INLINE void SYN__N(advance)(SYN__N(cursor) *w, size_t steps) {
+  w->a += steps * w->a_col, w->a_mid += steps * w->a_col, w->b += steps * w->b_row;
+  w->prefetch += steps * w->prefetch_stride;
+}
 
-/* One step of k of a tile, i steps on: sum[r][v] += a[r] b[v]. Row or panel first, then the step:
-   gcc makes that an address of pointer, stride and offset, without an addition. */
-SYN__INLINE void SYN__N(step)(const syn__way *w, syn__v16 (*sum)[8], size_t i, int rows,
-                              int panels, int whole) {
+/* The rank-1 update of step i: sum[r][v] += a[r] b[v]. The order row or panel, then step makes gcc
+   use one address of base, stride and offset, without an addition. */
+SYN__INLINE void SYN__N(rank1)(const SYN__N(cursor) *w, syn__v16 (*sum)[8], size_t i, int rows,
+                               int panels, int mode) {
   syn__v16 b[8];
   int r, v;
-  if (whole >= 2) SYN__FETCH_FAR(w->next + i * w->pace);
+  if (mode == SYN__STREAM_TILE) SYN__PREFETCH_L2(w->prefetch + i * w->prefetch_stride);
   SYN__UNROLL for (v = 0; v < panels; v++) {
     const float *at = w->b + (size_t)v * w->b_panel;
-    b[v] = SYN__N(panel)(at + i * w->b_row, w->left, whole);
+    b[v] = SYN__N(load_panel)(at + i * w->b_row, w->left, mode);
   }
   SYN__UNROLL for (r = 0; r < rows; r++) {
     const float *at = r < rows / 2 ? w->a + (size_t)r * w->a_row
-                                   : w->low + (size_t)(r - rows / 2) * w->a_row;
-    SYN__UNROLL for (v = 0; v < panels; v++) syn__vstep(&sum[r][v], at[i * w->a_col], &b[v]);
+                                   : w->a_mid + (size_t)(r - rows / 2) * w->a_row;
+    SYN__UNROLL for (v = 0; v < panels; v++) syn__vfma1(&sum[r][v], at[i * w->a_col], &b[v]);
   }
 }
 
-SYN__INLINE void SYN__N(forward)(syn__way *w, size_t steps) {
-  w->a += steps * w->a_col, w->low += steps * w->a_col, w->b += steps * w->b_row;
-  w->next += steps * w->pace;
-}
-
-/* Of k steps as many as make whole rounds of SYN__STEPS; how many these were. Strides that are
-   constants where this is inlined become part of the addresses: a round moves three pointers, where
-   every step did. Such additions take ports of fmas: tile in cache 174 -> 182 GFLOP/s, of strips
-   177 -> 189, with AVX2 105 -> 111. */
-SYN__INLINE int SYN__N(rounds)(syn__way w, syn__v16 (*sum)[8], int k, int panels, int whole) {
-  const int rows = panels == 4 ? SYN__TILE_FOUR : SYN__TILE_M;
+/* As many of k steps as fill rounds of SYN__K_UNROLL; returns their number. The caller sets strides
+   to constants before it is inlined here: they become offsets in the addresses, and a round
+   advances three pointers, where else every step did. */
+SYN__INLINE int SYN__N(k_rounds)(SYN__N(cursor) w, syn__v16 (*sum)[8], int k, int rows, int panels,
+                                 int mode) {
   int left = k;
   size_t i;
-  if (w.a_row == 1) w.low = w.a + rows / 2; /* known to gcc: one pointer serves all rows */
-  for (; left >= SYN__STEPS; left -= SYN__STEPS) {
-    SYN__APART(w.b_panel); /* or gcc keeps its sum with every multiple of b_row */
-    SYN__UNROLL for (i = 0; i < SYN__STEPS; i++)
-      SYN__N(step)(&w, sum, i, rows, panels, whole);
-    SYN__N(forward)(&w, SYN__STEPS);
+  if (w.a_row == 1) w.a_mid = w.a + rows / 2; /* gcc then needs one pointer for all rows */
+  for (; left >= SYN__K_UNROLL; left -= SYN__K_UNROLL) {
+    SYN__OPAQUE(w.b_panel); /* else gcc keeps its sum with every multiple of b_row */
+    SYN__UNROLL for (i = 0; i < SYN__K_UNROLL; i++)
+      SYN__N(rank1)(&w, sum, i, rows, panels, mode);
+    SYN__N(advance)(&w, SYN__K_UNROLL);
   }
   return k - left;
 }
-
-/* `rounds` where rows of a lie straight, or its columns (strips among them), and b is packed or
-   lies straight; 0 for others. */
-SYN__INLINE int SYN__N(all_rounds)(const syn__product *p, syn__way w, syn__v16 (*sum)[8], int k,
-                                   int panels, int whole) {
-  const int across = p->a_row == 1 && p->a_col != 1, strips = across && p->a_col == SYN__TILE_M;
-  const int packed = p->b_row == 16;
-  if (SYN__STEPS == 1 || !whole || (whole == 2 && (across || !packed))) return 0;
-  if (whole == 3) {
-    w.a_row = 1, w.a_col = SYN__TILE_M, w.b_panel = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
-  }
-  if ((!across && p->a_col != 1) || (!packed && p->b_panel != 16)) return 0;
-  if (!across && packed) {
+/* k_rounds for the layouts that layers and attention have: a row-major, transposed or packed, b
+   packed or row-major. 0 steps for all others. */
+SYN__INLINE int SYN__N(k_unrolled)(const syn__product *p, SYN__N(cursor) w, syn__v16 (*sum)[8],
+                                   int rows, int panels, int mode) {
+  const int k = p->a.cols, packed_b = p->b.panel != 0;
+  if (SYN__K_UNROLL == 1) return 0;
+  if (p->a.col == 1 && packed_b) { /* x W^T, dy W */
     w.a_col = 1, w.b_row = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
+    return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
   }
-  if (!across) {
+  if (mode == SYN__STREAM_TILE) return 0;
+  if (p->a.col == 1) { /* P V */
     w.a_col = 1, w.b_panel = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
+    return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
   }
+  if (p->a.row != 1) return 0;
   w.a_row = 1;
-  if (strips && packed) {
-    w.a_col = SYN__TILE_M, w.b_row = 16;
-    return SYN__N(rounds)(w, sum, k, panels, whole);
+  if (p->a.panel && packed_b) { /* dy^T x */
+    w.a_col = SYN__MR, w.b_row = 16;
+    return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
   }
-  if (packed) return 0;
-  w.b_panel = 16;
-  return SYN__N(rounds)(w, sum, k, panels, whole);
+  if (packed_b) return 0;
+  w.b_panel = 16; /* P^T dY */
+  return SYN__N(k_rounds)(w, sum, k, rows, panels, mode);
 }
 
-/* `rows` rows by `panels` panels of c; these two and `whole` are constants where this is inlined,
-   so that the sums stay in registers. For every k: sum[r][v] += a[m+r,k] b[k,v].
-   Every element of c has one sum of its own, in the order of k: the tile decides how many are under
-   way at a time, not what is added to what. So its size may be tuned without changing a bit.
-   The 8 of the arrays is the largest number of panels; what is not used is never stored. `row` is 0
-   where all rows start alike (zeros, bias): then all read the same 16 floats. whole 2: as 1, and
-   the next panels are asked for; 3: as 1, strips and a b that lies straight, and p->next is. */
-SYN__INLINE void SYN__N(tile)(const syn__product *p, int m, int j, int rows, int panels,
-                              int whole) {
-  syn__v16 sum[SYN__TILE_M][8];
-  const size_t row = p->start == SYN__ADD ? p->c_row : 0;
-  const float *from = syn__zeros;
-  float *c = p->c + (size_t)m * p->c_row + (size_t)j * 16;
-  const int large = rows == SYN__TILE_M || rows == SYN__TILE_FOUR;
-  const int full = whole == 1 && large, count = p->k;
-  const int stops = SYN__STOPS > 1 && full && p->a_col == 1 && count >= 64;
-  const size_t size = (size_t)p->m * p->c_row; /* of c */
-  const int span = stops ? (count + SYN__STOPS - 1) / SYN__STOPS : count;
-  syn__way w = SYN__N(way)(p, m, j, rows, panels, whole);
-  const float *a_next = w.a + (size_t)rows * w.a_row, *c_next = c + (size_t)rows * p->c_row;
-  int r, v, end, done, k = 0;
-  if (whole == 2 ? size > SYN__NEAR : full && !stops && count <= 256 && size > 4096)
-    SYN__N(fetch_places)(c, p->c_row, rows, panels);
-  if (p->start != SYN__ZERO) from = p->start == SYN__BIAS ? p->bias + (size_t)j * 16 : c;
+/* The micro-kernel: a tile of c, `rows` rows at m by `panels` panels at j. rows, panels and mode
+   are constants where it is inlined, so that the sums stay in registers; 8 is the largest number of
+   panels. Every element of c is one sum in the order of k: the size of a tile changes no bit. A
+   tile of a large c prefetches its places of c, or its stores would wait for memory. */
+SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, int panels,
+                               int mode) {
+  syn__v16 sum[SYN__MR][8];
+  SYN__N(cursor) w = SYN__N(cursor_at)(p, m, j, rows, panels, mode);
+  float *c = p->c.x + (size_t)m * p->c.row + (size_t)j * 16;
+  const float *from = p->accumulate ? c : p->bias ? p->bias + (size_t)j * 16 : syn__zeros;
+  const size_t row = p->accumulate ? p->c.row : 0; /* 0: all rows start from the same 16 floats */
+  const int large = rows > 4;
+  const size_t size = (size_t)p->c.rows * p->c.row; /* floats of c */
+  int r, v, k = 0;
+  if (mode == SYN__STREAM_TILE ? size > SYN__NEAR : mode == SYN__FULL_TILE && large && size > 4096)
+    SYN__UNROLL for (r = 0; r < rows; r++)
+      SYN__UNROLL for (v = 0; v < panels; v++) SYN__PREFETCH_L2(c + (size_t)r * p->c.row + v * 16);
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
     SYN__UNROLL for (v = 0; v < panels; v++)
-      sum[r][v] = SYN__N(panel)(from + v * 16, w.left, whole);
-  while (k < count) {
-    if (stops) {
-      SYN__N(fetch_next)(p, a_next, c_next, j, panels);
-      a_next += SYN__TILE_M / SYN__STOPS * w.a_row, c_next += SYN__TILE_M / SYN__STOPS * p->c_row;
-    }
-    end = syn__min(k + span, count);
-    done = large ? SYN__N(all_rounds)(p, w, sum, end - k, panels, whole) : 0;
-    SYN__N(forward)(&w, (size_t)done);
-    for (k += done; k < end; k++, SYN__N(forward)(&w, 1))
-      SYN__N(step)(&w, sum, 0, rows, panels, whole);
-  }
-  SYN__UNROLL for (r = 0; r < rows; r++, c += p->c_row)
+      sum[r][v] = SYN__N(load_panel)(from + v * 16, w.left, mode);
+  if (mode != SYN__EDGE_TILE && large) k = SYN__N(k_unrolled)(p, w, sum, rows, panels, mode);
+  for (SYN__N(advance)(&w, (size_t)k); k < p->a.cols; k++, SYN__N(advance)(&w, 1))
+    SYN__N(rank1)(&w, sum, 0, rows, panels, mode);
+  SYN__UNROLL for (r = 0; r < rows; r++, c += p->c.row)
     SYN__UNROLL for (v = 0; v < panels; v++) {
-      if (whole) syn__vstore(c + v * 16, sum[r][v]);
-      else syn__vput(c, sum[r][v], w.left);
+      if (mode == SYN__EDGE_TILE) syn__vstore_n(c, sum[r][v], w.left);
+      else syn__vstore(c + v * 16, sum[r][v]);
     }
 }
 
-/* The tiles, each a function of its own: inlined into the loops below, gcc has too few registers
-   for the addresses and fetches some of them in every step, one out of a vector register (155 ->
-   166 GFLOP/s). most: as many whole panels as registers hold; far: the same, asking for what comes
-   next; two: two whole panels; edge: one, perhaps not whole. few, pair, one: of fewer rows. */
-SYN__CALLED void SYN__N(tile_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 1);
+/* The micro-kernels, each a function of its own: inlined into the loops below, gcc would have too
+   few registers for their addresses. full: as many whole panels as the registers hold; edge: one
+   panel, perhaps not whole; pair: two whole panels. */
+SYN__NOINLINE void SYN__N(micro_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, SYN__NR, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(tile_far)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 2);
+SYN__NOINLINE void SYN__N(micro_stream)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, SYN__NR, SYN__STREAM_TILE);
 }
-/* Strips of a block of k behind which others come (gradients of weights): each step asks for half a
-   line of the next block, tile after tile as it lies in memory. Only so does the processor go on by
-   itself: lines of rows apart fill the places for misses, which the reading of b needs, and hold
-   all up (128, 128, 3136 from memory, two threads: 178 -> 229 GFLOP/s, with whole lines 210, with
-   lines of rows 162; 256, 256, 2048 232 -> 269). */
-#if SYN__STEPS > 1 /* where it was measured */
-SYN__CALLED void SYN__N(tile_strips)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, SYN__TILE_P, 3);
+SYN__NOINLINE void SYN__N(micro_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, 1, SYN__EDGE_TILE);
 }
-#endif
-#if SYN__TILE_P == 3
-SYN__CALLED void SYN__N(tile_two)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, 2, 1);
+#if SYN__NR == 3
+SYN__NOINLINE void SYN__N(micro_pair)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, 2, SYN__FULL_TILE);
+}
+/* 6 x 4 panels, for a b of four panels: heads of width 64 */
+SYN__NOINLINE void SYN__N(micro_four)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 6, 4, SYN__FULL_TILE);
 }
 #endif
-#if SYN__TILE_FOUR != SYN__TILE_M
-SYN__CALLED void SYN__N(tile_four)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FOUR, 4, 1);
+#if SYN__ROWS_2 > 1
+SYN__NOINLINE void SYN__N(micro_2_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__ROWS_2, SYN__PANELS_2, SYN__FULL_TILE);
+}
+SYN__NOINLINE void SYN__N(micro_2_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__ROWS_2, 1, SYN__EDGE_TILE);
 }
 #endif
-SYN__CALLED void SYN__N(tile_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_M, 1, 0);
+#ifdef SYN__PANELS_3
+SYN__NOINLINE void SYN__N(micro_3_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 2, SYN__PANELS_3, SYN__FULL_TILE);
 }
-#if SYN__TILE_FEW > 1
-SYN__CALLED void SYN__N(few_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FEW, SYN__TILE_FEW_P, 1);
-}
-SYN__CALLED void SYN__N(few_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, SYN__TILE_FEW, 1, 0);
+SYN__NOINLINE void SYN__N(micro_3_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 2, 1, SYN__EDGE_TILE);
 }
 #endif
-#ifdef SYN__TILE_PAIR_P
-SYN__CALLED void SYN__N(pair_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 2, SYN__TILE_PAIR_P, 1);
+SYN__NOINLINE void SYN__N(micro_1_full)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, SYN__PANELS_1, SYN__FULL_TILE);
 }
-SYN__CALLED void SYN__N(pair_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 2, 1, 0);
-}
-#endif
-SYN__CALLED void SYN__N(one_most)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 1, SYN__TILE_ONE_P, 1);
-}
-SYN__CALLED void SYN__N(one_edge)(const syn__product *p, int m, int j) {
-  SYN__N(tile)(p, m, j, 1, 1, 0);
+SYN__NOINLINE void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, 1, SYN__EDGE_TILE);
 }
 
-/* As many rows of the block as tiles of `rows` cover; the block then begins behind them. A tile's
-   rows of a stay in the first cache while the panels of b pass by, which come from the second.
-   Panels that fill no group of three go in pairs, what is left one by one, with masks for the
-   last. */
-SYN__INLINE void SYN__N(band)(const syn__product *p, syn__block *w, int rows, int panels,
-                              syn__tile_of *most, syn__tile_of *edge) {
-  int m, j, end = w->m1 - (w->m1 - w->m0) % rows;
-  for (m = w->m0; m < end; m += rows) {
-    for (j = w->p0; j + panels <= w->whole; j += panels) {
-      if (panels == 3 && w->whole - j == 4) break;
-      most(p, m, j);
-    }
-#if SYN__TILE_P == 3
-    for (; panels == 3 && j + 2 <= w->whole; j += 2) SYN__N(tile_two)(p, m, j);
+/* Row tiles, largest first; the later ones take the rows that are left. The fewer the rows, the
+   more panels: an fma takes about 4 cycles and two begin in each: at least 8 sums are needed. */
+static const syn__row_tile SYN__N(row_tiles)[] = {
+#if SYN__NR == 3
+    {6, 4, SYN__N(micro_four), NULL, SYN__N(micro_edge)},
+    {SYN__MR, SYN__NR, SYN__N(micro_full), SYN__N(micro_pair), SYN__N(micro_edge)},
+#else
+    {SYN__MR, SYN__NR, SYN__N(micro_full), NULL, SYN__N(micro_edge)},
 #endif
-    for (; j < w->p1; j++) edge(p, m, j);
-  }
-  w->m0 = end;
-}
-
-#if SYN__TILE_FOUR != SYN__TILE_M
-/* A b of four panels, as heads of width 64 have it: 6 rows by 4 instead of 8 by 2 twice; two rows
-   that are left become eight again, two tiles of few. Batches of 64, 64, 32 112 -> 120, of 128, 64,
-   64 133 -> 142 GFLOP/s; with eight panels nothing is gained. */
-static void SYN__N(fours)(const syn__product *p, syn__block *w) {
-  const int m1 = w->m1, rows = m1 - w->m0;
-  if (rows >= 8 && rows % SYN__TILE_FOUR == 2) w->m1 -= 8;
-  SYN__N(band)(p, w, SYN__TILE_FOUR, 4, SYN__N(tile_four), SYN__N(tile_edge));
-  w->m1 = m1;
-}
+#if SYN__ROWS_2 > 1
+    {SYN__ROWS_2, SYN__PANELS_2, SYN__N(micro_2_full), NULL, SYN__N(micro_2_edge)},
 #endif
+#ifdef SYN__PANELS_3
+    {2, SYN__PANELS_3, SYN__N(micro_3_full), NULL, SYN__N(micro_3_edge)},
+#endif
+    {1, SYN__PANELS_1, SYN__N(micro_1_full), NULL, SYN__N(micro_1_edge)},
+};
 
-/* The same for a b that is far and waits for whole tiles: each group of its panels is read from
-   memory once and passed by all rows. What is left goes by `band`. */
-static void SYN__N(far)(const syn__product *p, const syn__block *w) {
-  const int end = w->m1 - (w->m1 - w->m0) % SYN__TILE_M;
-  syn__block rest = *w;
+/* -- the loops around it -- */
+
+/* The whole tiles of a streamed b: loops 1 and 2 swapped, so that each group of panels comes from
+   memory once. Returns the first panel that is left. */
+static int SYN__N(gemm_streamed)(const syn__product *p, int m0, int m1, int p0, int whole) {
   int m;
-  for (; rest.p0 + SYN__TILE_P <= w->whole; rest.p0 += SYN__TILE_P)
-    for (m = w->m0; m < end; m += SYN__TILE_M)
-      SYN__N(tile_far)(p, m, rest.p0);
-  SYN__N(band)(p, &rest, SYN__TILE_M, SYN__TILE_P, SYN__N(tile_most), SYN__N(tile_edge));
+  for (; p0 + SYN__NR <= whole; p0 += SYN__NR)
+    for (m = m0; m + SYN__MR <= m1; m += SYN__MR) SYN__N(micro_stream)(p, m, p0);
+  return p0;
 }
 
-/* Panels that fit in the second cache beside all else, whole groups of every tile: 24 divides by
-   3, 4 and 8, and 12 by 3 and 4. */
-static int SYN__N(chunk)(const syn__product *p, int rows) {
-  int unit = !p->far || p->k <= 512 ? 24 : rows < SYN__TILE_FEW ? SYN__TILE_ONE_P : 12;
-  int panels = SYN__NEAR / (16 * (p->k > 1 ? p->k : 1)) / unit * unit;
+/* Panels of b that stay in the second-level cache while all rows pass: a multiple of every NR. */
+static int SYN__N(panels_in_cache)(const syn__product *p, int rows) {
+  const int k = p->a.cols;
+  int unit = !p->streamed || k <= 512 ? 24 : rows < SYN__ROWS_2 ? SYN__PANELS_1 : 12;
+  int panels = SYN__NEAR / (16 * (k > 1 ? k : 1)) / unit * unit;
   return panels > unit ? panels : unit;
 }
 
-/* The fewer the rows, the more panels are summed at a time: an fma takes about 4 cycles and two can
-   begin in each, so that 8 or more sums must be under way. One row is what decoding has: then every
-   number of b is read for one fma, and memory sets the pace. */
-static void SYN__N(product)(const syn__product *p, int m0, int m1, int p0, int p1) {
-  int step = SYN__N(chunk)(p, m1 - m0);
-  syn__tile_of *most = SYN__N(tile_most);
-  syn__block w;
-#if SYN__STEPS > 1
-  const int strips = p->a_row == 1 && p->a_col == SYN__TILE_M;
-  if (strips && p->next && p->b_panel == 16) most = SYN__N(tile_strips);
-#endif
+/* Rows m0..m1 and panels p0..p1 of c. Panels that fill no full tile go in pairs, then one by one
+   with a mask; four go as two pairs, not as three and one. */
+static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
+  const int step = SYN__N(panels_in_cache)(p, m1 - m0);
+  const syn__row_tile *s;
   for (; p0 < p1; p0 += step) {
-    w.m0 = m0, w.m1 = m1, w.p0 = p0, w.p1 = syn__min(p1, p0 + step);
-    w.whole = syn__min(w.p1, p->n / 16);
-    if (p->far) SYN__N(far)(p, &w), w.m0 = m1 - (m1 - m0) % SYN__TILE_M;
-#if SYN__TILE_FOUR != SYN__TILE_M
-    else if (!strips && w.whole - w.p0 == 4 && w.whole == w.p1) SYN__N(fours)(p, &w);
-#endif
-    else SYN__N(band)(p, &w, SYN__TILE_M, SYN__TILE_P, most, SYN__N(tile_edge));
-#if SYN__TILE_FEW > 1
-    SYN__N(band)(p, &w, SYN__TILE_FEW, SYN__TILE_FEW_P, SYN__N(few_most), SYN__N(few_edge));
-#endif
-#ifdef SYN__TILE_PAIR_P
-    SYN__N(band)(p, &w, 2, SYN__TILE_PAIR_P, SYN__N(pair_most), SYN__N(pair_edge));
-#endif
-    SYN__N(band)(p, &w, 1, SYN__TILE_ONE_P, SYN__N(one_most), SYN__N(one_edge));
+    const int end = syn__min(p1, p0 + step), whole = syn__min(end, p->c.cols / 16);
+    const int four = whole - p0 == 4 && whole == end && !p->a.panel && !p->streamed;
+    int m = m0, j, first = p->streamed ? SYN__N(gemm_streamed)(p, m0, m1, p0, whole) : p0;
+    for (s = SYN__N(row_tiles) + (SYN__NR == 3 && !four); m < m1; s++, first = p0)
+      for (; m + s->rows <= m1; m += s->rows) { /* loop 2 */
+        for (j = first; j + s->panels <= whole && !(s->pair && whole - j == 4); j += s->panels)
+          s->full(p, m, j); /* loop 1 */
+        for (; s->pair && j + 2 <= whole; j += 2) s->pair(p, m, j);
+        for (; j < end; j++) s->edge(p, m, j);
+      }
   }
 }
 
 /* ==============================================================================================
-   >>decoding kernels   one new token: int8 logit bounds, scores, values
+   >>decoding kernels   one new token: int8 products, attention scores, attention output
    ============================================================================================== */
 
-/* Four panels at a time, so that four sums are under way; a byte costs a conversion more than a
-   float, and a quarter of its way from memory. */
+/* Four panels at a time, so that four sums are independent. An int8 costs one conversion more than
+   a float and a quarter of the memory traffic. */
 static void SYN__N(rough)(float *z, const float *x, const signed char *q, size_t n,
                           size_t panels) {
   const size_t row = 16 * n;
@@ -2725,25 +2633,25 @@ static void SYN__N(rough)(float *z, const float *x, const signed char *q, size_t
     s0 = s1 = s2 = s3 = syn__vset(0.0f);
     for (i = 0; i < n; i++) {
       const signed char *at = q + 16 * i;
-      b = syn__vbytes(at), syn__vstep(&s0, x[i], &b);
-      b = syn__vbytes(at + row), syn__vstep(&s1, x[i], &b);
-      b = syn__vbytes(at + 2 * row), syn__vstep(&s2, x[i], &b);
-      b = syn__vbytes(at + 3 * row), syn__vstep(&s3, x[i], &b);
+      b = syn__vload_i8(at), syn__vfma1(&s0, x[i], &b);
+      b = syn__vload_i8(at + row), syn__vfma1(&s1, x[i], &b);
+      b = syn__vload_i8(at + 2 * row), syn__vfma1(&s2, x[i], &b);
+      b = syn__vload_i8(at + 3 * row), syn__vfma1(&s3, x[i], &b);
     }
     syn__vstore(z, s0), syn__vstore(z + 16, s1);
     syn__vstore(z + 32, s2), syn__vstore(z + 48, s3);
   }
   for (; panels > 0; panels--, z += 16, q += row) {
     s0 = syn__vset(0.0f);
-    for (i = 0; i < n; i++) b = syn__vbytes(q + 16 * i), syn__vstep(&s0, x[i], &b);
+    for (i = 0; i < n; i++) b = syn__vload_i8(q + 16 * i), syn__vfma1(&s0, x[i], &b);
     syn__vstore(z, s0);
   }
 }
 
 /* -- attention of one new token -- */
 
-/* One vector of 16 keys a head; four heads at a time, so that four sums are under way. Only heads
-   and keys stand side by side: every score is one chain over i. */
+/* A vector holds 16 keys of a head; four heads at a time, so that four sums are independent. Every
+   score is one chain over i. */
 static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads,
                            size_t c) {
   const syn__v16 zero = syn__vset(0.0f);
@@ -2752,33 +2660,32 @@ static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *
   for (; heads >= 4; heads -= 4, s += 4 * s_row, q += 4 * c, k += 64 * c) {
     s0 = s1 = s2 = s3 = zero;
     for (i = 0; i < c; i++) {
-      b = syn__vload(k + 16 * i), syn__vstep(&s0, q[i], &b);
-      b = syn__vload(k + 16 * (i + c)), syn__vstep(&s1, q[i + c], &b);
-      b = syn__vload(k + 16 * (i + 2 * c)), syn__vstep(&s2, q[i + 2 * c], &b);
-      b = syn__vload(k + 16 * (i + 3 * c)), syn__vstep(&s3, q[i + 3 * c], &b);
+      b = syn__vload(k + 16 * i), syn__vfma1(&s0, q[i], &b);
+      b = syn__vload(k + 16 * (i + c)), syn__vfma1(&s1, q[i + c], &b);
+      b = syn__vload(k + 16 * (i + 2 * c)), syn__vfma1(&s2, q[i + 2 * c], &b);
+      b = syn__vload(k + 16 * (i + 3 * c)), syn__vfma1(&s3, q[i + 3 * c], &b);
     }
     syn__vstore(s, s0), syn__vstore(s + s_row, s1);
     syn__vstore(s + 2 * s_row, s2), syn__vstore(s + 3 * s_row, s3);
   }
   for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c) {
     s0 = zero;
-    for (i = 0; i < c; i++) b = syn__vload(k + 16 * i), syn__vstep(&s0, q[i], &b);
+    for (i = 0; i < c; i++) b = syn__vload(k + 16 * i), syn__vfma1(&s0, q[i], &b);
     syn__vstore(s, s0);
   }
 }
 
-/* `left` columns of y, from column i on, of the head whose weights are p. */
+/* `left` columns of y, from column i on, of the head with attention weights p. */
 static void SYN__N(value)(float *y, const syn__mixed *j, const float *p, size_t i, size_t left) {
   syn__v16 sum = syn__vset(0.0f), b;
   size_t k;
   for (k = 0; k < j->count; k++) {
-    b = syn__vget(j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i, left);
-    syn__vstep(&sum, p[k], &b);
+    b = syn__vload_n(j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i, left);
+    syn__vfma1(&sum, p[k], &b);
   }
-  syn__vput(y + i, sum, left);
+  syn__vstore_n(y + i, sum, left);
 }
-/* Where no vector has columns of two heads, four vectors at a time, each with the weights of its
-   head; else, and for the rest, one by one. */
+/* Where no vector spans two heads, four vectors at a time; else, and for the rest, one by one. */
 static void SYN__N(values)(float *y, const syn__mixed *j) {
   size_t i = 0, k, c = j->c, e = j->heads * c, n;
   for (; c % 16 == 0 && i + 64 <= e; i += 64) {
@@ -2787,10 +2694,10 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
     syn__v16 s0 = syn__vset(0.0f), s1 = s0, s2 = s0, s3 = s0, b;
     for (k = 0; k < j->count; k++) {
       const float *v = j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i;
-      b = syn__vload(v), syn__vstep(&s0, p0[k], &b);
-      b = syn__vload(v + 16), syn__vstep(&s1, p1[k], &b);
-      b = syn__vload(v + 32), syn__vstep(&s2, p2[k], &b);
-      b = syn__vload(v + 48), syn__vstep(&s3, p3[k], &b);
+      b = syn__vload(v), syn__vfma1(&s0, p0[k], &b);
+      b = syn__vload(v + 16), syn__vfma1(&s1, p1[k], &b);
+      b = syn__vload(v + 32), syn__vfma1(&s2, p2[k], &b);
+      b = syn__vload(v + 48), syn__vfma1(&s3, p3[k], &b);
     }
     syn__vstore(y + i, s0), syn__vstore(y + i + 16, s1);
     syn__vstore(y + i + 32, s2), syn__vstore(y + i + 48, s3);
@@ -2801,11 +2708,10 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
   }
 }
 
-/* What follows waits for memory and for exp, which the processor reorders by itself: at O1 it runs
-   as fast as at O2 (measured on AVX2 and AVX-512). One thing of O2 it must keep: the vzeroupper
-   before a call, else every SSE instruction of the callee pays for our dirty registers (the loss
-   took 1.7 times as long); gcc ties it to "expensive-optimizations". Og would leave vectors of two
-   registers in memory (10 times slower); the scalar words keep theirs there anyway. */
+/* The kernels from here on are bound by memory and by exp: at O1 they run as fast as at O2 and
+   compile faster. expensive-optimizations inserts the vzeroupper before a call, without which every
+   SSE instruction of the callee is slow. Og would leave vectors of two registers in memory; the
+   scalar ones are there anyway. */
 #if SYN__LEVELS
 #pragma GCC push_options
 #if SYN__LANES == 1
@@ -2819,67 +2725,65 @@ static void SYN__N(values)(float *y, const syn__mixed *j) {
    >>vector kernels   elementwise operations, sums, activations, recurrent cells
    ============================================================================================== */
 
-/* y may be a or b in all of these: a vector is read before it is written. Two loads and a store for
-   one operation: memory sets the pace, so none is unrolled. */
+/* y may be a or b: a vector is read before it is written. Bound by memory, so not unrolled. */
 static void SYN__N(add)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vadd(syn__vget(a + i, n - i), syn__vget(b + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vadd(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i)), n - i);
 }
 static void SYN__N(sub)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vsub(syn__vget(a + i, n - i), syn__vget(b + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vsub(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i)), n - i);
 }
 static void SYN__N(mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vmul(syn__vget(a + i, n - i), syn__vget(b + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i)), n - i);
 }
 static void SYN__N(acc)(float *y, const float *a, size_t n) { SYN__N(add)(y, y, a, n); }
 
-/* y += a b and y += s x in one rounding, as everywhere a product is summed. */
+/* y += a b and y += s x with one rounding */
 static void SYN__N(acc_mul)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 r = syn__vget(a + i, n - i);
-    r = syn__vfma(r, syn__vget(b + i, n - i), syn__vget(y + i, n - i));
-    syn__vput(y + i, r, n - i);
+    syn__v16 r = syn__vload_n(a + i, n - i);
+    r = syn__vfma(r, syn__vload_n(b + i, n - i), syn__vload_n(y + i, n - i));
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 static void SYN__N(scale)(float *y, float s, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16)
-    syn__vput(y + i, syn__vmul(syn__vset(s), syn__vget(x + i, n - i)), n - i);
+    syn__vstore_n(y + i, syn__vmul(syn__vset(s), syn__vload_n(x + i, n - i)), n - i);
 }
 static void SYN__N(acc_scale)(float *y, float s, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 r = syn__vfma(syn__vset(s), syn__vget(x + i, n - i), syn__vget(y + i, n - i));
-    syn__vput(y + i, r, n - i);
+    syn__v16 r = syn__vfma(syn__vset(s), syn__vload_n(x + i, n - i), syn__vload_n(y + i, n - i));
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 
 /* -- reductions -- */
 
-/* One vector of sums, one chain of additions: 4 cycles for 16 elements. More chains would be faster
-   and give other bits; these rows are short (a width, a sentence), and no training waits for them.
-   A tail adds 0 to its lanes, which changes nothing: no lane is -0, for each began as 0. */
+/* One vector of sums, one chain of additions; several would give other bits. A tail adds 0 to its
+   lanes, which changes nothing: no lane is -0, each began at 0. */
 static float SYN__N(sum)(const float *x, size_t n) {
   syn__v16 s = syn__vset(0.0f);
   size_t i;
-  for (i = 0; i < n; i += 16) s = syn__vadd(s, syn__vget(x + i, n - i));
+  for (i = 0; i < n; i += 16) s = syn__vadd(s, syn__vload_n(x + i, n - i));
   return syn__vsum(s);
 }
-/* The lanes past n of both are 0, and so is their product. */
 static float SYN__N(dot)(const float *a, const float *b, size_t n) {
   syn__v16 s = syn__vset(0.0f);
   size_t i;
-  for (i = 0; i < n; i += 16) s = syn__vfma(syn__vget(a + i, n - i), syn__vget(b + i, n - i), s);
+  for (i = 0; i < n; i += 16)
+    s = syn__vfma(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i), s);
   return syn__vsum(s);
 }
-/* Eight sums side by side, so that no fma waits for the one before it; across the rows of b there
-   is nothing a vector could load, as they lie anywhere. */
+/* Eight independent sums, so that no fma waits for the one before it. Scalar: the rows of b lie
+   anywhere, so no vector can be loaded across them. */
 static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t n,
                          size_t count) {
   size_t i, j;
@@ -2900,8 +2804,8 @@ static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t
   for (; j < count; j++)
     for (i = 0; i < n; i++) s[j] = syn__fma1(a[i], b[j][i], s[j]);
 }
-/* -inf for n = 0; a NaN is passed over: exp of it makes the sum NaN all the same. Lanes past n must
-   not hold the 0 they were read as, which would be the largest of a row below 0. */
+/* -inf for n = 0; a NaN is ignored, since exp of it makes the sum NaN anyway. Lanes past n must be
+   -inf, not the 0 they are read as. */
 static float SYN__N(max)(const float *x, size_t n) {
   const syn__v16 least = syn__vset(-INFINITY);
   syn__v16 t = least, t2 = least;
@@ -2911,11 +2815,11 @@ static float SYN__N(max)(const float *x, size_t n) {
     t2 = syn__vmax(syn__vload(x + i + 16), t2);
   }
   t = syn__vmax(t2, t);
-  for (; i < n; i += 16) t = syn__vmax(syn__vhead(syn__vget(x + i, n - i), n - i, least), t);
-  return syn__vtop(t);
+  for (; i < n; i += 16) t = syn__vmax(syn__vfill(syn__vload_n(x + i, n - i), n - i, least), t);
+  return syn__vmax_lane(t);
 }
 
-/* As max, a block at a time: who looks for the largest elements looks at few blocks. */
+/* The maximum of each block: a search for the largest elements then looks at few blocks. */
 static void SYN__N(tops)(float *tops, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += SYN__BLOCK)
@@ -2929,10 +2833,9 @@ static void SYN__N(tops)(float *tops, const float *x, size_t n) {
 #define SYN__GELU_1 1.59576912f   /* 2 sqrt(2/pi) */
 #define SYN__GELU_3 0.0713548163f /* that times 0.044715 */
 
-/* The exponential an activation is made of: e^2|x| of tanh, e^-u of the others. Called from the
-   function and from its slope, so that both see the same e. `which` does not change along a row:
-   the branches in the loop are always guessed right. */
-SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
+/* The exponential of an activation: e^2|x| for tanh, e^-u for the others. The function and its
+   derivative both call it, so both see the same e. */
+SYN__OP syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
   syn__v16 u = x;
   if (which == SYN__TANH)
     return syn__vexp(syn__vmax(syn__vadd(x, x), syn__vmul(x, syn__vset(-2.0f))));
@@ -2940,40 +2843,39 @@ SYN__WORD syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
     u = syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1));
     u = syn__vmul(x, u);
   }
-  return syn__vexp(syn__vminus(u));
+  return syn__vexp(syn__vneg(u));
 }
 
-/* relu keeps a NaN: 0 > NaN is false, and the other side is taken. An error in the weights shall be
-   seen in the loss, not vanish in a max. */
+/* relu keeps a NaN, since 0 > NaN is false: an error in the weights shows in the loss. */
 static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   const syn__v16 zero = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 a = syn__vget(x + i, n - i), r, e;
+    syn__v16 a = syn__vload_n(x + i, n - i), r, e;
     if (which == SYN__RELU) {
       r = syn__vmax(zero, a);
     } else {
       e = SYN__N(act_exp)(which, a);
-      r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigma(e);
+      r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigmoid(e);
       if (which == SYN__GELU || which == SYN__SWISH) r = syn__vmul(a, r);
     }
-    syn__vput(y + i, r, n - i);
+    syn__vstore_n(y + i, r, n - i);
   }
 }
 
 /* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
-   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are taken from x, so that
-   forward needs to keep x alone; relu's may be taken from y as well, for y > 0 where x > 0. */
-SYN__INLINE syn__v16 SYN__N(slope_of)(int which, syn__v16 x) {
+   u' = 1 for swish and 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2) for gelu. All are computed from x, which
+   is saved for backward; for relu y serves as well, for y > 0 where x > 0. */
+SYN__INLINE syn__v16 SYN__N(derivative)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
-  if (which == SYN__RELU) return syn__vif(x, zero, one, zero);
+  if (which == SYN__RELU) return syn__vselect(x, zero, one, zero);
   e = SYN__N(act_exp)(which, x);
   if (which == SYN__TANH) {
     s = syn__vtanh(x, e);
     return syn__vfma(syn__vsub(zero, s), s, one);
   }
-  s = syn__vsigma(e);
+  s = syn__vsigmoid(e);
   slope = syn__vmul(syn__vmul(e, s), s);
   if (which == SYN__SIGMOID) return slope;
   if (which == SYN__GELU)
@@ -2981,65 +2883,64 @@ SYN__INLINE syn__v16 SYN__N(slope_of)(int which, syn__v16 x) {
   return syn__vfma(syn__vmul(x, slope), u, s);
 }
 
-/* dx += dy f'(x): gradients are only ever added to, for x may have gone into several operations. */
+/* dx += dy f'(x) */
 static void SYN__N(act_back)(int which, float *dx, const float *x, const float *dy, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = SYN__N(slope_of)(which, syn__vget(x + i, n - i));
-    d = syn__vfma(syn__vget(dy + i, n - i), d, syn__vget(dx + i, n - i));
-    syn__vput(dx + i, d, n - i);
+    syn__v16 d = SYN__N(derivative)(which, syn__vload_n(x + i, n - i));
+    d = syn__vfma(syn__vload_n(dy + i, n - i), d, syn__vload_n(dx + i, n - i));
+    syn__vstore_n(dx + i, d, n - i);
   }
 }
 
-/* In place: dy becomes s dy f'(x), in the order (dy s) f'. */
+/* In place: y = dy becomes (dy s) f'(x). */
 static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n) {
   const syn__v16 scale = syn__vset(s), zero = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = syn__vmul(syn__vget(y + i, n - i), scale), a = syn__vget(x + i, n - i);
-    if (which == SYN__RELU) d = syn__vif(a, zero, d, zero);
-    else d = syn__vmul(d, SYN__N(slope_of)(which, a));
-    syn__vput(y + i, d, n - i);
+    syn__v16 d = syn__vmul(syn__vload_n(y + i, n - i), scale), a = syn__vload_n(x + i, n - i);
+    if (which == SYN__RELU) d = syn__vselect(a, zero, d, zero);
+    else d = syn__vmul(d, SYN__N(derivative)(which, a));
+    syn__vstore_n(y + i, d, n - i);
   }
 }
 
-/* Gated linear unit (Dauphin et al. 2017): b decides how much of a passes. sigma' = (e s) s with
-   e = e^-b, s = sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
+/* Gated linear unit (Dauphin et al. 2017): y = a sigma(b). sigma' = (e s) s with e = e^-b, s =
+   sigma(b), which keeps its digits where s is near 1 and 1 - s would lose them. */
 static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 s = syn__vsigma(syn__vexp(syn__vminus(syn__vget(b + i, n - i))));
-    syn__vput(y + i, syn__vmul(syn__vget(a + i, n - i), s), n - i);
+    syn__v16 s = syn__vsigmoid(syn__vexp(syn__vneg(syn__vload_n(b + i, n - i))));
+    syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), s), n - i);
   }
 }
 
-/* y = a s(b): dy/da = s, dy/db = a s'. The two of a pair are made from one exp. da and db may be
-   halves of one row: they are read and written 16 at a time, and do not overlap. */
+/* dy/da = s, dy/db = a s', both from one exp. da and db may be halves of one row. */
 static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *b, const float *dy,
                              size_t n) {
   size_t i, left;
   for (i = 0; i < n; i += 16) {
     syn__v16 e, s, d, r;
     left = n - i;
-    e = syn__vexp(syn__vminus(syn__vget(b + i, left)));
-    s = syn__vsigma(e);
-    d = syn__vget(dy + i, left);
-    r = syn__vfma(d, s, syn__vget(da + i, left));
-    d = syn__vmul(d, syn__vget(a + i, left));
-    syn__vput(da + i, r, left);
-    r = syn__vfma(d, syn__vmul(syn__vmul(e, s), s), syn__vget(db + i, left));
-    syn__vput(db + i, r, left);
+    e = syn__vexp(syn__vneg(syn__vload_n(b + i, left)));
+    s = syn__vsigmoid(e);
+    d = syn__vload_n(dy + i, left);
+    r = syn__vfma(d, s, syn__vload_n(da + i, left));
+    d = syn__vmul(d, syn__vload_n(a + i, left));
+    syn__vstore_n(da + i, r, left);
+    r = syn__vfma(d, syn__vmul(syn__vmul(e, s), s), syn__vload_n(db + i, left));
+    syn__vstore_n(db + i, r, left);
   }
 }
 
 /* -- recurrent cells -- */
 
-/* One gate, 16 of its numbers: f(gate + part), kept where its first share stood. */
+/* 16 numbers of a gate: gate = f(gate + part) */
 SYN__INLINE syn__v16 SYN__N(gate)(int which, float *gate, const float *part, size_t left) {
-  syn__v16 x = syn__vadd(syn__vget(gate, left), syn__vget(part, left)), e;
+  syn__v16 x = syn__vadd(syn__vload_n(gate, left), syn__vload_n(part, left)), e;
   e = SYN__N(act_exp)(which, x);
-  x = which == SYN__TANH ? syn__vtanh(x, e) : syn__vsigma(e);
-  syn__vput(gate, x, left);
+  x = which == SYN__TANH ? syn__vtanh(x, e) : syn__vsigmoid(e);
+  syn__vstore_n(gate, x, left);
   return x;
 }
 /* c = sigma(f) past + sigma(i) tanh(g), h = sigma(o) tanh(c); gates i, f, g, o. */
@@ -3047,16 +2948,16 @@ static void SYN__N(lstm)(float *h, float *c, float *gates, const float *part, co
                          size_t n) {
   size_t k;
   for (k = 0; k < n; k += 16) {
-    syn__v16 x, g, old = past ? syn__vget(past + k, n - k) : syn__vset(0.0f);
+    syn__v16 x, g, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
     x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
     g = SYN__N(gate)(SYN__TANH, gates + 2 * n + k, part + 2 * n + k, n - k);
     g = syn__vmul(x, g);
     x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
     g = syn__vfma(x, old, g);
-    syn__vput(c + k, g, n - k);
+    syn__vstore_n(c + k, g, n - k);
     x = SYN__N(gate)(SYN__SIGMOID, gates + 3 * n + k, part + 3 * n + k, n - k);
     g = syn__vtanh(g, SYN__N(act_exp)(SYN__TANH, g));
-    syn__vput(h + k, syn__vmul(x, g), n - k);
+    syn__vstore_n(h + k, syn__vmul(x, g), n - k);
   }
 }
 /* m = W_h's share of n, n = tanh(a + r m), h = (1-z) n + z past = n + z (past - n); gates r, z,
@@ -3065,21 +2966,21 @@ static void SYN__N(gru)(float *h, float *m, float *gates, const float *part, con
                         size_t n) {
   size_t k;
   for (k = 0; k < n; k += 16) {
-    syn__v16 x, y, old = past ? syn__vget(past + k, n - k) : syn__vset(0.0f);
+    syn__v16 x, y, old = past ? syn__vload_n(past + k, n - k) : syn__vset(0.0f);
     x = SYN__N(gate)(SYN__SIGMOID, gates + k, part + k, n - k);
-    y = syn__vget(part + 2 * n + k, n - k);
-    syn__vput(m + k, y, n - k);
-    y = syn__vfma(x, y, syn__vget(gates + 2 * n + k, n - k));
+    y = syn__vload_n(part + 2 * n + k, n - k);
+    syn__vstore_n(m + k, y, n - k);
+    y = syn__vfma(x, y, syn__vload_n(gates + 2 * n + k, n - k));
     y = syn__vtanh(y, SYN__N(act_exp)(SYN__TANH, y));
-    syn__vput(gates + 2 * n + k, y, n - k);
+    syn__vstore_n(gates + 2 * n + k, y, n - k);
     x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
-    syn__vput(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
+    syn__vstore_n(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
   }
 }
 
-/* start - y^2, rounded once: with start 1 the slope of tanh where it is y, with start y that of
-   sigma, y (1 - y). */
-SYN__INLINE syn__v16 SYN__N(bend)(syn__v16 y, syn__v16 start) {
+/* start - y^2, rounded once: the derivative of tanh with y = tanh and start 1, that of sigma with
+   y = sigma and start y. */
+SYN__INLINE syn__v16 SYN__N(minus_square)(syn__v16 y, syn__v16 start) {
   return syn__vfma(syn__vsub(syn__vset(0.0f), y), y, start);
 }
 /* With t = tanh(c): dc += dh o (1 - t^2); do = dh t o (1-o), di = dc g i (1-i),
@@ -3091,20 +2992,21 @@ static void SYN__N(lstm_back)(float *gates, float *dc, const float *dh, const fl
   for (k = 0; k < n; k += 16) {
     size_t left = n - k;
     float *to = gates + k;
-    syn__v16 i = syn__vget(to, left), f = syn__vget(to + n, left), d = syn__vget(dh + k, left);
-    syn__v16 g = syn__vget(to + 2 * n, left), o = syn__vget(to + 3 * n, left);
-    syn__v16 t = syn__vget(c + k, left), x;
+    syn__v16 i = syn__vload_n(to, left), f = syn__vload_n(to + n, left),
+             d = syn__vload_n(dh + k, left);
+    syn__v16 g = syn__vload_n(to + 2 * n, left), o = syn__vload_n(to + 3 * n, left);
+    syn__v16 t = syn__vload_n(c + k, left), x;
     t = syn__vtanh(t, SYN__N(act_exp)(SYN__TANH, t));
-    x = syn__vmul(syn__vmul(d, t), SYN__N(bend)(o, o));
-    syn__vput(to + 3 * n, x, left);
-    d = syn__vfma(syn__vmul(d, o), SYN__N(bend)(t, one), syn__vget(dc + k, left));
-    x = syn__vmul(syn__vmul(d, g), SYN__N(bend)(i, i));
-    syn__vput(to, x, left);
-    x = syn__vmul(d, past ? syn__vget(past + k, left) : syn__vset(0.0f));
-    syn__vput(to + n, syn__vmul(x, SYN__N(bend)(f, f)), left);
-    x = syn__vmul(syn__vmul(d, i), SYN__N(bend)(g, one));
-    syn__vput(to + 2 * n, x, left);
-    syn__vput(dc + k, syn__vmul(d, f), left);
+    x = syn__vmul(syn__vmul(d, t), SYN__N(minus_square)(o, o));
+    syn__vstore_n(to + 3 * n, x, left);
+    d = syn__vfma(syn__vmul(d, o), SYN__N(minus_square)(t, one), syn__vload_n(dc + k, left));
+    x = syn__vmul(syn__vmul(d, g), SYN__N(minus_square)(i, i));
+    syn__vstore_n(to, x, left);
+    x = syn__vmul(d, past ? syn__vload_n(past + k, left) : syn__vset(0.0f));
+    syn__vstore_n(to + n, syn__vmul(x, SYN__N(minus_square)(f, f)), left);
+    x = syn__vmul(syn__vmul(d, i), SYN__N(minus_square)(g, one));
+    syn__vstore_n(to + 2 * n, x, left);
+    syn__vstore_n(dc + k, syn__vmul(d, f), left);
   }
 }
 /* dn = dh (1-z) (1-n^2), dz = dh (past - n) z (1-z), dr = dn m r (1-r); part gets dr, dz and dn r;
@@ -3116,19 +3018,20 @@ static void SYN__N(gru_back)(float *gates, float *dpart, float *dh, const float 
   for (k = 0; k < n; k += 16) {
     size_t left = n - k;
     float *to = gates + k, *part = dpart + k;
-    syn__v16 r = syn__vget(to, left), z = syn__vget(to + n, left), d = syn__vget(dh + k, left);
-    syn__v16 y = syn__vget(to + 2 * n, left), x;
-    x = syn__vsub(past ? syn__vget(past + k, left) : syn__vset(0.0f), y);
-    x = syn__vmul(syn__vmul(d, x), SYN__N(bend)(z, z));
-    syn__vput(to + n, x, left);
-    syn__vput(part + n, x, left);
-    syn__vput(dh + k, syn__vmul(d, z), left);
-    d = syn__vmul(syn__vmul(d, syn__vsub(one, z)), SYN__N(bend)(y, one));
-    syn__vput(to + 2 * n, d, left);
-    syn__vput(part + 2 * n, syn__vmul(d, r), left);
-    x = syn__vmul(syn__vmul(d, syn__vget(m + k, left)), SYN__N(bend)(r, r));
-    syn__vput(to, x, left);
-    syn__vput(part, x, left);
+    syn__v16 r = syn__vload_n(to, left), z = syn__vload_n(to + n, left),
+             d = syn__vload_n(dh + k, left);
+    syn__v16 y = syn__vload_n(to + 2 * n, left), x;
+    x = syn__vsub(past ? syn__vload_n(past + k, left) : syn__vset(0.0f), y);
+    x = syn__vmul(syn__vmul(d, x), SYN__N(minus_square)(z, z));
+    syn__vstore_n(to + n, x, left);
+    syn__vstore_n(part + n, x, left);
+    syn__vstore_n(dh + k, syn__vmul(d, z), left);
+    d = syn__vmul(syn__vmul(d, syn__vsub(one, z)), SYN__N(minus_square)(y, one));
+    syn__vstore_n(to + 2 * n, d, left);
+    syn__vstore_n(part + 2 * n, syn__vmul(d, r), left);
+    x = syn__vmul(syn__vmul(d, syn__vload_n(m + k, left)), SYN__N(minus_square)(r, r));
+    syn__vstore_n(to, x, left);
+    syn__vstore_n(part, x, left);
   }
 }
 
@@ -3136,111 +3039,107 @@ static void SYN__N(gru_back)(float *gates, float *dpart, float *dh, const float 
    >>row kernels   softmax, loss, normalization: kernels that reduce a row
    ============================================================================================== */
 
-/* What is taken from every x before exp: the maximum, so that no exp overflows. A row of nothing
-   but -inf has none; with 0 taken its sum of exp is 0. */
-SYN__INLINE float SYN__N(shift)(const float *x, size_t n) {
+/* The maximum, subtracted before exp so that none overflows; 0 for a row of -inf only. */
+SYN__INLINE float SYN__N(softmax_shift)(const float *x, size_t n) {
   float top = SYN__N(max)(x, n);
   return top > -INFINITY ? top : 0.0f;
 }
 
-/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Past n stands -inf, whose exp is
-   0: the 0 that was read there would count as e^-shift. `linear`, when not null, gets the sum of
-   x_i - shift, shifted first: logits of thousands would leave the sum no digits. */
+/* y_i = exp(x_i - shift); returns the sum. y null: only the sum. Lanes past n are -inf, not the 0
+   they are read as. `linear`, when not null, gets the sum of x_i - shift: logits of thousands,
+   summed without the shift, would leave it no digits. */
 static float SYN__N(exps)(float *y, const float *x, float shift, size_t n, float *linear) {
   const syn__v16 least = syn__vset(-INFINITY), zero = syn__vset(0.0f);
   syn__v16 s = zero, plain = zero, e;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    e = syn__vsub(syn__vget(x + i, n - i), syn__vset(shift));
-    if (linear) plain = syn__vadd(plain, syn__vhead(e, n - i, zero));
-    e = syn__vexp(syn__vhead(e, n - i, least));
+    e = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(shift));
+    if (linear) plain = syn__vadd(plain, syn__vfill(e, n - i, zero));
+    e = syn__vexp(syn__vfill(e, n - i, least));
     s = syn__vadd(s, e);
-    if (y) syn__vput(y + i, e, n - i);
+    if (y) syn__vstore_n(y + i, e, n - i);
   }
   if (linear) *linear = syn__vsum(plain);
   return syn__vsum(s);
 }
 
-/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of nothing but -inf (all masked) becomes zero: such
-   a query sees nothing, and 0 / 0 would be a NaN in every weight after one step. One division a
-   row, then products: 1 / sum rounds once more than x / sum, the same way in every row of
-   kernels. */
+/* softmax_i = exp(x_i) / sum_j exp(x_j). A row of -inf only (all masked) becomes 0, not 0 / 0. One
+   division a row, then products: another rounding than x / sum, but the same in every ISA. */
 static void SYN__N(softmax)(float *y, const float *x, size_t n) {
-  float sum = SYN__N(exps)(y, x, SYN__N(shift)(x, n), n, NULL);
+  float sum = SYN__N(exps)(y, x, SYN__N(softmax_shift)(x, n), n, NULL);
   SYN__N(scale)(y, sum == 0.0f ? 0.0f : 1.0f / sum, y, n);
 }
 
-/* p_i = exp(x_i) / sum, so dp_i/dx_j = p_i ([i = j] - p_j), and dx_i = p_i (dp_i - sum_j p_j dp_j).
-   A masked place has p = 0 and gets 0. */
+/* dp_i/dx_j = p_i ([i = j] - p_j), so dx_i = p_i (dp_i - sum_j p_j dp_j); masked: p = 0 gives 0. */
 static void SYN__N(softmax_back)(float *ds, const float *p, const float *dp, size_t n) {
   float mean = SYN__N(dot)(p, dp, n);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 d = syn__vsub(syn__vget(dp + i, n - i), syn__vset(mean));
-    syn__vput(ds + i, syn__vmul(syn__vget(p + i, n - i), d), n - i);
+    syn__v16 d = syn__vsub(syn__vload_n(dp + i, n - i), syn__vset(mean));
+    syn__vstore_n(ds + i, syn__vmul(syn__vload_n(p + i, n - i), d), n - i);
   }
 }
 
 /* -- additive scores -- */
 
-/* Of what is past n w is 0, so that it adds nothing. One chain of fmas a key is enough: a tanh is
-   some thirty operations, beside which the chain's four cycles do not show. */
+/* w is 0 past n. One chain of fmas for each key: tanh takes much longer than its latency. */
 static void SYN__N(additive)(float *s, const syn__additive *j) {
   size_t key, i;
   for (key = 0; key < j->keys; key++) {
     const float *b = j->b + key * j->b_row;
     syn__v16 sum = syn__vset(0.0f);
     for (i = 0; i < j->n; i += 16) {
-      syn__v16 x = syn__vadd(syn__vget(j->a + i, j->n - i), syn__vget(b + i, j->n - i));
+      syn__v16 x = syn__vadd(syn__vload_n(j->a + i, j->n - i), syn__vload_n(b + i, j->n - i));
       x = syn__vtanh(x, SYN__N(act_exp)(SYN__TANH, x));
-      sum = syn__vfma(syn__vget(j->w + i, j->n - i), x, sum);
+      sum = syn__vfma(syn__vload_n(j->w + i, j->n - i), x, sum);
     }
     s[key] = syn__vsum(sum);
   }
 }
 
-/* With t = tanh(a + b): dw += ds t, and da, db += ds w (1 - t^2). tanh is computed again: t of all
-   pairs would be keys n floats a query. Sixteen columns at a time pass over all keys, so that da
-   and dw stay in registers; a column is one chain in the order of the keys. */
+/* With t = tanh(a + b): dw += ds t; da, db += ds w (1 - t^2). tanh is recomputed: saving it would
+   take keys n floats a query. 16 columns at a time pass over all keys, so da and dw stay in
+   registers; a column is one chain in the order of the keys. */
 static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float *da, float *db,
                                   float *dw) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   size_t key, i;
   for (i = 0; i < j->n; i += 16) {
     size_t left = j->n - i;
-    syn__v16 a = syn__vget(j->a + i, left), w = syn__vget(j->w + i, left);
-    syn__v16 sum = syn__vget(da + i, left), sum_w = syn__vget(dw + i, left);
+    syn__v16 a = syn__vload_n(j->a + i, left), w = syn__vload_n(j->w + i, left);
+    syn__v16 sum = syn__vload_n(da + i, left), sum_w = syn__vload_n(dw + i, left);
     for (key = 0; key < j->keys; key++) {
-      syn__v16 d = syn__vset(ds[key]), t = syn__vadd(a, syn__vget(j->b + key * j->b_row + i, left));
+      syn__v16 d = syn__vset(ds[key]),
+               t = syn__vadd(a, syn__vload_n(j->b + key * j->b_row + i, left));
       t = syn__vtanh(t, SYN__N(act_exp)(SYN__TANH, t));
       sum_w = syn__vfma(d, t, sum_w);
       d = syn__vmul(syn__vmul(d, w), syn__vfma(syn__vsub(zero, t), t, one));
       sum = syn__vadd(sum, d);
-      t = syn__vadd(syn__vget(db + key * j->n + i, left), d);
-      syn__vput(db + key * j->n + i, t, left);
+      t = syn__vadd(syn__vload_n(db + key * j->n + i, left), d);
+      syn__vstore_n(db + key * j->n + i, t, left);
     }
-    syn__vput(da + i, sum, left);
-    syn__vput(dw + i, sum_w, left);
+    syn__vstore_n(da + i, sum, left);
+    syn__vstore_n(dw + i, sum_w, left);
   }
 }
 
 /* -- logarithms of sums -- */
 
-/* ln sum_v exp z_v; -inf for n = 0. In double until the end: the difference z - this is a
-   log-probability, and beams compare sums of them. */
+/* ln sum_v exp z_v; -inf for n = 0. In double: beam search compares sums of z - this. */
 static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
   float shift = top > -INFINITY ? top : 0.0f;
   return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
-/* log p_v = z_v - shift - log_sum; the sum of q_v log p_v over v != label is eps/(n-1) times
-   (sum_v log p_v - log p_label). Szegedy et al. 2016, section 7, with the label left out of the
-   rest. sum_v log p_v = sum_v (z_v - shift) - n log_sum. The logarithms are double: the loss is a
-   small difference of large numbers when the model is sure.
-   In the gradient (p - q) scale the label's place is computed from z before the row is overwritten,
-   and written after it. scale 0: the loss alone, z stays as it was. */
+/* Cross-entropy with label smoothing (Szegedy et al. 2016, section 7, the label left out of the
+   rest): log p_v = z_v - shift - log_sum; the terms of v != label are eps/(n-1) times (sum_v log
+   p_v
+   - log p_label), sum_v log p_v = sum_v (z_v - shift) - n log_sum. The logarithms are double: for a
+   sure model the loss is a small difference of large numbers. The label's place of the gradient
+   (p - q) scale is computed before the row is overwritten. scale 0: the loss only, z is kept. */
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
-  float shift = SYN__N(shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f, hit = 1.0f - eps;
+  float shift = SYN__N(softmax_shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f,
+        hit = 1.0f - eps;
   double log_sum, log_label = (double)z[label] - (double)shift, loss;
   float shifted = 0.0f, sum, inverse;
   size_t i;
@@ -3253,9 +3152,9 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
   if (scale != 0.0f) {
     hit = (z[label] * inverse - hit) * scale;
     for (i = 0; i < n; i += 16) {
-      syn__v16 p = syn__vmul(syn__vget(z + i, n - i), syn__vset(inverse));
+      syn__v16 p = syn__vmul(syn__vload_n(z + i, n - i), syn__vset(inverse));
       p = syn__vmul(syn__vsub(p, syn__vset(rest)), syn__vset(scale));
-      syn__vput(z + i, p, n - i);
+      syn__vstore_n(z + i, p, n - i);
     }
     z[label] = hit;
   }
@@ -3264,13 +3163,10 @@ static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale)
 
 /* -- normalisation -- */
 
-/* Every row of x has statistics of its own, so rows can go to any thread. Only g and b belong to
-   all rows: their gradients are sums over rows, and threads split them by columns. */
-
 /* layer_norm (Ba, Kiros, Hinton 2016): xhat = (x - mean) rstd, y = xhat g + b, with the variance
    1/n sum (x - mean)^2 and rstd = 1 / sqrt(variance + eps). rms_norm (Zhang, Sennrich 2019): mean
-   0. Two passes over the row: E x^2 - (E x)^2 in one would lose all digits of a row far from 0, and
-   may even be negative. */
+   0. Two passes over the row: E x^2 - (E x)^2 would lose all digits of a row far from 0. Threads
+   split the rows, but for the gradients of g and b, sums over rows, the columns. */
 static void SYN__N(norm)(float *y, const float *x, const float *g, const float *b, size_t n,
                          float *stats) {
   const syn__v16 zero = syn__vset(0.0f);
@@ -3278,23 +3174,22 @@ static void SYN__N(norm)(float *y, const float *x, const float *g, const float *
   syn__v16 s = zero, d;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    d = syn__vsub(syn__vget(x + i, n - i), syn__vset(mean));
-    d = syn__vhead(d, n - i, zero);
+    d = syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean));
+    d = syn__vfill(d, n - i, zero);
     s = syn__vfma(d, d, s);
   }
   rstd = 1.0f / sqrtf(syn__vsum(s) / count + SYN__NORM_EPS);
   stats[0] = mean;
   stats[1] = rstd;
   for (i = 0; i < n; i += 16) {
-    d = syn__vmul(syn__vsub(syn__vget(x + i, n - i), syn__vset(mean)), syn__vset(rstd));
-    d = syn__vfma(d, syn__vget(g + i, n - i), b ? syn__vget(b + i, n - i) : zero);
-    syn__vput(y + i, d, n - i);
+    d = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), syn__vset(mean)), syn__vset(rstd));
+    d = syn__vfma(d, syn__vload_n(g + i, n - i), b ? syn__vload_n(b + i, n - i) : zero);
+    syn__vstore_n(y + i, d, n - i);
   }
 }
 
-/* h = dy g; dx += rstd (h - mean(h) - xhat mean(h xhat)); rms_norm: without mean(h), for there no
-   mean was taken away. The two means are what x changes through mean and rstd. h and xhat are
-   computed twice: reading again is cheaper than a buffer. */
+/* h = dy g; dx += rstd (h - mean(h) - xhat mean(h xhat)); rms_norm: without mean(h). h and xhat are
+   computed twice: cheaper than a buffer. */
 static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
   const size_t n = j->width;
   const float *x = j->x + row * n, *dy = j->dy + row * n, *g = j->g, *stats = j->stats + 2 * row;
@@ -3303,55 +3198,53 @@ static void SYN__N(norm_back)(float *dx, const syn__norm_rows *j, size_t row) {
   float count = n ? (float)n : 1.0f;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    h = syn__vmul(syn__vget(dy + i, n - i), syn__vget(g + i, n - i));
-    xhat = syn__vmul(syn__vsub(syn__vget(x + i, n - i), mean), rstd);
+    h = syn__vmul(syn__vload_n(dy + i, n - i), syn__vload_n(g + i, n - i));
+    xhat = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), mean), rstd);
     sum = syn__vadd(sum, h);
     dot = syn__vfma(h, xhat, dot); /* h is 0 past n */
   }
   sum = j->rms ? zero : syn__vset(syn__vsum(sum) / count);
   dot = syn__vset(-(syn__vsum(dot) / count));
   for (i = 0; i < n; i += 16) {
-    h = syn__vmul(syn__vget(dy + i, n - i), syn__vget(g + i, n - i));
-    xhat = syn__vmul(syn__vsub(syn__vget(x + i, n - i), mean), rstd);
+    h = syn__vmul(syn__vload_n(dy + i, n - i), syn__vload_n(g + i, n - i));
+    xhat = syn__vmul(syn__vsub(syn__vload_n(x + i, n - i), mean), rstd);
     h = syn__vfma(xhat, dot, syn__vsub(h, sum));
-    syn__vput(dx + row * n + i, syn__vfma(rstd, h, syn__vget(dx + row * n + i, n - i)), n - i);
+    syn__vstore_n(dx + row * n + i, syn__vfma(rstd, h, syn__vload_n(dx + row * n + i, n - i)),
+                  n - i);
   }
 }
 
-/* y = xhat g + b, so dg += dy xhat and db += dy, rows in order, begun from what stands in dg and
-   db. xhat is made again from x and the two numbers of its row, in the same two steps as forward:
-   any other formula would give other bits. */
+/* dg += dy xhat, db += dy, rows in order. xhat is recomputed by the two steps of forward: another
+   formula would give other bits. */
 static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0,
                                       size_t c1) {
   size_t c, r, rows = j->rows, width = j->width;
   for (c = c0; c < c1; c += 32) {
     const float *x = j->x + c, *dy = j->dy + c, *stats = j->stats;
     size_t left = c1 - c, more = left > 16 ? left - 16 : 0, next = more ? 16 : 0;
-    syn__v16 g = syn__vget(dg + c, left), b = db ? syn__vget(db + c, left) : syn__vset(0.0f);
-    syn__v16 g2 = syn__vget(dg + c + next, more);
-    syn__v16 b2 = db ? syn__vget(db + c + next, more) : syn__vset(0.0f);
+    syn__v16 g = syn__vload_n(dg + c, left), b = db ? syn__vload_n(db + c, left) : syn__vset(0.0f);
+    syn__v16 g2 = syn__vload_n(dg + c + next, more);
+    syn__v16 b2 = db ? syn__vload_n(db + c + next, more) : syn__vset(0.0f);
     for (r = 0; r < rows; r++, x += width, dy += width, stats += 2) {
       syn__v16 mean = syn__vset(stats[0]), rstd = syn__vset(stats[1]), d, xhat;
-      d = syn__vget(dy, left);
-      xhat = syn__vmul(syn__vsub(syn__vget(x, left), mean), rstd);
+      d = syn__vload_n(dy, left);
+      xhat = syn__vmul(syn__vsub(syn__vload_n(x, left), mean), rstd);
       g = syn__vfma(d, xhat, g);
       b = syn__vadd(b, d);
-      d = syn__vget(dy + next, more);
-      xhat = syn__vmul(syn__vsub(syn__vget(x + next, more), mean), rstd);
+      d = syn__vload_n(dy + next, more);
+      xhat = syn__vmul(syn__vsub(syn__vload_n(x + next, more), mean), rstd);
       g2 = syn__vfma(d, xhat, g2);
       b2 = syn__vadd(b2, d);
     }
-    syn__vput(dg + c, g, left);
-    if (db) syn__vput(db + c, b, left);
-    syn__vput(dg + c + next, g2, more);
-    if (db) syn__vput(db + c + next, b2, more);
+    syn__vstore_n(dg + c, g, left);
+    if (db) syn__vstore_n(db + c, b, left);
+    syn__vstore_n(dg + c + next, g2, more);
+    if (db) syn__vstore_n(db + c + next, b2, more);
   }
 }
 
-/* The gradient of a bias. Vectors of columns stay in registers while the rows pass by; a column is
-   one chain in the order of rows, whichever thread has it. Four vectors at a time: one alone waits
-   for its own additions, and takes of each row a line where the cache fetches several (a third of
-   the speed). */
+/* The gradient of a bias. Four vectors of columns stay in registers while the rows pass: one alone
+   would wait for its own additions. A column is one chain in the order of the rows. */
 static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0,
                                 size_t c1) {
   size_t c, r;
@@ -3371,31 +3264,30 @@ static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t 
     syn__vstore(db + c + 48, b4);
   }
   for (; c < c1; c += 16) {
-    syn__v16 b = syn__vget(db + c, c1 - c);
-    for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vget(dy + r * width + c, c1 - c));
-    syn__vput(db + c, b, c1 - c);
+    syn__v16 b = syn__vload_n(db + c, c1 - c);
+    for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vload_n(dy + r * width + c, c1 - c));
+    syn__vstore_n(db + c, b, c1 - c);
   }
 }
 
-/* -- convolutions of single channels -- */
+/* -- depthwise convolution -- */
 
-/* y[c] = start + sum_i w[i w_step] x[i x_step + c] over the n channels of a head, i < count: start
-   is 0, or y itself. 16 channels stay in a register while the taps pass by; of the next 16 no sum
-   waits for these. */
+/* y[c] = start + sum_i w[i w_step] x[i x_step + c] over the n channels of a head, i < count; start:
+   0, or y where `add`. 16 channels stay in a register while the taps pass. */
 SYN__INLINE void SYN__N(tap_sums)(float *y, const syn__span *s, size_t n, int add) {
   size_t c;
   ptrdiff_t i;
   for (c = 0; c < n; c += 16) {
-    syn__v16 sum = add ? syn__vget(y + c, n - c) : syn__vset(0.0f), x;
+    syn__v16 sum = add ? syn__vload_n(y + c, n - c) : syn__vset(0.0f), x;
     for (i = 0; i < s->count; i++) {
-      x = syn__vget(s->x + i * s->x_step + c, n - c);
-      syn__vstep(&sum, s->w[i * s->w_step], &x);
+      x = syn__vload_n(s->x + i * s->x_step + c, n - c);
+      syn__vfma1(&sum, s->w[i * s->w_step], &x);
     }
-    syn__vput(y + c, sum, n - c);
+    syn__vstore_n(y + c, sum, n - c);
   }
 }
 
-/* y_r = sum_tap w_r[tap] u_{r + first + tap}, for the taps that meet a row of the sentence */
+/* y_r = sum_tap w_r[tap] u_{r + first + tap}, over the taps whose row is in the sentence */
 static void SYN__N(taps)(const syn__taps *j, float *y, const float *u, int r0, int r1) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h;
@@ -3412,8 +3304,7 @@ static void SYN__N(taps)(const syn__taps *j, float *y, const float *u, int r0, i
   }
 }
 
-/* du_s += sum_tap w_r[tap] dy_r, r = s - first - tap: the rows that read row s, each with its own
-   taps. One tap further is one row back. */
+/* du_s += sum_tap w_r[tap] dy_r, r = s - first - tap: over the rows that read row s. */
 static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h;
@@ -3434,15 +3325,15 @@ static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, in
    >>update kernels   dropout; updates of weights by an optimizer
    ============================================================================================== */
 
-/* y_i = x_i / (1 - rate) with chance 1 - rate, else 0: the mean stays x_i, so that a model without
-   dropout needs no correction (Srivastava et al. 2014, there the other way round). The mask depends
-   on step, layer and place alone: not on threads, not on the order in which it is made. */
-/* hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
+/* Dropout (Srivastava et al. 2014, with the scale in training): y_i = x_i / (1 - rate) with
+   probability 1 - rate, else 0. The mask depends on step, layer and index only, so it is the same
+   for any number of threads.
+   hash: index and key, two rounds of multiply and shift (the multipliers of MurmurHash3's
    finaliser), the second key between them; hash >> 8 < limit where hash < limit << 8, and limit is
-   below 2^24. Two rounds alone do not part keys that differ in one bit, so both keys are mixed
+   below 2^24. Two rounds alone leave keys that differ in one bit correlated, so both keys are mixed
    first. */
-SYN__WORD syn__u16 SYN__N(chance)(uint64_t mixed, uint32_t index) {
-  syn__u16 h = syn__uadd(syn__uset(index), syn__uramp());
+SYN__OP syn__u16 SYN__N(dropout_hash)(uint64_t mixed, uint32_t index) {
+  syn__u16 h = syn__uadd(syn__uset(index), syn__uiota());
   h = syn__uxor(h, syn__uset((uint32_t)(mixed >> 32)));
   h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
   h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), syn__uset((uint32_t)mixed));
@@ -3454,49 +3345,49 @@ static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, siz
   const syn__u16 least = syn__uset(d->limit << 8);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 y = syn__vmul(syn__vget(x + i, n - i), syn__vset(d->scale));
-    syn__vput(x + i, syn__vkeep(y, SYN__N(chance)(mixed, index + (uint32_t)i), least), n - i);
+    syn__v16 y = syn__vmul(syn__vload_n(x + i, n - i), syn__vset(d->scale));
+    syn__vstore_n(x + i, syn__vkeep(y, SYN__N(dropout_hash)(mixed, index + (uint32_t)i), least),
+                  n - i);
   }
 }
 
-/* Attention weights and their dropout, in the pass that divides by the sum. A probability is never
-   negative: the sign remembers what was dropped, so that the hash, which costs more than all else
-   here, is not made again on the way back: 2 w - w is w, 0 - w is -w. Of a 0 no sign is needed. */
+/* Softmax and dropout in one pass. A probability is never negative, so its sign records what was
+   dropped, and backward need not compute the hash again: 2 w - w is w, 0 - w is -w. */
 static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y,
                                  size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
   const syn__u16 least = syn__uset(d->limit << 8);
-  float sum = SYN__N(exps)(p, p, SYN__N(shift)(p, n), n, NULL);
+  float sum = SYN__N(exps)(p, p, SYN__N(softmax_shift)(p, n), n, NULL);
   float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 w = syn__vmul(syn__vset(inverse), syn__vget(p + i, n - i));
-    syn__v16 kept = syn__vkeep(w, SYN__N(chance)(mixed, index + (uint32_t)i), least);
-    syn__vput(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
-    syn__vput(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
+    syn__v16 w = syn__vmul(syn__vset(inverse), syn__vload_n(p + i, n - i));
+    syn__v16 kept = syn__vkeep(w, SYN__N(dropout_hash)(mixed, index + (uint32_t)i), least);
+    syn__vstore_n(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
+    syn__vstore_n(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
   }
 }
-/* With w = |p| and what dropout sends back, d = dy scale or 0: ds = w (d - sum w d), as
-   softmax_back. The two are made again in the second loop: cheaper than a place for them. */
+/* With w = |p| and the gradient after dropout, d = dy scale or 0: ds = w (d - sum w d), as in
+   softmax_back. Both are recomputed in the second loop. */
 SYN__INLINE syn__v16 SYN__N(undropped)(syn__v16 p, syn__v16 dy, syn__v16 scale) {
-  return syn__vif(syn__vset(0.0f), p, syn__vset(0.0f), syn__vmul(dy, scale));
+  return syn__vselect(syn__vset(0.0f), p, syn__vset(0.0f), syn__vmul(dy, scale));
 }
 static void SYN__N(softmax_drop_back)(float scale, float *p, float *dy, size_t n) {
   const syn__v16 zero = syn__vset(0.0f), times = syn__vset(scale);
   syn__v16 sum = zero, mean;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 w = syn__vget(p + i, n - i);
-    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
-    sum = syn__vfma(syn__vif(zero, w, syn__vsub(zero, w), w), d, sum);
+    syn__v16 w = syn__vload_n(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vload_n(dy + i, n - i), times);
+    sum = syn__vfma(syn__vselect(zero, w, syn__vsub(zero, w), w), d, sum);
   }
   mean = syn__vset(syn__vsum(sum));
   for (i = 0; i < n; i += 16) {
-    syn__v16 w = syn__vget(p + i, n - i);
-    syn__v16 d = SYN__N(undropped)(w, syn__vget(dy + i, n - i), times);
-    syn__vput(dy + i, syn__vmul(syn__vif(zero, w, zero, w), times), n - i);
-    w = syn__vif(zero, w, syn__vsub(zero, w), w);
-    syn__vput(p + i, syn__vmul(w, syn__vsub(d, mean)), n - i);
+    syn__v16 w = syn__vload_n(p + i, n - i);
+    syn__v16 d = SYN__N(undropped)(w, syn__vload_n(dy + i, n - i), times);
+    syn__vstore_n(dy + i, syn__vmul(syn__vselect(zero, w, zero, w), times), n - i);
+    w = syn__vselect(zero, w, syn__vsub(zero, w), w);
+    syn__vstore_n(p + i, syn__vmul(w, syn__vsub(d, mean)), n - i);
   }
 }
 
@@ -3504,9 +3395,7 @@ static void SYN__N(softmax_drop_back)(float scale, float *p, float *dy, size_t n
    Hutter 2019, algorithm 2):
      g' = g scale,  m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2,
      w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w.
-   fix1 and fix2 undo that m and v began at 0: after the first step they are only 1 - beta of what
-   they estimate. One pass, four arrays read and three written: 28 bytes a weight, memory sets the
-   pace. */
+   fix1 and fix2 correct the bias of m and v, which begin at 0. One pass, bound by memory. */
 static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const float *g,
                          size_t n) {
   const syn__v16 lr = syn__vset(a->lr * a->fix1), fix2 = syn__vset(a->fix2);
@@ -3517,32 +3406,31 @@ static void SYN__N(adam)(const syn__adam *a, float *w, float *m, float *v, const
   for (i = 0; i < n; i += 16) {
     syn__v16 d, s, t, old;
     left = n - i;
-    d = syn__vmul(syn__vget(g + i, left), scale);
-    s = syn__vfma(beta1, syn__vget(m + i, left), syn__vmul(rest1, d));
-    syn__vput(m + i, s, left);
-    t = syn__vfma(beta2, syn__vget(v + i, left), syn__vmul(rest2, syn__vmul(d, d)));
-    syn__vput(v + i, t, left);
+    d = syn__vmul(syn__vload_n(g + i, left), scale);
+    s = syn__vfma(beta1, syn__vload_n(m + i, left), syn__vmul(rest1, d));
+    syn__vstore_n(m + i, s, left);
+    t = syn__vfma(beta2, syn__vload_n(v + i, left), syn__vmul(rest2, syn__vmul(d, d)));
+    syn__vstore_n(v + i, t, left);
     t = syn__vadd(syn__vsqrt(syn__vmul(t, fix2)), eps);
-    old = syn__vget(w + i, left);
+    old = syn__vload_n(w + i, left);
     t = syn__vfma(decay, old, syn__vdiv(syn__vmul(lr, s), t));
-    syn__vput(w + i, syn__vsub(old, t), left);
+    syn__vstore_n(w + i, syn__vsub(old, t), left);
   }
 }
 
-/* Past n both are 0, and so is what is added. */
 static float SYN__N(squares)(const float *a, const float *b, size_t n) {
   syn__v16 s = syn__vset(0.0f), x;
   size_t i;
   for (i = 0; i < n; i += 16) {
-    x = syn__vmul(syn__vget(a + i, n - i), syn__vget(b + i, n - i));
+    x = syn__vmul(syn__vload_n(a + i, n - i), syn__vload_n(b + i, n - i));
     s = syn__vfma(x, x, s);
   }
   return syn__vsum(s);
 }
 
-/* The columns of Adafactor's second moment (>>optim). Like column_sums: a vector of columns stays
-   in a register while the rows pass by, a column is one chain in the order of rows. A division and
-   a root for each column, none for each element: these the kernel `descend` multiplies. */
+/* The column moments of Adafactor (>>optim). A vector of columns stays in a register while the rows
+   pass, a column is one chain in the order of the rows. One division and root for each column; the
+   kernel `descend` multiplies by it. */
 static void SYN__N(factor)(const syn__factor *f, float *v, float *root, size_t c0, size_t c1) {
   const syn__v16 one = syn__vset(1.0f), square = syn__vset(f->square), eps = syn__vset(f->eps);
   const syn__v16 beta = syn__vset(f->beta), rest = syn__vset(f->rest);
@@ -3550,17 +3438,17 @@ static void SYN__N(factor)(const syn__factor *f, float *v, float *root, size_t c
   for (c = c0; c < c1; c += 16) {
     syn__v16 s = syn__vset(0.0f), x;
     for (r = 0; r < f->rows; r++) {
-      x = syn__vget(f->g + r * f->width + c, c1 - c);
+      x = syn__vload_n(f->g + r * f->width + c, c1 - c);
       s = syn__vfma(x, x, s);
     }
     s = syn__vmul(rest, syn__vfma(s, square, eps));
-    s = syn__vfma(beta, syn__vget(v + c, c1 - c), s);
-    syn__vput(v + c, s, c1 - c);
-    syn__vput(root + c, syn__vdiv(one, syn__vsqrt(s)), c1 - c);
+    s = syn__vfma(beta, syn__vload_n(v + c, c1 - c), s);
+    syn__vstore_n(v + c, s, c1 - c);
+    syn__vstore_n(root + c, syn__vdiv(one, syn__vsqrt(s)), c1 - c);
   }
 }
 
-/* One pass: 12 bytes a weight, with a memory 20. What decays is the weight as it was. */
+/* One pass. The decay uses the weight before the update. */
 static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const float *g,
                             const float *root, size_t n) {
   const syn__v16 rate = syn__vset(d->rate), decay = syn__vset(d->decay);
@@ -3569,21 +3457,21 @@ static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const flo
   for (i = 0; i < n; i += 16) {
     syn__v16 u, old;
     left = n - i;
-    u = syn__vget(g + i, left);
-    if (root) u = syn__vmul(u, syn__vget(root + i, left));
+    u = syn__vload_n(g + i, left);
+    if (root) u = syn__vmul(u, syn__vload_n(root + i, left));
     u = syn__vmul(rate, u);
     if (m) {
-      u = syn__vfma(beta, syn__vget(m + i, left), syn__vmul(rest, u));
-      syn__vput(m + i, u, left);
+      u = syn__vfma(beta, syn__vload_n(m + i, left), syn__vmul(rest, u));
+      syn__vstore_n(m + i, u, left);
     }
-    old = syn__vget(w + i, left);
-    syn__vput(w + i, syn__vsub(old, syn__vfma(decay, old, u)), left);
+    old = syn__vload_n(w + i, left);
+    syn__vstore_n(w + i, syn__vsub(old, syn__vfma(decay, old, u)), left);
   }
 }
 
-/* In the order of the struct; C++11 knows no names here. */
+/* In the order of the struct; C++11 has no designated initializers. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__TILE_M, SYN__N(pack), SYN__N(strips), SYN__N(product),
+    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
     SYN__N(rough), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
@@ -3598,73 +3486,70 @@ static const syn_kernels SYN__N(kernels) = {
 #pragma GCC pop_options
 #endif
 
-/* The next row says all of it anew. A macro forgotten here is redefined there, and the compiler
-   says so. */
+/* The next ISA defines all of these again; a macro forgotten here is redefined there with a
+ * warning. */
 #undef SYN__ISA_NAME
 #undef SYN__ISA_EXACT
-#undef SYN__PARTS
+#undef SYN__REGS
 #undef SYN__LANES
-#undef SYN__WORD
+#undef SYN__OP
 #undef SYN__EACH
 #undef SYN__UNROLL
 #undef SYN__DO
 #undef SYN__ALL
-#undef SYN__TILE_M
-#undef SYN__TILE_P
-#undef SYN__TILE_FOUR
-#undef SYN__TILE_FEW
-#undef SYN__TILE_FEW_P
-#undef SYN__TILE_PAIR_P
-#undef SYN__TILE_ONE_P
-#undef SYN__STEPS
-#undef SYN__STOPS
+#undef SYN__MR
+#undef SYN__NR
+#undef SYN__ROWS_2
+#undef SYN__PANELS_2
+#undef SYN__PANELS_3
+#undef SYN__PANELS_1
+#undef SYN__K_UNROLL
 #undef SYN__GELU_1
 #undef SYN__GELU_3
-#undef syn__pset
-#undef syn__pload
-#undef syn__pbytes
-#undef syn__pstore
-#undef syn__padd
-#undef syn__psub
-#undef syn__pmul
-#undef syn__pdiv
-#undef syn__psqrt
-#undef syn__pfma
-#undef syn__pif
-#undef syn__pfirst
-#undef syn__pmix8
-#undef syn__pmix4
-#undef syn__pmix2
-#undef syn__pmix1
-#undef syn__pswap8
-#undef syn__pswap4
-#undef syn__pswap2
-#undef syn__pswap1
-#undef syn__pbits
-#undef syn__pmax
-#undef syn__pmin
-#undef syn__pkeep
-#undef syn__qbits
-#undef syn__qset
-#undef syn__qadd
-#undef syn__qxor
-#undef syn__qmul
-#undef syn__qshl
-#undef syn__qshr
+#undef syn__rset
+#undef syn__rload
+#undef syn__rload_i8
+#undef syn__rstore
+#undef syn__radd
+#undef syn__rsub
+#undef syn__rmul
+#undef syn__rdiv
+#undef syn__rsqrt
+#undef syn__rfma
+#undef syn__rselect
+#undef syn__rfirst
+#undef syn__rmix8
+#undef syn__rmix4
+#undef syn__rmix2
+#undef syn__rmix1
+#undef syn__rswap8
+#undef syn__rswap4
+#undef syn__rswap2
+#undef syn__rswap1
+#undef syn__rcast
+#undef syn__rmax
+#undef syn__rmin
+#undef syn__rkeep
+#undef syn__icast
+#undef syn__iset
+#undef syn__iadd
+#undef syn__ixor
+#undef syn__imul
+#undef syn__ishl
+#undef syn__ishr
 
 #endif /* SYN__ISA */
 #ifndef SYN__ISA
 
 /* ==============================================================================================
-   >>dispatch   one row of kernels per instruction set; chosen once per context
+   >>dispatch   one table of kernels per ISA, chosen once per context
    ============================================================================================== */
 
-/* Each pass: what the row is, its suffix, the header once more. The macros are undefined behind it,
-   since SYN__ISA is what tells a pass from the reading by the user. SYN_SELF is a name, not
-   __FILE__: that would be "../synthesizer.h" where the user wrote so, looked up from this folder.
+/* Each pass: the ISA, its suffix, the header once more. SYN_SELF is a name, not __FILE__, which
+   would be looked up from the wrong folder where the user included "../synthesizer.h".
 
-   On x86 the scalar row is only for machines without fused multiply-add, where each one is a call
-   of fmaf: nothing the compiler does to the text around it would show. */
+   On x86 the plain scalar ISA serves only machines without fused multiply-add, where each fma is a
+   call of fmaf: optimizing the code around it would not show. */
 #if SYN__LEVELS && SYN__HAS_X86
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
@@ -3679,12 +3564,11 @@ static const syn_kernels SYN__N(kernels) = {
 #endif
 
 #if SYN__HAS_X86
-/* The scalar text once more, with fmaf as one instruction in place of a call: the same bits. It
-   serves isa = "scalar", and processors with FMA but without AVX2.
+/* The scalar code once more, with fmaf as one instruction: the same bits. It serves isa = "scalar",
+   and processors with FMA but without AVX2.
 
-   Inside push and pop functions are compiled for a machine we may not have. Nothing of it may be
-   reached before syn_isa_usable has said yes, and nothing inlined out of it: the compiler refuses
-   to inline a function into one of a lesser target. */
+   Between push and pop functions are compiled for a machine we may not have: none may be reached
+   before syn_isa_usable returns 1, and none is inlined into code for a lesser target. */
 #define SYN__ISA SYN__ISA_FUSED
 #define SYN__SUFFIX fused
 #if defined(__clang__)
@@ -3700,7 +3584,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__ISA
 #undef SYN__SUFFIX
 
-/* clang has no push_options; its attribute applies to functions alone, which is all there is. */
+/* clang has no push_options; its attribute applies to functions, which is enough. */
 #define SYN__ISA SYN__ISA_AVX2
 #define SYN__SUFFIX avx2
 #if defined(__clang__)
@@ -3732,7 +3616,7 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__SUFFIX
 #endif /* SYN__HAS_X86 */
 
-/* No target region: where arm_neon.h is of use, the whole program is compiled for it. */
+/* No target region: where arm_neon.h works, the whole program is compiled for NEON. */
 #if SYN__HAS_NEON
 #define SYN__ISA SYN__ISA_NEON
 #define SYN__SUFFIX neon
@@ -3741,9 +3625,9 @@ static const syn_kernels SYN__N(kernels) = {
 #undef SYN__SUFFIX
 #endif
 
-/* The rows by rising speed; what an index of syn_isa_... means. Scalar is always there and always
-   first; the checks below rely on the order of the x86 rows. */
-static const syn_kernels *const syn__rows[] = {
+/* The ISAs by rising speed: what the index of syn_isa_... means. Scalar is always the first; the
+   checks below rely on the order of the x86 ones. */
+static const syn_kernels *const syn__isas[] = {
     &syn__kernels_scalar,
 #if SYN__HAS_X86
     &syn__kernels_avx2, &syn__kernels_avx512,
@@ -3753,17 +3637,17 @@ static const syn_kernels *const syn__rows[] = {
 #endif
 };
 
-/* Rows of this build, usable or not, so that tests can say which they skipped. */
-int syn_isa_count(void) { return (int)SYN__COUNT(syn__rows); }
+/* ISAs of this build, usable or not, so that tests can report which they skipped. */
+int syn_isa_count(void) { return (int)SYN__COUNT(syn__isas); }
 
-/* An index outside gives a text too: names go straight into messages. */
+/* An index out of range gives a text too, since names are printed in messages. */
 const char *syn_isa_name(int i) {
-  return i >= 0 && i < syn_isa_count() ? syn__rows[i]->name : "no such row";
+  return i >= 0 && i < syn_isa_count() ? syn__isas[i]->name : "no such ISA";
 }
 
-/* The builtins ask cpuid and whether the system saves the wide registers; they keep what they found
-   in the compiler's own library. The call of init is needed where we run before constructors. NEON
-   is part of the target: a program for it does not start without. */
+/* The builtins ask cpuid, and whether the system saves the wide registers; the call of init is
+   needed where we run before constructors. NEON is part of the target: its program would not start
+   without. */
 int syn_isa_usable(int i) {
   if (i < 0 || i >= syn_isa_count()) return 0;
 #if SYN__HAS_X86
@@ -3774,19 +3658,19 @@ int syn_isa_usable(int i) {
   return 1;
 }
 
-/* Row i, which is usable. There are two builds of the scalar row on x86, of the same bits; which
-   one serves is no matter of the user's, so both bear one name. */
-static const syn_kernels *syn__row(int i) {
+/* The kernels of ISA i, which is usable. Of the two scalar builds on x86, with the same bits and
+   the same name, the fused one serves where it can. */
+static const syn_kernels *syn__isa_kernels(int i) {
 #if SYN__HAS_X86
   __builtin_cpu_init();
   if (i == 0 && __builtin_cpu_supports("fma")) return &syn__kernels_fused;
 #endif
-  return syn__rows[i];
+  return syn__isas[i];
 }
 
-/* The best row, or the one that is named. What was not found leaves the best row and an error: the
-   context can be used, and the message tells which names would have done. */
-static syn_status syn__pick_row(syn_context *c, const char *isa) {
+/* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
+   best one and has an error whose message lists the usable names. */
+static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   char names[80] = "";
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
@@ -3796,16 +3680,16 @@ static syn_status syn__pick_row(syn_context *c, const char *isa) {
     strcat(names, " "); /* at most four names of at most six letters */
     strcat(names, syn_isa_name(i));
   }
-  c->kernels = syn__row(best);
+  c->kernels = syn__isa_kernels(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
                    "syn_context_init: isa \"%.40s\" is not usable here, these are:%s", isa, names);
 }
 
-/* Whatever fails, the context is whole afterwards: with an allocator, a row of kernels and a number
-   of threads, so that no later function has to ask for them. An allocator without its release would
-   mix two heaps: both are then the default. Threads are cut to what there is, without an error: it
-   changes no bit of a result. The name of the isa is not copied; only this function reads it. */
+/* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
+   threads. An allocator without its release would mix two heaps: both are then the default. Threads
+   above the limit are reduced without an error: this changes no bit of a result. The name of the
+   isa is not copied; only this function reads it. */
 syn_status syn_context_init(syn_context *c, const syn_options *options) {
   syn_options *o;
   int i;
@@ -3827,16 +3711,15 @@ syn_status syn_context_init(syn_context *c, const syn_options *options) {
       o->n_kinds = 0,
       syn__fail(c, SYN_E_VALUE, "syn_context_init: kind %d, its name or its args is null", i);
   if (o->n_kinds < 0) o->n_kinds = 0;
-  syn__pick_row(c, o->isa);
+  syn__pick_isa(c, o->isa);
   return c->status;
 }
 
-/* What a row says of itself; hashes of results may be compared between contexts that say 1. */
+/* Hashes of results may be compared between contexts that return 1. */
 int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kernels->exact; }
 
-/* From here on nothing is hot: all numbers go through the kernels above, and Og costs a training
-   step nothing that can be measured. One room, >>kind syn_att: the layer, is entered for every head
-   of every new token; there Og would make the decoding of a very small network a tenth slower. */
+/* From here on no code is hot: all numbers go through the kernels above, so Og costs no measurable
+   time. The exception is >>kind syn_att: the layer, entered for every head of every new token. */
 #if SYN__LEVELS
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
@@ -4311,202 +4194,178 @@ static void syn__parallel(syn_tape *t, syn__task task, const void *job, size_t i
 }
 
 /* ==============================================================================================
-   >>gemm   matrix products of any size over the kernels
+   >>gemm   matrix products of any size over the micro-kernels
    ============================================================================================== */
 
-/* A kernel reads b in panels of 16 columns, [ceil(n/16)][k][16], so that it loads whole vectors
-   whatever the strides of b were. A large b is packed in blocks that stay in the cache while all
-   rows of a pass over them (Goto and van de Geijn 2008); weights that do not change between calls
-   (decoding) come packed. Any strides: a transposed product is the same call. */
+/* C = start + A B by the five loops of BLIS (Goto and van de Geijn 2008; Van Zee and van de Geijn
+   2015), from the outside:
 
-#define SYN__PACK_K 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
-#define SYN__PACK_N 512
-#define SYN__PACK ((size_t)SYN__PACK_K * SYN__PACK_N)
-/* columns of a transposed a, copied by each thread in strips of 2 or more: tiles of 4, 6, 8 */
-#define SYN__PACK_M 48
-#define SYN__PACK_A ((size_t)SYN__PACK_M * SYN__PACK_K + SYN__PACK_M / 2 * SYN__STRIP_END)
+     loop 5   blocks of NC columns of B      syn_gemm
+     loop 4   blocks of KC rows of B         syn_gemm: all threads pack the block
+     loop 3   blocks of MC rows of A         syn__task_gemm, in each thread: packs a transposed A
+     loop 2   tiles of MR rows               the kernel gemm of the ISA
+     loop 1   micro-panels of NR columns     the kernel gemm; for each tile a micro-kernel over k
 
-/* c[m,n] = start + sum_k a[m,k] b[k,n] with any strides of a and b; c row-major. start: 0, the
-   bias [n] of every row, or what c holds. */
-typedef struct syn__job {
-  syn__product p;    /* b_row: from k to k+1; b_panel is not read */
-  size_t b_col;      /* from n to n+1 */
-  const float *panels; /* b already packed, or null */
-  float *pack;       /* where a block of b is packed */
-} syn__job;
+   The packed block of B stays in the second-level cache while all rows of A pass. Weights that do
+   not change between calls (decoding) come packed. A transposed matrix is one with other strides,
+   never a copy. A block of k resumes each sum from the float that the block before has stored, so
+   no block size changes a bit. */
 
-/* From now on b is what these panels hold: p->k rows of it. */
-static void syn__read_panels(syn__product *p, const float *panels) {
-  p->b = panels;
-  p->b_row = 16;
-  p->b_panel = 16 * (size_t)p->k;
-  p->next = NULL;
+#define SYN__KC 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MB */
+#define SYN__NC 512
+#define SYN__MC 48 /* a multiple of every MR */
+#define SYN__PACK_B ((size_t)SYN__KC * SYN__NC)
+#define SYN__PACK_A ((size_t)SYN__MC * SYN__KC + SYN__MC / 2 * SYN__PANEL_END)
+
+/* Floats of t->pack: the block of b that all threads read, then the block of a of each. */
+static size_t syn__pack_floats(int threads) { return SYN__PACK_B + (size_t)threads * SYN__PACK_A; }
+
+syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row) {
+  syn_matrix m;
+  m.x = (float *)x;
+  m.rows = rows;
+  m.cols = cols;
+  m.row = row ? row : (size_t)cols;
+  m.col = 1;
+  m.panel = 0;
+  return m;
+}
+syn_matrix syn_transposed(syn_matrix a) {
+  syn_matrix m = a;
+  m.rows = a.cols;
+  m.cols = a.rows;
+  m.row = a.col;
+  m.col = a.row;
+  return m;
+}
+/* b [rows,cols] as pack_b left it */
+static syn_matrix syn__packed(const float *panels, int rows, int cols) {
+  syn_matrix m = syn_matrix_of(panels, rows, cols, 16);
+  m.panel = 16 * (size_t)rows;
+  return m;
+}
+/* Rows and columns of a matrix that is not packed. */
+static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int cols) {
+  a.x += (size_t)row * a.row + (size_t)col * a.col;
+  a.rows = rows;
+  a.cols = cols;
+  return a;
+}
+static syn__product syn__product_of(syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+                                    int accumulate) {
+  syn__product p;
+  p.a = a;
+  p.b = b;
+  p.c = c;
+  p.bias = bias;
+  p.accumulate = accumulate;
+  p.streamed = p.by_rows = 0;
+  return p;
 }
 
-/* Panels begin..end of b into j->pack; the last may be narrower than 16, the kernel fills it up. */
+typedef struct syn__pack_job {
+  syn_matrix b;
+  float *panels;
+} syn__pack_job;
 static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__job *j = (const syn__job *)job;
-  int n = syn__min(j->p.n, (int)end * 16) - (int)begin * 16;
+  const syn__pack_job *j = (const syn__pack_job *)job;
+  int first = (int)begin * 16, cols = syn__min(j->b.cols, (int)end * 16) - first;
+  syn_matrix part = syn__submatrix(j->b, 0, j->b.rows, first, cols);
   SYN__UNUSED(thread);
-  t->k->pack(j->p.b + begin * 16 * j->b_col, j->p.b_row, j->b_col, j->p.k, n,
-             j->pack + begin * 16 * (size_t)j->p.k);
+  t->k->pack_b(&part, j->panels + begin * 16 * (size_t)j->b.rows);
+}
+/* All threads pack b [k,n] into panels [ceil(n/16)][k][16]; returns b as it lies there. */
+static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
+  syn__pack_job j;
+  j.b = b;
+  j.panels = panels;
+  syn__parallel(t, syn__task_pack, &j, ((size_t)b.cols + 15) / 16, 4);
+  return syn__packed(panels, b.rows, b.cols);
 }
 
-/* What one thread makes of a product: rows m0..m1 by panels p0..p1. */
-typedef struct syn__part_of {
-  const syn__product *p;
-  int m0, m1, p0, p1;
-} syn__part_of;
-
-/* What tiles of a^T b ask for, from float `at` on, of what the next block of k reads: b, then a,
-   unless that is wide and each thread needs a small part of it. */
-static const float *syn__next_block(const syn__product *p, size_t at) {
-  size_t b = (size_t)p->k * p->b_row, a = (size_t)p->k * p->a_col;
-  if (!p->next || at < b) return p->next ? p->next + at : NULL;
-  return p->a_col <= 256 && at < b + a ? p->a + a + (at - b) : NULL;
-}
-
-/* a^T b: the columns of a are copied in strips; as they stand, a power of two apart, they would all
-   fall into the same few cache lines (TN 97 -> 140 GFLOP/s). */
-static void syn__rows_across(const syn_tape *t, const syn__part_of *w, float *side) {
-  syn__product q = *w->p;
-  size_t asked = syn__asked(q.n / 16, q.k); /* by the tiles of one strip */
-  int m, at, p, tile = t->k->tile;
-  q.a_col = (size_t)tile;
-  for (m = w->m0; m < w->m1; m += SYN__PACK_M) {
-    int rows = syn__min(SYN__PACK_M, w->m1 - m);
-    t->k->strips(w->p->a + m, w->p->a_col, q.k, rows, side);
-    for (p = w->p0; p < w->p1; p += 24) /* panels, which all strips read while they are near */
-      for (at = 0, q.a = side; at < rows; at += tile) {
-        q.c = w->p->c + (size_t)(m + at) * q.c_row;
-        q.next = syn__next_block(w->p, (size_t)((m + at - w->m0) / tile) * asked);
-        t->k->product(&q, 0, syn__min(tile, rows - at), p, syn__min(w->p1, p + 24));
-        q.a += tile * q.k + SYN__STRIP_END;
-      }
-  }
-}
-static void syn__product_part(const syn_tape *t, const syn__part_of *w, int thread) {
-  const syn__product *p = w->p;
-  if (p->a_row == 1 && p->a_col > 16 && p->m > 4 && p->k <= SYN__PACK_K)
-    syn__rows_across(t, w, t->pack + SYN__PACK + (size_t)thread * SYN__PACK_A);
-  else t->k->product(p, w->m0, w->m1, w->p0, w->p1);
-}
-
-static void syn__task_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  syn__part_of w;
-  w.p = (const syn__product *)job;
-  w.m0 = (int)begin, w.m1 = (int)end, w.p0 = 0, w.p1 = (w.p->n + 15) / 16;
-  syn__product_part(t, &w, thread);
-}
-
-static void syn__task_panels(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  syn__part_of w;
-  w.p = (const syn__product *)job;
-  w.m0 = 0, w.m1 = w.p->m, w.p0 = (int)begin, w.p1 = (int)end;
-  syn__product_part(t, &w, thread);
-}
-
-/* Floats of t->pack: the block of b that all threads read, then the side of a of each. */
-static size_t syn__pack_floats(int threads) { return SYN__PACK + (size_t)threads * SYN__PACK_A; }
-
-/* Threads share out rows where there are enough of them, else (decoding: few rows) panels. Either
-   way a thread reads what the others read and writes only its own part of c. Shares differ by one
-   tile: gradients of weights of width 128 have 16 of them. */
-static void syn__product_split(syn_tape *t, const syn__product *p) {
-  if (p->m >= 24 * t->threads && !p->far)
-    syn__parallel(t, syn__task_rows, p, (size_t)p->m, (size_t)t->k->tile);
-  else
-    syn__parallel(t, syn__task_panels, p, ((size_t)p->n + 15) / 16, 2);
-}
-
-/* Panels begin..end: a thread packs its own and multiplies them with all rows. */
-static void syn__task_own_panels(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn__job *j = (const syn__job *)job;
-  syn__product p = j->p;
-  syn__task_pack(t, j, thread, begin, end);
-  syn__read_panels(&p, j->pack);
-  syn__task_panels(t, &p, thread, begin, end);
-}
-
-/* One block: pack it, then multiply. Where c is at most twice as high as wide, threads share out
-   panels: they read more of a, but no panels that another core has just written (two threads: 512,
-   1024, 256 306 -> 322, 512, 256, 256 283 -> 297 GFLOP/s). Where b is narrow, and few rows use
-   it unless it is very narrow, a copy does not pay: it is read as it lies (gradients of weights of
-   width 128: 10 % faster, all other products of that width 0 to 5 %; wide rows are too far apart
-   for that: 40 % slower). */
-static void syn__matmul_block(syn_tape *t, const syn__job *j) {
-  syn__product p = j->p;
-  if (j->b_col == 1 && p.n % 16 == 0 && (p.b_row <= 128 || (p.b_row <= 256 && p.m <= 256))) {
-    p.b_panel = 16;
-    syn__product_split(t, &p);
+/* Loop 3: the rows or the panels of c of one thread. A transposed a is packed by blocks of MC rows:
+   its rows are often a power of two apart, so they would share a few lines of the cache. */
+static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__product *p = (const syn__product *)job;
+  int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, rows;
+  int p0 = p->by_rows ? 0 : (int)begin, p1 = p->by_rows ? (p->c.cols + 15) / 16 : (int)end;
+  if (p->a.row != 1 || p->a.col <= 16 || p->c.rows <= 4 || p->a.cols > SYN__KC) {
+    t->k->gemm(p, m, m1, p0, p1);
     return;
   }
-  if (2 * p.n >= p.m && t->threads > 1) {
-    syn__parallel(t, syn__task_own_panels, j, ((size_t)p.n + 15) / 16, 2);
-    return;
+  for (; m < m1; m += rows) {
+    syn__product q = *p;
+    syn_matrix part;
+    rows = syn__min(SYN__MC, m1 - m);
+    part = syn__submatrix(p->a, m, rows, 0, p->a.cols);
+    q.a = part;
+    q.a.x = t->pack + SYN__PACK_B + (size_t)thread * SYN__PACK_A;
+    t->k->pack_a(&part, q.a.x);
+    q.c.x += (size_t)m * p->c.row;
+    q.a.col = (size_t)t->k->mr;
+    q.a.panel = q.a.col * (size_t)p->a.cols + SYN__PANEL_END;
+    t->k->gemm(&q, 0, rows, p0, p1);
   }
-  syn__parallel(t, syn__task_pack, j, ((size_t)p.n + 15) / 16, 4);
-  syn__read_panels(&p, j->pack);
-  syn__product_split(t, &p);
+}
+/* Threads share the rows of c where there are enough of them, else (decoding: few rows) the panels:
+   each reads what the others read and writes its own part of c. */
+static void syn__gemm_packed(syn_tape *t, syn__product *p) {
+  p->by_rows = p->c.rows >= 24 * t->threads && !p->streamed;
+  if (p->by_rows) syn__parallel(t, syn__task_gemm, p, (size_t)p->c.rows, (size_t)t->k->mr);
+  else syn__parallel(t, syn__task_gemm, p, ((size_t)p->c.cols + 15) / 16, 2);
 }
 
-/* A block of k resumes each product-sum from the float stored by the block before: same bits. */
-static void syn__matmul(syn_tape *t, const syn__job *job) {
-  syn__job j = *job;
-  int n0, k0, wide = SYN__PACK_N * (SYN__PACK_K / syn__max(64, syn__min(SYN__PACK_K, j.p.k)));
-  if (j.panels) {
-    syn__read_panels(&j.p, j.panels);
-    syn__product_split(t, &j.p);
+void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+              int accumulate) {
+  syn__product p = syn__product_of(c, a, b, bias, accumulate);
+  int n0, k0, nc = SYN__NC * (SYN__KC / syn__max(64, syn__min(SYN__KC, a.cols)));
+  if (b.panel) {
+    p.streamed = t->decode || (t->packed && c.rows <= 64);
+    syn__gemm_packed(t, &p);
     return;
   }
-  j.pack = t->pack;
-  for (n0 = 0; n0 < job->p.n; n0 += wide)
-    for (k0 = 0; k0 == 0 || k0 < job->p.k; k0 += SYN__PACK_K) {
-      j.p.n = syn__min(wide, job->p.n - n0);
-      j.p.k = syn__min(SYN__PACK_K, job->p.k - k0);
-      j.p.a = job->p.a + (size_t)k0 * job->p.a_col;
-      j.p.b = job->p.b + (size_t)k0 * job->p.b_row + (size_t)n0 * job->b_col;
-      j.p.c = job->p.c + n0;
-      j.p.bias = job->p.bias ? job->p.bias + n0 : NULL;
-      j.p.start = k0 ? SYN__ADD : job->p.start;
-      j.p.next = k0 + SYN__PACK_K < job->p.k ? j.p.b + (size_t)SYN__PACK_K * j.p.b_row : NULL;
-      syn__matmul_block(t, &j);
+  for (n0 = 0; n0 < c.cols; n0 += nc)                     /* loop 5 */
+    for (k0 = 0; k0 == 0 || k0 < a.cols; k0 += SYN__KC) { /* loop 4 */
+      int n = syn__min(nc, c.cols - n0), k = syn__min(SYN__KC, a.cols - k0);
+      p.c = syn__submatrix(c, 0, c.rows, n0, n);
+      p.a = syn__submatrix(a, 0, a.rows, k0, k);
+      p.b = syn__pack_b(t, syn__submatrix(b, k0, k, n0, n), t->pack);
+      p.bias = bias ? bias + n0 : NULL;
+      p.accumulate = accumulate || k0;
+      syn__gemm_packed(t, &p);
     }
 }
-
-/* y [rows,n] = x [rows,k] W^T + b. Of `shape` are read: n, k, W [n,k] in p.b (or its panels), b [n]
-   in p.bias, which may be null. */
-static void syn__linear(syn_tape *t, float *y, const float *x, size_t rows, const syn__job *shape) {
-  syn__job j = *shape;
-  j.p.m = (int)rows;
-  j.p.a = x;
-  j.p.a_row = (size_t)j.p.k;
-  j.p.a_col = 1;
-  j.p.b_row = 1;
-  j.b_col = (size_t)j.p.k;
-  j.p.c = y;
-  j.p.c_row = (size_t)j.p.n;
-  j.p.start = j.p.bias ? SYN__BIAS : SYN__ZERO;
-  syn__matmul(t, &j);
+/* The same by one thread, inside a task, for small matrices: b is packed into `pack`, of
+   k round16(n) floats, only where its rows are not contiguous; else pack is not read. */
+static void syn__gemm_serial(const syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b,
+                             int accumulate, float *pack) {
+  syn__product p = syn__product_of(c, a, b, NULL, accumulate);
+  if (b.col != 1) {
+    t->k->pack_b(&b, pack);
+    p.b = syn__packed(pack, b.rows, b.cols);
+  }
+  t->k->gemm(&p, 0, c.rows, 0, (c.cols + 15) / 16);
 }
 
+/* -- linear layers: y = x W^T + b -- */
+
+/* W^T [in,out] of parameter w [out,in] of a node; packed while decoding. */
+static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, int w) {
+  const syn_param *p = &t->g->params[n->param[w]];
+  int out = p->shape[0], in = (int)(p->size / (size_t)out);
+  const float *panels = t->packed ? t->packed[n->param[w]] : NULL;
+  if (panels) return syn__packed(panels, in, out);
+  return syn_transposed(syn_matrix_of(t->weights[n->param[w]], out, in, 0));
+}
 /* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
    of a node. The rows are those of x: keys and values of attention to the source have more than
    its output. */
 static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
                                 const syn_tensor *x, float *y) {
-  const syn_param *p = &t->g->params[n->param[w]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = p->shape[0];
-  j.p.k = (int)(p->size / (size_t)p->shape[0]);
-  j.p.b = t->weights[n->param[w]];
-  j.p.bias = bias >= 0 ? t->weights[n->param[bias]] : NULL;
-  if (t->packed) j.panels = t->packed[n->param[w]];
-  /* packed weights wait for memory where few rows use them, and while decoding */
-  j.p.far = t->decode || (t->packed && syn__tensor_rows(x) <= 64);
-  syn__linear(t, y, x->x, syn__tensor_rows(x), &j);
+  syn_matrix wt = syn__weight_transposed(t, n, w);
+  int rows = (int)syn__tensor_rows(x);
+  syn_gemm(t, syn_matrix_of(y, rows, wt.cols, 0), syn_matrix_of(x->x, rows, wt.rows, 0), wt,
+           bias >= 0 ? t->weights[n->param[bias]] : NULL, 0);
 }
 
 typedef struct syn__columns {
@@ -4540,33 +4399,13 @@ typedef struct syn__linear_grad {
 } syn__linear_grad;
 
 static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.a = g->dy;
-  j.b_col = 1;
-  j.p.n = g->in;
-  j.p.b_row = j.p.c_row = (size_t)g->in;
-  if (g->dx) { /* [rows,out] [out,in], both as they stand */
-    j.p.m = (int)g->rows;
-    j.p.k = g->out;
-    j.p.a_row = (size_t)g->out;
-    j.p.a_col = 1;
-    j.p.b = g->w;
-    j.p.c = g->dx;
-    j.p.start = g->first_write ? SYN__ZERO : SYN__ADD;
-    syn__matmul(t, &j);
-  }
-  if (g->dw) { /* dy read by columns; all rows of the batch are summed here, in order */
-    j.p.m = g->out;
-    j.p.k = (int)g->rows;
-    j.p.a_row = 1;
-    j.p.a_col = (size_t)g->out;
-    j.p.b = g->x;
-    j.p.c = g->dw;
-    j.p.start = SYN__ADD;
-    syn__matmul(t, &j);
-  }
-  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)g->out);
+  int rows = (int)g->rows, in = g->in, out = g->out;
+  syn_matrix dy = syn_matrix_of(g->dy, rows, out, 0), x = syn_matrix_of(g->x, rows, in, 0);
+  if (g->dx)
+    syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, syn_matrix_of(g->w, out, in, 0), NULL,
+             !g->first_write);
+  if (g->dw) syn_gemm(t, syn_matrix_of(g->dw, out, in, 0), syn_transposed(dy), x, NULL, 1);
+  if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)out);
 }
 
 /* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
@@ -4593,93 +4432,82 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
 }
 
 /* ==============================================================================================
-   >>im2col   the inputs around a row side by side: a convolution as one product
+   >>im2col   im2col, col2im: a convolution as one matrix product
    ============================================================================================== */
 
-/* Row i of a sentence sees the rows i + first + tap * dilate of it, in the order of the taps; what
-   lies outside the sentence is 0. In an encoder the window is centred, in a decoder it ends with
-   the row itself. The copy costs taps * width numbers a row, the product it serves as many
-   multiply-adds for every output. */
-typedef struct syn__conv {
-  int taps, dilate, first;
-} syn__conv;
-
-static syn__conv syn__conv_of(const syn_build *b, int taps, int dilate) {
-  syn__conv w;
+/* im2col copies, for row i of a sentence, the rows i + first + tap * dilate of it side by side, in
+   the order of the taps; rows outside the sentence are 0. In an encoder they are centred on row i,
+   in a decoder they end with it. A convolution is then one gemm with the kernel
+   [out, taps * width]. col2im is its transpose: it adds each copy's gradient to its row. */
+syn_conv syn_conv_of(const syn_build *b, int taps, int dilate) {
+  syn_conv w;
   w.taps = taps;
   w.dilate = dilate;
   w.first = -(b->decoder ? taps - 1 : (taps - 1) / 2) * dilate;
   return w;
 }
 
-/* Between x [rows, ...], of which `width` columns are used and whose rows are `stride` floats
-   apart, and col [rows,taps,width]. */
 typedef struct syn__im2col_job {
-  syn__conv w;
+  const syn_conv *w;
   const int *off; /* first row of every sentence */
-  const float *from;
-  float *to;
-  size_t stride, width;
+  syn_matrix x;   /* [rows,width], or its gradient */
+  float *col;     /* [rows,taps,width] */
 } syn__im2col_job;
 
-/* col = windows of x, for the sentences begin .. end-1 */
+/* The sentences begin .. end-1. */
 static void syn__task_im2col(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
-  size_t s;
+  size_t s, width = (size_t)j->x.cols;
   int r, tap;
   SYN__UNUSED(thread);
   SYN__UNUSED(t);
   for (s = begin; s < end; s++)
     for (r = j->off[s]; r < j->off[s + 1]; r++)
-      for (tap = 0; tap < j->w.taps; tap++) {
-        int from = r + j->w.first + tap * j->w.dilate;
-        float *to = j->to + ((size_t)r * (size_t)j->w.taps + (size_t)tap) * j->width;
-        if (from < j->off[s] || from >= j->off[s + 1]) memset(to, 0, j->width * sizeof *to);
-        else memcpy(to, j->from + (size_t)from * j->stride, j->width * sizeof *to);
+      for (tap = 0; tap < j->w->taps; tap++) {
+        int from = r + j->w->first + tap * j->w->dilate;
+        float *to = j->col + ((size_t)r * (size_t)j->w->taps + (size_t)tap) * width;
+        if (from < j->off[s] || from >= j->off[s + 1]) memset(to, 0, width * sizeof *to);
+        else memcpy(to, j->x.x + (size_t)from * j->x.row, width * sizeof *to);
       }
 }
-/* dx += what the windows that a row stands in send back, taps in order */
-static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
+/* The same; a row adds up the taps that read it, in order. */
+static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
-  size_t s;
+  size_t s, width = (size_t)j->x.cols;
   int r, tap;
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++)
     for (r = j->off[s]; r < j->off[s + 1]; r++)
-      for (tap = 0; tap < j->w.taps; tap++) {
-        int at = r - j->w.first - tap * j->w.dilate;
+      for (tap = 0; tap < j->w->taps; tap++) {
+        int at = r - j->w->first - tap * j->w->dilate;
         if (at < j->off[s] || at >= j->off[s + 1]) continue;
-        t->k->acc(j->to + (size_t)r * j->stride,
-                  j->from + ((size_t)at * (size_t)j->w.taps + (size_t)tap) * j->width, j->width);
+        t->k->acc(j->x.x + (size_t)r * j->x.row,
+                  j->col + ((size_t)at * (size_t)j->w->taps + (size_t)tap) * width, width);
       }
 }
-
-static syn__im2col_job syn__im2col_job_of(const syn_tape *t, int stream, const syn__conv *w,
-                                          size_t stride, size_t width) {
+static void syn__im2col_run(syn_tape *t, const syn_node *n, syn__task task, syn__im2col_job j) {
+  const syn_stream *stream = &t->stream[t->g->values[n->out].stream];
+  j.off = stream->off;
+  syn__parallel(t, task, &j, (size_t)stream->count, 1);
+}
+void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col) {
   syn__im2col_job j;
-  memset(&j, 0, sizeof j);
-  j.w = *w;
-  j.off = t->stream[stream].off;
-  j.stride = stride;
-  j.width = width;
-  return j;
+  j.w = w;
+  j.x = x;
+  j.col = col;
+  syn__im2col_run(t, n, syn__task_im2col, j);
 }
-static void syn__im2col(syn_tape *t, int stream, syn__im2col_job j, const float *x,
-                               float *col) {
-  j.from = x;
-  j.to = col;
-  syn__parallel(t, syn__task_im2col, &j, (size_t)t->stream[stream].count, 1);
-}
-static void syn__col2im(syn_tape *t, int stream, syn__im2col_job j, const float *dcol,
-                                float *dx) {
-  j.from = dcol;
-  j.to = dx;
-  syn__parallel(t, syn__task_col2im, &j, (size_t)t->stream[stream].count, 1);
+void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
+                syn_matrix dx) {
+  syn__im2col_job j;
+  j.w = w;
+  j.x = dx;
+  j.col = (float *)dcol; /* read only */
+  syn__im2col_run(t, n, syn__task_col2im, j);
 }
 
-/* While decoding: the new rows x [rows,width] are kept for the windows of later ones, `at` floats
-   from the beginning of the node's history. */
+/* While decoding: writes the new rows x [rows,width] to the node's cache, `at` floats from its
+   beginning, for the convolutions of later rows. */
 static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t at, size_t width,
                              const float *x) {
   int r;
@@ -4688,9 +4516,8 @@ static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t a
            width * sizeof *x);
 }
 
-/* While decoding: the same windows of the new rows, from what their tokens and those before left in
-   the node's history, `at` floats from its beginning; the new ones must be kept already. */
-static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn__conv *w, size_t at,
+/* While decoding: im2col of the new rows, from the node's cache; the new rows are in it already. */
+static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_conv *w, size_t at,
                              size_t width, float *col) {
   int r, tap;
   for (r = 0; r < t->decode->rows; r++)
@@ -5597,7 +5424,7 @@ syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 
 
 /*
    Both factors are tensors with gradients; products with weights are `linear`. The three products
-   are one text (syn__matmul) with other strides: a transposed matrix is read by its columns, never
+   are one function (syn_gemm) with other strides: a transposed matrix is read by its columns, never
    copied as a whole. Nothing is saved. */
 
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
@@ -5611,51 +5438,22 @@ static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   n->out = syn__value_new(b, SYN_OWN, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
+static syn_matrix syn__tensor_matrix(const syn_tensor *x, const float *numbers) {
+  return syn_matrix_of(numbers, x->shape[0], x->shape[1], 0);
+}
 static void syn__matmul_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.m = y->shape[0];
-  j.p.n = y->shape[1];
-  j.p.k = a->shape[1];
-  j.p.a = a->x;
-  j.p.a_row = (size_t)a->shape[1];
-  j.p.a_col = 1;
-  j.p.b = b->x;
-  j.p.b_row = j.p.c_row = (size_t)y->shape[1];
-  j.b_col = 1;
-  j.p.c = y->x;
-  syn__matmul(t, &j);
+  syn_gemm(t, syn__tensor_matrix(y, y->x), syn__tensor_matrix(a, a->x),
+           syn__tensor_matrix(b, b->x), NULL, 0);
 }
 /* da += dy b^T, db += a^T dy */
 static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *a = syn_in(t, n, 0), *b = syn_in(t, n, 1), *y = syn_out(t, n);
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.start = SYN__ADD;
-  j.p.m = a->shape[0];
-  j.p.n = a->shape[1];
-  j.p.k = y->shape[1];
-  j.p.a = y->dx;
-  j.p.a_row = (size_t)y->shape[1];
-  j.p.a_col = 1;
-  j.p.b = b->x;
-  j.p.b_row = 1;
-  j.b_col = (size_t)y->shape[1];
-  j.p.c = a->dx;
-  j.p.c_row = (size_t)a->shape[1];
-  syn__matmul(t, &j);
-  j.p.m = a->shape[1]; /* a^T: from row to row one number, from column to column one row */
-  j.p.n = y->shape[1];
-  j.p.k = a->shape[0];
-  j.p.a = a->x;
-  j.p.a_row = 1;
-  j.p.a_col = (size_t)a->shape[1];
-  j.p.b = y->dx;
-  j.p.b_row = j.p.c_row = (size_t)y->shape[1];
-  j.b_col = 1;
-  j.p.c = b->dx;
-  syn__matmul(t, &j);
+  syn_matrix dy = syn__tensor_matrix(y, y->dx);
+  syn_gemm(t, syn__tensor_matrix(a, a->dx), dy, syn_transposed(syn__tensor_matrix(b, b->x)), NULL,
+           1);
+  syn_gemm(t, syn__tensor_matrix(b, b->dx), syn_transposed(syn__tensor_matrix(a, a->x)), dy, NULL,
+           1);
 }
 static const syn_kind syn__kind_matmul = {
     "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, syn__matmul_backward, NULL, NULL,
@@ -5970,10 +5768,10 @@ static const syn_kind syn__kind_ff = {
    dcol, for that of backward: kept between them they would be k times as large as x.
    history of a decoded token: its x. */
 
-static const syn__conv *syn__cnn_window(const syn_node *n) { return (const syn__conv *)n->own; }
+static const syn_conv *syn__cnn_window(const syn_node *n) { return (const syn_conv *)n->own; }
 
 /* k and dilate; sums of a row's number and an offset stay inside an int, k d is a row. */
-static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
+static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
   int k = syn_arg_int(b, "k", 3, 1, 65536), dilate = syn_arg_int(b, "dilate", 1, 1, 65536);
   if (!b->decoder && k % 2 == 0)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d, wanted an odd number in an encoder, where the"
@@ -5984,12 +5782,12 @@ static syn_status syn__cnn_taps(syn_build *b, syn__conv *w, int d) {
   if (d > SYN__MAX_ROW / k)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d and the input %d wide, wanted %d numbers in a"
                            " window at most", k, d, SYN__MAX_ROW);
-  *w = syn__conv_of(b, k, dilate);
+  *w = syn_conv_of(b, k, dilate);
   return SYN_OK;
 }
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
-  syn__conv *w = (syn__conv *)syn__own(b, n, sizeof *w);
+  syn_conv *w = (syn_conv *)syn__own(b, n, sizeof *w);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
   int wide = syn__ff_wide(b, n, out, SYN__GLU), shape[3];
   double fans; /* of Glorot and Bengio 2010: taps times inputs, and taps times outputs */
@@ -6018,13 +5816,12 @@ static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
   syn__ff_act(t, n);
 }
 
-static syn__im2col_job syn__cnn_job(const syn_tape *t, const syn_node *n) {
-  size_t d = (size_t)syn__width(syn_in(t, n, 0));
-  return syn__im2col_job_of(t, t->g->values[n->out].stream, syn__cnn_window(n), d, d);
+static syn_matrix syn__cnn_matrix(const syn_tensor *x, const float *numbers) {
+  return syn_matrix_of(numbers, (int)syn__tensor_rows(x), syn__width(x), 0);
 }
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
-  syn__im2col(t, t->g->values[n->out].stream, syn__cnn_job(t, n), syn_in(t, n, 0)->x,
-                     syn_saved(t, n, 2));
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
@@ -6037,34 +5834,23 @@ static void syn__cnn_step(syn_tape *t, const syn_node *n) {
 /* dcol [rows,k d] = dz [rows,wide] W: written, not added, so that it need not be cleared first */
 static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float *dcol) {
   const syn_param *w = &t->g->params[n->param[0]];
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.m = (int)syn__tensor_rows(syn_out(t, n));
-  j.p.k = w->shape[0];
-  j.p.n = w->shape[1] * w->shape[2];
-  j.p.a = dz;
-  j.p.a_row = (size_t)j.p.k;
-  j.p.a_col = 1;
-  j.p.b = syn_weight(t, n, 0);
-  j.p.b_row = j.p.c_row = (size_t)j.p.n;
-  j.b_col = 1;
-  j.p.c = dcol;
-  syn__matmul(t, &j);
+  int rows = (int)syn__tensor_rows(syn_out(t, n)), wide = w->shape[0];
+  int cols = w->shape[1] * w->shape[2];
+  syn_gemm(t, syn_matrix_of(dcol, rows, cols, 0), syn_matrix_of(dz, rows, wide, 0),
+           syn_matrix_of(syn_weight(t, n, 0), wide, cols, 0), NULL, 0);
 }
 
 /* dW += dz^T col, db += column sums of dz, dx += dcol at the rows the windows were taken from */
 static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  int stream = t->g->values[n->out].stream;
   const float *dz = syn__ff_act_back(t, n);
-  syn__im2col_job j = syn__cnn_job(t, n);
   syn_tensor col = *syn_out(t, n);
   col.x = syn_saved(t, n, 3);
   col.dx = NULL;
-  syn__im2col(t, stream, j, x->x, col.x);
+  syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), col.x);
   syn__linear_backward(t, n, 0, 1, &col, dz);
   syn__cnn_dcol(t, n, dz, col.x);
-  syn__col2im(t, stream, j, col.x, x->dx);
+  syn_col2im(t, n, syn__cnn_window(n), col.x, syn__cnn_matrix(x, x->dx));
 }
 static void syn__cnn_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
@@ -6199,7 +5985,7 @@ typedef struct syn__rnn_side {
   const int *off, *order;
   const int *running;   /* [longest+1] sentences of at least so many tokens */
   float *gates, *kept;  /* rows [.,wide], [.,n] */
-  const float *panels;  /* W_h, packed */
+  syn_matrix panels;    /* W_h^T [n,G n], backward W_h [G n,n], packed */
   float *h, *part;      /* forward: running [.,n], [.,wide]: h, p */
   float *dh, *dc;       /* back: running [.,n]; dc of lstm */
   float *dstep;         /* running [.,wide]: gradient of p at this time */
@@ -6327,20 +6113,12 @@ static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int 
   return s;
 }
 
-/* W_h in panels: [n,G n] for h W_h^T; back: [G n,n] for dp W_h. A decoder has the first ready. */
-static const float *syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int back, float *room) {
-  int w = syn__rnn_param(s, SYN__W_H);
-  syn__job j;
-  if (!back && t->packed) return t->packed[s->node->param[w]];
-  memset(&j, 0, sizeof j);
-  j.p.b = syn_weight(t, s->node, w);
-  j.p.k = (int)(back ? s->wide : s->n);
-  j.p.n = (int)(back ? s->n : s->wide);
-  j.p.b_row = back ? s->n : 1;
-  j.b_col = back ? 1 : s->n;
-  j.pack = room;
-  syn__parallel(t, syn__task_pack, &j, ((size_t)j.p.n + 15) / 16, 4);
-  return room;
+/* Packs W_h^T [n,G n] for h W_h^T, or, backward, W_h [G n,n] for dp W_h. A decoder has the first
+   ready. */
+static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int backward, float *panels) {
+  syn_matrix w = syn__weight_transposed(t, s->node, syn__rnn_param(s, SYN__W_H));
+  if (w.panel) return w;
+  return syn__pack_b(t, backward ? syn_transposed(w) : w, panels);
 }
 
 /* -- forward -- */
@@ -6359,13 +6137,10 @@ static syn__rnn_side syn__rnn_ahead(syn_tape *t, const syn_node *n, int side) {
 
 /* p = h W_h^T + b_h for the first `count` rows of h; at the beginning h is 0 and p is b_h. */
 static void syn__rnn_part(syn_tape *t, const syn__rnn_side *s, size_t count, int begins) {
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.n = (int)s->wide;
-  j.p.k = begins ? 0 : (int)s->n;
-  j.p.bias = syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H));
-  j.panels = s->panels;
-  syn__linear(t, s->part, s->h, count, &j);
+  int rows = (int)count, n = (int)s->n, wide = (int)s->wide;
+  syn_gemm(t, syn_matrix_of(s->part, rows, wide, 0),
+           syn_matrix_of(s->h, rows, begins ? 0 : n, s->n), s->panels,
+           syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H)), 0);
 }
 
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6463,23 +6238,15 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
    part that did not go through p. */
 static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
   size_t count = (size_t)s->running[0] * s->n;
-  syn__job j;
+  int gru = s->own->gates != 4;
   memset(s->dh, 0, count * sizeof *s->dh);
   if (s->dc) memset(s->dc, 0, count * sizeof *s->dc);
-  memset(&j, 0, sizeof j);
-  j.p.n = (int)s->n;
-  j.p.k = (int)s->wide;
-  j.p.a = s->dstep;
-  j.p.a_row = s->wide;
-  j.p.a_col = 1;
-  j.p.c = s->dh;
-  j.p.c_row = s->n;
-  j.p.start = s->own->gates == 4 ? SYN__ZERO : SYN__ADD;
-  j.panels = s->panels;
   for (s->t = longest - 1; s->t >= 0; s->t--) {
-    j.p.m = s->running[s->t + 1];
-    syn__parallel(t, syn__task_rnn_back, s, (size_t)j.p.m, 8);
-    if (s->t) syn__matmul(t, &j);
+    int rows = s->running[s->t + 1];
+    syn__parallel(t, syn__task_rnn_back, s, (size_t)rows, 8);
+    if (s->t)
+      syn_gemm(t, syn_matrix_of(s->dh, rows, (int)s->n, 0),
+               syn_matrix_of(s->dstep, rows, (int)s->wide, 0), s->panels, NULL, gru);
   }
 }
 
@@ -7258,7 +7025,7 @@ typedef struct syn__stages {
   int w1, b1, w2, b2;      /* gated: w2 + 2, b2 + 2 are those of the gate */
   int head_units, units;   /* columns of u: of a head, of all heads */
   int matrices;            /* output layers: one per head, or 1 for all */
-  syn__conv first, second; /* hidden layer, output layer */
+  syn_conv first, second;  /* hidden layer, output layer */
   int col;                 /* offset of the im2col rows in the rows buffers, floats per row */
   int cache_u;             /* offset of u in a token's KV cache, -1: not kept */
   int sides;               /* index of the two sides of the glu in SYN__RAW */
@@ -7324,167 +7091,79 @@ static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
   return syn_in(t, n, n->n_in - 1);
 }
 
-/* -- products of matrices that lie inside others -- */
-
-/* A matrix with any strides: element [i,j] is x[i row + j col]. */
-typedef struct syn__view {
-  const float *x;
-  size_t row, col;
-} syn__view;
-/* Rows `row` floats apart, as they lie; and the same memory read as the transpose. */
-SYN__INLINE syn__view syn__plain(const float *x, size_t row) {
-  syn__view v;
-  v.x = x;
-  v.row = row;
-  v.col = 1;
-  return v;
-}
-SYN__INLINE syn__view syn__turned(const float *x, size_t row) {
-  syn__view v;
-  v.x = x;
-  v.row = 1;
-  v.col = row;
-  return v;
-}
-
-/* A product [m,k] [k,n], yet without its matrices. pack: k round16(n) floats where the second one
-   is turned inside one task; else it is not read. */
-SYN__INLINE syn__job syn__job_of(int m, int n, int k, float *pack) {
-  syn__job j;
-  memset(&j, 0, sizeof j);
-  j.p.m = m;
-  j.p.n = n;
-  j.p.k = k;
-  j.pack = pack;
-  return j;
-}
-SYN__INLINE void syn__job_set(syn__job *j, syn__view a, syn__view b, float *c, size_t c_row) {
-  j->p.a = a.x;
-  j->p.a_row = a.row;
-  j->p.a_col = a.col;
-  j->p.b = b.x;
-  j->p.b_row = b.row;
-  j->b_col = b.col;
-  j->p.c = c;
-  j->p.c_row = c_row;
-}
-
-/* The same, where b [k,n] came in panels; j->p.k is set before. */
-SYN__INLINE void syn__job_panels(syn__job *j, syn__view a, const float *panels, float *c,
-                                 size_t c_row) {
-  syn__job_set(j, a, syn__plain(panels, 16), c, c_row);
-  syn__read_panels(&j->p, panels);
-}
-
-/* c [m,n] = start + a b, whose rows are c_row floats apart, by all threads; the sizes, the start
-   and its bias are those of j. */
-static void syn__times_all(syn_tape *t, syn__job j, syn__view a, syn__view b, float *c,
-                           size_t c_row) {
-  syn__job_set(&j, a, b, c, c_row);
-  syn__matmul(t, &j);
-}
-/* The same inside one task, for the small ones: b is packed only where its columns are no
-   neighbours. */
-static void syn__times(const syn_tape *t, syn__job j, syn__view a, syn__view b, float *c,
-                       size_t c_row) {
-  syn__job_set(&j, a, b, c, c_row);
-  j.p.b_panel = 16;
-  if (b.col != 1) {
-    t->k->pack(b.x, b.row, b.col, j.p.k, j.p.n, j.pack);
-    syn__read_panels(&j.p, j.pack);
-  }
-  t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
-}
-/* The same where b came packed in panels, once for many of them. */
-static void syn__times_panels(const syn_tape *t, syn__job j, syn__view a, const float *panels,
-                              float *c, size_t c_row) {
-  syn__job_panels(&j, a, panels, c, c_row);
-  t->k->product(&j.p, 0, j.p.m, 0, (j.p.n + 15) / 16);
-}
-
 /* -- products of a matrix of queries and keys --
 
    In a decoder query i sees the keys 0 .. i alone: half of the matrix is 0. Its products go by
-   blocks of queries, and of a block only what its last query sees is multiplied. The terms left out
-   are 0, so no bit changes. A block of weights also stays in the first cache while its columns are
-   read, which lie a row apart. */
+   blocks of queries, and of each block only the keys are multiplied that its last query sees. The
+   terms left out are 0, so no bit changes. A block of attention weights also stays in the
+   first-level cache while its columns are read, which lie a row apart. Each runs inside one task;
+   nn, nt, tn say which factor is transposed, as in BLAS. */
 
 #define SYN__QUERIES 48 /* queries of a block: whole tiles */
 
-typedef struct syn__scope {
+typedef struct syn__causal_range {
   int nq, nk;
   int causal; /* 1: query i sees the keys 0 .. first + i alone */
   int first;
-} syn__scope;
+} syn__causal_range;
 
 /* How many keys query i sees. */
-static int syn__seen(const syn__scope *g, int i) {
+static int syn__keys_seen(const syn__causal_range *g, int i) {
   return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
 }
 /* End of the block of queries that begins at i; half as many where blocks leave out keys. */
-static int syn__block_end(const syn__scope *g, int i) {
+static int syn__query_block_end(const syn__causal_range *g, int i) {
   return syn__min(i + (g->causal ? SYN__QUERIES / 2 : SYN__QUERIES), g->nq);
 }
 
-/* A product that ends in c [.,n], whose rows are c_row floats apart. */
-static syn__job syn__job_into(float *c, size_t c_row, int n, int start) {
-  syn__job j = syn__job_of(0, n, 0, NULL);
-  j.p.c = c;
-  j.p.c_row = c_row;
-  j.p.start = start;
-  return j;
+/* b = k^T of keys k [nk,c], packed by one thread into `panels`, c round16(nk) floats */
+static syn_matrix syn__pack_keys(const syn_tape *t, syn_matrix k, float *panels) {
+  syn_matrix b = syn_transposed(k);
+  t->k->pack_b(&b, panels);
+  return syn__packed(panels, b.rows, b.cols);
 }
 
-/* c [nq,nk] = start + a b, b [k,nk] in panels; keys that no query of a block sees get 0, or stay as
-   they are where c is added to. */
-static void syn__scope_make(const syn_tape *t, const syn__scope *g, syn__job j, syn__view a,
-                            const float *panels) {
-  int i, r, end, tiles;
-  syn__job_panels(&j, a, panels, j.p.c, j.p.c_row);
+/* c [nq,nk] = start + a b, as q k^T; b [k,nk] is packed. Keys that no query of a block sees get 0,
+   or stay as they are where c is added to. */
+static void syn__causal_matmul_nt(const syn_tape *t, const syn__causal_range *g, syn__product p) {
+  int i, r, end, seen;
   for (i = 0; i < g->nq; i = end) {
-    end = g->causal ? syn__block_end(g, i) : g->nq;
-    tiles = (syn__seen(g, end - 1) + 15) / 16;
-    t->k->product(&j.p, i, end, 0, tiles);
-    for (r = i; r < end && j.p.start != SYN__ADD && 16 * tiles < j.p.n; r++)
-      memset(j.p.c + (size_t)r * j.p.c_row + 16 * tiles, 0,
-             (size_t)(j.p.n - 16 * tiles) * sizeof *j.p.c);
+    end = g->causal ? syn__query_block_end(g, i) : g->nq;
+    seen = syn__min(p.c.cols, (syn__keys_seen(g, end - 1) + 15) / 16 * 16);
+    t->k->gemm(&p, i, end, 0, (seen + 15) / 16);
+    for (r = i; r < end && !p.accumulate && seen < p.c.cols; r++)
+      memset(p.c.x + (size_t)r * p.c.row + seen, 0, (size_t)(p.c.cols - seen) * sizeof *p.c.x);
   }
 }
-/* c [nq,n] = start + w b, w [nq,nk] with rows w_row floats apart, b [nk,n] */
-static void syn__scope_times(const syn_tape *t, const syn__scope *g, syn__job j, const float *w,
-                             size_t w_row, syn__view b) {
+/* c [nq,n] = start + a b, as P V; a [nq,nk], b [nk,n] */
+static void syn__causal_matmul_nn(const syn_tape *t, const syn__causal_range *g, syn__product p) {
   int i, end;
-  syn__job_set(&j, syn__plain(w, w_row), b, j.p.c, j.p.c_row);
-  j.p.b_panel = 16;
   for (i = 0; i < g->nq; i = end) {
-    end = g->causal ? syn__block_end(g, i) : g->nq;
-    j.p.k = syn__seen(g, end - 1);
-    t->k->product(&j.p, i, end, 0, (j.p.n + 15) / 16);
+    end = g->causal ? syn__query_block_end(g, i) : g->nq;
+    p.a.cols = syn__keys_seen(g, end - 1);
+    t->k->gemm(&p, i, end, 0, (p.c.cols + 15) / 16);
   }
 }
-/* What the queries i .. end-1 give to c [nk,n] = start + w^T b, b [nq,n]; w: the row of query i. A
-   key that an earlier block saw goes on from its sum. */
-static void syn__scope_turned(const syn_tape *t, const syn__scope *g, syn__job j, int i, int end,
-                              syn__view b) {
-  int before = i > 0 ? syn__seen(g, i - 1) : 0, panels = (j.p.n + 15) / 16;
-  j.p.k = end - i;
-  j.p.b = b.x + (size_t)i * b.row;
-  j.p.b_row = b.row;
-  j.p.b_panel = 16;
-  t->k->product(&j.p, before, syn__seen(g, end - 1), 0, panels);
-  j.p.start = SYN__ADD;
-  t->k->product(&j.p, 0, before, 0, panels);
+/* What the queries i .. end-1 add to c [nk,n] = start + a b, as P^T dY. p.a [nk,end-i] and
+   p.b [end-i,n] are the parts of these queries. A key that an earlier block saw goes on from its
+   sum. */
+static void syn__causal_block_tn(const syn_tape *t, const syn__causal_range *g, syn__product p,
+                                 int i, int end) {
+  int before = i > 0 ? syn__keys_seen(g, i - 1) : 0, panels = (p.c.cols + 15) / 16;
+  p.a.cols = end - i;
+  t->k->gemm(&p, before, syn__keys_seen(g, end - 1), 0, panels);
+  p.accumulate = 1;
+  t->k->gemm(&p, 0, before, 0, panels);
 }
-/* c [nk,n] = start + w^T b, w [nq,nk], b [nq,n] */
-static void syn__scope_turned_times(const syn_tape *t, const syn__scope *g, syn__job j,
-                                    const float *w, size_t w_row, syn__view b) {
+/* c [nk,n] = start + a b, as P^T dY; a = P^T [nk,nq], b [nq,n] */
+static void syn__causal_matmul_tn(const syn_tape *t, const syn__causal_range *g, syn__product p) {
   int i, end;
-  j.p.a_row = 1;
-  j.p.a_col = w_row;
   for (i = 0; i < g->nq; i = end) {
-    end = syn__block_end(g, i);
-    j.p.a = w + (size_t)i * w_row;
-    syn__scope_turned(t, g, j, i, end, b);
+    syn__product part = p;
+    end = syn__query_block_end(g, i);
+    part.a.x += (size_t)i * p.a.col;
+    part.b.x += (size_t)i * p.b.row;
+    syn__causal_block_tn(t, g, part, i, end);
   }
 }
 
@@ -7537,8 +7216,8 @@ static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
 /* The causal mask of the head's queries. */
-static syn__scope syn__head_scope(const syn__att *a, const syn__head *x) {
-  syn__scope g;
+static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x) {
+  syn__causal_range g;
   g.nq = x->nq;
   g.nk = x->nk;
   g.causal = a->causal;
@@ -7586,7 +7265,7 @@ static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__he
 /* One head. Rows of q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their
    gradients too. q and k are only set where S = q k^T. */
 typedef struct syn__soft {
-  syn__scope g;             /* nq, nk, causal mask */
+  syn__causal_range g;      /* nq, nk, causal mask */
   int c;
   int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
   int add_dv;               /* 1: dv is added; else it is written, as dq and dk always are */
@@ -7621,10 +7300,11 @@ static uint32_t syn__soft_index(const syn__soft *o, int i) {
 
 /* S = q k^T; q holds the scale */
 static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
-  syn__job j = syn__job_into(o->p, (size_t)o->g.nk, o->g.nk, SYN__ZERO);
-  j.p.k = o->c;
-  t->k->pack(o->k, 1, o->k_row, o->c, o->g.nk, o->pack);
-  syn__scope_make(t, &o->g, j, syn__plain(o->q, o->q_row), o->pack);
+  syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
+  syn__causal_matmul_nt(t, &o->g,
+                        syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
+                                        syn_matrix_of(o->q, o->g.nq, o->c, o->q_row),
+                                        syn__pack_keys(t, k, o->pack), NULL, 0));
 }
 
 /* The row to process as number `at` of `count`: where nk is no multiple of 16, first the even rows,
@@ -7639,7 +7319,7 @@ static int syn__row_after(int at, int count, int nk) {
    of Pd_i. */
 static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, float *pd,
                                   int most) {
-  size_t nk = (size_t)o->g.nk, seen = (size_t)syn__seen(&o->g, i);
+  size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
     t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
@@ -7656,7 +7336,7 @@ static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, 
    first of them: P itself without dropout. */
 static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
                                       float *pd, size_t pd_row) {
-  int at, r, count = end - begin, most = syn__seen(&o->g, end - 1);
+  int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
     r = syn__row_after(at, count, o->g.nk);
     syn__soft_row_weights(t, o, begin + r, pd + (size_t)r * pd_row, most);
@@ -7667,14 +7347,18 @@ static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int
 /* P = softmax(S) in place of S; Y = Pd v */
 static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
-  syn__scope part = o->g;
+  syn__causal_range part = o->g;
   int i;
   for (i = 0; i < o->g.nq; i += part.nq) {
-    syn__job j = syn__job_into(o->y + (size_t)i * o->y_row, o->y_row, o->c, SYN__ZERO);
+    const float *pd;
     part.first = i;
-    part.nq = syn__block_end(&o->g, i) - i;
-    syn__scope_times(t, &part, j, syn__soft_weights(t, o, i, i + part.nq, o->x, row), step,
-                     syn__plain(o->v, o->v_row));
+    part.nq = syn__query_block_end(&o->g, i) - i;
+    pd = syn__soft_weights(t, o, i, i + part.nq, o->x, row);
+    syn__causal_matmul_nn(
+        t, &part,
+        syn__product_of(syn_matrix_of(o->y + (size_t)i * o->y_row, part.nq, o->c, o->y_row),
+                        syn_matrix_of(pd, part.nq, o->g.nk, step),
+                        syn_matrix_of(o->v, o->g.nk, o->c, o->v_row), NULL, 0));
   }
 }
 
@@ -7693,12 +7377,11 @@ static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
   }
   return o->z;
 }
-/* dv = Pd^T dy, Pd from syn__soft_dropped */
-static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const float *pd,
-                                  size_t pd_row) {
-  syn__scope_turned_times(t, &o->g,
-                          syn__job_into(o->dv, o->v_row, o->c, o->add_dv ? SYN__ADD : SYN__ZERO),
-                          pd, pd_row, syn__plain(o->dy, o->y_row));
+/* dv = Pd^T dy, Pd from syn__soft_dropped: operands for causal_matmul_tn */
+static syn__product syn__soft_dv(const syn__soft *o, const float *pd, size_t pd_row) {
+  return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
+                         syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
+                         syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add_dv);
 }
 
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
@@ -7706,7 +7389,7 @@ static void syn__soft_back_values(const syn_tape *t, const syn__soft *o, const f
    causal mask, up to `most`, become 0. */
 static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp, int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
-  size_t seen = (size_t)syn__seen(&o->g, i);
+  size_t seen = (size_t)syn__keys_seen(&o->g, i);
   if (!o->no_softmax)
     t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
   else memcpy(p, dp, seen * sizeof *p);
@@ -7719,33 +7402,30 @@ static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, flo
 static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk);
   int i, r, at, end, most;
-  syn__job to_p = syn__job_into(o->x, row, o->g.nk, SYN__ZERO);
-  syn__job to_v = syn__job_into(o->dv, o->v_row, o->c, o->add_dv ? SYN__ADD : SYN__ZERO);
-  to_p.p.k = o->c;
-  syn__job_panels(&to_p, syn__plain(o->dy, o->y_row), o->pack, o->x, row);
-  to_v.p.a = o->x;
-  to_v.p.a_row = 1;
-  to_v.p.a_col = row;
-  t->k->pack(o->v, 1, o->v_row, o->c, o->g.nk, o->pack);
+  syn__product dp = syn__product_of(
+      syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
+      syn__pack_keys(t, syn_matrix_of(o->v, o->g.nk, o->c, o->v_row), o->pack), NULL, 0);
+  syn__product dv = syn__soft_dv(o, o->x, row);
   for (i = 0; i < o->g.nq; i = end) {
-    end = syn__block_end(&o->g, i);
-    to_p.p.a = o->dy + (size_t)i * o->y_row;
-    most = syn__seen(&o->g, end - 1);
-    t->k->product(&to_p.p, 0, end - i, 0, (most + 15) / 16);
+    end = syn__query_block_end(&o->g, i);
+    dp.a.x = dv.b.x = (float *)o->dy + (size_t)i * o->y_row;
+    most = syn__keys_seen(&o->g, end - 1);
+    t->k->gemm(&dp, 0, end - i, 0, (most + 15) / 16);
     for (at = 0; at < end - i; at++) {
       r = syn__row_after(at, end - i, o->g.nk);
       syn__soft_back_row(t, o, i + r, o->x + (size_t)r * row, most);
     }
-    syn__scope_turned(t, &o->g, to_v, i, end, syn__plain(o->dy, o->y_row));
+    syn__causal_block_tn(t, &o->g, dv, i, end);
   }
 }
 /* dq = dS k, dk = dS^T q */
 static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
-  size_t nk = (size_t)o->g.nk;
-  syn__scope_times(t, &o->g, syn__job_into(o->dq, o->q_row, o->c, SYN__ZERO), o->p, nk,
-                   syn__plain(o->k, o->k_row));
-  syn__scope_turned_times(t, &o->g, syn__job_into(o->dk, o->k_row, o->c, SYN__ZERO), o->p, nk,
-                          syn__plain(o->q, o->q_row));
+  syn_matrix ds = syn_matrix_of(o->p, o->g.nq, o->g.nk, 0);
+  syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), dq = q;
+  syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row), dk = k;
+  dq.x = o->dq, dk.x = o->dk;
+  syn__causal_matmul_nn(t, &o->g, syn__product_of(dq, ds, k, NULL, 0));
+  syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, 0));
 }
 
 /* ==============================================================================================
@@ -7787,30 +7467,27 @@ typedef struct syn__v_job {
 static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn__v_job *j = (const syn__v_job *)job;
-  int i, panels = (j->p[0].n + 15) / 16;
+  int i, panels = (j->p[0].c.cols + 15) / 16;
   SYN__UNUSED(thread);
   for (i = 0; i < 3; i++) {
     int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
-    if (from < to) t->k->product(&j->p[i], 0, j->p[i].m, from, to);
+    if (from < to) t->k->gemm(&j->p[i], 0, j->p[i].c.rows, from, to);
   }
 }
 static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
-  const int w[3] = {n->param[a->w_v], n->param[a->param[s]], n->param[a->param[s] + 1]};
+  const int w[3] = {a->w_v, a->param[s], a->param[s] + 1};
   float *to[3];
   syn__v_job j;
   int i;
   to[0] = syn__att_v(t, n, SYN__ROWS);
   to[1] = syn__att_own(t, n, SYN__ROWS, s);
   to[2] = syn__v_keys(t, n, SYN__ROWS, s);
-  memset(&j, 0, sizeof j);
   for (i = 0; i < 3; i++) {
-    syn__product *p = &j.p[i];
-    p->m = t->decode->rows, p->n = a->e, p->k = a->d;
-    p->a = syn_in(t, n, 0)->x, p->a_row = (size_t)a->d, p->a_col = 1;
-    syn__read_panels(p, t->packed[w[i]]);
-    p->c = to[i], p->c_row = (size_t)a->e;
-    p->start = SYN__ZERO, p->far = 1;
+    j.p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, a->e, 0),
+                             syn_matrix_of(syn_in(t, n, 0)->x, t->decode->rows, a->d, 0),
+                             syn__weight_transposed(t, n, w[i]), NULL, 0);
+    j.p[i].streamed = 1;
   }
   syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
 }
@@ -7841,11 +7518,12 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
   const syn__att *a = syn__att_of(n);
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
-  syn__scope g = syn__head_scope(a, x);
-  syn__job j = syn__job_into(score, (size_t)x->nk, x->nk, SYN__ZERO);
-  j.p.k = a->c;
-  t->k->pack(k, 1, (size_t)a->e, a->c, x->nk, x->scratch);
-  syn__scope_make(t, &g, j, syn__plain(q, (size_t)a->e), x->scratch);
+  syn__causal_range g = syn__head_range(a, x);
+  syn_matrix keys = syn_matrix_of(k, x->nk, a->c, (size_t)a->e);
+  syn__causal_matmul_nt(t, &g,
+                        syn__product_of(syn_matrix_of(score, x->nq, x->nk, 0),
+                                        syn_matrix_of(q, x->nq, a->c, (size_t)a->e),
+                                        syn__pack_keys(t, keys, x->scratch), NULL, 0));
 }
 
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
@@ -7853,13 +7531,15 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
-  size_t e = (size_t)a->e, nk = (size_t)x->nk, q = syn__head_q(a, x), k = syn__head_k(a, x);
-  syn__scope g = syn__head_scope(a, x);
-  syn__scope_times(t, &g, syn__job_into(syn__att_own(t, n, SYN__DROWS, s) + q, e, a->c, SYN__ZERO),
-                   ds, nk, syn__plain(syn__v_keys(t, n, SYN__ROWS, s) + k, e));
-  syn__scope_turned_times(t, &g,
-                          syn__job_into(syn__v_keys(t, n, SYN__DROWS, s) + k, e, a->c, SYN__ZERO),
-                          ds, nk, syn__plain(syn__att_own(t, n, SYN__ROWS, s) + q, e));
+  size_t e = (size_t)a->e, at_q = syn__head_q(a, x), at_k = syn__head_k(a, x);
+  syn__causal_range g = syn__head_range(a, x);
+  syn_matrix m = syn_matrix_of(ds, x->nq, x->nk, 0);
+  syn_matrix q = syn_matrix_of(syn__att_own(t, n, SYN__ROWS, s) + at_q, x->nq, a->c, e), dq = q;
+  syn_matrix k = syn_matrix_of(syn__v_keys(t, n, SYN__ROWS, s) + at_k, x->nk, a->c, e), dk = k;
+  dq.x = syn__att_own(t, n, SYN__DROWS, s) + at_q;
+  dk.x = syn__v_keys(t, n, SYN__DROWS, s) + at_k;
+  syn__causal_matmul_nn(t, &g, syn__product_of(dq, m, k, NULL, 0));
+  syn__causal_matmul_tn(t, &g, syn__product_of(dk, syn_transposed(m), q, NULL, 0));
 }
 
 /* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
@@ -7940,7 +7620,7 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
   for (i = 0; i < count && apart; i++)
     memcpy(rows + (size_t)i * wide,
            syn__key_block(t, n, past[i] / l->length, j) + (size_t)i * e + at, wide * sizeof *rows);
-  t->k->pack(apart ? rows : keys, 1, apart ? wide : e, (int)wide, count, turned);
+  syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e), turned);
   t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
 }
 /* When a new token begins a block, the block before it is full: its keys are transposed in place,
@@ -7957,7 +7637,7 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
     if (begin % (size_t)l->live && l->sentence[begin - 1] == sentence) continue;
     for (i = 0; i < l->slots; i++) {
       float *keys = syn__key_block(t, n, sentence * l->slots + i, place - 16);
-      t->k->pack(keys, 1, e, (int)e, 16, turned);
+      syn__pack_keys(t, syn_matrix_of(keys, 16, (int)e, 0), turned);
       memcpy(keys, turned, 16 * e * sizeof *keys);
     }
   }
@@ -8074,13 +7754,13 @@ static size_t syn__fr_at(const syn__att *a, int h) {
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   float *table = syn_saved(t, n, SYN__TABLE) + a->table[s];
-  size_t k = (size_t)a->k;
   int h, L = syn__att_longest(t, n);
   for (h = 0; h < a->heads; h++)
-    syn__times_all(t, syn__job_of(L, L, a->k, NULL),
-                   syn__plain(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), k),
-                   syn__turned(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), k),
-                   table + syn__table_at(a, h), (size_t)a->size);
+    syn_gemm(t, syn_matrix_of(table + syn__table_at(a, h), L, L, (size_t)a->size),
+             syn_matrix_of(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), L, a->k, 0),
+             syn_transposed(
+                 syn_matrix_of(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), L, a->k, 0)),
+             NULL, 0);
 }
 /* As R, with F in place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -8095,17 +7775,15 @@ static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head 
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
-  size_t k = (size_t)a->k, N = (size_t)a->size;
   int h, L = syn__att_longest(t, n);
-  syn__job j = syn__job_of(L, a->k, L, NULL);
-  j.p.start = SYN__ADD;
   for (h = 0; h < a->heads; h++) {
-    const float *df = syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, h);
     size_t at = syn__fr_at(a, h);
-    syn__times_all(t, j, syn__plain(df, N), syn__plain(syn__att_weight(t, n, s, 1) + at, k),
-                   syn__att_dweight(t, n, s, 0) + at, k);
-    syn__times_all(t, j, syn__turned(df, N), syn__plain(syn__att_weight(t, n, s, 0) + at, k),
-                   syn__att_dweight(t, n, s, 1) + at, k);
+    syn_matrix df = syn_matrix_of(syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, h), L, L,
+                                  (size_t)a->size);
+    syn_gemm(t, syn_matrix_of(syn__att_dweight(t, n, s, 0) + at, L, a->k, 0), df,
+             syn_matrix_of(syn__att_weight(t, n, s, 1) + at, L, a->k, 0), NULL, 1);
+    syn_gemm(t, syn_matrix_of(syn__att_dweight(t, n, s, 1) + at, L, a->k, 0), syn_transposed(df),
+             syn_matrix_of(syn__att_weight(t, n, s, 0) + at, L, a->k, 0), NULL, 1);
   }
 }
 /* A step computes one row of F, with the bits of fr_prepare. */
@@ -8184,7 +7862,7 @@ static const syn__stages *syn__stages_of(const syn_node *n, int s) {
 /* -- shapes -- */
 
 /* Inputs of one output of a layer that reads `width` columns. */
-static int syn__conv_size(const syn__conv *w, int width) {
+static int syn__conv_size(const syn_conv *w, int width) {
   return syn__max(1, w->taps) * width;
 }
 /* Inputs of one score: the length of z. */
@@ -8200,11 +7878,11 @@ static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
 
 /* The taps of a layer; `which` as in syn__family. */
 static syn_status syn__stage_window(syn_build *b, const char *name, int which, int width,
-                                    syn__conv *w) {
+                                    syn_conv *w) {
   int f = syn_arg_int(b, "f", 3, 1, 65536), f2 = syn_arg_int(b, "f2", f, 1, 65536);
   int taps = which == 2 ? f2 : f;
   if (!which) return SYN_OK;
-  *w = syn__conv_of(b, taps, 1);
+  *w = syn_conv_of(b, taps, 1);
   if (!b->decoder && taps % 2 == 0)
     return syn__fail_build(b, SYN_E_SHAPE, "%s: %s is %d, wanted an odd number in an encoder", name,
                            which == 2 ? "f2" : "f", taps);
@@ -8313,16 +7991,11 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
 
 /* -- hidden layer -- */
 
-/* im2col and col2im between rows of `stride` floats and windows of `width` columns. */
-static syn__im2col_job syn__stage_job(const syn_tape *t, const syn_node *n, const syn__conv *w,
-                                      int stride, int width) {
-  return syn__im2col_job_of(t, t->g->values[n->out].stream, w, (size_t)stride, (size_t)width);
-}
-/* im2col of the rows x; in a step, of the rows in the KV cache at offset `past`. */
-static void syn__stage_gather(syn_tape *t, const syn_node *n, syn__im2col_job j, int past,
-                              const float *x, float *col) {
-  if (t->decode) syn__conv_cached(t, n, &j.w, (size_t)past, j.width, col);
-  else syn__im2col(t, t->g->values[n->out].stream, j, x, col);
+/* im2col of the rows x; in a step, of the rows in the KV cache at offset `past` */
+static void syn__stage_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, int past,
+                              syn_matrix x, float *col) {
+  if (t->decode) syn__conv_cached(t, n, w, (size_t)past, (size_t)x.cols, col);
+  else syn_im2col(t, n, w, x, col);
 }
 
 /* The input of W1: x, or im2col of x. Backward computes it again, since im2col of u has overwritten
@@ -8333,7 +8006,8 @@ static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
   syn_tensor x = *syn_in(t, n, 0);
   float *col = syn__att_block(t, n, SYN__ROWS, st->col);
   if (st->first.taps < 2) return x;
-  syn__stage_gather(t, n, syn__stage_job(t, n, &st->first, a->d, a->d), a->past_x, x.x, col);
+  syn__stage_im2col(t, n, &st->first, a->past_x,
+                    syn_matrix_of(x.x, (int)syn__tensor_rows(&x), a->d, 0), col);
   x.x = col;
   return x;
 }
@@ -8378,8 +8052,7 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   }
   syn__linear_backward(t, n, st->w1, st->b1, &x, du);
   if (st->first.taps > 1)
-    syn__col2im(t, t->g->values[n->out].stream, syn__stage_job(t, n, &st->first, a->d, a->d), x.dx,
-                dx);
+    syn_col2im(t, n, &st->first, x.dx, syn_matrix_of(dx, (int)rows, a->d, 0));
 }
 
 /* -- output layer -- */
@@ -8436,23 +8109,25 @@ static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
-  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->units, st->head_units);
+  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   int h, past = st->hidden ? st->cache_u : a->past_x;
   for (h = 0; h < a->heads && st->second.taps > 1; h++)
-    syn__stage_gather(t, n, j, past + h * st->head_units, u + h * st->head_units,
+    syn__stage_im2col(t, n, &st->second, past + h * st->head_units,
+                      syn_matrix_of(u + h * st->head_units, rows, st->head_units,
+                                    (size_t)st->units),
                       syn__dense_windows(t, n, SYN__ROWS, s, h));
 }
 static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t size = (size_t)syn__dense_size(st);
   int h, side;
   if (st->hidden) syn__hidden_forward(t, n, s);
   syn__dense_gather(t, n, s);
   for (side = 0; side <= st->gated; side++)
     for (h = 0; h < st->matrices; h++)
-      t->k->pack(syn__dense_w2(t, n, s, side, h), 1, size, (int)size, syn__att_longest(t, n),
-                 syn__dense_panels(t, n, s, side, h));
+      syn__pack_keys(t, syn_matrix_of(syn__dense_w2(t, n, s, side, h), syn__att_longest(t, n),
+                                      syn__dense_size(st), 0),
+                     syn__dense_panels(t, n, s, side, h));
 }
 static void syn__dense_prepare_step(syn_tape *t, const syn_node *n, int s) {
   const syn__stages *st = syn__stages_of(n, s);
@@ -8469,14 +8144,15 @@ static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int s
   const syn__att *a = syn__att_of(n);
   size_t row;
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  syn__scope g = syn__head_scope(a, x);
-  syn__job j;
-  g.nk = syn__att_columns(a, x->nk);
-  j = syn__job_into(score, (size_t)x->nk, g.nk, SYN__ZERO);
-  j.p.k = syn__dense_size(&a->stages[s]);
-  j.p.bias = syn__dense_b2(t, n, s, side, x->h);
-  if (j.p.bias) j.p.start = SYN__BIAS;
-  syn__scope_make(t, &g, j, syn__plain(u, row), syn__dense_panels(t, n, s, side, x->h));
+  int size = syn__dense_size(&a->stages[s]), columns = syn__att_columns(a, x->nk);
+  syn__causal_range g = syn__head_range(a, x);
+  g.nk = columns;
+  syn__causal_matmul_nt(
+      t, &g,
+      syn__product_of(
+          syn_matrix_of(score, x->nq, columns, (size_t)x->nk), syn_matrix_of(u, x->nq, size, row),
+          syn__packed(syn__dense_panels(t, n, s, side, x->h), size, columns),
+          syn__dense_b2(t, n, s, side, x->h), 0));
 }
 
 /* Both sides of GLU are kept for backward. */
@@ -8530,29 +8206,36 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__he
   size_t row;
   float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
   int side, size = syn__dense_size(st), into_x = !st->hidden && st->second.taps < 2;
-  syn__scope g = syn__head_scope(a, x);
+  syn__causal_range g = syn__head_range(a, x);
   g.nk = syn__att_columns(a, x->nk);
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
   for (side = 0; side <= st->gated; side++)
-    syn__scope_times(t, &g, syn__job_into(to, row, size, into_x || side ? SYN__ADD : SYN__ZERO),
-                     syn__dense_ds(t, n, s, side, x, ds), (size_t)x->nk,
-                     syn__plain(syn__dense_w2(t, n, s, side, x->h), (size_t)size));
+    syn__causal_matmul_nn(
+        t, &g,
+        syn__product_of(
+            syn_matrix_of(to, x->nq, size, row),
+            syn_matrix_of(syn__dense_ds(t, n, s, side, x, ds), x->nq, g.nk, (size_t)x->nk),
+            syn_matrix_of(syn__dense_w2(t, n, s, side, x->h), g.nk, size, 0), NULL,
+            into_x || side));
 }
 /* dW2 += dA^T z, db2 += column sums of dA */
 static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t row, nk = (size_t)x->nk, size = (size_t)syn__dense_size(st);
+  size_t row, nk = (size_t)x->nk;
   const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int side;
-  syn__scope g = syn__head_scope(a, x);
+  int side, size = syn__dense_size(st);
+  syn__causal_range g = syn__head_range(a, x);
   g.nk = syn__att_columns(a, x->nk);
   for (side = 0; side <= st->gated; side++) {
     const float *from = syn__dense_ds(t, n, s, side, x, ds);
     float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
-    syn__scope_turned_times(t, &g, syn__job_into(dw2, size, (int)size, SYN__ADD), from, nk,
-                            syn__plain(u, row));
+    syn__causal_matmul_tn(
+        t, &g,
+        syn__product_of(syn_matrix_of(dw2, g.nk, size, 0),
+                        syn_transposed(syn_matrix_of(from, x->nq, g.nk, nk)),
+                        syn_matrix_of(u, x->nq, size, row), NULL, 1));
     if (st->b2 >= 0)
       t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size, from,
                         (size_t)x->nq, nk, 0, (size_t)g.nk);
@@ -8564,13 +8247,13 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *du = syn__stages_u(t, n, SYN__DROWS, s);
-  syn__im2col_job j = syn__stage_job(t, n, &st->second, st->units, st->head_units);
+  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   int h, heads = st->second.taps > 1 ? a->heads : 0;
   if (heads && st->hidden)
-    memset(du, 0, syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->units * sizeof *du);
+    memset(du, 0, (size_t)rows * (size_t)st->units * sizeof *du);
   for (h = 0; h < heads; h++)
-    syn__col2im(t, t->g->values[n->out].stream, j, syn__dense_windows(t, n, SYN__DROWS, s, h),
-                du + h * st->head_units);
+    syn_col2im(t, n, &st->second, syn__dense_windows(t, n, SYN__DROWS, s, h),
+               syn_matrix_of(du + h * st->head_units, rows, st->head_units, (size_t)st->units));
   if (st->hidden) syn__hidden_back(t, n, s);
 }
 
@@ -8671,15 +8354,12 @@ static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
   float *to = syn__fd_rows(t, n, SYN__ROWS, s, side, 0);
-  int h, size = syn__fd_size(a, side);
-  syn__job j = syn__job_of((int)syn__tensor_rows(syn_in(t, n, 0)), size, a->c, NULL);
-  j.p.start = SYN__BIAS;
-  for (h = 0; h < a->heads; h++) {
-    j.p.bias = syn__att_weight(t, n, s, 3 + 2 * side) + h * size;
-    syn__times_all(t, j, syn__plain(u + h * a->c, (size_t)a->e),
-                   syn__turned(w + syn__fd_at(a, side, h), (size_t)a->c), to + h * size,
-                   (size_t)(a->heads * size));
-  }
+  int h, size = syn__fd_size(a, side), rows = (int)syn__tensor_rows(syn_in(t, n, 0));
+  for (h = 0; h < a->heads; h++)
+    syn_gemm(t, syn_matrix_of(to + h * size, rows, size, (size_t)(a->heads * size)),
+             syn_matrix_of(u + h * a->c, rows, a->c, (size_t)a->e),
+             syn_transposed(syn_matrix_of(w + syn__fd_at(a, side, h), size, a->c, 0)),
+             syn__att_weight(t, n, s, 3 + 2 * side) + h * size, 0);
 }
 static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
   syn__hidden_forward(t, n, s);
@@ -8731,20 +8411,18 @@ static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side, 0);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
   const float *w = syn__att_weight(t, n, s, 2 + 2 * side);
-  size_t rows = syn__tensor_rows(syn_in(t, n, 0)), c = (size_t)a->c, e = (size_t)a->e;
-  int h, size = syn__fd_size(a, side), wide = a->heads * size;
-  syn__job to_u = syn__job_of((int)rows, a->c, size, NULL);
-  syn__job to_w = syn__job_of(size, a->c, (int)rows, NULL);
-  to_u.p.start = side ? SYN__ADD : SYN__ZERO;
-  to_w.p.start = SYN__ADD;
+  size_t e = (size_t)a->e;
+  int h, c = a->c, size = syn__fd_size(a, side), wide = a->heads * size;
+  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   for (h = 0; h < a->heads; h++) {
     size_t at = syn__fd_at(a, side, h);
-    syn__times_all(t, to_u, syn__plain(d + h * size, (size_t)wide), syn__plain(w + at, c),
-                   du + h * a->c, e);
-    syn__times_all(t, to_w, syn__turned(d + h * size, (size_t)wide),
-                   syn__plain(u + h * a->c, e), dw + at, c);
+    syn_matrix m = syn_matrix_of(d + h * size, rows, size, (size_t)wide); /* dA_h */
+    syn_gemm(t, syn_matrix_of(du + h * c, rows, c, e), m, syn_matrix_of(w + at, size, c, 0), NULL,
+             side);
+    syn_gemm(t, syn_matrix_of(dw + at, size, c, 0), syn_transposed(m),
+             syn_matrix_of(u + h * c, rows, c, e), NULL, 1);
   }
-  syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, rows, (size_t)wide);
+  syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, (size_t)rows, (size_t)wide);
 }
 static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_back(t, n, s, 0);
@@ -9044,7 +8722,7 @@ static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn_
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
   syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
-  o.g = syn__head_scope(a, x);
+  o.g = syn__head_range(a, x);
   o.no_softmax = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
   o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
@@ -9180,13 +8858,16 @@ static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
     y = syn__table_sentence(t, n, x, i);
     p = y.p + (size_t)y.first * (size_t)y.nk;
-    o.g = syn__head_scope(syn__att_of(n), &y);
-    syn__scope_times(t, &o.g,
-                     syn__job_into(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y),
-                                   o.y_row, o.c, SYN__ZERO),
-                     pd, nk,
-                     syn__plain(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y),
-                                o.v_row));
+    o.g = syn__head_range(syn__att_of(n), &y);
+    syn__causal_matmul_nn(
+        t, &o.g,
+        syn__product_of(
+            syn_matrix_of(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y), y.nq, o.c,
+                          o.y_row),
+            syn_matrix_of(pd, y.nq, y.nk, nk),
+            syn_matrix_of(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y), y.nk, o.c,
+                          o.v_row),
+            NULL, 0));
     for (r = 0; r < y.nq && !t->training && i != x->sentence; r++)
       memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
@@ -9209,7 +8890,7 @@ static void syn__task_tables_values(syn_tape *t, const void *job, int thread, si
         y = syn__table_sentence(t, n, &x, (int)(i - h * sentences));
         o = syn__head_soft_back(t, n, &y);
         if (!pd) pd = syn__soft_dropped(t, &whole);
-        syn__soft_back_values(t, &o, pd, (size_t)x.nk);
+        syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)x.nk));
       }
     }
     i = stop;
@@ -9228,16 +8909,16 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
     syn__head y;
     syn__soft part;
-    syn__job j;
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
     y = syn__table_sentence(t, n, x, i);
     if (!y.nq) continue;
     part = syn__head_soft_back(t, n, &y);
-    j = syn__job_into(dp, nk, y.nk, SYN__ADD);
-    j.p.k = o.c;
-    t->k->pack(part.v, 1, part.v_row, o.c, y.nk, o.pack);
-    syn__scope_make(t, &part.g, j, syn__plain(part.dy, part.y_row), o.pack);
-    if (pd) syn__soft_back_values(t, &part, pd, nk);
+    syn__causal_matmul_nt(
+        t, &part.g,
+        syn__product_of(
+            syn_matrix_of(dp, y.nq, y.nk, nk), syn_matrix_of(part.dy, y.nq, o.c, part.y_row),
+            syn__pack_keys(t, syn_matrix_of(part.v, y.nk, o.c, part.v_row), o.pack), NULL, 1));
+    if (pd) syn__causal_matmul_tn(t, &part.g, syn__soft_dv(&part, pd, nk));
   }
   for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk, 0);
 }
@@ -9759,8 +9440,9 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
   for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
-    t->k->pack(k + (size_t)off[i] * (size_t)a->e, 1, (size_t)a->e, a->e, off[i + 1] - off[i],
-               syn__source_key_block(t, n, i, 0));
+    syn__pack_keys(t,
+                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
+                   syn__source_key_block(t, n, i, 0));
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
     "mh_dot_src_att", "i:heads f:scale w:source i:c f:dropout", 1, syn__src_att_build,
@@ -10181,8 +9863,9 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
     syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache, off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
-    syn__times(t, syn__job_of(1, (int)d, (int)a.keys, NULL), syn__plain(p, a.keys),
-               syn__plain(b + n->which, a.b_row), y->x + r * d, d);
+    syn__gemm_serial(t, syn_matrix_of(y->x + r * d, 1, (int)d, 0),
+                     syn_matrix_of(p, 1, (int)a.keys, 0),
+                     syn_matrix_of(b + n->which, (int)a.keys, (int)d, a.b_row), 0, NULL);
   }
 }
 static void syn__mlp_step(syn_tape *t, const syn_node *n) {
@@ -10326,17 +10009,18 @@ static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_p
   const syn__aop *a = syn__aop_own(n);
   int c = values ? a->c_v : a->c_k;
   const float *from = syn_weight(t, n, values ? SYN__AOP_VALUES : SYN__AOP_KEYS);
-  t->k->pack(from + syn__aop_head(a, x, c), 1, (size_t)c, c, a->keys,
-             values ? x->packed_v : x->packed_k);
+  syn__pack_keys(t, syn_matrix_of(from + syn__aop_head(a, x, c), a->keys, c, 0),
+                 values ? x->packed_v : x->packed_k);
 }
 /* p = q K^T; or dp = dY V^T */
 static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                             const float *slices, int values) {
   const syn__aop *a = syn__aop_own(n);
   int c = values ? a->c_v : a->c_k;
-  syn__times_panels(t, syn__job_of(x->rows, a->keys, c, NULL),
-                    syn__plain(slices + syn__aop_slice(a, x, c), (size_t)(a->heads * c)),
-                    values ? x->packed_v : x->packed_k, values ? x->dp : x->p, a->stride);
+  syn__gemm_serial(
+      t, syn_matrix_of(values ? x->dp : x->p, x->rows, a->keys, a->stride),
+      syn_matrix_of(slices + syn__aop_slice(a, x, c), x->rows, c, (size_t)(a->heads * c)),
+      syn__packed(values ? x->packed_v : x->packed_k, c, a->keys), 0, NULL);
 }
 
 /* 1: a decoding step with few rows, for which packing the keys would take too long: q is packed
@@ -10350,9 +10034,10 @@ static void syn__aop_few(const syn_tape *t, const syn_node *n, const syn__aop_pa
   const float *keys = syn_weight(t, n, SYN__AOP_KEYS) + syn__aop_head(a, x, a->c_k);
   size_t rows = (size_t)x->rows;
   int r, key;
-  syn__times(t, syn__job_of(a->keys, x->rows, a->c_k, x->packed_k),
-             syn__plain(keys, (size_t)a->c_k), syn__turned(q, (size_t)(a->heads * a->c_k)), x->dp,
-             rows);
+  syn__gemm_serial(
+      t, syn_matrix_of(x->dp, a->keys, x->rows, 0), syn_matrix_of(keys, a->keys, a->c_k, 0),
+      syn_transposed(syn_matrix_of(q, x->rows, a->c_k, (size_t)(a->heads * a->c_k))), 0,
+      x->packed_k);
   for (r = 0; r < x->rows; r++)
     for (key = 0; key < a->keys; key++)
       x->p[(size_t)r * a->stride + (size_t)key] = x->dp[(size_t)key * rows + (size_t)r];
@@ -10397,9 +10082,11 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
     if (!syn__aop_is_few(t, n) && (i == begin || x.r0 == 0)) syn__aop_pack(t, n, &x, 0);
     syn__aop_weights(t, n, &x);
     syn__aop_drop(t, n, &x, x.p);
-    syn__times(t, syn__job_of(x.rows, a->c_v, a->keys, NULL), syn__plain(x.p, a->stride),
-               syn__plain(values + syn__aop_head(a, &x, a->c_v), (size_t)a->c_v),
-               y + syn__aop_slice(a, &x, a->c_v), (size_t)(a->heads * a->c_v));
+    syn__gemm_serial(
+        t, syn_matrix_of(y + syn__aop_slice(a, &x, a->c_v), x.rows, a->c_v,
+                         (size_t)(a->heads * a->c_v)),
+        syn_matrix_of(x.p, x.rows, a->keys, a->stride),
+        syn_matrix_of(values + syn__aop_head(a, &x, a->c_v), a->keys, a->c_v, 0), 0, NULL);
   }
 }
 /* Also a decoding step: rows do not see each other. */
@@ -10421,18 +10108,21 @@ static void syn__aop_forward(syn_tape *t, const syn_node *n) {
 /* dV += Pd^T dY; dK += dS^T q, whose scale is in q; dq = dS K, scaled later. p holds Pd, dp dS. */
 static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
-  size_t c_k = (size_t)a->c_k, c_v = (size_t)a->c_v, k = syn__aop_head(a, x, a->c_k);
-  size_t q = syn__aop_slice(a, x, a->c_k), q_row = (size_t)a->heads * c_k;
-  const float *dy = syn__aop_y(t, n, 1) + syn__aop_slice(a, x, a->c_v);
-  syn__job j = syn__job_of(a->keys, a->c_v, x->rows, NULL);
-  j.p.start = SYN__ADD;
-  syn__times(t, j, syn__turned(x->p, a->stride), syn__plain(dy, (size_t)a->heads * c_v),
-             syn_dweight(t, n, SYN__AOP_VALUES) + syn__aop_head(a, x, a->c_v), c_v);
-  j.p.n = a->c_k;
-  syn__times(t, j, syn__turned(x->dp, a->stride), syn__plain(syn__aop_q(t, n, 0) + q, q_row),
-             syn_dweight(t, n, SYN__AOP_KEYS) + k, c_k);
-  syn__times(t, syn__job_of(x->rows, a->c_k, a->keys, NULL), syn__plain(x->dp, a->stride),
-             syn__plain(syn_weight(t, n, SYN__AOP_KEYS) + k, c_k), syn__aop_q(t, n, 1) + q, q_row);
+  int c_k = a->c_k, c_v = a->c_v;
+  size_t at = syn__aop_head(a, x, c_k), slice = syn__aop_slice(a, x, c_k);
+  syn_matrix pd = syn_matrix_of(x->p, x->rows, a->keys, a->stride);
+  syn_matrix ds = syn_matrix_of(x->dp, x->rows, a->keys, a->stride);
+  syn_matrix dy = syn_matrix_of(syn__aop_y(t, n, 1) + syn__aop_slice(a, x, c_v), x->rows, c_v,
+                                (size_t)(a->heads * c_v));
+  syn_matrix q = syn_matrix_of(syn__aop_q(t, n, 0) + slice, x->rows, c_k,
+                               (size_t)(a->heads * c_k)), dq = q;
+  dq.x = syn__aop_q(t, n, 1) + slice;
+  syn__gemm_serial(t, syn_matrix_of(syn_dweight(t, n, SYN__AOP_VALUES) + syn__aop_head(a, x, c_v),
+                                    a->keys, c_v, 0), syn_transposed(pd), dy, 1, NULL);
+  syn__gemm_serial(t, syn_matrix_of(syn_dweight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
+                   syn_transposed(ds), q, 1, NULL);
+  syn__gemm_serial(t, dq, ds, syn_matrix_of(syn_weight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
+                   0, NULL);
 }
 /* dPd = dY V^T, dP = its dropout, dS_i = P_i (dP_i - P_i . dP_i). Items: heads; all rows share the
    keys and values of a head, so one thread walks them in order. */
@@ -10531,9 +10221,9 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
 static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                          const float *rows, float *to) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(a->k, a->c, o->g.nq, o->pack),
-             syn__plain(syn__att_weight(t, n, 1, w), (size_t)a->size),
-             syn__plain(rows, (size_t)a->e), to, (size_t)a->c);
+  syn__gemm_serial(t, syn_matrix_of(to, a->k, a->c, 0),
+                   syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size),
+                   syn_matrix_of(rows, o->g.nq, a->c, (size_t)a->e), 0, NULL);
 }
 /* Its gradients: drows [n,c] = w^T dto, part [k,n] = dto rows^T */
 typedef struct syn__lin_back {
@@ -10543,12 +10233,13 @@ typedef struct syn__lin_back {
 static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
                               const syn__lin_back *g) {
   const syn__att *a = syn__att_of(n);
-  syn__times(t, syn__job_of(o->g.nq, a->c, a->k, o->pack),
-             syn__turned(syn__att_weight(t, n, 1, w), (size_t)a->size),
-             syn__plain(g->dto, (size_t)a->c), g->drows, (size_t)a->e);
-  syn__times(t, syn__job_of(a->k, o->g.nq, a->c, o->pack),
-             syn__plain(g->dto, (size_t)a->c), syn__turned(g->rows, (size_t)a->e),
-             g->part, (size_t)o->g.nq);
+  int n_rows = o->g.nq;
+  syn_matrix dto = syn_matrix_of(g->dto, a->k, a->c, 0);
+  syn_matrix weight = syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, n_rows, (size_t)a->size);
+  syn__gemm_serial(t, syn_matrix_of(g->drows, n_rows, a->c, (size_t)a->e), syn_transposed(weight),
+                   dto, 0, NULL);
+  syn__gemm_serial(t, syn_matrix_of(g->part, a->k, n_rows, 0), dto,
+                   syn_transposed(syn_matrix_of(g->rows, n_rows, a->c, (size_t)a->e)), 0, o->pack);
 }
 
 /* K~, V~, then attention of the n queries to them. */
@@ -10766,7 +10457,7 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
       syn__soft_backward(t, &o);
       syn__soft_back_scores(t, &o);
     } else {
-      syn__soft_back_values(t, &o, syn__soft_dropped(t, &o), (size_t)o.g.nk);
+      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__soft_dropped(t, &o), (size_t)o.g.nk));
     }
   }
 }
@@ -12732,17 +12423,13 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
   size_t d = (size_t)syn__width(x);
-  syn__job p;
-  int i;
+  int i, vocab = t->g->params[n->param[0]].shape[0];
   for (i = 0; i < j->rows && !syn__loss_whole(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
            d * sizeof(float));
-  memset(&p, 0, sizeof p);
-  p.p.n = t->g->params[n->param[0]].shape[0];
-  p.p.k = (int)d;
-  p.p.bias = t->weights[n->param[1]];
-  p.panels = r->loss.panels;
-  syn__linear(t, r->loss.logits, syn__loss_rows(j), (size_t)j->rows, &p);
+  syn_gemm(t, syn_matrix_of(r->loss.logits, j->rows, vocab, 0),
+           syn_matrix_of(syn__loss_rows(j), j->rows, (int)d, 0),
+           syn__packed(r->loss.panels, (int)d, vocab), t->weights[n->param[1]], 0);
 }
 
 /* The logits have become their gradient: to out.w, out.b and the rows they came from. dx =
@@ -12776,15 +12463,8 @@ static void syn__loss_pack(syn_run *r) {
   syn_tape *t = &r->tape;
   int id = t->g->nodes[r->m->head]->param[0];
   const syn_param *w = &t->g->params[id];
-  syn__job p;
-  memset(&p, 0, sizeof p);
-  p.p.n = w->shape[0];
-  p.p.k = w->shape[1];
-  p.p.b = t->weights[id];
-  p.p.b_row = 1;
-  p.b_col = (size_t)w->shape[1];
-  p.pack = r->loss.panels;
-  syn__parallel(t, syn__task_pack, &p, ((size_t)p.p.n + 15) / 16, 4);
+  syn__pack_b(t, syn_transposed(syn_matrix_of(t->weights[id], w->shape[0], w->shape[1], 0)),
+              r->loss.panels);
 }
 
 /* Sum of the losses of the batch that was run; with scale != 0 also the gradients, times scale.
@@ -14384,12 +14064,14 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   for (i = 0; i < g->n_params; i++) {
     const syn_param *p = &g->params[i];
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
+    syn_matrix w;
     float *at;
     if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
     if (!strcmp(p->name, "tgt.embed") && (int)i != g->nodes[d->m->head]->param[0]) continue;
     at = syn__layout_floats(k, rows, columns);
     if (!k->base) continue;
-    d->c->kernels->pack(p->x, 1, columns, (int)columns, p->shape[0], at);
+    w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)columns, 0));
+    d->c->kernels->pack_b(&w, at);
     packed[i] = at;
   }
   if (k->base) d->run->tape.packed = packed;

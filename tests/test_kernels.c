@@ -401,30 +401,30 @@ static void test_dots_of(const syn_kernels *k, size_t n, size_t count) {
   buffer a = numbers(n, 6 + n, -2.0f, 2.0f), b = numbers(n * count, 7 + n, -2.0f, 2.0f);
   buffer start = numbers(count, 8, -1.0f, 1.0f), got = output(count, start.at);
   buffer row = output(count, start.at);
-  float *pack = (float *)malloc((n + 1) * (count + 16) * sizeof *pack);
+  float *panels = (float *)malloc((n + 1) * (count + 16) * sizeof *panels);
   const float **rows = (const float **)malloc((count + 1) * sizeof *rows);
   double *want = (double *)malloc((count + 1) * sizeof *want);
   syn__product p;
+  syn_matrix b_t = syn_transposed(syn_matrix_of(b.at, (int)count, (int)n, 0));
   size_t j, i;
-  if (!pack || !rows || !want) exit(2);
+  if (!panels || !rows || !want) exit(2);
   for (j = 0; j < count; j++) {
     rows[j] = b.at + (count - 1 - j) * n; /* in another order than they lie */
     for (want[j] = (double)start.at[j], i = 0; i < n; i++) want[j] += (double)a.at[i] * (double)rows[j][i];
   }
   k->dots(got.at, a.at, rows, n, count);
   guards(got, k->name, "dots"), close_to(got, want, 1e-6, 4.0 * (double)n, k->name, "dots");
-  memset(&p, 0, sizeof p);
-  p.m = 1, p.n = (int)count, p.k = (int)n, p.a = a.at, p.a_row = n, p.a_col = 1, p.b_row = 16;
-  p.b_panel = 16 * n, p.c = row.at, p.c_row = count, p.start = SYN__ADD, p.b = pack;
+  p = syn__product_of(syn_matrix_of(row.at, 1, (int)count, 0), syn_matrix_of(a.at, 1, (int)n, 0),
+                      syn__packed(panels, (int)n, (int)count), NULL, 1);
   for (i = 0; i < count / 2; i++) { /* turned round, as `rows` are */
     const float *swap = rows[i];
     rows[i] = rows[count - 1 - i], rows[count - 1 - i] = swap;
   }
-  if (count) k->pack(b.at, 1, n, (int)n, (int)count, pack), k->product(&p, 0, 1, 0, ((int)count + 15) / 16);
+  if (count) k->pack_b(&b_t, panels), k->gemm(&p, 0, 1, 0, ((int)count + 15) / 16);
   memcpy(got.at, start.at, count * sizeof(float)), k->dots(got.at, a.at, rows, n, count);
   if (k->exact) same(got, row, k, "dots and product");
   free(a.block), free(b.block), free(start.block), free(got.block), free(row.block);
-  free(pack), free(want), free((void *)rows);
+  free(panels), free(want), free((void *)rows);
 }
 static void test_dots(const syn_kernels *k) {
   static const size_t counts[] = {0, 1, 7, 8, 9, 16, 23};
@@ -446,11 +446,11 @@ static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t coun
   syn__mixed m;
   if (!at) exit(2);
   k->scores(s.at, 16, q.at, across.at, heads, c);
-  memset(&x, 0, sizeof x);
-  x.m = 1, x.n = 16, x.k = (int)c, x.a_col = 1, x.b_row = 16, x.c_row = 16;
   for (h = 0; h < heads; h++) {
-    x.a = q.at + h * c, x.b = across.at + 16 * h * c, x.c = want.at + 16 * h;
-    k->product(&x, 0, 1, 0, 1);
+    x = syn__product_of(syn_matrix_of(want.at + 16 * h, 1, 16, 0),
+                        syn_matrix_of(q.at + h * c, 1, (int)c, 0),
+                        syn__packed(across.at + 16 * h * c, (int)c, 16), NULL, 0);
+    k->gemm(&x, 0, 1, 0, 1);
   }
   guards(s, k->name, "scores");
   if (k->exact) same(s, want, k, "scores and product");
@@ -462,10 +462,11 @@ static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t coun
   m.count = count, m.heads = heads, m.c = c;
   k->values(y.at, &m);
   guards(y, k->name, "values");
-  x.n = (int)c, x.k = (int)count, x.b_row = e, x.b_panel = 16;
   for (h = 0; h < heads; h++) {
-    x.a = p.at + h * (count + 3), x.b = turned.at + h * c, x.c = plain_y.at + h * c;
-    k->product(&x, 0, 1, 0, ((int)c + 15) / 16);
+    x = syn__product_of(syn_matrix_of(plain_y.at + h * c, 1, (int)c, 0),
+                        syn_matrix_of(p.at + h * (count + 3), 1, (int)count, 0),
+                        syn_matrix_of(turned.at + h * c, (int)count, (int)c, e), NULL, 0);
+    k->gemm(&x, 0, 1, 0, ((int)c + 15) / 16);
   }
   if (k->exact) same(y, plain_y, k, "values and product");
   m.v = turned.at, m.at = NULL;
@@ -493,10 +494,10 @@ static void test_rough(const syn_kernels *k) {
     if (!q) exit(2);
     for (i = 0; i < all; i++) q[i] = (signed char)((int)(i * 37 % 256) - 128), b.at[i] = (float)q[i];
     k->rough(got.at, x.at, q, n, panels);
-    memset(&p, 0, sizeof p);
-    p.m = 1, p.n = 16 * (int)panels, p.k = (int)n, p.a = x.at, p.a_col = 1;
-    p.b = b.at, p.b_row = 16, p.b_panel = 16 * n, p.c = want.at, p.c_row = 16 * panels;
-    k->product(&p, 0, 1, 0, (int)panels);
+    p = syn__product_of(syn_matrix_of(want.at, 1, 16 * (int)panels, 0),
+                        syn_matrix_of(x.at, 1, (int)n, 0),
+                        syn__packed(b.at, (int)n, 16 * (int)panels), NULL, 0);
+    k->gemm(&p, 0, 1, 0, (int)panels);
     guards(got, k->name, "rough");
     if (k->exact) same(got, want, k, "rough and product");
     free(x.block), free(b.block), free(got.block), free(want.block), free(q);
@@ -944,32 +945,40 @@ static void test_descend(const syn_kernels *k) {
 
 /* -- products -- */
 
+enum { ZERO, BIAS, ACCUMULATE }; /* where the sums start */
+
 typedef struct shape {
-  int m, n, k, start, a_across; /* a_across: a is stored [K,M] */
+  int m, n, k, start, a_transposed; /* a_transposed: a is stored [K,M] */
 } shape;
 
 static void reference_product(double *c, const syn__product *p) {
   int m, n, k;
-  for (m = 0; m < p->m; m++) {
-    for (n = 0; n < p->n; n++) {
-      double s = p->start == SYN__BIAS ? (double)p->bias[n]
-                 : p->start == SYN__ADD ? c[m * p->n + n] : 0.0;
-      for (k = 0; k < p->k; k++)
-        s += (double)p->a[(size_t)m * p->a_row + (size_t)k * p->a_col] *
-             (double)p->b[(size_t)n / 16 * p->b_panel + (size_t)k * p->b_row + (size_t)n % 16];
-      c[m * p->n + n] = s;
+  for (m = 0; m < p->c.rows; m++) {
+    for (n = 0; n < p->c.cols; n++) {
+      double s = p->accumulate ? c[m * p->c.cols + n] : p->bias ? (double)p->bias[n] : 0.0;
+      for (k = 0; k < p->a.cols; k++)
+        s += (double)p->a.x[(size_t)m * p->a.row + (size_t)k * p->a.col] *
+             (double)p->b.x[(size_t)k * p->b.row + (size_t)n * p->b.col];
+      c[m * p->c.cols + n] = s;
     }
   }
 }
 
-static void operands(syn__product *p, shape s, const float *a, const float *b, const float *bias) {
-  p->m = s.m, p->n = s.n, p->k = s.k, p->start = s.start;
-  p->a = a, p->b = b, p->bias = bias;
-  p->far = 0;
-  p->a_row = s.a_across ? 1 : (size_t)s.k, p->a_col = s.a_across ? (size_t)s.m : 1;
-  p->b_row = (size_t)s.n, p->b_panel = 16, p->c_row = (size_t)s.n;
+static syn__product operands(shape s, const float *a, const float *b, const float *bias) {
+  return syn__product_of(syn_matrix_of(NULL, s.m, s.n, 0),
+                         s.a_transposed ? syn_transposed(syn_matrix_of(a, s.k, s.m, 0))
+                                        : syn_matrix_of(a, s.m, s.k, 0),
+                         syn_matrix_of(b, s.k, s.n, 0), s.start == BIAS ? bias : NULL,
+                         s.start == ACCUMULATE);
 }
 
+/* Floats of a packed a, as pack_a writes them. */
+static size_t packed_a(const syn_kernels *k, int m, int n) {
+  return (size_t)((m + k->mr - 1) / k->mr) * ((size_t)n * (size_t)k->mr + SYN__PANEL_END);
+}
+
+/* c[0] is the product; 1: by the scalar kernels, 2: in pieces, 3: b packed, 4: b packed from its
+   transpose, scalar, 5: b streamed, 6: a packed, too (where its columns are contiguous). */
 static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   size_t mn = (size_t)s.m * (size_t)s.n, kn = (size_t)s.k * (size_t)s.n, i;
   size_t packed = (size_t)s.k * (size_t)((s.n + 15) / 16) * 16;
@@ -977,62 +986,67 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   buffer a = numbers((size_t)s.m * (size_t)s.k, seed, -1.0f, 1.0f);
   buffer b = numbers(kn, seed + 1, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
   buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f);
-  buffer across = input(kn), one = output(packed, NULL), two = output(packed, NULL);
-  buffer c[6];
+  buffer transposed = input(kn), one = output(packed, NULL), two = output(packed, NULL);
+  buffer c[7], side = output(packed_a(k, s.m, s.k), NULL);
   double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
+  syn_matrix b_t = syn_transposed(syn_matrix_of(transposed.at, s.n, s.k, 0));
   syn__product p;
   if (!want) exit(2);
-  for (i = 0; i < 6; i++) c[i] = output(mn, old.at);
+  for (i = 0; i < 7; i++) c[i] = output(mn, old.at);
   for (i = 0; i < mn; i++) want[i] = (double)old.at[i];
-  for (i = 0; i < kn; i++) across.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
-  operands(&p, s, a.at, b.at, bias.at);
+  for (i = 0; i < kn; i++) transposed.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
+  p = operands(s, a.at, b.at, bias.at);
   reference_product(want, &p);
-  p.c = c[0].at, k->product(&p, 0, s.m, 0, panels);
-  p.c = c[1].at, plain->product(&p, 0, s.m, 0, panels);
-  p.c = c[2].at; /* in pieces */
+  p.c.x = c[0].at, k->gemm(&p, 0, s.m, 0, panels);
+  p.c.x = c[1].at, plain->gemm(&p, 0, s.m, 0, panels);
+  p.c.x = c[2].at;
   for (m = 0; m < s.m; m += 5)
     for (j = 0; j < panels; j += 2)
-      k->product(&p, m, syn__min(m + 5, s.m), j, syn__min(j + 2, panels));
-  k->pack(b.at, (size_t)s.n, 1, s.k, s.n, one.at);
-  k->pack(across.at, 1, (size_t)s.k, s.k, s.n, two.at);
-  p.b_row = 16, p.b_panel = 16 * (size_t)s.k;
-  p.b = one.at, p.c = c[3].at, k->product(&p, 0, s.m, 0, panels);
-  p.b = two.at, p.c = c[4].at, plain->product(&p, 0, s.m, 0, panels);
-  p.far = 1, p.c = c[5].at, k->product(&p, 0, s.m, 0, panels);
-  for (i = 0; i < 6; i++) {
-    guards(c[i], k->name, "product");
-    close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "product");
-    if (i == 1 || i == 4) same(c[i], c[0], k, "product");
+      k->gemm(&p, m, syn__min(m + 5, s.m), j, syn__min(j + 2, panels));
+  k->pack_b(&p.b, one.at), k->pack_b(&b_t, two.at);
+  p.b = syn__packed(one.at, s.k, s.n), p.c.x = c[3].at, k->gemm(&p, 0, s.m, 0, panels);
+  p.b.x = two.at, p.c.x = c[4].at, plain->gemm(&p, 0, s.m, 0, panels);
+  p.streamed = 1, p.c.x = c[5].at, k->gemm(&p, 0, s.m, 0, panels);
+  p.streamed = 0, p.c.x = c[6].at;
+  if (s.a_transposed) {
+    k->pack_a(&p.a, side.at);
+    p.a.x = side.at, p.a.col = (size_t)k->mr;
+    p.a.panel = (size_t)s.k * (size_t)k->mr + SYN__PANEL_END;
+  }
+  k->gemm(&p, 0, s.m, 0, panels);
+  for (i = 0; i < 7; i++) {
+    guards(c[i], k->name, "gemm");
+    close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "gemm");
+    if (i == 1 || i == 4) same(c[i], c[0], k, "gemm");
     else CHECK(!mn || !memcmp(c[i].at, c[0].at, mn * sizeof(float)),
-               "%s product %d,%d,%d start %d: way %d has other bits", k->name, s.m, s.n, s.k,
+               "%s product %d,%d,%d start %d: variant %d has other bits", k->name, s.m, s.n, s.k,
                s.start, (int)i);
   }
-  for (i = 0; i < 6; i++) free(c[i].block);
-  guards(one, k->name, "pack"), same(one, two, plain, "pack");
-  free(a.block), free(b.block), free(bias.block), free(old.block), free(across.block);
-  free(one.block), free(two.block), free(want);
+  for (i = 0; i < 7; i++) free(c[i].block);
+  guards(one, k->name, "pack_b"), same(one, two, plain, "pack_b");
+  free(a.block), free(b.block), free(bias.block), free(old.block), free(transposed.block);
+  free(one.block), free(two.block), free(side.block), free(want);
 }
 
-/* Every number of a [m,k], whose columns lie straight, at its place in the strips; the guards stand
-   behind the room that a strip may use. */
-static void test_strips(const syn_kernels *k, int m, int n) {
-  size_t strips = (size_t)((m + k->tile - 1) / k->tile), col = (size_t)m + 3;
-  size_t strip = (size_t)n * (size_t)k->tile + SYN__STRIP_END;
+/* Every number of a [m,k], whose columns are contiguous, at its place in the micro-panels; the
+   guards stand behind the floats that pack_a may write. */
+static void test_pack_a(const syn_kernels *k, int m, int n) {
+  size_t col = (size_t)m + 3, mr = (size_t)k->mr, panel = (size_t)n * mr + SYN__PANEL_END;
   buffer a = numbers(n ? (size_t)(n - 1) * col + (size_t)m : 0, 77, -1.0f, 1.0f);
-  buffer to = output(strips * strip, NULL);
-  int i, j, bad = 0;
-  k->strips(a.at, col, n, m, to.at);
-  for (i = 0; i < m; i++)
-    for (j = 0; j < n; j++)
-      bad += a.at[(size_t)i + (size_t)j * col] !=
-             to.at[(size_t)(i / k->tile) * strip + (size_t)(j * k->tile + i % k->tile)];
-  CHECK(bad == 0, "%s strips %d,%d: %d numbers are not where they belong", k->name, m, n, bad);
-  guards(to, k->name, "strips");
+  buffer to = output(packed_a(k, m, n), NULL);
+  syn_matrix x = syn_transposed(syn_matrix_of(a.at, n, m, col));
+  size_t i, j, bad = 0;
+  k->pack_a(&x, to.at);
+  for (i = 0; i < (size_t)m; i++)
+    for (j = 0; j < (size_t)n; j++)
+      bad += a.at[i + j * col] != to.at[i / mr * panel + j * mr + i % mr];
+  CHECK(bad == 0, "%s pack_a %d,%d: %d numbers are not where they belong", k->name, m, n,
+        (int)bad);
+  guards(to, k->name, "pack_a");
   free(a.block), free(to.block);
 }
-
 static void test_products(const syn_kernels *k) {
-  static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 147, 160};
+  static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 64, 147, 160};
   static const int ks[] = {0, 1, 7, 33};
   static const int strips[] = {1, 2, 5, 7, 8, 9, 16, 17, 24, 31, 48};
   static const int depths[] = {0, 1, 2, 7, 17, 18, 19, 33};
@@ -1042,15 +1056,15 @@ static void test_products(const syn_kernels *k) {
     for (j = 0; j < SYN__COUNT(ns); j++)
       for (l = 0; l < SYN__COUNT(ks); l++) {
         s.m = ms[i], s.n = ns[j], s.k = ks[l];
-        s.start = (int)((i + j + l) % 3), s.a_across = (int)((i + j) % 2);
+        s.start = (int)((i + j + l) % 3), s.a_transposed = (int)((i + j) % 2);
         test_product(k, s, 1000 + i * 100 + j * 10 + l);
       }
-  s.m = 9, s.n = 800, s.k = 700, s.start = SYN__ADD, s.a_across = 0; /* more than fits the cache */
+  s.m = 9, s.n = 800, s.k = 700, s.start = ACCUMULATE, s.a_transposed = 0; /* more than fits the cache */
   test_product(k, s, 9);
   for (i = 0; i < SYN__COUNT(strips); i++)
-    for (l = 0; l < SYN__COUNT(depths); l++) test_strips(k, strips[i], depths[l]);
+    for (l = 0; l < SYN__COUNT(depths); l++) test_pack_a(k, strips[i], depths[l]);
   for (i = 0; i < SYN__COUNT(ms); i++) { /* more panels than pass by at a time */
-    s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_across = 0;
+    s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_transposed = 0;
     test_product(k, s, 3000 + i);
   }
 }
@@ -1113,7 +1127,7 @@ int main(void) {
   test_row(plain);
   for (i = 0; i < syn_isa_count(); i++) {
     if (!syn_isa_usable(i)) printf("skipped: row %s\n", syn_isa_name(i));
-    else if (syn__row(i) != plain) test_row(syn__row(i));
+    else if (syn__isa_kernels(i) != plain) test_row(syn__isa_kernels(i));
   }
   return check_end("kernels");
 }

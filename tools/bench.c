@@ -554,7 +554,7 @@ static void run_prefill(const arguments *a) {
    ============================================================================================== */
 
 /* c = a b for the three ways a layer needs it: NT y = x W^T, NN dx = dy W, TN dW = dy^T x. One
-   product goes through syn__matmul, its packing included, but for m <= 32, where the library
+   product goes through syn_gemm, its packing included, but for m <= 32, where the library
    decodes with weights that were packed once. A batch of products goes as the heads of attention
    do: whole products to each thread. */
 typedef struct gemm {
@@ -576,13 +576,15 @@ static size_t gemm_a(const gemm *g, size_t i) { return i * (size_t)g->m * (size_
 static size_t gemm_b(const gemm *g, size_t i) { return i * (size_t)g->k * (size_t)g->n; }
 static size_t gemm_c(const gemm *g, size_t i) { return i * (size_t)g->m * (size_t)g->n; }
 
-static syn__view gemm_view_a(const gemm *g, size_t i) {
+static syn_matrix gemm_view_a(const gemm *g, size_t i) {
   const float *x = g->a + gemm_a(g, i);
-  return g->trans[0] == 'T' ? syn__turned(x, (size_t)g->m) : syn__plain(x, (size_t)g->k);
+  return g->trans[0] == 'T' ? syn_transposed(syn_matrix_of(x, g->k, g->m, 0))
+                            : syn_matrix_of(x, g->m, g->k, 0);
 }
-static syn__view gemm_view_b(const gemm *g, size_t i) {
+static syn_matrix gemm_view_b(const gemm *g, size_t i) {
   const float *x = g->b + gemm_b(g, i);
-  return g->trans[1] == 'T' ? syn__turned(x, (size_t)g->k) : syn__plain(x, (size_t)g->n);
+  return g->trans[1] == 'T' ? syn_transposed(syn_matrix_of(x, g->n, g->k, 0))
+                            : syn_matrix_of(x, g->k, g->n, 0);
 }
 
 static void gemm_task(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -590,18 +592,15 @@ static void gemm_task(syn_tape *t, const void *job, int thread, size_t begin, si
   float *pack = g->scratch + (size_t)thread * gemm_panel(g);
   size_t i;
   for (i = begin; i < end; i++)
-    syn__times(t, syn__job_of(g->m, g->n, g->k, pack), gemm_view_a(g, i), gemm_view_b(g, i),
-               g->c + gemm_c(g, i), (size_t)g->n);
+    syn__gemm_serial(t, syn_matrix_of(g->c + gemm_c(g, i), g->m, g->n, 0), gemm_view_a(g, i),
+                     gemm_view_b(g, i), 0, pack);
 }
 
 static void gemm_call(const gemm *g) {
-  syn__job j = syn__job_of(g->m, g->n, g->k, NULL);
-  if (g->batch > 1) {
-    syn__parallel(g->t, gemm_task, g, (size_t)g->batch, 1);
-    return;
-  }
-  j.panels = g->panels;
-  syn__times_all(g->t, j, gemm_view_a(g, 0), gemm_view_b(g, 0), g->c, (size_t)g->n);
+  if (g->batch > 1) syn__parallel(g->t, gemm_task, g, (size_t)g->batch, 1);
+  else
+    syn_gemm(g->t, syn_matrix_of(g->c, g->m, g->n, 0), gemm_view_a(g, 0),
+             g->panels ? syn__packed(g->panels, g->k, g->n) : gemm_view_b(g, 0), NULL, 0);
 }
 
 /* Large pages, as a model's matrices, which stand in one large block, have them: the library's
@@ -618,7 +617,7 @@ static float *matrix(const gemm *g, size_t floats) {
 /* Buffers filled with small numbers, of which no two neighbours are equal. */
 static void gemm_open(gemm *g) {
   size_t batch = (size_t)g->batch, i;
-  syn__view b;
+  syn_matrix b;
   g->a = matrix(g, gemm_a(g, batch));
   g->b = matrix(g, gemm_b(g, batch));
   g->c = matrix(g, gemm_c(g, batch));
@@ -630,7 +629,7 @@ static void gemm_open(gemm *g) {
   else if (g->m <= PACKED_M) {
     g->panels = matrix(g, gemm_panel(g));
     b = gemm_view_b(g, 0);
-    g->t->k->pack(b.x, b.row, b.col, g->k, g->n, g->panels);
+    g->t->k->pack_b(&b, g->panels);
   }
 }
 static void gemm_close(gemm *g) {
@@ -647,7 +646,7 @@ static void gemm_check(const gemm *g, const char *who) {
   int probe;
   for (probe = 0; probe < 16; probe++) {
     double sum = 0.0, size = 0.0, got, term;
-    syn__view a, b;
+    syn_matrix a, b;
     p = (size_t)probe * 37 % (size_t)g->batch;
     i = (size_t)probe * 131 % (size_t)g->m;
     j = (size_t)probe * 977 % (size_t)g->n;
