@@ -7049,7 +7049,7 @@ typedef struct syn__att {
   size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
                                     the biases of rel_pos */
   syn__stages stages[SYN__MAX_SCORES];
-  int cache, past_x;             /* floats of a token's KV cache; offset of x there, -1: not kept */
+  int cache, past_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
   int w_v, w_o, alpha;           /* parameters */
   const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
 } syn__att;
@@ -7836,9 +7836,9 @@ static const syn__score syn__score_fr = {
    (as in the authors' code): one W2 [N,c] for all heads and no biases; beside V, u = relu(q of V)
    and there is no W1.
    rows buffers, saved for backward: u; then the im2col rows of x [rows,f,d], which those of u, head
-   by head [H,rows,f2,width of a head], overwrite. SYN__DROWS likewise. SYN__RAW: A and B of GLU,
-   then their gradients. Tables: W2 in panels of 16 columns, packed once per batch; a step has few
-   rows and reads W2 unpacked.
+   by head [H,rows,f2,width of a head], overwrite. SYN__DROWS likewise. SYN__RAW: A, B of GLU, then
+   their gradients. Tables: W2 in panels of 16 columns, packed once per batch; a step has few rows
+   and reads W2 unpacked.
    KV cache: x for the first convolution, once for all scores; u for the second. */
 
 typedef struct syn__family {
