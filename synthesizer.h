@@ -341,7 +341,9 @@ struct syn_node {
    and parameters and write `out` and its saved buffers; `backward` adds into gradients (but see
    first_write) and may read of `out` only the sign, since dropout has changed it. After `shape`
    accepted, nothing can fail. A kind without `step` computes every row alone: then its forward is
-   its step. syn_kind_check proves all this. */
+   its step. The rows of a step are the newest token of every hypothesis; in a prefill they are the
+   tokens at several places of every prompt, place by place. A step writes all of them to its cache
+   before it reads, and has no buffers of pairs. syn_kind_check proves all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -354,7 +356,7 @@ struct syn_kind {
   void (*forward)(syn_tape *t, const syn_node *n);
   void (*backward)(syn_tape *t, const syn_node *n);
   void (*start)(syn_tape *t, const syn_node *n);         /* decoding: once, after the encoder */
-  void (*step)(syn_tape *t, const syn_node *n);          /* decoding: one new row per hypothesis */
+  void (*step)(syn_tape *t, const syn_node *n);          /* decoding: the new rows */
   void (*cost)(const syn_node *n, syn_cost *cost);
 };
 
@@ -517,7 +519,7 @@ typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int vali
 
 /* -- decoding -- */
 
-/* How to decode. Zeroed, a field means what its comment says. */
+/* How to decode: greedy, beam search or sampling. Zeroed, a field means what its comment says. */
 typedef struct syn_decode_config {
   int sentences;      /* at most so many at a time; 0: 1 */
   int source_len;     /* tokens of the longest source with its end; 0: the model's max_len */
@@ -525,15 +527,24 @@ typedef struct syn_decode_config {
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
   float alpha;        /* length penalty; 0: 0.6; below 0: none */
-  float temperature;  /* 0: the most probable token; else by chance, from p^(1/temperature) */
-  int top_k;          /* by chance from so many; 0: from all */
-  float top_p;        /* by chance from those that first reach this probability; 0: from all */
-  uint64_t seed;      /* of chance */
+  float temperature;  /* 0: the most probable token; else sampling from p^(1/temperature) */
+  int top_k;          /* sampling from the k most probable tokens; 0: from all */
+  float top_p;        /* sampling from those that first reach this probability; 0: from all */
+  uint64_t seed;      /* of sampling */
+  /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
+     outputs are the same */
+  int prefill;
+  /* null, or called once a step with cancel_user. Nonzero: decoding ends with this step as if
+     max_len were reached; in the middle of a prompt it ends without an output */
+  int (*cancel)(void *user);
+  void *cancel_user;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
    whose output then ends with this token. */
 typedef int (*syn_token_callback)(void *user, int sentence, int token);
+/* Text as it is chosen: whole UTF-8 characters, valid during the call; nonzero ends the output. */
+typedef int (*syn_text_callback)(void *user, syn_text piece);
 
 /* -- text -- */
 
@@ -969,18 +980,32 @@ int syn_trainer_average(syn_trainer *t);
    what the layers remember (syn_cost.decode_bytes each), and a copy of the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
 void syn_decoder_free(syn_decoder *d);
-/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is how the outputs
-   begin (begin, then tokens; all rows of one length). `call`, if not null, gets every token as
-   it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
+/* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
+   the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
+   token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
-/* Chance for sentence i comes from seeds[i], not from its place in the batch; read by every later
-   syn_decoder_run. Null: from the configuration's seed and the place. */
+/* The same for one text, with the model's own tokenizers: source is empty for lm, the prompt may be
+   empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
+   SYN_E_VALUE: a tokenizer is missing; SYN_E_SHAPE: a text has too many tokens. */
+syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+                                syn_text_callback call, void *user);
+/* What the next three set is kept by pointer and read by every later run; null: nothing is set.
+   Sampling for sentence i begins with seeds[i], not with the configuration's seed and i. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
+/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
+   always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
+void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
+/* Sequences of tokens that no output may hold, each with a 0 behind it, one more 0 behind the last:
+   {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. */
+void syn_decoder_set_banned(syn_decoder *d, const int *banned);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
    came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
    else 0. Lives until the next syn_decoder_run. */
 const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score);
+/* The same as text, prompt included: see syn_tokenizer_decode. 0 and "" where there is none. */
+size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+                               size_t capacity, float *score);
 
 /* -- text -- */
 
@@ -1193,50 +1218,6 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
   return x;
-}
-
-/* A binary heap in an array of items of `size` bytes, at most 16: item i comes before items 2i+1
-   and 2i+2. The order must be total, or else the result would depend on how the heap was made. */
-typedef struct syn__heap_order {
-  size_t size;
-  int (*before)(const void *user, const void *a, const void *b); /* 1: a is nearer to the root */
-  const void *user;
-} syn__heap_order;
-
-static inline int syn__heap_swap(const syn__heap_order *o, void *items, size_t a, size_t b) {
-  char keep[16], *at = (char *)items + a * o->size, *other = (char *)items + b * o->size;
-  if (!o->before(o->user, at, other)) return 0;
-  memcpy(keep, at, o->size);
-  memcpy(at, other, o->size);
-  memcpy(other, keep, o->size);
-  return 1;
-}
-/* items [n] are a heap but for item i, which sinks below those that come before it. For i = n/2 - 1
-   down to 0: makes a heap of any array. */
-static inline void syn__heap_sink(const syn__heap_order *o, void *items, size_t i, size_t n) {
-  size_t child;
-  for (; (child = 2 * i + 1) < n; i = child) {
-    const char *left = (const char *)items + child * o->size;
-    if (child + 1 < n && o->before(o->user, left + o->size, left)) child++;
-    if (!syn__heap_swap(o, items, child, i)) return;
-  }
-}
-/* items [i+1] are a heap but for the last, which was added: it rises. */
-static inline void syn__heap_rise(const syn__heap_order *o, void *items, size_t i) {
-  for (; i > 0 && syn__heap_swap(o, items, i, (i - 1) / 2); i = (i - 1) / 2) continue;
-}
-/* Heapsort (Williams 1964), n log n whatever the items are, without memory: the item that comes
-   before all others ends last. */
-static inline void syn__heap_sort(const syn__heap_order *o, void *items, size_t n) {
-  char keep[16], *first = (char *)items;
-  size_t i;
-  for (i = n / 2; i-- > 0;) syn__heap_sink(o, items, i, n);
-  for (i = n; i-- > 1;) {
-    memcpy(keep, first, o->size);
-    memcpy(first, first + i * o->size, o->size);
-    memcpy(first + i * o->size, keep, o->size);
-    syn__heap_sink(o, items, 0, i);
-  }
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -4648,15 +4629,19 @@ int syn_is_decoding(const syn_tape *t) { return t->decode != NULL; }
    >>kv cache   what earlier tokens leave for later ones while decoding
    ============================================================================================== */
 
-/* Rows that are decoded together, one per hypothesis; t->decode of the tape while it decodes. A
-   token keeps the place it was given: hypotheses that begin alike share the slots of their
-   beginning, and a beam that reorders its rows moves lists of slots, never what is kept in them. */
+/* Rows that are decoded together; t->decode of the tape while it decodes. A step has one new row
+   per hypothesis, in a prefill one for each of several places, all rows of a place before those of
+   the next: row r belongs to hypothesis r % live. A layer therefore writes all new rows into its
+   cache before it reads. A token keeps the place it was given: hypotheses that begin alike share
+   the slots of their beginning, and a beam that reorders its rows moves lists of slots, never what
+   is kept in them. */
 typedef struct syn__decode_state {
-  int rows, length;    /* length: places per slot */
+  int rows, live;      /* live: hypotheses; rows is a multiple of it */
+  int length;          /* places per slot */
   int slots;           /* of a sentence; those of the next one follow */
   const int *slot;     /* [rows] where the new token of a row is kept */
-  const int *past;     /* [rows,length] slot * length + place of every token of the row's
-                          hypothesis: which history is its own */
+  const int *past;     /* [live,length] slot * length + place of every token of a hypothesis,
+                          the new ones included: which history is its own */
   const int *sentence; /* [rows] */
   const int *source_off; /* first source row of every sentence, [sentences+1] */
   float **cache;        /* by node: [slots, length, n->cache] */
@@ -4673,13 +4658,15 @@ static float *syn__cache_row(const syn_tape *t, const syn_node *n, int slot, int
   return t->decode->cache[n->id] +
          ((size_t)slot * (size_t)t->decode->length + (size_t)place) * (size_t)n->cache;
 }
+/* Where the tokens of row r's hypothesis are kept, by place. */
+static const int *syn__past(const syn_tape *t, int r) {
+  return t->decode->past + (size_t)(r % t->decode->live) * (size_t)t->decode->length;
+}
 float *syn_cache_new(const syn_tape *t, const syn_node *n, int r) {
   return syn__cache_row(t, n, t->decode->slot[r], syn_places(t, n)[r]);
 }
 const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place) {
-  const syn__decode_state *l = t->decode;
-  return l->cache[n->id] +
-         (size_t)l->past[(size_t)r * (size_t)l->length + (size_t)place] * (size_t)n->cache;
+  return t->decode->cache[n->id] + (size_t)syn__past(t, r)[place] * (size_t)n->cache;
 }
 /* [n->key_cache,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
    straight, [16,n->key_cache], while the newest token is among them. */
@@ -5421,9 +5408,12 @@ static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *
   for (i = 0; i < n; i++)
     for (k = 0; k < g->nodes[i]->n_save; k++) {
       int life = g->nodes[i]->save_life[k];
+      syn_extent e = g->nodes[i]->save[k];
       syn__item item;
+      if (mode == SYN__INFER && i >= g->n_encoder && g->nodes[i]->kind->step)
+        e.pair = 0; /* a step uses scratch instead */
       if (mode > SYN__KEEP && life == SYN_BACKWARD) continue;
-      item.size = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->save[k], cap);
+      item.size = syn__extent_floats(g, g->nodes[i], &e, cap);
       item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
       item.to = life == SYN_FORWARD ? i : 2 * n - 1 - i;
       if (mode > SYN__KEEP) item.to = i;
@@ -6701,27 +6691,30 @@ static void syn__task_rnn_new(syn_tape *t, const void *job, int thread, size_t b
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    int place = t->at[SYN_TGT][i];
-    float *to = syn__cache_row(t, s->node, t->decode->slot[i], place);
-    const float *past = place ? syn__cached_row(t, s->node, (int)i, place - 1) : NULL;
-    float *y = syn_out(t, s->node)->x + i * s->n, *kept = lstm ? to + s->n : s->kept + i * s->n;
+    int row = s->t + (int)i, place = t->at[SYN_TGT][row];
+    float *to = syn__cache_row(t, s->node, t->decode->slot[row], place);
+    const float *past = place ? syn__cached_row(t, s->node, row, place - 1) : NULL;
+    float *y = syn_out(t, s->node)->x + (size_t)row * s->n;
+    float *kept = lstm ? to + s->n : s->kept + i * s->n;
     if (lstm && past) past += s->n; /* c_{t-1} */
-    (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + i * s->wide, s->part + i * s->wide, past,
-                                    s->n);
+    (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + (size_t)row * s->wide,
+                                    s->part + i * s->wide, past, s->n);
     memcpy(to, y, s->n * sizeof *y);
   }
 }
 static void syn__rnn_step(syn_tape *t, const syn_node *n) {
   syn__rnn_side s = syn__rnn_begin(t, n, 0);
-  int i;
-  for (i = 0; i < t->decode->rows; i++) {
-    int place = t->at[SYN_TGT][i];
-    float *h = s.h + (size_t)i * s.n;
-    if (place) memcpy(h, syn__cached_row(t, n, i, place - 1), s.n * sizeof *h);
-    else memset(h, 0, s.n * sizeof *h);
+  int i, live = t->decode->live;
+  for (s.t = 0; s.t < t->decode->rows; s.t += live) { /* s.t: first row of a place */
+    int place = t->at[SYN_TGT][s.t];
+    for (i = 0; i < live; i++) {
+      float *h = s.h + (size_t)i * s.n;
+      if (place) memcpy(h, syn__cached_row(t, n, i, place - 1), s.n * sizeof *h);
+      else memset(h, 0, s.n * sizeof *h);
+    }
+    syn__rnn_part(t, &s, (size_t)live, 0);
+    syn__parallel(t, syn__task_rnn_new, &s, (size_t)live, 8);
   }
-  syn__rnn_part(t, &s, (size_t)t->decode->rows, 0);
-  syn__parallel(t, syn__task_rnn_new, &s, (size_t)t->decode->rows, 8);
 }
 
 /* -- backward -- */
@@ -7487,97 +7480,115 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
                                           syn__output_forward, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>attention heads   scores, softmax, values of one head: shared by all attention layers
+   >>attention heads   attention weights of one head, their product with the values
    ============================================================================================== */
 
 /*
-   For head h of a sentence: Y_h = softmax_rows(S_h + mask) (u W_v^T)_h, out = [Y_1; ...] W_o^T.
-   x [rows,d] gives the queries, u the values: u = x (syn_att) or the source (mh_dot_src_att).
-   W_v [e,d], W_o [d,e], e = H c. S_h [n,n] is one score or a mixture: S = sum_s alpha_s S_s,
-   alpha = softmax of a learned vector per head (Tay et al. 2021, section 3.3). Mask: keys past the
-   end of the sentence are not there at all; in a decoder key j > query i gets probability 0.
-   saved: 0 P [pairs,H], while training negative where it was dropped; of R, Fix and FR once for all
-   sentences of one length   1 rows: v, Y, and what the scores keep   2 the same for their gradients
-   3 raw scores of a mixture, and the two sides of GLU   4 tables made from parameters   5 the
-   gradients of those; in 4 and 5 the biases of rel_pos come last.
-   history of a decoded token: its v, then what convolutions look back to; its k stands across once
-   its block of 16 is full. */
+   Multi-head attention (Vaswani et al. 2017, section 3.2). For one head of a sentence with nq
+   queries and nk keys:
+
+     S [nq,nk]          scores: how well query i matches key j; one section below for every kind
+     P = softmax(S)     attention weights, row by row; the causal mask of a decoder sets the weight
+                        of every key j > query i to 0
+     Y [nq,c] = Pd v    weighted sums of the values v [nk,c]; Pd is P after dropout
+
+   Layer: v [.,e] = u W_v^T, out [rows,d] = [Y_1; ...; Y_H] W_o^T, W_v [e,width of u], W_o [d,e],
+   e = H c. x [rows,d] gives the queries. u = x in self-attention, u = the encoder's output in
+   cross-attention. Sentences lie packed one behind the other, so there is no padding to mask.
+   A mixture of scores (Tay et al. 2021, section 3.3) is S = sum_s alpha_s S_s, alpha = softmax of a
+   learned vector per head.
+   saved for backward: the buffers below. KV cache of a token (>>kv cache): its v, then the inputs
+   of later convolutions; its k in a block of 16 keys. */
 
 #define SYN__MAX_SCORES 12
-enum { SYN__P, SYN__ROWS, SYN__DROWS, SYN__RAW, SYN__TABLE, SYN__DTABLE };
+enum {         /* the saved buffers */
+  SYN__P,      /* P [pairs,H], while training negative where it was dropped */
+  SYN__ROWS,   /* v, Y, then what the scores keep for every row */
+  SYN__DROWS,  /* the gradients of SYN__ROWS */
+  SYN__RAW,    /* the S_s of a mixture; both sides of GLU */
+  SYN__TABLE,  /* tables computed from parameters, then the biases of rel_pos */
+  SYN__DTABLE  /* the gradients of SYN__TABLE */
+};
 
-/* One sentence and one head; while decoding one row (nq = 1) and one head. */
+/* One head of one sentence; in a decoding step one head of one new token (nq = 1). */
 typedef struct syn__head {
   int sentence, h;
-  int heads;      /* while decoding: this one and those behind it */
-  int nq, nk;     /* queries and keys of the sentence */
-  int first;      /* place of the first query in its sentence: in a step that of the token, of a
-                     part of weights that no input changes that of its first row, else 0 */
-  size_t q0, k0;  /* first row of its queries and keys */
-  float *p;       /* [nq,nk] probabilities; while going back, the gradient of the scores */
+  int heads;      /* in a step: number of heads from h on that are done together */
+  int nq, nk;     /* queries, keys */
+  int first;      /* position of the first query in its sentence; not 0 in a step, or where the
+                     queries are a part of the sentence's */
+  size_t q0, k0;  /* first row of its queries, of its keys */
+  float *p;       /* [nq,nk] scores, then attention weights; backward: gradient of the scores */
   float *scratch; /* of one thread: see syn__soft_scratch */
 } syn__head;
 
-/* A way to make scores: a struct of functions, as a kind is. `s` is its place in the mixture.
-   Forward calls `prepare` once, then `fill` for every sentence and head (tasks of any thread).
-   Backward calls `back` for every sentence and head, in any order, so that it may write only what
-   belongs to both; `back_shared` for the sentences of a head one after the other, so that what
-   they share is summed in one order; then `finish` once. Decoding calls `prepare` with the new
-   rows, then `row` for every row and head, or `rows` once for all heads. Null: nothing to do. */
+/* One kind of score: a struct of functions, as a layer kind is. `s` is its index in the mixture.
+   forward   `prepare` once, then `fill` for every sentence and head, by any thread
+   backward  `back` for every sentence and head, in any order: it may write only gradients of that
+             sentence and head. Then `back_shared` for the sentences of a head in order: gradients
+             that sentences share are summed in one order. Then `finish` once.
+   step      `prepare_step` once, then `rows` once per new token, else `row` per token and head
+   Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
-  int table;   /* 1: does not depend on the input */
-  int limited; /* 1: has a table of N, so that a sentence cannot be longer */
-  /* parameters, floats per row (a->wide), floats of tables (syn__att_table) */
+  int table;   /* 1: S does not depend on the input */
+  int limited; /* 1: has a table of N positions, which limits the length of a sentence */
+  int keys;    /* 1: S = q k^T. Its keys go into the KV cache. It prepares first and finishes last,
+                  since other scores may read its q. Its prepare_step also computes v */
+  int shares;  /* 1: accepts shared=1, one output layer for all heads */
+  /* adds parameters, floats per row (a->row_floats), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
   void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
-  /* score [nq,nk] = S_h, keys no query may see included */
+  /* score [nq,nk] = S_h, also where the causal mask hides it */
   void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
-  /* ds [nq,nk], 0 where masked; gradients of rows: written, not added (each is met once) */
+  /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  /* gradients of parameters and tables: added */
+  /* gradients of parameters and tables are added */
   void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
-  void (*finish)(syn_tape *t, const syn_node *n, int s); /* products over all rows, backwards */
-  /* score [nk] of one row: `fill` itself where nothing is gained by another text */
-  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
-  /* the same of x->heads heads from x->h on, in rows of round16(nk): in place of `row` */
+  void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
+  void (*prepare_step)(syn_tape *t, const syn_node *n, int s); /* products of the new tokens */
+  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score); /* [nk] */
+  /* the same for x->heads heads from x->h on, in rows of round16(nk) */
   void (*rows)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
   double (*cost)(const syn_node *n, int s, int length); /* multiply-adds per token */
 } syn__score;
 
-/* What D, its family and FD make their scores of: a hidden stage u [rows,wide] = relu(x W1^T + b1)
-   or none, where u is x; then an output stage of its own for each head, over the head's columns of
-   u. A stage is a linear (taps 0) or a convolution, which is a linear of windows; windows of one
-   tap are the rows themselves, and none are made. Parameters count among those of the node, -1:
-   there is none. */
+/* The two layers of D, its variants, FD. Hidden layer: u [rows,units] = relu(x W1^T + b1), or
+   u = x. Output layer: one per head, on the head's columns of u. A layer is linear (taps 0) or a
+   convolution, which is a linear of im2col rows; with one tap those are the rows themselves. The
+   parameters are numbers within the node, -1: none. */
 typedef struct syn__stages {
-  int hidden, gated;         /* 1: u is made; 1: the output is the glu of two linears */
-  int w1, b1, w2, b2;        /* gated: w2 + 2 and b2 + 2 are the gate's */
-  int width, wide;           /* columns of u: of a head, of all */
-  int matrices;              /* of the output stage: one a head, or 1 for all */
-  syn_conv first, second; /* the taps of both stages */
-  int windows;               /* place of the windows in the rows buffers, floats per row */
-  int past;                  /* place of u in the history */
-  int sides;                 /* place of the two sides of the glu among the raw scores */
+  int hidden, gated;       /* 1: has a hidden layer; 1: the output is the glu of two linears */
+  int w1, b1, w2, b2;      /* gated: w2 + 2, b2 + 2 are those of the gate */
+  int head_units, units;   /* columns of u: of a head, of all heads */
+  int matrices;            /* output layers: one per head, or 1 for all */
+  syn_conv first, second;  /* hidden layer, output layer */
+  int col;                 /* offset of the im2col rows in the rows buffers, floats per row */
+  int cache_u;             /* offset of u in a token's KV cache, -1: not kept */
+  int sides;               /* index of the two sides of the glu in SYN__RAW */
 } syn__stages;
 
 typedef struct syn__att {
-  int heads, c, e, d;      /* e = heads * c */
-  int size;                /* N, or the tile */
-  int tile, causal, cross, softmax, shared, mixed, n_scores, n_raw, all_tables;
-  int k, a, b, wide;       /* of FR and FD; floats per row in buffers 1 and 2 */
+  int heads, c, e, d; /* e = heads * c */
+  int qk;             /* columns of q and k: e, less where some heads have none */
+  int size;           /* N, or the tile */
+  int tile, causal, cross, softmax, shared, mixed, all_tables;
+  int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__RAW */
+  int keyed;                           /* index of the score with keys, -1: none */
+  int k, a, b;                         /* of FR, of FD */
+  int row_floats;                      /* floats per row in SYN__ROWS */
   float scale;
   const syn__score *score[SYN__MAX_SCORES];
   int param[SYN__MAX_SCORES];    /* first parameter of each score */
-  int at[SYN__MAX_SCORES];       /* its place in the rows buffer, floats per row */
-  int raw[SYN__MAX_SCORES];      /* its place among the raw scores, -1: not kept */
-  size_t table[SYN__MAX_SCORES]; /* its place in the table buffer */
-  size_t tables, dtables;        /* floats of the table buffer and of that of its gradients: FR
-                                    alone has any there, from 0 on; then those of rel_pos */
+  int at[SYN__MAX_SCORES];       /* offset in the rows buffers, floats per row */
+  int kept[SYN__MAX_SCORES];     /* index of S_s in SYN__RAW, -1: not kept */
+  size_t table[SYN__MAX_SCORES]; /* offset in the table buffer */
+  size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
+                                    the biases of rel_pos */
   syn__stages stages[SYN__MAX_SCORES];
-  int past, past_x;              /* floats of the history; the place of x there, -1: not kept */
+  int cache, past_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
   int w_v, w_o, alpha;           /* parameters */
-  const struct syn__rel_pos *rel_pos; /* biases to be added, innermost first; null: none */
+  const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
 } syn__att;
 
 static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *)n->own; }
@@ -7586,12 +7597,12 @@ static const syn__att *syn__att_of(const syn_node *n) { return (const syn__att *
 static const syn_stream *syn__att_stream(const syn_tape *t, const syn_node *n) {
   return &t->stream[t->g->values[n->out].stream];
 }
-/* A row of the saved buffers stands for a query or a key: as many rows as the longer side has. */
+/* A row of SYN__ROWS is a query or a key: as many rows as the longer side has. */
 static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
   size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn_in(t, n, n->n_in - 1));
   return q > k ? q : k;
 }
-/* The block of a rows buffer that begins `at` floats per row. */
+/* The block of a rows buffer that begins `at` floats per row: v, Y, or those of score s. */
 static float *syn__att_block(const syn_tape *t, const syn_node *n, int buffer, int at) {
   return syn_saved(t, n, buffer) + (size_t)at * syn__att_rows(t, n);
 }
@@ -7604,6 +7615,7 @@ static float *syn__att_y(const syn_tape *t, const syn_node *n, int buffer) {
 static float *syn__att_own(const syn_tape *t, const syn_node *n, int buffer, int s) {
   return syn__att_block(t, n, buffer, syn__att_of(n)->at[s]);
 }
+/* Parameter i of score s, its gradient. */
 static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s, int i) {
   return syn_weight(t, n, syn__att_of(n)->param[s] + i);
 }
@@ -7611,23 +7623,20 @@ static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int 
   return syn_dweight(t, n, syn__att_of(n)->param[s] + i);
 }
 
-/* Shows q, then k, of so many heads: they begin `at` floats per row into the buffer of rows. */
-static syn_status syn__att_parts(syn_build *b, syn_node *n, int at, int heads) {
-  int c = syn__att_of(n)->c;
-  const syn_part parts[] = {{"q", SYN__ROWS, SYN_PART_ROWS, at, heads, c},
-                            {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * c, heads, c}};
-  return syn__parts(b, n, parts, 2);
-}
-/* Shows v, context, q and k where there is a score V, the scores of a mixture. */
-static syn_status syn__syn_att_parts(syn_build *b, syn_node *n, int v) {
-  const syn__att *a = syn__att_of(n);
-  const syn_part parts[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c},
-                            {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
-                            {"scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_raw}};
-  if (v >= 0 && syn__att_parts(b, n, a->at[v], a->heads)) return SYN_E_SHAPE;
-  return syn__parts(b, n, parts, a->n_raw ? 3 : 2);
+/* Names the parts of an attention layer for syn_run_value. q, k: of the heads with a score V, which
+   begin `at[V]` floats per row into the buffer of rows. */
+static syn_status syn__att_parts(syn_build *b, syn_node *n, const syn__att *a) {
+  const int v = a->keyed, heads = v < 0 ? 0 : a->qk / a->c, at = v < 0 ? 0 : a->at[v];
+  const syn_part all[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c},
+                          {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
+                          {"q", SYN__ROWS, SYN_PART_ROWS, at, heads, a->c},
+                          {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * a->c, heads, a->c},
+                          {"scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_kept}};
+  return syn__parts(b, n, all, heads ? 4 : 2) || (a->n_kept && syn__parts(b, n, all + 4, 1))
+             ? SYN_E_SHAPE : SYN_OK;
 }
 
+/* The tensor that keys and values are computed from: x, or the encoder's output. */
 static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
   return syn_in(t, n, n->n_in - 1);
 }
@@ -7708,45 +7717,19 @@ static void syn__causal_matmul_tn(const syn_tape *t, const syn__causal_range *g,
   }
 }
 
-/* -- dropout of attention weights, of all layers that have such -- */
+/* -- parameters, offsets -- */
 
-/* n->number is the rate; n->drop is that of the layer's output. */
-static int syn__weights_dropped(const syn_tape *t, const syn_node *n) {
-  return t->training && n->number > 0.0f;
-}
-/* `count` weights, or gradients that come back to them: the same mask. A weight's chance hangs on
-   its number among those of the node, of which the first one here has `index`; weights with one
-   number share a mask. */
-static void syn__weights_drop(const syn_tape *t, const syn_node *n, size_t index, float *x,
-                              size_t count) {
-  syn__dropout d;
-  if (!syn__weights_dropped(t, n)) return;
-  d = syn__dropout_of(t, 2 * n->id + 1, n->number);
-  t->k->dropout(&d, (uint32_t)index, x, count);
-}
-
-/* -- what all scores share -- */
-
-/* The table of score s takes `heads` parts of `part` floats behind those before it. */
+/* Reserves heads * part floats in the table buffer for score s. */
 static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
   a->table[s] = a->tables;
   a->tables = syn__add_size(a->tables, syn__mul_size(heads, part));
 }
-
-/* Columns that the table of a limited score has for n keys. */
+/* Columns that the table of a limited score has for nk keys. */
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
-
-/* The place of a score in the mixture, -1: it is not there. */
-static int syn__score_at(const syn__att *a, const char *name) {
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (!strcmp(a->score[s]->name, name)) return s;
-  return -1;
-}
-/* One number for each head and column, all 0: biases, alpha. Looked up, never a factor of a
-   product, so that the decoder has nothing to pack. */
+/* A parameter [H,columns] of zeros: biases, alpha. It is never a factor of a product, so the
+   decoder need not pack it (matrix 0). */
 static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int columns) {
   int shape[2];
   shape[0] = syn__att_of(n)->heads;
@@ -7756,27 +7739,33 @@ static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *nam
   b->g->params[n->param[n->n_param - 1]].matrix = 0;
   return SYN_OK;
 }
-/* Rows and columns of a table that this batch can reach: no more are made. */
-static int syn__att_longest(const syn_tape *t, const syn_node *n) {
-  int longest = syn__att_stream(t, n)->longest;
-  return syn__min(longest, syn__att_of(n)->size);
+/* A parameter [H,rows,columns]. */
+static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
+                                  int rows, int columns) {
+  int shape[3];
+  shape[0] = syn__att_of(n)->heads;
+  shape[1] = rows;
+  shape[2] = columns;
+  return syn_build_param(b, n, name, init, 3, shape);
 }
-/* A tiled table repeats its columns. */
+/* Rows and columns of a table [N,N] that this batch needs. */
+static int syn__att_longest(const syn_tape *t, const syn_node *n) {
+  return syn__min(syn__att_stream(t, n)->longest, syn__att_of(n)->size);
+}
+/* tile: copies the first `size` columns of the scores into those behind them. */
 static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
   int i, j;
-  for (i = 0; i < x->nq && a->tile; i++)
-    for (j = a->size; j < x->nk; j++)
-      score[(size_t)i * (size_t)x->nk + (size_t)j] =
-          score[(size_t)i * (size_t)x->nk + (size_t)(j % a->size)];
+  for (i = 0; i < x->nq && a->tile; i++, score += x->nk)
+    for (j = a->size; j < x->nk; j++) score[j] = score[j % a->size];
 }
-/* Where the columns of the head begin in rows [rows,e]: [nq,c] of queries, [nk,c] of keys. */
+/* Where the head's queries [nq,c], its keys [nk,c] begin in rows [.,e]. */
 static size_t syn__head_q(const syn__att *a, const syn__head *x) {
   return x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
 static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
-/* What of its weights is seen. */
+/* The causal mask of the head's queries. */
 static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x) {
   syn__causal_range g;
   g.nq = x->nq;
@@ -7785,79 +7774,78 @@ static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x) 
   g.first = x->first;
   return g;
 }
-/* The scratch of a head: first the room to pack a turned matrix of c or fewer columns, */
-static size_t syn__head_pack(const syn__att *a, const syn__head *x) {
-  return (size_t)a->c * syn__round16((size_t)x->nk);
-}
-/* then weights of a block of queries, whose rows are not a power of two apart: those would all fall
-   into a few lines of the cache; */
+
+/* -- scratch of a head: a packed matrix [c,nk]; a block of attention weights; a matrix [nq,nk];
+      two rows [nk] -- */
+
+/* Floats between rows of a block. Not a power of two: rows would compete for a few cache lines. */
 static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
-static float *syn__head_x(const syn__att *a, const syn__head *x) {
-  return x->scratch + syn__head_pack(a, x);
+static float *syn__head_block(const syn__att *a, const syn__head *x) {
+  return x->scratch + (size_t)a->c * syn__round16((size_t)x->nk);
 }
-/* then a matrix [nq,nk]; */
-static float *syn__head_z(const syn__att *a, const syn__head *x) {
-  return syn__head_x(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
+static float *syn__head_full(const syn__att *a, const syn__head *x) {
+  return syn__head_block(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
 }
-/* then two rows [nk]. */
 static float *syn__head_rows(const syn__att *a, const syn__head *x) {
-  return syn__head_z(a, x) + (size_t)x->nq * (size_t)x->nk;
+  return syn__head_full(a, x) + (size_t)x->nq * (size_t)x->nk;
 }
-/* All of it but the rows, for values of width c. */
+/* All of it but the two rows, for values of width c. */
 static void syn__soft_scratch(syn_node *n, int c) {
   n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
 }
-/* Matrix `place` of those kept for a head, [nq,nk] each; null: place -1. */
-static float *syn__head_raw(const syn_tape *t, const syn_node *n, const syn__head *x, int place) {
+/* Matrix `i` [nq,nk] of the head in SYN__RAW; null: i is -1. */
+static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *x, int i) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)x->nq * (size_t)x->nk;
   size_t before = (size_t)(x->p - syn_saved(t, n, SYN__P)) - (size_t)x->h * size;
-  if (place < 0) return NULL;
-  return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_raw) +
-         (size_t)(x->h * a->n_raw + place) * size;
+  if (i < 0) return NULL;
+  return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
+         (size_t)(x->h * a->n_kept + i) * size;
 }
 
-/* -- weights and values of one head of one sentence, for all layers with attention weights --
+/* -- softmax, dropout, values of one head: for every layer with attention weights --
 
-   Forward takes a block of queries through all steps before the next one: scores become P, a copy
-   of it that is dropped, Pd, stays in the first cache until it has met the values. So does backward
-   with dPd, in the place of which Pd comes once more. P is kept with the signs of >>kernels,
-   softmax_drop: what was dropped in it is negative. */
+   Forward takes one block of queries through all steps before the next: scores S become P, Pd
+   stays in the first-level cache until it has been multiplied by the values. Backward does the same
+   with dPd, which Pd then overwrites. P is saved with the signs of >>row kernels, softmax_drop: a
+   dropped attention weight is negative. */
 
-/* nq queries against nk keys. Rows of q, k, v, y are q_row ... floats apart, those of their
-   gradients too. q and k are for layers whose scores are q k^T alone. Backward turns p into dS. */
+/* One head. Rows of q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their
+   gradients too. q and k are only set where S = q k^T. */
 typedef struct syn__soft {
-  syn__causal_range g;             /* nq, nk, and what is masked */
+  syn__causal_range g;      /* nq, nk, causal mask */
   int c;
-  int raw;                  /* 1: no softmax, the scores are the weights, and without signs */
-  int adds;                 /* 1: dv is added to; else, as dq and dk, written */
+  int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
+  int add_dv;               /* 1: dv is added; else it is written, as dq and dk always are */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
-  float *dq, *dk, *dv, *dy; /* null while going forward */
-  float *p;                 /* [nq,nk]: scores S, then P */
-  float *pack, *x, *z;      /* scratch as that of a head: c round16(nk) floats, a block, [nq,nk] */
-  int dropped;              /* 1: weights are dropped, by `drop` */
+  float *dq, *dk, *dv, *dy; /* null in forward */
+  float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
+  float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk] */
+  int dropped;              /* 1: dropout of attention weights is on */
   syn__dropout drop;
-  size_t mask, mask_row;    /* number of the first weight for dropout; from query to query */
+  size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
+                                  query */
 } syn__soft;
 
-/* All but the pointers. */
+/* Sizes and dropout; the caller sets the pointers. n->number is the dropout rate of the attention
+   weights (n->drop is that of the layer's output). */
 static syn__soft syn__soft_of(const syn_tape *t, const syn_node *n, int nq, int nk, int c) {
   syn__soft o;
   memset(&o, 0, sizeof o);
   o.g.nq = nq;
   o.g.nk = nk;
   o.c = c;
-  o.mask_row = (size_t)nk;
-  o.dropped = syn__weights_dropped(t, n);
+  o.drop_row = (size_t)nk;
+  o.dropped = t->training && n->number > 0.0f;
   o.drop = syn__dropout_of(t, 2 * n->id + 1, n->number);
   return o;
 }
-/* Number of the first weight of query i. */
+/* Index of the first attention weight of query i: equal indices have equal dropout masks. */
 static uint32_t syn__soft_index(const syn__soft *o, int i) {
-  return (uint32_t)(o->mask + (size_t)i * o->mask_row);
+  return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
 }
 
 /* S = q k^T; q holds the scale */
@@ -7869,32 +7857,33 @@ static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
                                         syn__pack_keys(t, k, o->pack), NULL, 0));
 }
 
-/* Of `count` rows of nk weights the one that is done after `at` others: 0, 2, 4, ... and then 1, 3,
-   5, ... where nk is no number of whole vectors. Such a row ends with a masked one, whose hidden
-   lanes lie where the next row begins; a processor that reads there waits until the store has left
-   for the cache (rows of 14: softmax and dropout 185 -> 86 cycles, backward 73 -> 23). */
+/* The row to process as number `at` of `count`: where nk is no multiple of 16, first the even rows,
+   then the odd ones. The masked store at the end of a row overlaps the beginning of the next row,
+   and a processor that loads there too early waits for that store. */
 static int syn__row_after(int at, int count, int nk) {
   if (nk % 16 == 0) return at;
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
-/* P_i = softmax(S_i + mask), what is not seen gets 0 and takes no part; and, where weights are
-   dropped, the first `most` of Pd_i. */
+/* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `most` columns
+   of Pd_i. */
 static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, float *pd,
                                   int most) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
-  if (!o->raw && o->dropped) t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
-  else if (!o->raw) t->k->softmax(p, p, seen);
+  if (!o->no_softmax && o->dropped)
+    t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
+  else if (!o->no_softmax) t->k->softmax(p, p, seen);
   if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
   if (!o->dropped) return;
-  if (o->raw) memcpy(pd, p, seen * sizeof *p);
-  if (o->raw) t->k->dropout(&o->drop, syn__soft_index(o, i), pd, seen);
+  if (o->no_softmax) {
+    memcpy(pd, p, seen * sizeof *p);
+    t->k->dropout(&o->drop, syn__soft_index(o, i), pd, seen);
+  }
   if ((size_t)most > seen) memset(pd + seen, 0, ((size_t)most - seen) * sizeof *pd);
 }
-
-/* The same of the queries begin .. end-1, as far as these see; rows of pd are pd_row floats apart.
-   Returns Pd of the first of them. */
+/* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
+   first of them: P itself without dropout. */
 static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
                                       float *pd, size_t pd_row) {
   int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
@@ -7905,7 +7894,7 @@ static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
 
-/* y = Pd v, from scores in p */
+/* P = softmax(S) in place of S; Y = Pd v */
 static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
   syn__causal_range part = o->g;
@@ -7923,42 +7912,43 @@ static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
   }
 }
 
-/* Pd once more, of all queries: in z, or p itself where nothing is dropped. */
+/* Pd of all queries, computed again from P: in z, or P itself without dropout. */
 static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
   int i;
   if (!o->dropped) return o->p;
-  if (o->raw) {
+  if (o->no_softmax) {
     memcpy(o->z, o->p, size * sizeof *o->z);
     for (i = 0; i < o->g.nq; i++)
       t->k->dropout(&o->drop, syn__soft_index(o, i), o->z + (size_t)i * nk, nk);
-  } else { /* what is negative was dropped */
+  } else { /* a negative attention weight was dropped */
     t->k->act(SYN__RELU, o->z, o->p, size);
     t->k->scale(o->z, o->drop.scale, o->z, size);
   }
   return o->z;
 }
-/* dv = Pd^T dy, from that: the product of causal_matmul_tn */
+/* dv = Pd^T dy, Pd from syn__soft_dropped: operands for causal_matmul_tn */
 static syn__product syn__soft_dv(const syn__soft *o, const float *pd, size_t pd_row) {
   return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
                          syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
-                         syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->adds);
+                         syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add_dv);
 }
 
-/* One query: dP is dPd after the same dropout, dS_i = P_i (dP_i - P_i . dP_i). In p stood P, there
-   comes dS; in dp stood dPd, there comes Pd, but where there was no softmax; of its first `most`
-   those not seen become 0. */
+/* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
+   holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
+   causal mask, up to `most`, become 0. */
 static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp, int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__keys_seen(&o->g, i);
-  if (o->raw) memcpy(p, dp, seen * sizeof *p);
-  else t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
-  if (o->raw && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
+  if (!o->no_softmax)
+    t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
+  else memcpy(p, dp, seen * sizeof *p);
+  if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
   if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
 }
 
-/* Block by block dPd = dy v^T, dS in place of P, and dv = Pd^T dy. Of dPd all columns of a tile are
-   made; those not seen become 0 again, as they are in Pd. */
+/* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
+   tiles of dPd; syn__soft_back_row clears the columns behind the causal mask. */
 static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
   size_t row = syn__soft_row(o->g.nk);
   int i, r, at, end, most;
@@ -7993,46 +7983,34 @@ static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
    ============================================================================================== */
 
 /*
-   (Vaswani et al. 2017, section 3.2.) q = x W_q^T [rows,e], k = u W_k^T [rows of u,e], W_q [e,d],
-   W_k [e,width of u]; head h has the columns h c .. (h+1) c - 1 of both. No biases.
-   rows buffer: q, multiplied by 1/sqrt(c) once instead of every S_ij, then k; 2 e floats a row.
-   kept of a decoded token, or of one of the source: its v, and its k, across once its block of 16
-   is full. */
+   Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1). Queries q = x W_q^T [rows,e],
+   keys k = u W_k^T [rows of u,e], W_q [e,d], W_k [e,width of u], no biases. Head h has the columns
+   h c .. (h+1) c - 1 of both.
+   rows buffers, saved for backward: q / sqrt(c), then k; 2 e floats a row. The scale is applied to
+   q once instead of to every S_ij.
+   KV cache of a token, or of a token of the source: its v and its k. A full block of 16 keys is
+   transposed [e,16], so that one vector load reads one column of 16 keys. The partial block that
+   the newest token belongs to is row-major [16,e]. */
 
 static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int d_keys = syn_build_width(b, n, n->n_in - 1);
-  a->at[s] = a->wide; /* q, then k */
-  a->wide += 2 * a->e;
-  return syn__matrix_param(b, n, "w_q", a->e, a->d) || syn__matrix_param(b, n, "w_k", a->e, d_keys)
-             ? SYN_E_SHAPE : SYN_OK;
+  a->at[s] = a->row_floats; /* q, then k */
+  a->row_floats += 2 * a->qk;
+  if (syn__matrix_param(b, n, "w_q", a->qk, a->d)) return SYN_E_SHAPE;
+  return syn__matrix_param(b, n, "w_k", a->qk, d_keys);
 }
 
-/* k [rows,e], or dk in the buffer of gradients */
+/* k [rows,e]; dk in the buffer of gradients */
 static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, buffer, a->at[s] + a->e);
+  return syn__att_block(t, n, buffer, a->at[s] + a->qk);
 }
 
-/* x [count] times s, by all threads. */
-typedef struct syn__scale_job {
-  float *x, s;
-} syn__scale_job;
-static void syn__task_scale(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__scale_job *j = (const syn__scale_job *)job;
-  SYN__UNUSED(thread);
-  t->k->scale(j->x + begin, j->s, j->x + begin, end - begin);
-}
-static void syn__scale_all(syn_tape *t, float *x, float s, size_t count) {
-  syn__scale_job j;
-  j.x = x;
-  j.s = s;
-  syn__parallel(t, syn__task_scale, &j, count, 4096);
-}
+/* -- q and k of all rows, or of the new tokens of a step -- */
 
-/* v, q and k of the new rows, [rows,e] each, of weights in panels: three products in one slice of
-   work for each thread. Each meeting of the threads takes 1.5 microseconds; a product of width 256
-   by two of them takes 5. */
+/* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
+   one task, since waking the threads takes longer than a small product. */
 typedef struct syn__v_job {
   syn__product p[3];
 } syn__v_job;
@@ -8063,20 +8041,27 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   }
   syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
 }
-
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__att_own(t, n, SYN__ROWS, s);
-  int step = t->decode && !a->cross; /* self-attention of new rows */
-  if (step) syn__v_project(t, n, s);
-  else syn__linear_forward(t, n, a->param[s], -1, x, q);
-  /* q is kept with its 1/sqrt(c) */
-  syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)a->e);
-  if (t->decode) return; /* keys: of the source there since `start`, else made with q */
+  syn__linear_forward(t, n, a->param[s], -1, x, q);
+  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->qk, 1);
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                       syn__v_keys(t, n, SYN__ROWS, s));
 }
+
+/* Cross-attention: q alone, the keys of the source are in the cache since `start`. */
+static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  float *q = syn__att_own(t, n, SYN__ROWS, s);
+  if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
+  else syn__v_project(t, n, s);
+  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->e, 1);
+}
+
+/* -- scores of a head -- */
 
 /* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
@@ -8091,8 +8076,8 @@ static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *
                                         syn__pack_keys(t, keys, x->scratch), NULL, 0));
 }
 
-/* dq = dS k (the scale comes in finish), dk = dS^T q. With s = 1/sqrt(c) and S = (s q) k^T: dq is
-   s dS k, but dk = dS^T (s q), which is what the buffer holds. */
+/* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
+   dk = dS^T (scale q), which the rows buffer holds. */
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -8107,18 +8092,21 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   syn__causal_matmul_tn(t, &g, syn__product_of(dk, syn_transposed(m), q, NULL, 0));
 }
 
-/* Through W_q into x and through W_k into u, which in self-attention is x: both add. */
+/* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
 static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *dq = syn__att_own(t, n, SYN__DROWS, s);
-  syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)a->e);
+  syn__accumulate(t, dq, dq, a->scale, syn__tensor_rows(x) * (size_t)a->qk, 1);
   syn__linear_backward(t, n, a->param[s], -1, x, dq);
   syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
                        syn__v_keys(t, n, SYN__DROWS, s));
 }
 
-/* score [n] += a [c] times the rows of a table [n,c]: one row of the product that `fill` makes. */
+/* -- scores of a new token -- */
+
+/* score [n] += a [c] times the rows of a table [n,c]: one row of the product in `fill`, with the
+   same bits. */
 static void syn__att_dots(const syn_tape *t, float *score, const float *a, const float *table,
                           int n, size_t c) {
   const float *rows[16];
@@ -8130,26 +8118,26 @@ static void syn__att_dots(const syn_tape *t, float *score, const float *a, const
   }
 }
 
-/* Floats of a new row's scratch that hold scores: three rows of nk keys, then one for each head in
-   whole vectors. A block of keys uses what is behind. */
+/* Floats of a step's scratch that hold scores: three rows [nk], then one row of round16(nk) for
+   each head. Behind them: the scratch of a block of keys. */
 static size_t syn__att_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
-/* Copies the lanes of `from` [heads,16] that `lanes` names: a bit a lane. */
+/* Copies the lanes of `from` [heads,16] whose bit in `lanes` is set. */
 static void syn__v_lanes(float *score, size_t row, const float *from, int heads, unsigned lanes) {
   int h, l;
   for (h = 0; h < heads; h++, score += row, from += 16)
     for (l = 0; lanes >> l; l++)
       if (lanes >> l & 1) score[l] = from[l];
 }
-/* Scores of the 16 keys from place j on, whose block is full and across. They lie in the slots the
-   hypothesis has been in, mostly one or two. Of every slot all 16 are scored into part [heads,16],
-   and its own are taken. */
+/* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
+   hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
+   into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
 static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                           float *score, int j) {
   const syn__decode_state *l = t->decode;
-  const int *past = l->past + x->q0 * (size_t)l->length + j;
+  const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
   float *part = x->scratch + syn__att_scores_end(a, x->nk);
@@ -8167,12 +8155,12 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
     if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
   }
 }
-/* The same for the newest block, whose keys are still straight: they are turned into [heads c,16]
-   here. Where they lie in several slots, their rows [.,heads c] are first copied together. */
+/* The same for the partial block of the newest tokens, whose keys are row-major: they are
+   transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
 static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
                         float *score, int j) {
   const syn__decode_state *l = t->decode;
-  const int *past = l->past + x->q0 * (size_t)l->length + j;
+  const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
   float *rows = x->scratch + syn__att_scores_end(a, x->nk), *turned = rows + 16 * wide;
@@ -8185,9 +8173,9 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
   syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e), turned);
   t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
 }
-/* Where the newest token begins a block, the one before it has got all of its keys: those of all
-   slots of a sentence, also of those in which nothing lives now, are turned. Items are rows; the
-   first of a sentence does it. */
+/* When a new token begins a block, the block before it is full: its keys are transposed in place,
+   in all slots of a sentence, also in those without a live hypothesis. Items are rows; of the rows
+   of one position the first of a sentence does it. */
 static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__decode_state *l = t->decode;
@@ -8195,7 +8183,8 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
   float *turned = syn__scratch(t, thread);
   for (; begin < end; begin++) {
     int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
-    if (begin && l->sentence[begin - 1] == sentence) continue;
+    if (!place || place % 16) continue;
+    if (begin % (size_t)l->live && l->sentence[begin - 1] == sentence) continue;
     for (i = 0; i < l->slots; i++) {
       float *keys = syn__key_block(t, n, sentence * l->slots + i, place - 16);
       syn__pack_keys(t, syn_matrix_of(keys, 16, (int)e, 0), turned);
@@ -8204,22 +8193,22 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
   }
 }
 static void syn__v_close(syn_tape *t, const syn_node *n) {
-  int place = t->at[SYN_TGT][0];
-  if (place && place % 16 == 0)
-    syn__parallel(t, syn__task_v_close, n, (size_t)t->decode->rows, (size_t)t->decode->slots);
+  int rows = t->decode->rows, first = t->at[SYN_TGT][0], last = t->at[SYN_TGT][rows - 1];
+  if (last / 16 > (first - 1) / 16)
+    syn__parallel(t, syn__task_v_close, n, (size_t)rows, (size_t)t->decode->slots);
 }
-/* Another text than `fill`, with the same bits. */
+/* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
 static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
   const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  int j;
+  int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are closed */
   for (j = 0; j < x->nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)x->nk), q,
                    syn__source_key_block(t, n, x->sentence, j) + (size_t)x->h * c * 16,
                    (size_t)x->heads, c);
-    else if (j + 16 <= x->first) syn__v_closed(t, n, x, q, score, j);
+    else if (j + 16 <= newest) syn__v_closed(t, n, x, q, score, j);
     else syn__v_open(t, n, x, q, score, j);
 }
 static double syn__v_cost(const syn_node *n, int s, int length) {
@@ -8227,103 +8216,95 @@ static double syn__v_cost(const syn_node *n, int s, int length) {
   SYN__UNUSED(s);
   return 2.0 * a->e * a->d + (double)length * a->e;
 }
+static const syn__score syn__score_v = {
+    "V", 0, 0, 1, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
+    syn__v_prepare_step, NULL, syn__v_rows, syn__v_cost};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
    ============================================================================================== */
 
 /*
-   (Random Synthesizer, Tay et al. 2021, section 3.2; FR: 3.3.) R: F = r [H,N,N], learned. Fix: the
-   same, never trained: drawn once from the seed and saved. FR: F_ij = r1_i . r2_j of rank k, r1 and
-   r2 [H,N,k]. A sentence of n tokens uses the first n rows and columns. tile: both indices modulo
-   the tile. Decoding needs nothing of the past but the values. Since all sentences add into the
-   one table, its gradient is made in back_shared.
-   rows buffer: nothing. tables: FR the product F [H,N,N], and its gradient. */
+   Random Synthesizer (Tay et al. 2021, section 3.2; FR: section 3.3). S_h [n,n] is the first n rows
+   and columns of F_h [N,N]; with tile both indices are taken modulo the tile.
+     R    F = r [H,N,N], learned
+     Fix  F = fix [H,N,N], drawn once from the seed, never trained, saved with the model
+     FR   F_ij = r1_i . r2_j, r1 and r2 [H,N,k], learned
+   saved for backward: FR the table F [H,N,N] and its gradient. All sentences add into the gradient
+   of one table, so back_shared makes it. A step needs no keys, only the cached values. */
 
-static syn_status syn__r_params(syn_build *b, syn_node *n, const char *name, syn_initial init) {
-  const syn__att *a = syn__att_of(n);
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = shape[2] = a->size;
-  return syn_build_param(b, n, name, init, 3, shape);
-}
-/* Uniform within sqrt(3/N): variance 1/N. A softmax over such small scores begins almost
-   uniform. */
+/* Uniform within sqrt(3/N) has variance 1/N: the softmax of such small scores is almost uniform. */
 static syn_status syn__r_shape(syn_build *b, syn_node *n, int s) {
-  SYN__UNUSED(s); /* one parameter, no rows, no table made of it */
-  return syn__r_params(b, n, "r",
-                       syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / syn__att_of(n)->size)));
+  int N = syn__att_of(n)->size;
+  SYN__UNUSED(s);
+  return syn__head_param(b, n, "r", syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / N)), N, N);
 }
 static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
+  int N = syn__att_of(n)->size;
   SYN__UNUSED(s);
-  return syn__r_params(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0));
-}
-
-/* score [n] = row i of a table [size,size], repeated every `size` columns when tiled. */
-static void syn__table_row(const syn__att *a, const float *table, int i, int n, float *score) {
-  const float *row = table + (size_t)(i % a->size) * (size_t)a->size;
-  int j, m;
-  for (j = 0; j < n; j += m) {
-    m = syn__min(a->size, n - j);
-    memcpy(score + j, row, (size_t)m * sizeof *score);
-  }
-}
-/* All queries of a sentence, or the one of a step: the same text. */
-static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
-                            float *score) {
-  int i;
-  for (i = 0; i < x->nq; i++)
-    syn__table_row(a, table, x->first + i, x->nk, score + (size_t)i * (size_t)x->nk);
-}
-/* dtable[i,j] += dS_ij, sentence after sentence; ds is folded into the first `size` columns */
-static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
-                            const float *ds, float *dtable) {
-  int i;
-  for (i = 0; i < x->nq; i++)
-    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds + (size_t)i * (size_t)x->nk,
-              (size_t)syn__att_columns(a, x->nk));
+  return syn__head_param(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0), N, N);
 }
 
 /* Where head h begins in a table [H,size,size]. */
 static size_t syn__table_at(const syn__att *a, int h) {
   return (size_t)h * (size_t)a->size * (size_t)a->size;
 }
-/* For r and for fix: both are the first parameter of their score. */
+/* score [nq,nk] = the queries' rows of the head's table, columns repeated where it is tiled */
+static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
+                            float *score) {
+  int i, j, m;
+  table += syn__table_at(a, x->h);
+  for (i = 0; i < x->nq; i++)
+    for (j = 0; j < x->nk; j += m, score += m) {
+      m = syn__min(a->size, x->nk - j);
+      memcpy(score, table + (size_t)((x->first + i) % a->size) * (size_t)a->size,
+             (size_t)m * sizeof *score);
+    }
+}
+/* dtable_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
+static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
+                            const float *ds, float *dtable) {
+  int i;
+  dtable += syn__table_at(a, x->h);
+  for (i = 0; i < x->nq; i++)
+    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds + (size_t)i * (size_t)x->nk,
+              (size_t)syn__att_columns(a, x->nk));
+}
+
+/* R and Fix: the table is their first parameter. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_fill(a, syn__att_weight(t, n, s, 0) + syn__table_at(a, x->h), x, score);
+  syn__table_fill(syn__att_of(n), syn__att_weight(t, n, s, 0), x, score);
 }
 static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  syn__table_back(t, a, x, ds, syn__att_dweight(t, n, s, 0) + syn__table_at(a, x->h));
+  syn__table_back(t, syn__att_of(n), x, ds, syn__att_dweight(t, n, s, 0));
 }
+static const syn__score syn__score_r = {
+    "R", 1, 1, 0, 0, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, NULL, syn__r_fill,
+    NULL, NULL};
+static const syn__score syn__score_fix = {
+    "Fix", 1, 1, 0, 0, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, NULL, syn__r_fill,
+    NULL, NULL};
 
-/* FR: S_ij = r1_i . r2_j, r1 and r2 [H,N,k]; the table is made once per pass. Their product of k
-   terms has variance 1/N when both are uniform within sqrt(3) (kN)^(-1/4). */
+/* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a product of k terms has variance 1/N. */
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = a->size;
-  shape[2] = a->k;
   syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   a->dtables = a->tables - a->table[s];
-  return syn_build_param(b, n, "r1", init, 3, shape) || syn_build_param(b, n, "r2", init, 3, shape)
-             ? SYN_E_SHAPE : SYN_OK;
+  if (syn__head_param(b, n, "r1", init, a->size, a->k)) return SYN_E_SHAPE;
+  return syn__head_param(b, n, "r2", init, a->size, a->k);
 }
 
 /* Where head h begins in r1 and r2. */
 static size_t syn__fr_at(const syn__att *a, int h) {
   return (size_t)h * (size_t)a->size * (size_t)a->k;
 }
-/* F_h [L,L] = r1_h r2_h^T, once for all sentences of the batch; L rows and columns of [N,N] */
+/* F_h [L,L] = r1_h r2_h^T once per batch; L is the longest sentence, the rows of F lie N apart */
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   float *table = syn_saved(t, n, SYN__TABLE) + a->table[s];
   int h, L = syn__att_longest(t, n);
-  if (t->decode) return; /* a step computes its own row */
   for (h = 0; h < a->heads; h++)
     syn_gemm(t, syn_matrix_of(table + syn__table_at(a, h), L, L, (size_t)a->size),
              syn_matrix_of(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), L, a->k, 0),
@@ -8331,16 +8312,15 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
                  syn_matrix_of(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), L, a->k, 0)),
              NULL, 0);
 }
-/* From here on as R, with F in the place of the parameter. */
+/* As R, with F in place of the parameter. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s] + syn__table_at(a, x->h), x, score);
+  syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s], x, score);
 }
 static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
-  const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
-  syn__table_back(t, a, x, ds, syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, x->h));
+  syn__table_back(t, syn__att_of(n), x, ds, syn_saved(t, n, SYN__DTABLE));
 }
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
@@ -8356,7 +8336,7 @@ static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
              syn_matrix_of(syn__att_weight(t, n, s, 0) + at, L, a->k, 0), NULL, 1);
   }
 }
-/* Another text than `fill`, with the same bits: a step needs one row of the table. */
+/* A step computes one row of F, with the bits of fr_prepare. */
 static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t k = (size_t)a->k, head = (size_t)x->h * (size_t)a->size;
@@ -8372,15 +8352,19 @@ static double syn__fr_cost(const syn_node *n, int s, int length) {
   SYN__UNUSED(s);
   return (double)syn__min(length, a->size) * a->heads * a->k;
 }
+static const syn__score syn__score_fr = {
+    "FR", 1, 1, 0, 0, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back,
+    syn__fr_finish, NULL, syn__fr_row, NULL, syn__fr_cost};
 
 /* ==============================================================================================
-   >>kind syn_att: D and its family   a row of N scores from the row's token, or window of tokens
+   >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
    ============================================================================================== */
 
 /*
-   (D: Dense Synthesizer, Tay et al. 2021, section 3.1; Conv, CRC, BD, BCRC and GLU vary its two
-   stages.) u = relu(x W1^T + b1) or x itself, S_ij = W2_h[j] . u_i's slice + b2_h[j]; GLU: that
-   times sigma of the same with another W2, b2.
+   D is the Dense Synthesizer (Tay et al. 2021, section 3.1); Conv, CRC, BD, BCRC, GLU vary its two
+   layers. Hidden layer: u = relu(x W1^T + b1), or u = x. Output layer of head h, on the head's
+   columns of u: A_ij = W2_h[j] . u_i + b2_h[j] [n,N]. S = A; GLU: S = A sigma(B), B from a second
+   W2, b2. Of the N columns only those of the sentence are computed.
 
      D      linear, linear            W1 [e,d]      W2 [H,N,c]       u [rows,e]
      BD     linear, linear            W1 [H m,d]    W2 [H,N,m]       u [rows,H m]
@@ -8389,32 +8373,28 @@ static double syn__fr_cost(const syn_node *n, int s, int length) {
      Conv   convolution               -             W [H,N,f,c]      x
      GLU    glu of two linears        -             Wa, Wb [H,N,c]   x
 
-   The way of a pass, and back:
-     hidden_forward       windows of x, then u = relu(windows W1^T + b1)       all rows
-     dense_prepare        windows of u, head by head; W2 into panels           all rows
-     dense_fill           A = z W2^T + b2, z a row of u or its window; glu     a head, a sentence
-     dense_back           dz = dA W2                                           a head, a sentence
-     dense_back_shared    dW2 += dA^T z, db2 += column sums of dA              a head
-     dense_finish         windows dz back into du                              all rows
-     hidden_back          through relu, W1 and b1 into dx                      all rows
-   Where a stage is missing the next one reads and writes what the one before would have: Conv and
-   GLU have no u and work on x, linears have no windows.
+   Forward, then backward; z is a row of u, or the im2col row around it:
+     hidden_forward       im2col of x; u = relu(col W1^T + b1)            all rows
+     dense_prepare        im2col of u, head by head; packs W2             all rows
+     dense_fill           A = z W2^T + b2; glu                            a head of a sentence
+     dense_back           dz = dA W2                                      a head of a sentence
+     dense_back_shared    dW2 += dA^T z, db2 += column sums of dA         a head
+     dense_finish         col2im of dz into du                            all rows
+     hidden_back          gradients through relu into W1, b1, x           all rows
 
-   A convolution reads the window of a row, W[.., tap, ..] the tap of it; what lies outside the
-   sentence is 0, in u too (not relu(b1)). Only the columns the sentence has are computed.
-   shared=1, for D, as in the published code: one W2 [N,c] for all heads and no biases; beside V,
-   relu(q) of V is the hidden stage, and there is no W1.
-   rows buffer: u; then the windows of x [rows,f,d] until u is made, from then on in the same place
-   those of u, head by head [H,rows,f2,width], so that each head's product reads neighbours. In the
-   buffer of gradients the same: du, then dz; dwindows. Raw scores: both sides of GLU, then their
-   gradients. tables: W2 in panels of 16 columns, packed once per pass instead of once per sentence;
-   a step of decoding, with its few rows, reads W2 as it stands.
-   history: x for windows of x, once for all scores; u for windows of u. */
+   A convolution reads 0 outside the sentence (its second one too: 0, not relu(b1)). shared=1, for D
+   (as in the authors' code): one W2 [N,c] for all heads and no biases; beside V, u = relu(q of V)
+   and there is no W1.
+   rows buffers, saved for backward: u; then the im2col rows of x [rows,f,d], which those of u, head
+   by head [H,rows,f2,width of a head], overwrite. SYN__DROWS likewise. SYN__RAW: A, B of GLU, then
+   their gradients. Tables: W2 in panels of 16 columns, packed once per batch; a step has few rows
+   and reads W2 unpacked.
+   KV cache: x for the first convolution, once for all scores; u for the second. */
 
 typedef struct syn__family {
-  const char *name, *w1, *b1, *w2, *b2, *w_gate, *b_gate; /* null: no such stage or side */
-  int narrow;        /* 1: m hidden units a head, else c */
-  int first, second; /* 0: a linear; 1: a convolution of width f; 2: of width f2 */
+  const char *name, *w1, *b1, *w2, *b2, *w_gate, *b_gate; /* null: no such layer or side */
+  int narrow;        /* 1: m hidden units per head, else c */
+  int first, second; /* 0: a linear; 1: a convolution of f taps; 2: of f2 taps */
 } syn__family;
 
 static const syn__family syn__families[] = {
@@ -8431,18 +8411,22 @@ static const syn__stages *syn__stages_of(const syn_node *n, int s) {
 
 /* -- shapes -- */
 
-/* Numbers that one output reads of a row of `width` inputs. */
+/* Inputs of one output of a layer that reads `width` columns. */
 static int syn__conv_size(const syn_conv *w, int width) {
   return syn__max(1, w->taps) * width;
 }
+/* Inputs of one score: the length of z. */
+static int syn__dense_size(const syn__stages *st) {
+  return syn__conv_size(&st->second, st->head_units);
+}
 
-/* Glorot of one matrix of a convolution: both its fans times its taps. */
+/* Glorot for a convolution: both fans times its taps. */
 static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
   double fans = ((double)inputs + (double)outputs) * syn__max(1, taps);
   return syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans));
 }
 
-/* The window of a stage; `which` as in the family. */
+/* The taps of a layer; `which` as in syn__family. */
 static syn_status syn__stage_window(syn_build *b, const char *name, int which, int width,
                                     syn_conv *w) {
   int f = syn_arg_int(b, "f", 3, 1, 65536), f2 = syn_arg_int(b, "f2", f, 1, 65536);
@@ -8458,49 +8442,44 @@ static syn_status syn__stage_window(syn_build *b, const char *name, int which, i
   return SYN_OK;
 }
 
-/* Room for u, and W1 and b1 under these names: null: there is none. Of the stages, `wide` and
-   `first` are set. */
+/* Reserves u; adds W1 and b1 under these names, null: none. The caller has set `units`, `first`. */
 static syn_status syn__hidden_shape(syn_build *b, syn_node *n, int s, const char *w,
                                     const char *bias) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
   int shape[3], taps = st->first.taps;
-  a->at[s] = a->wide;
-  a->wide += st->wide;
+  a->at[s] = a->row_floats;
+  a->row_floats += st->units;
   st->hidden = 1;
   st->w1 = w ? n->n_param : -1;
   st->b1 = bias ? n->n_param + 1 : -1;
-  shape[0] = st->wide;
+  shape[0] = st->units;
   shape[1] = taps ? taps : a->d;
   shape[2] = a->d;
-  if (w && syn_build_param(b, n, w, syn__glorot_taps(taps, a->d, st->wide), taps ? 3 : 2, shape))
+  if (w && syn_build_param(b, n, w, syn__glorot_taps(taps, a->d, st->units), taps ? 3 : 2, shape))
     return SYN_E_SHAPE;
-  if (w) b->g->params[n->param[st->w1]].matrix = 1; /* also where it is a convolution */
-  return bias ? syn__bias_param(b, n, bias, st->wide) : SYN_OK;
+  if (w) b->g->params[n->param[st->w1]].matrix = 1; /* also for a convolution */
+  return bias ? syn__bias_param(b, n, bias, st->units) : SYN_OK;
 }
 
-/* One linear of the output stage: [H,N,taps,width] and [H,N]; where all heads share it [N,width]
-   and no bias. */
+/* One linear of the output layer: W [H,N,taps,head units] and bias [H,N]; without a bias, which is
+   shared=1, W [N,head units]. */
 static syn_status syn__output_params(syn_build *b, syn_node *n, int s, const char *w,
                                      const char *bias) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   int shape[4], taps = st->second.taps;
-  syn_initial init = syn__glorot_taps(taps, st->width, a->size);
+  syn_initial init = syn__glorot_taps(taps, st->head_units, a->size);
   shape[0] = a->heads;
   shape[1] = a->size;
-  shape[2] = taps ? taps : st->width;
-  shape[3] = st->width;
+  shape[2] = taps ? taps : st->head_units;
+  shape[3] = st->head_units;
   if (!bias) return syn_build_param(b, n, w, init, 2, shape + 1);
   if (syn_build_param(b, n, w, init, taps ? 4 : 3, shape)) return SYN_E_SHAPE;
   return syn__att_table_zero(b, n, bias, a->size);
 }
 
-/* 1: the hidden stage is relu(q) of V. Since V must then have made q first and must finish last,
-   the layer knows this order (syn__att_prepare). */
-static int syn__d_uses_q(const syn__att *a) { return a->shared && syn__score_at(a, "V") >= 0; }
-
-/* Both stages as the text says: widths, windows; D alone can share its output stage. */
+/* Widths and taps of both layers, from the arguments m, f, f2. */
 static syn_status syn__stages_shape(syn_build *b, syn_node *n, int s, const syn__family *f) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
@@ -8511,51 +8490,47 @@ static syn_status syn__stages_shape(syn_build *b, syn_node *n, int s, const syn_
   if (!f->w1 && a->e != a->d)
     return syn__fail_build(b, SYN_E_SHAPE, "%s reads slices of the input: %d heads of c = %d, "
                            "wanted width %d in all", f->name, a->heads, a->c, a->d);
-  st->width = f->narrow ? m : a->c;
-  st->wide = a->heads * st->width;
+  st->head_units = f->narrow ? m : a->c;
+  st->units = a->heads * st->head_units;
   st->gated = f->w_gate != NULL;
-  st->matrices = a->shared && f == &syn__families[0] ? 1 : a->heads;
+  st->matrices = a->shared && a->score[s]->shares ? 1 : a->heads;
   if (syn__stage_window(b, f->name, f->first, a->d, &st->first)) return SYN_E_SHAPE;
-  return syn__stage_window(b, f->name, f->second, st->wide, &st->second);
+  return syn__stage_window(b, f->name, f->second, st->units, &st->second);
 }
 
-/* Places of what is kept: windows, x and u in the history, the two sides of GLU, packed W2. The
-   windows of x have served when those of u are made: both have one place, of the larger one. x
-   stands once in the history for all scores that look back to it. */
+/* Offsets: im2col rows (of x, then of u in their place), x and u in the KV cache, the two sides of
+   GLU, packed W2. */
 static void syn__stages_places(syn__att *a, int s) {
   syn__stages *st = &a->stages[s];
   int x = st->first.taps > 1 ? st->first.taps * a->d : 0;
-  int u = st->second.taps > 1 ? st->second.taps * st->wide : 0;
-  st->windows = a->wide;
-  a->wide += syn__max(x, u);
-  st->past = -1;
+  int u = st->second.taps > 1 ? st->second.taps * st->units : 0;
+  st->col = a->row_floats;
+  a->row_floats += syn__max(x, u);
+  st->cache_u = -1;
   if (a->past_x < 0 && (x || (u && !st->hidden))) {
-    a->past_x = a->past;
-    a->past += a->d;
+    a->past_x = a->cache;
+    a->cache += a->d;
   }
   if (u && st->hidden) {
-    st->past = a->past;
-    a->past += st->wide;
+    st->cache_u = a->cache;
+    a->cache += st->units;
   }
-  st->sides = a->n_raw;
-  a->n_raw += 2 * st->gated;
+  st->sides = a->n_kept;
+  a->n_kept += 2 * st->gated;
   syn__att_table(a, s, (size_t)(st->matrices * (1 + st->gated)),
-                 syn__mul_size((size_t)syn__conv_size(&st->second, st->width),
-                               syn__round16((size_t)a->size)));
+                 syn__mul_size((size_t)syn__dense_size(st), syn__round16((size_t)a->size)));
 }
 
-/* Of every name of the family: the parameters stand in the order w1, b1, w2, b2 and, of the gate,
-   w2, b2; which is why the gate's are found 2 behind. */
+/* Parameters in the order w1, b1, w2, b2, w2 and b2 of the gate: those stand 2 behind. */
 static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
   const syn__family *f = syn__families;
-  int shared, uses_q;
+  int shared = a->shared && a->score[s]->shares;
   while (strcmp(f->name, a->score[s]->name)) f++;
-  shared = a->shared && f == syn__families;
-  uses_q = shared && syn__d_uses_q(a);
   if (syn__stages_shape(b, n, s, f)) return SYN_E_SHAPE;
-  if (f->w1 && syn__hidden_shape(b, n, s, uses_q ? NULL : f->w1, shared ? NULL : f->b1))
+  if (f->w1 && syn__hidden_shape(b, n, s, shared && a->keyed >= 0 ? NULL : f->w1,
+                                 shared ? NULL : f->b1))
     return SYN_E_SHAPE;
   syn__stages_places(a, s);
   st->w2 = n->n_param;
@@ -8564,21 +8539,22 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   return f->w_gate ? syn__output_params(b, n, s, f->w_gate, f->b_gate) : SYN_OK;
 }
 
-/* -- the hidden stage -- */
+/* -- hidden layer -- */
 
-/* im2col of x; while decoding of the cache, from `past` on */
+/* im2col of the rows x; in a step, of the rows in the KV cache at offset `past` */
 static void syn__stage_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, int past,
                               syn_matrix x, float *col) {
   if (t->decode) syn__conv_cached(t, n, w, (size_t)past, (size_t)x.cols, col);
   else syn_im2col(t, n, w, x, col);
 }
 
-/* The input of W1: x, or the windows of x, made anew (those of u lie there while going back). */
+/* The input of W1: x, or im2col of x. Backward computes it again, since im2col of u has overwritten
+   it. */
 static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   syn_tensor x = *syn_in(t, n, 0);
-  float *col = syn__att_block(t, n, SYN__ROWS, st->windows);
+  float *col = syn__att_block(t, n, SYN__ROWS, st->col);
   if (st->first.taps < 2) return x;
   syn__stage_im2col(t, n, &st->first, a->past_x,
                     syn_matrix_of(x.x, (int)syn__tensor_rows(&x), a->d, 0), col);
@@ -8586,14 +8562,14 @@ static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
   return x;
 }
 
-/* u = relu(x W1^T + b1), in place */
+/* u = relu(x W1^T + b1), or relu(q of V); V holds q scaled: relu(q) = relu(scaled q) / scale */
 static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *u = syn__att_own(t, n, SYN__ROWS, s);
-  size_t count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->wide;
-  if (st->w1 < 0) { /* q is kept scaled: relu(q) = relu(scaled q) / scale */
-    t->k->act(SYN__RELU, u, syn__att_own(t, n, SYN__ROWS, syn__score_at(a, "V")), count);
+  size_t count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->units;
+  if (st->w1 < 0) {
+    t->k->act(SYN__RELU, u, syn__att_own(t, n, SYN__ROWS, a->keyed), count);
     t->k->scale(u, 1.0f / a->scale, u, count);
   } else {
     syn_tensor x = syn__hidden_input(t, n, s);
@@ -8602,19 +8578,26 @@ static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   }
 }
 
-/* dz = du where u > 0, else 0, in place; then as linear, for windows back to the rows they were
-   made of. Written so that a NaN in u stops, too. */
+/* In place du = 0 where u <= 0 or NaN; then the gradients of the linear, col2im into dx. Where u =
+   relu(q), du is added to the dq of V, which finishes later: the division undoes V's scale. */
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__att_own(t, n, SYN__ROWS, s);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
-  syn_tensor x = syn__hidden_input(t, n, s);
-  size_t i, rows = syn__tensor_rows(&x), count = rows * (size_t)st->wide;
+  size_t i, rows = syn__tensor_rows(syn_in(t, n, 0)), count = rows * (size_t)st->units;
+  syn_tensor x;
+  if (st->w1 < 0) {
+    float *dq = syn__att_own(t, n, SYN__DROWS, a->keyed);
+    for (i = 0; i < count; i++)
+      if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
+    return;
+  }
   for (i = 0; i < count; i++)
     if (!(u[i] > 0.0f)) du[i] = 0.0f;
+  x = syn__hidden_input(t, n, s);
   if (st->first.taps > 1) {
-    x.dx = syn__att_block(t, n, SYN__DROWS, st->windows);
+    x.dx = syn__att_block(t, n, SYN__DROWS, st->col);
     memset(x.dx, 0, rows * (size_t)(st->first.taps * a->d) * sizeof *x.dx);
   }
   syn__linear_backward(t, n, st->w1, st->b1, &x, du);
@@ -8622,50 +8605,32 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
     syn_col2im(t, n, &st->first, x.dx, syn_matrix_of(dx, (int)rows, a->d, 0));
 }
 
-/* Where u = relu(q): into the dq that V takes on from here. V multiplies dq by its scale at the
-   end: divided by it here, du arrives whole. */
-static void syn__hidden_back_q(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s), *du = syn__att_own(t, n, SYN__DROWS, s);
-  float *dq = syn__att_own(t, n, SYN__DROWS, syn__score_at(a, "V"));
-  size_t i, count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)a->e;
-  for (i = 0; i < count; i++)
-    if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
-}
+/* -- output layer -- */
 
-/* -- the output stage -- */
-
-/* Numbers of a row that the output stage of a head multiplies. */
-static int syn__dense_size(const syn__stages *st) {
-  return syn__conv_size(&st->second, st->width);
-}
-/* u [rows,wide], or x itself where there is no hidden stage; or the gradient of either. */
+/* u [rows,units], or x where there is no hidden layer; or the gradient of either. */
 static float *syn__stages_u(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn_tensor *x = syn_in(t, n, 0);
   if (syn__stages_of(n, s)->hidden) return syn__att_own(t, n, buffer, s);
   return buffer == SYN__ROWS ? x->x : x->dx;
 }
-/* Where head h has them in the windows; the rows of a head are neighbours. */
+/* The im2col rows of head h, one behind the other. */
 static float *syn__dense_windows(const syn_tape *t, const syn_node *n, int buffer, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
-  return syn__att_block(t, n, buffer, st->windows) +
+  return syn__att_block(t, n, buffer, st->col) +
          (size_t)h * syn__att_rows(t, n) * (size_t)syn__dense_size(st);
 }
-/* z: the first of them of a sentence's head, and how far it is to the next row's. In the windows,
-   else in u, else in x itself; with the buffer of gradients, their gradients. */
+/* z of the head's first query, or dz; sets the floats between rows. */
 static float *syn__dense_rows(const syn_tape *t, const syn_node *n, int buffer, int s,
                               const syn__head *x, size_t *row) {
   const syn__stages *st = syn__stages_of(n, s);
-  float *at = syn__stages_u(t, n, buffer, s) + x->h * st->width;
-  *row = (size_t)st->wide;
-  if (st->second.taps > 1) {
-    at = syn__dense_windows(t, n, buffer, s, x->h);
-    *row = (size_t)syn__dense_size(st);
-  }
-  return at + x->q0 * *row;
+  int col = st->second.taps > 1;
+  float *z = col ? syn__dense_windows(t, n, buffer, s, x->h)
+                 : syn__stages_u(t, n, buffer, s) + x->h * st->head_units;
+  *row = (size_t)(col ? syn__dense_size(st) : st->units);
+  return z + x->q0 * *row;
 }
 
-/* W2_h [N,taps,width] of head h, or its gradient, in its parameter; side 1: that of the gate */
+/* Offset of W2_h [N,taps,head units] in its parameter. side 1 below: the gate of GLU. */
 static size_t syn__dense_w2_at(const syn_node *n, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
   size_t head = st->matrices == 1 ? 0 : (size_t)h;
@@ -8674,13 +8639,13 @@ static size_t syn__dense_w2_at(const syn_node *n, int s, int h) {
 static const float *syn__dense_w2(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   return syn_weight(t, n, syn__stages_of(n, s)->w2 + 2 * side) + syn__dense_w2_at(n, s, h);
 }
-/* b2 of head h: [N] of [H,N]; null: none */
+/* b2 of head h [N]; null: none */
 static const float *syn__dense_b2(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   const syn__stages *st = syn__stages_of(n, s);
   if (st->b2 < 0) return NULL;
   return syn_weight(t, n, st->b2 + 2 * side) + (size_t)h * (size_t)syn__att_of(n)->size;
 }
-/* W2_h as panels [ceil(N/16)][taps width][16] */
+/* W2_h packed: panels [ceil(N/16)][taps head units][16] */
 static float *syn__dense_panels(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
@@ -8689,36 +8654,41 @@ static float *syn__dense_panels(const syn_tape *t, const syn_node *n, int s, int
          head * (size_t)syn__dense_size(st) * syn__round16((size_t)a->size);
 }
 
-/* The windows of u, or of x where there is no hidden stage, for every head. */
+/* im2col of u for every head. */
 static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
   int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
-  int h, past = st->hidden ? st->past : a->past_x;
-  if (t->decode && st->past >= 0)
-    syn__conv_cache_write(t, n, (size_t)st->past, (size_t)st->wide, u);
-  for (h = 0; h < a->heads; h++)
-    syn__stage_im2col(t, n, &st->second, past + h * st->width,
-                      syn_matrix_of(u + h * st->width, rows, st->width, (size_t)st->wide),
+  int h, past = st->hidden ? st->cache_u : a->past_x;
+  for (h = 0; h < a->heads && st->second.taps > 1; h++)
+    syn__stage_im2col(t, n, &st->second, past + h * st->head_units,
+                      syn_matrix_of(u + h * st->head_units, rows, st->head_units,
+                                    (size_t)st->units),
                       syn__dense_windows(t, n, SYN__ROWS, s, h));
 }
-
 static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   int h, side;
   if (st->hidden) syn__hidden_forward(t, n, s);
-  if (st->second.taps > 1) syn__dense_gather(t, n, s);
-  if (t->decode) return; /* a step reads W2 by rows */
+  syn__dense_gather(t, n, s);
   for (side = 0; side <= st->gated; side++)
     for (h = 0; h < st->matrices; h++)
       syn__pack_keys(t, syn_matrix_of(syn__dense_w2(t, n, s, side, h), syn__att_longest(t, n),
                                       syn__dense_size(st), 0),
                      syn__dense_panels(t, n, s, side, h));
 }
+static void syn__dense_prepare_step(syn_tape *t, const syn_node *n, int s) {
+  const syn__stages *st = syn__stages_of(n, s);
+  if (st->hidden) syn__hidden_forward(t, n, s);
+  if (st->cache_u >= 0)
+    syn__conv_cache_write(t, n, (size_t)st->cache_u, (size_t)st->units,
+                          syn__stages_u(t, n, SYN__ROWS, s));
+  syn__dense_gather(t, n, s);
+}
 
-/* One linear: score [nq, columns] = z W2^T + b2 */
+/* One side: score [nq, columns] = z W2^T + b2 */
 static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int side,
                               const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
@@ -8735,7 +8705,7 @@ static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int s
           syn__dense_b2(t, n, s, side, x->h), 0));
 }
 
-/* The sides of GLU, [nq,nk] each, are kept: going back needs both. */
+/* Both sides of GLU are kept for backward. */
 static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                             float *score) {
   const syn__att *a = syn__att_of(n);
@@ -8744,7 +8714,7 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__he
   if (!st->gated) {
     syn__dense_linear(t, n, s, 0, x, score);
   } else {
-    float *A = syn__head_raw(t, n, x, st->sides), *B = syn__head_raw(t, n, x, st->sides + 1);
+    float *A = syn__head_kept(t, n, x, st->sides), *B = syn__head_kept(t, n, x, st->sides + 1);
     syn__dense_linear(t, n, s, 0, x, A);
     syn__dense_linear(t, n, s, 1, x, B);
     for (i = 0; i < (size_t)x->nq; i++)
@@ -8753,13 +8723,13 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__he
   syn__tile_columns(a, x, score);
 }
 
-/* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B: the kernel adds, so each row goes
-   aside and leaves zeros. */
+/* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
+   copied to scratch, then cleared. */
 static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                 const float *ds) {
   const syn__att *a = syn__att_of(n);
-  float *A = syn__head_raw(t, n, x, a->stages[s].sides);
-  float *B = syn__head_raw(t, n, x, a->stages[s].sides + 1);
+  float *A = syn__head_kept(t, n, x, a->stages[s].sides);
+  float *B = syn__head_kept(t, n, x, a->stages[s].sides + 1);
   float *rows = syn__head_rows(a, x);
   size_t i, nk = (size_t)x->nk, columns = (size_t)syn__att_columns(a, x->nk);
   for (i = 0; i < (size_t)x->nq; i++, A += nk, B += nk) {
@@ -8770,23 +8740,22 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, con
     t->k->glu_back(A, B, rows, rows + nk, ds + i * nk, columns);
   }
 }
-/* The gradient of one linear's scores. */
+/* dA, or dB */
 static const float *syn__dense_ds(const syn_tape *t, const syn_node *n, int s, int side,
                                   const syn__head *x, const float *ds) {
   const syn__stages *st = syn__stages_of(n, s);
-  return st->gated ? syn__head_raw(t, n, x, st->sides + side) : ds;
+  return st->gated ? syn__head_kept(t, n, x, st->sides + side) : ds;
 }
 
-/* dz = dA W2, A being S or a side of glu; the columns or windows of this head only: `back` of
-   another head writes the others. Straight into x they are added: there they meet the gradients of
-   others. */
+/* dz = dA W2, for GLU plus dB times the gate's W2. Only this head's columns or im2col rows are
+   written. Where z is x itself, dz is added to dx, to which other layers add, too. */
 static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                             const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   size_t row;
   float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
-  int side, size = syn__dense_size(st), straight = !st->hidden && st->second.taps < 2;
+  int side, size = syn__dense_size(st), into_x = !st->hidden && st->second.taps < 2;
   syn__causal_range g = syn__head_range(a, x);
   g.nk = syn__att_columns(a, x->nk);
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
@@ -8797,10 +8766,9 @@ static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__he
             syn_matrix_of(to, x->nq, size, row),
             syn_matrix_of(syn__dense_ds(t, n, s, side, x, ds), x->nq, g.nk, (size_t)x->nk),
             syn_matrix_of(syn__dense_w2(t, n, s, side, x->h), g.nk, size, 0), NULL,
-            straight || side));
+            into_x || side));
 }
-/* dW2 += dA^T z, db2 += column sums of dA. Columns no sentence of the batch reaches get
-   nothing. */
+/* dW2 += dA^T z, db2 += column sums of dA */
 static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
@@ -8824,7 +8792,7 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
   }
 }
 
-/* Windows of all heads go back to the rows of u (or x) they were made of; then u to x. */
+/* du = col2im of dz, then the hidden layer. */
 static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
@@ -8832,16 +8800,15 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   int h, heads = st->second.taps > 1 ? a->heads : 0;
   if (heads && st->hidden)
-    memset(du, 0, (size_t)rows * (size_t)st->wide * sizeof *du);
+    memset(du, 0, (size_t)rows * (size_t)st->units * sizeof *du);
   for (h = 0; h < heads; h++)
     syn_col2im(t, n, &st->second, syn__dense_windows(t, n, SYN__DROWS, s, h),
-               syn_matrix_of(du + h * st->width, rows, st->width, (size_t)st->wide));
-  if (st->hidden && st->w1 >= 0) syn__hidden_back(t, n, s);
-  else if (st->hidden) syn__hidden_back_q(t, n, s);
+               syn_matrix_of(du + h * st->head_units, rows, st->head_units, (size_t)st->units));
+  if (st->hidden) syn__hidden_back(t, n, s);
 }
 
-/* Another text than `fill`, with the same bits: a step has no panels, made for many rows. The
-   gate's side of GLU stands behind the two rows [nk] that the layer uses of the scratch. */
+/* A step: W2 is not packed, the bits are those of `fill`. The gate's row lies in scratch behind the
+   two rows [nk] of the layer. */
 static void syn__dense_row(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                            float *score) {
   const syn__att *a = syn__att_of(n);
@@ -8864,37 +8831,44 @@ static double syn__dense_cost(const syn_node *n, int s, int length) {
   const syn__stages *st = &a->stages[s];
   double hidden = st->hidden && st->w1 >= 0 ? (double)syn__conv_size(&st->first, a->d) : 0.0;
   double row = (double)syn__min(length, a->size) * a->heads * syn__dense_size(st);
-  return hidden * st->wide + row * (1 + st->gated);
+  return hidden * st->units + row * (1 + st->gated);
 }
+
+#define SYN__FAMILY(name, shares) \
+  {name, 0, 1, 0, shares, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
+   syn__dense_back, syn__dense_back_shared, syn__dense_finish, syn__dense_prepare_step, \
+   syn__dense_row, NULL, syn__dense_cost}
+static const syn__score syn__score_d = SYN__FAMILY("D", 1);
+static const syn__score syn__score_conv = SYN__FAMILY("Conv", 0);
+static const syn__score syn__score_crc = SYN__FAMILY("CRC", 0);
+static const syn__score syn__score_bd = SYN__FAMILY("BD", 0);
+static const syn__score syn__score_bcrc = SYN__FAMILY("BCRC", 0);
+static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
 
 /* ==============================================================================================
    >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
    ============================================================================================== */
 
-/* (Factorized Dense Synthesizer, Tay et al. 2021, section 3.3.) From a row come a + b numbers,
-   not N, a b >= N: A = WA_h u + ba_h, B = WB_h u + bb_h, u = relu(x W1^T + b1)'s slice; W1
-   [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c], bb [H,b]. The column j is written as (j div
-   b, j mod b), so a row of S is a times a copy of B, each copy multiplied by one number of A.
-   rows buffer: u [rows,e], A [rows,H,a], B [rows,H,b]; the same for their gradients. */
+/*
+   Factorized Dense Synthesizer (Tay et al. 2021, section 3.3). Each query gives a + b numbers
+   instead of N, a b >= N: A = u_h WA_h^T + ba_h [n,a], B = u_h WB_h^T + bb_h [n,b], u_h the head's
+   columns of u = relu(x W1^T + b1) [rows,e]; W1 [e,d], b1 [e], WA [H,a,c], ba [H,a], WB [H,b,c],
+   bb [H,b]. A row of S is a copies of B, copy g multiplied by A[g].
+   rows buffers, saved for backward: u [rows,e], A [rows,H,a], B [rows,H,b]. */
 
-/* The two sides A and B are one text; only their sizes and parameters differ. */
+/* Side 0 is A, side 1 is B: WA, ba or WB, bb. */
 static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
                                int size) {
-  const syn__att *a = syn__att_of(n);
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = size;
-  shape[2] = a->c;
-  if (syn_build_param(b, n, w, syn_initial_glorot(a->c, size), 3, shape)) return SYN_E_SHAPE;
+  int c = syn__att_of(n)->c;
+  if (syn__head_param(b, n, w, syn_initial_glorot(c, size), size, c)) return SYN_E_SHAPE;
   return syn__att_table_zero(b, n, bias, size);
 }
 
-/* a and b as given; else the smallest pair. Both W1 and b1 are those of a hidden stage of width e,
-   as D has it; of the output stages only A and B are of this room. */
+/* a and b as given; a = ceil(sqrt(N)) gives the smallest a + b. */
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int root = 1;
-  while (root * root < a->size) root++; /* ceil(sqrt N): a = b is the smallest a + b */
+  while (root * root < a->size) root++;
   a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
   a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
   if ((double)a->a * a->b < a->size)
@@ -8903,32 +8877,33 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   if ((double)a->heads * ((double)a->a + a->b) > SYN__MAX_WIDTH)
     return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
                            a->heads, a->a, a->b, SYN__MAX_WIDTH);
-  a->stages[s].wide = a->e;
+  a->stages[s].units = a->e;
   if (syn__hidden_shape(b, n, s, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
-  a->wide += a->heads * (a->a + a->b);
+  a->row_floats += a->heads * (a->a + a->b);
   if (syn__fd_side(b, n, "fd_wa", "fd_ba", a->a)) return SYN_E_SHAPE;
   return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
 }
 
-/* Numbers of a row and head: side 0: A, side 1: B */
+/* Numbers of a query: a or b. */
 static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
-/* A [rows,H,a] or B [rows,H,b] */
-static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side) {
+/* A [rows H,a] or B [rows H,b] from row `row` on; row = token * H + head. */
+static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side,
+                           size_t row) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0));
+  return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0)) +
+         row * (size_t)syn__fd_size(a, side);
 }
-
 /* Where head h begins in WA [H,a,c] or WB [H,b,c]. */
 static size_t syn__fd_at(const syn__att *a, int side, int h) {
   return (size_t)h * (size_t)syn__fd_size(a, side) * (size_t)a->c;
 }
 
-/* A_h [rows,a] = u's slice WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
+/* A_h [rows,a] = u_h WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
    Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
   const float *u = syn__att_own(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
-  float *to = syn__fd_rows(t, n, SYN__ROWS, s, side);
+  float *to = syn__fd_rows(t, n, SYN__ROWS, s, side, 0);
   int h, size = syn__fd_size(a, side), rows = (int)syn__tensor_rows(syn_in(t, n, 0));
   for (h = 0; h < a->heads; h++)
     syn_gemm(t, syn_matrix_of(to + h * size, rows, size, (size_t)(a->heads * size)),
@@ -8942,37 +8917,32 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_forward(t, n, s, 1);
 }
 
-/* Row `row` of head h: columns in groups of b, one factor A a group. */
-static void syn__fd_one(syn_tape *t, const syn_node *n, int s, size_t row, const syn__head *x,
-                        float *score) {
-  const syn__att *a = syn__att_of(n);
-  int j, columns = syn__att_columns(a, x->nk);
-  size_t at = row * (size_t)a->heads + (size_t)x->h;
-  const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + at * (size_t)a->a;
-  const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + at * (size_t)a->b;
-  for (j = 0; j < columns; j += a->b)
-    t->k->scale(score + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
-}
-/* Forward and step: a step is a sentence of one query, whose row is x->q0. */
+/* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
 static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  int i;
-  for (i = 0; i < x->nq; i++)
-    syn__fd_one(t, n, s, x->q0 + (size_t)i, x, score + (size_t)i * (size_t)x->nk);
-  syn__tile_columns(syn__att_of(n), x, score);
+  const syn__att *a = syn__att_of(n);
+  int i, j, columns = syn__att_columns(a, x->nk);
+  for (i = 0; i < x->nq; i++) {
+    size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
+    float *to = score + (size_t)i * (size_t)x->nk;
+    for (j = 0; j < columns; j += a->b)
+      t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
+  }
+  syn__tile_columns(a, x, score);
 }
-/* dA_i[g] = sum over the group g of dS B, dB_i += A_i[g] dS of the group. Groups the sentence does
-   not reach keep the 0 they begin with: `finish` sums over all of A and B. The last group may be
-   cut; then B's end gets nothing from it. */
+/* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
+   since `finish` reads all of dA and dB. The last group may be shorter than b. */
 static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
   int i, j, columns = syn__att_columns(a, x->nk);
   for (i = 0; i < x->nq; i++) {
     size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
-    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0) + row * (size_t)a->a;
-    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1) + row * (size_t)a->b;
-    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0) + row * (size_t)a->a;
-    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1) + row * (size_t)a->b;
+    const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
+    const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
+    float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0, row);
+    float *dB = syn__fd_rows(t, n, SYN__DROWS, s, 1, row);
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
     for (j = 0; j < columns; j += a->b) {
@@ -8983,11 +8953,12 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     }
   }
 }
-/* du += dA WA, dWA += dA^T u, dba += column sums of dA; the same for B. Side A comes first and
-   writes du (start 0), side B adds to it. */
+/* du = dA WA + dB WB, dWA += dA^T u, dba += column sums of dA; the same for WB, bb. Side 0 writes
+   du, side 1 adds to it. */
 static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s), *d = syn__fd_rows(t, n, SYN__DROWS, s, side);
+  const float *u = syn__att_own(t, n, SYN__ROWS, s);
+  const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side, 0);
   float *du = syn__att_own(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
   const float *w = syn__att_weight(t, n, s, 2 + 2 * side);
   size_t e = (size_t)a->e;
@@ -9008,61 +8979,64 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_back(t, n, s, 1);
   syn__hidden_back(t, n, s);
 }
-/* W1, both sides, and one product for every column. */
+/* W1, both sides, one product for every column. */
 static double syn__fd_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
   return (double)a->e * a->d + (double)a->e * (a->a + a->b) +
          (double)syn__min(length, a->size) * a->heads;
 }
+static const syn__score syn__score_fd = {
+    "FD", 0, 1, 0, 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL,
+    syn__fd_finish, syn__fd_prepare, syn__fd_fill, NULL, syn__fd_cost};
 
 #if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 
 /* ==============================================================================================
-   >>kind rel_pos   y = x; a learned bias of the distance i - j for the attentions behind it
+   >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
    ============================================================================================== */
 
 /*
-   (T5: Raffel et al. 2020, section 2.1.) w [H,buckets], H the model's heads. To S_h[i,j] of every
-   later syn_att of the same chain, and of the chains inside it, w[h, bucket(i - j)] is added, after
-   the mixture and before the mask; several of them add up. An encoder has two halves of the
-   buckets, for j <= i and for j > i; a decoder sees j <= i alone. Near distances have a bucket each
-   (the first half), the others share buckets that grow as powers of max/e; all from max on share
-   the last.
-   A bias depends on i - j alone, so a pass makes it once for a head, [2 L] for the longest
-   sentence, and every query adds a piece of it; the gradient goes the same way back. No product is
-   made. tables of the attention: these biases, behind all others. */
+   Relative position bias of T5 (Raffel et al. 2020, section 2.1). w [H,buckets], H the model's
+   heads. Every later syn_att of the same chain, and of the chains inside it, computes
+     S_h[i,j] += w[h, bucket(i - j)]    after the mixture, before the causal mask and the softmax.
+   Several rel_pos add up. An encoder has half of the buckets for j <= i, half for j > i; a decoder
+   sees j <= i alone. In each direction the first half of the buckets, e of them, have one distance
+   each; the others grow as powers of max/e; all distances from max on share the last.
+   The bias depends on i - j alone. A batch computes it once per head, [2 L - 1] for L = the longest
+   sentence, and each query adds its part of that row; backward sums dS into such a row.
+   tables of the attention: these rows, behind all others; nothing else is saved. */
 
 #define SYN__MAX_BUCKETS 1024
 
 typedef struct syn__rel_pos {
-  const struct syn__rel_pos *outer; /* the one before it that still holds, null: none */
+  const struct syn__rel_pos *outer; /* the rel_pos before it that also applies, null: none */
   int param, heads, buckets;        /* param: w among all of the network's */
   int half;   /* buckets of one direction */
   int future; /* first bucket of j > i: half, or 0 in a decoder */
   int *from;  /* [half] smallest distance of each bucket */
 } syn__rel_pos;
 
-/* x times a number; x is `size` digits of 32 bits, the lowest first. Returns the new size. */
-static int syn__digits_times(uint32_t *x, int size, int factor) {
-  uint64_t carry = 0;
-  int i;
-  for (i = 0; i < size; i++) {
-    carry += (uint64_t)x[i] * (uint32_t)factor;
-    x[i] = (uint32_t)carry;
-    carry >>= 32;
-  }
-  if (carry) x[size++] = (uint32_t)carry;
-  return size;
-}
-/* The digits of x = a^n b^k. Numbers up to 2^20 and n + k up to 512: 321 digits hold it. */
+/* -- distances of the buckets, in exact integers -- */
+
+/* x = a^n b^k in digits of 32 bits, the lowest first; returns their number. Factors up to 2^20 and
+   n + k up to 512 need 321 digits. */
 static int syn__digits_powers(uint32_t *x, int a, int n, int b, int k) {
-  int size = 1;
+  int i, factor, size = 1;
   x[0] = 1;
-  while (n-- > 0) size = syn__digits_times(x, size, a);
-  while (k-- > 0) size = syn__digits_times(x, size, b);
+  while (n + k > 0) {
+    uint64_t carry = 0;
+    if (n > 0) factor = a, n--;
+    else factor = b, k--;
+    for (i = 0; i < size; i++) {
+      carry += (uint64_t)x[i] * (uint32_t)factor;
+      x[i] = (uint32_t)carry;
+      carry >>= 32;
+    }
+    if (carry) x[size++] = (uint32_t)carry;
+  }
   return size;
 }
 /* 1: r^n >= max^v e^(n-v) */
@@ -9073,17 +9047,15 @@ static int syn__distance_reaches(int r, int n, int max, int v, int e) {
   while (--i > 0 && x[i] == y[i]) continue;
   return x[i] >= y[i];
 }
-
-/* The smallest r with floor(n ln(r/e) / ln(max/e)) >= v, which is r^n >= max^v e^(n-v). A root in
-   double finds it where no integer is near; beside one, where rounding could decide, integers do:
-   a bucket must not depend on the last bit of a logarithm. */
+/* The smallest r with floor(n ln(r/e) / ln(max/e)) >= v, that is r^n >= max^v e^(n-v). A root in
+   double finds it unless the root is next to an integer. There rounding could decide, so integers
+   are compared: a bucket must not depend on the last bit of a logarithm. */
 static int syn__distance_from(int n, int max, int v, int e) {
   double root = (double)e * syn__pow((double)max / (double)e, (double)v / (double)n);
   int near = (int)floor(root + 0.5);
   if (fabs(root - (double)near) > 1e-6) return (int)ceil(root);
   return syn__distance_reaches(near, n, max, v, e) ? near : near + 1;
 }
-
 /* from[k]: smallest distance of bucket k of `half` buckets; max is larger than half / 2. */
 static void syn__distances(int *from, int half, int max) {
   int k, e = half / 2;
@@ -9111,13 +9083,13 @@ static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
   syn__distances(p->from, p->half, max);
   if (syn_build_param(b, n, "w", init, 2, shape)) return SYN_E_SHAPE;
   p->param = n->param[0];
-  b->g->params[p->param].matrix = 0; /* it is looked up, no product reads it */
+  b->g->params[p->param].matrix = 0; /* no product reads it */
   p->outer = b->rel_pos;
   b->rel_pos = p;
   return syn__out_like(b, n, 0);
 }
 
-/* The bucket of r = i - j; `near` is any bucket of the direction: found fast where it is close. */
+/* The bucket of r = i - j. The search begins at `near`, the bucket of a similar distance. */
 static int syn__rel_pos_bucket(const syn__rel_pos *p, int r, int near) {
   int distance = r > 0 || !p->future ? syn__max(r, 0) : -r, k = near % p->half;
   while (k > 0 && p->from[k] > distance) k--;
@@ -9125,8 +9097,7 @@ static int syn__rel_pos_bucket(const syn__rel_pos *p, int r, int near) {
   return r < 0 ? p->future + k : k;
 }
 
-/* out[i] = sum over the biases that hold of w[h, bucket(first - i)]: of a whole pass, or of the one
-   query of a step. */
+/* out[i] = sum over all rel_pos of w[h, bucket(first - i)] */
 static void syn__rel_pos_row(const syn_tape *t, const syn__rel_pos *p, int h, int first, int count,
                              float *out) {
   int i, k = 0;
@@ -9139,23 +9110,12 @@ static void syn__rel_pos_row(const syn_tape *t, const syn__rel_pos *p, int h, in
     }
   }
 }
-/* dw[h, bucket(first - i)] += d[i], in this order */
-static void syn__rel_pos_row_back(const syn_tape *t, const syn__rel_pos *p, int h, int first,
-                                  int count, const float *d) {
-  int i, k = 0;
-  for (; p; p = p->outer, k = 0) {
-    float *dw = t->dweights[p->param];
-    if (!dw) continue; /* frozen */
-    dw += (size_t)h * (size_t)p->buckets;
-    for (i = 0; i < count; i++) {
-      k = syn__rel_pos_bucket(p, first - i, k);
-      dw[k] += d[i];
-    }
-  }
-}
 
-/* The biases of head h, [2 L - 1]: from i - j = L - 1 down to 1 - L. Query i reads them from
-   L - 1 - i on, key after key. */
+/* -- for the layer -- */
+
+/* The row of head h, [2 L - 1], from i - j = L - 1 down to 1 - L. Query i reads it from L - 1 - i
+   on, one number per key. */
+
 static float *syn__rel_pos_biases(const syn_tape *t, const syn_node *n, int buffer, int h) {
   const syn__att *a = syn__att_of(n);
   size_t L = (size_t)syn__att_stream(t, n)->longest;
@@ -9169,24 +9129,34 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
     syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1,
                      syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
-/* S_i += biases, keys no query may see included */
+/* S_i += biases, also behind the causal mask */
 static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__head *x) {
   const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, x->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < x->nq; i++)
     t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - x->first - i), (size_t)x->nk);
 }
-/* Of one head: dbiases += dS_i, query after query, sentence after sentence; then into w */
+/* dbiases += dS_i, queries and sentences in order */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
   float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, x->h);
   int i, L = syn__att_stream(t, n)->longest;
   for (i = 0; i < x->nq; i++)
     t->k->acc(to + (L - 1 - i), x->p + (size_t)i * (size_t)x->nk, (size_t)x->nk);
 }
+/* dw[h, bucket(i - j)] += dbiases */
 static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
-  int L = syn__att_stream(t, n)->longest;
-  syn__rel_pos_row_back(t, syn__att_of(n)->rel_pos, h, L - 1, 2 * L - 1,
-                        syn__rel_pos_biases(t, n, SYN__DTABLE, h));
+  const syn__rel_pos *p = syn__att_of(n)->rel_pos;
+  const float *d = syn__rel_pos_biases(t, n, SYN__DTABLE, h);
+  int i, k = 0, L = syn__att_stream(t, n)->longest;
+  for (; p; p = p->outer, k = 0) {
+    float *dw = t->dweights[p->param];
+    if (!dw) continue; /* frozen */
+    dw += (size_t)h * (size_t)p->buckets;
+    for (i = 0; i < 2 * L - 1; i++) {
+      k = syn__rel_pos_bucket(p, L - 1 - i, k);
+      dw[k] += d[i];
+    }
+  }
 }
 
 static const syn_kind syn__kind_rel_pos = {
@@ -9194,49 +9164,35 @@ static const syn_kind syn__kind_rel_pos = {
     syn__copy_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
-   >>kind syn_att: the layer   mixture, mask, softmax, values; the only room that knows the list
+   >>kind syn_att: the layer   mixture of scores, causal mask, softmax, values, output projection
    ============================================================================================== */
 
 /*
-   The order of a pass: v = u W_v^T, `prepare` of every score, then one task for each sentence and
-   head (fill, mix, mask, softmax, drop, times v), then W_o; where no input changes P, one for each
-   head (see there). For a head, Pd being the dropped P:
+   Multi-head self-attention with any mixture of scores (Vaswani et al. 2017, section 3.2; mixtures:
+   Tay et al. 2021, section 3.3). x, out [rows,d]; shapes and saved buffers: >>attention heads. For
+   one head, Pd being P after dropout:
 
-     S = sum_s alpha_s S_s + bias    P = softmax(S)    Y = Pd v
+     S = sum_s alpha_s S_s + bias    P = softmax(S + causal mask)    Y = Pd v    out = Y W_o^T
      dv = Pd^T dY    dPd = dY v^T    dP = dPd after the same dropout
      dS_i = P_i (dP_i - P_i . dP_i)    dS_s = alpha_s dS    dbias = dS
      dalpha_s = alpha_s (g_s - sum_k alpha_k g_k),  g_s = sum of dS_ij S_s,ij
 
-   Backward walks it the other way round: W_o, one task for each sentence and head up to dS, which
-   takes the place of P; then one for each head, over the sentences in order, for what they share
-   (tables, W2, alpha, biases); then `finish` of every score, and W_v. softmax=0 leaves softmax out
-   and its row of the way back: dS = dP.
-   A step of decoding does the same with one row for each hypothesis and what was remembered. */
+   forward   v = u W_v^T, `prepare` of every score; one task per sentence and head (scores, mixture,
+             causal mask, softmax, dropout, times v); W_o
+   backward  W_o; one task per sentence and head, dS overwrites P; one task per head for what its
+             sentences share (tables, W2, alpha, biases); `finish` of every score; W_v
+   step      the same for one new token per hypothesis, with the KV cache for what came before
+   softmax=0 omits softmax: P = S, dS = dP. */
 
 /* -- the list of scores -- */
 
-#define SYN__FAMILY(name) \
-  {name, 0, 1, syn__dense_shape, syn__dense_prepare, syn__dense_fill, syn__dense_back, \
-   syn__dense_back_shared, syn__dense_finish, syn__dense_row, NULL, syn__dense_cost}
-static const syn__score syn__scores[] = {
-    {"V", 0, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish, NULL,
-     syn__v_rows, syn__v_cost},
-    {"R", 1, 1, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, syn__r_fill, NULL, NULL},
-    {"Fix", 1, 1, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, syn__r_fill, NULL, NULL},
-    {"FR", 1, 1, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back, syn__fr_finish,
-     syn__fr_row, NULL, syn__fr_cost},
-    SYN__FAMILY("D"),
-    {"FD", 0, 1, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL, syn__fd_finish,
-     syn__fd_fill, NULL, syn__fd_cost},
-    SYN__FAMILY("Conv"),
-    SYN__FAMILY("CRC"),
-    SYN__FAMILY("BD"),
-    SYN__FAMILY("BCRC"),
-    SYN__FAMILY("GLU")};
+static const syn__score *const syn__scores[] = {
+    &syn__score_v, &syn__score_r, &syn__score_fix, &syn__score_fr, &syn__score_d, &syn__score_fd,
+    &syn__score_conv, &syn__score_crc, &syn__score_bd, &syn__score_bcrc, &syn__score_glu};
 
 /* -- the mixture -- */
 
-/* alpha_s of head h: softmax of the learned vector; all 1 without mixing */
+/* alpha [n_scores] of head h: softmax of the learned vector; all 1 for mix=sum */
 static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha) {
   const syn__att *a = syn__att_of(n);
   int s;
@@ -9246,210 +9202,199 @@ static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha
                   (size_t)a->n_scores);
 }
 
-/* Every score's preparation or finish; V prepares first and finishes last, since D may use its
-   q. */
-static void syn__att_prepare(syn_tape *t, const syn_node *n) {
+/* `prepare` of every score, or prepare_step. The score with keys is first: D may read its q. */
+static void syn__att_prepare(syn_tape *t, const syn_node *n, int step) {
   const syn__att *a = syn__att_of(n);
-  int s, v = syn__score_at(a, "V");
-  if (v >= 0) a->score[v]->prepare(t, n, v);
-  for (s = 0; s < a->n_scores; s++)
-    if (s != v && a->score[s]->prepare) a->score[s]->prepare(t, n, s);
+  int i;
+  for (i = -1; i < a->n_scores; i++) {
+    int s = i < 0 ? a->keyed : i;
+    void (*prepare)(syn_tape *, const syn_node *, int);
+    if (s < 0 || i == a->keyed) continue;
+    prepare = step ? a->score[s]->prepare_step : a->score[s]->prepare;
+    if (prepare) prepare(t, n, s);
+  }
 }
+/* The score with keys is last: D adds to its dq. */
 static void syn__att_finish(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int s, v = syn__score_at(a, "V");
+  int s;
   for (s = 0; s < a->n_scores; s++)
-    if (s != v && a->score[s]->finish) a->score[s]->finish(t, n, s);
-  if (v >= 0) a->score[v]->finish(t, n, v);
+    if (s != a->keyed && a->score[s]->finish) a->score[s]->finish(t, n, s);
+  if (a->keyed >= 0) a->score[a->keyed]->finish(t, n, a->keyed);
 }
 
 /* -- one head of one sentence -- */
 
-/* P of all lies sentence by sentence, [H,nq,nk] each: `pairs` counts the products nq nk of the
-   sentences before. The scratch is set by the task, which knows its thread. */
-static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h) {
+/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. */
+static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
+                              float *scratch) {
   const syn__att *a = syn__att_of(n);
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
   const int *q = t->stream[to].off, *k = t->stream[from].off;
   syn__head x;
+  memset(&x, 0, sizeof x);
   x.sentence = sentence;
   x.h = h;
-  x.first = 0;
   x.q0 = (size_t)q[sentence];
   x.k0 = (size_t)k[sentence];
   x.nq = q[sentence + 1] - q[sentence];
   x.nk = k[sentence + 1] - k[sentence];
   x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
         (size_t)h * (size_t)x.nq * (size_t)x.nk;
-  x.scratch = NULL;
+  x.scratch = scratch;
   return x;
 }
 
-/* S = sum_s alpha_s S_s into p. The S_s that backward needs for alpha are kept, but tables, which
-   are filled again. */
-static void syn__head_mixture(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
+   tables, which it fills again. */
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)x->nq * (size_t)x->nk;
   float alpha[SYN__MAX_SCORES];
   int s;
   if (a->n_scores == 1) {
     a->score[0]->fill(t, n, 0, x, x->p);
-    return;
+  } else {
+    syn__alpha(t, n, x->h, alpha);
+    for (s = 0; s < a->n_scores; s++) {
+      float *score = syn__head_kept(t, n, x, a->kept[s]);
+      if (!score) score = syn__head_full(a, x);
+      a->score[s]->fill(t, n, s, x, score);
+      if (s == 0) t->k->scale(x->p, alpha[0], score, size);
+      else t->k->acc_scale(x->p, alpha[s], score, size);
+    }
   }
-  syn__alpha(t, n, x->h, alpha);
-  for (s = 0; s < a->n_scores; s++) {
-    float *raw = syn__head_raw(t, n, x, a->raw[s]);
-    if (!raw) raw = syn__head_z(a, x);
-    a->score[s]->fill(t, n, s, x, raw);
-    if (s == 0) t->k->scale(x->p, alpha[0], raw, size);
-    else t->k->acc_scale(x->p, alpha[s], raw, size);
-  }
+  if (a->rel_pos) syn__rel_pos_fill(t, n, x);
 }
 
-/* v, y and P of the head. Weights that no input changes have one mask for all sentences. */
+/* v, Y, P of the head. Where P does not depend on the input, all sentences share a dropout mask. */
 static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
   syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
   o.g = syn__head_range(a, x);
-  o.raw = !a->softmax;
+  o.no_softmax = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
   o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
   o.y = syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x);
   o.p = x->p;
   o.pack = x->scratch;
-  o.x = syn__head_x(a, x);
-  o.z = syn__head_z(a, x);
-  o.mask = (size_t)(x->p - syn_saved(t, n, SYN__P));
+  o.x = syn__head_block(a, x);
+  o.z = syn__head_full(a, x);
+  o.drop_index = (size_t)(x->p - syn_saved(t, n, SYN__P));
   if (a->all_tables) {
-    o.mask = ((size_t)x->h * longest + (size_t)x->first) * longest;
-    o.mask_row = longest;
+    o.drop_index = ((size_t)x->h * longest + (size_t)x->first) * longest;
+    o.drop_row = longest;
   }
   return o;
 }
-/* The same with the gradients of v and y. */
+/* The gradients lie in their buffer as v, Y, q, k in theirs. */
+static void syn__soft_gradients(const syn_tape *t, const syn_node *n, syn__soft *o) {
+  const float *rows = syn_saved(t, n, SYN__ROWS);
+  float *drows = syn_saved(t, n, SYN__DROWS);
+  o->dv = drows + (o->v - rows);
+  o->dy = drows + (o->y - rows);
+  if (!o->q) return;
+  o->dq = drows + (o->q - rows);
+  o->dk = drows + (o->k - rows);
+}
 static syn__soft syn__head_soft_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
-  const syn__att *a = syn__att_of(n);
   syn__soft o = syn__head_soft(t, n, x);
-  o.dv = syn__att_v(t, n, SYN__DROWS) + syn__head_k(a, x);
-  o.dy = syn__att_y(t, n, SYN__DROWS) + syn__head_q(a, x);
+  syn__soft_gradients(t, n, &o);
   return o;
 }
 
-/* S + bias */
-static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__head_mixture(t, n, x);
-  if (syn__att_of(n)->rel_pos) syn__rel_pos_fill(t, n, x);
-}
-
-/* alpha_s dS, folded into the columns of the table where it is tiled; p itself when that changes
-   nothing */
+/* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
+   that changes nothing. */
 static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *x, int s) {
   const syn__att *a = syn__att_of(n);
   size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
-  float alpha[SYN__MAX_SCORES], *z = syn__head_z(a, x);
-  int i, j, fold = a->tile && a->score[s]->limited && x->nk > a->size;
+  float alpha[SYN__MAX_SCORES], *z = syn__head_full(a, x);
+  int i, j, tiled = a->tile && a->score[s]->limited && x->nk > a->size;
   syn__alpha(t, n, x->h, alpha);
-  if (!fold && !a->mixed) return x->p;
+  if (!tiled && !a->mixed) return x->p;
   t->k->scale(z, alpha[s], x->p, size);
-  for (i = 0; i < x->nq && fold; i++)
+  for (i = 0; i < x->nq && tiled; i++)
     for (j = a->size; j < x->nk; j++)
       z[(size_t)i * nk + (size_t)(j % a->size)] += z[(size_t)i * nk + (size_t)j];
   return z;
 }
 
-/* Row sums for d alpha: [sentence rows, H * scores], behind the other gradients. */
+/* The sums of dS_ij S_s,ij of a sentence, [H,n_scores], behind the other gradients of rows. */
 static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentence) {
   const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, SYN__DROWS, a->wide) +
+  return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
-
-/* What the alpha_s get of these dS: one number each */
 static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   int s;
   for (s = 0; s < a->n_scores && a->mixed; s++) {
-    float *raw = syn__head_raw(t, n, x, a->raw[s]);
-    if (!raw) a->score[s]->fill(t, n, s, x, raw = syn__head_z(a, x));
+    float *score = syn__head_kept(t, n, x, a->kept[s]);
+    if (!score) a->score[s]->fill(t, n, s, x, score = syn__head_full(a, x));
     syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
-        t->k->dot(x->p, raw, (size_t)x->nq * (size_t)x->nk);
+        t->k->dot(x->p, score, (size_t)x->nq * (size_t)x->nk);
   }
 }
-/* dv; dS in place of P; then each score's share of it, and what alpha_s gets of this sentence */
-static void syn__head_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
-  const syn__att *a = syn__att_of(n);
-  syn__soft o = syn__head_soft_back(t, n, x);
-  int s;
-  syn__soft_backward(t, &o);
-  syn__head_alpha(t, n, x);
-  for (s = 0; s < a->n_scores; s++)
-    if (a->score[s]->back) a->score[s]->back(t, n, s, x, syn__head_ds(t, n, x, s));
-}
 
-/* -- weights that no input changes --
+/* -- attention weights that no input changes (R, Fix, FR alone) --
 
-   Sentences of one length have the same P, and in a decoder, where a query sees what is before it
-   alone, that of a shorter sentence is a corner of that of the longest. So P, its dropout and dS
-   are made once for such a group of sentences, in the place of the first of them; only Y, dv and
-   their share of dPd = dY v^T are made for each, and of dPd the sum over the group goes back
-   through the dropout and the softmax. Threads share out heads, and where these are fewer, parts of
-   the queries; of dv, which sums over queries, the sentences. */
+   Sentences of one length have the same P. In a decoder the causal mask makes P of a shorter
+   sentence the top left part of P of the longest. So P, its dropout, dS are computed once for such
+   a group of sentences, in the place of the group's first sentence. Only Y, dv and the summands of
+   dPd = sum of dY v^T are computed for each sentence. Threads split the heads, or with fewer heads
+   than threads also the queries; for dv, which sums over queries, the sentences. */
 
-/* How many groups there may be, */
-static int syn__att_groups(const syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = syn__att_stream(t, n);
-  if (!a->all_tables) return stream->count;
-  return a->causal ? 1 : stream->longest;
-}
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
 }
-/* the sentence in whose place P of group g is, -1: nobody has this length; */
-static int syn__att_group(const syn_tape *t, const syn_node *n, int g) {
+/* The first sentence of the next group, -1: none. `group` is the first sentence of this group, -1
+   before the first. Groups come in the order of their lengths; a decoder has one, of its longest
+   sentence. Without such attention weights every sentence is a group. */
+static int syn__next_group(const syn_tape *t, const syn_node *n, int group) {
   const syn__att *a = syn__att_of(n);
   const syn_stream *stream = syn__att_stream(t, n);
-  int i = 0, length = a->causal ? stream->longest : g + 1;
-  if (!a->all_tables) return g;
-  while (i < stream->count && syn__stream_length(stream, i) != length) i++;
-  return i < stream->count ? i : -1;
+  int i, next = -1, above = group < 0 ? 0 : syn__stream_length(stream, group);
+  if (!a->all_tables) return group + 1 < stream->count ? group + 1 : -1;
+  if (a->causal && group >= 0) return -1;
+  for (i = 0; i < stream->count; i++) {
+    int length = syn__stream_length(stream, i);
+    int longer = next < 0 ? 0 : length - syn__stream_length(stream, next);
+    if (length > above && (next < 0 || (a->causal ? longer > 0 : longer < 0))) next = i;
+  }
+  return next;
 }
-/* 1: sentence i has its P there. */
+/* 1: sentence i belongs to the group whose first sentence is `group`. */
 static int syn__att_grouped(const syn_tape *t, const syn_node *n, int group, int i) {
   const syn_stream *stream = syn__att_stream(t, n);
   return syn__att_of(n)->causal ||
          syn__stream_length(stream, i) == syn__stream_length(stream, group);
 }
 
-/* Tasks of a head are so many parts. */
+/* Parts into which the queries of a head are split. */
 static int syn__table_parts(const syn_tape *t, const syn_node *n) {
   int heads = syn__att_of(n)->heads;
   return (t->threads + heads - 1) / heads;
 }
-/* Part `part` of the queries of a group; nq 0: it has none. */
-static syn__head syn__table_part(const syn_tape *t, const syn_node *n, int group, int h, int part) {
-  syn__head x = syn__head_of(t, n, group, h);
-  int parts = syn__table_parts(t, n), end;
-  x.first = x.nq * part / parts;
-  end = x.nq * (part + 1) / parts;
-  x.nq = end - x.first;
-  x.p += (size_t)x.first * (size_t)x.nk;
-  return x;
+/* Keeps part `part` of the queries of x; nq may become 0. */
+static void syn__table_part(const syn_tape *t, const syn_node *n, syn__head *x, int part) {
+  int parts = syn__table_parts(t, n), end = x->nq * (part + 1) / parts;
+  x->first = x->nq * part / parts;
+  x->nq = end - x->first;
+  x->p += (size_t)x->first * (size_t)x->nk;
 }
-/* The same queries and keys in sentence i, as many as it has. P stays that of the group. */
+/* The same queries in sentence i, as many as it has; y.p is that of the whole sentence. */
 static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const syn__head *x,
                                      int i) {
-  syn__head y = syn__head_of(t, n, i, x->h);
+  syn__head y = syn__head_of(t, n, i, x->h, x->scratch);
   y.first = syn__min(x->first, y.nq);
   y.nq = syn__min(x->first + x->nq, y.nq) - y.first;
   y.q0 += (size_t)y.first;
-  y.scratch = x->scratch;
   return y;
 }
 
-/* P; Y of every sentence. Where nothing is dropped P may be looked at (syn_run_attention): then
-   each sentence gets its own. */
+/* P of the group, Y of every sentence. Outside of training syn_run_attention may read P: each
+   sentence gets a copy. */
 static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__soft o = syn__head_soft(t, n, x);
   size_t nk = (size_t)x->nk;
@@ -9477,43 +9422,33 @@ static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *
       memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
   }
 }
-/* dv of the sentences begin .. end-1 of a group */
-static void syn__table_back_values(syn_tape *t, const syn_node *n, const syn__head *x, int begin,
-                                   int end) {
-  syn__soft whole = syn__head_soft(t, n, x);
-  const float *pd = NULL;
-  int i;
-  for (i = begin; i < end; i++) {
-    syn__head y;
-    syn__soft o;
-    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
-    y = syn__table_sentence(t, n, x, i);
-    o = syn__head_soft_back(t, n, &y);
-    if (!pd) pd = syn__soft_dropped(t, &whole);
-    syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)x->nk));
-  }
-}
-/* items: the sentences of the first head, those of the second ... */
+/* dv. Items: the sentences of head 0, those of head 1 ... */
 static void syn__task_tables_values(syn_tape *t, const void *job, int thread, size_t begin,
                                     size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t h, sentences = (size_t)syn__att_stream(t, n)->count;
-  int g;
-  for (h = begin / sentences; h * sentences < end; h++)
-    for (g = 0; g < syn__att_groups(t, n); g++) {
-      int group = syn__att_group(t, n, g);
-      size_t from = h * sentences;
-      syn__head x;
-      if (group < 0) continue;
-      x = syn__head_of(t, n, group, (int)h);
-      x.scratch = syn__scratch(t, thread);
-      syn__table_back_values(t, n, &x, begin > from ? (int)(begin - from) : 0,
-                             (int)(end - from < sentences ? end - from : sentences));
+  size_t i, sentences = (size_t)syn__att_stream(t, n)->count;
+  int group;
+  for (; begin < end; begin = i) {
+    size_t h = begin / sentences, stop = (h + 1) * sentences < end ? (h + 1) * sentences : end;
+    for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
+      syn__head x = syn__head_of(t, n, group, (int)h, syn__scratch(t, thread));
+      syn__soft whole = syn__head_soft(t, n, &x), o;
+      const float *pd = NULL;
+      for (i = begin; i < stop; i++) {
+        syn__head y;
+        if (!syn__att_grouped(t, n, group, (int)(i - h * sentences))) continue;
+        y = syn__table_sentence(t, n, &x, (int)(i - h * sentences));
+        o = syn__head_soft_back(t, n, &y);
+        if (!pd) pd = syn__soft_dropped(t, &whole);
+        syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)x.nk));
+      }
     }
+    i = stop;
+  }
 }
 
-/* dPd = sum over the sentences of dY v^T, behind z; then dS in place of P. A head that is one part
-   makes dv along with it, while what both read is in the cache. */
+/* dPd = sum over the sentences of dY v^T, in scratch behind z; then dS in place of P. A head in one
+   part computes dv here too, while dY is in the cache. */
 static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__soft o = syn__head_soft(t, n, x);
   size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
@@ -9537,23 +9472,20 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
   }
   for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk, 0);
 }
-/* Of a pass, forward or backward: what is done with each part. */
+/* Runs `work` (forward or backward) for each part of each group. Items: the parts of head 0, those
+   of head 1 ... */
 typedef struct syn__table_job {
   const syn_node *n;
   void (*work)(syn_tape *t, const syn_node *n, const syn__head *x);
 } syn__table_job;
-/* items: the parts of the first head, those of the second ...; of each the parts of all groups */
 static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__table_job *j = (const syn__table_job *)job;
   const syn_node *n = j->n;
-  int g, parts = syn__table_parts(t, n), i;
+  int group, parts = syn__table_parts(t, n), i;
   for (i = (int)begin; i < (int)end; i++)
-    for (g = 0; g < syn__att_groups(t, n); g++) {
-      int group = syn__att_group(t, n, g);
-      syn__head x;
-      if (group < 0) continue;
-      x = syn__table_part(t, n, group, i / parts, i % parts);
-      x.scratch = syn__scratch(t, thread);
+    for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
+      syn__head x = syn__head_of(t, n, group, i / parts, syn__scratch(t, thread));
+      syn__table_part(t, n, &x, i % parts);
       if (x.nq) j->work(t, n, &x);
     }
 }
@@ -9566,59 +9498,90 @@ static void syn__tables(syn_tape *t, const syn_node *n,
   syn__parallel(t, syn__task_tables, &j, items, 1);
 }
 
-/* dalpha_s = alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of <dS, S_s> */
+/* -- forward -- */
+
+/* Items: the heads of sentence 0, those of sentence 1 ... */
+static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
+  for (i = begin; i < end; i++) {
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
+    syn__soft o = syn__head_soft(t, n, &x);
+    syn__head_scores(t, n, &x);
+    syn__soft_forward(t, &o);
+  }
+}
+/* out = Y W_o^T, of a batch or of a step */
+static void syn__att_out(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* for its rows */
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
+}
+/* A forward pass in which `task` computes Y of the heads. */
+static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn__task task) {
+  const syn__att *a = syn__att_of(n);
+  size_t sentences = (size_t)syn__att_stream(t, n)->count;
+  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
+  syn__att_prepare(t, n, 0);
+  syn__rel_pos_prepare(t, n);
+  if (a->all_tables) syn__tables(t, n, syn__table_forward);
+  else syn__parallel(t, task, n, sentences * (size_t)a->heads, 1);
+  syn__att_out(t, n);
+}
+static void syn__att_forward(syn_tape *t, const syn_node *n) {
+  syn__att_forward_by(t, n, syn__task_heads);
+}
+
+/* -- backward -- */
+
+/* dY = dout W_o, written; dW_o += dout^T Y */
+static void syn__att_out_back(syn_tape *t, const syn_node *n) {
+  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
+  syn__linear_grad g;
+  y.x = syn__att_y(t, n, SYN__ROWS);
+  y.dx = syn__att_y(t, n, SYN__DROWS);
+  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
+  g.first_write = 1;
+  syn__linear_backward_of(t, &g);
+}
+/* dv, dS in place of P, then `back` of every score */
+static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const syn__att *a = syn__att_of(n);
+  size_t i, heads = (size_t)a->heads;
+  int s;
+  for (i = begin; i < end; i++) {
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
+    syn__soft o = syn__head_soft_back(t, n, &x);
+    syn__soft_backward(t, &o);
+    syn__head_alpha(t, n, &x);
+    for (s = 0; s < a->n_scores; s++)
+      if (a->score[s]->back) a->score[s]->back(t, n, s, &x, syn__head_ds(t, n, &x, s));
+  }
+}
+/* dalpha_s += alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of dS_ij S_s,ij */
 static void syn__alpha_back(const syn_tape *t, const syn_node *n, int h) {
   const syn__att *a = syn__att_of(n);
   float alpha[SYN__MAX_SCORES], g[SYN__MAX_SCORES] = {0.0f}, mean = 0.0f;
   int i, s;
   syn__alpha(t, n, h, alpha);
-  for (i = 0; i < syn__att_groups(t, n); i++) {
-    int sentence = syn__att_group(t, n, i);
-    for (s = 0; s < a->n_scores && sentence >= 0; s++)
-      g[s] += syn__alpha_parts(t, n, sentence)[h * a->n_scores + s];
-  }
+  for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i))
+    for (s = 0; s < a->n_scores; s++)
+      g[s] += syn__alpha_parts(t, n, i)[h * a->n_scores + s];
   for (s = 0; s < a->n_scores; s++) mean += alpha[s] * g[s];
   for (s = 0; s < a->n_scores; s++)
     syn_dweight(t, n, a->alpha)[h * a->n_scores + s] += alpha[s] * (g[s] - mean);
 }
-
-/* -- the layer -- */
-
-/* Tasks: a thread has whole heads of sentences, and writes nothing that another one writes. */
-static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  size_t i, heads = (size_t)syn__att_of(n)->heads;
-  for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
-    syn__soft o;
-    x.scratch = syn__scratch(t, thread);
-    o = syn__head_soft(t, n, &x);
-    syn__head_scores(t, n, &x);
-    syn__soft_forward(t, &o);
-  }
-}
-static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_t begin,
-                                 size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  size_t i, heads = (size_t)syn__att_of(n)->heads;
-  for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads));
-    x.scratch = syn__scratch(t, thread);
-    syn__head_backward(t, n, &x);
-  }
-}
-/* What sentences share is summed head by head, sentence after sentence. */
+/* Items: heads. Gradients that sentences share are summed in the order of the sentences, so that
+   the number of threads changes no bit. */
 static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  int h, i, s, groups = syn__att_groups(t, n);
+  int h, i, s;
   for (h = (int)begin; h < (int)end; h++) {
-    for (i = 0; i < groups; i++) {
-      int sentence = syn__att_group(t, n, i);
-      syn__head x;
-      if (sentence < 0) continue;
-      x = syn__head_of(t, n, sentence, h);
-      x.scratch = syn__scratch(t, thread);
+    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
+      syn__head x = syn__head_of(t, n, i, h, syn__scratch(t, thread));
       if (a->all_tables) syn__head_alpha(t, n, &x);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
@@ -9629,106 +9592,61 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
     if (a->mixed) syn__alpha_back(t, n, h);
   }
 }
-
-/* out = Y W_o^T, of a whole pass or of the rows of a step */
-static void syn__att_out(syn_tape *t, const syn_node *n) {
-  syn_tensor y = *syn_out(t, n); /* for its rows */
-  y.x = syn__att_y(t, n, SYN__ROWS);
-  syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
-}
-
-/* dY = dout W_o, dW_o += dout^T Y. Nobody has begun dY: it is written. */
-static void syn__att_out_back(syn_tape *t, const syn_node *n) {
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
-  syn__linear_grad g;
-  y.x = syn__att_y(t, n, SYN__ROWS);
-  y.dx = syn__att_y(t, n, SYN__DROWS);
-  g = syn__linear_grad_of(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->dx);
-  g.first_write = 1;
-  syn__linear_backward_of(t, &g);
-}
-
-/* Every head of every sentence is one task: what it reads was made by the lines before, what it
-   writes is its own piece of P, of Y and of the raw scores. */
-static void syn__att_forward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
-  syn__att_prepare(t, n);
-  syn__rel_pos_prepare(t, n);
-  if (a->all_tables) syn__tables(t, n, syn__table_forward);
-  else syn__parallel(t, syn__task_heads, n, sentences * (size_t)a->heads, 1);
-  syn__att_out(t, n);
-}
-
-/* Floats of this batch's gradients of tables. */
-static size_t syn__att_dtables(const syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  return a->dtables + (a->rel_pos ? 2 * longest * (size_t)a->heads : 0);
-}
-
-/* What belongs to one sentence goes back first, for all heads at once; then what sentences share, a
-   head at a time: its sums keep the order of the sentences, whatever the number of threads. */
 static void syn__att_backward(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  size_t heads = (size_t)a->heads, sentences = (size_t)syn__att_stream(t, n)->count;
-  memset(syn_saved(t, n, SYN__DTABLE), 0, syn__att_dtables(t, n) * sizeof(float));
+  const syn_stream *stream = syn__att_stream(t, n);
+  size_t heads = (size_t)a->heads, sentences = (size_t)stream->count;
+  size_t biases = a->rel_pos ? 2 * (size_t)stream->longest * heads : 0;
+  memset(syn_saved(t, n, SYN__DTABLE), 0, (a->dtables + biases) * sizeof(float));
   syn__att_out_back(t, n);
-  if (a->all_tables) {
+  if (!a->all_tables) {
+    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+  } else {
     if (syn__table_parts(t, n) > 1)
       syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
     syn__tables(t, n, syn__table_backward);
-  } else {
-    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
   }
-  if (a->shared)
-    syn__task_shared(t, n, 0, 0, (size_t)a->heads); /* the heads share W2, too */
-  else
-    syn__parallel(t, syn__task_shared, n, (size_t)a->heads, 1);
+  if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
+  else syn__parallel(t, syn__task_shared, n, heads, 1);
   syn__att_finish(t, n);
   syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
-/* Decoding, attention to the source: its values, and its keys across, once per sentence. */
-static void syn__att_start(syn_tape *t, const syn_node *n) {
+/* A backward pass of linformer or fixed_att: `task` computes the gradients of v, q, k. */
+static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn__task task) {
   const syn__att *a = syn__att_of(n);
-  const syn_tensor *u = syn__att_keys(t, n);
-  const int *off = t->decode->source_off;
-  float *k = syn__v_keys(t, n, SYN__ROWS, 0);
-  int i;
-  syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
-  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
-  for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
-    syn__pack_keys(t,
-                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
-                   syn__source_key_block(t, n, i, 0));
+  syn__att_out_back(t, n);
+  syn__parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * a->heads), 1);
+  syn__att_finish(t, n);
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
-/* Scores of head x->h of a new row: the mixture of every score's, which `rows` has left in `all`
-   or `row` makes now. scratch: the sum, one score, and a row for the side of GLU, [nk] each. */
+/* -- a decoding step -- */
+
+/* Attention weights of head x->h of a new token, into `all`: the mixture, where a score with `rows`
+   has left its row in `all`. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
 static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
   const syn__att *a = syn__att_of(n);
-  float *sum = x->scratch, *raw = sum + x->nk, alpha[SYN__MAX_SCORES];
+  float *sum = x->scratch, *unmixed = sum + x->nk, alpha[SYN__MAX_SCORES];
   size_t nk = (size_t)x->nk;
   int s;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    const float *score = a->score[s]->rows ? all : raw;
-    if (score == raw) a->score[s]->row(t, n, s, x, raw);
+    const float *score = a->score[s]->rows ? all : unmixed;
+    if (score == unmixed) a->score[s]->row(t, n, s, x, unmixed);
     if (s == 0) t->k->scale(sum, alpha[0], score, nk);
     else t->k->acc_scale(sum, alpha[s], score, nk);
   }
   if (a->rel_pos) {
-    syn__rel_pos_row(t, a->rel_pos, x->h, x->first, x->nk, raw);
-    t->k->acc(sum, raw, nk);
+    syn__rel_pos_row(t, a->rel_pos, x->h, x->first, x->nk, unmixed);
+    t->k->acc(sum, unmixed, nk);
   }
   if (a->softmax) t->k->softmax(all, sum, nk);
   else memcpy(all, sum, nk * sizeof *all);
 }
 
-/* y = P v for the heads of a row, P [heads, round16(nk)]: the order of the product that a full pass
-   makes, wherever the values lie. */
+/* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
+   order of forward. */
 static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head *x,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
@@ -9740,34 +9658,38 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
   j.v = a->cross ? l->source_cache[n->id] + (size_t)l->source_off[x->sentence] * j.v_row
                  : l->cache[n->id];
   j.v += x->h * a->c;
-  j.at = a->cross ? NULL : l->past + x->q0 * (size_t)l->length;
+  j.at = a->cross ? NULL : syn__past(t, (int)x->q0);
   j.count = (size_t)x->nk;
   j.heads = (size_t)x->heads;
   j.c = (size_t)a->c;
   t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
 }
 
-/* What the new row leaves behind, of its heads: v, and k where V is among the scores. */
-static void syn__att_row_keep(syn_tape *t, const syn_node *n, const syn__head *x) {
+/* Writes v of the new tokens, and their k if a score has keys, into the KV cache. */
+static void syn__task_att_keep(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  size_t at = (size_t)(x->h * a->c), count = (size_t)(x->heads * a->c);
-  int slot = t->decode->slot[x->q0], s = syn__score_at(a, "V");
-  float *to = syn__cache_row(t, n, slot, x->first) + at;
-  memcpy(to, syn__att_v(t, n, SYN__ROWS) + syn__head_q(a, x), count * sizeof *to);
-  if (s < 0) return;
-  to = syn__key_block(t, n, slot, x->first) + (size_t)(x->first % 16 * a->e) + at;
-  memcpy(to, syn__v_keys(t, n, SYN__ROWS, s) + syn__head_q(a, x), count * sizeof *to);
+  size_t e = (size_t)a->e, r;
+  int s = a->keyed;
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    int slot = t->decode->slot[r], place = t->at[SYN_TGT][r];
+    memcpy(syn__cache_row(t, n, slot, place), syn__att_v(t, n, SYN__ROWS) + r * e,
+           e * sizeof(float));
+    if (s >= 0)
+      memcpy(syn__key_block(t, n, slot, place) + (size_t)(place % 16) * e,
+             syn__v_keys(t, n, SYN__ROWS, s) + r * e, e * sizeof(float));
+  }
 }
 
-/* Heads of one new row: the same mixture and softmax over the keys that are there. A token sees
-   itself, therefore kept first, and what came before: nothing is masked. V alone needs no sum. */
+/* Attention of the heads of one new token. It sees itself and all tokens before it, which are all
+   cached: there is no causal mask to apply. V alone needs no mixture. */
 static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
   float *all = x->scratch + 3 * (size_t)x->nk, *p = all;
   syn__head one = *x;
   int s;
-  if (!a->cross) syn__att_row_keep(t, n, x);
   for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
   for (; one.h < x->h + x->heads; one.h++, p += row)
@@ -9776,8 +9698,8 @@ static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
   syn__att_row_values(t, n, x, all);
 }
 
-/* A hypothesis may belong to any sentence and stand at any place: both are asked of the row. Items
-   are heads of rows; all those of a row are done together. */
+/* Items: the heads of row 0, those of row 1 ...; the heads of a row are done together. A row's
+   hypothesis may belong to any sentence and be of any length. */
 static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
@@ -9799,34 +9721,35 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
   }
 }
 
-/* Threads share out rows, or the heads of a single one; where all is a matter of a few
-   microseconds, waking them would take longer. */
+/* Threads split the rows, or the heads of a single row; a small step runs on one thread, since
+   waking the others would take longer. */
 #define SYN__ATT_ALONE 12000 /* rows times width times keys */
 static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   size_t rows = (size_t)t->decode->rows, heads = (size_t)a->heads;
-  size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][0] + 1);
+  size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][rows - 1] + 1);
   size_t unit = rows < (size_t)t->threads ? (heads + 1) / 2 : heads;
   if (rows * keys * (size_t)a->e < SYN__ATT_ALONE) syn__task_att_rows(t, n, 0, 0, rows * heads);
   else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
 }
 
-/* x is kept before `prepare`, whose convolutions look back to it. */
+/* x goes into the KV cache before prepare_step, whose convolutions read it there. */
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  if (!a->cross && !n->key_cache) /* else V makes v together with its q and k */
+  if (!a->cross && !n->key_cache) /* else prepare_step computes v together with q and k */
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->past_x >= 0) syn__conv_cache_write(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
-  syn__att_prepare(t, n);
+  syn__att_prepare(t, n, 1);
+  if (!a->cross) syn__parallel(t, syn__task_att_keep, n, (size_t)t->decode->rows, 32);
   if (!a->cross && n->key_cache) syn__v_close(t, n);
   syn__att_all_rows(t, n);
   syn__att_out(t, n);
 }
 
-/* Projections d e each, e for every key of the values, and what each score says of itself.
-   Attention to the source: all four products count, q and out once per token, k and v once per
-   token of the source, which is taken to be as long. */
+/* Multiply-adds per token: v, out, P v, then those of each score. Cross-attention: the generic cost
+   counts the four projections; q and out are per token, k and v per token of the source, which is
+   assumed to be as long. */
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
@@ -9842,31 +9765,7 @@ static void syn__att_cost(const syn_node *n, syn_cost *cost) {
 
 /* -- shapes -- */
 
-/* Reads "R+V" into the list of scores: the order as written is that of alpha. */
-static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
-  size_t i, at = 0, end;
-  while (at <= kinds.size) {
-    syn_text word;
-    for (end = at; end < kinds.size && kinds.at[end] != '+'; end++) continue;
-    word.at = kinds.at + at;
-    word.size = end - at;
-    for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i].name); i++)
-      continue;
-    if (i == SYN__COUNT(syn__scores))
-      return syn__fail_build(b, SYN_E_TEXT,
-                             "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
-                             " BD, BCRC, GLU",
-                             word.size < 20 ? (int)word.size : 20, word.at);
-    if (syn__score_at(a, syn__scores[i].name) >= 0)
-      return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i].name);
-    a->score[a->n_scores++] = &syn__scores[i];
-    at = end + 1;
-  }
-  return SYN_OK;
-}
-
-/* Heads, their width c and the inner width e = H c: of every layer with attention weights but
-   mlp_src_att and aop. */
+/* Heads, their width c, e = H c: for every attention layer except mlp_src_att and aop. */
 static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   int c;
   a->d = syn_build_width(b, n, 0);
@@ -9878,49 +9777,13 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   if (a->c > SYN__MAX_WIDTH / a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads of width %d, wanted %d in all at most",
                            a->heads, a->c, SYN__MAX_WIDTH);
-  a->e = a->heads * a->c;
+  a->e = a->qk = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
-  a->wide = 2 * a->e;
-  a->past_x = -1;
+  a->row_floats = 2 * a->e; /* v, Y */
+  a->past_x = a->keyed = -1;
   return SYN_OK;
 }
-
-/* The buffers, once the scores have said what they keep, in the order of SYN__P ... SYN__DTABLE.
-   Raw scores are kept for d alpha; those of tables are filled again, which costs a copy where
-   keeping them would cost H n^2 floats for every sentence. */
-static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
-  syn_extent e;
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    a->raw[s] = a->mixed && !a->score[s]->table ? a->n_raw++ : -1;
-  memset(&e, 0, sizeof e);
-  e.pair = (size_t)a->heads;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->wide + a->heads * a->n_scores)))
-    return SYN_E_SHAPE;
-  e.pair = (size_t)(a->heads * a->n_raw);
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  e.pair = 0;
-  e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
-  e.fixed = a->tables;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  e.fixed = a->dtables;
-  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
-  syn__soft_scratch(n, a->c);
-  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores in whole vectors */
-  if (n->key_cache && !a->cross) /* 16 keys, straight and turned; the scores of a block */
-    n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
-  n->scratch.length += 3 + (size_t)a->heads; /* a pass: two rows */
-  n->scratch.square += (size_t)a->all_tables;
-  n->number = n->drop; /* the rate of the attention weights, too */
-  n->seen_heads = a->heads;
-  n->seen = SYN__P;
-  if (syn__syn_att_parts(b, n, syn__score_at(a, "V"))) return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
-}
-
-/* W_v [e, width of the values], W_o [d,e] */
+/* W_v [e, width of u], W_o [d,e] */
 static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
   a->w_v = n->n_param;
   if (syn__matrix_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1))) return SYN_E_SHAPE;
@@ -9928,12 +9791,38 @@ static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
   return syn__matrix_param(b, n, "w_o", a->d, a->e);
 }
 
+/* Reads "R+V" into the list of scores; alpha has this order. */
+static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
+  size_t i, at = 0, end;
+  int s;
+  while (at <= kinds.size) {
+    syn_text word;
+    for (end = at; end < kinds.size && kinds.at[end] != '+'; end++) continue;
+    word.at = kinds.at + at;
+    word.size = end - at;
+    for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i]->name); i++)
+      continue;
+    if (i == SYN__COUNT(syn__scores))
+      return syn__fail_build(b, SYN_E_TEXT,
+                             "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
+                             " BD, BCRC, GLU",
+                             word.size < 20 ? (int)word.size : 20, word.at);
+    for (s = 0; s < a->n_scores; s++)
+      if (a->score[s] == syn__scores[i])
+        return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i]->name);
+    if (syn__scores[i]->keys) a->keyed = a->n_scores;
+    a->score[a->n_scores++] = syn__scores[i];
+    at = end + 1;
+  }
+  return SYN_OK;
+}
+
 static const char *const syn__mix_names[] = {"alpha", "sum"};
 
-/* All arguments but the kinds and heads, and which of them go together. A sentence has a limit
-   where a score has a table of N without tile. */
+/* The other arguments, and which of them go together. A score with a table of N limits the length
+   of sentences, except with tile. */
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, limited = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
+  int s, limited = 0, shares = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
   a->rel_pos = b->rel_pos;
   if (a->rel_pos && a->rel_pos->heads != a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "the rel_pos before it has %d heads, this layer %d",
@@ -9949,17 +9838,50 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   for (s = 0; s < a->n_scores; s++) {
     a->all_tables &= a->score[s]->table;
     limited |= a->score[s]->limited;
+    shares |= a->score[s]->shares;
   }
   if (limited && !a->tile) n->table = b->config->max_len;
   if (!a->softmax && !a->all_tables)
     return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix and FR alone");
-  if (a->shared && syn__score_at(a, "D") < 0)
-    return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
+  if (a->shared && !shares) return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
   return b->c->status;
 }
 
-/* The order of the parameters is that of the text: w_v, w_o, those of the scores as written, alpha.
-   The scores add their floats to a->wide, a->tables, a->past; buffers come last. */
+/* Saved buffers SYN__P ... SYN__DTABLE, once the scores have stated their sizes; scratch. dalpha
+   needs the S_s of a mixture. Tables are filled again, instead of H n^2 floats per sentence. */
+static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
+  syn_extent e;
+  int s, row = a->row_floats;
+  for (s = 0; s < a->n_scores; s++)
+    a->kept[s] = a->mixed && !a->score[s]->table ? a->n_kept++ : -1;
+  memset(&e, 0, sizeof e);
+  e.pair = (size_t)a->heads;
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  if (syn__save_rows(b, n, SYN_BOTH, (size_t)row)) return SYN_E_SHAPE;
+  row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
+  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)row)) return SYN_E_SHAPE;
+  e.pair = (size_t)(a->heads * a->n_kept);
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.pair = 0;
+  e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
+  e.fixed = a->tables;
+  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  e.fixed = a->dtables;
+  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
+  syn__soft_scratch(n, a->c);
+  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores, rounded up to 16 */
+  if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
+    n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
+  n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
+  n->scratch.square += (size_t)a->all_tables;
+  n->number = n->drop; /* the rate for the attention weights, too */
+  n->seen_heads = a->heads;
+  n->seen = SYN__P;
+  return syn__att_parts(b, n, a) ? SYN_E_SHAPE
+                                 : syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+}
+
+/* Parameters in this order: w_v, w_o, those of the scores as written, alpha. */
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
@@ -9970,27 +9892,21 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
   if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->past = a->e;
-  if (b->decoder && syn__score_at(a, "V") >= 0) n->key_cache = a->e;
+  a->cache = a->e;
+  if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
   }
   a->alpha = n->n_param;
   if (a->mixed && syn__att_table_zero(b, n, "alpha", a->n_scores)) return SYN_E_SHAPE;
-  n->cache = a->past;
+  n->cache = a->cache;
   return syn__att_buffers(b, n, a);
 }
 static const syn_kind syn__kind_syn_att = {
     "syn_att",
-    "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout",
-    1,
-    NULL,
-    syn__syn_att_shape,
-    syn__att_forward,
-    syn__att_backward,
-    NULL,
-    syn__att_step,
+    "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout", 1,
+    NULL, syn__syn_att_shape, syn__att_forward, syn__att_backward, NULL, syn__att_step,
     syn__att_cost};
 
 /* ==============================================================================================
@@ -9998,12 +9914,13 @@ static const syn_kind syn__kind_syn_att = {
    ============================================================================================== */
 
 /*
-   (Vaswani et al. 2017, section 3.2.3; which encoder layer is read: Domhan 2018, Table 2.) Of x
-   [rows,d] of the decoder and u [source rows,d_src]: q = x W_q^T, k = u W_k^T, v = u W_v^T, W_q
-   [e,d], W_k, W_v [e,d_src], W_o [d,e], e = H c. The machinery is that of syn_att with V alone: the
-   last input gives the keys, nothing is masked, since a query sees its whole source sentence.
-   source floats of a token while decoding: its v, and its k across; made once, shared by the
-   beam. */
+   Cross-attention (Vaswani et al. 2017, section 3.2.3; which encoder layer is read: Domhan 2018,
+   Table 2). x [rows,d] of the decoder, u [source rows,d_src] the encoder's output: q = x W_q^T,
+   k = u W_k^T, v = u W_v^T, W_q [e,d], W_k, W_v [e,d_src], W_o [d,e], e = H c. It is syn_att with V
+   alone and u in place of x for keys and values. A query sees its whole source sentence: there is
+   no causal mask. saved for backward: as syn_att.
+   KV cache of a source token: its v, and its k in a transposed block of 16 keys; computed once per
+   sentence, shared by all hypotheses. */
 
 static const char *const syn__source_names[] = {"upper", "increasing", "decreasing"};
 
@@ -10023,8 +9940,8 @@ static int syn__source_value(syn_build *b) {
   return b->blocks[which == 1 ? i : n - 1 - i];
 }
 
-/* Also of mlp_src_att, whose text has no `source`. A decoder of seq2seq must have one of the two:
-   they are counted. */
+/* Also for mlp_src_att, which has no argument `source`. A decoder of seq2seq must have a layer of
+   either kind, so both are counted. */
 static int syn__src_att_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   int in[2];
@@ -10042,65 +9959,98 @@ static int syn__src_att_build(syn_build *b, const syn_layer *l, int x) {
   return syn__node_done(b, n);
 }
 
+/* W_v, W_o, then V as the only score, with W_q and W_k. */
+static syn_status syn__att_only_v(syn_build *b, syn_node *n, syn__att *a) {
+  if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
+  a->softmax = 1;
+  a->param[0] = n->n_param;
+  if (!a->qk) return SYN_OK; /* no head learns */
+  a->score[a->n_scores++] = &syn__score_v;
+  a->keyed = 0;
+  return syn__v_shape(b, n, 0);
+}
 static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
   a->scale = syn_arg_float(b, "scale", a->scale, -1e6f, 1e6f);
-  a->cross = a->softmax = 1;
+  a->cross = 1;
   a->size = b->config->max_len;
-  a->n_scores = 1;
-  a->score[0] = &syn__scores[0];
-  if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->param[0] = n->n_param;
-  if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
+  if (syn__att_only_v(b, n, a)) return SYN_E_SHAPE;
   n->source_cache = n->key_cache = a->e;
   return syn__att_buffers(b, n, a);
 }
+
+/* Before decoding: v of the source, and its k transposed, into the KV cache. */
+static void syn__src_att_start(syn_tape *t, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const syn_tensor *u = syn__att_keys(t, n);
+  const int *off = t->decode->source_off;
+  float *k = syn__v_keys(t, n, SYN__ROWS, 0);
+  int i;
+  syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
+  syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
+  for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
+    syn__pack_keys(t,
+                   syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
+                   syn__source_key_block(t, n, i, 0));
+}
 static const syn_kind syn__kind_mh_dot_src_att = {
     "mh_dot_src_att", "i:heads f:scale w:source i:c f:dropout", 1, syn__src_att_build,
-    syn__src_att_shape, syn__att_forward, syn__att_backward, syn__att_start, syn__att_step,
+    syn__src_att_shape, syn__att_forward, syn__att_backward, syn__src_att_start, syn__att_step,
     syn__att_cost};
 
 /* ==============================================================================================
-   >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); and dyn_conv
+   >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); also dyn_conv
    ============================================================================================== */
 
 /*
-   (Wu, Fan, Baevski, Dauphin and Auli 2019, sections 3 and 4.) The convolution is of each channel
-   by itself, and the channels of a head share their k taps: conv_{t,ch} = sum_tap p_tap u_{t +
-   first + tap, ch}. light_conv: p = softmax(w_h), w [H,k], the same at every place; dyn_conv:
-   p = softmax over the taps of the logits u_t W_k^T, W_k [H k,d], another at every place. first =
-   -floor(k/2) in an encoder, -(k-1) in a decoder. Inputs outside the sentence are 0, and the taps
-   that meet them are lost: p is not scaled up for the others.
-   x, u, y [rows,d], W_in [2d,d], W_out [d,d], c = d/H channels a head.
-   saved: 0 z = x W_in^T + b_in [rows,2d]   1 u   2 p [H,k], dyn_conv [rows,H,k]   3 conv(u)
-   4 while going back, one behind the other: dz, du, the gradient of conv(u), dp [rows,H,k]
-   5 while going back, light_conv: dp summed over all rows, then that of w [H,k]
-   history of a decoded token: its u. */
+   Lightweight and dynamic convolutions (Wu, Fan, Baevski, Dauphin, Auli 2019, sections 3 and 4): a
+   depthwise convolution whose k taps are softmax weights shared by the channels of a head,
+
+     conv_{t,ch} = sum_tap p_tap u_{t + first + tap, ch}
+
+   light_conv: p = softmax(w_h), w [H,k], the same at every position. dyn_conv: p = softmax of the
+   logits u_t W_k^T, W_k [H k,d]. first = -floor(k/2) in an encoder, -(k-1) in a decoder, which is
+   its causal mask. Inputs outside the sentence are 0; p is not rescaled for them.
+   x, u, y [rows,d], W_in [2d,d], W_out [d,d], d/H channels per head.
+   saved for backward: the buffers below. KV cache of a token: its u. */
+
+enum {
+  SYN__LC_Z,     /* x W_in^T + b_in [rows,2d] */
+  SYN__LC_U,     /* [rows,d] */
+  SYN__LC_P,     /* [H,k], dyn_conv [rows,H,k] */
+  SYN__LC_CONV,  /* conv(u) [rows,d] */
+  SYN__LC_GRADS, /* backward: dz, du, dconv, dp [rows,H,k], one behind the other */
+  SYN__LC_SUM    /* backward, light_conv: dp summed over all rows, then dw [H,k] */
+};
+/* Where the parts of SYN__LC_GRADS begin, in units of rows * d. */
+enum { SYN__DZ = 0, SYN__DU = 2, SYN__DCONV = 3, SYN__DTAPS = 4 };
+enum { SYN__W_IN, SYN__B_IN, SYN__W_TAPS, SYN__W_OUT, SYN__B_OUT };
 
 typedef struct syn__light {
-  syn__taps taps; /* for every sentence, but for its rows and its w */
+  syn__taps taps; /* of any sentence, without its rows and its w */
   int dynamic, table; /* table: heads * taps */
 } syn__light;
-enum { SYN__W_IN, SYN__B_IN, SYN__W_TAPS, SYN__W_OUT, SYN__B_OUT };
-enum { SYN__DZ = 0, SYN__DU = 2, SYN__DCONV = 3, SYN__DTAPS = 4 }; /* at so many d of buffer 4 */
 
 static const syn__light *syn__light_of(const syn_node *n) { return (const syn__light *)n->own; }
 static float *syn__light_back(const syn_tape *t, const syn_node *n, int part) {
-  return syn_saved(t, n, 4) + (size_t)part * syn__count(syn_out(t, n));
+  return syn_saved(t, n, SYN__LC_GRADS) + (size_t)part * syn__count(syn_out(t, n));
 }
-/* Buffer i, of the width of y, as a tensor; dx: its gradient, or null. */
-static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int i, float *dx) {
+/* A buffer of the width of y as a tensor; dx: its gradient, or null. */
+static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int buffer, float *dx) {
   syn_tensor a = *syn_out(t, n);
-  a.x = syn_saved(t, n, i);
+  a.x = syn_saved(t, n, buffer);
   a.dx = dx;
   return a;
 }
 
-static syn_status syn__light_sizes(syn_build *b, syn__light *l, int d) {
+static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
+  syn__light *l = (syn__light *)syn__own(b, n, sizeof *l);
   int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
-  int k = syn_arg_int(b, "k", 7, 1, 65536);
+  int k = syn_arg_int(b, "k", 7, 1, 65536), d = syn_build_width(b, n, 0), table;
+  syn_extent e;
+  if (!l) return SYN_E_MEMORY;
   if (d % heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", heads, d);
   if (k > SYN__MAX_WIDTH / heads)
@@ -10109,37 +10059,28 @@ static syn_status syn__light_sizes(syn_build *b, syn__light *l, int d) {
   if (d > SYN__MAX_ROW / k)
     return syn__fail_build(b, SYN_E_SHAPE, "k is %d and the input %d wide, wanted %d numbers in a"
                            " window at most", k, d, SYN__MAX_ROW);
+  l->dynamic = dynamic;
+  l->table = table = heads * k;
   l->taps.width = d;
   l->taps.heads = heads;
   l->taps.taps = k;
   l->taps.first = -(b->decoder ? k - 1 : k / 2);
-  l->table = heads * k;
-  if (l->dynamic) l->taps.w_row = (size_t)l->table;
-  return SYN_OK;
-}
-
-static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
-  syn__light *l = (syn__light *)syn__own(b, n, sizeof *l);
-  int d = syn_build_width(b, n, 0);
-  syn_extent e;
-  if (!l) return SYN_E_MEMORY;
-  l->dynamic = dynamic;
-  if (syn__light_sizes(b, l, d)) return SYN_E_SHAPE;
+  if (dynamic) l->taps.w_row = (size_t)table;
   if (syn__matrix_param(b, n, "w_in", 2 * d, d) || syn__bias_param(b, n, "b_in", 2 * d) ||
-      (dynamic ? syn__matrix_param(b, n, "w_k", l->table, d)
-               : syn__matrix_param(b, n, "w", l->taps.heads, l->taps.taps)) ||
+      (dynamic ? syn__matrix_param(b, n, "w_k", table, d)
+               : syn__matrix_param(b, n, "w", heads, k)) ||
       syn__matrix_param(b, n, "w_out", d, d) || syn__bias_param(b, n, "b_out", d))
     return SYN_E_SHAPE;
   memset(&e, 0, sizeof e);
-  *(dynamic ? &e.row : &e.fixed) = (size_t)l->table;
+  *(dynamic ? &e.row : &e.fixed) = (size_t)table;
   if (syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)d) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
       syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)l->table))
+      syn__save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)table))
     return SYN_E_SHAPE;
   e.row = 0;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   n->cache = d;
-  if (b->decoder) n->scratch.fixed = (size_t)l->taps.taps * (size_t)d;
+  if (b->decoder) n->scratch.fixed = (size_t)k * (size_t)d;
   return syn__out_like(b, n, 0);
 }
 static syn_status syn__light_shape(syn_build *b, syn_node *n) {
@@ -10147,23 +10088,22 @@ static syn_status syn__light_shape(syn_build *b, syn_node *n) {
 }
 static syn_status syn__dyn_shape(syn_build *b, syn_node *n) { return syn__light_shape_of(b, n, 1); }
 
-/* -- forward -- */
+/* -- forward, step -- */
 
 /* p = softmax of every group of k logits, in place: [groups,k] */
 static void syn__task_taps(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, k = (size_t)syn__light_of(n)->taps.taps;
-  float *p = syn_saved(t, n, 2);
+  float *p = syn_saved(t, n, SYN__LC_P);
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) t->k->softmax(p + i * k, p + i * k, k);
 }
-
-/* u and p of all rows, or of those of a step */
+/* u and p, of a batch or of a step */
 static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  syn_tensor u = syn__light_tensor(t, n, 1, NULL);
-  float *z = syn_saved(t, n, 0), *p = syn_saved(t, n, 2);
+  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, NULL);
+  float *z = syn_saved(t, n, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
   size_t rows = syn__tensor_rows(x);
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
   syn__glu_forward(t, u.x, z, rows, (size_t)l->taps.width);
@@ -10172,16 +10112,16 @@ static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
 }
 static void syn__light_out(syn_tape *t, const syn_node *n) {
-  syn_tensor conv = syn__light_tensor(t, n, 3, NULL);
+  syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, NULL);
   syn__linear_forward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, syn_out(t, n)->x);
 }
 
-/* The convolution of sentence s, whose first row is *at. */
+/* The convolution of sentence s; its first number is number *at of [rows,d]. */
 static syn__taps syn__light_sentence(const syn_tape *t, const syn_node *n, size_t s, size_t *at) {
   const int *off = t->stream[t->g->values[n->out].stream].off;
   syn__taps j = syn__light_of(n)->taps;
   j.rows = off[s + 1] - off[s];
-  j.w = syn_saved(t, n, 2) + (size_t)off[s] * j.w_row;
+  j.w = syn_saved(t, n, SYN__LC_P) + (size_t)off[s] * j.w_row;
   *at = (size_t)off[s] * (size_t)j.width;
   return j;
 }
@@ -10191,7 +10131,7 @@ static void syn__task_light(syn_tape *t, const void *job, int thread, size_t beg
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
     syn__taps j = syn__light_sentence(t, n, s, &at);
-    t->k->taps(&j, syn_saved(t, n, 3) + at, syn_saved(t, n, 1) + at, 0, j.rows);
+    t->k->taps(&j, syn_saved(t, n, SYN__LC_CONV) + at, syn_saved(t, n, SYN__LC_U) + at, 0, j.rows);
   }
 }
 static void syn__light_forward(syn_tape *t, const syn_node *n) {
@@ -10201,8 +10141,7 @@ static void syn__light_forward(syn_tape *t, const syn_node *n) {
   syn__light_out(t, n);
 }
 
-/* One new row each: its window, fetched from where the hypothesis kept it, is a sentence whose row
-   0 sees all that is there. */
+/* One new token each: its window, copied from the KV cache, is a sentence whose row 0 sees all. */
 static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -10229,8 +10168,8 @@ static void syn__light_step(syn_tape *t, const syn_node *n) {
 
 /* -- backward -- */
 
-/* dp_r[h][tap] = sum over the channels of head h of dy_r u_{r + first + tap}, 0 where no such row
-   is; one dot each, for a kernel of all of a row is no faster */
+/* dp_r[h][tap] = sum over the channels of head h of dy_r u_{r + first + tap}; 0 outside the
+   sentence */
 static void syn__light_dots(const syn_tape *t, const syn__taps *j, float *dp, const float *dy,
                             const float *u) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
@@ -10243,8 +10182,7 @@ static void syn__light_dots(const syn_tape *t, const syn__taps *j, float *dp, co
                     ? t->k->dot(dy, u + (size_t)at * width + (size_t)h * c, c) : 0.0f;
       }
 }
-
-/* du and dp of each sentence; of dyn_conv dp becomes the gradient of the logits, row by row */
+/* du and dp of each sentence; dyn_conv: dp becomes the gradient of the logits, row by row */
 static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -10256,17 +10194,16 @@ static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_
     syn__taps j = syn__light_sentence(t, n, s, &at);
     float *dp = syn__light_back(t, n, SYN__DTAPS) + at / (size_t)j.width * (size_t)l->table;
     t->k->taps_back(&j, syn__light_back(t, n, SYN__DU) + at, dy + at, 0, j.rows);
-    syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, 1) + at);
+    syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, SYN__LC_U) + at);
     for (i = 0; l->dynamic && i < (size_t)(j.rows * j.heads); i++)
       t->k->softmax_back(dp + i * k, j.w + i * k, dp + i * k, k);
   }
 }
-
-/* dw of light_conv: dp summed over all rows in order, then through the softmax of each head */
+/* light_conv: dw = dp summed over all rows in order, then through the softmax of each head */
 static void syn__light_taps_back(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
-  float *sum = syn_saved(t, n, 5);
-  const float *p = syn_saved(t, n, 2);
+  float *sum = syn_saved(t, n, SYN__LC_SUM);
+  const float *p = syn_saved(t, n, SYN__LC_P);
   size_t h, k = (size_t)l->taps.taps, table = (size_t)l->table;
   memset(sum, 0, table * sizeof *sum);
   syn__column_sums(t, sum, syn__light_back(t, n, SYN__DTAPS), syn__tensor_rows(syn_out(t, n)),
@@ -10274,16 +10211,15 @@ static void syn__light_taps_back(syn_tape *t, const syn_node *n) {
   for (h = 0; h < table; h += k) t->k->softmax_back(sum + h, p + h, sum + h, k);
   t->k->acc(syn_dweight(t, n, SYN__W_TAPS), sum, table);
 }
-
-/* Back through W_out, the convolution, the taps, glu and W_in. The products and kernels add, so
-   what they add into begins at 0. */
+/* W_out, convolution, taps, glu, W_in. The products add, so du and dconv begin at 0. */
 static void syn__light_backward(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
   const syn_tensor *y = syn_out(t, n);
   size_t sentences = (size_t)t->stream[t->g->values[n->out].stream].count;
   float *dz = syn__light_back(t, n, SYN__DZ), *du = syn__light_back(t, n, SYN__DU);
   float *dconv = syn__light_back(t, n, SYN__DCONV);
-  syn_tensor u = syn__light_tensor(t, n, 1, du), conv = syn__light_tensor(t, n, 3, dconv);
+  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, du);
+  syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, dconv);
   memset(du, 0, syn__count(y) * sizeof *du);
   memset(dconv, 0, syn__count(y) * sizeof *dconv);
   syn__linear_backward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, y->dx);
@@ -10291,11 +10227,12 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   if (l->dynamic)
     syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_back(t, n, SYN__DTAPS));
   else syn__light_taps_back(t, n);
-  syn__glu_backward(t, dz, syn_saved(t, n, 0), du, syn__tensor_rows(y), (size_t)syn__width(y));
+  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn__tensor_rows(y),
+                    (size_t)syn__width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
-/* k d for the convolution; the matrices are counted already, w [H,k] of light_conv is none. */
+/* The generic cost counts the parameters; w [H,k] of light_conv is no matrix. Convolution: k d. */
 static void syn__light_cost(const syn_node *n, syn_cost *cost) {
   const syn__light *l = syn__light_of(n);
   cost->multiply_adds += (double)l->taps.taps * l->taps.width - (l->dynamic ? 0 : l->table);
@@ -10313,20 +10250,19 @@ static const syn_kind syn__kind_dyn_conv = {
    ============================================================================================== */
 
 /*
-   (Bahdanau, Cho and Bengio 2015, section A.1.2.) q [rows,d] of the decoder, u [source rows,d_src]
-   the encoder's output, W_q [n,d], W_k [n,d_src], w_s [n]; the context is of u itself, so that the
-   output has width d_src. A = q W_q^T and B = u W_k^T are products over all rows; the pairs, a tanh
-   for each of their n numbers, are made sentence by sentence, which threads share out: gradients of
-   A, B and u belong to one sentence, those of w_s are summed for each, then over the sentences.
-   saved: 0 P [pairs], weights before dropout   1 A, then B, [rows,n] each   2 while going back
-   their gradients, then [sentences,n] of w_s.
-   source floats of a token while decoding: its B, then its u. */
+   Additive cross-attention (Bahdanau, Cho, Bengio 2015, section A.1.2). Queries q [rows,d] of the
+   decoder; u [source rows,d_src], the encoder's output, gives keys and values: the output has width
+   d_src. W_q [n,d], W_k [n,d_src], w_s [n]. A = q W_q^T and B = u W_k^T are products over all rows;
+   the scores s_ij = w_s . tanh(A_i + B_j) are computed sentence by sentence. Threads split the
+   sentences; dw_s is summed per sentence, then over the sentences.
+   saved for backward: 0 P [pairs], before dropout   1 A, then B, [rows,n] each   2 dA, dB, then
+   dw_s [sentences,n].
+   KV cache of a source token: its B, then its u. */
 
 enum { SYN__MLP_P, SYN__MLP_ROWS, SYN__MLP_DROWS };
 enum { SYN__MLP_A, SYN__MLP_B, SYN__MLP_W }; /* blocks of the buffers of rows */
 enum { SYN__MLP_W_Q, SYN__MLP_W_K, SYN__MLP_W_S };
 
-/* The context is no product of the layer's own: it has the width of u, and no dropout behind it. */
 static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int wide = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   int d_src = syn_build_width(b, n, 1);
@@ -10336,7 +10272,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   memset(&e, 0, sizeof e);
   e.pair = 1;
   n->which = wide;
-  n->number = n->drop; /* the rate is of the weights alone */
+  n->number = n->drop; /* dropout of the attention weights; none of the output */
   n->drop = 0.0f;
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
@@ -10352,13 +10288,12 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
 
-/* Block `which` of a buffer of rows, [rows,n]. */
+/* A, B, dw_s, or their gradients: block `which` of a buffer of rows. */
 static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, int which) {
   return syn_saved(t, n, buffer) + (size_t)which * (size_t)n->which * syn__att_rows(t, n);
 }
 
-/* One sentence: a head whose values are u itself and whose scores are made here. q0, k0: its first
-   rows among the queries and the keys. */
+/* One sentence: a head whose values are u; its first query row, its first key row. */
 typedef struct syn__mlp {
   syn__soft o;
   size_t q0, k0;
@@ -10372,46 +10307,40 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   m.q0 = (size_t)q[0];
   m.k0 = (size_t)k[0];
   m.o = syn__soft_of(t, n, q[1] - q[0], k[1] - k[0], syn__width(u));
-  m.o.adds = 1; /* W_k sends its gradient into u, too */
+  m.o.add_dv = 1; /* W_k adds to du, too */
   m.o.v_row = m.o.y_row = (size_t)m.o.c;
   m.o.v = u->x + m.k0 * m.o.v_row;
   m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
-  m.o.mask = t->pairs[to][from][sentence];
-  m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.mask;
+  m.o.drop_index = t->pairs[to][from][sentence];
+  m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.drop_index;
   m.o.pack = syn__scratch(t, thread);
   m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.g.nk);
   return m;
 }
 
-/* What the kernels read of query row q and keys b, rows of which are b_row floats apart. */
+/* Operands of the kernel for query row q and `keys` rows of B, b_row floats apart. */
 static syn__additive syn__mlp_scores(const syn_tape *t, const syn_node *n, size_t q, const float *b,
-                                     size_t b_row) {
+                                     size_t b_row, int keys) {
   syn__additive j;
   j.w = syn_weight(t, n, SYN__MLP_W_S);
   j.n = (size_t)n->which;
   j.a = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A) + q * j.n;
   j.b = b;
   j.b_row = b_row;
-  j.keys = 0;
+  j.keys = (size_t)keys;
   return j;
 }
-/* Query row q of a full pass: the keys are the sentence's rows of B. */
-static syn__additive syn__mlp_pairs(const syn_tape *t, const syn_node *n, const syn__mlp *m,
-                                    size_t q) {
-  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
-  syn__additive j = syn__mlp_scores(t, n, q, b + m->k0 * (size_t)n->which, (size_t)n->which);
-  j.keys = (size_t)m->o.g.nk;
-  return j;
-}
+/* -- forward, backward -- */
 
-/* P_i = softmax over the keys of s_i, then the contexts Pd u of all queries of the sentence */
+/* Scores, attention weights and contexts of whole sentences. */
 static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t s, i;
+  size_t s, i, wide = (size_t)n->which;
+  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   for (s = begin; s < end; s++) {
     syn__mlp m = syn__mlp_of(t, n, s, thread);
     for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
+      syn__additive a = syn__mlp_scores(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
       t->k->additive(m.o.p + i * a.keys, &a);
     }
     syn__soft_forward(t, &m.o);
@@ -10425,12 +10354,13 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_mlp, n, (size_t)syn__att_stream(t, n)->count, 1);
 }
 
-/* du += Pd^T dY; then the kernel sends dS back into A_i, the sentence's rows of B, and its part of
-   w_s */
+/* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the
+   sentence */
 static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t s, i, wide = (size_t)n->which;
+  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   float *da = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_A);
   float *db = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B);
   float *dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W);
@@ -10440,14 +10370,12 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     m.o.dy = syn_out(t, n)->dx + m.q0 * m.o.y_row;
     syn__soft_backward(t, &m.o);
     for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_pairs(t, n, &m, m.q0 + i);
+      syn__additive a = syn__mlp_scores(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
       t->k->additive_back(&a, m.o.p + i * a.keys, da + (m.q0 + i) * wide, db + m.k0 * wide,
                           dw + s * wide);
     }
   }
 }
-/* The kernel adds, so its gradients begin at 0. The parts of w_s are summed in the order of the
-   sentences. */
 static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
   size_t wide = (size_t)n->which;
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
@@ -10461,7 +10389,9 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
                        syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B));
 }
 
-/* Decoding: B and u of the source, once per sentence. */
+/* -- decoding -- */
+
+/* B and u of the source into the KV cache, once per sentence. */
 static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   const syn_tensor *u = syn_in(t, n, 1);
   size_t r, rows = syn__tensor_rows(u), wide = (size_t)n->which, d = (size_t)syn__width(u);
@@ -10473,7 +10403,7 @@ static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   }
 }
 
-/* The same kernels over what `start` left, whose rows are n->source_cache floats apart. */
+/* Items: new tokens. The kernels of forward over the KV cache, whose rows hold B and u. */
 static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
@@ -10483,8 +10413,7 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
   for (r = begin; r < end; r++) {
     const float *b = syn__source_cache(t, n, (int)r, 0);
     const int *off = l->source_off + l->sentence[r];
-    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache);
-    a.keys = (size_t)(off[1] - off[0]);
+    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache, off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
     syn__gemm_serial(t, syn_matrix_of(y->x + r * d, 1, (int)d, 0),
@@ -10498,7 +10427,7 @@ static void syn__mlp_step(syn_tape *t, const syn_node *n) {
   syn__parallel(t, syn__task_mlp_rows, n, (size_t)t->decode->rows, 1);
 }
 
-/* W_k meets the source once per sentence; a pair costs n for its score, d_src for the context. */
+/* W_k is applied once per source token, not per token; a pair costs n + d_src. */
 static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds -= (double)n->which * (n->source_cache - n->which);
   cost->multiply_adds += (double)cost->length * n->source_cache;
@@ -10513,32 +10442,30 @@ static const syn_kind syn__kind_mlp_src_att = {
 
 /*
    (Vaswani et al. 2017, in an early version of the preprint: "Two feed-forward layers = attention
-   over parameters"; it stands in the place of a feed-forward block.) x [rows,d], q = x W_q^T
-   [rows, H c_k], keys K [H,n,c_k], values V [H,n,c_v], out = [Y_1; ...; Y_H] W_o^T, W_q [H c_k,d],
-   W_o [d, H c_v]. Nothing is masked and no row looks at another one.
-   saved: 0 q, multiplied by sqrt(d/c_k), then Y, [rows, H c_k] and [rows, H c_v]   1 while going
-   back their gradients.
-   The weights P [rows,n] of a head are made for a block of rows at a time, which stays in the
-   second-level cache, and made again on the way back: all of them would be rows H n floats (200 MB
-   for 4096 rows of 8 heads and 1536 keys). Keeping the maximum and sum of every row would save two
-   short passes over numbers in the cache; product and exp would be made again all the same. */
+   over parameters"; it replaces a feed-forward layer.) x [rows,d], queries q = x W_q^T
+   [rows, H c_k]; the keys K [H,n,c_k] and values V [H,n,c_v] are parameters. P = softmax of the
+   scores [rows,n], Y_h = Pd V_h, out = [Y_1; ...; Y_H] W_o^T, W_q [H c_k,d], W_o [d, H c_v]. There
+   is no mask: no row sees another row.
+   saved for backward: 0 q sqrt(d/c_k), then Y, [rows, H c_k] and [rows, H c_v]   1 their gradients.
+   P is computed for a block of rows at a time, which stays in the second-level cache, and computed
+   again in backward: all of it would be rows H n floats. */
 
 enum { SYN__AOP_W_Q, SYN__AOP_KEYS, SYN__AOP_VALUES, SYN__AOP_W_O };
 
-#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of weights: 256 KiB */
+#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of attention weights: 256 KiB */
 
 typedef struct syn__aop {
   int heads, keys, c_k, c_v;
-  int block;       /* rows at a time: whole tiles of 6 and 12 */
-  size_t stride;   /* of a row of weights: an odd number of cache lines, or the same column of all
-                      rows would fall into a few lines of the cache */
+  int block;       /* rows of a block: a multiple of the tile heights 6 and 12 */
+  size_t stride;   /* floats between rows of a block: an odd number of cache lines, so that the rows
+                      do not compete for a few lines of the cache */
   size_t panels;   /* columns of packed keys */
-  float scale, lift; /* sqrt(d/c_k), sqrt(d) */
+  float scale, lift; /* sqrt(d/c_k), applied to q; sqrt(d), applied to Y */
 } syn__aop;
 
 static const syn__aop *syn__aop_own(const syn_node *n) { return (const syn__aop *)n->own; }
 
-/* Width of a head, d/H where the layer does not say. */
+/* Width of a head's keys or values: d/H where the argument is not given. */
 static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
   int c = syn_arg_int(b, name, 0, 1, SYN__MAX_WIDTH);
   if (c == 0 && d % heads)
@@ -10550,29 +10477,16 @@ static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
                     SYN__MAX_WIDTH);
   return c;
 }
-
 /* keys or values [H,n,c] */
 static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, int c) {
   const syn__aop *a = syn__aop_own(n);
+  double deviation = 1.0 / sqrt((double)syn_build_width(b, n, 0));
   int shape[3];
   shape[0] = a->heads;
   shape[1] = a->keys;
   shape[2] = c;
-  return syn_build_param(
-      b, n, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)syn_build_width(b, n, 0))), 3,
-      shape);
+  return syn_build_param(b, n, name, syn_initial_of(SYN_INIT_NORMAL, deviation), 3, shape);
 }
-
-/* sqrt(d) K and 1/sqrt(c_k) both go into q, once for a row: scale. That of the values goes into Y:
-   lift. As many rows a block as keep its weights at 256 KiB, within 24 and 252. */
-static void syn__aop_sizes(syn__aop *a, int d) {
-  a->scale = (float)sqrt((double)d / (double)a->c_k);
-  a->lift = (float)sqrt((double)d);
-  a->panels = syn__round16((size_t)a->keys);
-  a->stride = (a->panels / 16 | 1) * 16;
-  a->block = syn__max(24, syn__min(252, (int)(SYN__AOP_BLOCK / a->stride) / 12 * 12));
-}
-
 static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   syn__aop *a = (syn__aop *)syn__own(b, n, sizeof *a);
   int d = syn_build_width(b, n, 0);
@@ -10582,7 +10496,11 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   a->c_k = syn__aop_width(b, "c_k", d, a->heads);
   a->c_v = syn__aop_width(b, "c_v", d, a->heads);
   if (b->c->status) return b->c->status;
-  syn__aop_sizes(a, d);
+  a->scale = (float)sqrt((double)d / (double)a->c_k);
+  a->lift = (float)sqrt((double)d);
+  a->panels = syn__round16((size_t)a->keys);
+  a->stride = (a->panels / 16 | 1) * 16;
+  a->block = syn__max(24, syn__min(252, (int)(SYN__AOP_BLOCK / a->stride) / 12 * 12));
   if (syn__matrix_param(b, n, "w_q", a->heads * a->c_k, d) ||
       syn__aop_table(b, n, "keys", a->c_k) || syn__aop_table(b, n, "values", a->c_v) ||
       syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v))
@@ -10590,7 +10508,7 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   if (syn__save_rows(b, n, SYN_BOTH, (size_t)(a->heads * (a->c_k + a->c_v))) ||
       syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->heads * (a->c_k + a->c_v))))
     return SYN_E_SHAPE;
-  n->number = n->drop; /* the rate of the attention weights, too */
+  n->number = n->drop; /* the rate for the attention weights, too */
   n->scratch.fixed = syn__add_size(syn__mul_size(a->panels, (size_t)(a->c_k + a->c_v)),
                                    syn__mul_size(2 * (size_t)a->block, a->stride));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
@@ -10619,7 +10537,7 @@ static syn__aop_part syn__aop_part_of(const syn_tape *t, const syn_node *n, int 
   return x;
 }
 
-/* q of all heads [rows, H c_k], and behind it y [rows, H c_v]; or their gradients. */
+/* q [rows, H c_k] and Y [rows, H c_v]; buffer 1: their gradients */
 static float *syn__aop_q(const syn_tape *t, const syn_node *n, int buffer) {
   return syn_saved(t, n, buffer);
 }
@@ -10627,16 +10545,18 @@ static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
   const syn__aop *a = syn__aop_own(n);
   return syn_saved(t, n, buffer) + (size_t)(a->heads * a->c_k) * syn__tensor_rows(syn_out(t, n));
 }
-/* Where the slice of a part begins in one of them, whose heads have width c. */
+/* Where the part begins in q (c = c_k) or Y (c = c_v). */
 static size_t syn__aop_slice(const syn__aop *a, const syn__aop_part *x, int c) {
   return x->r0 * (size_t)(a->heads * c) + (size_t)(x->h * c);
 }
-/* Keys or values of the head, [n,c], or their gradients. */
+/* Where the head begins in keys or values. */
 static size_t syn__aop_head(const syn__aop *a, const syn__aop_part *x, int c) {
   return (size_t)x->h * (size_t)a->keys * (size_t)c;
 }
 
-/* K_h^T [c_k,n] or V_h^T [c_v,n] in panels: read by every block of rows of the head. */
+/* -- forward -- */
+
+/* Packs K_h^T [c_k,n] or V_h^T [c_v,n], which every block of rows of the head reads. */
 static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                           int values) {
   const syn__aop *a = syn__aop_own(n);
@@ -10645,7 +10565,7 @@ static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_p
   syn__pack_keys(t, syn_matrix_of(from + syn__aop_head(a, x, c), a->keys, c, 0),
                  values ? x->packed_v : x->packed_k);
 }
-/* [rows,c] slices of heads times panels [c,n] into a matrix of weights */
+/* p = q K^T; or dp = dY V^T */
 static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                             const float *slices, int values) {
   const syn__aop *a = syn__aop_own(n);
@@ -10656,8 +10576,8 @@ static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop
       syn__packed(values ? x->packed_v : x->packed_k, c, a->keys), 0, NULL);
 }
 
-/* The same q K^T for the few rows of a decoder's step, which would not repay packing the keys: K
-   times q^T, q packed, then turned. Each sum has the same terms in the same order. */
+/* 1: a decoding step with few rows, for which packing the keys would take too long: q is packed
+   instead, (K q^T)^T has the same bits. */
 static int syn__aop_is_few(const syn_tape *t, const syn_node *n) {
   return t->decode && syn__tensor_rows(syn_out(t, n)) <= 16;
 }
@@ -10687,18 +10607,22 @@ static void syn__aop_weights(const syn_tape *t, const syn_node *n, const syn__ao
     t->k->softmax(row, row, (size_t)a->keys);
   }
 }
-/* Dropout of a matrix of weights, or of their gradient. */
+/* Dropout of attention weights, or of their gradients with the same mask. */
 static void syn__aop_drop(const syn_tape *t, const syn_node *n, const syn__aop_part *x, float *p) {
   const syn__aop *a = syn__aop_own(n);
+  syn__dropout d;
   int r;
+  if (!t->training || n->number <= 0.0f) return;
+  d = syn__dropout_of(t, 2 * n->id + 1, n->number);
   for (r = 0; r < x->rows; r++) {
     size_t row = (x->r0 + (size_t)r) * (size_t)a->heads + (size_t)x->h;
-    syn__weights_drop(t, n, row * (size_t)a->keys, p + (size_t)r * a->stride, (size_t)a->keys);
+    t->k->dropout(&d, (uint32_t)(row * (size_t)a->keys), p + (size_t)r * a->stride,
+                  (size_t)a->keys);
   }
 }
 
-/* Y = Pd V, Pd the dropped weights; V is read as it stands. Heads one after the other, and the
-   blocks of each: the panels of a head serve all the blocks a thread has of it. */
+/* Y = Pd V. Items: the blocks of head 0, those of head 1 ...: a thread packs the keys of a head
+   once for all its blocks of that head. */
 static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__aop *a = syn__aop_own(n);
@@ -10718,7 +10642,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
         syn_matrix_of(values + syn__aop_head(a, &x, a->c_v), a->keys, a->c_v, 0), 0, NULL);
   }
 }
-/* q with its scale; the heads; Y with its lift; W_o. A step of decoding is the same text. */
+/* Also a decoding step: rows do not see each other. */
 static void syn__aop_forward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_own(n);
   syn_tensor y = *syn_out(t, n); /* for its rows */
@@ -10732,7 +10656,9 @@ static void syn__aop_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, SYN__AOP_W_O, -1, &y, syn_out(t, n)->x);
 }
 
-/* dV += Pd^T dY, dK += dS^T q, which has its scale, and dq = dS K, whose scale comes later */
+/* -- backward -- */
+
+/* dV += Pd^T dY; dK += dS^T q, whose scale is in q; dq = dS K, scaled later. p holds Pd, dp dS. */
 static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
   int c_k = a->c_k, c_v = a->c_v;
@@ -10751,9 +10677,8 @@ static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const s
   syn__gemm_serial(t, dq, ds, syn_matrix_of(syn_weight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
                    0, NULL);
 }
-
-/* dS_i = P_i (dP_i - P_i . dP_i), dP the gradient dY V^T of Pd after the same dropout. Keys and
-   values are shared by all rows: a thread has a head and walks its rows in order. */
+/* dPd = dY V^T, dP = its dropout, dS_i = P_i (dP_i - P_i . dP_i). Items: heads; all rows share the
+   keys and values of a head, so one thread walks them in order. */
 static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__aop *a = syn__aop_own(n);
@@ -10776,7 +10701,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
 }
 static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_own(n);
-  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor, for W_o */
+  syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
   size_t rows = syn__tensor_rows(&y), wide = (size_t)(a->heads * a->c_v);
   float *dq = syn__aop_q(t, n, 1);
   y.x = syn__aop_y(t, n, 0);
@@ -10789,7 +10714,7 @@ static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   syn__linear_backward(t, n, SYN__AOP_W_Q, -1, syn_in(t, n, 0), dq);
 }
 
-/* Beside W_q and W_o, which every node's cost counts: q K^T and P V of all heads. */
+/* The generic cost counts W_q and W_o; here q K^T and P V. */
 static void syn__aop_cost(const syn_node *n, syn_cost *cost) {
   const syn__aop *a = syn__aop_own(n);
   cost->multiply_adds += (double)a->heads * a->keys * (a->c_k + a->c_v);
@@ -10804,18 +10729,16 @@ static const syn_kind syn__kind_aop = {
 
 /*
    (Wang et al. 2020, section 4.) For head h of a sentence of n tokens: K~ = E K_h, V~ = F V_h
-   [k,c], P = softmax(Q_h K~^T / sqrt(c)) [n,k], Y_h = P V~, out = [Y_1; ...] W_o^T. Q, K, V
-   [rows,d] = x W_q^T, x W_k^T, x W_v^T, all W [d,d] without bias; E and F [k,N], shared by the
-   heads, of which a sentence uses the first n columns. Time and memory grow with n k, not n^2; a
-   sum sees the whole sentence, so there is no causal form: encoders only.
-   Buffers and rows are those of syn_att, so that its functions for W_q, W_k and W_o serve here; E
-   and F are the parameters of its score 1.
-   saved: 0 P [sentence][H][n][k]; while going back dS, then the head's part of dE [k,n]
-   1 rows: v, y, q (with its 1/sqrt(c)), k   2 the same for their gradients   3 as 0, of dF
-   K~ and V~ are made again on the way back: k d floats each for every sentence would be far more
-   than all the rest where sentences are short. */
+   [k,c], P = softmax(Q_h K~^T / sqrt(c)) [n,k], Y_h = Pd V~, out = [Y_1; ...; Y_H] W_o^T. Q, K, V
+   [rows,d] = x W_q^T, x W_k^T, x W_v^T, all W [d,d]; E and F [k,N], shared by the heads, of which a
+   sentence uses the first n columns. Time and memory grow with n k instead of n^2. Every sum reads
+   the whole sentence, so a causal mask is impossible: encoders only.
+   The rows buffers are those of syn_att with V as score 0; E and F are the parameters of score 1.
+   saved for backward: 0 P [sentence][H][n][k]; in backward dS, then the head's part of dE [k,n]
+   1 rows: v, Y, q / sqrt(c), k   2 the gradients of 1   3 as 0: the head's part of dF. Backward
+   computes K~ and V~ again. */
 
-/* Where one head of one sentence stands in saved buffer 0 or 3: [n,k] or [k,n]. */
+/* The part of a head of a sentence in saved buffer 0 or 3: [n,k] or [k,n]. */
 static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, int sentence, int h) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
@@ -10823,8 +10746,8 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
          ((size_t)off[0] * (size_t)a->heads + (size_t)h * (size_t)(off[1] - off[0])) * (size_t)a->k;
 }
 
-/* Pointers of a head, whose k sums are its keys: nq = n, nk = k. Scratch: the pack, for a turned
-   matrix of n or k columns; dK~, dV~, K~, V~ [k,c]; a block of weights. */
+/* A head with the k sums as keys: nq = n, nk = k. Scratch: a packed matrix of n or k columns; dK~,
+   dV~, K~, V~ [k,c]; a block of attention weights. */
 static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
@@ -10837,7 +10760,7 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
   o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
   o.y = syn__att_y(t, n, SYN__ROWS) + at;
   o.p = syn__lin_part(t, n, SYN__P, sentence, h);
-  o.mask = (size_t)(o.p - syn_saved(t, n, SYN__P));
+  o.drop_index = (size_t)(o.p - syn_saved(t, n, SYN__P));
   o.pack = scratch;
   o.dk = scratch + (size_t)a->c * ((size_t)o.g.nq + (size_t)a->k + 16);
   o.dv = o.dk + kc;
@@ -10855,7 +10778,7 @@ static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *
                    syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size),
                    syn_matrix_of(rows, o->g.nq, a->c, (size_t)a->e), 0, NULL);
 }
-/* The way back: drows [n,c] = w^T dto, part [k,n] = dto rows^T. */
+/* Its gradients: drows [n,c] = w^T dto, part [k,n] = dto rows^T */
 typedef struct syn__lin_back {
   const float *rows, *dto;
   float *drows, *part;
@@ -10872,11 +10795,10 @@ static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__s
                    syn_transposed(syn_matrix_of(g->rows, n_rows, a->c, (size_t)a->e)), 0, o->pack);
 }
 
-/* K~ and V~, then attention of the n queries to them. */
+/* K~, V~, then attention of the n queries to them. */
 static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  size_t i, heads = (size_t)a->heads;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     syn__soft o = syn__lin_head(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
@@ -10886,14 +10808,12 @@ static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin
     syn__soft_forward(t, &o);
   }
 }
-/* K~ and V~ anew, back through the attention to dq, dK~, dV~, then from those to dk, dv and this
-   head's share of dE and dF: [k,n] each, kept until all heads are done, since all add into the one
-   E and F. That of dE stands where dS was, that of dF in buffer 3. */
+/* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
+   later. The part of dE overwrites dS, that of dF is in buffer 3. */
 static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__att *a = syn__att_of(n);
-  size_t i, heads = (size_t)a->heads;
+  size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
     syn__soft o = syn__lin_head(t, n, sentence, h, syn__scratch(t, thread));
@@ -10902,7 +10822,7 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     e.rows = syn__v_keys(t, n, SYN__ROWS, 0) + at;
     e.drows = syn__v_keys(t, n, SYN__DROWS, 0) + at;
     e.dto = o.dk;
-    e.part = o.p; /* dS has served by then */
+    e.part = o.p;
     f.rows = syn__att_v(t, n, SYN__ROWS) + at;
     f.drows = syn__att_v(t, n, SYN__DROWS) + at;
     f.dto = o.dv;
@@ -10917,56 +10837,45 @@ static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t 
     syn__lin_sum_back(t, n, &o, 1, &f);
   }
 }
-
-/* dE, dF += the parts of all heads of all sentences, in their order; threads split the rows. */
+/* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
 static void syn__task_lin_tables(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = &t->stream[t->g->values[n->out].stream];
+  const syn_stream *stream = syn__att_stream(t, n);
   int table, s, h;
   size_t i;
   SYN__UNUSED(thread);
   for (table = 0; table < 2; table++)
     for (s = 0; s < stream->count; s++)
       for (h = 0; h < a->heads; h++) {
-        size_t length = (size_t)(stream->off[s + 1] - stream->off[s]);
+        size_t length = (size_t)syn__stream_length(stream, s);
         const float *part = syn__lin_part(t, n, table ? SYN__RAW : SYN__P, s, h);
         float *sum = syn__att_dweight(t, n, 1, table);
         for (i = begin; i < end; i++)
           t->k->acc(sum + i * (size_t)a->size, part + i * length, length);
       }
 }
-
 static void syn__linformer_forward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__linear_forward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__ROWS));
-  syn__v_prepare(t, n, 0);
-  syn__parallel(t, syn__task_lin, n, sentences * (size_t)a->heads, 1);
-  syn__att_out(t, n);
+  syn__att_forward_by(t, n, syn__task_lin);
 }
-
-/* dQ, dK, dV of all heads and their shares of dE and dF; the sums of these; the projections. */
 static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  syn__att_out_back(t, n);
-  syn__parallel(t, syn__task_lin_back, n, sentences * (size_t)a->heads, 1);
-  syn__parallel(t, syn__task_lin_tables, n, (size_t)a->k, 1);
-  syn__v_finish(t, n, 0);
-  syn__linear_backward(t, n, a->w_v, -1, syn_in(t, n, 0), syn__att_v(t, n, SYN__DROWS));
+  syn__att_backward_by(t, n, syn__task_lin_back);
+  syn__parallel(t, syn__task_lin_tables, n, (size_t)syn__att_of(n)->k, 1);
 }
 
-/* What linformer and fixed_att share: they read the whole sentence, so only an encoder has them. */
-static syn_status syn__soft_shape(syn_build *b, syn_node *n, syn__att *a) {
+/* Of linformer and fixed_att, whose first `fixed` heads have no q and k. Both need the whole
+   sentence, so a decoder cannot have them. */
+static syn_status syn__encoder_att_shape(syn_build *b, syn_node *n, syn__att *a, int fixed) {
   if (syn_build_decoder(b))
     return syn__fail_build(b, SYN_E_TEXT, "reads the whole sentence, so it has no place in a"
                            " decoder");
-  return syn__att_heads(b, n, a) ? SYN_E_SHAPE : syn__att_projections(b, n, a);
+  if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
+  a->qk = syn__max(0, a->heads - fixed) * a->c;
+  return syn__att_only_v(b, n, a);
 }
 
-/* E and F [k,N]: their columns are the places of a sentence, so N limits it. */
+/* The columns of E and F [k,N] are positions, so N limits the length of a sentence. */
 static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
   syn_initial init;
@@ -10974,10 +10883,8 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   size_t c, k;
   int shape[2];
   if (!a) return SYN_E_MEMORY;
-  if (syn__soft_shape(b, n, a)) return SYN_E_SHAPE;
-  a->param[0] = n->n_param;
-  if (syn__v_shape(b, n, 0)) return SYN_E_SHAPE;
-  shape[0] = a->k = syn_arg_int(b, "k", 32, 1, 65536);
+  if (syn__encoder_att_shape(b, n, a, 0)) return SYN_E_SHAPE;
+  shape[0] = a->k = n->seen_keys = syn_arg_int(b, "k", 32, 1, 65536);
   shape[1] = a->size = n->table = b->config->max_len;
   a->param[1] = n->n_param;
   init = syn_initial_glorot(shape[1], shape[0]);
@@ -10987,20 +10894,20 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   k = (size_t)a->k;
   memset(&part, 0, sizeof part);
   part.row = (size_t)a->heads * k;
-  if (syn_build_save(b, n, SYN_BOTH, part) || syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide) ||
+  if (syn_build_save(b, n, SYN_BOTH, part) ||
+      syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
+      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats) ||
       syn_build_save(b, n, SYN_BACKWARD, part))
     return SYN_E_SHAPE;
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
   n->scratch.length = c;
-  n->number = n->drop; /* the rate of the attention weights, too */
+  n->number = n->drop; /* the rate for the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
-  n->seen_keys = a->k;
-  if (syn__att_parts(b, n, a->at[0], a->heads)) return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+  return syn__att_parts(b, n, a) ? SYN_E_SHAPE
+                                 : syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
-/* Projections; E and F meet every row of K and V once; scores and values against k sums. */
+/* Projections; E and F, one column each per token; scores and values of k sums. */
 static void syn__linformer_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   cost->multiply_adds = 4.0 * a->d * a->e + 4.0 * a->k * a->e;
@@ -11010,31 +10917,27 @@ static const syn_kind syn__kind_linformer = {
     syn__linformer_backward, NULL, NULL, syn__linformer_cost};
 
 /* ==============================================================================================
-   >>kind fixed_att   heads that look at fixed places of the sentence, and heads that learn where
+   >>kind fixed_att   seven heads with fixed attention weights, the other heads learn theirs
    ============================================================================================== */
 
 /*
-   (Raganato, Scherrer, Tiedemann 2020, section 3: seven of eight heads of an encoder are fixed.)
-   Y_h = P_h (x W_v^T)_h, out = [Y_1; ...] W_o^T, W_v, W_o [d,d]. In row i of P_h of a sentence of n
-   tokens, j counts from 0 and every row is divided by its sum:
-     head 1  j = i     2  j = i - 1     3  j = i + 1         current, previous, next
-     head 4  j <= i-2: (j+1)^3          5  j >= i+2: (n-j)^3  left and right context
-     head 6  all j: (j+1)^3             7  all j: (n-j)^3     towards the end, towards the start
-   An empty row attends to itself. Heads from 8 on are V of syn_att: softmax(q k^T / sqrt(c)), with
-   W_q, W_k [(H-7) c, d]. The weights of a pattern depend on n alone: while training, one mask per
-   head drops them in all sentences. Cubes are numbers to 2^60 and their sums have a closed form, so
-   both are made in double and rounded once; a row is then the same cubes times one number.
-   saved: buffers and rows of syn_att, 0 P [pairs,H]   1 rows: v, y, q (with its 1/sqrt(c)), k
-   2 the same for their gradients; q and k are of the learning heads alone */
+   (Raganato, Scherrer, Tiedemann 2020, section 3.) Y_h = Pd_h (x W_v^T)_h, out = [Y_1; ...; Y_H]
+   W_o^T, W_v, W_o [d,d]. Attention weights P_ij of query i in a sentence of n tokens, i and j from
+   0 on, before every row is divided by its sum:
+
+     head 1  j = i            current      head 4  j <= i-2: (j+1)^3    left context
+     head 2  j = i - 1        previous     head 5  j >= i+2: (n-j)^3    right context
+     head 3  j = i + 1        next         head 6  all j: (j+1)^3       towards the end
+                                           head 7  all j: (n-j)^3       towards the start
+
+   An empty row becomes 1 at j = i. Heads from 8 on are V of syn_att: P = softmax(q k^T / sqrt(c)),
+   W_q, W_k [(H-7) c, d]. Fixed weights depend on n alone: all sentences share their dropout mask.
+   The cubes and their sums, which have a closed form, are computed in double, then rounded once.
+   saved for backward: 0 P [pairs,H]   1 rows: v, Y, q / sqrt(c), k   2 the gradients of 1. */
 
 #define SYN__PATTERNS 7
 
-/* Width of q and k: that of the heads that learn. */
-static int syn__fixed_width(const syn__att *a) {
-  return syn__max(0, a->heads - SYN__PATTERNS) * a->c;
-}
-
-/* cubes [n]: (j+1)^3, or (n-j)^3 for the patterns that fall from left to right */
+/* cubes [n]: (j+1)^3 for the odd patterns, (n-j)^3 for the even ones; patterns count from 0 */
 static void syn__fixed_cubes(int pattern, int n, float *cubes) {
   int j;
   for (j = 0; j < n; j++) {
@@ -11042,9 +10945,7 @@ static void syn__fixed_cubes(int pattern, int n, float *cubes) {
     cubes[j] = (float)(place * place * place);
   }
 }
-
-/* Row i of a pattern, counted from 0: the keys first .. last, or key i where there are none. The
-   sum of m cubes 1^3 + ... + m^3 is (m (m+1) / 2)^2. */
+/* Row i of a pattern: keys first .. last, else key i. 1^3 + ... + m^3 = (m (m+1) / 2)^2. */
 static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const float *cubes,
                            float *row) {
   static const int beside[3] = {0, -1, 1};
@@ -11061,61 +10962,43 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
   }
 }
 
-/* Pointers of a head; q and k only where it learns. Masks: a pattern has [longest,longest] numbers
-   for all sentences, since its weights do not depend on the words; a head that learns has those of
-   its weights, counted from behind the patterns' on. */
+/* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
+   same for all sentences; behind those one index for every attention weight. */
 static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                  float *scratch) {
   const syn__att *a = syn__att_of(n);
-  int stream = t->g->values[n->out].stream;
-  const int *off = t->stream[stream].off + sentence;
-  size_t learned = (size_t)syn__fixed_width(a), longest = (size_t)t->stream[stream].longest;
-  size_t at = (size_t)off[0] * (size_t)a->e + (size_t)(h * a->c), size;
-  int length = off[1] - off[0];
-  syn__soft o = syn__soft_of(t, n, length, length, a->c);
-  size = (size_t)length * (size_t)length;
-  o.v_row = o.y_row = (size_t)a->e;
-  o.q_row = o.k_row = learned;
-  o.v = syn__att_v(t, n, SYN__ROWS) + at;
-  o.y = syn__att_y(t, n, SYN__ROWS) + at;
-  o.p = syn_saved(t, n, SYN__P) + t->pairs[stream][stream][sentence] * (size_t)a->heads +
-        (size_t)h * size;
-  o.pack = scratch;
-  o.x = scratch + (size_t)a->c * syn__round16((size_t)length);
-  o.z = o.x + SYN__QUERIES * syn__soft_row(length);
+  size_t longest = (size_t)syn__att_stream(t, n)->longest, at;
+  syn__head x = syn__head_of(t, n, sentence, h, scratch);
+  syn__soft o = syn__head_soft(t, n, &x);
   if (h < SYN__PATTERNS) {
-    o.raw = 1;
-    o.mask = (size_t)h * longest * longest;
-    o.mask_row = longest;
+    o.no_softmax = 1;
+    o.drop_index = (size_t)h * longest * longest;
+    o.drop_row = longest;
     return o;
   }
-  at = (size_t)off[0] * learned + (size_t)((h - SYN__PATTERNS) * a->c);
+  o.drop_index += SYN__PATTERNS * longest * longest;
+  o.q_row = o.k_row = (size_t)a->qk;
+  at = x.q0 * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
   o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
-  o.k = syn__att_block(t, n, SYN__ROWS, a->at[0] + (int)learned) + at;
-  /* behind the masks of the patterns */
-  o.mask = SYN__PATTERNS * longest * longest + (size_t)(o.p - syn_saved(t, n, SYN__P));
+  o.k = syn__v_keys(t, n, SYN__ROWS, 0) + at;
   return o;
 }
 
-/* A pattern is written as weights straight away, a head that learns makes them of its scores; from
-   there on they are alike. The cubes of a pattern stand where others pack k. */
+/* Fixed heads: P itself, with the cubes in the scratch of packed keys; others: their scores. */
 static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int r, h = (int)(i % heads);
     syn__soft o = syn__fixed_head(t, n, (int)(i / heads), h, syn__scratch(t, thread));
-    if (h < SYN__PATTERNS) {
-      syn__fixed_cubes(h, o.g.nk, o.pack);
-      for (r = 0; r < o.g.nq; r++)
-        syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
-    } else {
-      syn__soft_scores(t, &o);
-    }
+    if (o.q) syn__soft_scores(t, &o);
+    else syn__fixed_cubes(h, o.g.nk, o.pack);
+    for (r = 0; !o.q && r < o.g.nq; r++)
+      syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
     syn__soft_forward(t, &o);
   }
 }
-/* dv = Pd^T dy of all heads; dP, dS, dq and dk of those that learn */
+/* dv = Pd^T dy; heads that learn also dS, dq, dk */
 static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
@@ -11123,85 +11006,31 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
     syn__soft o = syn__fixed_head(t, n, sentence, h, syn__scratch(t, thread));
-    o.dv = syn__att_v(t, n, SYN__DROWS) + (o.v - syn__att_v(t, n, SYN__ROWS));
-    o.dy = syn__att_y(t, n, SYN__DROWS) + (o.y - syn__att_y(t, n, SYN__ROWS));
-    if (!o.q) { /* a pattern learns nothing */
+    syn__soft_gradients(t, n, &o);
+    if (o.q) {
+      syn__soft_backward(t, &o);
+      syn__soft_back_scores(t, &o);
+    } else {
       syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__soft_dropped(t, &o), (size_t)o.g.nk));
-      continue;
     }
-    o.dq = syn_saved(t, n, SYN__DROWS) + (o.q - syn_saved(t, n, SYN__ROWS));
-    o.dk = syn_saved(t, n, SYN__DROWS) + (o.k - syn_saved(t, n, SYN__ROWS));
-    syn__soft_backward(t, &o);
-    syn__soft_back_scores(t, &o);
   }
 }
-
-/* v for all heads, q and k for the heads that learn: their W are as much lower. */
 static void syn__fixed_forward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  int learned = syn__fixed_width(a);
-  syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
-  if (learned) {
-    float *q = syn__att_own(t, n, SYN__ROWS, 0);
-    syn__linear_forward(t, n, a->param[0], -1, x, q);
-    syn__scale_all(t, q, a->scale, syn__tensor_rows(x) * (size_t)learned);
-    syn__linear_forward(t, n, a->param[0] + 1, -1, x,
-                        syn__att_block(t, n, SYN__ROWS, a->at[0] + learned));
-  }
-  syn__parallel(t, syn__task_fixed, n, sentences * (size_t)a->heads, 1);
-  syn__att_out(t, n);
+  syn__att_forward_by(t, n, syn__task_fixed);
 }
-
-/* The 1/sqrt(c) that q holds comes to dq here; dk had it from q. */
 static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t sentences = (size_t)syn__att_stream(t, n)->count;
-  int learned = syn__fixed_width(a);
-  syn__att_out_back(t, n);
-  syn__parallel(t, syn__task_fixed_back, n, sentences * (size_t)a->heads, 1);
-  if (learned) {
-    float *dq = syn__att_own(t, n, SYN__DROWS, 0);
-    syn__scale_all(t, dq, a->scale, syn__tensor_rows(x) * (size_t)learned);
-    syn__linear_backward(t, n, a->param[0], -1, x, dq);
-    syn__linear_backward(t, n, a->param[0] + 1, -1, x,
-                         syn__att_block(t, n, SYN__DROWS, a->at[0] + learned));
-  }
-  syn__linear_backward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__DROWS));
+  syn__att_backward_by(t, n, syn__task_fixed_back);
 }
 
 static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
-  syn_extent pairs;
-  int learned;
   if (!a) return SYN_E_MEMORY;
-  if (syn__soft_shape(b, n, a)) return SYN_E_SHAPE;
-  learned = syn__fixed_width(a);
-  a->at[0] = a->wide;
-  a->wide += 2 * learned;
-  a->param[0] = n->n_param;
-  if (learned && (syn__matrix_param(b, n, "w_q", learned, a->d) ||
-                  syn__matrix_param(b, n, "w_k", learned, a->d)))
-    return SYN_E_SHAPE;
-  memset(&pairs, 0, sizeof pairs);
-  pairs.pair = (size_t)a->heads;
-  if (syn_build_save(b, n, SYN_BOTH, pairs) || syn__save_rows(b, n, SYN_BOTH, (size_t)a->wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->wide))
-    return SYN_E_SHAPE;
-  syn__soft_scratch(n, a->c);
-  n->number = n->drop; /* the rate of the attention weights, too */
-  n->seen_heads = a->heads;
-  n->seen = SYN__P;
-  if (learned && syn__att_parts(b, n, a->at[0], learned / a->c)) return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+  return syn__encoder_att_shape(b, n, a, SYN__PATTERNS) ? SYN_E_SHAPE : syn__att_buffers(b, n, a);
 }
-/* v and out; q and k of the heads that learn; a pattern pays for its values alone. */
+/* v, out and the values of all heads; q, k and the scores of the heads that learn. */
 static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
-  int learned = syn__fixed_width(a);
-  cost->multiply_adds = 2.0 * a->d * (a->e + learned) + (double)cost->length * (a->e + learned);
+  cost->multiply_adds = 2.0 * a->d * (a->e + a->qk) + (double)cost->length * (a->e + a->qk);
 }
 static const syn_kind syn__kind_fixed_att = {
     "fixed_att", "i:heads f:dropout", 1, NULL, syn__fixed_shape, syn__fixed_forward,
@@ -12679,14 +12508,15 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
 }
 
 /* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
-   not meet, so it needs all of them together. In training the head does not run, and its value
-   (the logits of all rows) is left out of `shown`. */
+   not meet, so it needs all of them together. In training and in decoders the head does not
+   run, and its value (the logits of all rows) is left out of `shown`. */
 static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
   size_t count, floats, i;
   float *base;
-  if (r->mode == SYN__TRAIN) shown.n_nodes = (size_t)r->m->head, shown.n_values--;
+  if (r->mode == SYN__TRAIN || r->mode == SYN__INFER)
+    shown.n_nodes = (size_t)r->m->head, shown.n_values--;
   r->nodes = (int)shown.n_nodes;
   t->tensors = (syn_tensor *)syn__layout_add(k, r->m->g.n_values, sizeof(syn_tensor));
   t->saved = (float **)syn__layout_add(k, r->m->g.n_nodes * SYN_MAX_SAVE, sizeof(float *));
@@ -15177,82 +15007,89 @@ int syn_trainer_average(syn_trainer *t) {
 }
 
 /* ==============================================================================================
-   >>decode state   memory of one decoder; one new row per live hypothesis
+   >>decode state   memory of one decoder; its new rows; its outputs
    ============================================================================================== */
 
 /*
-   Nothing is recomputed over the prefix: a layer that looks back left `history` floats per token in
-   a slot; a hypothesis is a list of slots, so that reordering a beam copies integers, not keys and
-   values. */
+   A step reads one new token per hypothesis. Nothing is computed again for the tokens before it: a
+   layer that looks back keeps `cache` floats per token in a slot of its KV cache. A hypothesis is a
+   list of slots, so beam search reorders integers and never moves keys or values.
 
-/* A live hypothesis, one row of every tensor of the decoder. All rows of a sentence are
-   neighbours, so a beam finds its own by walking. */
+   Prefill: the prompt is read in chunks. All its tokens in a chunk are rows of one step, so that
+   every product of a layer has many rows. No logits are computed for tokens that are given. */
+
+/* A live hypothesis. Those of a sentence are neighbours. */
 typedef struct syn__beam_row {
   int sentence;
-  int slot;    /* of those of its sentence */
-  int token;   /* to be fed next */
-  float score; /* sum of log p */
+  int slot;    /* where its newest token is kept */
+  float score; /* sum of log p of its tokens */
 } syn__beam_row;
 
-/* An extension of a hypothesis by one token. Row and token say which; `score` is the sum of log
-   p with it. */
+/* A hypothesis, `row`, with one more token; the score includes that token. */
 typedef struct syn__extension {
   float score;
   int row, token;
 } syn__extension;
 
-/* What tells without all logits which tokens cannot be the most probable one, see below: of
-   out.w [V,d] bytes q in panels [ceil(V/16), d, 16], w about scale q, and how far a logit can be
-   from that for an x of length 1. q null: not used. */
-typedef struct syn__screen {
+/* int8 logit bounds, used in >>sampling: they tell without all logits which tokens cannot be the
+   most probable one. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q.
+   Null: there are no bounds. */
+typedef struct syn__logit_bounds {
   signed char *q;
-  float *scale, *reach; /* [V] */
-  float *low, *high;    /* [round16(V)] bounds of the logits of a row */
-  float slack;          /* for the rounding of the bias */
-} syn__screen;
+  float *scale;      /* [V] */
+  float *radius;     /* [V] how far a logit can be from that for an x of length 1 */
+  float *low, *high; /* [round16(V)] bounds of the logits of one row */
+  float slack;       /* for the rounding of the bias */
+} syn__logit_bounds;
 
-/* rows = beam * sentences. Everything of size rows * L or V lies in `block`, cut once. Tokens
-   are kept as integers twice: `text` is what was made, `past` is where each token fed left its
-   history. */
+/* rows = beam * sentences; a step has so many at most, a step of a prefill step_rows. Arrays with a
+   second one, .._next, are read in one step while the second is written for the next. */
 struct syn_decoder {
   syn_context *c;
   const syn_model *m;
   syn_run *run;
-  syn_decode_config config;  /* with every default resolved */
-  int rows, limit;           /* most live rows; most tokens of an output, L */
-  int n_live, sentences;
+  syn_decode_config config;        /* with every default resolved */
+  int rows, step_rows, limit;      /* limit: most tokens of an output, L */
+  int live, sentences;
+  int place;                       /* of the newest tokens: so many were read before them */
+  int last;                        /* 1: no step follows this one */
+  int has_logits;                  /* 1: this step's logits are computed */
+  const uint64_t *seeds;           /* these three are the caller's; null: not given */
+  const unsigned char *allowed;    /* [sentences, V] */
+  const int *banned;               /* sequences of tokens */
   syn__decode_state decode;
   syn__beam_row *row, *row_next;   /* [rows] */
-  int *past, *past_next;           /* [rows, L] slot L + place of the tokens fed so far */
-  int *text, *text_next;           /* [rows, L] tokens made so far */
-  int *slot, *sentence;            /* [rows] for the tape */
-  int *taken;                      /* [beam] slots of a sentence that have a row */
+  int *past, *past_next;           /* [rows, L] slot * L + place of every token read */
+  int *text, *text_next;           /* [rows, L] tokens of the output */
+  int *slot, *sentence;            /* [step_rows] for the tape */
+  int *taken;                      /* [beam] 1: a hypothesis uses this slot of the sentence */
   int *source_off;                 /* [sentences + 1] */
   int *out_tokens;                 /* [sentences, best, L] */
   int *out_size;                   /* [sentences, best] */
   float *out_score;                /* [sentences, best] */
-  int *n_out;                      /* [sentences] finished so far */
+  int *n_out;                      /* [sentences] outputs so far */
   syn__extension *top;             /* [sentences, 2 * beam] the best extensions, best first */
   int *n_top;                      /* [sentences] */
-  float *peaks;                    /* [rows, ceil(V/64)] largest logits of blocks of 64 */
-  float *log_sum;                  /* [rows] log of the sum of exp of the logits; of a beam */
-  float *high;                     /* [sentences, 2 * beam] */
-  syn__screen screen;
-  float *chance;                   /* [V] probabilities, for sampling */
+  float *logits;                   /* [rows, V] */
+  float *block_max;                /* [rows, ceil(V/64)] largest logit of every block of 64 */
+  float *log_sum;                  /* [rows] log of the sum of exp of the logits; beam search */
+  float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
+  syn__logit_bounds bounds;
+  float *p;                        /* [V] probabilities, for sampling */
   int *heap;                       /* [V] */
-  const uint64_t *seeds;           /* of the sentences, the caller's; null: none given */
+  int *ids[2];                     /* [source_len], [L] tokens of a text given as text */
   void *block;
 };
 
-/* rows = beam * sentences is the most that can be alive: every buffer of a step is sized by it.
-   Products stay inside an int by the limits: 1024 * 65536 = 2^26. Beam and chance exclude each
-   other, since a beam of random hypotheses is neither. */
+/* Fills in the defaults. The limits keep products inside an int: 1024 * 65536 = 2^26. Beam search
+   and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
   *k = *given;
   if (!k->beam) k->beam = 1;
   if (!k->best) k->best = 1;
   if (!k->sentences) k->sentences = 1;
+  if (!k->prefill) k->prefill = 64;
   if (k->alpha == 0.0f) k->alpha = 0.6f;
   if (k->alpha < 0.0f) k->alpha = 0.0f;
   if (!k->max_len) k->max_len = d->m->config.max_len;
@@ -15260,11 +15097,11 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (!d->m->task->decoder)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: the task %s has no decoder", d->m->task->name);
   if (k->beam < 1 || k->beam > 1024 || k->best < 1 || k->best > k->beam || k->sentences < 1 ||
-      k->sentences > 65536)
+      k->sentences > 65536 || k->prefill < 1 || k->prefill > 65536)
     return syn__fail(d->c, SYN_E_VALUE,
                      "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
-                     "(1 to 65536)",
-                     k->beam, k->best, k->sentences);
+                     "(1 to 65536), prefill %d (1 to 65536)",
+                     k->beam, k->best, k->sentences, k->prefill);
   if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
@@ -15279,19 +15116,23 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
                      (double)k->temperature, k->top_k, (double)k->top_p, (double)k->alpha, k->beam);
   d->limit = k->max_len;
   d->rows = k->beam * k->sentences;
+  d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
+  d->step_rows = syn__max(d->step_rows, d->rows);
   return SYN_OK;
 }
 
-/* Slots for the new tokens of all rows; a cross-attention node keeps source rows instead.
-   history [rows, L, floats] for every decoder node that looks back; source [tokens of all
-   sources, floats] for those that attend to the source, shared by the whole beam; of either what
-   stands across, in blocks of 16 tokens, of which each slot or sentence may leave one unfilled.
-   This is nearly all of a decoder's memory, so it is asked of every node alone. */
-static float *syn__layout_node(syn__layout *k, size_t tokens, int floats) {
-  return floats ? (float *)syn__layout_add(k, syn__mul_size(tokens, (size_t)floats), sizeof(float))
-                : NULL;
+/* Arrays [rows, width]; null where the width is 0. */
+static float *syn__layout_floats(syn__layout *k, size_t rows, size_t width) {
+  return width ? (float *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(float)) : NULL;
 }
-static void syn__layout_live(syn_decoder *d, syn__layout *k) {
+static int *syn__layout_ints(syn__layout *k, size_t rows, size_t width) {
+  return (int *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(int));
+}
+
+/* The KV cache: history [rows, L, floats] of every decoder node that looks back; source [tokens of
+   all sources, floats] of those that attend to the source, shared by the whole beam; transposed
+   keys of either in blocks of 16 tokens, of which each slot or sentence may leave one partial. */
+static void syn__layout_cache(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t i, sources = sentences * (size_t)d->config.source_len;
@@ -15303,19 +15144,19 @@ static void syn__layout_live(syn_decoder *d, syn__layout *k) {
   for (i = (size_t)g->n_encoder; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     size_t blocks = n->source_cache ? sources / 16 + sentences : rows * ((limit + 15) / 16);
-    float *history = syn__layout_node(k, rows * limit, n->cache);
-    float *source = syn__layout_node(k, sources, n->source_cache);
-    float *across = syn__layout_node(k, 16 * blocks, n->key_cache);
+    float *history = syn__layout_floats(k, rows * limit, (size_t)n->cache);
+    float *source = syn__layout_floats(k, sources, (size_t)n->source_cache);
+    float *keys = syn__layout_floats(k, 16 * blocks, (size_t)n->key_cache);
     if (!k->base) continue;
     d->decode.cache[i] = history;
     d->decode.source_cache[i] = source;
-    d->decode.key_cache[i] = across;
+    d->decode.key_cache[i] = keys;
   }
 }
 
-/* Weights of products in panels of 16 outputs, once: a step then reads them straight through.
-   An embedding is read row by row, never as a product, and needs no panels: src.embed never,
-   tgt.embed unless it is the output's matrix too. Tables of heads are packed by nobody. */
+/* Packs the matrices of products into panels of 16 outputs, once, so that a step reads them from
+   the beginning to the end. An embedding is read row by row and is packed only where it is the
+   output's matrix too (a tied tgt.embed). Tables of heads are not packed. */
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t i;
@@ -15325,10 +15166,9 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
     syn_matrix w;
     float *at;
-    int head = (int)i == g->nodes[d->m->head]->param[0]; /* a tied tgt.embed is read as a product */
     if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
-    if (!strcmp(p->name, "tgt.embed") && !head) continue;
-    at = (float *)syn__layout_add(k, syn__mul_size(rows, columns), sizeof(float));
+    if (!strcmp(p->name, "tgt.embed") && (int)i != g->nodes[d->m->head]->param[0]) continue;
+    at = syn__layout_floats(k, rows, columns);
     if (!k->base) continue;
     w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)columns, 0));
     d->c->kernels->pack_b(&w, at);
@@ -15337,12 +15177,12 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   if (k->base) d->run->tape.packed = packed;
 }
 
-/* Of one row w [d] of out.w: q in steps of `scale`, 127 of them for its largest number, and the
-   reach. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded
-   d times by at most 2^-24 of what can come together there, |w| |x| or (|w| + |e|) |x|; so are the
-   few operations behind them; 1e-28 is for what underflows. 0: numbers too large to say so. */
-static int syn__screen_row(const float *w, size_t d, signed char *q, float *scale, float *reach) {
-  double sum = 0.0, apart = 0.0, e;
+/* One row w [d] of out.w: q counts steps of `scale`, 127 of them for the largest number. With
+   e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded d times by
+   at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few operations
+   behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a bound. */
+static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scale, float *radius) {
+  double sum = 0.0, error = 0.0, e;
   float top = 0.0f, step;
   size_t i;
   for (i = 0; i < d; i++) {
@@ -15355,35 +15195,34 @@ static int syn__screen_row(const float *w, size_t d, signed char *q, float *scal
     int n = (int)floorf(w[i] / step + 0.5f);
     q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
     e = (double)w[i] - (double)step * (double)q[16 * i];
-    apart += e * e;
+    error += e * e;
   }
-  sum = sqrt(sum), apart = sqrt(apart);
-  *reach = (float)(1.001 * apart + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + apart) + 1e-28);
+  sum = sqrt(sum), error = sqrt(error);
+  *radius = (float)(1.001 * error + (4.0 * (double)d + 64.0) * 6e-8 * (2.0 * sum + error) + 1e-28);
   return 1;
 }
 
-/* A greedy decoder reads out.w for one token a sentence: where it is large, its bytes are read
-   instead. Without memory only measured; panels of fewer than 16 are filled with 0. */
-#define SYN__SCREEN 100000 /* numbers of out.w from which on it pays */
-#define SYN__SCREEN_ROWS 3 /* with more, all logits cost less */
-static void syn__layout_screen(syn_decoder *d, syn__layout *k) {
+/* Only greedy decoding asks for the largest logit alone. A partial panel is filled with 0. */
+#define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
+#define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
+static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   const syn_node *head = d->m->g.nodes[d->m->head];
   const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
   size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
-  syn__screen *s = &d->screen;
+  syn__logit_bounds *s = &d->bounds;
   float most = 0.0f;
-  if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__SCREEN) return;
+  if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__BOUNDS_LEAST) return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
-  s->scale = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->reach = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->low = (float *)syn__layout_add(k, wide, sizeof(float));
-  s->high = (float *)syn__layout_add(k, wide, sizeof(float));
+  s->scale = syn__layout_floats(k, 1, wide);
+  s->radius = syn__layout_floats(k, 1, wide);
+  s->low = syn__layout_floats(k, 1, wide);
+  s->high = syn__layout_floats(k, 1, wide);
   if (!k->base) return;
   memset(s->q, 0, wide * width);
   for (i = 0; i < v; i++) {
     if (!(fabsf(b->x[i]) < 1e15f) ||
-        !syn__screen_row(w->x + i * width, width, s->q + i / 16 * 16 * width + i % 16,
-                         &s->scale[i], &s->reach[i])) {
+        !syn__bounds_row(w->x + i * width, width, s->q + i / 16 * 16 * width + i % 16,
+                         &s->scale[i], &s->radius[i])) {
       s->q = NULL;
       return;
     }
@@ -15392,73 +15231,89 @@ static void syn__layout_screen(syn_decoder *d, syn__layout *k) {
   s->slack = 2e-6f * most;
 }
 
-/* Maxima of a row of logits. */
+/* Blocks of a row of logits, each with its maximum. */
 static size_t syn__decode_blocks(const syn_decoder *d) {
   return ((size_t)d->m->config.tgt_vocab + SYN__BLOCK - 1) / SYN__BLOCK;
 }
 
-/* past and text twice: the rows of the next step are written while those of this step are read,
-   then the two change places (syn__decode_turn). */
 static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
   d->row = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
   d->row_next = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
-  d->past = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->past_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->text = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->text_next = (int *)syn__layout_add(k, rows * limit, sizeof(int));
-  d->slot = (int *)syn__layout_add(k, rows, sizeof(int));
-  d->sentence = (int *)syn__layout_add(k, rows, sizeof(int));
-  d->taken = (int *)syn__layout_add(k, (size_t)d->config.beam, sizeof(int));
-  d->source_off = (int *)syn__layout_add(k, sentences + 1, sizeof(int));
-  d->out_tokens = (int *)syn__layout_add(k, outs * limit, sizeof(int));
-  d->out_size = (int *)syn__layout_add(k, outs, sizeof(int));
-  d->out_score = (float *)syn__layout_add(k, outs, sizeof(float));
-  d->n_out = (int *)syn__layout_add(k, sentences, sizeof(int));
+  d->past = syn__layout_ints(k, rows, limit);
+  d->past_next = syn__layout_ints(k, rows, limit);
+  d->text = syn__layout_ints(k, rows, limit);
+  d->text_next = syn__layout_ints(k, rows, limit);
+  d->slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
+  d->source_off = syn__layout_ints(k, 1, sentences + 1);
+  d->out_tokens = syn__layout_ints(k, outs, limit);
+  d->out_size = syn__layout_ints(k, 1, outs);
+  d->out_score = syn__layout_floats(k, 1, outs);
+  d->n_out = syn__layout_ints(k, 1, sentences);
   d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
-  d->n_top = (int *)syn__layout_add(k, sentences, sizeof(int));
-  d->peaks = (float *)syn__layout_add(k, syn__mul_size(rows, syn__decode_blocks(d)), sizeof(float));
-  d->log_sum = (float *)syn__layout_add(k, rows, sizeof(float));
-  d->high = (float *)syn__layout_add(k, 2 * rows, sizeof(float));
-  d->chance = (float *)syn__layout_add(k, v, sizeof(float));
-  d->heap = (int *)syn__layout_add(k, v, sizeof(int));
-  syn__layout_live(d, k);
+  d->n_top = syn__layout_ints(k, 1, sentences);
+  d->logits = syn__layout_floats(k, rows, v);
+  d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
+  d->log_sum = syn__layout_floats(k, 1, rows);
+  d->high = syn__layout_floats(k, 2, rows);
+  d->p = syn__layout_floats(k, 1, v);
+  d->heap = syn__layout_ints(k, 1, v);
+  d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
+  d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
+  syn__layout_cache(d, k);
   syn__layout_packed(d, k);
-  syn__layout_screen(d, k);
+  syn__layout_bounds(d, k);
 }
 
-/* The encoder sees whole sources, the decoder one token per live row: that is why a decoder's
+/* The encoder sees whole sources, the decoder the rows of one step: that is why a decoder's
    activations are small whatever L is. */
 static syn_limits syn__decode_limits(const syn_decoder *d) {
   syn_limits limits;
   limits.sentences = d->config.sentences;
   limits.length = syn__max(d->config.source_len, d->limit);
-  limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->rows);
-  limits.tgt_rows = d->rows;
+  limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
+  limits.tgt_rows = d->step_rows;
   return limits;
 }
 
-/* Measure, allocate, cut, as a run is made; the second pass also packs the weights. */
-syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+/* Resolves the configuration, measures the run's rows and returns the bytes of the block; 0: it was
+   refused. The decoder has no memory yet. */
+static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_model *m,
+                                   const syn_decode_config *config, syn_limits *limits) {
   syn_decode_config none;
-  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
-  syn_limits limits;
-  syn__layout k;
-  if (!d) return NULL;
+  syn__layout k = {NULL, 0};
   memset(&none, 0, sizeof none);
   d->c = c;
   d->m = m;
-  if (syn__decode_resolve(d, config ? config : &none)) {
-    syn_decoder_free(d);
-    return NULL;
-  }
-  limits = syn__decode_limits(d);
-  d->run = syn__run_new(c, m, SYN__INFER, &limits);
-  k.base = NULL;
-  k.used = 0;
+  if (syn__decode_resolve(d, config ? config : &none)) return 0;
+  *limits = syn__decode_limits(d);
   syn__layout_decoder(d, &k);
-  d->block = d->run ? syn__alloc(c, 1, k.used) : NULL;
+  return k.used;
+}
+static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
+                                 const syn_decode_config *config) {
+  syn_decoder d;
+  syn_limits limits;
+  size_t bytes;
+  memset(&d, 0, sizeof d);
+  bytes = syn__decoder_measure(&d, c, m, config, &limits);
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &limits)) : 0;
+}
+
+/* The same layout gives every array its place and packs the weights. The logits are the decoder's,
+   not the run's: a prefill needs only those of its last place. */
+syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
+  syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
+  size_t bytes;
+  syn_limits limits;
+  syn__layout k;
+  if (!d) return NULL;
+  bytes = syn__decoder_measure(d, c, m, config, &limits);
+  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &limits);
+  if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
     syn_decoder_free(d);
     return NULL;
@@ -15466,6 +15321,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   k.base = (char *)d->block;
   k.used = 0;
   syn__layout_decoder(d, &k);
+  d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
   return d;
 }
 
@@ -15477,24 +15333,28 @@ void syn_decoder_free(syn_decoder *d) {
   syn__free(d->c, d);
 }
 
-/* Kept as a pointer: the caller may change the seeds between two calls. */
+/* These keep pointers: the caller may change what they point to between two calls. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds) {
   if (d) d->seeds = seeds;
 }
+void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed) {
+  if (d) d->allowed = allowed;
+}
+void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
+  if (d) d->banned = banned;
+}
 
-/* ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Divides log p, so that long
-   hypotheses are not worse for having more factors; length counts the end. alpha 0: 1, no
-   penalty. */
+/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
+   so that long hypotheses are not worse for having more factors; length counts the end. */
 static float syn__length_penalty(const syn_decoder *d, int length) {
   return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
 }
 
 /* -- one step -- */
 
-/* The encoder over all sentences, then what the decoder keeps of it. Binds the source alone:
-   target rows come one at a time. The encoder's nodes run as in training without dropout; then
-   every layer that attends to the source projects keys and values of it once (`start`).
-   source_off is kept, because r->off is the run's and a later batch writes it. */
+/* Runs the encoder over all sentences; then every layer that attends to the source projects its
+   keys and values once (`start`). The encoder's nodes run as in training without dropout. Target
+   rows come later, step by step. source_off is copied, because a later batch overwrites r->off. */
 static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn_run *r = d->run;
   syn_tape *t = &r->tape;
@@ -15514,42 +15374,44 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn__forward(t, 0, t->g->n_encoder);
   t->decode = &d->decode;
   d->decode.source_off = d->source_off;
-  for (i = t->g->n_encoder; i < r->nodes; i++)
+  for (i = t->g->n_encoder; i < d->m->head; i++)
     if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
   return SYN_OK;
 }
 
-/* 1: the logits of this step are not made, only what tells the largest. */
-static int syn__decode_screens(const syn_decoder *d) {
-  return d->screen.q && d->n_live <= SYN__SCREEN_ROWS;
-}
-
-/* Feeds the newest token of every live row at `place`; leaves logits [rows,V] in the head's
-   tensor. Row i writes what it leaves behind into its slot at this place, and past[i][place] says
-   so; later steps find there the values of place p of hypothesis i. Shapes of all target tensors
-   become n_live rows. A node whose output is not of the target has no new row. */
-static void syn__decode_rows(syn_decoder *d, int place) {
+/* Lists the rows of a step: of every live hypothesis the tokens at d->place and the next places - 1
+   (more than one in a prefill), all hypotheses of a place before those of the next. */
+static void syn__decode_bind(syn_decoder *d, int places) {
   syn_run *r = d->run;
-  syn_tape *t = &r->tape;
-  size_t v;
-  int i;
-  for (i = 0; i < d->n_live; i++) {
-    r->ids[SYN_TGT][i] = d->row[i].token;
-    r->at[SYN_TGT][i] = place;
-    d->slot[i] = d->row[i].slot;
-    d->sentence[i] = d->row[i].sentence;
-    d->past[(size_t)i * (size_t)d->limit + (size_t)place] = d->slot[i] * d->limit + place;
-  }
-  d->decode.rows = d->n_live;
+  int i, place, row = 0;
+  for (place = d->place; place < d->place + places; place++)
+    for (i = 0; i < d->live; i++, row++) {
+      size_t at = (size_t)i * (size_t)d->limit + (size_t)place;
+      r->ids[SYN_TGT][row] = place ? d->text[at - 1] : SYN_BEGIN;
+      r->at[SYN_TGT][row] = place;
+      d->slot[row] = d->row[i].slot;
+      d->sentence[row] = d->row[i].sentence;
+      d->past[at] = d->slot[row] * d->limit + place;
+    }
+  d->decode.rows = row;
+  d->decode.live = d->live;
   d->decode.slot = d->slot;
   d->decode.past = d->past;
   d->decode.sentence = d->sentence;
+}
+
+/* One step up to the input of the output layer. Nodes whose output belongs to the source have no
+   new row. */
+static void syn__decode_rows(syn_decoder *d, int places) {
+  syn_tape *t = &d->run->tape;
+  size_t v;
+  int i;
+  syn__decode_bind(d, places);
   for (v = 0; v < t->g->n_values; v++)
-    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->n_live;
-  for (i = t->g->n_encoder; i < r->nodes; i++) {
+    if (t->g->values[v].stream == SYN_TGT) t->tensors[v].shape[0] = d->decode.rows;
+  for (i = t->g->n_encoder; i < d->m->head; i++) {
     const syn_node *n = t->g->nodes[i];
     if (t->g->values[n->out].stream != SYN_TGT) continue;
-    if (i == d->m->head && syn__decode_screens(d)) continue;
     if (n->kind->step) n->kind->step(t, n);
     else n->kind->forward(t, n);
   }
@@ -15559,8 +15421,17 @@ static void syn__decode_rows(syn_decoder *d, int place) {
   }
 }
 
-/* [V] of one live row, over all V classes: what may not be chosen is left out when choosing,
-   not here, so probabilities are those of the softmax over all of them. */
+/* Rows of the last place only: they move to the front of the output layer's input x. */
+static void syn__decode_last_rows(syn_decoder *d, int places) {
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn_tensor *x = syn_in(t, head, 0);
+  size_t floats = (size_t)d->live * (size_t)syn__width(x);
+  if (places > 1) memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
+  x->shape[0] = syn_out(t, head)->shape[0] = d->live;
+}
+
+/* [V] of one live row. */
 static float *syn__decode_logits(const syn_decoder *d, int row) {
   const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
   return z->x + (size_t)row * (size_t)syn__width(z);
@@ -15580,9 +15451,8 @@ static void syn__decode_put(syn_decoder *d, int sentence, int rank, const int *t
   d->out_size[sentence * d->config.best + rank] = size;
 }
 
-/* Puts a finished hypothesis among the best of its sentence. The list is sorted, best first,
-   and a tie goes to the one that finished first. Copying L tokens for each step down is nothing
-   beside a step of the network. */
+/* Puts a finished hypothesis among the best of its sentence, best first; of equal scores the one
+   that finished first stays in front. */
 static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size,
                                float score) {
   int best = d->config.best, k;
@@ -15596,22 +15466,19 @@ static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, in
   syn__decode_put(d, sentence, k, text, size, score);
 }
 
-/* Row `from` lives on as the next row `to`, with one more token. Copies the hypothesis
-   (integers: its slots and its tokens so far), whose keys and values stay where they are; two
-   children of one row share their past. text gets the token now, past only when it is fed. */
-static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e, int place) {
-  size_t size = (size_t)(place + 1) * sizeof(int), limit = (size_t)d->limit;
-  syn__beam_row *row = &d->row_next[to];
+/* The next row `to` is the extension e: a copy of the hypothesis' lists with one more token. Keys
+   and values stay where they are; two children of one row share their past. */
+static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) {
+  size_t size = (size_t)(d->place + 1) * sizeof(int), limit = (size_t)d->limit;
   memcpy(d->past_next + (size_t)to * limit, d->past + (size_t)e->row * limit, size);
   memcpy(d->text_next + (size_t)to * limit, d->text + (size_t)e->row * limit, size);
-  d->text_next[(size_t)to * limit + (size_t)place] = e->token;
-  *row = d->row[e->row];
-  row->token = e->token;
-  row->score = e->score;
+  d->text_next[(size_t)to * limit + (size_t)d->place] = e->token;
+  d->row_next[to] = d->row[e->row];
+  d->row_next[to].score = e->score;
 }
 
-/* What was written becomes what is read. Only pointers move. */
-static void syn__decode_turn(syn_decoder *d, int n_live) {
+/* The next rows become the live ones: pointers change places. */
+static void syn__decode_swap(syn_decoder *d, int live) {
   syn__beam_row *row = d->row;
   int *past = d->past, *text = d->text;
   d->row = d->row_next;
@@ -15620,96 +15487,123 @@ static void syn__decode_turn(syn_decoder *d, int n_live) {
   d->row_next = row;
   d->past_next = past;
   d->text_next = text;
-  d->n_live = n_live;
+  d->live = live;
 }
 
 /* ==============================================================================================
-   >>sampling   the next token: most probable, or sampled
+   >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
    ============================================================================================== */
 
-/* Of the live rows begin..end: the largest logits of all blocks, and for a beam the logarithms. */
-static void syn__task_peaks(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, what the caller's list does
+   not allow, and the last token of a banned sequence whose others are the newest of the text. The
+   end can always be chosen. */
+static void syn__exclude(const syn_decoder *d, int row, float *z) {
+  const int *text = d->text + (size_t)row * (size_t)d->limit, *b;
+  size_t v = (size_t)d->m->config.tgt_vocab, i;
+  float end = z[SYN_END];
+  int n;
+  z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+  if (d->allowed) {
+    const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
+    for (i = 0; i < v; i++)
+      if (!allowed[i]) z[i] = -INFINITY;
+  }
+  for (b = d->banned; b && *b; b += n + 1) {
+    for (n = 0; b[n]; n++) continue;
+    if (n - 1 <= d->place &&
+        !memcmp(b, text + (d->place - (n - 1)), (size_t)(n - 1) * sizeof *b))
+      z[b[n - 1]] = -INFINITY;
+  }
+  z[SYN_END] = end;
+}
+
+/* Of the live rows begin..end: block maxima of what may be chosen; for a beam log sum exp, which is
+   over all V classes: leaving tokens out when choosing does not change a probability. */
+static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_decoder *d = (const syn_decoder *)job;
   size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
+  size_t changed = d->allowed || d->banned || v < SYN__BLOCK ? v : SYN__BLOCK;
   SYN__UNUSED(thread);
   for (; begin < end; begin++) {
-    const float *z = syn__decode_logits(d, (int)begin);
-    float *peaks = d->peaks + begin * blocks;
-    t->k->tops(peaks, z, v);
-    if (d->config.beam > 1)
-      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(peaks, blocks));
+    float *z = syn__decode_logits(d, (int)begin), *block_max = d->block_max + begin * blocks;
+    if (d->config.beam > 1) {
+      t->k->tops(block_max, z, v);
+      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(block_max, blocks));
+    }
+    syn__exclude(d, (int)begin, z);
+    t->k->tops(block_max, z, d->config.beam > 1 ? changed : v);
   }
 }
-static void syn__decode_peaks(syn_decoder *d) {
-  syn__parallel(&d->run->tape, syn__task_peaks, d, (size_t)d->n_live, 1);
+
+/* The logits of all live rows; sampling needs no block maxima. */
+static void syn__make_logits(syn_decoder *d) {
+  syn__output_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
+  if (d->config.temperature == 0.0f)
+    syn__parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
+  d->has_logits = 1;
 }
 
-/* Ties: the smaller token, on every machine. Padding and begin are never chosen: the block in which
-   they are is looked through, of the others the one with the largest peak. */
+/* Ties: the smaller token, on every machine. It lies in the first block that has the maximum. */
 static int syn__choose_most(const syn_decoder *d, int row) {
   const float *z = syn__decode_logits(d, row);
-  int i, v = d->m->config.tgt_vocab, best = SYN_UNKNOWN, at = 0;
-  int blocks = (int)syn__decode_blocks(d);
-  const float *peaks = d->peaks + (size_t)row * (size_t)blocks;
-  float top;
-  for (i = SYN_UNKNOWN; i < syn__min(v, SYN__BLOCK); i++)
-    if (i != SYN_BEGIN && z[i] > z[best]) best = i;
-  top = z[best];
+  int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
+  const float *block_max = d->block_max + (size_t)row * (size_t)blocks;
   for (i = 1; i < blocks; i++)
-    if (peaks[i] > top) top = peaks[i], at = i;
-  if (!at) return best;
-  for (i = at * SYN__BLOCK; z[i] != top; i++) continue;
-  return i;
+    if (block_max[i] > block_max[at]) at = i;
+  for (i = at * SYN__BLOCK; i < v; i++)
+    if (z[i] == block_max[at] && z[i] > -INFINITY) return i;
+  return SYN_END; /* no logit is a number */
 }
 
-/* -- the most probable token without all logits --
+/* -- int8 logit bounds: the most probable token without all logits --
 
-   A single row waits for memory, and most of its weights may be those of out.w. Of a token's logit
-   z = w x + b we know z' = scale q x + b from a quarter of the bytes, and |z - z'| <= reach |x|: a
-   token whose bound from above is below the largest bound from below is not the answer. Of the few
-   others the logits are made as always, with the same bits, and the largest is chosen by the same
-   rule. */
+   With few rows a step waits for memory, and most of its weights may be those of out.w. For a
+   token's logit z = w x + b we compute z' = scale q x + b from a quarter of the bytes, and
+   |z - z'| <= radius |x|. A token whose upper bound is below the largest lower bound is not the
+   answer. The logits of the few others are computed as always, with the same bits, and the largest
+   is chosen by the same rule. */
 
-typedef struct syn__rough_job {
-  const syn__screen *s;
+typedef struct syn__bounds_job {
+  const syn__logit_bounds *s;
   const float *x;
   size_t n;
-} syn__rough_job;
+} syn__bounds_job;
 
-static void syn__task_rough(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__rough_job *j = (const syn__rough_job *)job;
+static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__bounds_job *j = (const syn__bounds_job *)job;
   SYN__UNUSED(thread);
   t->k->gemv_int8(j->s->high + 16 * begin, j->x, j->s->q + 16 * j->n * begin, j->n, end - begin);
 }
 
-/* Bounds of all logits for x [width], and what a candidate's must reach. 0: |x| is 0, or so large
-   that a bound is none. */
-static int syn__screen_bounds(syn_decoder *d, const float *x, float *wanted) {
+/* Bounds of all logits of a row for x [width], and the largest lower one. 0: there are none, since
+   |x| is 0 or too large. */
+static int syn__make_bounds(syn_decoder *d, int row, const float *x, float *largest_low) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
-  syn__screen *s = &d->screen;
+  syn__logit_bounds *s = &d->bounds;
   size_t v = (size_t)d->m->config.tgt_vocab;
-  syn__rough_job j;
+  syn__bounds_job j;
   float norm;
   j.s = s;
   j.x = x;
   j.n = (size_t)syn__width(syn_in(t, head, 0));
   norm = 1.001f * sqrtf(t->k->dot(x, x, j.n));
   if (!(norm > 1e-10f && norm < 1e15f)) return 0;
-  syn__parallel(t, syn__task_rough, &j, (v + 15) / 16, 4);
+  syn__parallel(t, syn__task_bounds, &j, (v + 15) / 16, 4);
   t->k->mul(s->high, s->high, s->scale, v);
   t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
   memcpy(s->low, s->high, v * sizeof *x);
-  t->k->acc_scale(s->low, -norm, s->reach, v);
-  t->k->acc_scale(s->high, norm, s->reach, v);
-  s->low[SYN_PAD] = s->low[SYN_BEGIN] = s->high[SYN_PAD] = s->high[SYN_BEGIN] = -INFINITY;
-  *wanted = t->k->max(s->low, v) - s->slack;
+  t->k->acc_scale(s->low, -norm, s->radius, v);
+  t->k->acc_scale(s->high, norm, s->radius, v);
+  syn__exclude(d, row, s->low);
+  syn__exclude(d, row, s->high);
+  *largest_low = t->k->max(s->low, v) - s->slack;
   return 1;
 }
 
-/* Makes the logits of `count` tokens, the next in their order: the one whose logit is the first to
-   be larger than all before, or -1. */
-static int syn__screen_exact(syn_decoder *d, const float *x, const int *tokens, int count,
+/* Computes the logits of `count` tokens, which follow those before in order. Returns the first one
+   whose logit is larger than *top, which becomes that logit; -1: there is none. */
+static int syn__exact_logits(syn_decoder *d, const float *x, const int *tokens, int count,
                              float *top) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
@@ -15724,45 +15618,43 @@ static int syn__screen_exact(syn_decoder *d, const float *x, const int *tokens, 
   return best;
 }
 
-/* The token of a row, or -1: not found, all logits are needed. */
-static int syn__choose_screened(syn_decoder *d, int row) {
+/* The token of a row, or -1: the bounds leave too many, all logits are needed. */
+static int syn__choose_bounded(syn_decoder *d, int row) {
   syn_tape *t = &d->run->tape;
   const syn_tensor *in = syn_in(t, t->g->nodes[d->m->head], 0);
   const float *x = in->x + (size_t)row * (size_t)syn__width(in);
   int v = d->m->config.tgt_vocab, i, k, n = 0, all = 0, best = -1, found, tokens[16];
-  float wanted, top = -INFINITY;
-  if (!syn__screen_bounds(d, x, &wanted)) return -1;
-  t->k->tops(d->peaks, d->screen.high, (size_t)v);
+  float least, top = -INFINITY;
+  if (!syn__make_bounds(d, row, x, &least)) return -1;
+  t->k->tops(d->block_max, d->bounds.high, (size_t)v);
   for (i = 0; i < v; i += SYN__BLOCK) {
-    if (d->peaks[i / SYN__BLOCK] < wanted) continue;
+    if (d->block_max[i / SYN__BLOCK] < least) continue;
     for (k = i; k < syn__min(v, i + SYN__BLOCK); k++) {
-      if (!(d->screen.high[k] >= wanted)) continue;
+      if (!(d->bounds.high[k] >= least)) continue;
       if (all++ >= v / 16) return -1;
       tokens[n++] = k;
       if (n < 16) continue;
-      found = syn__screen_exact(d, x, tokens, n, &top);
+      found = syn__exact_logits(d, x, tokens, n, &top);
       if (found >= 0) best = found;
       n = 0;
     }
   }
-  found = syn__screen_exact(d, x, tokens, n, &top);
+  found = syn__exact_logits(d, x, tokens, n, &top);
   return found >= 0 ? found : best;
 }
 
-/* The most probable token of a row; *made: the logits of all rows are. */
-static int syn__choose_best(syn_decoder *d, int row, int *made) {
-  syn_tape *t = &d->run->tape;
-  int token = -1;
-  if (!*made && syn__decode_screens(d)) token = syn__choose_screened(d, row);
+/* Greedy: the most probable token of a row. */
+static int syn__choose_best(syn_decoder *d, int row) {
+  int token = d->has_logits ? -1 : syn__choose_bounded(d, row);
   if (token >= 0) return token;
-  if (!*made && syn__decode_screens(d)) syn__output_forward(t, t->g->nodes[d->m->head]);
-  if (!*made) syn__decode_peaks(d);
-  *made = 1;
+  if (!d->has_logits) syn__make_logits(d);
   return syn__choose_most(d, row);
 }
 
-/* The heap's largest probability is at its root; equal ones by the smaller token. A total order
-   even among equal probabilities, else the heap's layout would decide. */
+/* -- sampling -- */
+
+/* The heap's largest probability is at its root; of equal ones the smaller token comes first. A
+   total order, else the heap's layout would decide. */
 static int syn__heap_less(const float *p, int a, int b) {
   return p[a] < p[b] || (!(p[b] < p[a]) && a > b);
 }
@@ -15779,78 +15671,83 @@ static void syn__heap_down(const float *p, int *heap, int i, int n) {
   }
 }
 
-/* From the k most probable tokens, or those whose probabilities first reach p, by chance. top_k
-   and top_p need the largest few of V: a heap is built in V steps and gives each next in log V,
-   where sorting all would take V log V. chance [V] and heap [V] are the decoder's buffers. The
-   point falls uniformly within the sum of those taken; when rounding leaves it behind the last,
-   the last is it. */
-static int syn__choose_chance(syn_decoder *d, const float *z, syn_random *random) {
+/* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
+   probable tokens, or those whose probabilities first reach top_p. A heap gives them one by one in
+   log V, where sorting would take V log V. The point falls uniformly within the candidates' sum;
+   when rounding leaves it behind the last one, that one is chosen. */
+static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
   int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
-  float cold = 1.0f / d->config.temperature;
-  d->c->kernels->scale(d->chance, cold < 1e20f ? cold : 1e20f, z, (size_t)v);
-  d->chance[SYN_PAD] = d->chance[SYN_BEGIN] = -INFINITY;
-  d->c->kernels->softmax(d->chance, d->chance, (size_t)v);
-  for (i = SYN_UNKNOWN; i < v; i++)
-    if (i != SYN_BEGIN) d->heap[n++] = i;
-  for (i = n / 2 - 1; i >= 0; i--) syn__heap_down(d->chance, d->heap, i, n);
-  /* taken ones behind the heap */
+  float inverse = 1.0f / d->config.temperature; /* inverse temperature */
+  float *p = d->p;
+  d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), (size_t)v);
+  syn__exclude(d, row, p);
+  for (i = 0; i < v; i++)
+    if (p[i] != -INFINITY) d->heap[n++] = i;
+  if (n == 0) return SYN_END;
+  d->c->kernels->softmax(p, p, (size_t)v);
+  for (i = n / 2 - 1; i >= 0; i--) syn__heap_down(p, d->heap, i, n);
+  /* what was taken stands behind the heap */
   for (left = n; left > 0 && n - left < most && sum < wanted; left--) {
     int top = d->heap[0];
-    sum += d->chance[top];
+    sum += p[top];
     d->heap[0] = d->heap[left - 1];
     d->heap[left - 1] = top;
-    syn__heap_down(d->chance, d->heap, 0, left - 1);
+    syn__heap_down(p, d->heap, 0, left - 1);
   }
   point = syn_random_uniform(random) * sum;
   for (i = n - 1; i > left; i--) {
-    point -= d->chance[d->heap[i]];
+    point -= p[d->heap[i]];
     if (point < 0.0f) break;
   }
   return d->heap[i];
 }
 
-/* One token for every row; rows that ended leave. Greedy or by chance: one row per sentence.
-   Chance is a hash of seed (or the sentence's own), sentence and place and not a running state,
-   so a sentence gets the same output whoever is decoded beside it. Rows that go on close ranks:
-   n <= i, and what is read (d->row) is not what is written. */
-static void syn__decode_single(syn_decoder *d, int place, syn_token_callback call, void *user) {
-  int i, n = 0, made = 0;
-  for (i = 0; i < d->n_live; i++) {
+/* A token's random numbers are a hash of seed (or the sentence's own), sentence and place, not a
+   running state: a sentence gets the same output whoever is decoded beside it. */
+static int syn__sample(syn_decoder *d, int row) {
+  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
+  syn_random random;
+  random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
+                          : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place));
+  return syn__choose_sampled(d, row, &random);
+}
+
+/* Greedy and sampling: one token for every row, one row per sentence. Rows that go on move up into
+   the gaps of those that ended. */
+static void syn__decode_single(syn_decoder *d, syn_token_callback call, void *user) {
+  int i, n = 0;
+  for (i = 0; i < d->live; i++) {
     int sentence = d->row[i].sentence, ended;
-    syn_random random;
     syn__extension e;
-    random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix((uint64_t)place)) : syn__mix(
-        d->config.seed ^ syn__mix((uint64_t)sentence * 0x10001u + (uint64_t)place));
     e.row = i;
     e.score = d->row[i].score;
-    e.token = d->config.temperature > 0.0f
-                  ? syn__choose_chance(d, syn__decode_logits(d, i), &random)
-                  : syn__choose_best(d, i, &made);
-    ended = e.token == SYN_END || place + 1 >= d->limit;
-    syn__decode_extend(d, n, &e, place);
+    e.token = d->config.temperature > 0.0f ? syn__sample(d, i) : syn__choose_best(d, i);
+    ended = e.token == SYN_END || d->last;
+    syn__decode_extend(d, n, &e);
     if (call && call(user, sentence, e.token)) ended = 1;
-    if (ended)
-      syn__decode_finish(d, sentence, d->text_next + (size_t)n * (size_t)d->limit, place + 1, 0.0f);
-    else n++;
+    if (!ended) n++;
+    else
+      syn__decode_finish(d, sentence, d->text_next + (size_t)n * (size_t)d->limit, d->place + 1,
+                         0.0f);
   }
-  syn__decode_turn(d, n);
+  syn__decode_swap(d, n);
 }
 
 /* ==============================================================================================
-   >>search   beam search, the loop over steps, the outputs
+   >>search   beam search; the loop over steps; text in, text out
    ============================================================================================== */
 
-/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its peaks, each of
-   which is a token. -inf where there are fewer; the block with those never chosen does not
-   count. high [2K]. */
-static float syn__beam_floor(const syn_decoder *d, float *high, const float *peaks, float base) {
+/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
+   each of which is a token; -inf where there are fewer blocks. high [2K]. */
+static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
+                             float base) {
   int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
-  for (i = 1; i < blocks; i++) {
-    if (n == most && !(peaks[i] > high[n - 1])) continue;
+  for (i = 0; i < blocks; i++) {
+    if (n == most && !(block_max[i] > high[n - 1])) continue;
     if (n < most) n++;
-    for (k = n - 1; k > 0 && peaks[i] > high[k - 1]; k--) high[k] = high[k - 1];
-    high[k] = peaks[i];
+    for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
+    high[k] = block_max[i];
   }
   return n == most ? base + high[n - 1] : -INFINITY;
 }
@@ -15868,27 +15765,25 @@ static int syn__beam_put(const syn_decoder *d, syn__extension *top, int n,
 }
 
 /* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
-   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. Of
-   the V candidates of a row most lie in blocks whose peak is too small: then so are they all, since
-   a sum rounds up or down with its terms. 2K are enough: at most K of them end (one end token per
-   row), so K others live on. */
+   the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
+   block whose maximum is too small is skipped: its sums are too small too, since rounding keeps the
+   order. 2K are enough: at most K of them end (one end token per row), so K others live on. */
 static void syn__beam_top(const syn_decoder *d, int begin, int end) {
   int n = 0, at, last, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
   int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
   syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
   for (e.row = begin; e.row < end; e.row++) {
     const float *z = syn__decode_logits(d, e.row);
-    const float *peaks = d->peaks + (size_t)e.row * (size_t)blocks;
+    const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
     float base = d->row[e.row].score - d->log_sum[e.row];
-    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, peaks, base);
+    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
     for (at = 0; at < blocks; at++) {
-      float best = base + peaks[at];
+      float best = base + block_max[at];
       if (best < least || (n == most && !(best > top[n - 1].score))) continue;
       last = syn__min(v, (at + 1) * SYN__BLOCK);
       for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
         e.score = base + z[e.token];
-        if (!(e.score < least) && e.token != SYN_PAD && e.token != SYN_BEGIN)
-          n = syn__beam_put(d, top, n, &e);
+        if (!(e.score < least) && z[e.token] != -INFINITY) n = syn__beam_put(d, top, n, &e);
       }
     }
   }
@@ -15898,7 +15793,7 @@ static void syn__beam_top(const syn_decoder *d, int begin, int end) {
 /* Behind the live rows of the sentence of row `begin`. */
 static int syn__beam_end(const syn_decoder *d, int begin) {
   int end = begin + 1;
-  while (end < d->n_live && d->row[end].sentence == d->row[begin].sentence) end++;
+  while (end < d->live && d->row[end].sentence == d->row[begin].sentence) end++;
   return end;
 }
 
@@ -15913,9 +15808,9 @@ static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t 
       syn__beam_top(d, i, syn__beam_end(d, i));
 }
 
-/* Slots of the next rows to .. to + kept - 1 of a sentence, whose K they share. The first child of
-   a row stays in its parent's slot and most of what it looks back to is there, in one piece; the
-   others take what is free: what dead rows left in those slots at other places stays. */
+/* Slots of the next rows to .. to + kept - 1 of a sentence, which has K slots. The first child of a
+   row stays in its parent's slot, where most of its past is, in one piece; the others take free
+   slots. What dead rows left there at earlier places stays. */
 static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   int base = d->row_next[to].sentence * d->config.beam, i, *slot, empty = 0;
   memset(d->taken, 0, (size_t)d->config.beam * sizeof *d->taken);
@@ -15930,34 +15825,34 @@ static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   }
 }
 
-/* One sentence of a beam: of its best extensions those that end are finished, the first K others
-   live on, from row `to` of the next step on; returns how many. An ending hypothesis is scored at
-   once with its length, the live ones keep the plain sum. Going on past the K-th finish is right,
-   since a later one can still win, until the bound below says none can. */
-static int syn__beam_sentence(syn_decoder *d, int sentence, int place, int to) {
+/* One sentence of a beam. Of its best extensions those that end are finished, divided by the length
+   penalty; the first K others become the next rows from `to` on, scored with the plain sum. Returns
+   how many rows live on: none after the last step, and none when a bound says that no live
+   hypothesis can win any more. After the K-th has finished a later one can still win. */
+static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
   const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
-  int k, kept = 0;
+  int k, kept = 0, size = d->place + 1;
   size_t limit = (size_t)d->limit;
   float best, worst;
   for (k = 0; k < d->n_top[sentence]; k++) {
     const syn__extension *e = &top[k];
     if (e->token != SYN_END) {
-      if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e, place);
+      if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e);
       continue;
     }
-    d->text[(size_t)e->row * limit + (size_t)place] = SYN_END;
-    syn__decode_finish(d, sentence, d->text + (size_t)e->row * limit, place + 1,
-                       e->score / syn__length_penalty(d, place + 1));
+    d->text[(size_t)e->row * limit + (size_t)d->place] = SYN_END;
+    syn__decode_finish(d, sentence, d->text + (size_t)e->row * limit, size,
+                       e->score / syn__length_penalty(d, size));
   }
   if (!kept) return 0;
   syn__beam_slots(d, to, kept);
-  if (place + 1 >= d->limit) { /* no more tokens: live ones follow where too few have finished */
+  if (d->last) { /* live hypotheses follow where too few have finished */
     for (k = 0; k < kept && d->n_out[sentence] < d->config.best; k++)
       syn__decode_put(d, sentence, d->n_out[sentence]++, d->text_next + (size_t)(to + k) * limit,
-                      place + 1, d->row_next[to + k].score / syn__length_penalty(d, place + 1));
+                      size, d->row_next[to + k].score / syn__length_penalty(d, size));
     return 0;
   }
-  /* No live one can win any more: log p only falls, and the largest divisor is that of L tokens. */
+  /* the bound: log p only falls, and the largest divisor is that of L tokens */
   best = d->row_next[to].score / syn__length_penalty(d, d->limit);
   worst = d->n_out[sentence] == d->config.best
               ? d->out_score[sentence * d->config.best + d->config.best - 1] : -INFINITY;
@@ -15965,53 +15860,42 @@ static int syn__beam_sentence(syn_decoder *d, int sentence, int place, int to) {
 }
 
 /* Sentences that are done leave; the rows of the others move up, still in order. */
-static void syn__decode_beam(syn_decoder *d, int place) {
+static void syn__decode_beam(syn_decoder *d) {
   int begin, n = 0;
-  syn__decode_peaks(d);
-  syn__parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->n_live, (size_t)d->config.beam);
-  for (begin = 0; begin < d->n_live; begin = syn__beam_end(d, begin))
-    n += syn__beam_sentence(d, d->row[begin].sentence, place, n);
-  syn__decode_turn(d, n);
+  syn__parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
+  for (begin = 0; begin < d->live; begin = syn__beam_end(d, begin))
+    n += syn__beam_sentence(d, d->row[begin].sentence, n);
+  syn__decode_swap(d, n);
 }
 
 /* -- the loop -- */
 
-/* While a sentence's given beginning lasts, its tokens are fed instead of chosen. 0 behind the
-   beginning, also where the caller's array is wider: there it is padding. */
-static int syn__decode_forced(const syn_batch *b, int sentence, int place) {
-  if (!b->tgt || place + 1 >= b->tgt_width) return 0;
-  return b->tgt[(size_t)sentence * (size_t)b->tgt_width + (size_t)place + 1];
+/* Tokens of the banned sequences, of which the last ends with two zeros. */
+static syn_status syn__check_banned(syn_decoder *d) {
+  const int *b = d->banned;
+  int i, v = d->m->config.tgt_vocab;
+  for (i = 0; b && (b[i] || (i && b[i - 1])); i++)
+    if (b[i] < 0 || b[i] >= v)
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
+                       b[i], v - 1);
+  return SYN_OK;
 }
 
-/* With score and all as if chosen, so the beam begins behind the beginning with K = 1 row a
-   sentence. The callback is not told: the caller knows these tokens. */
-static void syn__decode_feed(syn_decoder *d, const syn_batch *b, int place) {
-  int i;
-  for (i = 0; i < d->n_live; i++) {
-    syn__extension e;
-    e.row = i;
-    e.score = d->row[i].score;
-    e.token = syn__decode_forced(b, d->row[i].sentence, place);
-    syn__decode_extend(d, i, &e, place);
-  }
-  syn__decode_turn(d, d->n_live);
-}
-
-/* Beginnings of one length, because all rows stand at one place at a time; a mixture of chosen
-   and given tokens in one step would be possible, but nobody needs it. */
-static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
-  int i, j, length = 0;
-  if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
+/* Sets *length to that of the prompts with their begin, 1 where none is given. All have the same,
+   because all rows of a step stand at one place. */
+static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
+  int i, j;
+  *length = 1;
   if (b->count < 1 || b->count > d->config.sentences)
     return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
                      d->config.sentences);
   for (i = 0; i < b->count && b->tgt; i++) {
     const int *row = b->tgt + (size_t)i * (size_t)b->tgt_width;
     int n = syn__row_length(row, b->tgt_width);
-    if (i == 0) length = n;
-    if (n != length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
+    if (i == 0) *length = n;
+    if (n != *length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
       return syn__fail(d->c, SYN_E_SHAPE,
-                       "decoding: the beginning of sentence %d has %d tokens; wanted a "
+                       "decoding: the prompt of sentence %d has %d tokens; wanted a "
                        "begin first, all of one length, at most %d",
                        i, n, d->limit);
     for (j = 0; j < n; j++)
@@ -16020,41 +15904,65 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b) {
                          "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
                          d->m->config.tgt_vocab - 1);
   }
-  return SYN_OK;
+  return syn__check_banned(d);
 }
 
-/* One hypothesis a sentence, about to feed begin. */
-static void syn__decode_begin(syn_decoder *d, int count) {
+/* One hypothesis a sentence, whose text begins with the prompt [length] without its begin. */
+static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
   int i;
-  d->sentences = d->n_live = count;
-  for (i = 0; i < count; i++) {
+  d->sentences = d->live = b->count;
+  d->place = d->last = 0;
+  for (i = 0; i < b->count; i++) {
     d->row[i].sentence = i;
     d->row[i].slot = i * d->config.beam;
-    d->row[i].token = SYN_BEGIN;
     d->row[i].score = 0.0f;
     d->n_out[i] = 0;
+    if (length > 1)
+      memcpy(d->text + (size_t)i * (size_t)d->limit, b->tgt + (size_t)i * (size_t)b->tgt_width + 1,
+             (size_t)(length - 1) * sizeof(int));
   }
 }
 
-/* Each round feeds the newest token of every live row at `place` and chooses the next; the
-   first is begin, fed for everybody. Ends when no row lives or L tokens are made. Nothing is
-   allocated. */
+static int syn__decode_cancelled(const syn_decoder *d) {
+  return d->config.cancel && d->config.cancel(d->config.cancel_user);
+}
+
+/* Reads the tokens at d->place .. end-1 of every live hypothesis: one each, or in a prefill chunks
+   of `prefill` rows. A recurrent node needs the output before, so its chunks have one place. Then come
+   the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
+static int syn__decode_read(syn_decoder *d, int end) {
+  int most = d->m->g.recurrent ? 1 : syn__max(1, d->config.prefill / d->live), places;
+  for (;; d->place += places) {
+    places = syn__min(most, end - d->place);
+    syn__decode_rows(d, places);
+    if (d->place + places == end) break;
+    if (syn__decode_cancelled(d)) return 0;
+  }
+  d->place = end - 1;
+  syn__decode_last_rows(d, places);
+  d->has_logits = 0;
+  if (!d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
+  return 1;
+}
+
+/* Each round reads the newest tokens and chooses the next. Ends when no row lives or L tokens are
+   made. Nothing is allocated. */
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
                            void *user) {
-  int place;
+  int length;
   syn_status s;
   if (!d) return SYN_E_VALUE;
   d->sentences = 0; /* of what failed nothing can be read */
   if (!syn__given(d->c, b, "batch")) return SYN_E_VALUE;
-  s = syn__decode_check(d, b);
+  s = syn__decode_check(d, b, &length);
   if (s == SYN_OK) s = syn__decode_encode(d, b);
   if (s != SYN_OK) return s;
-  syn__decode_begin(d, b->count);
-  for (place = 0; place < d->limit && d->n_live; place++) {
-    syn__decode_rows(d, place);
-    if (syn__decode_forced(b, 0, place)) syn__decode_feed(d, b, place);
-    else if (d->config.beam > 1) syn__decode_beam(d, place);
-    else syn__decode_single(d, place, call, user);
+  syn__decode_begin(d, b, length);
+  while (d->live && syn__decode_read(d, length)) {
+    d->last = length == d->limit || syn__decode_cancelled(d);
+    if (d->config.beam > 1) syn__decode_beam(d);
+    else syn__decode_single(d, call, user);
+    d->place = length++;
   }
   d->run->tape.decode = NULL;
   return SYN_OK;
@@ -16074,27 +15982,113 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
   return syn__out_tokens(d, sentence, rank);
 }
 
-/* -- the plan: the same carving, with nothing to carve -- */
+/* -- text in, text out -- */
 
-/* Measured on a decoder without memory. A configuration that is refused has 0 bytes, and the
-   error is recorded. */
-static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
-                                 const syn_decode_config *config) {
-  syn_decode_config none;
-  syn_decoder d;
-  syn_limits limits;
-  syn__layout k;
-  memset(&none, 0, sizeof none);
-  memset(&d, 0, sizeof d);
-  d.c = c;
-  d.m = m;
-  k.base = NULL;
-  k.used = 0;
-  if (syn__decode_resolve(&d, config ? config : &none)) return 0;
-  limits = syn__decode_limits(&d);
-  syn__layout_decoder(&d, &k);
-  return syn__add_size(k.used, syn__run_bytes(c, m, SYN__INFER, &limits));
+/* Passes pieces of text on as whole characters. Only the tokenizer "byte" cuts a character: its
+   bytes wait in part[0..n) until all are there; n + left of them make the character. */
+typedef struct syn__text_stream {
+  const syn_tokenizer *t;
+  syn_text_callback call;
+  void *user;
+  int first; /* 1: no token yet, which the first piece of a text must know */
+  int n, left;
+  char part[4];
+} syn__text_stream;
+
+static int syn__stream_piece(syn__text_stream *s, const char *at, size_t size) {
+  syn_text piece;
+  piece.at = at;
+  piece.size = size;
+  return s->call(s->user, piece);
 }
+/* A character that stays incomplete is U+FFFD, the replacement character. */
+static int syn__stream_flush(syn__text_stream *s) {
+  int stop = s->n ? syn__stream_piece(s, "\xEF\xBF\xBD", 3) : 0;
+  s->n = s->left = 0;
+  return stop;
+}
+
+/* A syn_token_callback. First bytes: C2..DF begin 2 bytes, E0..EF 3, F0..F4 4; 80..BF follow. */
+static int syn__stream_token(void *user, int sentence, int token) {
+  syn__text_stream *s = (syn__text_stream *)user;
+  syn_text piece = syn_tokenizer_piece(s->t, token, s->first);
+  int byte = piece.size == 1 ? (unsigned char)piece.at[0] : 0, stop = 0;
+  SYN__UNUSED(sentence);
+  s->first = 0;
+  if (piece.size == 0) return 0;
+  if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
+  if (byte < 0x80) return syn__stream_piece(s, piece.at, piece.size) || stop;
+  if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+  else s->left--;
+  s->part[s->n++] = piece.at[0];
+  if (s->left) return stop;
+  if (s->n == 1) return syn__stream_flush(s) || stop; /* no character begins with this byte */
+  byte = s->n;
+  s->n = 0;
+  return syn__stream_piece(s, s->part, (size_t)byte) || stop;
+}
+
+/* Writes the tokens of a text to ids[0..n), n at most `most`; returns n, -1: failed. */
+static int syn__text_ids(syn_decoder *d, int side, syn_text text, int *ids, int most) {
+  static const char *const names[] = {"source", "target"};
+  const syn_tokenizer *t = d->m->tokenizer[side];
+  int n = t ? syn_tokenizer_encode(t, text, ids, most) : 0;
+  if (!t)
+    syn__fail(d->c, SYN_E_VALUE, "decoding text: the model has no %s tokenizer", names[side]);
+  else if (n > most)
+    syn__fail(d->c, SYN_E_SHAPE, "decoding text: the %s text has %d tokens, planned were %d",
+              names[side], n, most);
+  return !t || n > most ? -1 : n;
+}
+
+/* The batch of one sentence lies in d->ids. A source needs one place for its end, a prompt one for
+   its begin. */
+syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+                                syn_text_callback call, void *user) {
+  syn__text_stream stream;
+  syn_batch b;
+  syn_status status;
+  int n;
+  if (!d) return SYN_E_VALUE;
+  d->sentences = 0;
+  memset(&b, 0, sizeof b);
+  memset(&stream, 0, sizeof stream);
+  if (!d->m->task->encoder && source.size)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
+                     d->m->task->name, (unsigned long)source.size);
+  if (d->m->task->encoder) {
+    n = syn__text_ids(d, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len - 1);
+    if (n < 0) return d->c->status;
+    d->ids[SYN_SRC][n] = SYN_END;
+    b.src = d->ids[SYN_SRC];
+    b.src_width = n + 1;
+  }
+  n = syn__text_ids(d, SYN_TGT, prompt, d->ids[SYN_TGT] + 1, d->limit - 1);
+  if (n < 0) return d->c->status;
+  d->ids[SYN_TGT][0] = SYN_BEGIN;
+  b.tgt = d->ids[SYN_TGT];
+  b.tgt_width = n + 1;
+  b.count = 1;
+  stream.t = d->m->tokenizer[SYN_TGT];
+  stream.call = call;
+  stream.user = user;
+  stream.first = n == 0;
+  status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
+  if (call) syn__stream_flush(&stream);
+  return status;
+}
+
+size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+                               size_t capacity, float *score) {
+  int size;
+  const int *ids = syn_decoder_output(d, sentence, rank, &size, score);
+  const syn_tokenizer *t = ids ? d->m->tokenizer[SYN_TGT] : NULL;
+  if (t) return syn_tokenizer_decode(t, ids, size, out, capacity);
+  if (capacity) out[0] = 0;
+  return 0;
+}
+
+/* -- the plan -- */
 
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
    Training is resolved by the trainer's own function, on a trainer that has no memory. */
@@ -18933,40 +18927,55 @@ static int syn__check_row(const syn_context *c, const float *got, const float *w
   return 1;
 }
 
-/* The newest rows of all nodes of the decoder whose outputs are still there. */
-static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, int place) {
-  const syn__graph *g = &k->m->g;
-  int i, j, node = d->run->mode == SYN__KEEP ? g->n_encoder : k->m->head;
-  for (; node < (int)g->n_nodes; node++) {
-    const syn_node *n = g->nodes[node];
-    const syn_tensor *x = syn_out(&k->run->tape, n), *y = syn_out(&d->run->tape, n);
-    int width = syn_width(x);
-    if (g->values[n->out].stream != SYN_TGT) continue;
-    for (i = 0; i < k->b.count; i++) {
-      int row = k->run->tape.stream[SYN_TGT].off[i] + place;
-      const float *wanted = x->x + (size_t)row * (size_t)width, *got = y->x + i * width;
-      if (syn__check_row(k->c, got, wanted, width)) continue;
-      for (j = 0; j + 1 < width && got[j] == wanted[j];) j++;
-      return syn__fail(k->c, SYN_E_VALUE,
-                       "step: %s at %s, sentence %d, row %d, column %d is %.9g, by forward %.9g",
-                       n->kind->name, n->path, i, place, j, (double)got[j], (double)wanted[j]);
-    }
+/* Rows of `place` of one node, which begin at row `first` of the step, against the full pass. */
+static syn_status syn__check_rows(const syn__checker *k, const syn_decoder *d, const syn_node *n,
+                                  int place, int first) {
+  const syn_tensor *x = syn_out(&k->run->tape, n), *y = syn_out(&d->run->tape, n);
+  int i, j, width = syn_width(x);
+  for (i = 0; i < k->b.count; i++) {
+    int row = k->run->tape.stream[SYN_TGT].off[i] + place;
+    const float *wanted = x->x + (size_t)row * (size_t)width;
+    const float *got = y->x + (size_t)(first + i) * (size_t)width;
+    if (syn__check_row(k->c, got, wanted, width)) continue;
+    for (j = 0; j + 1 < width && got[j] == wanted[j];) j++;
+    return syn__fail(k->c, SYN_E_VALUE,
+                     "step: %s at %s, sentence %d, row %d, column %d is %.9g, by forward %.9g",
+                     n->kind->name, n->path, i, place, j, (double)got[j], (double)wanted[j]);
   }
   return SYN_OK;
 }
 
-/* Feeds the first 1, 2, ... tokens of sentences that all have the longest length. */
+/* The last step read the places begin .. end-1. The outputs of all nodes of the decoder, where they
+   are still there; of the value that the output layer reads only the last place; the logits. */
+static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, int begin, int end) {
+  const syn__graph *g = &k->m->g;
+  int node, place;
+  for (node = g->n_encoder; node < k->m->head && d->run->mode == SYN__KEEP; node++) {
+    const syn_node *n = g->nodes[node];
+    int last = n->out == k->m->final;
+    if (g->values[n->out].stream != SYN_TGT) continue;
+    for (place = last ? end - 1 : begin; place < end; place++)
+      if (syn__check_rows(k, d, n, place, last ? 0 : (place - begin) * k->b.count))
+        return k->c->status;
+  }
+  return syn__check_rows(k, d, g->nodes[k->m->head], end - 1, 0);
+}
+
+/* Reads prompts of 1, 2, ... tokens of sentences that all have the longest length. */
 static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
   syn_limits limits = syn__decode_limits(d);
   syn_batch b = k->b;
   int *tgt = k->labels, i, j; /* labels are not read here */
+  int one = d->config.prefill == 1 || k->m->g.recurrent;
   b.tgt = tgt;
   syn__check_poison(d->run, &limits);
+  d->run->tape.tensors[k->m->g.nodes[k->m->head]->out].x = d->logits;
   for (b.tgt_width = 1; b.tgt_width <= k->longest; b.tgt_width++) {
     for (i = 0; i < b.count; i++)
       for (j = 0; j < b.tgt_width; j++)
         tgt[i * b.tgt_width + j] = k->tgt[i * k->b.tgt_width + j];
-    if (syn_decoder_run(d, &b, syn__check_stop, NULL) || syn__check_step(k, d, b.tgt_width - 1))
+    if (syn_decoder_run(d, &b, syn__check_stop, NULL) ||
+        syn__check_step(k, d, one ? b.tgt_width - 1 : 0, b.tgt_width))
       return k->c->status;
   }
   return SYN_OK;
@@ -18974,21 +18983,15 @@ static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
 
 /* First with memory in which every node's output stays, then with a decoder's own, where the logits
    alone outlive a step. */
-static syn_status syn__check_steps(syn__checker *k) {
-  enum { COUNT = 4 };
+static syn_status syn__check_decoder(syn__checker *k, int prefill) {
   syn_decode_config config;
   syn_decoder *d;
   syn_limits limits;
   syn_run *own;
-  int i;
-  syn__check_batch(k, 0, COUNT, 0);
-  k->b.tgt_width = k->longest;
-  for (i = 0; i < COUNT * k->longest; i++)
-    k->tgt[i] = i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
   memset(&config, 0, sizeof config);
-  config.sentences = COUNT;
+  config.sentences = k->b.count;
   config.source_len = config.max_len = k->longest;
-  if (syn__check_pass(k, k->run)) return k->c->status;
+  config.prefill = prefill;
   d = syn_decoder_new(k->c, k->m, &config);
   if (d) {
     own = d->run;
@@ -19004,6 +19007,19 @@ static syn_status syn__check_steps(syn__checker *k) {
   }
   syn_decoder_free(d);
   return k->c->status;
+}
+
+/* Token by token, then prompts in one pass (prefill). */
+static syn_status syn__check_steps(syn__checker *k) {
+  enum { COUNT = 4 };
+  int i;
+  syn__check_batch(k, 0, COUNT, 0);
+  k->b.tgt_width = k->longest;
+  for (i = 0; i < COUNT * k->longest; i++)
+    k->tgt[i] = i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
+  if (syn__check_pass(k, k->run) || syn__check_decoder(k, 1) || syn__check_decoder(k, 0))
+    return k->c->status;
+  return SYN_OK;
 }
 
 /* -- gradients: the derivative along a direction in double-difference form -- */

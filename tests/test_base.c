@@ -340,41 +340,7 @@ static void test_too_large(void) {
   syn_context_clear(NULL);
 }
 
-/* -- heap -- */
-
-static int larger(const void *user, const void *a, const void *b) {
-  const uint64_t *x = (const uint64_t *)a, *y = (const uint64_t *)b;
-  (void)user;
-  return x[0] != y[0] ? x[0] > y[0] : x[1] > y[1];
-}
-
-/* Items of 16 bytes, with equal first halves: sorted, and taken one by one while others are added. */
-static void test_heap(void) {
-  enum { MOST = 300 };
-  static uint64_t item[MOST][2], heap[MOST][2];
-  syn__heap_order o = {sizeof item[0], larger, NULL};
-  syn_random r = {11};
-  size_t n, i;
-  for (n = 0; n < MOST; n += 1 + n / 4) {
-    for (i = 0; i < n; i++) item[i][0] = (uint64_t)syn_random_below(&r, 20), item[i][1] = i;
-    for (i = 0; i < n; i++) {
-      memcpy(heap[i], item[i], sizeof item[i]);
-      syn__heap_rise(&o, heap, i);
-    }
-    syn__heap_sort(&o, item, n);
-    for (i = 1; i < n; i++)
-      CHECK(larger(NULL, item[i], item[i - 1]), "%lu items: %lu", (unsigned long)n, (unsigned long)i);
-    for (i = n; i-- > 0;) {
-      CHECK(!memcmp(heap[0], item[i], sizeof item[i]), "%lu items: root %lu", (unsigned long)n,
-            (unsigned long)i);
-      memcpy(heap[0], heap[i], sizeof heap[0]);
-      syn__heap_sink(&o, heap, 0, i);
-    }
-  }
-}
-
 int main(void) {
-  test_heap();
   test_too_large();
   test_sizes();
   test_elementary();

@@ -1,4 +1,4 @@
-/* Decoding: greedy, by chance, beam search against a plain search that knows every probability. */
+/* Decoding: greedy, sampling, beam search against a plain search that knows every probability. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
@@ -88,6 +88,24 @@ static void next_of(const bench *b, int sentence, const int *prefix, int size, d
 
 /* -- the reference: section 8 of the language, word by word, without any early end -- */
 
+/* What the decoder under test was told: [SOURCES, V], and sequences. */
+static const unsigned char *given_allowed;
+static const int *given_banned;
+
+/* 1: token w may follow a text of `size` tokens. */
+static int may_follow(int sentence, const int *text, int size, int w) {
+  const int *b;
+  int n;
+  if (w == SYN_END) return 1;
+  if (w == SYN_PAD || w == SYN_BEGIN || (given_allowed && !given_allowed[sentence * V + w])) return 0;
+  for (b = given_banned; b && *b; b += n + 1) {
+    for (n = 0; b[n];) n++;
+    if (b[n - 1] == w && n - 1 <= size && !memcmp(text + size - (n - 1), b, (size_t)(n - 1) * sizeof *b))
+      return 0;
+  }
+  return 1;
+}
+
 typedef struct hypothesis {
   int text[L], size;
   double logp, score;
@@ -131,7 +149,7 @@ static void reference_beam(const search *s, answer *a) {
     for (n = 0, i = 0; i < n_live; i++) {
       next_of(s->b, s->sentence, live[i].text, size, logp);
       for (w = 0; w < V; w++) {
-        if (w == SYN_PAD || w == SYN_BEGIN) continue;
+        if (!may_follow(s->sentence, live[i].text, size, w)) continue;
         next[n] = live[i];
         next[n].text[next[n].size++] = w;
         next[n].logp += logp[w];
@@ -303,8 +321,9 @@ static int greedy_reference(const bench *b, int sentence, int limit, int *text, 
   int i, most;
   while (size < limit) {
     next_of(b, sentence, text, size, logp);
-    for (most = SYN_UNKNOWN, i = SYN_END; i < V; i++)
-      if (logp[i] > logp[most]) most = i;
+    for (most = SYN_END, i = 0; i < V; i++)
+      if (may_follow(sentence, text, size, i) && (logp[i] > logp[most] || (logp[i] == logp[most] && i < most)))
+        most = i;
     text[size++] = most;
     if (most == SYN_END) break;
   }
@@ -382,9 +401,11 @@ static void test_batched(void) {
   }
 }
 
-/* -- by chance -- */
+/* -- sampling -- */
 
 enum { TIMES = 4000, COUNT = 50 };
+
+static const unsigned char *first_allowed; /* [COUNT, V], null: all */
 
 /* How often each first token is chosen; p gets the probabilities it should have. */
 static void first_tokens(bench *b, const syn_decode_config *given, int *count) {
@@ -403,6 +424,7 @@ static void first_tokens(bench *b, const syn_decode_config *given, int *count) {
   for (round = 0; round < TIMES / COUNT; round++) {
     k.seed = given->seed + (uint64_t)round;
     d = syn_decoder_new(&b->c, b->m, &k);
+    syn_decoder_set_allowed(d, first_allowed);
     CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
     for (i = 0; d && i < COUNT; i++) {
       const int *text = syn_decoder_output(d, i, 0, &size, NULL);
@@ -443,7 +465,7 @@ static void probabilities(const double *logp, double temperature, int k, double 
   for (i = 0; i < V; i++) p[i] /= reached;
 }
 
-static void test_chance(void) {
+static void test_sampling(void) {
   bench b;
   syn_decode_config k;
   double logp[V], p[V];
@@ -483,7 +505,7 @@ static void test_chance(void) {
 }
 
 /* top_k=1, and a temperature of next to nothing, are greedy; a seed gives the same texts again. */
-static void test_chance_texts(void) {
+static void test_sampling_texts(void) {
   static const float temperatures[] = {1.0f, 1e-6f, 1e-40f};
   int texts[4][SOURCES * L], which, i, kind;
   for (which = 0; which < 4; which++) {
@@ -513,7 +535,7 @@ static void test_chance_texts(void) {
   }
 }
 
-/* -- a given beginning -- */
+/* -- prompts -- */
 
 static void test_prefix(void) {
   static const int prefixes[] = {2, 4, 5, 2, 5, 5, 2, 4, 4, 2, 1, 4, 2, 3, 5};
@@ -553,6 +575,464 @@ static void test_prefix(void) {
       syn_decoder_free(beam);
       bench_free(&b);
     }
+}
+
+/* -- tokens that may not be chosen -- */
+
+static void excluded_case(int which, const unsigned char *allowed, const int *banned) {
+  static const int tgt[] = {2, 4, 2, 5, 2, 4, 2, 5, 2, 4};
+  bench b;
+  search s;
+  answer a;
+  syn_decoder *greedy, *beam;
+  syn_batch batch;
+  int i, size, text[L], count;
+  if (!bench_make(&b, which, 95, -1.0f)) return;
+  count = b.lm ? 2 : SOURCES;
+  batch = source(&b, 0, count);
+  batch.tgt = tgt, batch.tgt_width = 2;
+  greedy = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
+  beam = decoder_of(&b, SOURCES, 3, 2, 0.0f, L);
+  given_allowed = allowed, given_banned = banned;
+  syn_decoder_set_allowed(greedy, allowed), syn_decoder_set_allowed(beam, allowed);
+  syn_decoder_set_banned(greedy, banned), syn_decoder_set_banned(beam, banned);
+  CHECK(greedy && syn_decoder_run(greedy, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  CHECK(beam && syn_decoder_run(beam, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  for (i = 0; i < count; i++) {
+    const int *got = syn_decoder_output(greedy, i, 0, &size, NULL);
+    int n;
+    text[0] = tgt[2 * i + 1];
+    n = greedy_reference(&b, i, L, text, 1);
+    CHECK(got && size == n && !memcmp(got, text, (size_t)n * sizeof *text), "network %d, sentence %d: %d tokens, wanted %d",
+          which, i, size, n);
+    memset(&s, 0, sizeof s);
+    s.b = &b, s.sentence = i, s.beam = 3, s.best = 2, s.limit = L, s.alpha = 0.6;
+    s.prefix = tgt + 2 * i + 1, s.n_prefix = 1;
+    reference_beam(&s, &a);
+    compare(&s, &a, beam, i);
+  }
+  given_allowed = NULL, given_banned = NULL;
+  syn_decoder_free(greedy);
+  syn_decoder_free(beam);
+  bench_free(&b);
+}
+
+/* Lists for each sentence, banned sequences, both; nothing allowed leaves the end. */
+static void test_excluded(void) {
+  static const unsigned char lists[SOURCES * V] = {0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 1, 1,
+                                                   1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1};
+  static const int one[] = {5, 0, 0}, pairs[] = {4, 4, 0, 5, 1, 4, 0, 1, 0, 0}, ends[] = {3, 0, 4, 3, 0, 0};
+  static const int high[] = {4, 6, 0, 0}, low[] = {4, -1, 0, 0};
+  bench b;
+  syn_decoder *d;
+  syn_batch batch;
+  int which, i, size;
+  for (which = 0; which < 5; which++) {
+    excluded_case(which, lists, NULL);
+    excluded_case(which, NULL, one);
+    excluded_case(which, NULL, pairs);
+    excluded_case(which, NULL, ends);
+    excluded_case(which, lists, pairs);
+  }
+  if (!bench_make(&b, 0, 96, -5.0f)) return;
+  batch = source(&b, 0, SOURCES);
+  for (i = 0; i < 3; i++) { /* sampling keeps to the lists */
+    syn_decode_config k;
+    int sentence, t;
+    memset(&k, 0, sizeof k);
+    k.sentences = SOURCES, k.temperature = 5.0f, k.top_k = i == 1 ? 3 : 0, k.top_p = i == 2 ? 0.9f : 0.0f;
+    d = syn_decoder_new(&b.c, b.m, &k);
+    syn_decoder_set_allowed(d, lists), syn_decoder_set_banned(d, pairs);
+    given_allowed = lists, given_banned = pairs;
+    CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+    for (sentence = 0; d && sentence < SOURCES; sentence++) {
+      const int *text = syn_decoder_output(d, sentence, 0, &size, NULL);
+      for (t = 0; text && t < size; t++)
+        CHECK(may_follow(sentence, text, t, text[t]), "sentence %d: token %d is %d", sentence, t, text[t]);
+    }
+    given_allowed = NULL, given_banned = NULL;
+    syn_decoder_free(d);
+  }
+  d = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
+  for (i = 0; i < 2; i++) {
+    syn_decoder_set_banned(d, i ? low : high);
+    CHECK(syn_decoder_run(d, &batch, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, i ? "1 is -1" : "1 is 6"), "%s",
+          b.c.message);
+    syn_context_clear(&b.c);
+  }
+  syn_decoder_set_banned(d, NULL);
+  CHECK(syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  syn_decoder_free(d);
+  bench_free(&b);
+}
+
+/* Sampling from a list has the probabilities of the list's tokens, over their sum. */
+static void test_sampled_list(void) {
+  static unsigned char allowed[COUNT * V];
+  bench b;
+  syn_decode_config k;
+  double logp[V], p[V];
+  int count[V], i;
+  if (!bench_make(&b, 4, 71, 0.0f)) return;
+  for (i = 0; i < COUNT; i++) allowed[i * V + 1] = allowed[i * V + 5] = 1;
+  next_of(&b, 0, NULL, 0, logp);
+  logp[4] = -1e9;
+  probabilities(logp, 2, 0, 0, p);
+  memset(&k, 0, sizeof k);
+  k.temperature = 2.0f;
+  first_allowed = allowed;
+  first_tokens(&b, &k, count);
+  first_allowed = NULL;
+  counts_check("a list", count, p);
+  bench_free(&b);
+}
+
+/* -- the cancel callback -- */
+
+static int count_down(void *user) { return --*(int *)user < 0; }
+
+/* Cancelled after so many steps: outputs are those of a decoder whose limit is that. */
+static void test_cancel(void) {
+  static const int begins[] = {2, 4, 2, 5, 2, 4, 2, 5, 2, 4};
+  bench b;
+  int beam, steps, i, rank, n, m, left;
+  if (!bench_make(&b, 1, 62, -3.0f)) return;
+  for (beam = 1; beam <= 3; beam += 2)
+    for (steps = 0; steps < 3; steps++) {
+      syn_decode_config k;
+      syn_decoder *d, *limited;
+      syn_batch batch = source(&b, 0, SOURCES);
+      float x, y;
+      memset(&k, 0, sizeof k);
+      k.sentences = SOURCES, k.beam = k.best = beam, k.alpha = -1.0f;
+      limited = decoder_of(&b, SOURCES, beam, beam, -1.0f, steps + 2);
+      k.cancel = count_down, k.cancel_user = &left, left = steps;
+      d = syn_decoder_new(&b.c, b.m, &k);
+      batch.tgt = begins, batch.tgt_width = 2;
+      CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      CHECK(limited && syn_decoder_run(limited, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      for (i = 0; i < SOURCES; i++)
+        for (rank = 0; rank < beam; rank++) {
+          const int *got = syn_decoder_output(d, i, rank, &n, &x), *want = syn_decoder_output(limited, i, rank, &m, &y);
+          CHECK(n == m && x == y && !got == !want && (!got || !memcmp(got, want, (size_t)n * sizeof *got)),
+                "beam %d, %d steps, sentence %d: %d tokens, wanted %d", beam, steps, i, n, m);
+        }
+      syn_decoder_free(d);
+      syn_decoder_free(limited);
+    }
+  { /* in the middle of a prompt */
+    static const int prompt[] = {2, 4, 5, 4};
+    syn_decode_config k;
+    syn_decoder *d;
+    syn_batch batch = source(&b, 0, 1);
+    memset(&k, 0, sizeof k);
+    k.prefill = 1, k.cancel = count_down, k.cancel_user = &left, left = 1;
+    d = syn_decoder_new(&b.c, b.m, &k);
+    batch.tgt = prompt, batch.tgt_width = 4;
+    CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+    CHECK(!syn_decoder_output(d, 0, 0, &n, NULL) && n == 0, "an output of a cancelled prompt");
+    left = 100;
+    CHECK(syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK && syn_decoder_output(d, 0, 0, &n, NULL) && n == L, "%d", n);
+    syn_decoder_free(d);
+  }
+  bench_free(&b);
+}
+
+/* -- prefill: prompts read at once give the bits of token by token -- */
+
+enum { PREFILL_LEN = 80, PREFILL_V = 70, PREFILL_COUNT = 3 };
+static const char *const prefill_decoders[] = {
+    "learn_pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ffl)) -> norm",
+    "pos -> res_nd(syn_att(R)) -> res_nd(mlp_att) -> norm",
+    "pos -> res_nd(syn_att(R, softmax=0)) -> res_nd(dot_src_att(s=1))",
+    "pos -> res_nd(syn_att(Fix)) -> res_nd(syn_att(FR, k=3)) -> repeat(2, res_nd(mh_dot_att(source=increasing)))",
+    "pos -> res_nd(syn_att(R, tile=9)) -> res_nd(syn_att(FD, tile=8)) -> res_nd(mh_dot_att)",
+    "pos -> res_nd(syn_att(D)) -> res_nd(syn_att(Conv, a=3)) -> res_nd(mh_dot_att)",
+    "pos -> res_nd(syn_att(CRC)) -> res_nd(syn_att(BD)) -> res_nd(syn_att(BCRC)) -> res_nd(mh_dot_att)",
+    "pos -> res_nd(syn_att(GLU)) -> res_nd(syn_att(D, shared=1)) -> res_nd(mh_dot_att)",
+    "pos -> res_nd(syn_att(R+V)) -> res_nd(syn_att(D+V+FR)) -> res_nd(mh_dot_att) -> norm",
+    "rel_pos -> repeat(2, res_nd(syn_att(V, c=5))) -> res_nd(mh_dot_att)",
+    "rel_pos -> res_nd(syn_att(CRC+V)) -> res_nd(mh_dot_att)",
+    "repeat(2, res_nd(light_conv(k=5)) -> res_nd(dyn_conv(k=3))) -> res_nd(mh_dot_att)",
+    "repeat(2, res(cnn(k=3)) -> res(cnn(k=2, dilate=5))) -> res(mh_dot_att)",
+    "repeat(2, res(rnn(cell=lstm)) -> res(rnn(cell=gru))) -> res(mh_dot_att)",
+    "input_feed -> rnn -> mh_dot_att",
+    "universal(3, res_nd(syn_att(V)) -> res_nd(ffl)) -> res_nd(mh_dot_att) -> norm",
+    "pos -> highway(syn_att(V)) -> parallel(syn_att(R) | rnn) -> concat(id | cnn) -> ff(16) -> res_nd(mh_dot_att)",
+    "pos -> res_nd(syn_att(V)) -> res_nd(aop(keys=20)) -> rms_norm -> res_nd(mh_dot_att)"};
+
+static syn_model *prefill_model(syn_context *c, const char *decoder) {
+  syn_config k;
+  syn_random r;
+  syn_model *m;
+  size_t i, n;
+  memset(&k, 0, sizeof k);
+  k.encoder = "pos -> repeat(2, res_nd(syn_att(V))) -> norm";
+  k.decoder = decoder;
+  k.d_model = 16;
+  k.heads = 2;
+  k.max_len = PREFILL_LEN;
+  k.src_vocab = 9;
+  k.tgt_vocab = PREFILL_V;
+  k.tie = "none";
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s: %s", decoder, c->message);
+  r.state = 17;
+  for (n = 0; m && n < syn_model_param_count(m); n++) {
+    const syn_param *p = syn_model_param(m, n);
+    for (i = 0; i < p->size && p->trained; i++) p->x[i] += 0.2f * syn_random_normal(&r);
+  }
+  return m;
+}
+
+/* The same prompts by two decoders that read them in other chunks: outputs, scores, last logits. */
+static void prefill_case(syn_context *c, const syn_model *m, syn_decode_config k, int length) {
+  static int tgt[PREFILL_COUNT * PREFILL_LEN];
+  static const int chunks[] = {1, 0, 16, 3 * 21};
+  syn_decoder *d[4];
+  syn_batch batch;
+  int i, j, rank, n, size;
+  memset(&batch, 0, sizeof batch);
+  batch.count = PREFILL_COUNT, batch.src = sources, batch.src_width = 5;
+  batch.tgt = tgt, batch.tgt_width = length;
+  for (i = 0; i < PREFILL_COUNT * length; i++) tgt[i] = i % length ? 4 + (i * 7 + i / 5) % (PREFILL_V - 4) : SYN_BEGIN;
+  k.sentences = PREFILL_COUNT;
+  k.max_len = length + 5;
+  for (j = 0; j < 4; j++) {
+    k.prefill = chunks[j];
+    d[j] = syn_decoder_new(c, m, &k);
+    CHECK(d[j] && syn_decoder_run(d[j], &batch, NULL, NULL) == SYN_OK, "%s", c->message);
+    for (i = 0; i < PREFILL_COUNT; i++)
+      for (rank = 0; rank < k.best; rank++) {
+        float x, y;
+        const int *want = syn_decoder_output(d[0], i, rank, &n, &x), *got = syn_decoder_output(d[j], i, rank, &size, &y);
+        CHECK(want && got && n == size && x == y && !memcmp(want, got, (size_t)n * sizeof *got),
+              "prompt %d, beam %d, prefill %d, sentence %d, rank %d: %d tokens of score %.9g, wanted %d of %.9g", length,
+              k.beam, chunks[j], i, rank, size, (double)y, n, (double)x);
+      }
+    CHECK(!memcmp(d[0]->logits, d[j]->logits, (size_t)(d[0]->rows * PREFILL_V) * sizeof(float)),
+          "prompt %d, beam %d, prefill %d: other logits", length, k.beam, chunks[j]);
+  }
+  for (j = 0; j < 4; j++) syn_decoder_free(d[j]);
+}
+
+static void test_prefill(void) {
+  static const int lengths[] = {1, 2, 15, 16, 17, 33, 64, 70};
+  size_t which;
+  int i, kind;
+  for (which = 0; which < SYN__COUNT(prefill_decoders); which++) {
+    syn_context c;
+    syn_options o;
+    syn_model *m;
+    memset(&o, 0, sizeof o);
+    o.threads = which % 4 ? 1 : 2;
+    syn_context_init(&c, &o);
+    m = prefill_model(&c, prefill_decoders[which]);
+    for (i = CHECK_QUICK ? 4 : 0; m && i < (CHECK_QUICK ? 6 : 8); i++)
+      for (kind = 0; kind < 3; kind++) {
+        syn_decode_config k;
+        memset(&k, 0, sizeof k);
+        k.beam = kind == 1 ? 4 : 1;
+        k.best = kind == 1 ? 2 : 1;
+        k.temperature = kind == 2 ? 1.5f : 0.0f;
+        prefill_case(&c, m, k, lengths[i]);
+      }
+    syn_model_free(m);
+  }
+}
+
+/* Bytes as planned, whatever `prefill` is; fewer tokens in a pass need fewer bytes. */
+static void test_prefill_plan(void) {
+  static const int chunks[] = {1, 0, 7, 500};
+  syn_context c;
+  syn_model *m;
+  size_t bytes[4];
+  int i;
+  syn_context_init(&c, NULL);
+  m = prefill_model(&c, prefill_decoders[0]);
+  for (i = 0; m && i < 4; i++) {
+    syn_decode_config k;
+    syn_plan plan;
+    memset(&k, 0, sizeof k);
+    k.prefill = chunks[i];
+    CHECK(syn_plan_of(&c, syn_model_config(m), NULL, &k, &plan) == SYN_OK, "%s", c.message);
+    bytes[i] = plan.decoding;
+  }
+  CHECK(bytes[0] <= bytes[2] && bytes[2] < bytes[1] && bytes[1] < bytes[3], "%d %d %d %d bytes", (int)bytes[0],
+        (int)bytes[2], (int)bytes[1], (int)bytes[3]);
+  syn_model_free(m);
+}
+
+/* -- text in, text out -- */
+
+typedef struct pieces {
+  char text[400];
+  size_t size;
+  int count, stop_after;
+} pieces;
+
+static int add_piece(void *user, syn_text piece) {
+  pieces *k = (pieces *)user;
+  CHECK(piece.size > 0 && ((unsigned char)piece.at[0] & 0xC0) != 0x80, "a piece of %d bytes", (int)piece.size);
+  memcpy(k->text + k->size, piece.at, piece.size);
+  k->size += piece.size;
+  k->text[k->size] = 0;
+  return ++k->count == k->stop_after;
+}
+static syn_text text_of(const char *s) {
+  syn_text t;
+  t.at = s;
+  t.size = strlen(s);
+  return t;
+}
+
+/* A model with tokenizers of the kind; lm where `lm` is set. */
+static syn_model *text_model(syn_context *c, const char *spec, int lm) {
+  static const char *const words[] = {"ein kleiner Test", "\xC3\xA4pfel und \xE2\x82\xAC 5", "noch ein Satz und noch einer"};
+  syn_text lines[3];
+  syn_tokenizer *t[2];
+  syn_config k;
+  syn_random r;
+  syn_model *m;
+  size_t i, n;
+  for (i = 0; i < 3; i++) lines[i] = text_of(words[i]);
+  for (i = 0; i < 2; i++) t[i] = syn_tokenizer_learn(c, i ? spec : "char", 0, lines, 3);
+  CHECK(t[0] && t[1], "%s", c->message);
+  memset(&k, 0, sizeof k);
+  k.task = lm ? "lm" : "seq2seq";
+  k.encoder = lm ? NULL : "pos -> res_nd(syn_att(V))";
+  k.decoder = lm ? "pos -> res_nd(syn_att(V))" : "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att)";
+  k.d_model = 16;
+  k.max_len = 24;
+  k.src_vocab = syn_tokenizer_size(t[0]);
+  k.tgt_vocab = syn_tokenizer_size(t[1]);
+  k.tie = "none";
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s", c->message);
+  r.state = 3;
+  for (n = 0; m && n < syn_model_param_count(m); n++) {
+    const syn_param *p = syn_model_param(m, n);
+    for (i = 0; i < p->size; i++) p->x[i] += 0.3f * syn_random_normal(&r);
+  }
+  if (m) syn_model_find(m, "out.b")->x[SYN_END] -= 30.0f;
+  syn_model_set_tokenizers(m, t[0], t[1]);
+  return m;
+}
+
+/* run_text is run with the tokens of the texts; the pieces are the output behind the prompt. */
+static void text_case(const char *spec, int lm, const char *prompt, int beam) {
+  const char *from = lm ? "" : "ein Satz";
+  int src[40], tgt[40], n, size, same;
+  syn_context c;
+  syn_model *m;
+  syn_decode_config k;
+  syn_decoder *d, *by_ids;
+  syn_batch b;
+  pieces got;
+  char text[400], want[400];
+  float x, y;
+  const int *ids, *other;
+  syn_context_init(&c, NULL);
+  m = text_model(&c, spec, lm);
+  memset(&k, 0, sizeof k);
+  memset(&b, 0, sizeof b);
+  memset(&got, 0, sizeof got);
+  k.beam = beam;
+  d = syn_decoder_new(&c, m, &k);
+  by_ids = syn_decoder_new(&c, m, &k);
+  CHECK(d && syn_decoder_run_text(d, text_of(from), text_of(prompt), add_piece, &got) == SYN_OK, "%s", c.message);
+  n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_SRC), text_of(from), src, 39);
+  src[n] = SYN_END;
+  b.count = 1, b.src = lm ? NULL : src, b.src_width = n + 1;
+  tgt[0] = SYN_BEGIN;
+  n = syn_tokenizer_encode(syn_model_tokenizer(m, SYN_TGT), text_of(prompt), tgt + 1, 39);
+  b.tgt = tgt, b.tgt_width = n + 1;
+  CHECK(by_ids && syn_decoder_run(by_ids, &b, NULL, NULL) == SYN_OK, "%s", c.message);
+  ids = syn_decoder_output(d, 0, 0, &size, &x);
+  other = syn_decoder_output(by_ids, 0, 0, &same, &y);
+  CHECK(ids && other && size == same && x == y && !memcmp(ids, other, (size_t)size * sizeof *ids), "%s: other tokens", spec);
+  syn_tokenizer_decode(syn_model_tokenizer(m, SYN_TGT), other, same, want, sizeof want);
+  CHECK(syn_decoder_output_text(d, 0, 0, text, sizeof text, &y) == strlen(want) && !strcmp(text, want) && x == y,
+        "%s: '%s', wanted '%s'", spec, text, want);
+  if (beam > 1) CHECK(got.count == 0, "%s: a beam streams %d pieces", spec, got.count);
+  else if (strcmp(spec, "byte")) {
+    CHECK(got.count > 0 && !strncmp(text, prompt, strlen(prompt)) && !strcmp(text + strlen(prompt), got.text),
+          "%s: streamed '%s' behind '%s', output '%s'", spec, got.text, prompt, text);
+    got.stop_after = 2, got.count = 0, got.size = 0;
+    CHECK(syn_decoder_run_text(d, text_of(from), text_of(prompt), add_piece, &got) == SYN_OK && got.count == 2 &&
+              syn_decoder_output(d, 0, 0, &size, NULL) && size == n + 2, "%s: %d pieces, %d tokens", spec, got.count, size);
+  }
+  CHECK(syn_decoder_output_text(d, 0, 5, text, sizeof text, NULL) == 0 && !text[0], "rank 5");
+  syn_decoder_free(d);
+  syn_decoder_free(by_ids);
+  syn_model_free(m);
+}
+
+/* Bytes become whole characters; what is none becomes U+FFFD. */
+static void test_stream(void) {
+  static const char bytes[] = "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\xFFz\xC3z\x80\xE2\x82\xC3\xA4\xF0\x9F";
+  static const char want[] = "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\xEF\xBF\xBDz\xEF\xBF\xBDz\xEF\xBF\xBD"
+                             "\xEF\xBF\xBD\xC3\xA4\xEF\xBF\xBD";
+  syn_context c;
+  syn_tokenizer *t;
+  syn__text_stream s;
+  pieces got;
+  size_t i;
+  syn_context_init(&c, NULL);
+  t = syn_tokenizer_learn(&c, "byte", 0, NULL, 0);
+  CHECK(t, "%s", c.message);
+  memset(&got, 0, sizeof got);
+  memset(&s, 0, sizeof s);
+  s.t = t, s.call = add_piece, s.user = &got, s.first = 1;
+  for (i = 0; t && i + 1 < sizeof bytes; i++)
+    syn__stream_token(&s, 0, SYN_FIRST_TOKEN + (unsigned char)bytes[i]);
+  syn__stream_token(&s, 0, SYN_END);
+  syn__stream_flush(&s);
+  CHECK(!strcmp(got.text, want) && got.count == 12, "streamed '%s' in %d pieces", got.text, got.count);
+  syn_tokenizer_free(t);
+}
+
+static void test_text(void) {
+  static const char *const specs[] = {"char", "byte", "bpe:40", "space"};
+  syn_context c;
+  syn_model *m;
+  syn_decode_config k;
+  syn_decoder *d;
+  int lm, i, size;
+  for (lm = 0; lm < 2; lm++)
+    for (i = 0; i < 4; i++) {
+      text_case(specs[i], lm, "", 1);
+      text_case(specs[i], lm, "ein", 1);
+      text_case(specs[i], lm, "noch ein", 3);
+    }
+  test_stream();
+  syn_context_init(&c, NULL);
+  m = text_model(&c, "char", 0);
+  memset(&k, 0, sizeof k);
+  k.source_len = 6;
+  k.max_len = 4;
+  d = syn_decoder_new(&c, m, &k);
+#define BAD_TEXT(source, prompt, word) \
+  CHECK(syn_decoder_run_text(d, text_of(source), text_of(prompt), NULL, NULL) != SYN_OK && strstr(c.message, word), \
+        "wanted %s: %s", word, c.message); \
+  CHECK(!syn_decoder_output(d, 0, 0, &size, NULL), "an output of a text that was refused"); \
+  syn_context_clear(&c)
+  CHECK(syn_decoder_run_text(d, text_of("ein S"), text_of("ein"), NULL, NULL) == SYN_OK, "%s", c.message);
+  BAD_TEXT("ein Sa", "", "source text has 6 tokens, planned were 5");
+  BAD_TEXT("ein", "einer", "target text has 5 tokens, planned were 3");
+  syn_model_set_tokenizers(m, NULL, NULL);
+  BAD_TEXT("ein", "", "no source tokenizer");
+  syn_decoder_free(d);
+  syn_model_free(m);
+  m = text_model(&c, "char", 1);
+  d = syn_decoder_new(&c, m, NULL);
+  BAD_TEXT("ein", "", "the task lm has no source");
+  syn_model_set_tokenizers(m, NULL, NULL);
+  BAD_TEXT("", "ein", "no target tokenizer");
+#undef BAD_TEXT
+  CHECK(syn_decoder_run_text(NULL, text_of(""), text_of(""), NULL, NULL) != SYN_OK, "no decoder");
+  syn_decoder_free(d);
+  syn_model_free(m);
 }
 
 /* -- the callback -- */
@@ -629,6 +1109,8 @@ static void test_configs(bench *b) {
   BAD(max_len, -1, "max_len -1");
   BAD(source_len, -1, "source_len -1");
   k = none, k.sentences = 3, k.source_len = INT_MAX, bad_decoder(b, k, "source_len 2147483647");
+  BAD(prefill, -1, "prefill -1");
+  BAD(prefill, 65537, "prefill 65537");
   BAD(temperature, -1.0f, "temperature -1");
   BAD(temperature, NAN, "temperature");
   BAD(top_k, -1, "top_k -1");
@@ -671,7 +1153,7 @@ static void test_batches(bench *b) {
   k.src = hole, bad_batch(b, d, &k, "is 0");
   k.src = none, bad_batch(b, d, &k, "empty");
   k.src = NULL, bad_batch(b, d, &k, "no source");
-  k = good, k.tgt = no_begin, k.tgt_width = 1, bad_batch(b, d, &k, "beginning");
+  k = good, k.tgt = no_begin, k.tgt_width = 1, bad_batch(b, d, &k, "prompt");
   k.tgt = unequal, k.tgt_width = 2, bad_batch(b, d, &k, "one length");
   k.count = 1, k.tgt = high_tgt, bad_batch(b, d, &k, "is 6");
   k.tgt = long_tgt, k.tgt_width = 6, bad_batch(b, d, &k, "6 tokens");
@@ -882,9 +1364,15 @@ int main(void) {
   test_exhaustive();
   test_greedy();
   test_batched();
-  test_chance();
-  test_chance_texts();
+  test_sampling();
+  test_sampling_texts();
   test_prefix();
+  test_prefill();
+  test_prefill_plan();
+  test_excluded();
+  test_sampled_list();
+  test_cancel();
+  test_text();
   test_callback();
   test_limits();
   return CHECK_END("decode");

@@ -637,10 +637,9 @@ static void test_dropout_mean(const char *text) {
 
 /* The weights of one head of one sentence after dropout; where they are 0 is the mask. */
 static void mask_of(const syn_trainer *t, const syn_node *n, int sentence, int h, float *out, int *size) {
-  syn__head x = syn__head_of(&t->run->tape, n, sentence, h);
+  syn__head x = syn__head_of(&t->run->tape, n, sentence, h, syn__scratch(&t->run->tape, 0));
   const float *z;
   syn__soft o;
-  x.scratch = syn__scratch(&t->run->tape, 0);
   o = syn__head_soft(&t->run->tape, n, &x);
   z = syn__soft_dropped(&t->run->tape, &o);
   *size = x.nq;
@@ -1055,7 +1054,7 @@ static void test_coverage(void) {
   for (i = 0; i < syn_kind_count(); i++)
     CHECK(cases_with(syn_kind_at(i)->name) > 0, "kind %s has no case", syn_kind_at(i)->name);
   for (i = 0; i < SYN__COUNT(syn__scores); i++)
-    CHECK(cases_with(syn__scores[i].name) > 0, "score %s has no case", syn__scores[i].name);
+    CHECK(cases_with(syn__scores[i]->name) > 0, "score %s has no case", syn__scores[i]->name);
   for (i = 0; i < SYN__COUNT(syn__act_names); i++)
     CHECK(cases_with(syn__act_names[i]) > 0, "activation %s has no case", syn__act_names[i]);
   for (i = 0; i < SYN__COUNT(syn__cell_names); i++)

@@ -494,6 +494,81 @@ static void run_decode(const arguments *a) {
 }
 
 /* ==============================================================================================
+   >>bench prefill   a prompt read in one pass and token by token
+   ============================================================================================== */
+
+/* Reads prompts as long as the outputs may be, so that one token is chosen; all prompt tokens in a
+   pass, or `prefill` of them. */
+static syn_decoder *prefill_open(syn_context *c, const syn_model *m, const network *n, int prompt,
+                                 int prefill) {
+  syn_decode_config k;
+  syn_decoder *d;
+  memset(&k, 0, sizeof k);
+  k.source_len = n->src;
+  k.max_len = prompt;
+  k.prefill = prefill;
+  d = syn_decoder_new(c, m, &k);
+  check(c);
+  return d;
+}
+
+/* What the output layer reads [d_model]: the same bits mean the same logits. */
+static const float *prefill_last(const syn_decoder *d) {
+  const syn_tape *t = &d->run->tape;
+  return syn_in(t, d->m->g.nodes[d->m->head], 0)->x;
+}
+
+static void prefill_print(const arguments *a, const network *n, const double *ms) {
+  int prompt = opt_int(a, "prompt");
+  printf(opt_flag(a, "json")
+             ? "{\"config\":\"%s\",\"prompt\":%d,\"threads\":%d,\"tok_s\":%.1f,\"ms\":%.3f,"
+               "\"ms_token_by_token\":%.3f,\"ratio\":%.2f}\n"
+             : "prefill %s, prompt of %d tokens, %d threads: %.1f tokens/s, %.3f ms, token by token "
+               "%.3f ms, %.2f times\n",
+         n->name, prompt, opt_int(a, "threads"), prompt / ms[0] * 1e3, ms[0], ms[1], ms[1] / ms[0]);
+}
+
+/* Runs in turn, source included. */
+static void run_prefill(const arguments *a) {
+  const network *n = network_of(opt_text(a, "config"));
+  int reps = opt_int(a, "reps"), prompt = opt_int(a, "prompt"), i, k;
+  double *times[2], ms[2];
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d[2];
+  syn_batch b;
+  syn_random r;
+  if (prompt > syn__max(n->src, n->tgt))
+    fail(WRONG_USE, "prefill --prompt %d, %s has at most %d tokens", prompt, n->name,
+         syn__max(n->src, n->tgt));
+  context_open(&c, a);
+  m = network_model(&c, n, "V", 0.0);
+  r.state = 1;
+  memset(&b, 0, sizeof b);
+  b.count = 1;
+  b.src_width = n->src;
+  if (n->src) b.src = random_rows(&r, n, 1, n->src, 0);
+  b.tgt_width = prompt;
+  b.tgt = random_rows(&r, n, 1, prompt, SYN_BEGIN);
+  for (k = 0; k < 2; k++) {
+    times[k] = (double *)take((size_t)reps, sizeof *times[k]);
+    d[k] = prefill_open(&c, m, n, prompt, k ? 1 : opt_int(a, "chunk"));
+    decode_once(&c, d[k], &b, prompt);
+  }
+  if (memcmp(prefill_last(d[0]), prefill_last(d[1]), (size_t)n->d * sizeof(float)) != 0)
+    fail(FAILED_JOB, "%s: a prompt read in one pass and token by token differ", n->name);
+  for (i = 0; i < reps; i++)
+    for (k = 0; k < 2; k++) times[k][i] = decode_once(&c, d[k], &b, prompt) * 1e3;
+  for (k = 0; k < 2; k++) ms[k] = median(times[k], (size_t)reps);
+  prefill_print(a, n, ms);
+  for (k = 0; k < 2; k++) {
+    syn_decoder_free(d[k]);
+    free(times[k]);
+  }
+  syn_model_free(m);
+}
+
+/* ==============================================================================================
    >>bench gemm   matrix products of the library
    ============================================================================================== */
 
@@ -1102,6 +1177,15 @@ static const option decode_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+static const option prefill_options[] = {
+    {"config", CHOICE, "gpt384", 0, 0, "tiny|small|base|long|gpt128|gpt384|lm|lm384|llama15m",
+     "the network"},
+    {"prompt", INT, "64", 1, 1024, "", "tokens of the prompt, with its begin"},
+    {"chunk", INT, "0", 0, 1024, "", "tokens read in one pass; 0: the library's choice"},
+    {"reps", INT, "11", 1, 100000, "", "runs that are measured, after one that is not"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
 static const option gemm_options[] = {
     {"shape", TEXT, "512,256,256", 0, 0, "M,N,K", "c [M,N] = a [M,K] b [K,N]"},
     {"batch", INT, "1", 1, 65536, "", "products per call, like heads of attention"},
@@ -1114,6 +1198,7 @@ static const option gemm_options[] = {
 static const command_row commands[] = {
     {"train", train_options, run_train, "the time of a training step"},
     {"decode", decode_options, run_decode, "tokens a second of outputs of a fixed length"},
+    {"prefill", prefill_options, run_prefill, "a prompt read in one pass and token by token"},
     {"gemm", gemm_options, run_gemm, "matrix products of the library"},
 #ifdef PEERS
     {"peers", gemm_options, run_peers, "the same, beside OpenBLAS, BLIS and oneDNN"},
@@ -1138,11 +1223,11 @@ static void run_command(const command_row *c, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   size_t i = 0;
-  if (argc < 2) fail(WRONG_USE, "no command given, wanted train, decode, gemm or help");
+  if (argc < 2) fail(WRONG_USE, "no command given, wanted train, decode, prefill, gemm or help");
   while (i < COUNT(commands) && strcmp(argv[1], commands[i].name) != 0) i++;
   if (i < COUNT(commands)) run_command(&commands[i], argc - 2, argv + 2);
   else if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) print_help();
-  else fail(WRONG_USE, "no command %.60s, wanted train, decode, gemm or help", argv[1]);
+  else fail(WRONG_USE, "no command %.60s, wanted train, decode, prefill, gemm or help", argv[1]);
   if (fflush(stdout) || ferror(stdout))
     fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
   return 0;
