@@ -796,7 +796,7 @@ static void prefill_case(syn_context *c, const syn_model *m, syn_decode_config k
   batch.count = PREFILL_COUNT, batch.src = sources, batch.src_width = 5;
   batch.tgt = tgt, batch.tgt_width = length;
   for (i = 0; i < PREFILL_COUNT * length; i++) tgt[i] = i % length ? 4 + (i * 7 + i / 5) % (PREFILL_V - 4) : SYN_BEGIN;
-  k.sentences = PREFILL_COUNT;
+  k.sentences = PREFILL_COUNT + length % 2; /* planned, one of them not used */
   k.max_len = length + 5;
   for (j = 0; j < 4; j++) {
     k.prefill = chunks[j];
