@@ -976,34 +976,35 @@ int syn_trainer_average(syn_trainer *t);
 /* -- decoding -- */
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
-   context. The weights are packed as they are now. Memory: sentences * beam * max_len tokens of
-   what the layers remember (syn_cost.decode_bytes each), and a copy of the weights. */
+   context. The weights are packed as they are now. Memory: the KV cache of sentences * beam *
+   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights. */
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
 void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
    the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
    token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
 syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
-/* The same for one text, with the model's own tokenizers: source is empty for lm, the prompt may be
+/* Decodes one text with the model's own tokenizers. The source is empty for lm; the prompt may be
    empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
-   SYN_E_VALUE: a tokenizer is missing; SYN_E_SHAPE: a text has too many tokens. */
+   SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens. */
 syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user);
-/* What the next three set is kept by pointer and read by every later run; null: nothing is set.
-   Sampling for sentence i begins with seeds[i], not with the configuration's seed and i. */
+/* The next three keep the pointer, which every later run reads; null: none. seeds [sentences]:
+   sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
 void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
 /* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
    always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
 void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
-/* Sequences of tokens that no output may hold, each with a 0 behind it, one more 0 behind the last:
-   {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. */
+/* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
+   last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
 void syn_decoder_set_banned(syn_decoder *d, const int *banned);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
    came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
    else 0. Lives until the next syn_decoder_run. */
 const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score);
-/* The same as text, prompt included: see syn_tokenizer_decode. 0 and "" where there is none. */
+/* That output as text, prompt included, as syn_tokenizer_decode writes it and with what it returns;
+   0 and "" where there is none. */
 size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
                                size_t capacity, float *score);
 

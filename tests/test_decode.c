@@ -761,14 +761,17 @@ static const char *const prefill_decoders[] = {
     "pos -> highway(syn_att(V)) -> parallel(syn_att(R) | rnn) -> concat(id | cnn) -> ff(16) -> res_nd(mh_dot_att)",
     "pos -> res_nd(syn_att(V)) -> res_nd(aop(keys=20)) -> rms_norm -> res_nd(mh_dot_att)"};
 
-static syn_model *prefill_model(syn_context *c, const char *decoder) {
+static syn_model *prefill_model(syn_context *c, const char *encoder, const char *decoder) {
+  static const syn_var vars[] = {{"NUM_HIDDEN", 16}, {"FF_NUM_HIDDEN", 24}};
   syn_config k;
   syn_random r;
   syn_model *m;
   size_t i, n;
   memset(&k, 0, sizeof k);
-  k.encoder = "pos -> repeat(2, res_nd(syn_att(V))) -> norm";
+  k.encoder = encoder ? encoder : "pos -> repeat(2, res_nd(syn_att(V))) -> norm";
   k.decoder = decoder;
+  k.vars = vars;
+  k.n_vars = 2;
   k.d_model = 16;
   k.heads = 2;
   k.max_len = PREFILL_LEN;
@@ -796,7 +799,7 @@ static void prefill_case(syn_context *c, const syn_model *m, syn_decode_config k
   batch.count = PREFILL_COUNT, batch.src = sources, batch.src_width = 5;
   batch.tgt = tgt, batch.tgt_width = length;
   for (i = 0; i < PREFILL_COUNT * length; i++) tgt[i] = i % length ? 4 + (i * 7 + i / 5) % (PREFILL_V - 4) : SYN_BEGIN;
-  k.sentences = PREFILL_COUNT;
+  k.sentences = PREFILL_COUNT + length % 2; /* planned, one of them not used */
   k.max_len = length + 5;
   for (j = 0; j < 4; j++) {
     k.prefill = chunks[j];
@@ -816,29 +819,57 @@ static void prefill_case(syn_context *c, const syn_model *m, syn_decode_config k
   for (j = 0; j < 4; j++) syn_decoder_free(d[j]);
 }
 
-static void test_prefill(void) {
-  static const int lengths[] = {1, 2, 15, 16, 17, 33, 64, 70};
-  size_t which;
+/* One network: prompts of every length, or of a few; greedy, beam search, sampling. */
+static void prefill_network(const char *encoder, const char *decoder, int threads, int few) {
+  static const int lengths[] = {17, 33, 1, 2, 15, 16, 64, 70};
+  syn_context c;
+  syn_options o;
+  syn_model *m;
   int i, kind;
-  for (which = 0; which < SYN__COUNT(prefill_decoders); which++) {
-    syn_context c;
-    syn_options o;
-    syn_model *m;
-    memset(&o, 0, sizeof o);
-    o.threads = which % 4 ? 1 : 2;
-    syn_context_init(&c, &o);
-    m = prefill_model(&c, prefill_decoders[which]);
-    for (i = CHECK_QUICK ? 4 : 0; m && i < (CHECK_QUICK ? 6 : 8); i++)
-      for (kind = 0; kind < 3; kind++) {
-        syn_decode_config k;
-        memset(&k, 0, sizeof k);
-        k.beam = kind == 1 ? 4 : 1;
-        k.best = kind == 1 ? 2 : 1;
-        k.temperature = kind == 2 ? 1.5f : 0.0f;
-        prefill_case(&c, m, k, lengths[i]);
-      }
-    syn_model_free(m);
+  memset(&o, 0, sizeof o);
+  o.threads = threads;
+  syn_context_init(&c, &o);
+  m = prefill_model(&c, encoder, decoder);
+  for (i = 0; m && i < (few ? 2 : 8); i++)
+    for (kind = 0; kind < 3; kind++) {
+      syn_decode_config k;
+      memset(&k, 0, sizeof k);
+      k.beam = kind == 1 ? 4 : 1;
+      k.best = kind == 1 ? 2 : 1;
+      k.temperature = kind == 2 ? 1.5f : 0.0f;
+      prefill_case(&c, m, k, lengths[i]);
+    }
+  syn_model_free(m);
+}
+
+/* The networks of strings.txt, a line each: table|row|encoder|decoder. */
+static void prefill_file(const char *root) {
+  char path[1000], line[1000], *field[3];
+  FILE *f;
+  int i, count = 0;
+  snprintf(path, sizeof path, "%s/tests/strings.txt", root);
+  f = fopen(path, "r");
+  CHECK(f, "%s", path);
+  while (f && fgets(line, sizeof line, f)) {
+    line[strcspn(line, "\n")] = 0;
+    for (i = 0; i < 3 && *line != '#'; i++) {
+      field[i] = strchr(i ? field[i - 1] : line, '|');
+      if (!field[i]) break;
+      *field[i]++ = 0;
+    }
+    if (i < 3 || *line == '#') continue;
+    count++;
+    prefill_network(field[1], field[2], 1, 1);
   }
+  CHECK(count >= 6, "%d networks in %s", count, path);
+  if (f) fclose(f);
+}
+
+static void test_prefill(void) {
+  size_t which;
+  for (which = 0; which < SYN__COUNT(prefill_decoders); which++)
+    prefill_network(NULL, prefill_decoders[which], which % 4 ? 1 : 2, CHECK_QUICK);
+  if (getenv("ROOT") && !CHECK_QUICK) prefill_file(getenv("ROOT"));
 }
 
 /* Bytes as planned, whatever `prefill` is; fewer tokens in a pass need fewer bytes. */
@@ -849,7 +880,7 @@ static void test_prefill_plan(void) {
   size_t bytes[4];
   int i;
   syn_context_init(&c, NULL);
-  m = prefill_model(&c, prefill_decoders[0]);
+  m = prefill_model(&c, NULL, prefill_decoders[0]);
   for (i = 0; m && i < 4; i++) {
     syn_decode_config k;
     syn_plan plan;
