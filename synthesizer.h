@@ -253,12 +253,12 @@ typedef struct syn_tape syn_tape;
 typedef struct syn_build syn_build;
 typedef struct syn_layer syn_layer;
 
-/* What a layer costs: `syn info` prints it. */
+/* What an operation costs; see syn_model_cost. */
 typedef struct syn_cost {
   double parameters;
   double multiply_adds;    /* per token of a sentence of `length` tokens */
-  double decode_bytes;     /* remembered per token already decoded */
-  int length;              /* given: tokens of the sentence the cost is asked for */
+  double decode_bytes;     /* of the KV cache, per token already decoded */
+  int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
 /* How long a saved buffer is needed. */
@@ -267,13 +267,16 @@ enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 /* What a backward pass does without: see `not_needed` of a node. */
 enum { SYN_INPUT_NOT_NEEDED = 1, SYN_OUTPUT_NOT_NEEDED = 2, SYN_BOTH_NOT_NEEDED = 3 };
 
-/* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that
-   standard deviation; the same, never trained; or as square matrices one below the other, each
-   orthogonal and drawn uniformly among those, times amount. Of matrices wider than 1024 only blocks
-   of 1024 along the diagonal are drawn, the rest is 0: still orthogonal, and the time for a number
-   stays bounded. */
+/* The initial values of a parameter:
+     CONSTANT    all are `amount`
+     UNIFORM     uniform within +-amount
+     NORMAL      normal with mean 0 and standard deviation `amount`
+     FIXED       as NORMAL, and never trained
+     ORTHOGONAL  square matrices, one below the other, each orthogonal, uniformly distributed, times
+                 `amount`; those wider than 1024 have such blocks of 1024 along their diagonal and 0
+                 elsewhere, which bounds the time */
 typedef struct syn_initial {
-  int kind;
+  int kind;      /* SYN_INIT_... */
   double amount;
 } syn_initial;
 enum {
@@ -341,24 +344,25 @@ typedef struct syn_var {
   double value;
 } syn_var;
 
-/* What a model is. Zeroed, a field means what its comment says; texts, names and numbers are
-   copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20, vocabularies
-   4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
+/* The configuration of a model. 0 means the default in the comment of the field. Texts, names and
+   numbers are copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20,
+   vocabularies 4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
-  const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  /* architecture text, UTF-8 with its comments, perhaps behind a byte order mark; not for lm */
-  const char *encoder;
-  const char *decoder;         /* the same; seq2seq and lm */
+  const char *task;            /* "seq2seq", "lm", "classify", "tag"; 0: "seq2seq" */
+  /* architecture texts, UTF-8 including comments; a byte order mark is skipped */
+  const char *encoder;         /* seq2seq, classify, tag */
+  const char *decoder;         /* seq2seq, lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
-  int heads;                   /* of attention layers that do not say; 0: 4 */
-  int max_len;                 /* N: longest sentence with its begin or end; 0: 128 */
-  int src_vocab, tgt_vocab;    /* sizes of the vocabularies, the four fixed tokens included */
+  int heads;                   /* of attention layers without an argument `heads`; 0: 4 */
+  int max_len;                 /* N: longest sentence with its begin or end token; 0: 128 */
+  int src_vocab, tgt_vocab;    /* sizes of the vocabularies, the four special tokens included */
   int classes;                 /* classify and tag */
-  const char *tie; /* "none", "out", "all"; 0: "out" where the widths allow, else "none" */
-  float dropout;               /* rate of every dropout that does not say its own */
+  /* parameter tying: "none", "out", "all"; 0: "out" where the widths allow it, else "none" */
+  const char *tie;
+  float dropout;               /* rate of layers without an argument `dropout` or `rate` */
   float label_smoothing;       /* eps of the training loss */
   uint64_t seed;               /* of the initial values */
-  const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
+  const syn_var *vars;         /* [n_vars] the numbers of $NAMEs; null: none */
   int n_vars;
 } syn_config;
 
@@ -370,15 +374,15 @@ typedef struct syn_param {
   int rank, shape[SYN_MAX_RANK];
   size_t size;               /* numbers */
   int trained;               /* 0: never changed by training (Fix) */
-  /* 1: products read it as a matrix [shape[0], all else]: rank 2, and a convolution's [n,k,d];
-     0: vectors, tables of heads */
+  /* 1: a matrix product reads it as [shape[0], the rest]: rank 2, and the [n,k,d] of a convolution;
+     0: a vector, or a table of heads */
   int matrix;
-  float *x; /* the numbers, in the model's memory or in the file it was loaded from */
+  float *x;                  /* in the model's memory or in the file it was loaded from */
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* A weight `mine` of a model that begins from another one, and stays new: `theirs` has another
-   shape or other tokens; null: there is none. `mine` null: `theirs` has no use. */
+/* Called by syn_model_init_from for each parameter `mine` that keeps its values: `theirs` has
+   another shape or other tokens; null: there is none. `mine` null: `theirs` is not used. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs);
 
 /* A batch of padded arrays, row-major, zeros at the end of short rows. Only read during the
@@ -643,13 +647,13 @@ const syn_kind *syn_kind_at(size_t i);
 
 /* -- models -- */
 
-/* Builds the network and gives its weights their initial values, which depend on the seed and on
-   the name and shape of each tensor alone: layers can be added behind others without changing them.
-   Null: a text, a number or a shape is wrong (the context says where), or no memory. */
+/* Builds the network and draws the initial values of its parameters. Those depend on the seed and
+   on the name and shape of the parameter alone: further layers do not change them. Null: an error
+   in the configuration (the message says where), or no memory. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config);
 void syn_model_free(syn_model *m);
-/* With every default resolved and every $NAME replaced. This and all that is asked of a model lives
-   as long as it does. */
+/* With every default resolved and every $NAME replaced. The results of all functions on a model
+   live as long as it does. */
 const syn_config *syn_model_config(const syn_model *m);
 size_t syn_model_param_count(const syn_model *m);
 const syn_param *syn_model_param(const syn_model *m, size_t i);
@@ -659,23 +663,25 @@ size_t syn_model_node_count(const syn_model *m);
 const syn_node *syn_model_node(const syn_model *m, size_t i);
 /* What one operation of the model costs in a sentence of `length` tokens. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
-/* Tokenizers that are saved with the model, which then owns them and frees those it had; either may
-   be null, both may be the same. That of the target names the classes of classify and tag: class k
-   is its token k + 4 for classify ("line" makes one), k + 3 for tag, whose class 0 has no name. */
+/* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
+   may be null, both may be the same. The target tokenizer names the classes of classify and tag:
+   class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
+   name. */
 void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
-/* SYN_SRC, SYN_TGT; or null */
+/* side: SYN_SRC, SYN_TGT. Null: there is none. */
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
-/* Begins from another model: every weight of m for which `from` has one of the same name and shape
-   takes its numbers, the others stay as they are. Embeddings, and the weights of the output, count
-   as another shape where both models have tokenizers and these do not have the same tokens in the
-   same order. A tied table of `from` serves where m has a table of its own. `report` (may be null)
-   is told of what does not fit. Models of two tasks are an error unless `flags` has SYN_OTHER_TASK.
-   Returns how many weights were taken; -1: an error. */
+/* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
+   name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
+   output are copied only if both models have the same tokens in the same order, or one has no
+   tokenizer. Where m has a table of its own that is tied in `from`, it gets the tied one. `report`
+   (may be null) is called for each parameter that is not copied. Models of different tasks are an
+   error unless `flags` has SYN_OTHER_TASK. Returns how many were copied; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user);
-/* Bytes needed, from the configuration alone, with nothing allocated but the graph. `train` and
-   `decode` may be null: their defaults. *plan is zeroed on failure. */
+/* The bytes a model will need, from its configuration; only the graph is allocated, and freed
+   before the call returns. `train` and `decode` may be null: the defaults. *plan is zeroed on
+   failure. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
@@ -11073,7 +11079,8 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
    chain := layer ( "->" layer )*    layer := NAME [ "(" [ arg ( ("," | "|") arg )* ] ")" ]
    arg := KEY "=" value | value | chain    The kind's argument list says what an argument is.
    Each rule has a function syn__parse_... The syntax tree (syn_layer, syn__arg of >>graph) lies in
-   the arena of the graph and lives as long as the model, since kinds keep names and words of it. */
+   the arena of the graph; its names and words point into the caller's text, so it is used only
+   while the network is built. */
 
 /* -- alias expansion: a layer of the text stands for one or more others -- */
 
@@ -11241,8 +11248,7 @@ static void syn__lexer_space(syn__lexer *x) {
 
 /* Takes a name, which may be empty. Does not skip the space behind it. */
 static syn_text syn__lexer_name(syn__lexer *x) {
-  syn_text word;
-  word.at = x->at;
+  syn_text word = {x->at, 0};
   while (syn__is_name(*x->at)) syn__lexer_move(x);
   word.size = (size_t)(x->at - word.at);
   return word;
@@ -11515,42 +11521,32 @@ static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
   return SYN_OK;
 }
 
-/* Checks the comments, too: a model file holds the whole text, and only UTF-8 can be saved. */
-static syn_status syn__parse_utf8(syn__lexer x) {
-  const char *bad = syn__not_utf8(x.at);
-  if (!*bad) return SYN_OK;
-  while (x.at < bad) syn__lexer_move(&x);
-  return syn__fail(x.b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", x.b->side,
-                   x.line, x.column, (unsigned)(unsigned char)*bad);
+/* 1: recorded. */
+static int syn__text_too_long(syn_build *b, size_t size) {
+  return size > SYN_MAX_TEXT && syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes",
+                                          b->side, SYN_MAX_TEXT);
 }
 
-/* The syntax tree of a text, perhaps behind a byte order mark; null: recorded. */
+/* The syntax tree of a text, perhaps behind a byte order mark; null: recorded. Comments must be
+   UTF-8, too, because a model file holds the whole text. */
 static syn_layer *syn__parse(syn_build *b, const char *text) {
-  syn__lexer x;
+  syn__lexer x = {b, text, 1, 1, 0};
   syn_layer *chain = NULL;
-  memset(&x, 0, sizeof x);
-  x.b = b;
-  x.at = text;
-  x.line = x.column = 1;
-  if (syn__parse_utf8(x)) return NULL;
-  x.at += syn__mark_size(text, strlen(text));
+  const char *bad = syn__not_utf8(text);
+  size_t size = strlen(text);
+  if (syn__text_too_long(b, size)) return NULL;
+  if (*bad) {
+    while (x.at < bad) syn__lexer_move(&x);
+    syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", b->side, x.line,
+              x.column, (unsigned)(unsigned char)*bad);
+    return NULL;
+  }
+  x.at += syn__mark_size(text, size);
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (!*x.at) return chain;
   syn__fail_at(&x, syn__lexer_peek(&x), "wanted -> or the end of the text", NULL);
   return NULL;
-}
-
-/* -- the text that a model keeps -- */
-
-static char *syn__text_refused(syn_build *b) {
-  syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
-  return NULL;
-}
-
-static char *syn__text_copy(syn_build *b, const char *text) {
-  size_t size = strlen(text);
-  return size <= SYN_MAX_TEXT ? syn__arena_text(&b->g->arena, text, size) : syn__text_refused(b);
 }
 
 /* Variable substitution: a copy of the text with every $NAME replaced by its number, so that a
@@ -11572,7 +11568,7 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
       text = name.at + name.size;
     }
   }
-  return used <= SYN_MAX_TEXT ? out : syn__text_refused(b);
+  return syn__text_too_long(b, used) ? NULL : out;
 }
 
 /* ==============================================================================================
@@ -11782,13 +11778,11 @@ static void syn__build_side(syn_build *b, const char *side) {
    name one table: the second call finds the parameter that the first one made. */
 static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
   syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
-  int shape[2];
-  shape[0] = vocabulary;
-  shape[1] = b->config->d_model;
+  int shape[2] = {vocabulary, b->config->d_model};
   if (!n) return -1;
   n->which = stream;
   n->param[0] = syn__param_new(
-      b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)b->config->d_model)), 2, shape);
+      b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2, shape);
   n->n_param = 1;
   return n->param[0] < 0 ? -1 : syn__node_done(b, n);
 }
@@ -11939,9 +11933,8 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
    name, so it keeps its own initial values and gets the gradients of both uses. */
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
-  int shape[2], width = syn__build_width_of(b, x), fits = width == m->config.d_model;
-  shape[0] = m->task->classes ? m->config.classes : m->config.tgt_vocab;
-  shape[1] = width;
+  int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
+  int shape[2] = {m->task->classes ? m->config.classes : m->config.tgt_vocab, width};
   b->layer = NULL;
   snprintf(b->path, sizeof b->path, "out");
   if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
@@ -11977,14 +11970,11 @@ static syn_status syn__build_network(syn_model *m) {
   b.encoder_out = -1;
   if (k->decoder) {
     syn__build_side(&b, "decoder");
-    k->decoder = syn__text_copy(&b, k->decoder);
-    decoder = k->decoder ? syn__parse(&b, k->decoder) : NULL;
+    decoder = syn__parse(&b, k->decoder);
     if (!decoder) return m->c->status;
   }
   if (k->encoder) {
-    syn__build_side(&b, "encoder");
-    k->encoder = syn__text_copy(&b, k->encoder);
-    x = k->encoder ? syn__build_encoder(&b, m, decoder) : -1;
+    x = syn__build_encoder(&b, m, decoder);
     if (x < 0) return m->c->status;
   }
   if (k->decoder) x = syn__build_decoder(&b, m, decoder);
@@ -12202,10 +12192,9 @@ const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
 /* 1: each tokenizer has as many tokens as the vocabulary of its side, which the loader of model
    files checks; training checks it before it begins. */
 static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
-  int sizes[2], i;
-  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
-  sizes[1] = m->task->decoder ? m->config.tgt_vocab
-                              : m->config.classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+  const syn_config *k = &m->config;
+  int classes = k->classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC), i;
+  int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->decoder ? k->tgt_vocab : classes};
   for (i = 0; i < 2; i++)
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
       return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
@@ -12267,7 +12256,7 @@ static int syn__init_unused(const syn_model *m, const syn_model *from, const syn
 
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user) {
-  int same[2], taken = 0;
+  int same[2], copied = 0;
   size_t i;
   if (!m || !syn__given(m->c, from, "model to begin from")) return -1;
   if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
@@ -12282,12 +12271,12 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
     if (syn__init_fits(m, from, p, same)) {
       memcpy(p->x, q->x, p->size * sizeof(float));
-      taken++;
+      copied++;
     } else if (report) report(user, p, q);
   }
   for (i = 0; report && i < from->g.n_params; i++)
     if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i]);
-  return taken;
+  return copied;
 }
 
 /* ==============================================================================================
