@@ -11727,9 +11727,10 @@ static syn_status syn__config_task(syn_model *m, syn_config *k) {
 static syn_status syn__config_tie(syn_model *m, const syn_config *k) {
   size_t i;
   m->tie = -1;
-  for (i = 0; k->tie && i < SYN__COUNT(syn__ties); i++)
+  if (!k->tie) return SYN_OK;
+  for (i = 0; i < SYN__COUNT(syn__ties); i++)
     if (!strcmp(k->tie, syn__ties[i])) m->tie = (int)i;
-  if (k->tie && m->tie < 0)
+  if (m->tie < 0)
     return syn__fail(m->c, SYN_E_VALUE,
                      "tie is '%.30s', wanted none, out or all; did you mean '%s'?", k->tie,
                      syn__nearest(k->tie, strlen(k->tie), syn__ties, SYN__COUNT(syn__ties),
@@ -12077,12 +12078,10 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
   size_t k;
   r.state = syn_hash(syn__mix(m->config.seed + 1), p->name, strlen(p->name));
   if (init.kind == SYN_INIT_ORTHOGONAL) return syn__orthogonal_init(m->c, p, amount, &r);
-  for (k = 0; k < p->size; k++) {
-    if (init.kind == SYN_INIT_CONSTANT) p->x[k] = amount;
-    else if (init.kind == SYN_INIT_UNIFORM)
-      p->x[k] = (2.0f * syn_random_uniform(&r) - 1.0f) * amount;
-    else p->x[k] = syn_random_normal(&r) * amount;
-  }
+  for (k = 0; k < p->size; k++)
+    p->x[k] = amount * (init.kind == SYN_INIT_CONSTANT  ? 1.0f
+                        : init.kind == SYN_INIT_UNIFORM ? 2.0f * syn_random_uniform(&r) - 1.0f
+                                                        : syn_random_normal(&r));
   return SYN_OK;
 }
 
