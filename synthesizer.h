@@ -11364,14 +11364,6 @@ static char syn__list_take(const char **list, syn_text *name) {
   return type;
 }
 
-/* The type of the argument in that position, from 0; 0: there is none. One of type C, any number of
-   chains, is the last of its list and takes all further positions. */
-static char syn__arg_at(const char *list, int position, syn_text *name) {
-  char type;
-  while ((type = syn__list_take(&list, name)) != 0 && type != 'C' && position > 0) position--;
-  return type;
-}
-
 /* -- parser -- */
 
 /* Any chain in brackets comes back to this function; SYN_MAX_DEPTH bounds the recursion. */
@@ -11454,13 +11446,16 @@ static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
   return SYN_OK;
 }
 
-/* An argument may be given twice only if it is one of any number of chains. The chain is stored by
+/* The argument in that position, from 0, or a keyword. Type C, any number of chains, is the last of
+   its list and takes all further positions; only its name may be given twice. A chain is stored by
    its index, because parsing it may move the array. */
 static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int position) {
   syn__lexer from = *x;
+  const char *list = syn__layer_args(l);
   syn_text name;
-  char type = syn__arg_at(syn__layer_args(l), position, &name);
+  char type;
   syn__arg *a;
+  while ((type = syn__list_take(&list, &name)) != 0 && type != 'C' && position > 0) position--;
   if (syn__parse_key(x, l, &name, &type)) return SYN_E_TEXT;
   if (!type) return syn__fail_at(&from, syn__lexer_peek(&from), "one argument too many", NULL);
   a = syn__arg_new(x->b, l, syn__arena_text(&x->b->g->arena, name.at, name.size));
@@ -11598,7 +11593,7 @@ struct syn_model {
   syn_config config;           /* defaults resolved, texts in the graph's arena */
   const syn__task_kind *task;
   syn__graph g;
-  int tie;                     /* SYN__TIE_..., -1 before the head is built */
+  int tie;                     /* SYN__TIE_...; -1: not given, until the head is built */
   int final, head;             /* the value that `out` reads; the node `out` */
   float *weights;              /* the block of all weights; null: they lie in the file */
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
