@@ -264,12 +264,12 @@ typedef struct syn_tape syn_tape;
 typedef struct syn_build syn_build;
 typedef struct syn_layer syn_layer;
 
-/* What a layer costs: `syn info` prints it. */
+/* What an operation costs; see syn_model_cost. */
 typedef struct syn_cost {
   double parameters;
   double multiply_adds;    /* per token of a sentence of `length` tokens */
-  double decode_bytes;     /* remembered per token already decoded */
-  int length;              /* given: tokens of the sentence the cost is asked for */
+  double decode_bytes;     /* of the KV cache, per token already decoded */
+  int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
 /* How long a saved buffer is needed. */
@@ -278,13 +278,16 @@ enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 /* What a backward pass does without: see `not_needed` of a node. */
 enum { SYN_INPUT_NOT_NEEDED = 1, SYN_OUTPUT_NOT_NEEDED = 2, SYN_BOTH_NOT_NEEDED = 3 };
 
-/* How the numbers of a parameter begin: all `amount`; uniform within +-amount; normal with that
-   standard deviation; the same, never trained; or as square matrices one below the other, each
-   orthogonal and drawn uniformly among those, times amount. Of matrices wider than 1024 only blocks
-   of 1024 along the diagonal are drawn, the rest is 0: still orthogonal, and the time for a number
-   stays bounded. */
+/* The initial values of a parameter:
+     CONSTANT    all are `amount`
+     UNIFORM     uniform within +-amount
+     NORMAL      normal with mean 0 and standard deviation `amount`
+     FIXED       as NORMAL, and never trained
+     ORTHOGONAL  square matrices, one below the other, each orthogonal, uniformly distributed, times
+                 `amount`; those wider than 1024 have such blocks of 1024 along their diagonal and 0
+                 elsewhere, which bounds the time */
 typedef struct syn_initial {
-  int kind;
+  int kind;      /* SYN_INIT_... */
   double amount;
 } syn_initial;
 enum {
@@ -378,24 +381,25 @@ typedef struct syn_var {
   double value;
 } syn_var;
 
-/* What a model is. Zeroed, a field means what its comment says; texts, names and numbers are
-   copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20, vocabularies
-   4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
+/* The configuration of a model. 0 means the default in the comment of the field. Texts, names and
+   numbers are copied, kinds are not. Limits: d_model 1 to 65536, heads to 4096, max_len to 2^20,
+   vocabularies 4 to 2^24, classes 2 to 2^24, rates 0 to below 1. */
 typedef struct syn_config {
-  const char *task;            /* "seq2seq" (0 means that), "lm", "classify", "tag" */
-  /* architecture text, UTF-8 with its comments, perhaps behind a byte order mark; not for lm */
-  const char *encoder;
-  const char *decoder;         /* the same; seq2seq and lm */
+  const char *task;            /* "seq2seq", "lm", "classify", "tag"; 0: "seq2seq" */
+  /* architecture texts, UTF-8 including comments; a byte order mark is skipped */
+  const char *encoder;         /* seq2seq, classify, tag */
+  const char *decoder;         /* seq2seq, lm */
   int d_model;                 /* width of the embeddings; 0: 64 */
-  int heads;                   /* of attention layers that do not say; 0: 4 */
-  int max_len;                 /* N: longest sentence with its begin or end; 0: 128 */
-  int src_vocab, tgt_vocab;    /* sizes of the vocabularies, the four fixed tokens included */
+  int heads;                   /* of attention layers without an argument `heads`; 0: 4 */
+  int max_len;                 /* N: longest sentence with its begin or end token; 0: 128 */
+  int src_vocab, tgt_vocab;    /* sizes of the vocabularies, the four special tokens included */
   int classes;                 /* classify and tag */
-  const char *tie; /* "none", "out", "all"; 0: "out" where the widths allow, else "none" */
-  float dropout;               /* rate of every dropout that does not say its own */
+  /* parameter tying: "none", "out", "all"; 0: "out" where the widths allow it, else "none" */
+  const char *tie;
+  float dropout;               /* rate of layers without an argument `dropout` or `rate` */
   float label_smoothing;       /* eps of the training loss */
   uint64_t seed;               /* of the initial values */
-  const syn_var *vars;         /* the numbers of $NAMEs, [n_vars]; null when there are none */
+  const syn_var *vars;         /* [n_vars] the numbers of $NAMEs; null: none */
   int n_vars;
 } syn_config;
 
@@ -407,15 +411,15 @@ typedef struct syn_param {
   int rank, shape[SYN_MAX_RANK];
   size_t size;               /* numbers */
   int trained;               /* 0: never changed by training (Fix) */
-  /* 1: products read it as a matrix [shape[0], all else]: rank 2, and a convolution's [n,k,d];
-     0: vectors, tables of heads */
+  /* 1: a matrix product reads it as [shape[0], the rest]: rank 2, and the [n,k,d] of a convolution;
+     0: a vector, or a table of heads */
   int matrix;
-  float *x; /* the numbers, in the model's memory or in the file it was loaded from */
+  float *x;                  /* in the model's memory or in the file it was loaded from */
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
-/* A weight `mine` of a model that begins from another one, and stays new: `theirs` has another
-   shape or other tokens; null: there is none. `mine` null: `theirs` has no use. */
+/* Called by syn_model_init_from for each parameter `mine` that keeps its values: `theirs` has
+   another shape or other tokens; null: there is none. `mine` null: `theirs` is not used. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs);
 
 /* A batch of padded arrays, row-major, zeros at the end of short rows. Only read during the
@@ -796,13 +800,13 @@ const syn_kind *syn_kind_at(size_t i);
 
 /* -- models -- */
 
-/* Builds the network and gives its weights their initial values, which depend on the seed and on
-   the name and shape of each tensor alone: layers can be added behind others without changing them.
-   Null: a text, a number or a shape is wrong (the context says where), or no memory. */
+/* Builds the network and draws the initial values of its parameters. Those depend on the seed and
+   on the name and shape of the parameter alone: further layers do not change them. Null: an error
+   in the configuration (the message says where), or no memory. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config);
 void syn_model_free(syn_model *m);
-/* With every default resolved and every $NAME replaced. This and all that is asked of a model lives
-   as long as it does. */
+/* With every default resolved and every $NAME replaced. The results of all functions on a model
+   live as long as it does. */
 const syn_config *syn_model_config(const syn_model *m);
 size_t syn_model_param_count(const syn_model *m);
 const syn_param *syn_model_param(const syn_model *m, size_t i);
@@ -812,23 +816,25 @@ size_t syn_model_node_count(const syn_model *m);
 const syn_node *syn_model_node(const syn_model *m, size_t i);
 /* What one operation of the model costs in a sentence of `length` tokens. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
-/* Tokenizers that are saved with the model, which then owns them and frees those it had; either may
-   be null, both may be the same. That of the target names the classes of classify and tag: class k
-   is its token k + 4 for classify ("line" makes one), k + 3 for tag, whose class 0 has no name. */
+/* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
+   may be null, both may be the same. The target tokenizer names the classes of classify and tag:
+   class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
+   name. */
 void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
-/* SYN_SRC, SYN_TGT; or null */
+/* side: SYN_SRC, SYN_TGT. Null: there is none. */
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
-/* Begins from another model: every weight of m for which `from` has one of the same name and shape
-   takes its numbers, the others stay as they are. Embeddings, and the weights of the output, count
-   as another shape where both models have tokenizers and these do not have the same tokens in the
-   same order. A tied table of `from` serves where m has a table of its own. `report` (may be null)
-   is told of what does not fit. Models of two tasks are an error unless `flags` has SYN_OTHER_TASK.
-   Returns how many weights were taken; -1: an error. */
+/* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
+   name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
+   output are copied only if both models have the same tokens in the same order, or one has no
+   tokenizer. Where m has a table of its own that is tied in `from`, it gets the tied one. `report`
+   (may be null) is called for each parameter that is not copied. Models of different tasks are an
+   error unless `flags` has SYN_OTHER_TASK. Returns how many were copied; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user);
-/* Bytes needed, from the configuration alone, with nothing allocated but the graph. `train` and
-   `decode` may be null: their defaults. *plan is zeroed on failure. */
+/* The bytes a model will need, from its configuration; only the graph is allocated, and freed
+   before the call returns. `train` and `decode` may be null: the defaults. *plan is zeroed on
+   failure. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
@@ -1219,6 +1225,43 @@ static uint64_t syn__get_bytes(const unsigned char *in, int n) {
   uint64_t x = 0;
   while (n-- > 0) x = x << 8 | in[n];
   return x;
+}
+
+/* The edit distance of two names, upper and lower case alike (Wagner and Fischer 1974): of their
+   first 63 bytes; b ends at 0 or at a space. row[j]: between the first i letters of a and the first
+   j of b; `diagonal`: row[j - 1] of the letter before. */
+static int syn__edit_distance(const char *a, size_t size, const char *b) {
+  int row[64], i, j, na = (int)(size < 63 ? size : 63), nb = syn__min(63, (int)strcspn(b, " "));
+  for (j = 0; j <= nb; j++) row[j] = j;
+  for (i = 1; i <= na; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (j = 1; j <= nb; j++) {
+      int replaced = diagonal + ((a[i - 1] | 32) != (b[j - 1] | 32));
+      diagonal = row[j];
+      row[j] = syn__min(syn__min(row[j], row[j - 1]) + 1, replaced);
+    }
+  }
+  return row[nb];
+}
+/* The nearer of two names to the given one; of equally near ones `first`, which may be null. */
+static const char *syn__nearer(const char *given, size_t size, const char *first,
+                               const char *second) {
+  if (!first) return second;
+  return syn__edit_distance(given, size, second) < syn__edit_distance(given, size, first) ? second
+                                                                                          : first;
+}
+/* The nearest of `count` names, null: count is 0. Each is a `const char *`, `step` bytes behind the
+   one before: elements of an array, or first fields of its structs. */
+static const char *syn__nearest(const char *given, size_t size, const void *names, size_t count,
+                                size_t step) {
+  const char *nearest = NULL, *at = (const char *)names;
+  for (; count > 0; count--, at += step) {
+    const char *name;
+    memcpy(&name, at, sizeof name);
+    nearest = syn__nearer(given, size, nearest, name);
+  }
+  return nearest;
 }
 
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
@@ -4150,6 +4193,7 @@ static const syn_kernels *syn__isa_kernels(int i) {
    best one and has an error whose message lists the usable names. */
 static syn_status syn__pick_isa(syn_context *c, const char *isa) {
   char names[80] = "";
+  const char *nearest = NULL;
   int i, best = 0;
   for (i = 0; i < syn_isa_count(); i++) {
     if (!syn_isa_usable(i)) continue;
@@ -4157,11 +4201,13 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
     if (isa && !strcmp(isa, syn_isa_name(i))) break;
     strcat(names, " "); /* at most four names of at most six letters */
     strcat(names, syn_isa_name(i));
+    if (isa) nearest = syn__nearer(isa, strlen(isa), nearest, syn_isa_name(i));
   }
   c->kernels = syn__isa_kernels(best);
   if (!isa || i < syn_isa_count()) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE,
-                   "syn_context_init: isa \"%.40s\" is not usable here, these are:%s", isa, names);
+                   "syn_context_init: isa \"%.40s\" is not usable here, these are:%s; did you mean "
+                   "'%s'?", isa, names, nearest);
 }
 
 /* Whatever fails, the context is valid afterwards: it has an allocator, kernels and a number of
@@ -5498,8 +5544,9 @@ int syn_arg_word(syn_build *b, const char *name, const char *const *words, int c
       strcat(list, words[i]);
     }
   }
-  syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s", name,
-                  a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list);
+  syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s; did you mean '%.40s'?", name,
+                  a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list,
+                  syn__nearest(a->word.at, a->word.size, words, (size_t)count, sizeof *words));
   return otherwise;
 }
 
@@ -9792,6 +9839,14 @@ static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
   return syn__matrix_param(b, n, "w_o", a->d, a->e);
 }
 
+static const char *syn__score_nearest(syn_text word) {
+  const char *nearest = NULL;
+  size_t i;
+  for (i = 0; i < SYN__COUNT(syn__scores); i++)
+    nearest = syn__nearer(word.at, word.size, nearest, syn__scores[i]->name);
+  return nearest;
+}
+
 /* Reads "R+V" into the list of scores; alpha has this order. */
 static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
   size_t i, at = 0, end;
@@ -9806,8 +9861,9 @@ static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
     if (i == SYN__COUNT(syn__scores))
       return syn__fail_build(b, SYN_E_TEXT,
                              "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
-                             " BD, BCRC, GLU",
-                             word.size < 20 ? (int)word.size : 20, word.at);
+                             " BD, BCRC, GLU; did you mean '%s'?",
+                             word.size < 20 ? (int)word.size : 20, word.at,
+                             syn__score_nearest(word));
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s] == syn__scores[i])
         return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i]->name);
@@ -11080,17 +11136,30 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 #endif
 
 /* ==============================================================================================
-   >>language   one line of text becomes a chain of layers, a chain of layers becomes a graph
+   >>language   lexer, alias expansion, recursive descent parser: from text to syntax tree
    ============================================================================================== */
 
 /*
    chain := layer ( "->" layer )*    layer := NAME [ "(" [ arg ( ("," | "|") arg )* ] ")" ]
-   arg := KEY "=" value | value | chain    The kind's argument list says what an argument is. */
+   arg := KEY "=" value | value | chain    The kind's argument list says what an argument is.
+   Each rule has a function syn__parse_... The syntax tree (syn_layer, syn__arg of >>graph) lies in
+   the arena of the graph; its names and words point into the caller's text, so it is used only
+   while the network is built. */
 
-/* -- aliases: other names for one or more layers -- */
+/* -- alias expansion: a layer of the text stands for one or more others -- */
 
-/* An empty layer of that kind, which says it stands where `at` stands: a message about what an
-   alias has become points at the alias, the only thing the user wrote. */
+/* `args` is written as for a kind, so the arguments of an alias are checked before it is expanded.
+   `expand` returns the chain that l stands for, null: failed, recorded; `width`: that of the input
+   of l. Aliases are expanded while the graph is built, at each place anew, because the width is
+   not known before. */
+struct syn__alias {
+  const char *name, *args;
+  const syn_kind *kind; /* what it renames; res_nd: the first layer of the branch */
+  syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
+};
+
+/* A layer without arguments, at the place of `at` in the text: an error in an expansion names the
+   alias, which is what the user wrote. */
 static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_kind *kind) {
   syn_layer *l = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *l);
   if (!l) return NULL;
@@ -11101,9 +11170,8 @@ static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_ki
   return l;
 }
 
-/* Room for one argument more. The array moves when it grows and the arena keeps the old one until
-   the end, so doubling wastes at most as much as it holds; no pointer to an argument survives the
-   next call. */
+/* Appends an argument. The array moves when it grows, so the pointer is valid until the next call;
+   the arena keeps the old array. */
 static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   syn__arg *args;
   if (l->n_args == l->cap_args) {
@@ -11116,45 +11184,46 @@ static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   l->args[l->n_args].name = name;
   return &l->args[l->n_args++];
 }
-
-/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width that reaches it. The width is known
-   only while building, not while reading, and a copy in a repeat may see another one than the
-   copy before: that is why aliases are expanded at every place they stand, each time anew. The
-   number is set in the argument `n` as if it had been written there. Both layers end with
-   dropout: relu's output and the sum's branch, as in Sockeye. */
-static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
-  syn_layer *ff = syn__layer_new(b, l, &syn__kind_ff);
-  syn_layer *linear = syn__layer_new(b, l, &syn__kind_linear);
-  syn__arg *n;
-  int i;
-  if (!ff || !linear) return NULL;
-  for (i = 0; i < l->n_args; i++) {
-    syn__arg *copy = syn__arg_new(b, ff, l->args[i].name);
-    if (!copy) return NULL;
-    *copy = l->args[i];
-  }
-  if (!syn__arg_find(l, "n")) {
-    n = syn__arg_new(b, ff, "n");
-    if (!n) return NULL;
-    n->number = 4.0 * width;
-  }
-  n = syn__arg_new(b, linear, "n");
-  if (!n) return NULL;
-  n->number = width;
-  ff->next = linear;
-  return ff;
+/* Returns l; null: l is null, or no memory. */
+static syn_layer *syn__arg_add(syn_build *b, syn_layer *l, const char *name, double number) {
+  syn__arg *a = l ? syn__arg_new(b, l, name) : NULL;
+  if (!a) return NULL;
+  a->number = number;
+  return l;
 }
 
-/* res(before -> X -> dropout); before may be null. The layers of X are copied, because `next` of
-   the last one must now point to the dropout; their arguments are shared, nobody changes them. A
-   dropout behind a layer that ends with dropout is dropped later, in syn__build_layers, by the
-   same rule as one that was written by hand. */
-static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, const syn_kind *before) {
+/* The layer under the name of the alias's kind. Both share the arguments: cap_args = n_args, so
+   syn__arg_new copies them before it appends one. */
+static syn_layer *syn__expand_renamed(syn_build *b, const syn_layer *l, int width) {
+  syn_layer *copy = syn__layer_new(b, l, l->alias->kind);
+  SYN__UNUSED(width);
+  if (!copy) return NULL;
+  copy->args = l->args;
+  copy->n_args = copy->cap_args = l->n_args;
+  return copy;
+}
+
+/* ffl(n=4d, act) = ff(n, act) -> linear(d), d the width of the input. */
+static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
+  syn_layer *ff = syn__expand_renamed(b, l, width);
+  if (ff && !syn__arg_find(l, "n")) ff = syn__arg_add(b, ff, "n", 4.0 * width);
+  if (!ff) return NULL;
+  ff->next = syn__arg_add(b, syn__layer_new(b, l, &syn__kind_linear), "n", width);
+  return ff->next ? ff : NULL;
+}
+
+/* res_d(X) = res(X -> dropout), res_nd(X) = res(norm -> X -> dropout), a sublayer of the pre-norm
+   Transformer (Domhan 2018). The layers of X are copied, because the `next` of its last layer
+   changes; they share their arguments. Where X ends with dropout, syn__build_layers skips the one
+   that is appended here. */
+static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, int width) {
   const syn_layer *inner = syn__arg_chain(b, l, 0);
   syn_layer *res = syn__layer_new(b, l, &syn__kind_res), *first = NULL, *copy, **end = &first;
   syn__arg *chain = res ? syn__arg_new(b, res, "chain") : NULL;
+  SYN__UNUSED(width);
   if (!inner || !chain) return NULL;
-  if (before && (*end = syn__layer_new(b, l, before)) != NULL) end = &(*end)->next;
+  if (l->alias->kind && (*end = syn__layer_new(b, l, l->alias->kind)) != NULL)
+    end = &(*end)->next;
   for (; inner; inner = inner->next) {
     copy = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *copy);
     if (!copy) return NULL;
@@ -11167,113 +11236,148 @@ static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, const syn_ki
   chain->chain = first;
   return *end ? res : NULL;
 }
-/* Domhan 2018 writes res_d and res_nd for the two ways of wrapping a sublayer; the second is
-   the pre-norm Transformer. */
-static syn_layer *syn__expand_res_d(syn_build *b, const syn_layer *l, int width) {
-  SYN__UNUSED(width);
-  return syn__expand_res(b, l, NULL);
-}
-static syn_layer *syn__expand_res_nd(syn_build *b, const syn_layer *l, int width) {
-  SYN__UNUSED(width);
-  return syn__expand_res(b, l, &syn__kind_norm);
-}
 
-/* The same arguments under the name of a kind. Aliases of this sort are spellings: published
-   texts say mh_dot_self_att where this language says syn_att. cap_args = n_args, so that adding
-   one to the copy would make it move to an array of its own. */
-static syn_layer *syn__expand_same(syn_build *b, const syn_layer *l, const syn_kind *kind) {
-  syn_layer *copy = syn__layer_new(b, l, kind);
-  if (!copy) return NULL;
-  copy->args = l->args;
-  copy->n_args = copy->cap_args = l->n_args;
-  return copy;
-}
-static syn_layer *syn__expand_self_att(syn_build *b, const syn_layer *l, int width) {
-  SYN__UNUSED(width);
-  return syn__expand_same(b, l, &syn__kind_syn_att);
-}
-/* Domhan's texts write the same name on both sides; in an encoder there is no source to attend
-   to, and what was meant can be guessed. */
-static syn_layer *syn__expand_att(syn_build *b, const syn_layer *l, int width) {
-  SYN__UNUSED(width);
-  if (b->decoder) return syn__expand_same(b, l, &syn__kind_mh_dot_src_att);
+/* Published texts use one name on both sides; an encoder has no source to attend to. */
+static syn_layer *syn__expand_source_att(syn_build *b, const syn_layer *l, int width) {
+  if (b->decoder) return syn__expand_renamed(b, l, width);
   syn__fail_build(b, SYN_E_TEXT,
-                  "attention to the source in an encoder; mh_dot_self_att is meant?");
+                  "attention to the source in an encoder; did you mean mh_dot_self_att?");
   return NULL;
 }
-/* dot_src_att(s) = mh_dot_src_att(heads=1, scale=1/sqrt(s)): the one head of the convolutional
-   networks (Gehring et al. 2017), which at s=1 scales nothing. Without s the scale is the one that
-   any head has. */
+/* dot_src_att(s) = mh_dot_src_att(heads=1, scale=1/sqrt(s)), the attention of convolutional
+   networks (Gehring et al. 2017) where s=1. Without s the scale is the default of a head. */
 static syn_layer *syn__expand_dot_att(syn_build *b, const syn_layer *l, int width) {
-  syn_layer *dot = syn__expand_att(b, l, width);
+  syn_layer *dot = syn__expand_source_att(b, l, width);
   double s = (double)syn_arg_float(b, "s", 0.0f, 1e-9f, 1e9f);
-  syn__arg *a = dot && b->c->status == SYN_OK ? syn__arg_new(b, dot, "heads") : NULL;
-  if (!a) return NULL;
-  a->number = 1.0;
-  if (s == 0.0) return dot;
-  a = syn__arg_new(b, dot, "scale");
-  if (!a) return NULL;
-  a->number = 1.0 / sqrt(s);
-  return dot;
-}
-static syn_layer *syn__expand_mlp_att(syn_build *b, const syn_layer *l, int width) {
-  SYN__UNUSED(width);
-  return syn__expand_same(b, l, &syn__kind_mlp_src_att);
-}
-/* The published texts say parallel where this language says concat. */
-static syn_layer *syn__expand_parallel(syn_build *b, const syn_layer *l, int width) {
-  SYN__UNUSED(width);
-  return syn__expand_same(b, l, &syn__kind_concat);
+  if (b->c->status) return NULL;
+  dot = syn__arg_add(b, dot, "heads", 1.0);
+  return s == 0.0 ? dot : syn__arg_add(b, dot, "scale", 1.0 / sqrt(s));
 }
 
-/* `args` is written as for a kind (syn_kind.args), so an alias checks its arguments before it is
-   expanded; `width` is the width that reaches it. Null: failed, recorded. */
-struct syn__alias {
-  const char *name, *args;
-  syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
-};
-/* width is used by ffl alone; the rest ignore it. */
 static const struct syn__alias syn__aliases[] = {
-    {"ffl", "i:n w:act", syn__expand_ffl},
-    {"res_d", "c:chain", syn__expand_res_d},
-    {"res_nd", "c:chain", syn__expand_res_nd},
-    {"mh_dot_self_att", "i:heads i:c f:dropout", syn__expand_self_att},
-    {"mh_dot_att", "i:heads f:scale w:source i:c f:dropout", syn__expand_att},
-    {"dot_src_att", "f:s f:dropout", syn__expand_dot_att},
-    {"mlp_att", "i:n f:dropout", syn__expand_mlp_att},
-    {"parallel", "C:chain", syn__expand_parallel}};
+    {"ffl", "i:n w:act", &syn__kind_ff, syn__expand_ffl},
+    {"res_d", "c:chain", NULL, syn__expand_res},
+    {"res_nd", "c:chain", &syn__kind_norm, syn__expand_res},
+    {"mh_dot_self_att", "i:heads i:c f:dropout", &syn__kind_syn_att, syn__expand_renamed},
+    {"mh_dot_att", "i:heads f:scale w:source i:c f:dropout", &syn__kind_mh_dot_src_att,
+     syn__expand_source_att},
+    {"dot_src_att", "f:s f:dropout", &syn__kind_mh_dot_src_att, syn__expand_dot_att},
+    {"mlp_att", "i:n f:dropout", &syn__kind_mlp_src_att, syn__expand_renamed},
+    {"parallel", "C:chain", &syn__kind_concat, syn__expand_renamed}};
 
-/* -- names -- */
+/* -- lexer -- */
 
-/* Edit distance, for "did you mean"; names are short. One row of the table of Wagner and Fischer
-   1974: row[j] is the distance between the first i letters of a and the first j of b, `diagonal`
-   the entry up and left, which the row has already lost. */
-static int syn__distance(syn_text a, const char *b) {
-  int row[40], i, j, nb = (int)strlen(b), na = (int)a.size;
-  if (nb > 38 || na > 38) return 99;
-  for (j = 0; j <= nb; j++) row[j] = j;
-  for (i = 1; i <= na; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (j = 1; j <= nb; j++) {
-      int best = syn__min(syn__min(row[j], row[j - 1]) + 1, diagonal + (a.at[i - 1] != b[j - 1]));
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row[nb];
-}
-
-/* A place in the text, and what stands there. Copied freely: to look ahead is to walk with a
-   copy, to go back is to take the old one. */
+/* A position in the text. The parser copies it to look ahead, and takes the copy back to return. */
 typedef struct syn__lexer {
   syn_build *b;
   const char *at;
-  int line, column, depth;
+  int line, column, depth; /* depth: chains around it */
 } syn__lexer;
 
-/* The i-th name of the language: the user's kinds, then ours, then aliases. A list in three parts
-   that is read as one. The user's come first, so he may replace a layer by his own. */
+/* An error at the position of x. word: what stands there, at most 40 bytes are shown; nearest: the
+   known name to propose, up to a space, or null. */
+static syn_status syn__fail_at(const syn__lexer *x, syn_text word, const char *what,
+                               const char *nearest) {
+  char proposal[64] = "";
+  if (nearest)
+    snprintf(proposal, sizeof proposal, "; did you mean '%.*s'?",
+             syn__min(40, (int)strcspn(nearest, " ")), nearest);
+  return syn__fail(x->b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s%s", x->b->side, x->line,
+                   x->column, word.size < 40 ? (int)word.size : 40, word.at, what, proposal);
+}
+
+/* A character of a name: ASCII, independent of the locale of the host program. */
+static int syn__is_name(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+         ch == '_';
+}
+
+/* Advances by one byte. Columns count characters: a byte 10xxxxxx of UTF-8 continues one. */
+static void syn__lexer_move(syn__lexer *x) {
+  if (*x->at == '\n') x->line++, x->column = 1;
+  else if (((unsigned char)*x->at & 0xC0) != 0x80) x->column++;
+  x->at++;
+}
+
+/* Skips white space and comments. Called behind every token, so that the lexer stands on the first
+   character of the next one and its position is that token's. */
+static void syn__lexer_space(syn__lexer *x) {
+  for (;;) {
+    if (*x->at == ' ' || *x->at == '\t' || *x->at == '\n' || *x->at == '\r') syn__lexer_move(x);
+    else if (*x->at == '#')
+      while (*x->at && *x->at != '\n') syn__lexer_move(x);
+    else return;
+  }
+}
+
+/* Takes a name, which may be empty. Does not skip the space behind it. */
+static syn_text syn__lexer_name(syn__lexer *x) {
+  syn_text word = {x->at, 0};
+  while (syn__is_name(*x->at)) syn__lexer_move(x);
+  word.size = (size_t)(x->at - word.at);
+  return word;
+}
+
+/* The token that stands here, for a message: a name, or one character with all its bytes. */
+static syn_text syn__lexer_peek(const syn__lexer *x) {
+  syn__lexer copy = *x;
+  syn_text word = syn__lexer_name(&copy);
+  if (!*x->at) {
+    word.at = "end of text";
+    word.size = strlen(word.at);
+  } else if (!word.size) {
+    word.size = 1;
+    while (((unsigned char)word.at[word.size] & 0xC0) == 0x80) word.size++;
+  }
+  return word;
+}
+
+/* 1: the sign stood here; the lexer is behind it and the space that follows. */
+static int syn__lexer_accept(syn__lexer *x, const char *sign) {
+  size_t i, size = strlen(sign);
+  if (strncmp(x->at, sign, size)) return 0;
+  for (i = 0; i < size; i++) syn__lexer_move(x);
+  syn__lexer_space(x);
+  return 1;
+}
+
+/* Reads [+-] digits [ . digits ] [ e [+-] digits ] and returns its length, 0: no number. Unlike
+   strtod it does not depend on the locale. A double holds up to 15 digits exactly; more than 60 are
+   refused. */
+static size_t syn__number_read(const char *text, double *number) {
+  const char *at = text;
+  double value = 0.0, scale = 1.0;
+  int digits = 0, exponent = 0, negative = 0, exponent_digits = 1;
+  if (*at == '-' || *at == '+') at++;
+  for (; *at >= '0' && *at <= '9'; at++, digits++) value = value * 10.0 + (*at - '0');
+  if (*at == '.')
+    for (at++; *at >= '0' && *at <= '9'; at++, digits++)
+      value = value * 10.0 + (*at - '0'), scale *= 10.0;
+  if (digits && (*at == 'e' || *at == 'E')) {
+    at++;
+    if (*at == '-' || *at == '+') negative = *at++ == '-';
+    for (exponent_digits = 0; *at >= '0' && *at <= '9'; at++, exponent_digits++)
+      exponent = syn__min(exponent * 10 + (*at - '0'), 400);
+  }
+  if (!digits || !exponent_digits || digits > 60) return 0;
+  for (value /= scale; exponent > 0; exponent--) value = negative ? value / 10.0 : value * 10.0;
+  *number = *text == '-' ? -value : value;
+  return (size_t)(at - text);
+}
+
+/* The number as its shortest text of `digits` digits, with a point in every locale. Returns the
+   bytes of the text, also where they do not fit. */
+static size_t syn__number_write(char *out, size_t capacity, int digits, double number) {
+  int size = snprintf(out, capacity, "%.*g", digits, number), i;
+  for (i = 0; i < size && (size_t)i < capacity; i++)
+    if (out[i] == ',') out[i] = '.';
+  return (size_t)size;
+}
+
+/* -- names of layers, lists of arguments -- */
+
+/* Layer name i: those of the user's kinds, then the built-in ones, then aliases; null past the end.
+   The user's come first, so they may replace a built-in kind. */
 static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind **kind,
                                 const struct syn__alias **alias) {
   size_t user = (size_t)o->n_kinds;
@@ -11286,153 +11390,22 @@ static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind *
   return i < SYN__COUNT(syn__aliases) ? (*alias = &syn__aliases[i])->name : NULL;
 }
 
-/* Line and column are those of the lexer, that is of the first character of the word; 40 bytes of
-   it are shown. A message that names side, line, column and word can be found in any editor. */
-static syn_status syn__fail_at(const syn__lexer *x, const char *what, syn_text word) {
-  return syn__fail(x->b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s", x->b->side, x->line,
-                   x->column, word.size < 40 ? (int)word.size : 40, word.at, what);
-}
-
-/* Names become kinds while reading, not while building: then a chain in brackets knows from the
-   kind's argument list whether `8` is a number, a word or a chain, and a wrong name fails at its
-   place. */
-static syn_status syn__name_bind(syn__lexer *x, syn_layer *l) {
+/* Finds the kind or alias that l->name names. The parser needs it at once: the argument list of the
+   kind tells it whether an argument is a number, a word or a chain. */
+static syn_status syn__name_bind(const syn__lexer *x, syn_layer *l) {
+  const syn_options *o = &x->b->c->options;
   const syn_kind *kind;
   const struct syn__alias *alias;
-  const char *name, *nearest = "";
-  int least = 99;
+  const char *name, *nearest = NULL;
   size_t i;
-  char text[80];
-  for (i = 0; (name = syn__name_at(&x->b->c->options, i, &kind, &alias)) != NULL; i++) {
-    int distance = syn__distance(l->name, name);
-    if (syn__text_is(l->name, name)) {
-      l->kind = kind;
-      l->alias = alias;
-      return SYN_OK;
-    }
-    if (distance < least) least = distance, nearest = name;
-  }
-  snprintf(text, sizeof text, "no such layer%s%s", least < 99 ? "; the nearest name is " : "",
-           nearest);
-  return syn__fail_at(x, text, l->name);
+  for (i = 0; (name = syn__name_at(o, i, &l->kind, &l->alias)) != NULL; i++)
+    if (syn__text_is(l->name, name)) return SYN_OK;
+  for (i = 0; (name = syn__name_at(o, i, &kind, &alias)) != NULL; i++)
+    nearest = syn__nearer(l->name.at, l->name.size, nearest, name);
+  return syn__fail_at(x, l->name, "no such layer", nearest);
 }
 
-/* -- words of the text -- */
-
-/* ASCII alone, and not isalnum, which asks the locale of the host program. */
-static int syn__is_name(char ch) {
-  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-         ch == '_';
-}
-
-/* The only step forward, so that line and column are right everywhere. Columns count characters,
-   as editors do: bytes 10xxxxxx of UTF-8 follow a character's first and count nothing. */
-static void syn__lexer_move(syn__lexer *x) {
-  if (*x->at == '\n') x->line++, x->column = 1;
-  else if (((unsigned char)*x->at & 0xC0) != 0x80) x->column++; /* count characters, not bytes */
-  x->at++;
-}
-
-/* White space and comments. Called behind every word and sign, so that the lexer always stands on
-   the first character of the next one and a place taken for a message is a word's place. */
-static void syn__lexer_space(syn__lexer *x) {
-  for (;;) {
-    if (*x->at == ' ' || *x->at == '\t' || *x->at == '\n' || *x->at == '\r') syn__lexer_move(x);
-    else if (*x->at == '#')
-      while (*x->at && *x->at != '\n') syn__lexer_move(x);
-    else return;
-  }
-}
-
-/* Letters, digits and _; may be empty. Steps over no space behind it: whether = or ( follows is
-   for the caller to see. */
-static syn_text syn__lexer_name(syn__lexer *x) {
-  syn_text word;
-  word.at = x->at;
-  while (syn__is_name(*x->at)) syn__lexer_move(x);
-  word.size = (size_t)(x->at - word.at);
-  return word;
-}
-
-/* What stands here, for a message: a name, or one character with all its bytes. A name is shown
-   whole, so that a message says `rezidual` and not `r`. */
-static syn_text syn__lexer_here(const syn__lexer *x) {
-  syn__lexer y = *x;
-  syn_text word = syn__lexer_name(&y);
-  static const char end[] = "end of text";
-  if (word.size) return word;
-  if (!*x->at) {
-    word.at = end;
-    word.size = sizeof end - 1;
-    return word;
-  }
-  word.size = 1;
-  while (((unsigned char)word.at[word.size] & 0xC0) == 0x80) word.size++;
-  return word;
-}
-
-/* Steps over the sign if it stands here, and over the space behind it. All branching of the
-   grammar is this one question, so it is read with one character of foresight (two for ->). */
-static int syn__lexer_take(syn__lexer *x, const char *sign) {
-  size_t i, size = strlen(sign);
-  if (strncmp(x->at, sign, size)) return 0;
-  for (i = 0; i < size; i++) syn__lexer_move(x);
-  syn__lexer_space(x);
-  return 1;
-}
-/* -> or U+2192 in UTF-8. */
-static int syn__lexer_arrow(syn__lexer *x) {
-  return syn__lexer_take(x, "->") || syn__lexer_take(x, "\xE2\x86\x92");
-}
-
-/* -- numbers -- */
-
-/* [+-] digits [ . digits ] [ e [+-] digits ]; returns how many characters, 0: no number. Our
-   own, since strtod reads what the host program's locale says. Digits are gathered in a double:
-   up to 15 of them are exact, and the few numbers of a network have fewer. More than 60 are no
-   number anybody means. */
-static size_t syn__number_read(const char *text, double *number) {
-  const char *at = text;
-  double value = 0.0, tenth = 1.0;
-  int digits = 0, exponent = 0, down = 0, power = 1;
-  if (*at == '-' || *at == '+') at++;
-  for (; *at >= '0' && *at <= '9'; at++, digits++) value = value * 10.0 + (*at - '0');
-  if (*at == '.')
-    for (at++; *at >= '0' && *at <= '9'; at++, digits++)
-      value = value * 10.0 + (*at - '0'), tenth *= 10.0;
-  if (digits && (*at == 'e' || *at == 'E')) {
-    at++;
-    if (*at == '-' || *at == '+') down = *at++ == '-';
-    for (power = 0; *at >= '0' && *at <= '9'; at++, power++)
-      exponent = syn__min(exponent * 10 + (*at - '0'), 400);
-  }
-  if (!digits || !power || digits > 60) return 0;
-  for (value /= tenth; exponent > 0; exponent--) value = down ? value / 10.0 : value * 10.0;
-  *number = *text == '-' ? -value : value;
-  return (size_t)(at - text);
-}
-
-/* The shortest text of `digits` digits; what the locale calls a comma is a point here. Returns its
-   bytes, also where they do not fit. */
-static size_t syn__number_write(char *out, size_t room, int digits, double number) {
-  int size = snprintf(out, room, "%.*g", digits, number), i;
-  for (i = 0; i < size && (size_t)i < room; i++)
-    if (out[i] == ',') out[i] = '.';
-  return (size_t)size;
-}
-
-/* A letter right behind the digits is an error: `8x` is not 8. What the number may be is for the
-   layer to say, while building. */
-static syn_status syn__lexer_number(syn__lexer *x, double *number) {
-  size_t size = syn__number_read(x->at, number);
-  if (!size || syn__is_name(x->at[size]))
-    return syn__fail_at(x, "wanted a number", syn__lexer_here(x));
-  while (size--) syn__lexer_move(x);
-  syn__lexer_space(x);
-  return SYN_OK;
-}
-
-/* $NAME by its name; null: nobody gave a number for it. */
+/* The number given for $NAME; null: none. */
 static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   int i;
   for (i = 0; i < config->n_vars; i++)
@@ -11440,87 +11413,90 @@ static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   return NULL;
 }
 
-/* The published texts of Domhan 2018 say $FF_NUM_HIDDEN, and one text serves every size. A number
-   may stand here or a $NAME, nothing else. */
-static syn_status syn__lexer_value(syn__lexer *x, double *number) {
-  syn__lexer from = *x;
-  const syn_var *var;
-  if (*x->at != '$') return syn__lexer_number(x, number);
-  syn__lexer_move(x);
-  var = syn__var_find(x->b->config, syn__lexer_name(x));
-  if (!var) {
-    syn__lexer_move(&from);
-    return syn__fail_at(&from, "no number was given for this $NAME", syn__lexer_here(&from));
-  }
-  *number = var->value;
-  syn__lexer_space(x);
-  return SYN_OK;
-}
-
-/* -- arguments -- */
-
-/* The k-th "type:name" of an argument list; chains repeat the last one. Returns the type, 0:
-   none. Asked in two ways: by place (`wanted` null) for positional arguments, by name for `KEY
-   =`. The list is a string and not an array of structs, because messages show it as it is. */
-static char syn__spec_at(const char *spec, int k, const char *wanted, syn_text *name) {
-  while (*spec) {
-    char type = spec[0];
-    const char *end = spec + 2;
-    while (*end && *end != ' ') end++;
-    name->at = spec + 2;
-    name->size = (size_t)(end - name->at);
-    if (wanted ? syn__text_is(*name, wanted) : k == 0 || type == 'C') return type;
-    k--;
-    spec = *end ? end + 1 : end;
-  }
-  return 0;
-}
-
-/* Of the alias while the layer has not been expanded: only one of the two pointers is set. */
 static const char *syn__layer_args(const syn_layer *l) {
   return l->alias ? l->alias->args : l->kind->args;
 }
-/* chain, layer and arg call each other; SYN_MAX_DEPTH bounds how deep, else a text of brackets
-   alone would overflow the stack. */
+
+/* Takes the first "type:name" from an argument list; returns the type, 0: the list is empty. */
+static char syn__list_take(const char **list, syn_text *name) {
+  char type = **list;
+  if (!type) return 0;
+  name->at = *list + 2;
+  name->size = strcspn(name->at, " ");
+  *list = name->at + name->size;
+  *list += **list == ' ';
+  return type;
+}
+
+/* -- parser -- */
+
+/* Any chain in brackets comes back to this function; SYN_MAX_DEPTH bounds the recursion. */
 static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain);
 
-/* KEY "=" in front of a value: the key, and its type from the argument list. Without `=` behind
-   it the word is not a key but a value or a layer's name (`res` in `repeat(2, res(id))`): then
-   the lexer goes back and the place decides. `heads` alone could be both, hence the look ahead. */
+/* A keyword: KEY "=". *name and *type become those of the argument with that name. They stay as
+   they are, and x too, where no "=" follows: then the word is a value or the name of a layer. */
 static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *name, char *type) {
   syn__lexer from = *x;
-  char key[40], text[200];
-  syn_text word = syn__lexer_name(x);
+  const char *list = syn__layer_args(l), *nearest = NULL;
+  char text[200];
+  syn_text word = syn__lexer_name(x), known;
   syn__lexer_space(x);
-  if (!word.size || !syn__lexer_take(x, "=")) {
+  if (!word.size || !syn__lexer_accept(x, "=")) {
     *x = from;
     return SYN_OK;
   }
-  snprintf(key, sizeof key, "%.*s", (int)(word.size < 39 ? word.size : 39), word.at);
-  *type = syn__spec_at(syn__layer_args(l), -1, key, name);
-  if (*type) return SYN_OK;
+  while ((*type = syn__list_take(&list, &known)) != 0) {
+    *name = known;
+    if (known.size == word.size && !memcmp(known.at, word.at, word.size)) return SYN_OK;
+    nearest = syn__nearer(word.at, word.size, nearest, known.at);
+  }
   snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
            l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
-  return syn__fail_at(&from, text, word);
+  return syn__fail_at(&from, word, text, nearest);
 }
 
-/* A word is what a name is; which words are allowed only the layer knows (syn_arg_word). */
-static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
-  *word = syn__lexer_name(x);
-  if (!word->size) return syn__fail_at(x, "wanted a word", syn__lexer_here(x));
+/* A number, or a $NAME with the number given for it. `8x` is no number. The layer checks its range
+   when it is built. */
+static syn_status syn__parse_number(syn__lexer *x, double *number) {
+  size_t size;
+  if (*x->at == '$') {
+    syn__lexer name;
+    const syn_var *var;
+    syn__lexer_move(x);
+    name = *x;
+    var = syn__var_find(x->b->config, syn__lexer_name(x));
+    if (!var)
+      return syn__fail_at(&name, syn__lexer_peek(&name), "no number was given for this $NAME",
+                          syn__nearest(name.at, (size_t)(x->at - name.at), x->b->config->vars,
+                                       (size_t)x->b->config->n_vars, sizeof *var));
+    *number = var->value;
+  } else {
+    size = syn__number_read(x->at, number);
+    if (!size || syn__is_name(x->at[size]))
+      return syn__fail_at(x, syn__lexer_peek(x), "wanted a number", NULL);
+    while (size--) syn__lexer_move(x);
+  }
   syn__lexer_space(x);
   return SYN_OK;
 }
 
-/* Kinds joined by +, kept without the white space and comments between them. Read twice, first to
-   learn where they end: room for the rest of the text at every layer would be the square of it. */
+/* Which words are allowed only the layer knows: see syn_arg_word. */
+static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
+  *word = syn__lexer_name(x);
+  if (!word->size) return syn__fail_at(x, syn__lexer_peek(x), "wanted a word", NULL);
+  syn__lexer_space(x);
+  return SYN_OK;
+}
+
+/* Words joined by +, stored without the space and comments between them. The first of two passes
+   finds the end of the list, and so how many bytes are needed at most. */
 static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
   syn__lexer end = *x;
   syn_text word;
   char *out;
   do {
     if (syn__parse_word(&end, &word)) return SYN_E_TEXT;
-  } while (syn__lexer_take(&end, "+"));
+  } while (syn__lexer_accept(&end, "+"));
   out = (char *)syn__arena_get(&x->b->g->arena, (size_t)(end.at - x->at) + 1, 1);
   kinds->at = out;
   kinds->size = 0;
@@ -11530,24 +11506,26 @@ static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
     if (kinds->size) out[kinds->size++] = '+';
     memcpy(out + kinds->size, word.at, word.size);
     kinds->size += word.size;
-  } while (syn__lexer_take(x, "+"));
+  } while (syn__lexer_accept(x, "+"));
   return SYN_OK;
 }
 
-/* A chain is stored through the index, so that nothing hangs on where the list lies after a
-   whole chain was read.
-   An argument given twice is refused here, because syn__arg_find would silently take the first. */
-static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
+/* The argument in that position, from 0, or a keyword. Type C, any number of chains, is the last of
+   its list and takes all further positions; only its name may be given twice. A chain is stored by
+   its index, because parsing it may move the array. */
+static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int position) {
   syn__lexer from = *x;
+  const char *list = syn__layer_args(l);
   syn_text name;
-  char type = syn__spec_at(syn__layer_args(l), place, NULL, &name);
+  char type;
   syn__arg *a;
+  while ((type = syn__list_take(&list, &name)) != 0 && type != 'C' && position > 0) position--;
   if (syn__parse_key(x, l, &name, &type)) return SYN_E_TEXT;
-  if (!type) return syn__fail_at(&from, "one argument too many", syn__lexer_here(&from));
+  if (!type) return syn__fail_at(&from, syn__lexer_peek(&from), "one argument too many", NULL);
   a = syn__arg_new(x->b, l, syn__arena_text(&x->b->g->arena, name.at, name.size));
   if (!a || !a->name) return SYN_E_MEMORY;
   if (type != 'C' && syn__arg_find(l, a->name) != a)
-    return syn__fail_at(&from, "an argument given twice", name);
+    return syn__fail_at(&from, name, "an argument given twice", NULL);
   a->line = from.line;
   a->column = from.column;
   if (type == 'c' || type == 'C') {
@@ -11558,24 +11536,22 @@ static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int place) {
   }
   if (type == 'w') return syn__parse_word(x, &a->word);
   if (type == 'k') return syn__parse_kinds(x, &a->word);
-  return syn__lexer_value(x, &a->number);
+  return syn__parse_number(x, &a->number);
 }
 
-/* `,` and `|` are the same to us: Sockeye writes `|` between chains, and people forget which one
-   it was. */
+/* No brackets and () are the same: every argument has its default. `,` and `|` are the same, too:
+   published texts write `|` between chains. */
 static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
-  int place = 0;
-  if (syn__lexer_take(x, ")")) return SYN_OK;
+  int position = 0;
+  if (!syn__lexer_accept(x, "(") || syn__lexer_accept(x, ")")) return SYN_OK;
   do {
-    if (syn__parse_arg(x, l, place++)) return x->b->c->status;
-  } while (syn__lexer_take(x, ",") || syn__lexer_take(x, "|"));
-  if (!syn__lexer_take(x, ")")) return syn__fail_at(x, "wanted , | or )", syn__lexer_here(x));
-  return SYN_OK;
+    if (syn__parse_arg(x, l, position++)) return x->b->c->status;
+  } while (syn__lexer_accept(x, ",") || syn__lexer_accept(x, "|"));
+  if (syn__lexer_accept(x, ")")) return SYN_OK;
+  return syn__fail_at(x, syn__lexer_peek(x), "wanted , | or )", NULL);
 }
 
-/* *out is set before anything can fail, so that the chain read so far hangs together. No
-   bracket and () are the same: all arguments have their defaults. Where the name stands is kept
-   for messages while building, long after the lexer has gone. */
+/* Line and column are kept for the errors of building. */
 static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
   syn__lexer from = *x;
   syn_layer *l = (syn_layer *)syn__arena_get(&x->b->g->arena, 1, sizeof *l);
@@ -11585,70 +11561,56 @@ static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
   l->column = x->column;
   l->name = syn__lexer_name(x);
   if (!l->name.size)
-    return syn__fail_at(&from, "wanted the name of a layer", syn__lexer_here(&from));
-  if (syn__name_bind(&from, l)) return x->b->c->status;
+    return syn__fail_at(&from, syn__lexer_peek(&from), "wanted the name of a layer", NULL);
+  if (syn__name_bind(&from, l)) return SYN_E_TEXT;
   syn__lexer_space(x);
-  return syn__lexer_take(x, "(") ? syn__parse_args(x, l) : SYN_OK;
+  return syn__parse_args(x, l);
 }
 
+/* The arrow is -> or U+2192. */
 static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
   syn_layer **end = chain;
   if (++x->depth > SYN_MAX_DEPTH)
-    return syn__fail_at(x, "chains inside chains, more than 32 deep", syn__lexer_here(x));
+    return syn__fail_at(x, syn__lexer_peek(x), "chains inside chains, more than 32 deep", NULL);
   do {
     if (syn__parse_layer(x, end)) return x->b->c->status;
     end = &(*end)->next;
-  } while (syn__lexer_arrow(x));
+  } while (syn__lexer_accept(x, "->") || syn__lexer_accept(x, "\xE2\x86\x92"));
   x->depth--;
   return SYN_OK;
 }
 
-/* Comments too: a model file holds the text, and a byte that is not UTF-8 would let a network be
-   trained that cannot be saved. */
-static syn_status syn__parse_utf8(syn__lexer x) {
-  const char *bad = syn__not_utf8(x.at);
-  if (!*bad) return SYN_OK;
-  while (x.at < bad) syn__lexer_move(&x);
-  return syn__fail(x.b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", x.b->side,
-                   x.line, x.column, (unsigned)(unsigned char)*bad);
+/* 1: recorded. */
+static int syn__text_too_long(syn_build *b, size_t size) {
+  return size > SYN_MAX_TEXT && syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes",
+                                          b->side, SYN_MAX_TEXT);
 }
 
-/* Reads all of a text; null: recorded. The tree lies in the arena of the graph and lives as long
-   as the model does, since kinds keep paths and words of it. */
+/* The syntax tree of a text, perhaps behind a byte order mark; null: recorded. Comments must be
+   UTF-8, too, because a model file holds the whole text. */
 static syn_layer *syn__parse(syn_build *b, const char *text) {
-  syn__lexer x;
+  syn__lexer x = {b, text, 1, 1, 0};
   syn_layer *chain = NULL;
-  memset(&x, 0, sizeof x);
-  x.b = b;
-  x.at = text;
-  x.line = x.column = 1;
-  if (syn__parse_utf8(x)) return NULL;
-  x.at += syn__mark_size(text, strlen(text));
-  syn__lexer_space(&x);
-  if (syn__parse_chain(&x, &chain)) return NULL;
-  if (*x.at) {
-    syn__fail_at(&x, "wanted -> or the end of the text", syn__lexer_here(&x));
+  const char *bad = syn__not_utf8(text);
+  size_t size = strlen(text);
+  if (syn__text_too_long(b, size)) return NULL;
+  if (*bad) {
+    while (x.at < bad) syn__lexer_move(&x);
+    syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", b->side, x.line,
+              x.column, (unsigned)(unsigned char)*bad);
     return NULL;
   }
-  return chain;
-}
-
-static syn_status syn__text_long(syn_build *b) {
-  return syn__fail(b->c, SYN_E_TEXT, "%s: the text has more than %d bytes", b->side, SYN_MAX_TEXT);
-}
-
-/* The caller's text, so that it need not live as long as the model. */
-static char *syn__text_copy(syn_build *b, const char *text) {
-  size_t size = strlen(text);
-  if (size <= SYN_MAX_TEXT) return syn__arena_text(&b->g->arena, text, size);
-  syn__text_long(b);
+  x.at += syn__mark_size(text, size);
+  syn__lexer_space(&x);
+  if (syn__parse_chain(&x, &chain)) return NULL;
+  if (!*x.at) return chain;
+  syn__fail_at(&x, syn__lexer_peek(&x), "wanted -> or the end of the text", NULL);
   return NULL;
 }
 
-/* The text with every $NAME replaced by its number: what a model file stores. Only $NAMEs that
-   were given are replaced; one in a comment may have no number and stays. %.17g gives every
-   double back exactly. A file without $ can be read by whoever does not know the numbers, and its
-   text alone says what the network is. */
+/* Variable substitution: a copy of the text with every $NAME replaced by its number, so that a
+   model file alone says what the network is. A $NAME in a comment may have no number and stays.
+   17 digits give every double back exactly. */
 static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
@@ -11658,37 +11620,64 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
     const syn_var *var;
     name.at = text + 1;
     for (name.size = 0; *text == '$' && syn__is_name(name.at[name.size]); name.size++) continue;
-    var = name.size && *text == '$' ? syn__var_find(b->config, name) : NULL;
+    var = name.size ? syn__var_find(b->config, name) : NULL;
     if (!var) out[used++] = *text++;
     else {
       used += syn__number_write(out + used, SYN_MAX_TEXT + 1 - used, 17, var->value);
       text = name.at + name.size;
     }
   }
-  if (used <= SYN_MAX_TEXT) return out;
-  syn__text_long(b);
-  return NULL;
+  return syn__text_too_long(b, used) ? NULL : out;
 }
 
-/* -- building -- */
+/* ==============================================================================================
+   >>build   the graph of a network from its configuration: layers, embeddings, tied weights
+   ============================================================================================== */
 
-/* A kind of the user's may lack a function that would be called later, in a pass, where nothing can
-   fail. Whether `backward` may be missing depends on what is trained: syn_trainer_new asks. */
+/* A task: what its network consists of, and whose rows have labels: those of the target, of the
+   source, or one row per sentence (SYN_EACH), which the node pool makes. */
+typedef struct syn__task_kind {
+  const char *name;
+  int encoder, decoder, classes; /* 1: it has that */
+  int labels;                    /* SYN_SRC, SYN_TGT, SYN_EACH */
+} syn__task_kind;
+
+static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT}, /* the default */
+                                            {"lm", 0, 1, 0, SYN_TGT},
+                                            {"classify", 1, 0, 1, SYN_EACH},
+                                            {"tag", 1, 0, 1, SYN_SRC}};
+
+/* Parameter tying (Press and Wolf 2017). SYN__TIE_OUT: the embedding table of the target is also
+   the matrix of the output. SYN__TIE_ALL: and the embedding table of the source. */
+enum { SYN__TIE_NONE, SYN__TIE_OUT, SYN__TIE_ALL };
+static const char *const syn__ties[] = {"none", "out", "all"};
+
+struct syn_model {
+  syn_context *c;
+  syn_config config;           /* defaults resolved, texts in the graph's arena */
+  const syn__task_kind *task;
+  syn__graph g;
+  int tie;                     /* SYN__TIE_...; -1: not given, until the head is built */
+  int final, head;             /* the value that `out` reads; the node `out` */
+  float *weights;              /* the block of all weights; null: they lie in the file */
+  size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
+  syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
+  syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
+};
+
+/* -- layers -- */
+
+/* A user's kind may lack a function that a pass would call, where nothing can fail. `backward` is
+   checked by syn_trainer_new, because it may be missing where nothing before it is trained. */
 static syn_status syn__build_check(syn_build *b, const syn_kind *kind) {
-  const char *missing = kind->build     ? NULL
-                        : !kind->shape   ? "neither build nor shape"
-                        : !kind->forward ? "shape, but no forward"
-                                         : NULL;
-  if (!missing) return SYN_OK;
-  return syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name, missing);
+  if (kind->build || (kind->shape && kind->forward)) return SYN_OK;
+  return syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name,
+                         kind->shape ? "shape, but no forward" : "neither build nor shape");
 }
 
-/* One layer at the end of b->path, which names its parameters. A path that was cut off would
-   give two layers one name, so the second would run on the weights of the first, whatever their
-   shape. The numbers of branches come without a look of their own: behind each stands one of a
-   layer. b->path is one buffer for the whole recursion: each level appends its number and cuts
-   it off again. The result is asked of the status as well, since syn_arg_int and its like
-   record an error and return a default, so that a kind needs no check behind every argument. */
+/* Builds layer `number` of a chain; x: its input; returns its output, -1: failed. b->path is one
+   buffer for the whole recursion: the layer's number is appended to it, and removed afterwards. The
+   status is checked, too, since syn_arg_int and its like record an error and return a default. */
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
   size_t size = strlen(b->path);
   int y;
@@ -11703,22 +11692,18 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   return b->c->status == SYN_OK ? y : -1;
 }
 
-/* The layers of a chain or of an alias, which take the next numbers of the chain. A `dropout`
-   directly after a layer that ends with dropout does nothing. Layers are counted, since nodes
-   alone do not bound the time: repeat(1000, repeat(1000, repeat(1000, id))) makes none. Chains
-   inside expansions share `number` and `dropped` with the chain around them: ffl counts as two
-   layers and ends with the dropout of its linear. */
+/* Builds the layers of a chain. The expansion of an alias continues the numbers of the chain. A
+   `dropout` directly behind a layer that ends with dropout does nothing (*dropped). Layers are
+   counted, because nodes do not bound the time: repeat(1000, repeat(1000, id)) makes none. */
 static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
   for (; l && x >= 0; l = l->next) {
+    b->layer = l;
     if (b->layers++ == SYN_MAX_LAYERS) {
-      b->layer = l;
       syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
       return -1;
     }
     if (l->alias) {
-      const syn_layer *expanded;
-      b->layer = l;
-      expanded = l->alias->expand(b, l, syn__build_width_of(b, x));
+      const syn_layer *expanded = l->alias->expand(b, l, syn__build_width_of(b, x));
       x = expanded ? syn__build_layers(b, expanded, number, dropped, x) : -1;
       continue;
     }
@@ -11729,9 +11714,8 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
   return x;
 }
 
-/* Numbers of layers begin anew, `dropped` too: a dropout at the head of a chain follows nothing
-   of that chain. A rel_pos holds until the end of its chain. The depth was bounded while reading
-   already; this bound is for kinds of a user that call syn_build_chain on their own account. */
+/* Each chain has numbers of its own, from 0. A rel_pos holds until the end of its chain. The parser
+   has bounded the depth of texts; a user's kind may call syn_build_chain deeper. */
 static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   int number = 0, dropped = 0;
   const syn__rel_pos *outer = b->rel_pos;
@@ -11745,10 +11729,127 @@ static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
   return x;
 }
 
-/* How many source attentions with this `source` a chain has, repeat counted out. Needed before
-   the decoder is built: the i-th of n layers with source=decreasing reads block n+1-i, so the
-   first one must know n. Sums are capped at 2^20, far above SYN_MAX_NODES; without a cap repeats
-   inside repeats would overflow an int. */
+/* -- configuration -- */
+
+/* The bounds of all sizes keep products of two of them inside 2^63, and small multiples of one
+   inside an int. */
+static syn_status syn__config_size(syn_context *c, const char *name, int value, int least,
+                                   int most) {
+  if (value >= least && value <= most) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", name, value, least, most);
+}
+/* Written so that NaN, which fails every comparison, is refused. */
+static syn_status syn__config_rate(syn_context *c, const char *name, float value) {
+  if (value >= 0.0f && value < 1.0f) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%s is %g, wanted 0 to below 1", name, (double)value);
+}
+static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
+                                    const syn__task_kind *task) {
+  const int tokens = 1 << 24;
+  if (syn__config_size(c, "d_model", k->d_model, 1, 1 << 16) ||
+      syn__config_size(c, "heads", k->heads, 1, 4096) ||
+      syn__config_size(c, "max_len", k->max_len, 1, 1 << 20) ||
+      (task->encoder &&
+       syn__config_size(c, "src_vocab", k->src_vocab, SYN_FIRST_TOKEN, tokens)) ||
+      (task->decoder &&
+       syn__config_size(c, "tgt_vocab", k->tgt_vocab, SYN_FIRST_TOKEN, tokens)) ||
+      (task->classes && syn__config_size(c, "classes", k->classes, 2, tokens)) ||
+      syn__config_rate(c, "dropout", k->dropout) ||
+      syn__config_rate(c, "label_smoothing", k->label_smoothing))
+    return SYN_E_VALUE;
+  return SYN_OK;
+}
+
+static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
+  int i, bad = k->n_vars < 0 || (k->n_vars && !k->vars);
+  for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
+  if (!bad) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "%d vars: the list or a name is null", k->n_vars);
+}
+
+/* m->task from the name of the task. */
+static syn_status syn__config_task(syn_model *m, syn_config *k) {
+  size_t i;
+  if (!k->task) k->task = syn__tasks[0].name;
+  for (i = 0; i < SYN__COUNT(syn__tasks); i++)
+    if (!strcmp(k->task, syn__tasks[i].name)) m->task = &syn__tasks[i];
+  if (!m->task)
+    return syn__fail(m->c, SYN_E_VALUE,
+                     "task is '%.30s', wanted seq2seq, lm, classify or tag; did you mean '%s'?",
+                     k->task, syn__nearest(k->task, strlen(k->task), syn__tasks,
+                                           SYN__COUNT(syn__tasks), sizeof *syn__tasks));
+  k->task = m->task->name;
+  return SYN_OK;
+}
+
+/* m->tie from its name; -1 where none is given: syn__build_head chooses. */
+static syn_status syn__config_tie(syn_model *m, const syn_config *k) {
+  size_t i;
+  m->tie = -1;
+  if (!k->tie) return SYN_OK;
+  for (i = 0; i < SYN__COUNT(syn__ties); i++)
+    if (!strcmp(k->tie, syn__ties[i])) m->tie = (int)i;
+  if (m->tie < 0)
+    return syn__fail(m->c, SYN_E_VALUE,
+                     "tie is '%.30s', wanted none, out or all; did you mean '%s'?", k->tie,
+                     syn__nearest(k->tie, strlen(k->tie), syn__ties, SYN__COUNT(syn__ties),
+                                  sizeof *syn__ties));
+  if (m->task->classes && m->tie > SYN__TIE_NONE)
+    return syn__fail(m->c, SYN_E_VALUE, "tie=%s: %s has only tie=none", k->tie, k->task);
+  if (m->task->encoder && m->task->decoder && m->tie == SYN__TIE_ALL &&
+      k->src_vocab != k->tgt_vocab)
+    return syn__fail(m->c, SYN_E_VALUE, "tie=all: the vocabularies have %d and %d tokens",
+                     k->src_vocab, k->tgt_vocab);
+  return SYN_OK;
+}
+
+/* Resolves all defaults but `tie` and checks the configuration. Pointers to the caller's strings
+   are replaced by the model's own here (task), in syn__build_head (tie), in syn__build_network
+   (texts, vars). A text that the task does not use is dropped. */
+static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
+  syn_config *k = &m->config;
+  if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
+  *k = *given;
+  if (!k->d_model) k->d_model = 64;
+  if (!k->heads) k->heads = 4;
+  if (!k->max_len) k->max_len = 128;
+  if (syn__config_vars(m->c, k) || syn__config_task(m, k) || syn__config_tie(m, k))
+    return SYN_E_VALUE;
+  if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
+    return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
+                     m->task->encoder && !k->encoder ? "encoder" : "decoder");
+  if (!m->task->encoder) k->encoder = NULL;
+  if (!m->task->decoder) k->decoder = NULL;
+  return syn__config_sizes(m->c, k, m->task);
+}
+
+/* -- encoder -- */
+
+/* Paths and messages of what is built next begin with the name of the side. */
+static void syn__build_side(syn_build *b, const char *side) {
+  b->side = side;
+  b->decoder = side[0] == 'd';
+  b->layer = NULL;
+  snprintf(b->path, sizeof b->path, "%s", side);
+}
+
+/* The embeddings of one side, [rows, d_model]; returns the value, -1: failed. Standard deviation
+   d^-1/2, so that a row has length about 1; `pos` multiplies it by sqrt(d). With tie=all both sides
+   name one table: the second call finds the parameter that the first one made. */
+static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
+  syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
+  int shape[2] = {vocabulary, b->config->d_model};
+  if (!n) return -1;
+  n->which = stream;
+  n->param[0] = syn__param_new(
+      b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2, shape);
+  n->n_param = 1;
+  return n->param[0] < 0 ? -1 : syn__node_done(b, n);
+}
+
+/* How many attentions to the source with this `source` a chain has; a repeat counts them n times.
+   Needed before the decoder is built: with source=decreasing layer i of n reads block n + 1 - i.
+   Sums stop at 2^20, so that repeats inside repeats do not overflow. */
 static int syn__count_source(syn_build *b, const syn_layer *l, const char *source) {
   int sum = 0, i;
   for (; l; l = l->next) {
@@ -11765,156 +11866,9 @@ static int syn__count_source(syn_build *b, const syn_layer *l, const char *sourc
   return sum;
 }
 
-/* ==============================================================================================
-   >>build   configuration, text of both sides: a network as a graph
-   ============================================================================================== */
-
-/* What the four tasks differ in. A seq2seq model is trained on the rows of its target, tag on
-   those of its source, classify on one row a sentence: everything else (loss, labels, limits)
-   follows from `labels`. */
-typedef struct syn__task_kind {
-  const char *name;
-  int encoder, decoder, classes; /* what it has */
-  int labels;                    /* whose rows have a label */
-} syn__task_kind;
-
-/* seq2seq stands first because it is the default. SYN_EACH: one row a sentence, made by the
-   node pool. */
-static const syn__task_kind syn__tasks[] = {{"seq2seq", 1, 1, 0, SYN_TGT},
-                                            {"lm", 0, 1, 0, SYN_TGT},
-                                            {"classify", 1, 0, 1, SYN_EACH},
-                                            {"tag", 1, 0, 1, SYN_SRC}};
-static const char *const syn__ties[] = {"none", "out", "all"};
-/* Press and Wolf 2017: the table that embeds target tokens also scores them, which saves V d
-   weights and usually helps. `all` shares it with the source side too, where both speak one
-   vocabulary. */
-enum { SYN__TIE_NONE, SYN__TIE_OUT, SYN__TIE_ALL };
-
-/* g: the graph, nodes and parameters; its arena holds every text, path and name. weights and
-   file exclude each other but for F16 and BF16, whose file stays open for its metadata. c is
-   the context it was made with and frees with. */
-struct syn_model {
-  syn_context *c;
-  syn_config config;           /* with every default resolved; texts in the graph's arena */
-  const syn__task_kind *task;
-  syn__graph g;
-  int tie, final, head;        /* final: the value that `out` reads; head: the output node */
-  float *weights;              /* the block of all weights, null when they lie in a file */
-  size_t trained, floats;      /* floats of trained weights (they come first), of all */
-  syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
-  syn_file *file;              /* the file whose bytes the weights are, or null */
-};
-
-/* -- configuration -- */
-
-/* The bounds are wide, but they keep products of two of these numbers inside 2^63 and products of
-   one with a small constant inside an int, so that code below needs no check of its own. */
-static syn_status syn__config_range(syn_context *c, const char *name, int value, int least,
-                                    int most) {
-  if (value >= least && value <= most) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", name, value, least, most);
-}
-
-/* !(x >= 0 && x < 1) instead of (x < 0 || x >= 1): what is not a number fails every comparison,
-   and must be refused. */
-static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
-                                    const syn__task_kind *task) {
-  if (syn__config_range(c, "d_model", k->d_model, 1, 1 << 16) ||
-      syn__config_range(c, "heads", k->heads, 1, 4096) ||
-      syn__config_range(c, "max_len", k->max_len, 1, 1 << 20))
-    return SYN_E_VALUE;
-  if (task->encoder && syn__config_range(c, "src_vocab", k->src_vocab, SYN_FIRST_TOKEN, 1 << 24))
-    return SYN_E_VALUE;
-  if (task->decoder && syn__config_range(c, "tgt_vocab", k->tgt_vocab, SYN_FIRST_TOKEN, 1 << 24))
-    return SYN_E_VALUE;
-  if (task->classes && syn__config_range(c, "classes", k->classes, 2, 1 << 24)) return SYN_E_VALUE;
-  if (!(k->dropout >= 0.0f && k->dropout < 1.0f))
-    return syn__fail(c, SYN_E_VALUE, "dropout is %g, wanted 0 to below 1", (double)k->dropout);
-  if (!(k->label_smoothing >= 0.0f && k->label_smoothing < 1.0f))
-    return syn__fail(c, SYN_E_VALUE, "label_smoothing is %g, wanted 0 to below 1",
-                     (double)k->label_smoothing);
-  return SYN_OK;
-}
-
-/* The caller's $NAMEs: read while the network is built. */
-static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
-  int i, bad = k->n_vars < 0 || (k->n_vars && !k->vars);
-  for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
-  if (!bad) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "%d vars: the list or a name is null", k->n_vars);
-}
-
-/* The one place where defaults are resolved. Order: lists and task first, since the rest
-   depends on them. `tie` 0 stays open (m->tie -1) until the width of the decoder's output is
-   known, in syn__build_head. Pointers into the caller's memory (task, tie) are replaced by our
-   own; texts are copied when they are built. Ties are refused where they cannot be: classify
-   and tag have no target vocabulary, `all` needs two of one size. */
-static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
-  syn_config *k = &m->config;
-  size_t i;
-  if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
-  *k = *given;
-  if (syn__config_vars(m->c, k)) return SYN_E_VALUE;
-  if (!k->task) k->task = "seq2seq";
-  if (!k->d_model) k->d_model = 64;
-  if (!k->heads) k->heads = 4;
-  if (!k->max_len) k->max_len = 128;
-  for (i = 0; i < SYN__COUNT(syn__tasks); i++)
-    if (!strcmp(k->task, syn__tasks[i].name)) m->task = &syn__tasks[i];
-  if (!m->task)
-    return syn__fail(m->c, SYN_E_VALUE, "task is '%.30s', wanted seq2seq, lm, classify or tag",
-                     k->task);
-  k->task = m->task->name;
-  m->tie = -1;
-  for (i = 0; k->tie && i < SYN__COUNT(syn__ties); i++)
-    if (!strcmp(k->tie, syn__ties[i])) m->tie = (int)i;
-  if (k->tie && m->tie < 0)
-    return syn__fail(m->c, SYN_E_VALUE, "tie is '%.30s', wanted none, out or all", k->tie);
-  if (m->task->classes && m->tie > SYN__TIE_NONE)
-    return syn__fail(m->c, SYN_E_VALUE, "tie=%s: %s has only tie=none", k->tie, k->task);
-  if (m->task->encoder && m->task->decoder && m->tie == SYN__TIE_ALL &&
-      k->src_vocab != k->tgt_vocab)
-    return syn__fail(m->c, SYN_E_VALUE, "tie=all: the vocabularies have %d and %d tokens",
-                     k->src_vocab, k->tgt_vocab);
-  if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
-    return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
-                     m->task->encoder && !k->encoder ? "encoder" : "decoder");
-  if (!m->task->encoder) k->encoder = NULL; /* what is not used is not copied and must not stay */
-  if (!m->task->decoder) k->decoder = NULL;
-  return syn__config_sizes(m->c, k, m->task);
-}
-
-/* -- building the graph -- */
-
-/* From here on paths begin with the side's name and messages speak of it. `decoder` makes
-   attention causal. */
-static void syn__build_side(syn_build *b, const char *side) {
-  b->side = side;
-  b->decoder = side[0] == 'd';
-  b->layer = NULL;
-  snprintf(b->path, sizeof b->path, "%s", side);
-}
-
-/* Embedded tokens of one side: [rows, d_model]. Standard deviation d^-1/2, so that a row has
-   length about 1; `pos` scales it by sqrt(d) to the size of the sinusoids. The embedding is a
-   node like any other, only that the text does not name it. which = the stream whose ids it
-   reads. With tie=all the source side asks for tgt.embed too: the first of the two makes it,
-   the second finds it. */
-static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
-  syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
-  int shape[2];
-  shape[0] = vocabulary;
-  shape[1] = b->config->d_model;
-  if (!n) return -1;
-  n->which = stream;
-  n->param[0] = syn__param_new(
-      b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)b->config->d_model)), 2, shape);
-  n->n_param = 1;
-  return n->param[0] < 0 ? -1 : syn__node_done(b, n);
-}
-
-/* source=increasing|decreasing: the encoder's blocks, each through the norm the encoder ends in.
-   The copies of the norm take its path, so that syn__param_new gives them its parameters. */
+/* For source=increasing|decreasing: passes the output of each encoder block through the norm that
+   the encoder ends with. The new nodes get the path of that norm, so that syn__param_new finds its
+   parameters. */
 static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   const syn_layer *l, *norm = NULL;
   int repeats = 0, last = (int)b->g->n_nodes - 1, i;
@@ -11929,7 +11883,7 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
     return syn__fail(b->c, SYN_E_SHAPE,
                      "source=increasing|decreasing wants an encoder with one repeat, "
                      "and nothing but a norm, dropout or id behind it");
-  while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--; /* its own node */
+  while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--;
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
     snprintf(b->path, sizeof b->path, "%s", b->g->nodes[last]->path);
@@ -11939,12 +11893,11 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   return SYN_OK;
 }
 
-/* Order of events: parse, embed, build, then the blocks that source=increasing wants, which needs
-   the decoder's text (parsed before) to know whether anybody asks for them. Nodes up to here run
-   once per sentence when decoding; n_encoder divides them from those that run once per token. */
+/* `decoder` is the syntax tree of the other side, whose attentions may read the blocks. While
+   decoding, the nodes before n_encoder run once per sentence, the others once per token. */
 static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer *decoder) {
   const syn_layer *chain;
-  int x = -1;
+  int x;
   syn__build_side(b, "encoder");
   chain = syn__parse(b, m->config.encoder);
   if (!chain) return -1;
@@ -11958,6 +11911,8 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
   b->g->n_encoder = (int)b->g->n_nodes;
   return x;
 }
+
+/* -- decoder -- */
 
 /* Embedding and chain; the value `out` reads, or -1. */
 static int syn__build_decoder_chain(syn_build *b, const syn_model *m, const syn_layer *chain) {
@@ -12036,16 +11991,15 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
   return x;
 }
 
-/* out.w and out.b, tied as asked, and the output node. Tied weights need the width of the
-   embedding; by default they are tied where that is so. syn__param_new finds the name tgt.embed
-   again and shares it, gradients and all. Last comes syn__node_done: it asks the kind for its
-   shapes, and those need the parameters. w is [V or classes, d_out], b [V or classes]. Glorot's
-   bounds are asked for even where the name is found again: then they are not used. */
+/* -- output -- */
+
+/* The node `out`: logits = x w^T + b, w [V or classes, width of x], b [V or classes]. Tied weights
+   need x as wide as the embedding; by default they are tied where it is. A tied w is found by its
+   name, so it keeps its own initial values and gets the gradients of both uses. */
 static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   syn_node *n;
-  int shape[2], width = syn__build_width_of(b, x), fits = width == m->config.d_model;
-  shape[0] = m->task->classes ? m->config.classes : m->config.tgt_vocab;
-  shape[1] = width;
+  int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
+  int shape[2] = {m->task->classes ? m->config.classes : m->config.tgt_vocab, width};
   b->layer = NULL;
   snprintf(b->path, sizeof b->path, "out");
   if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
@@ -12066,40 +12020,36 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
 }
 
-/* The decoder is parsed before the encoder is built and built after it. No number of any weight
-   is touched: a plan and a file that will not fit cost the graph and nothing more. */
+/* The graph of the whole network. The decoder is parsed before the encoder is built, and built
+   after it. No memory of weights is needed. */
 static syn_status syn__build_network(syn_model *m) {
+  syn_config *k = &m->config;
   syn_build b;
   syn_layer *decoder = NULL;
   int x = -1;
   memset(&b, 0, sizeof b);
   b.c = m->c;
   b.g = &m->g;
-  b.config = &m->config;
+  b.config = k;
   b.chain = syn__build_chain;
   b.encoder_out = -1;
-  if (m->task->decoder) {
+  if (k->decoder) {
     syn__build_side(&b, "decoder");
-    m->config.decoder = syn__text_copy(&b, m->config.decoder);
-    decoder = m->config.decoder ? syn__parse(&b, m->config.decoder) : NULL;
+    decoder = syn__parse(&b, k->decoder);
     if (!decoder) return m->c->status;
   }
-  if (m->task->encoder) {
-    syn__build_side(&b, "encoder");
-    m->config.encoder = syn__text_copy(&b, m->config.encoder);
-    if (!m->config.encoder) return SYN_E_MEMORY;
+  if (k->encoder) {
     x = syn__build_encoder(&b, m, decoder);
     if (x < 0) return m->c->status;
   }
-  if (m->task->decoder) x = syn__build_decoder(&b, m, decoder);
+  if (k->decoder) x = syn__build_decoder(&b, m, decoder);
   if (x >= 0 && m->task->labels == SYN_EACH)
     x = syn__node_done(&b, syn__node_new(&b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(&b, m, x)) return m->c->status;
-  if (m->config.encoder && m->task->encoder)
-    m->config.encoder = syn__text_replaced(&b, m->config.encoder);
-  if (m->task->decoder) m->config.decoder = syn__text_replaced(&b, m->config.decoder);
-  m->config.vars = NULL;
-  m->config.n_vars = 0;
+  if (k->encoder) k->encoder = syn__text_replaced(&b, k->encoder);
+  if (k->decoder) k->decoder = syn__text_replaced(&b, k->decoder);
+  k->vars = NULL;
+  k->n_vars = 0;
   return m->c->status;
 }
 
@@ -12107,9 +12057,7 @@ static syn_status syn__build_network(syn_model *m) {
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): of names, and of results in `syn golden`. Used because it
-   is a line long, needs no table and gives one number on every machine; it protects against
-   nothing. */
+/* FNV-1a of 64 bits (Fowler, Noll, Vo), of the names of parameters here. Not cryptographic. */
 uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   const unsigned char *at = (const unsigned char *)bytes;
   size_t i;
@@ -12117,10 +12065,9 @@ uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   return hash;
 }
 
-/* Every tensor begins at a multiple of 16 floats; those that training never changes come last. 16
-   floats are 64 bytes, a cache line: rows of different tensors never share one, and a kernel's
-   first load is aligned. Trained ones lie together, so optimizer, gradient and average walk one
-   array; padding between tensors is zero and stays zero under Adam (its gradient is). */
+/* Assigns each tensor its offset in the block of all weights: a multiple of 16 floats, so that no
+   cache line holds two tensors. Trained ones come first: optimizer, gradient and averages are
+   arrays over that part. The padding is zero and stays zero, as its gradient is. */
 static void syn__weights_place(syn_model *m) {
   size_t i, at = 0;
   int trained;
@@ -12135,11 +12082,11 @@ static void syn__weights_place(syn_model *m) {
   m->floats = at;
 }
 
-/* A random orthogonal matrix [m,m]: the Q of a Gaussian matrix whose R has a diagonal above 0,
-   which is uniform among all of them (Stewart 1980). It grows from its last corner: a Gaussian
-   vector v of s numbers becomes the first column, v/|v|, by a reflection of what is there,
-   A -= f u (u^T A) with u = v + sign(v_0) |v| e_0, f = 2/|u|^2. In double and plain arithmetic:
-   2/3 m^3 steps of two. a [m,m], then u and u^T A of [m] behind it. */
+/* A random orthogonal matrix a [m,m], uniformly distributed (Stewart 1980): the Q of the QR
+   decomposition of a Gaussian matrix, with the diagonal of R positive. It grows from its last
+   corner. For each Gaussian vector v the Householder reflection A -= f u (u^T A),
+   u = v + sign(v_0) |v| e_0, f = 2/|u|^2, makes v/|v| the first column. Behind a lie u [m] and
+   w = u^T A [m]. In double; 2/3 m^3 multiply-adds, twice. */
 static void syn__orthogonal(double *a, int m, syn_random *r) {
   double *u = a + (size_t)m * (size_t)m, *w = u + m, *row, norm, sign, f;
   int i, j, k;
@@ -12162,10 +12109,9 @@ static void syn__orthogonal(double *a, int m, syn_random *r) {
   }
 }
 
-/* The largest matrix that is drawn whole: one of 1024 takes about half a second. */
+/* A tensor of square matrices, one below the other, as wide as the tensor. Of a wide one only
+   diagonal blocks of this size are drawn, because the time grows with the cube of the size. */
 #define SYN__ORTHOGONAL 1024
-
-/* Square blocks along the diagonals of the matrices, whose side is the width of the tensor. */
 static syn_status syn__orthogonal_init(syn_context *c, const syn_param *p, float amount,
                                        syn_random *r) {
   int width = p->shape[p->rank - 1], rows = (int)(p->size / (size_t)width), row, m, i, j;
@@ -12185,55 +12131,44 @@ static syn_status syn__orthogonal_init(syn_context *c, const syn_param *p, float
   return SYN_OK;
 }
 
-/* The numbers of a tensor depend on the seed and its name alone. Not on the order of tensors, nor
-   on the number of threads: a network with one more layer begins with the same numbers in all the
-   others, which makes experiments comparable. syn__mix(seed + 1) spreads neighbouring seeds over
-   all 64 bits before the name is hashed in. p->size numbers, row-major, one or two draws each. */
+/* Initial values of parameter i. The random numbers depend on the seed and the name alone: a
+   network with one more layer has the same values in all others. syn__mix spreads neighbouring
+   seeds over all 64 bits. */
 static syn_status syn__weights_init(syn_model *m, size_t i) {
   syn_param *p = &m->g.params[i];
   syn_initial init = m->g.inits[i];
+  float amount = (float)init.amount;
   syn_random r;
   size_t k;
   r.state = syn_hash(syn__mix(m->config.seed + 1), p->name, strlen(p->name));
-  if (init.kind == SYN_INIT_ORTHOGONAL)
-    return syn__orthogonal_init(m->c, p, (float)init.amount, &r);
-  for (k = 0; k < p->size; k++) {
-    if (init.kind == SYN_INIT_CONSTANT) p->x[k] = (float)init.amount;
-    else if (init.kind == SYN_INIT_UNIFORM)
-      p->x[k] = (2.0f * syn_random_uniform(&r) - 1.0f) * (float)init.amount;
-    else p->x[k] = syn_random_normal(&r) * (float)init.amount;
-  }
+  if (init.kind == SYN_INIT_ORTHOGONAL) return syn__orthogonal_init(m->c, p, amount, &r);
+  for (k = 0; k < p->size; k++)
+    p->x[k] = amount * (init.kind == SYN_INIT_CONSTANT  ? 1.0f
+                        : init.kind == SYN_INIT_UNIFORM ? 2.0f * syn_random_uniform(&r) - 1.0f
+                                                        : syn_random_normal(&r));
   return SYN_OK;
 }
 
-/* One block for all weights. syn__alloc zeroes it, the padding too. */
+/* Allocates the block of all weights: zeros, or copies of the weights that lie in a file. */
 static syn_status syn__weights_new(syn_model *m) {
   size_t i;
   m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
   if (!m->weights) return SYN_E_MEMORY;
-  for (i = 0; i < m->g.n_params; i++) m->g.params[i].x = m->weights + m->g.params[i].offset;
-  return SYN_OK;
-}
-
-/* Weights that lie in a file are copied before they are trained. The caller's bytes
-   (syn_model_view) may be a read-only mapping, and were promised to be only read. Pointers of
-   runs made before keep the old place. Done once; a second trainer finds them owned. The file's
-   bytes are kept all the same, for its metadata and names. */
-static syn_status syn__weights_own(syn_model *m) {
-  size_t i;
-  if (m->weights) return SYN_OK;
-  m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
-  if (!m->weights) return SYN_E_MEMORY;
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *p = &m->g.params[i];
-    memcpy(m->weights + p->offset, p->x, p->size * sizeof(float));
-    p->x = m->weights + p->offset;
+    float *x = m->weights + p->offset;
+    if (p->x) memcpy(x, p->x, p->size * sizeof *x);
+    p->x = x;
   }
   return SYN_OK;
 }
 
-/* Null is nothing to free. Both tokenizers may be one, freed once. The arena goes last but for
-   the struct itself: names, paths and texts lie in it. */
+/* Called before weights are changed: those in a file may be read-only (syn_model_view). Runs that
+   exist already go on reading the file. */
+static syn_status syn__weights_own(syn_model *m) {
+  return m->weights ? SYN_OK : syn__weights_new(m);
+}
+
 void syn_model_free(syn_model *m) {
   if (!m) return;
   syn_tokenizer_free(m->tokenizer[0]);
@@ -12244,10 +12179,8 @@ void syn_model_free(syn_model *m) {
   syn__free(m->c, m);
 }
 
-/* A model without the numbers of its weights. What a plan, a new model and a loaded one have in
-   common: configuration, graph, sizes and names of all parameters. c->status is asked too,
-   because a kind may record an error and still return. The configuration is the caller's only
-   until this returns. */
+/* A model without memory for its weights: what plans, new and loaded models have in common. The
+   status is checked, too, because a kind may record an error and still return. */
 static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
   if (!m) return NULL;
@@ -12286,8 +12219,8 @@ const syn_node *syn_model_node(const syn_model *m, size_t i) {
   return i < syn_model_node_count(m) ? m->g.nodes[i] : NULL;
 }
 
-/* A matrix is read once per token: so many multiply-adds. An embedding has no input and only
-   copies a row. What depends on the length of the sentence (attention) the kind adds itself. */
+/* A matrix costs as many multiply-adds per token as it has numbers; an embedding, which has no
+   input, only copies a row. The kind adds what depends on the length of the sentence. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   syn_cost cost;
   int i;
@@ -12303,8 +12236,7 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   return cost;
 }
 
-/* Both sides may share one, and a call may hand in what the model has already: freed is only what
-   the new pair does not hold, and once. */
+/* Frees each of the old tokenizers that the new pair does not hold, once where both were one. */
 void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
   syn_tokenizer *old[2];
   int i;
@@ -12320,13 +12252,12 @@ const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
   return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
 }
 
-/* 1: each tokenizer has as many tokens as the model's vocabulary on its side. The loader of a model
-   file refuses another number, so a training whose file could not be loaded must not begin. */
+/* 1: each tokenizer has as many tokens as the vocabulary of its side, which the loader of model
+   files checks; training checks it before it begins. */
 static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
-  int sizes[2], i;
-  sizes[0] = m->task->encoder ? m->config.src_vocab : 0;
-  sizes[1] = m->task->decoder ? m->config.tgt_vocab
-                              : m->config.classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+  const syn_config *k = &m->config;
+  int classes = k->classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC), i;
+  int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->decoder ? k->tgt_vocab : classes};
   for (i = 0; i < 2; i++)
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
       return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
@@ -12335,10 +12266,10 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   return 1;
 }
 
-/* -- beginning from another model -- */
+/* -- initial values from a pretrained model -- */
 
-/* The weight of `from` that stands for p of m: of the same name; where that is missing because it
-   is tied, the table it is tied to. */
+/* The parameter of `from` that p of m gets its values from: that of the same name, or else the
+   table that it is tied to in `from`. Null: there is none. */
 static const syn_param *syn__init_source(const syn_model *m, const syn_model *from,
                                          const syn_param *p) {
   const syn_param *q = syn_model_find(from, p->name);
@@ -12347,7 +12278,7 @@ static const syn_param *syn__init_source(const syn_model *m, const syn_model *fr
   return !q && tied ? syn_model_find(from, "tgt.embed") : q;
 }
 
-/* The same pieces under the same ids. A model without a tokenizer on that side says nothing. */
+/* 1: both models have the same tokens under the same ids on that side, or one has no tokenizer. */
 static int syn__init_tokens(const syn_model *m, const syn_model *from, int side) {
   const syn_tokenizer *a = m->tokenizer[side], *b = from->tokenizer[side];
   int i, size = syn_tokenizer_size(a);
@@ -12360,20 +12291,21 @@ static int syn__init_tokens(const syn_model *m, const syn_model *from, int side)
   return 1;
 }
 
-/* What syn__init_tokens said of both sides, so that vocabularies are compared once. Rows of tables
-   and outputs are tokens or classes: their numbers mean nothing under another numbering. */
+/* 1: p has the shape of its source, and, where its rows are tokens or classes, the same ones.
+   same[side]: the result of syn__init_tokens. */
 static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_param *p,
                           const int same[2]) {
   const syn_param *q = syn__init_source(m, from, p);
-  int i, fits = q && q->rank == p->rank, head = !strncmp(p->name, "out.", 4);
-  for (i = 0; fits && i < p->rank; i++) fits = q->shape[i] == p->shape[i];
-  if (!strcmp(p->name, "src.embed")) fits = fits && same[SYN_SRC];
-  if (!strcmp(p->name, "tgt.embed") || head) fits = fits && same[SYN_TGT];
-  if (!strcmp(p->name, "tgt.embed") && m->tie == SYN__TIE_ALL) fits = fits && same[SYN_SRC];
-  return fits && (!head || m->task == from->task || (m->task->decoder && from->task->decoder));
+  int target = !strcmp(p->name, "tgt.embed"), head = !strncmp(p->name, "out.", 4);
+  int source = !strcmp(p->name, "src.embed") || (target && m->tie == SYN__TIE_ALL);
+  if (!q || q->rank != p->rank ||
+      memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
+      (source && !same[SYN_SRC]) || ((target || head) && !same[SYN_TGT]))
+    return 0;
+  return !head || m->task == from->task || (m->task->decoder && from->task->decoder);
 }
 
-/* A weight of `from` that no weight of m asks for. */
+/* 1: no parameter of m has q of `from` as its source. */
 static int syn__init_unused(const syn_model *m, const syn_model *from, const syn_param *q) {
   static const char *const tied[] = {"src.embed", "out.w"};
   int i;
@@ -12385,10 +12317,9 @@ static int syn__init_unused(const syn_model *m, const syn_model *from, const syn
   return 1;
 }
 
-/* The weights become m's own first: those of a file are only read. */
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user) {
-  int same[2], taken = 0;
+  int same[2], copied = 0;
   size_t i;
   if (!m || !syn__given(m->c, from, "model to begin from")) return -1;
   if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
@@ -12403,12 +12334,12 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
     if (syn__init_fits(m, from, p, same)) {
       memcpy(p->x, q->x, p->size * sizeof(float));
-      taken++;
+      copied++;
     } else if (report) report(user, p, q);
   }
   for (i = 0; report && i < from->g.n_params; i++)
     if (syn__init_unused(m, from, &from->g.params[i])) report(user, NULL, &from->g.params[i]);
-  return taken;
+  return copied;
 }
 
 /* ==============================================================================================
@@ -13198,17 +13129,17 @@ static const syn_node *syn__value_find(const syn_model *m, const char *name,
 }
 
 /* The known name nearest to another one. */
-typedef struct syn__nearest {
+typedef struct syn__nearest_path {
   syn_text wanted;
   int least;
   char name[SYN__PATH + 64];
-} syn__nearest;
+} syn__nearest_path;
 
-static void syn__nearest_try(syn__nearest *s, const char *path, const char *part) {
+static void syn__nearest_path_try(syn__nearest_path *s, const char *path, const char *part) {
   char name[SYN__PATH + 64];
   int distance;
   snprintf(name, sizeof name, "%s%s%s", path, part ? "." : "", part ? part : "");
-  distance = syn__distance(s->wanted, name);
+  distance = syn__edit_distance(s->wanted.at, s->wanted.size, name);
   if (distance >= s->least) return;
   s->least = distance;
   memcpy(s->name, name, sizeof name);
@@ -13217,7 +13148,7 @@ static void syn__nearest_try(syn__nearest *s, const char *path, const char *part
 /* An error that names the known path nearest to `path`. */
 static syn_status syn__value_unknown(const syn_run *r, const char *path) {
   const syn__graph *g = &r->m->g;
-  syn__nearest s;
+  syn__nearest_path s;
   size_t i;
   int k;
   memset(&s, 0, sizeof s);
@@ -13226,11 +13157,11 @@ static syn_status syn__value_unknown(const syn_run *r, const char *path) {
   s.least = 99;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    syn__nearest_try(&s, n->path, NULL);
-    for (k = 0; k < n->n_part; k++) syn__nearest_try(&s, n->path, n->part[k].name);
-    if (n->seen_heads) syn__nearest_try(&s, n->path, "weights");
+    syn__nearest_path_try(&s, n->path, NULL);
+    for (k = 0; k < n->n_part; k++) syn__nearest_path_try(&s, n->path, n->part[k].name);
+    if (n->seen_heads) syn__nearest_path_try(&s, n->path, "weights");
   }
-  for (i = 0; i < g->n_params; i++) syn__nearest_try(&s, g->params[i].name, NULL);
+  for (i = 0; i < g->n_params; i++) syn__nearest_path_try(&s, g->params[i].name, NULL);
   return syn__fail(r->tape.c, SYN_E_VALUE, "no value is named '%.80s'%s%.80s", path,
                    s.least < 99 ? "; the nearest is " : "", s.name);
 }
@@ -14004,7 +13935,7 @@ static syn_status syn__label_unknown(const syn__text_row *x, int k) {
     if (piece.size >= sizeof name || label.size >= sizeof name) continue;
     memcpy(name, piece.at, piece.size);
     name[piece.size] = 0;
-    distance = syn__distance(label, name);
+    distance = syn__edit_distance(label.at, label.size, name);
     if (distance < least) least = distance, memcpy(nearest, name, sizeof name);
   }
   return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
@@ -14396,17 +14327,16 @@ static syn_status syn__freeze_check(const syn_trainer *t) {
   while (at) {
     syn_text pattern = syn__pattern_next(&at);
     const char *nearest = NULL;
-    int found = 0, least = 99;
+    int found = 0;
     for (i = 0; i < t->m->g.n_params && !found; i++) {
       const char *name = t->m->g.params[i].name;
-      int distance = syn__distance(pattern, name);
-      if (distance < least) least = distance, nearest = name;
+      nearest = syn__nearer(pattern.at, pattern.size, nearest, name);
       found = syn__pattern_is(pattern, name);
     }
     if (!found)
-      return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'%s%.80s",
+      return syn__fail(t->c, SYN_E_VALUE, "freeze: no tensor is named '%.*s'; the nearest is %.80s",
                        pattern.size < 80 ? (int)pattern.size : 80, pattern.at,
-                       nearest ? "; the nearest is " : "", nearest ? nearest : "");
+                       nearest ? nearest : "");
   }
   if (!t->n_trained)
     return syn__fail(t->c, SYN_E_VALUE, "freeze: '%.80s' leaves no tensor to train",
@@ -14530,7 +14460,10 @@ static syn_status syn__train_rule(syn_trainer *t) {
     if (!strcmp(k->optimizer, syn__optimizers[i].name)) o = &syn__optimizers[i];
   if (!o)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "optimizer is '%.30s', wanted adam, adamw, adafactor or sgd", k->optimizer);
+                     "optimizer is '%.30s', wanted adam, adamw, adafactor or sgd; "
+                     "did you mean '%s'?",
+                     k->optimizer, syn__nearest(k->optimizer, strlen(k->optimizer), syn__optimizers,
+                                    SYN__COUNT(syn__optimizers), sizeof *syn__optimizers));
   if ((o->beta2 == 0.0f && k->beta2 != 0.0f) || (o->eps == 0.0f && k->eps != 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: beta2 %g, eps %g: %s has no %s",
                      (double)k->beta2, (double)k->eps, o->name,
@@ -14559,8 +14492,9 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (t->schedule < 0)
     return syn__fail(t->c, SYN_E_VALUE,
                      "schedule is '%.30s', wanted noam, rsqrt, linear, cosine, constant"
-                     " or plateau",
-                     k->schedule);
+                     " or plateau; did you mean '%s'?",
+                     k->schedule, syn__nearest(k->schedule, strlen(k->schedule), syn__schedules,
+                                    SYN__COUNT(syn__schedules), sizeof *syn__schedules));
   k->schedule = syn__schedules[t->schedule];
   if (syn__train_rule(t)) return SYN_E_VALUE;
   if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||

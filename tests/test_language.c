@@ -258,8 +258,8 @@ typedef struct wrong {
 #define E SYN_E_TEXT
 #define S SYN_E_SHAPE
 static const wrong wrongs[] = {
-    {"tag", "lineer(4)", NULL, E, 1, 1, {"lineer", "nearest", "linear", NULL}},
-    {"tag", "norm -> rmsnorm", NULL, E, 1, 9, {"rmsnorm", "rms_norm", NULL, NULL}},
+    {"tag", "lineer(4)", NULL, E, 1, 1, {"lineer", "no such layer", "did you mean 'linear'?", NULL}},
+    {"tag", "norm -> rmsnorm", NULL, E, 1, 9, {"rmsnorm", "did you mean 'rms_norm'?", NULL, NULL}},
     {"tag", "norm ->\n  foo", NULL, E, 2, 3, {"foo", "no such layer", NULL, NULL}},
     {"tag", "# \xC3\xA4\xC3\xB6\n\xE2\x86\x92 ff", NULL, E, 2, 1, {"wanted the name of a layer", NULL, NULL, NULL}},
     {"tag", "\xEF\xBB\xBF" "norm -> bar", NULL, E, 1, 9, {"bar", NULL, NULL, NULL}},
@@ -267,7 +267,23 @@ static const wrong wrongs[] = {
     {"lm", NULL, "norm\n# \xC3\xA4\xC3", E, 2, 4, {"decoder", "byte 0xC3", "UTF-8", NULL}},
     {"lm", NULL, "# \xED\xA0\x80\nnorm", E, 1, 3, {"byte 0xED", "UTF-8", NULL, NULL}},
     {"tag", "norm \xE2\x86\x92 bar", NULL, E, 1, 8, {"bar", NULL, NULL, NULL}},
-    {"tag", "ff(bar=3)", NULL, E, 1, 4, {"'bar'", "no such argument", "act", NULL}},
+    {"tag", "SYN_ATTT", NULL, E, 1, 1, {"SYN_ATTT", "did you mean 'syn_att'?", NULL, NULL}},
+    {"tag", "ffn", NULL, E, 1, 1, {"did you mean 'ff'?", NULL, NULL, NULL}},
+    {"tag", "norm -> mh_dot_selfatt", NULL, E, 1, 9, {"did you mean 'mh_dot_self_att'?", NULL, NULL, NULL}},
+    {"tag", "ff(bar=3)", NULL, E, 1, 4, {"'bar'", "no such argument", "act", "did you mean"}},
+    {"tag", "ff(8, dropuot=0.5)", NULL, E, 1, 7, {"'dropuot'", "ff takes (i:n w:act f:dropout)", "did you mean 'dropout'?", NULL}},
+    {"tag", "syn_att(Head=2)", NULL, E, 1, 9, {"'Head'", "syn_att takes", "did you mean 'heads'?", NULL}},
+    {"tag", "repeat(n=2, chian=ff)", NULL, E, 1, 13, {"did you mean 'chain'?", NULL, NULL, NULL}},
+    {"tag", "ffl(atc=relu)", NULL, E, 1, 5, {"ffl takes (i:n w:act)", "did you mean 'act'?", NULL, NULL}},
+    {"tag", "norm(n=8)", NULL, E, 1, 6, {"'n'", "no such argument", "norm takes ()", NULL}},
+    {"tag", "ff(8, Swihs)", NULL, E, 1, 1, {"act is 'Swihs'", "swish", "did you mean 'swish'?", NULL}},
+    {"tag", "rnn(cell=gr\xC3\xBC)", NULL, E, 1, 12, {"'\xC3\xBC'", "wanted", NULL, NULL}},
+    {"tag", "rnn(cell=lsmt)", NULL, E, 1, 1, {"cell is 'lsmt'", "lstm, gru", "did you mean 'lstm'?", NULL}},
+    {"tag", "syn_att(R+v)", NULL, E, 1, 1, {"no kind 'v'", "there are V, R", "did you mean 'V'?", NULL}},
+    {"tag", "syn_att(R+BCRK)", NULL, E, 1, 1, {"no kind 'BCRK'", "did you mean 'BCRC'?", NULL, NULL}},
+    {"tag", "syn_att(R+V, mix=summ)", NULL, E, 1, 1, {"alpha, sum", "did you mean 'sum'?", NULL, NULL}},
+    {"seq2seq", "id", "mh_dot_att(source=incresing)", E, 1, 1, {"did you mean 'increasing'?", NULL, NULL, NULL}},
+    {"tag", "ff($FF_NUM_HIDEN)", NULL, E, 1, 5, {"'FF_NUM_HIDEN'", "$NAME", "did you mean 'FF_NUM_HIDDEN'?", NULL}},
     {"tag", "ff(8, relu, 0.1, 7)", NULL, E, 1, 18, {"'7'", "too many", NULL, NULL}},
     {"tag", "ff(8, n=8)", NULL, E, 1, 7, {"twice", "n", NULL, NULL}},
     {"tag", "norm(8)", NULL, E, 1, 6, {"'8'", "too many", NULL, NULL}},
@@ -613,7 +629,7 @@ static void test_own_kind(void) {
   syn_run_free(r);
   syn_model_free(m);
   k.encoder = "twise";
-  CHECK(!syn_model_new(&c, &k) && strstr(c.message, "nearest name is twice"), "%s", c.message);
+  CHECK(!syn_model_new(&c, &k) && strstr(c.message, "did you mean 'twice'?"), "%s", c.message);
 }
 
 /* What a file could not hold is refused when the model is built. */
@@ -698,7 +714,29 @@ static void test_bad_kinds(void) {
   syn_model_free(m);
 }
 
+/* The edit distance, its bound of 63 bytes, and the first of equally near names. */
+static void test_nearest(void) {
+  static const struct { const char *a, *b; int distance; } pairs[] = {
+      {"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"relu", "RELU", 0},
+      {"flaw", "lawn", 2}, {"n", "n more", 0}, {"syn_attn", "syn_att", 1}};
+  static const char *const names[] = {"adam", "adamw", "sgd"};
+  char longer[200];
+  size_t i;
+  for (i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    int d = syn__edit_distance(pairs[i].a, strlen(pairs[i].a), pairs[i].b);
+    CHECK(d == pairs[i].distance, "%s, %s: %d", pairs[i].a, pairs[i].b, d);
+  }
+  memset(longer, 'x', sizeof longer);
+  longer[sizeof longer - 1] = 0;
+  CHECK(syn__edit_distance(longer, 199, longer) == 0 && syn__edit_distance(longer, 199, "") == 63, "63 bytes");
+  CHECK(!syn__nearest("a", 1, names, 0, sizeof *names), "no names");
+  CHECK(!strcmp(syn__nearest("sdg", 3, names, 3, sizeof *names), "sgd"), "sdg");
+  CHECK(!strcmp(syn__nearest("", 0, names + 1, 2, sizeof *names), "sgd"), "nothing given");
+  CHECK(!strcmp(syn__nearest("adamx", 5, names, 3, sizeof *names), "adam"), "the first of two");
+}
+
 int main(void) {
+  test_nearest();
   test_bad_kinds();
   test_odd_names();
   test_names();

@@ -1811,6 +1811,11 @@ static void test_errors(void) {
 #define BAD(field, value, word) t = none, t.field = value, bad_config(#field, t, word)
   BAD(optimizer, "lamb", "lamb");
   BAD(schedule, "step", "step");
+  BAD(schedule, "cosin", "schedule is 'cosin', wanted noam, rsqrt");
+  BAD(schedule, "cosin", "did you mean 'cosine'?");
+  BAD(optimizer, "AdamV", "optimizer is 'AdamV', wanted adam, adamw, adafactor or sgd");
+  BAD(optimizer, "AdamV", "did you mean 'adam'?");
+  BAD(optimizer, "adafaktor", "did you mean 'adafactor'?");
   BAD(average, -1, "average -1");
   BAD(accumulate, -2, "accumulate -2");
   BAD(batch_tokens, 1, "batch_tokens 1");
