@@ -15,47 +15,55 @@
      2. In one C file, write  #define SYNTHESIZER_IMPLEMENTATION  before the include.
      3. Compile as usual: cc -O2 yours.c -lm   (-fopenmp for more than one thread).
 
-   A WHOLE PROGRAM: it learns that a b c becomes c b a, and says so
+   A COMPLETE PROGRAM: it learns that a b c becomes c b a, and prints c b a
 
      #define SYNTHESIZER_IMPLEMENTATION
      #include "synthesizer.h"
-     static int show(void *user, int sentence, int token) { // every token as it is chosen
-       return (void)user, token != SYN_END && printf("%d: %c\n", sentence, 'a' + token - 4) < 0;
+     static int show(void *user, syn_text piece) { // text as it is chosen; not 0: stop
+       return (void)user, printf("%.*s", (int)piece.size, piece.at) < 0;
      }
      int main(void) {
-       int src[] = {4, 5, 6, SYN_END}, in[] = {SYN_BEGIN, 6, 5, 4}, out[] = {6, 5, 4, SYN_END}, n;
-       syn_batch b = {1, src, in, out, 4, 4}; // one sentence, 4 tokens on each side
-       syn_config k = {"seq2seq", "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
-                       "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm"};
-       syn_decode_config beam = {0};
-       syn_context c;
-       float loss, score;
-       k.src_vocab = k.tgt_vocab = 30, k.max_len = 16, beam.beam = 4;
-       syn_model *m = syn_context_init(&c, NULL) ? NULL : syn_model_new(&c, &k);
-       syn_trainer *t = syn_trainer_new(&c, m, NULL);
-       for (n = 0; n < 200; n++) syn_trainer_step(t, &b, 1, &loss);
+       syn_text lines[] = {syn_text_of("a b c"), syn_text_of("c b a")};
+       syn_context c; // keeps the first error: look at it once, at the end
+       syn_context_init(&c, NULL);
+       syn_tokenizer *words = syn_tokenizer_learn(&c, "space", 0, lines, 2);
+       syn_config k = {
+           .encoder = "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
+           .decoder = "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm",
+           .src_vocab = syn_tokenizer_size(words), .tgt_vocab = syn_tokenizer_size(words)};
+       syn_model *m = syn_model_new(&c, &k);
+       syn_model_set_tokenizers(m, words, words); // the model owns and saves them
+       syn_data *data = syn_data_new(&c);
+       syn_data_add_text(data, m, lines[0], lines[1]); // the row: a b c becomes c b a
+       syn_train_config how = {.steps = 200};
+       syn_trainer_run(syn_trainer_new(&c, m, &how), data, NULL, NULL, NULL);
        syn_model_save(&c, m, "reverse.safetensors");
        m = syn_model_load(&c, "reverse.safetensors"); // or syn_model_view(&c, bytes, size)
-       b.tgt = NULL; // from here on the decoder writes it: greedy, then with a beam of 4
-       syn_decoder_run(syn_decoder_new(&c, m, NULL), &b, show, NULL);
-       syn_decoder *d = syn_decoder_new(&c, m, &beam);
-       if (!syn_decoder_run(d, &b, NULL, NULL)) syn_decoder_output(d, 0, 0, &n, &score);
-       return puts(c.status ? c.message : "learned"), c.status;
+       syn_decoder_run_text(syn_decoder_new(&c, m, NULL), lines[0], syn_text_of(""), show, NULL);
+       return puts(c.status ? c.message : ""), c.status;
      }
 
-   (It ends at once, so it leaves its memory to the system; every _new has its _free.)
+   (It ends at once, so it leaves its memory to the system. Every _new, _load, _view and _learn has
+   its _free.)
 
-   CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation,
-   where a room calls only rooms above it (below it only public functions):
+   CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation.
+   A section calls only sections above it (below it only public functions):
 
-     base status memory random    sizes, elementary functions, errors, allocator, splitmix64
-     words kernels dispatch       one text of every kernel; rows scalar, AVX2, AVX-512, NEON
-     tensor tape                  recording operations, planning memory, forward, backward
-     kind NAME ... kinds          one room per layer or operation, and the one list of them
-     language model loss          text to network; weights and runs; smoothed cross entropy
-     optim train decode           Adam and others; data, steps, checkpoints; greedy, beam, sampling
-     tokenizer NAME ... tokenizers  one room per tokenizer, and the one list of them
-     safetensors ... checkpoint   files of tensors, models, trainings
+     base status memory random      checked sizes, elementary functions, errors, allocation
+     utf-8 collections              characters; growing array, hash map, heap
+     simd ... gemm kernels ...      every kernel, written once, compiled once per ISA
+     dispatch                       the table of kernels of each ISA, chosen once per context
+     tensor graph kv cache          values and nodes of a network; what decoding remembers
+     parallel gemm im2col           thread slices; matrix products; convolutions as products
+     pass plan arguments tape       forward and backward pass; memory plan; a tape of your own
+     kind NAME ... kinds            one section for each layer or operation, and their list
+     language build model           text to layers; layers to a graph; weights
+     run loss values                one batch through a network; cross-entropy; looking inside
+     optim data train               optimizers; rows and batches; updates, validation
+     decode state sampling search   one step of decoding; the next token; beam search
+     tokenizer NAME ...             one section for each tokenizer
+     dtypes json safetensors ...    files: reader, writer, model file, checkpoint
+     check                          syn_kind_check proves a layer of your own
 
    THE MODEL    A text is a chain of layers, "->" between them; an encoder reads source tokens, a
    decoder writes target tokens. Building turns the text into a graph of nodes (one operation
@@ -117,6 +125,30 @@
      - A decoder packs the weights when it is made: make a new one after training on.
      - syn_trainer_new moves the weights of a loaded model; runs and decoders made before keep
        reading the old ones.
+
+   GLOSSARY    term: meaning (section)
+     micro-kernel: MR x NR block of C in registers; micro-panel: MR rows or NR columns (gemm kernels)
+     pack A, pack B: copies of A and B in the order in which the micro-kernel reads them (gemm)
+     MC, KC, NC: sizes of the packed blocks, see the five loops (gemm); edge tile: smaller than MR x NR
+     ISA: instruction set, with one table of kernels; SIMD lane: one of 16 floats of a vector (simd)
+     16-lane reduction: a sum along a row in 16 partial sums, added in one fixed tree (simd)
+     graph, node, value: a network; one operation of it; a tensor between operations (graph)
+     stream: whose rows a value has: of source tokens, of target tokens, one per sentence (types)
+     extent: floats of a buffer as a function of the batch (types)
+     plan: offsets of all buffers from their lifetimes; arena: a pool of small objects (plan, memory)
+     first write: backward writes a gradient instead of adding to it (pass)
+     alias: two gradients share one buffer (plan); saved for backward: what forward keeps (graph)
+     recurrent node: reads the network's output for the token before, as input_feed (graph)
+     thread slice: the part of a loop that one thread runs (parallel)
+     im2col, col2im: the inputs around a row side by side; the gradient of that (im2col)
+     query, key, value, head: q, k, v, h; score: S = q k^T / sqrt(c) (attention heads)
+     attention weights: P = softmax(S + causal mask); causal range: the keys of a query (same)
+     KV cache: keys and values of earlier tokens, keys also in transposed blocks of 16 (kv cache)
+     prompt, prefill: tokens that are given; reading them in one pass (decode state)
+     hypothesis: an output in the making; beam: the K best of them; length penalty (search)
+     int8 logit bounds: they show which rows of the output layer cannot win (sampling)
+     sentinel: a token that stands for a hidden span (data)
+     golden hash: one hash of all results over the answer files (tools/golden.h)
 
    RELEASES    0.1: seq2seq, lm, classify and tag networks of the layers in README.md, and their
    training. */
@@ -204,9 +236,11 @@ typedef struct syn_options {
      loaded; must outlive every model made with the context. Their functions are trusted */
   const syn_kind *const *kinds;
   int n_kinds;
-  /* 0: none. Training and evaluation call it before every batch; nonzero ends them with
-     SYN_E_CANCELLED: weights and optimizer are those of the last whole update, and after
-     syn_context_clear a further syn_trainer_run goes on as if it had not been cancelled */
+  /* 0: none. Nonzero ends the call with SYN_E_CANCELLED; syn_context_clear before going on.
+     Training and evaluation call it before every batch: weights and optimizer are those of the last
+     whole update, and a further syn_trainer_run goes on as if it had not been cancelled. Decoding
+     calls it once a step: outputs end with this step as if max_len were reached; in the middle of a
+     prompt there are none */
   int (*cancel)(void *user);
   void *cancel_user;                            /* handed to cancel */
   /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
@@ -340,9 +374,9 @@ struct syn_node {
 
 /* A kind of layer or operation: one struct, one section. Give `shape`, with `forward` and (to
    train) `backward`, or `build` alone; `name` and `args` are never null. What is missing is an
-   error when a model is built, a missing `backward` when its trainer is made. `forward` may read inputs
-   and parameters and write `out` and its saved buffers; `backward` adds into gradients (but see
-   first_write) and may read of `out` only the sign, since dropout has changed it. After `shape`
+   error when a model is built, a missing `backward` when its trainer is made. `forward` may read
+   inputs and parameters and write `out` and its saved buffers; `backward` adds into gradients (but
+   see first_write) and may read of `out` only the sign, since dropout has changed it. After `shape`
    accepted, nothing can fail. A kind without `step` computes every row alone: then its forward is
    its step. The rows of a step are the newest token of every hypothesis; in a prefill they are the
    tokens at several places of every prompt, place by place. A step writes all of them to its cache
@@ -538,10 +572,6 @@ typedef struct syn_decode_config {
   /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
      outputs are the same */
   int prefill;
-  /* null, or called once a step with cancel_user. Nonzero: decoding ends with this step as if
-     max_len were reached; in the middle of a prompt it ends without an output */
-  int (*cancel)(void *user);
-  void *cancel_user;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -627,6 +657,10 @@ uint64_t syn_random_next(syn_random *r);             /* uniform over all 64-bit 
 float syn_random_uniform(syn_random *r);             /* in [0, 1), a multiple of 2^-24 */
 float syn_random_normal(syn_random *r);              /* mean 0, variance 1 (Box-Muller) */
 int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; 0 for n <= 0 */
+
+/* -- text -- */
+
+syn_text syn_text_of(const char *text); /* a text that ends in 0; null: an empty one */
 
 /* -- dispatch -- */
 
@@ -864,9 +898,10 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
 /* The same as the name of the class; of size 0: no such, or the model has no names. */
 syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
-/* classify, tag: a forward pass over one text, by the tokenizer of the model; results are those of
-   sentence 0. *rows: 1, or for tag the tokens of the text. */
-syn_status syn_run_classify(syn_run *r, syn_text text, int *rows);
+/* A forward pass over one text, or one pair of texts, by the tokenizers of the model; its results
+   are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
+   token, not read for classify and tag. */
+syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 
 /* The four below are for runs made with `keep`; others reuse the memory of values, and say so. */
 
@@ -1184,21 +1219,6 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #define SYN__UNUSED(x) ((void)(x))
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* until all sections use the public names */
-#define syn__own syn_build_own
-#define syn__save_rows syn_build_save_rows
-#define syn__out_like syn_build_out_like
-#define syn__tensor_rows syn_rows
-#define syn__width syn_width
-#define syn__count syn_count
-#define syn__is_first_write syn_is_first_write
-#define syn__accumulate syn_accumulate
-#define syn__task syn_task
-#define syn__parallel syn_parallel
-#define syn__scratch syn_scratch
-#define syn__cached_row syn_cache_row
-#define syn__source_cache syn_source_cache
-
 static int syn__min(int a, int b) { return a < b ? a : b; }
 static int syn__max(int a, int b) { return a > b ? a : b; }
 
@@ -1377,8 +1397,9 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
 /* For a large block of the default allocator, requests pages of 2 MiB from Linux: a step reads all
-   its memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only
-   a hint; errno may be set. With -std=c99 the C library declares no madvise: nothing is done. */
+   its memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is
+   only a hint; errno may be set. With -std=c99 the C library declares no madvise: nothing is done.
+ */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
 /* Aligned to such a page, so that the beginning of the block lies in one, too. */
@@ -1545,6 +1566,11 @@ int syn_random_below(syn_random *r, int n) {
 #define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
 #define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
 
+syn_text syn_text_of(const char *text) {
+  syn_text all = {text ? text : "", 0};
+  all.size = strlen(all.at);
+  return all;
+}
 /* A function, because C++11 has no compound literals. */
 static syn_text syn__text_of(const char *at, size_t size) {
   syn_text text = {at, size};
@@ -1595,7 +1621,7 @@ static size_t syn__utf8_encode(uint32_t ch, char *out) {
 
 /* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
    UTF-8 alone, so what they will hold is checked where it is given. */
-static const char *syn__not_utf8(const char *text) {
+static const char *syn__utf8_invalid(const char *text) {
   syn_text all = syn__text_of(text, strlen(text));
   size_t at = 0, next = 0;
   for (; next < all.size; at = next)
@@ -1605,7 +1631,7 @@ static const char *syn__not_utf8(const char *text) {
 
 /* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
    no part of the text. */
-static size_t syn__mark_size(const char *at, size_t size) {
+static size_t syn__bom_size(const char *at, size_t size) {
   return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
@@ -1911,11 +1937,11 @@ typedef struct syn__adam {
 } syn__adam;
 
 /* One step of SGD or Adafactor (>>optim), with or without momentum. */
-typedef struct syn__descent {
+typedef struct syn__weight_update {
   float rate;       /* learning rate */
   float beta, rest; /* momentum = beta momentum + rest update */
   float decay;      /* weight decay, already times the learning rate */
-} syn__descent;
+} syn__weight_update;
 
 /* The column moments of Adafactor for a matrix of gradients g [rows,width]. */
 typedef struct syn__factor {
@@ -1942,12 +1968,12 @@ typedef struct syn__norm_rows {
 
 /* Depthwise convolution over the rows of one sentence; the channels of a head share their taps
    (light_conv, dyn_conv). Row r reads rows r + first + tap, as far as the sentence has them. */
-typedef struct syn__taps {
+typedef struct syn__depthwise {
   const float *w; /* [heads,taps] of row r at w + r * w_row */
   size_t w_row;   /* 0: one w for all rows */
   /* width is a multiple of heads, first is 1-taps to 0: a row sees itself */
   int rows, width, heads, taps, first;
-} syn__taps;
+} syn__depthwise;
 
 /* Additive attention scores of one query (Bahdanau et al. 2015): w, a [n], b [keys,n], rows of b
    b_row floats apart. */
@@ -1958,11 +1984,11 @@ typedef struct syn__additive {
 
 /* Attention output of one new token over `count` keys: y_h [c] = sum_j p_hj v_j,h, where head h has
    the columns h c .. (h+1) c - 1 of y and v. Row j of v is at[j]; j where `at` is null. */
-typedef struct syn__mixed {
+typedef struct syn__weighted_values {
   const float *p, *v; /* [heads, p_row] of which count are read; rows of v, v_row floats apart */
   const int *at;
   size_t p_row, v_row, count, heads, c;
-} syn__mixed;
+} syn__weighted_values;
 
 /* The kernels of one ISA. Lengths are any, 0 included; pointers need the alignment of a float only;
    nothing past the n-th element is read or written. An output may be an input where element i
@@ -1995,7 +2021,7 @@ struct syn_kernels {
   /* attention of one new token, with the bits of `gemm`. s[h*s_row + l] = sum_i q[h*c + i]
      k[(h*c + i)*16 + l]: heads h, a transposed block of 16 keys, l = 0..15 */
   void (*scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads, size_t c);
-  void (*values)(float *y, const syn__mixed *j);
+  void (*values)(float *y, const syn__weighted_values *j);
   /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
   void (*gemv_int8)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
@@ -2038,8 +2064,8 @@ struct syn_kernels {
   /* db[c] += sum over rows of dy[row,c], c0 <= c < c1, rows in order */
   void (*column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0, size_t c1);
   /* rows r0..r1: y = convolution of u; du += its gradient from dy */
-  void (*taps)(const syn__taps *j, float *y, const float *u, int r0, int r1);
-  void (*taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1);
+  void (*taps)(const syn__depthwise *j, float *y, const float *u, int r0, int r1);
+  void (*taps_back)(const syn__depthwise *j, float *du, const float *dy, int r0, int r1);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
   /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only
@@ -2060,8 +2086,8 @@ struct syn_kernels {
   /* columns c0..c1, rows in order: v = beta v + rest (square sum g^2 + eps), root = 1/sqrt(v) */
   void (*factor)(const syn__factor *f, float *v, float *root, size_t c0, size_t c1);
   /* u = rate g root (root null: rate g); m not null: u = m = beta m + rest u; w -= u + decay w */
-  void (*descend)(const syn__descent *d, float *w, float *m, const float *g, const float *root,
-                  size_t n);
+  void (*descend)(const syn__weight_update *d, float *w, float *m, const float *g,
+                  const float *root, size_t n);
 };
 
 /* The dispatch section includes this header into itself once per ISA, with SYN__ISA set; every name
@@ -2179,7 +2205,8 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
-#define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache; a larger c does not */
+#define SYN__L2_FLOATS                                                                             \
+  65536 /* floats of b that stay in the second-level cache; a larger c does not */
 
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
@@ -3023,7 +3050,8 @@ SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, in
   const int large = rows > 4;
   const size_t size = (size_t)p->c.rows * p->c.row; /* floats of c */
   int r, v, k = 0;
-  if (mode == SYN__STREAM_TILE ? size > SYN__L2_FLOATS : mode == SYN__FULL_TILE && large && size > 4096)
+  if (mode == SYN__STREAM_TILE ? size > SYN__L2_FLOATS
+                               : mode == SYN__FULL_TILE && large && size > 4096)
     SYN__UNROLL for (r = 0; r < rows; r++)
       SYN__UNROLL for (v = 0; v < panels; v++) SYN__PREFETCH_L2(c + (size_t)r * p->c.row + v * 16);
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
@@ -3197,7 +3225,8 @@ static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *
 }
 
 /* `left` columns of y, from column i on, of the head with attention weights p. */
-static void SYN__N(value)(float *y, const syn__mixed *j, const float *p, size_t i, size_t left) {
+static void SYN__N(value)(float *y, const syn__weighted_values *j, const float *p, size_t i,
+                          size_t left) {
   syn__v16 sum = syn__vset(0.0f), b;
   size_t k;
   for (k = 0; k < j->count; k++) {
@@ -3207,7 +3236,7 @@ static void SYN__N(value)(float *y, const syn__mixed *j, const float *p, size_t 
   syn__vstore_n(y + i, sum, left);
 }
 /* Where no vector spans two heads, four vectors at a time; else, and for the rest, one by one. */
-static void SYN__N(values)(float *y, const syn__mixed *j) {
+static void SYN__N(values)(float *y, const syn__weighted_values *j) {
   size_t i = 0, k, c = j->c, e = j->heads * c, n;
   for (; c % 16 == 0 && i + 64 <= e; i += 64) {
     const float *p0 = j->p + i / c * j->p_row, *p1 = j->p + (i + 16) / c * j->p_row;
@@ -3809,7 +3838,7 @@ SYN__INLINE void SYN__N(tap_sums)(float *y, const syn__span *s, size_t n, int ad
 }
 
 /* y_r = sum_tap w_r[tap] u_{r + first + tap}, over the taps whose row is in the sentence */
-static void SYN__N(taps)(const syn__taps *j, float *y, const float *u, int r0, int r1) {
+static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *u, int r0, int r1) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h;
   syn__span s;
@@ -3826,7 +3855,7 @@ static void SYN__N(taps)(const syn__taps *j, float *y, const float *u, int r0, i
 }
 
 /* du_s += sum_tap w_r[tap] dy_r, r = s - first - tap: over the rows that read row s. */
-static void SYN__N(taps_back)(const syn__taps *j, float *du, const float *dy, int r0, int r1) {
+static void SYN__N(taps_back)(const syn__depthwise *j, float *du, const float *dy, int r0, int r1) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h;
   syn__span s;
@@ -3970,7 +3999,7 @@ static void SYN__N(factor)(const syn__factor *f, float *v, float *root, size_t c
 }
 
 /* One pass. The decay uses the weight before the update. */
-static void SYN__N(descend)(const syn__descent *d, float *w, float *m, const float *g,
+static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, const float *g,
                             const float *root, size_t n) {
   const syn__v16 rate = syn__vset(d->rate), decay = syn__vset(d->decay);
   const syn__v16 beta = syn__vset(d->beta), rest = syn__vset(d->rest);
@@ -4557,7 +4586,7 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   char full[SYN__PATH + 64];
   int id;
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
-  if (!name || strlen(name) > 60 || *syn__not_utf8(name))
+  if (!name || strlen(name) > 60 || *syn__utf8_invalid(name))
     return syn_build_fail(b, "a parameter of the kind has no name of at most 60 bytes of UTF-8");
   snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
@@ -4880,7 +4909,7 @@ static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
   syn__pack_job j;
   j.b = b;
   j.panels = panels;
-  syn__parallel(t, syn__task_pack, &j, ((size_t)b.cols + 15) / 16, 4);
+  syn_parallel(t, syn__task_pack, &j, ((size_t)b.cols + 15) / 16, 4);
   return syn__packed(panels, b.rows, b.cols);
 }
 
@@ -4912,8 +4941,8 @@ static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begi
    each reads what the others read and writes its own part of c. */
 static void syn__gemm_packed(syn_tape *t, syn__product *p) {
   p->by_rows = p->c.rows >= 24 * t->threads && !p->streamed;
-  if (p->by_rows) syn__parallel(t, syn__task_gemm, p, (size_t)p->c.rows, (size_t)t->k->mr);
-  else syn__parallel(t, syn__task_gemm, p, ((size_t)p->c.cols + 15) / 16, 2);
+  if (p->by_rows) syn_parallel(t, syn__task_gemm, p, (size_t)p->c.rows, (size_t)t->k->mr);
+  else syn_parallel(t, syn__task_gemm, p, ((size_t)p->c.cols + 15) / 16, 2);
 }
 
 void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
@@ -4964,7 +4993,7 @@ static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, i
 static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
                                 const syn_tensor *x, float *y) {
   syn_matrix wt = syn__weight_transposed(t, n, w);
-  int rows = (int)syn__tensor_rows(x);
+  int rows = (int)syn_rows(x);
   syn_gemm(t, syn_matrix_of(y, rows, wt.cols, 0), syn_matrix_of(x->x, rows, wt.rows, 0), wt,
            bias >= 0 ? t->weights[n->param[bias]] : NULL, 0);
 }
@@ -4988,7 +5017,7 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
   j.x = x;
   j.rows = rows;
   j.width = width;
-  syn__parallel(t, syn__task_columns, &j, width, 64);
+  syn_parallel(t, syn__task_columns, &j, width, 64);
 }
 
 /* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
@@ -5020,7 +5049,7 @@ static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n
   g.w = t->weights[n->param[w]];
   g.dw = t->dweights[n->param[w]];
   g.db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
-  g.rows = syn__tensor_rows(x);
+  g.rows = syn_rows(x);
   g.out = p->shape[0];
   g.in = (int)(p->size / (size_t)p->shape[0]);
   g.first_write = 0;
@@ -5086,10 +5115,10 @@ static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t be
                   j->col + ((size_t)at * (size_t)j->w->taps + (size_t)tap) * width, width);
       }
 }
-static void syn__im2col_run(syn_tape *t, const syn_node *n, syn__task task, syn__im2col_job j) {
+static void syn__im2col_run(syn_tape *t, const syn_node *n, syn_task task, syn__im2col_job j) {
   const syn_stream *stream = &t->stream[t->g->values[n->out].stream];
   j.off = stream->off;
-  syn__parallel(t, task, &j, (size_t)stream->count, 1);
+  syn_parallel(t, task, &j, (size_t)stream->count, 1);
 }
 void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col) {
   syn__im2col_job j;
@@ -5126,7 +5155,7 @@ static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_con
       int place = t->at[SYN_TGT][r] + w->first + tap * w->dilate;
       float *to = col + ((size_t)r * (size_t)w->taps + (size_t)tap) * width;
       if (place < 0) memset(to, 0, width * sizeof *to);
-      else memcpy(to, syn__cached_row(t, n, r, place) + at, width * sizeof *to);
+      else memcpy(to, syn_cache_row(t, n, r, place) + at, width * sizeof *to);
     }
 }
 
@@ -5235,7 +5264,7 @@ int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
 }
 
 /* dx += factor dy for input 0, dx = factor dy at its first write, nothing where both are one. */
-static void syn__send(syn_tape *t, const syn_node *n, float factor) {
+static void syn__add_dx(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   if (x->dx != y->dx)
     syn_accumulate(t, x->dx, y->dx, factor, syn_count(y),
@@ -5274,7 +5303,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     if (!runs) continue;
     /* dy is complete: from the gradient after the dropout to the one before it */
     syn__drop(t, n, y->dx);
-    if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn__count(y));
+    if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
     n->kind->backward(t, n);
   }
 }
@@ -5822,7 +5851,7 @@ static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
       return syn__fail_build(b, SYN_E_SHAPE, "%s: sizes %d and %d do not fit", n->kind->name,
                              rank > x->rank ? rank : x->shape[x->rank - i],
                              y->shape[y->rank - i]);
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 
 typedef void (*syn__binary)(float *y, const float *a, const float *b, size_t n);
@@ -5847,18 +5876,18 @@ static void syn__task_binary(syn_tape *t, const void *job, int thread, size_t be
 
 static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
-  syn__broadcast j = {f, y->x, a->x, b->x, syn__count(b)};
-  syn__parallel(t, syn__task_binary, &j, syn__count(y), SYN__GRAIN);
+  syn__broadcast j = {f, y->x, a->x, b->x, syn_count(b)};
+  syn_parallel(t, syn__task_binary, &j, syn_count(y), SYN__GRAIN);
 }
 
 /* db += factor times the sum of dy over the repetitions of b. One thread sums them: all
    repetitions add into the same numbers. */
 static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
-  size_t size = syn__count(b), count = syn__count(y), i;
+  size_t size = syn_count(b), count = syn_count(y), i;
   if (size == count)
-    syn__accumulate(t, b->dx, y->dx, factor, count,
-                    n->first_write && syn__is_first_write(t, n, 1));
+    syn_accumulate(t, b->dx, y->dx, factor, count,
+                    n->first_write && syn_is_first_write(t, n, 1));
   else if (size == 1) b->dx[0] += factor * t->k->sum(y->dx, count);
   else
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
@@ -5891,7 +5920,7 @@ static int syn__add_masked(syn_tape *t, const syn_node *n, int backward) {
   j.y = backward ? y->dx : y->x;
   j.b = backward ? b->dx : b->x;
   j.a = backward ? NULL : syn_in(t, n, 0)->x;
-  syn__parallel(t, syn__task_masked, &j, syn__count(y), 4096);
+  syn_parallel(t, syn__task_masked, &j, syn_count(y), 4096);
   return 1;
 }
 
@@ -5899,7 +5928,7 @@ static void syn__add_forward(syn_tape *t, const syn_node *n) {
   if (!syn__add_masked(t, n, 0)) syn__broadcast_forward(t, n, t->k->add);
 }
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f); /* da += dy */
+  syn__add_dx(t, n, 1.0f); /* da += dy */
   if (!syn__add_masked(t, n, 1)) syn__broadcast_db(t, n, 1.0f);
 }
 static const syn_kind syn__kind_add = {"add", "", 0, NULL, syn__broadcast_shape, syn__add_forward,
@@ -5909,7 +5938,7 @@ static void syn__sub_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->sub);
 }
 static void syn__sub_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f); /* da += dy */
+  syn__add_dx(t, n, 1.0f); /* da += dy */
   syn__broadcast_db(t, n, -1.0f);
 }
 static const syn_kind syn__kind_sub = {"sub", "", 0, NULL, syn__broadcast_shape, syn__sub_forward,
@@ -5921,7 +5950,7 @@ static void syn__mul_forward(syn_tape *t, const syn_node *n) {
 /* da += dy b, db += sum dy a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
-  size_t size = syn__count(b), count = syn__count(y), i;
+  size_t size = syn_count(b), count = syn_count(y), i;
   if (size == 1) {
     t->k->acc_scale(a->dx, b->x[0], y->dx, count);
     b->dx[0] += t->k->dot(y->dx, a->x, count);
@@ -5952,15 +5981,15 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
 /* x, y of one shape. s is a number of the caller, n->number, and no tensor: it has no gradient.
    Saved for backward: nothing. */
 
-static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn__out_like(b, n, 0); }
+static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
 
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
-  t->k->scale(syn_out(t, n)->x, n->number, syn_in(t, n, 0)->x, syn__count(syn_out(t, n)));
+  t->k->scale(syn_out(t, n)->x, n->number, syn_in(t, n, 0)->x, syn_count(syn_out(t, n)));
 }
 /* dx += s dy */
 static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  t->k->acc_scale(syn_in(t, n, 0)->dx, n->number, y->dx, syn__count(y));
+  t->k->acc_scale(syn_in(t, n, 0)->dx, n->number, y->dx, syn_count(y));
 }
 static const syn_kind syn__kind_scale = {"scale", "", 0, NULL, syn__same_shape,
                                          syn__scale_forward, syn__scale_backward, NULL, NULL, NULL};
@@ -5983,12 +6012,12 @@ static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
 }
 static void syn__sum_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn_out(t, n)->x[0] = n->number * t->k->sum(x->x, syn__count(x));
+  syn_out(t, n)->x[0] = n->number * t->k->sum(x->x, syn_count(x));
 }
 /* dx_i += dy, for the mean dy / count */
 static void syn__sum_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  size_t i, count = syn__count(x);
+  size_t i, count = syn_count(x);
   float dy = n->number * syn_out(t, n)->dx[0];
   for (i = 0; i < count; i++) x->dx[i] += dy;
 }
@@ -6054,17 +6083,17 @@ static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
   syn_extent row;
   memset(&row, 0, sizeof row);
   row.fixed = (size_t)syn_build_width(b, n, 0);
-  return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn__out_like(b, n, 0);
+  return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn_build_out_like(b, n, 0);
 }
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
+  size_t r, width = (size_t)syn_width(x), rows = syn_rows(x);
   for (r = 0; r < rows; r++) t->k->softmax(y->x + r * width, x->x + r * width, width);
 }
 /* dx_i += y_i (dy_i - sum_j y_j dy_j), since the derivative of y_j by x_i is y_j ([i = j] - y_i) */
 static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  size_t r, width = (size_t)syn__width(x), rows = syn__tensor_rows(x);
+  size_t r, width = (size_t)syn_width(x), rows = syn_rows(x);
   float *row = syn_saved(t, n, 0);
   for (r = 0; r < rows; r++) {
     t->k->softmax_back(row, y->x + r * width, y->dx + r * width, width);
@@ -6093,7 +6122,7 @@ enum { SYN__GLU = SYN__ACTS };
 
 static syn_status syn__act_shape(syn_build *b, syn_node *n) {
   if (b->layer) n->which = syn_arg_word(b, "act", syn__act_names, SYN__ACTS, SYN__RELU);
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6102,7 +6131,7 @@ static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin
   t->k->act(n->which, syn_out(t, n)->x + begin, syn_in(t, n, 0)->x + begin, end - begin);
 }
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_act, n, syn__count(syn_out(t, n)), 4096);
+  syn_parallel(t, syn__task_act, n, syn_count(syn_out(t, n)), 4096);
 }
 /* dx += dy f'(x) */
 static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6112,7 +6141,7 @@ static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t be
   t->k->act_back(n->which, x->dx + begin, x->x + begin, syn_out(t, n)->dx + begin, end - begin);
 }
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_act_dx, n, syn__count(syn_out(t, n)), 4096);
+  syn_parallel(t, syn__task_act_dx, n, syn_count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
@@ -6169,7 +6198,7 @@ static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
 /* Gradients of a layer of one product: w is parameter 0, b parameter `bias` (-1: none). */
 static void syn__product_backward(syn_tape *t, const syn_node *n, int bias, const float *dy) {
   syn__linear_grad g = syn__linear_grad_of(t, n, 0, bias, syn_in(t, n, 0), dy);
-  g.first_write = syn__is_first_write(t, n, 0);
+  g.first_write = syn_is_first_write(t, n, 0);
   syn__linear_backward_of(t, &g);
 }
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
@@ -6201,8 +6230,9 @@ static int syn__ff_z_width(syn_build *b, syn_node *n, int out, int otherwise) {
 }
 static syn_status syn__ff_saves(syn_build *b, syn_node *n, int z_width) {
   n->own_dropout = n->which != SYN__GLU;
-  if (syn__save_rows(b, n, SYN_BACKWARD, n->own_dropout ? 0 : (size_t)z_width)) return SYN_E_SHAPE;
-  return syn__save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)z_width);
+  if (syn_build_save_rows(b, n, SYN_BACKWARD, n->own_dropout ? 0 : (size_t)z_width))
+    return SYN_E_SHAPE;
+  return syn_build_save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)z_width);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
@@ -6239,12 +6269,12 @@ static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin
 }
 static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
   syn__glu_job j = {z, NULL, y, width};
-  syn__parallel(t, syn__task_glu, &j, rows, 8);
+  syn_parallel(t, syn__task_glu, &j, rows, 8);
 }
 static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
                               size_t width) {
   syn__glu_job j = {z, dy, dz, width};
-  syn__parallel(t, syn__task_glu, &j, rows, 8);
+  syn_parallel(t, syn__task_glu, &j, rows, 8);
 }
 
 /* -- the other activations, elementwise -- */
@@ -6289,15 +6319,15 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
 /* y from z */
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  if (n->which != SYN__GLU) syn__parallel(t, syn__task_ff, n, syn__count(y), 4096);
-  else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn__tensor_rows(y), (size_t)syn__width(y));
+  if (n->which != SYN__GLU) syn_parallel(t, syn__task_ff, n, syn_count(y), 4096);
+  else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn_rows(y), (size_t)syn_width(y));
 }
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   float *dz = n->which == SYN__GLU ? syn_saved(t, n, 0) : y->dx;
-  if (n->which != SYN__GLU) syn__parallel(t, syn__task_ff_back, n, syn__count(y), 4096);
-  else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn__tensor_rows(y), (size_t)syn__width(y));
+  if (n->which != SYN__GLU) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
+  else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
   return dz;
 }
 static void syn__ff_forward(syn_tape *t, const syn_node *n) {
@@ -6326,7 +6356,7 @@ static const syn_kind syn__kind_ff = {
    again, which then becomes dcol: kept from forward it would take k times the memory of x.
    Cache of a decoded token: its x [d]. */
 
-static const syn_conv *syn__cnn_window(const syn_node *n) { return (const syn_conv *)n->own; }
+static const syn_conv *syn__cnn_conv(const syn_node *n) { return (const syn_conv *)n->own; }
 
 /* k and dilate; sums of a row's number and an offset stay inside an int, k d is a row. */
 static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
@@ -6345,7 +6375,7 @@ static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
 }
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
-  syn_conv *w = (syn_conv *)syn__own(b, n, sizeof *w);
+  syn_conv *w = (syn_conv *)syn_build_own(b, n, sizeof *w);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
   int z_width = syn__ff_z_width(b, n, out, SYN__GLU), shape[3];
   double fans; /* Glorot and Bengio 2010: k inputs + k outputs */
@@ -6361,7 +6391,7 @@ static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
   b->g->params[n->param[0]].matrix = 1;
   col = (size_t)w->taps * (size_t)d;
   if (syn__bias_param(b, n, "b", z_width) || syn__ff_saves(b, n, z_width) ||
-      syn__save_rows(b, n, SYN_FORWARD, col) || syn__save_rows(b, n, SYN_BACKWARD, col))
+      syn_build_save_rows(b, n, SYN_FORWARD, col) || syn_build_save_rows(b, n, SYN_BACKWARD, col))
     return SYN_E_SHAPE;
   n->cache = d;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
@@ -6376,25 +6406,25 @@ static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
 }
 
 static syn_matrix syn__cnn_matrix(const syn_tensor *x, const float *numbers) {
-  return syn_matrix_of(numbers, (int)syn__tensor_rows(x), syn__width(x), 0);
+  return syn_matrix_of(numbers, (int)syn_rows(x), syn_width(x), 0);
 }
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), syn_saved(t, n, 2));
+  syn_im2col(t, n, syn__cnn_conv(n), syn__cnn_matrix(x, x->x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 /* col from the cache, to which the new x is written first. */
 static void syn__cnn_step(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__conv_cache_write(t, n, 0, (size_t)syn__width(x), x->x);
-  syn__conv_cached(t, n, syn__cnn_window(n), 0, (size_t)syn__width(x), syn_saved(t, n, 2));
+  syn__conv_cache_write(t, n, 0, (size_t)syn_width(x), x->x);
+  syn__conv_cached(t, n, syn__cnn_conv(n), 0, (size_t)syn_width(x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 
 /* dcol [rows,k d] = dz [rows,wide] W: written, not added, so that it need not be cleared first */
 static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float *dcol) {
   const syn_param *w = &t->g->params[n->param[0]];
-  int rows = (int)syn__tensor_rows(syn_out(t, n)), wide = w->shape[0];
+  int rows = (int)syn_rows(syn_out(t, n)), wide = w->shape[0];
   int cols = w->shape[1] * w->shape[2];
   syn_gemm(t, syn_matrix_of(dcol, rows, cols, 0), syn_matrix_of(dz, rows, wide, 0),
            syn_matrix_of(syn_weight(t, n, 0), wide, cols, 0), NULL, 0);
@@ -6408,10 +6438,10 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   syn_tensor col = *syn_out(t, n);
   col.x = syn_saved(t, n, 3);
   col.dx = NULL;
-  syn_im2col(t, n, syn__cnn_window(n), syn__cnn_matrix(x, x->x), col.x);
+  syn_im2col(t, n, syn__cnn_conv(n), syn__cnn_matrix(x, x->x), col.x);
   syn__linear_backward(t, n, 0, 1, &col, dz);
   syn__cnn_dcol(t, n, dz, col.x);
-  syn_col2im(t, n, syn__cnn_window(n), col.x, syn__cnn_matrix(x, x->dx));
+  syn_col2im(t, n, syn__cnn_conv(n), col.x, syn__cnn_matrix(x, x->dx));
 }
 /* Of a kind whose only memory of a decoded token is n->cache; rnn uses it, too. */
 static void syn__cache_cost(const syn_node *n, syn_cost *cost) {
@@ -6439,9 +6469,9 @@ static syn_status syn__norm_build(syn_build *b, syn_node *n, int bias) {
   n->first_write = 1;
   n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d) ||
-      (bias && syn__bias_param(b, n, "b", d)) || syn__save_rows(b, n, SYN_BOTH, 2))
+      (bias && syn__bias_param(b, n, "b", d)) || syn_build_save_rows(b, n, SYN_BOTH, 2))
     return SYN_E_SHAPE;
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 1); }
 static syn_status syn__rms_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 0); }
@@ -6450,13 +6480,13 @@ static void syn__task_norm(syn_tape *t, const void *job, int thread, size_t begi
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const float *g = syn_weight(t, n, 0), *b = n->n_param > 1 ? syn_weight(t, n, 1) : NULL;
-  size_t r, width = (size_t)syn__width(x);
+  size_t r, width = (size_t)syn_width(x);
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++)
     t->k->norm(y->x + r * width, x->x + r * width, g, b, width, syn_saved(t, n, 0) + 2 * r);
 }
 static void syn__norm_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_norm, n, syn__tensor_rows(syn_out(t, n)), 8);
+  syn_parallel(t, syn__task_norm, n, syn_rows(syn_out(t, n)), 8);
 }
 
 /* What the two kernels of the backward pass read. */
@@ -6467,8 +6497,8 @@ static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   j.g = syn_weight(t, n, 0);
   j.dy = syn_out(t, n)->dx;
   j.stats = syn_saved(t, n, 0);
-  j.rows = syn__tensor_rows(x);
-  j.width = (size_t)syn__width(x);
+  j.rows = syn_rows(x);
+  j.width = (size_t)syn_width(x);
   j.rms = n->n_param == 1;
   return j;
 }
@@ -6477,7 +6507,7 @@ static void syn__task_norm_dx(syn_tape *t, const void *job, int thread, size_t b
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
   float *dx = syn_in(t, n, 0)->dx;
-  int first_write = syn__is_first_write(t, n, 0);
+  int first_write = syn_is_first_write(t, n, 0);
   size_t r;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
@@ -6495,8 +6525,8 @@ static void syn__task_norm_dg(syn_tape *t, const void *job, int thread, size_t b
 }
 static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__parallel(t, syn__task_norm_dx, n, syn__tensor_rows(x), 8);
-  syn__parallel(t, syn__task_norm_dg, n, (size_t)syn__width(x), 32);
+  syn_parallel(t, syn__task_norm_dx, n, syn_rows(x), 8);
+  syn_parallel(t, syn__task_norm_dg, n, (size_t)syn_width(x), 32);
 }
 static const syn_kind syn__kind_norm = {
     "norm", "", SYN_NORM, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
@@ -6544,7 +6574,7 @@ enum { SYN__RNN_GATES, SYN__RNN_CELLS, SYN__RNN_ORDER, SYN__RNN_FORWARD, SYN__RN
 
 /* One direction of a pass at time t. A "running" buffer has one row per sentence longer than t, in
    the sorted order; a "rows" buffer one row per token, packed as x is. */
-typedef struct syn__rnn_side {
+typedef struct syn__rnn_direction {
   const syn_node *node;
   const syn__rnn *own;
   int direction, t;     /* t: tokens this direction has read before */
@@ -6558,7 +6588,7 @@ typedef struct syn__rnn_side {
   float *dstep;         /* running [.,wide]: dp_t */
   float *h_before;      /* rows [.,n]: h_{t-1} */
   float *dpart;         /* rows [.,wide]: dp; lstm: the same buffer as da */
-} syn__rnn_side;
+} syn__rnn_direction;
 
 /* -- shapes -- */
 
@@ -6588,8 +6618,8 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.row = e.length = e.fixed = 1; /* order [sentences], running [longest+1] */
-  if (syn__save_rows(b, n, SYN_BOTH, directions * wide) ||
-      syn__save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
+  if (syn_build_save_rows(b, n, SYN_BOTH, directions * wide) ||
+      syn_build_save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
     return SYN_E_SHAPE;
   e.length = 0;
   e.row = width + wide; /* h, p; W_h^T */
@@ -6602,7 +6632,7 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
 }
 
 static syn_status syn__rnn_build(syn_build *b, syn_node *n, int directions) {
-  syn__rnn *own = (syn__rnn *)syn__own(b, n, sizeof *own);
+  syn__rnn *own = (syn__rnn *)syn_build_own(b, n, sizeof *own);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   n->which = syn_arg_word(b, "cell", syn__cell_names, 2, 0);
   if (!own) return SYN_E_MEMORY;
@@ -6625,16 +6655,16 @@ static syn_status syn__birnn_shape(syn_build *b, syn_node *n) { return syn__rnn_
 
 /* -- what forward and backward share -- */
 
-static int syn__rnn_param(const syn__rnn_side *s, int which) {
+static int syn__rnn_param(const syn__rnn_direction *s, int which) {
   return SYN__CELL_PARAMS * s->direction + which;
 }
 /* The row of x of running sentence i at time t. */
-static size_t syn__rnn_row(const syn__rnn_side *s, size_t i, int t) {
+static size_t syn__rnn_row(const syn__rnn_direction *s, size_t i, int t) {
   const int *off = s->off + s->order[i];
   return (size_t)(s->direction ? off[1] - 1 - t : off[0] + t);
 }
 /* Offset in y of this direction's part of a row. */
-static size_t syn__rnn_column(const syn__rnn_side *s, size_t row) {
+static size_t syn__rnn_column(const syn__rnn_direction *s, size_t row) {
   return (row * (size_t)s->own->directions + (size_t)s->direction) * s->n;
 }
 
@@ -6653,10 +6683,11 @@ static void syn__rnn_sort(const syn_stream *in, int *order) {
   for (i = 0; i < in->count; i++) order[at[in->off[i + 1] - in->off[i]]++] = i;
 }
 
-static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int direction) {
+static syn__rnn_direction syn__rnn_direction_of(const syn_tape *t, const syn_node *n,
+                                                int direction) {
   const syn_stream *in = &t->stream[t->g->values[n->out].stream];
-  size_t rows = syn__tensor_rows(syn_out(t, n));
-  syn__rnn_side s;
+  size_t rows = syn_rows(syn_out(t, n));
+  syn__rnn_direction s;
   memset(&s, 0, sizeof s);
   s.node = n;
   s.own = (const syn__rnn *)n->own;
@@ -6673,7 +6704,8 @@ static syn__rnn_side syn__rnn_side_of(const syn_tape *t, const syn_node *n, int 
 
 /* Packs W_h^T [n,G n] for h W_h^T, or, backward, W_h [G n,n] for dp W_h. A decoder has the first
    ready. */
-static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int backward, float *panels) {
+static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_direction *s, int backward,
+                                float *panels) {
   syn_matrix w = syn__weight_transposed(t, s->node, syn__rnn_param(s, SYN__W_H));
   if (w.panel) return w;
   return syn__pack_b(t, backward ? syn_transposed(w) : w, panels);
@@ -6682,9 +6714,9 @@ static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_side *s, int backwar
 /* -- forward -- */
 
 /* A pass or a step begins with a of all its rows, in `gates`, and the layout of the workspace. */
-static syn__rnn_side syn__rnn_begin(syn_tape *t, const syn_node *n, int direction) {
-  size_t rows = syn__tensor_rows(syn_out(t, n));
-  syn__rnn_side s = syn__rnn_side_of(t, n, direction);
+static syn__rnn_direction syn__rnn_begin(syn_tape *t, const syn_node *n, int direction) {
+  size_t rows = syn_rows(syn_out(t, n));
+  syn__rnn_direction s = syn__rnn_direction_of(t, n, direction);
   syn__linear_forward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
                       syn_in(t, n, 0), s.gates);
   s.h = syn_saved(t, n, SYN__RNN_FORWARD);
@@ -6694,7 +6726,8 @@ static syn__rnn_side syn__rnn_begin(syn_tape *t, const syn_node *n, int directio
 }
 
 /* p = h W_h^T + b_h for the first `count` rows of h; at the beginning h is 0 and p is b_h. */
-static void syn__rnn_part(syn_tape *t, const syn__rnn_side *s, size_t count, int begins) {
+static void syn__rnn_recurrent_product(syn_tape *t, const syn__rnn_direction *s, size_t count,
+                                       int begins) {
   int rows = (int)count, n = (int)s->n, wide = (int)s->wide;
   syn_gemm(t, syn_matrix_of(s->part, rows, wide, 0),
            syn_matrix_of(s->h, rows, begins ? 0 : n, s->n), s->panels,
@@ -6703,7 +6736,7 @@ static void syn__rnn_part(syn_tape *t, const syn__rnn_side *s, size_t count, int
 
 /* h_t of the running sentences begin .. end-1. past: c_{t-1} of lstm, h_{t-1} of gru. */
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__rnn_side *s = (const syn__rnn_side *)job;
+  const syn__rnn_direction *s = (const syn__rnn_direction *)job;
   int lstm = s->own->gates == 4;
   size_t i;
   SYN__UNUSED(thread);
@@ -6722,11 +6755,11 @@ static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
   int direction;
   syn__rnn_sort(in, (int *)(void *)syn_saved(t, n, SYN__RNN_ORDER));
   for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
-    syn__rnn_side s = syn__rnn_begin(t, n, direction);
+    syn__rnn_direction s = syn__rnn_begin(t, n, direction);
     for (s.t = 0; s.t < in->longest; s.t++) {
       size_t count = (size_t)s.running[s.t + 1];
-      syn__rnn_part(t, &s, count, s.t == 0);
-      syn__parallel(t, syn__task_rnn, &s, count, 8);
+      syn__rnn_recurrent_product(t, &s, count, s.t == 0);
+      syn_parallel(t, syn__task_rnn, &s, count, 8);
     }
   }
 }
@@ -6734,14 +6767,14 @@ static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
 /* -- step: the same product, the same cell; row i is hypothesis i, its state is in the cache -- */
 
 static void syn__task_rnn_new(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__rnn_side *s = (const syn__rnn_side *)job;
+  const syn__rnn_direction *s = (const syn__rnn_direction *)job;
   int lstm = s->own->gates == 4;
   size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
     int row = s->t + (int)i, place = t->at[SYN_TGT][row];
     float *to = syn__cache_row(t, s->node, t->decode->slot[row], place);
-    const float *past = place ? syn__cached_row(t, s->node, row, place - 1) : NULL;
+    const float *past = place ? syn_cache_row(t, s->node, row, place - 1) : NULL;
     float *y = syn_out(t, s->node)->x + (size_t)row * s->n;
     float *kept = lstm ? to + s->n : s->kept + i * s->n;
     if (lstm && past) past += s->n; /* c_{t-1} */
@@ -6751,17 +6784,17 @@ static void syn__task_rnn_new(syn_tape *t, const void *job, int thread, size_t b
   }
 }
 static void syn__rnn_step(syn_tape *t, const syn_node *n) {
-  syn__rnn_side s = syn__rnn_begin(t, n, 0);
+  syn__rnn_direction s = syn__rnn_begin(t, n, 0);
   int i, live = t->decode->live;
   for (s.t = 0; s.t < t->decode->rows; s.t += live) { /* s.t: first row of a place */
     int place = t->at[SYN_TGT][s.t];
     for (i = 0; i < live; i++) {
       float *h = s.h + (size_t)i * s.n;
-      if (place) memcpy(h, syn__cached_row(t, n, i, place - 1), s.n * sizeof *h);
+      if (place) memcpy(h, syn_cache_row(t, n, i, place - 1), s.n * sizeof *h);
       else memset(h, 0, s.n * sizeof *h);
     }
-    syn__rnn_part(t, &s, (size_t)live, 0);
-    syn__parallel(t, syn__task_rnn_new, &s, (size_t)live, 8);
+    syn__rnn_recurrent_product(t, &s, (size_t)live, 0);
+    syn_parallel(t, syn__task_rnn_new, &s, (size_t)live, 8);
   }
 }
 
@@ -6772,7 +6805,7 @@ static void syn__rnn_step(syn_tape *t, const syn_node *n) {
    gradients of the state at t-1 without the part through p_t. */
 static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
-  const syn__rnn_side *s = (const syn__rnn_side *)job;
+  const syn__rnn_direction *s = (const syn__rnn_direction *)job;
   const syn_tensor *y = syn_out(t, s->node);
   size_t i;
   SYN__UNUSED(thread);
@@ -6795,14 +6828,14 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
 
 /* Backward through time, for one direction: dh_{t-1} = dp_t W_h, of gru added to what the cell left
    in dh; the cell of lstm leaves nothing there. */
-static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
+static void syn__rnn_back_through_time(syn_tape *t, syn__rnn_direction *s, int longest) {
   size_t count = (size_t)s->running[0] * s->n;
   int gru = s->own->gates != 4;
   memset(s->dh, 0, count * sizeof *s->dh);
   if (s->dc) memset(s->dc, 0, count * sizeof *s->dc);
   for (s->t = longest - 1; s->t >= 0; s->t--) {
     int rows = s->running[s->t + 1];
-    syn__parallel(t, syn__task_rnn_back, s, (size_t)rows, 8);
+    syn_parallel(t, syn__task_rnn_back, s, (size_t)rows, 8);
     if (s->t)
       syn_gemm(t, syn_matrix_of(s->dh, rows, (int)s->n, 0),
                syn_matrix_of(s->dstep, rows, (int)s->wide, 0), s->panels, NULL, gru);
@@ -6813,10 +6846,10 @@ static void syn__rnn_times_back(syn_tape *t, syn__rnn_side *s, int longest) {
    dW_h += dp^T h_before, db_h += column sums of dp. */
 static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
   syn_tensor before = *syn_out(t, n); /* h_before as a tensor: rows of one direction */
-  size_t rows = syn__tensor_rows(&before);
+  size_t rows = syn_rows(&before);
   int direction;
   for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
-    syn__rnn_side s = syn__rnn_side_of(t, n, direction);
+    syn__rnn_direction s = syn__rnn_direction_of(t, n, direction);
     float *at = syn_saved(t, n, SYN__RNN_BACKWARD);
     s.dh = at, at += rows * s.n;
     s.h_before = at, at += rows * s.n;
@@ -6824,7 +6857,7 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
     if (s.own->gates == 4) s.dpart = s.gates, s.dc = at, at += rows * s.n;
     else s.dpart = at, at += rows * s.wide;
     s.panels = syn__rnn_pack(t, &s, 1, at);
-    syn__rnn_times_back(t, &s, t->stream[t->g->values[n->out].stream].longest);
+    syn__rnn_back_through_time(t, &s, t->stream[t->g->values[n->out].stream].longest);
     syn__linear_backward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
                          syn_in(t, n, 0), s.gates);
     before.x = s.h_before;
@@ -6903,7 +6936,7 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
 }
 
 static syn_status syn__pos_build(syn_build *b, syn_node *n, int scaled, int step) {
-  syn__pos *own = (syn__pos *)syn__own(b, n, sizeof *own);
+  syn__pos *own = (syn__pos *)syn_build_own(b, n, sizeof *own);
   if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
@@ -6913,7 +6946,7 @@ static syn_status syn__pos_build(syn_build *b, syn_node *n, int scaled, int step
   n->first_write = 1;
   n->alias_dx = !scaled;
   n->not_needed = SYN_BOTH_NOT_NEEDED;
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
   int scaled = syn_arg_int(b, "scale", 1, 0, 1);
@@ -6927,7 +6960,7 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
   size_t r, d = (size_t)own->d;
-  float *row = syn__scratch(t, thread);
+  float *row = syn_scratch(t, thread);
   const float *step = own->step < 0 ? NULL : syn__pos_at(own, own->step, row + d);
   for (r = begin; r < end; r++) {
     t->k->scale(y->x + r * d, own->scale, x->x + r * d, d);
@@ -6936,10 +6969,10 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   }
 }
 static void syn__pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pos, n, syn__tensor_rows(syn_out(t, n)), 8);
+  syn_parallel(t, syn__task_pos, n, syn_rows(syn_out(t, n)), 8);
 }
 static void syn__pos_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, ((const syn__pos *)n->own)->scale);
+  syn__add_dx(t, n, ((const syn__pos *)n->own)->scale);
 }
 static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", 0, NULL, syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL,
@@ -6964,20 +6997,20 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
     return SYN_E_SHAPE;
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 static void syn__task_learned(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)syn__width(x);
+  size_t r, d = (size_t)syn_width(x);
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++)
     t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
 }
 static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_learned, n, syn__tensor_rows(syn_out(t, n)), 8);
+  syn_parallel(t, syn__task_learned, n, syn_rows(syn_out(t, n)), 8);
 }
 
 /* The gradient of a table w; row r of y reads w[at[r]]. embedding uses this, too. */
@@ -6991,7 +7024,7 @@ typedef struct syn__lookup_grad {
 static void syn__task_dtable(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__lookup_grad *j = (const syn__lookup_grad *)job;
   const syn_tensor *y = syn_out(t, j->n);
-  size_t r, d = (size_t)syn__width(y), rows = syn__tensor_rows(y);
+  size_t r, d = (size_t)syn_width(y), rows = syn_rows(y);
   float *dw = syn_dweight(t, j->n, 0);
   SYN__UNUSED(thread);
   for (r = 0; r < rows; r++)
@@ -6999,11 +7032,11 @@ static void syn__task_dtable(syn_tape *t, const void *job, int thread, size_t be
 }
 static void syn__lookup_backward(syn_tape *t, const syn_node *n, const int *at) {
   syn__lookup_grad j = {n, at};
-  syn__parallel(t, syn__task_dtable, &j, (size_t)syn__width(syn_out(t, n)), 32);
+  syn_parallel(t, syn__task_dtable, &j, (size_t)syn_width(syn_out(t, n)), 32);
 }
 
 static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
-  syn__send(t, n, 1.0f); /* dx += dy */
+  syn__add_dx(t, n, 1.0f); /* dx += dy */
   syn__lookup_backward(t, n, t->at[t->g->values[n->out].stream]);
 }
 /* No product: w is only added. */
@@ -7044,10 +7077,10 @@ static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
 }
 static void syn__copy_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  syn__accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn__count(y), 1);
+  syn_accumulate(t, y->x, syn_in(t, n, 0)->x, 1.0f, syn_count(y), 1);
 }
 /* dx += dy: the pass has already masked dy */
-static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__send(t, n, 1.0f); }
+static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__add_dx(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", SYN_IDENTITY, syn__dropout_build, syn__same_shape, syn__copy_forward,
     syn__copy_backward, NULL, NULL, NULL};
@@ -7125,8 +7158,8 @@ static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   if (syn_build_width(b, n, 1) != d)
     return syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d",
                            syn_build_width(b, n, 1), d);
-  if (syn__linear_params(b, n, d, 1) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)d))
+  if (syn__linear_params(b, n, d, 1) || syn_build_save_rows(b, n, SYN_BOTH, (size_t)d) ||
+      syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)d))
     return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
@@ -7153,7 +7186,7 @@ static void syn__task_gate(syn_tape *t, const void *job, int thread, size_t begi
 }
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
-  syn__parallel(t, syn__task_gate, n, syn__count(syn_out(t, n)), 4096);
+  syn_parallel(t, syn__task_gate, n, syn_count(syn_out(t, n)), 4096);
 }
 /* dx and dc without the part through the gate; dz */
 static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -7171,7 +7204,7 @@ static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t b
   }
 }
 static void syn__highway_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_gate_dx, n, syn__count(syn_out(t, n)), 4096);
+  syn_parallel(t, syn__task_gate_dx, n, syn_count(syn_out(t, n)), 4096);
   syn__linear_backward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 1));
 }
 static const syn_kind syn__kind_highway = {
@@ -7221,12 +7254,12 @@ typedef struct syn__concat_job {
 static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__concat_job *j = (const syn__concat_job *)job;
   const syn_tensor *y = syn_out(t, j->n);
-  size_t r, y_width = (size_t)syn__width(y), column = 0;
+  size_t r, y_width = (size_t)syn_width(y), column = 0;
   int i;
   SYN__UNUSED(thread);
   for (i = 0; i < j->n->n_in; i++) {
     const syn_tensor *x = syn_in(t, j->n, i);
-    size_t width = (size_t)syn__width(x);
+    size_t width = (size_t)syn_width(x);
     for (r = begin; r < end; r++) {
       size_t at = r * y_width + column;
       if (j->backward) t->k->acc(x->dx + r * width, y->dx + at, width);
@@ -7237,11 +7270,11 @@ static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t be
 }
 static void syn__concat_forward(syn_tape *t, const syn_node *n) {
   syn__concat_job j = {n, 0};
-  syn__parallel(t, syn__task_concat, &j, syn__tensor_rows(syn_out(t, n)), 32);
+  syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   syn__concat_job j = {n, 1};
-  syn__parallel(t, syn__task_concat, &j, syn__tensor_rows(syn_out(t, n)), 32);
+  syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", SYN_SUM_WIDTHS, syn__concat_build, syn__concat_shape, syn__concat_forward,
@@ -7357,13 +7390,13 @@ static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
 static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
-  size_t r, d = (size_t)syn__width(y);
+  size_t r, d = (size_t)syn_width(y);
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++)
     memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
 }
 static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_embed, n, syn__tensor_rows(syn_out(t, n)), 32);
+  syn_parallel(t, syn__task_embed, n, syn_rows(syn_out(t, n)), 32);
 }
 static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
   syn__lookup_backward(t, n, t->ids[n->which]);
@@ -7477,7 +7510,7 @@ static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begi
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t i, d = (size_t)syn__width(x);
+  size_t i, d = (size_t)syn_width(x);
   int r;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
@@ -7488,13 +7521,13 @@ static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begi
   }
 }
 static void syn__pool_forward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
+  syn_parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static void syn__task_pool_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t i, d = (size_t)syn__width(x);
+  size_t i, d = (size_t)syn_width(x);
   int r;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
@@ -7504,7 +7537,7 @@ static void syn__task_pool_dx(syn_tape *t, const void *job, int thread, size_t b
   }
 }
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
-  syn__parallel(t, syn__task_pool_dx, n, (size_t)t->stream[SYN_SRC].count, 1);
+  syn_parallel(t, syn__task_pool_dx, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
                                         syn__pool_backward, NULL, NULL, NULL};
@@ -7553,7 +7586,7 @@ enum {         /* the saved buffers */
   SYN__P,      /* P [pairs,H], while training negative where it was dropped */
   SYN__ROWS,   /* v, Y, then what the scores keep for every row */
   SYN__DROWS,  /* the gradients of SYN__ROWS */
-  SYN__RAW,    /* the S_s of a mixture; both sides of GLU */
+  SYN__UNMIXED,    /* the S_s of a mixture; both sides of GLU */
   SYN__TABLE,  /* tables computed from parameters, then the biases of rel_pos */
   SYN__DTABLE  /* the gradients of SYN__TABLE */
 };
@@ -7567,7 +7600,7 @@ typedef struct syn__head {
                      queries are a part of the sentence's */
   size_t q0, k0;  /* first row of its queries, of its keys */
   float *p;       /* [nq,nk] scores, then attention weights; backward: gradient of the scores */
-  float *scratch; /* of one thread: see syn__soft_scratch */
+  float *scratch; /* of one thread: see syn__attention_scratch */
 } syn__head;
 
 /* One kind of score: a struct of functions, as a layer kind is. `s` is its index in the mixture.
@@ -7613,7 +7646,7 @@ typedef struct syn__stages {
   syn_conv first, second;  /* hidden layer, output layer */
   int col;                 /* offset of the im2col rows in the rows buffers, floats per row */
   int cache_u;             /* offset of u in a token's KV cache, -1: not kept */
-  int sides;               /* index of the two sides of the glu in SYN__RAW */
+  int sides;               /* index of the two sides of the glu in SYN__UNMIXED */
 } syn__stages;
 
 typedef struct syn__att {
@@ -7621,7 +7654,7 @@ typedef struct syn__att {
   int qk;             /* columns of q and k: e, less where some heads have none */
   int size;           /* N, or the tile */
   int tile, causal, cross, softmax, shared, mixed, all_tables;
-  int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__RAW */
+  int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__UNMIXED */
   int keyed;                           /* index of the score with keys, -1: none */
   int k, a, b;                         /* of FR, of FD */
   int row_floats;                      /* floats per row in SYN__ROWS */
@@ -7629,12 +7662,12 @@ typedef struct syn__att {
   const syn__score *score[SYN__MAX_SCORES];
   int param[SYN__MAX_SCORES];    /* first parameter of each score */
   int at[SYN__MAX_SCORES];       /* offset in the rows buffers, floats per row */
-  int kept[SYN__MAX_SCORES];     /* index of S_s in SYN__RAW, -1: not kept */
+  int kept[SYN__MAX_SCORES];     /* index of S_s in SYN__UNMIXED, -1: not kept */
   size_t table[SYN__MAX_SCORES]; /* offset in the table buffer */
   size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
                                     the biases of rel_pos */
   syn__stages stages[SYN__MAX_SCORES];
-  int cache, past_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
+  int cache, cache_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
   int w_v, w_o, alpha;           /* parameters */
   const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
 } syn__att;
@@ -7647,7 +7680,7 @@ static const syn_stream *syn__att_stream(const syn_tape *t, const syn_node *n) {
 }
 /* A row of SYN__ROWS is a query or a key: as many rows as the longer side has. */
 static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
-  size_t q = syn__tensor_rows(syn_out(t, n)), k = syn__tensor_rows(syn_in(t, n, n->n_in - 1));
+  size_t q = syn_rows(syn_out(t, n)), k = syn_rows(syn_in(t, n, n->n_in - 1));
   return q > k ? q : k;
 }
 /* The block of a rows buffer that begins `at` floats per row: v, Y, or those of score s. */
@@ -7660,7 +7693,7 @@ static float *syn__att_v(const syn_tape *t, const syn_node *n, int buffer) {
 static float *syn__att_y(const syn_tape *t, const syn_node *n, int buffer) {
   return syn__att_block(t, n, buffer, syn__att_of(n)->e);
 }
-static float *syn__att_own(const syn_tape *t, const syn_node *n, int buffer, int s) {
+static float *syn__score_rows(const syn_tape *t, const syn_node *n, int buffer, int s) {
   return syn__att_block(t, n, buffer, syn__att_of(n)->at[s]);
 }
 /* Parameter i of score s, its gradient. */
@@ -7679,7 +7712,7 @@ static syn_status syn__att_parts(syn_build *b, syn_node *n, const syn__att *a) {
                           {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
                           {"q", SYN__ROWS, SYN_PART_ROWS, at, heads, a->c},
                           {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * a->c, heads, a->c},
-                          {"scores", SYN__RAW, SYN_PART_PAIRS, 0, a->heads, a->n_kept}};
+                          {"scores", SYN__UNMIXED, SYN_PART_PAIRS, 0, a->heads, a->n_kept}};
   return syn__parts(b, n, all, heads ? 4 : 2) || (a->n_kept && syn__parts(b, n, all + 4, 1))
              ? SYN_E_SHAPE : SYN_OK;
 }
@@ -7827,29 +7860,30 @@ static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x) 
       two rows [nk] -- */
 
 /* Floats between rows of a block. Not a power of two: rows would compete for a few cache lines. */
-static size_t syn__soft_row(int nk) { return syn__round16((size_t)nk) + 16; }
+static size_t syn__block_row(int nk) { return syn__round16((size_t)nk) + 16; }
 static float *syn__head_block(const syn__att *a, const syn__head *x) {
   return x->scratch + (size_t)a->c * syn__round16((size_t)x->nk);
 }
 static float *syn__head_full(const syn__att *a, const syn__head *x) {
-  return syn__head_block(a, x) + SYN__QUERIES * syn__soft_row(x->nk);
+  return syn__head_block(a, x) + SYN__QUERIES * syn__block_row(x->nk);
 }
 static float *syn__head_rows(const syn__att *a, const syn__head *x) {
   return syn__head_full(a, x) + (size_t)x->nq * (size_t)x->nk;
 }
 /* All of it but the two rows, for values of width c. */
-static void syn__soft_scratch(syn_node *n, int c) {
+static void syn__attention_scratch(syn_node *n, int c) {
   n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
 }
-/* Matrix `i` [nq,nk] of the head in SYN__RAW; null: i is -1. */
+/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1. */
 static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *x, int i) {
   const syn__att *a = syn__att_of(n);
   size_t size = (size_t)x->nq * (size_t)x->nk;
   size_t before = (size_t)(x->p - syn_saved(t, n, SYN__P)) - (size_t)x->h * size;
   if (i < 0) return NULL;
-  return syn_saved(t, n, SYN__RAW) + before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
+  return syn_saved(t, n, SYN__UNMIXED) +
+         before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
          (size_t)(x->h * a->n_kept + i) * size;
 }
 
@@ -7862,7 +7896,7 @@ static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__he
 
 /* One head. Rows of q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their
    gradients too. q and k are only set where S = q k^T. */
-typedef struct syn__soft {
+typedef struct syn__attention {
   syn__causal_range g;      /* nq, nk, causal mask */
   int c;
   int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
@@ -7876,12 +7910,13 @@ typedef struct syn__soft {
   syn__dropout drop;
   size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
                                   query */
-} syn__soft;
+} syn__attention;
 
 /* Sizes and dropout; the caller sets the pointers. n->number is the dropout rate of the attention
    weights (n->drop is that of the layer's output). */
-static syn__soft syn__soft_of(const syn_tape *t, const syn_node *n, int nq, int nk, int c) {
-  syn__soft o;
+static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, int nq, int nk,
+                                        int c) {
+  syn__attention o;
   memset(&o, 0, sizeof o);
   o.g.nq = nq;
   o.g.nk = nk;
@@ -7892,12 +7927,12 @@ static syn__soft syn__soft_of(const syn_tape *t, const syn_node *n, int nq, int 
   return o;
 }
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
-static uint32_t syn__soft_index(const syn__soft *o, int i) {
+static uint32_t syn__drop_index(const syn__attention *o, int i) {
   return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
 }
 
 /* S = q k^T; q holds the scale */
-static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
+static void syn__dot_scores(const syn_tape *t, const syn__attention *o) {
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
   syn__causal_matmul_nt(t, &o->g,
                         syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
@@ -7908,50 +7943,50 @@ static void syn__soft_scores(const syn_tape *t, const syn__soft *o) {
 /* The row to process as number `at` of `count`: where nk is no multiple of 16, first the even rows,
    then the odd ones. The masked store at the end of a row overlaps the beginning of the next row,
    and a processor that loads there too early waits for that store. */
-static int syn__row_after(int at, int count, int nk) {
+static int syn__row_order(int at, int count, int nk) {
   if (nk % 16 == 0) return at;
   return 2 * at < count ? 2 * at : 2 * at - ((count - 1) | 1);
 }
 
 /* P_i = softmax(S_i); keys behind the causal mask get 0. With dropout also the first `most` columns
    of Pd_i. */
-static void syn__soft_row_weights(const syn_tape *t, const syn__soft *o, int i, float *pd,
+static void syn__softmax_row(const syn_tape *t, const syn__attention *o, int i, float *pd,
                                   int most) {
   size_t nk = (size_t)o->g.nk, seen = (size_t)syn__keys_seen(&o->g, i);
   float *p = o->p + (size_t)i * nk;
   if (!o->no_softmax && o->dropped)
-    t->k->softmax_drop(&o->drop, syn__soft_index(o, i), p, pd, seen);
+    t->k->softmax_drop(&o->drop, syn__drop_index(o, i), p, pd, seen);
   else if (!o->no_softmax) t->k->softmax(p, p, seen);
   if (nk > seen) memset(p + seen, 0, (nk - seen) * sizeof *p);
   if (!o->dropped) return;
   if (o->no_softmax) {
     memcpy(pd, p, seen * sizeof *p);
-    t->k->dropout(&o->drop, syn__soft_index(o, i), pd, seen);
+    t->k->dropout(&o->drop, syn__drop_index(o, i), pd, seen);
   }
   if ((size_t)most > seen) memset(pd + seen, 0, ((size_t)most - seen) * sizeof *pd);
 }
 /* The same for the queries begin .. end-1; rows of pd lie pd_row floats apart. Returns Pd of the
    first of them: P itself without dropout. */
-static const float *syn__soft_weights(const syn_tape *t, const syn__soft *o, int begin, int end,
-                                      float *pd, size_t pd_row) {
+static const float *syn__softmax_rows(const syn_tape *t, const syn__attention *o, int begin,
+                                      int end, float *pd, size_t pd_row) {
   int at, r, count = end - begin, most = syn__keys_seen(&o->g, end - 1);
   for (at = 0; at < count; at++) {
-    r = syn__row_after(at, count, o->g.nk);
-    syn__soft_row_weights(t, o, begin + r, pd + (size_t)r * pd_row, most);
+    r = syn__row_order(at, count, o->g.nk);
+    syn__softmax_row(t, o, begin + r, pd + (size_t)r * pd_row, most);
   }
   return o->dropped ? pd : o->p + (size_t)begin * (size_t)o->g.nk;
 }
 
 /* P = softmax(S) in place of S; Y = Pd v */
-static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
-  size_t row = syn__soft_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
+static void syn__attention_forward(const syn_tape *t, const syn__attention *o) {
+  size_t row = syn__block_row(o->g.nk), step = o->dropped ? row : (size_t)o->g.nk;
   syn__causal_range part = o->g;
   int i;
   for (i = 0; i < o->g.nq; i += part.nq) {
     const float *pd;
     part.first = i;
     part.nq = syn__query_block_end(&o->g, i) - i;
-    pd = syn__soft_weights(t, o, i, i + part.nq, o->x, row);
+    pd = syn__softmax_rows(t, o, i, i + part.nq, o->x, row);
     syn__causal_matmul_nn(
         t, &part,
         syn__product_of(syn_matrix_of(o->y + (size_t)i * o->y_row, part.nq, o->c, o->y_row),
@@ -7961,22 +7996,22 @@ static void syn__soft_forward(const syn_tape *t, const syn__soft *o) {
 }
 
 /* Pd of all queries, computed again from P: in z, or P itself without dropout. */
-static const float *syn__soft_dropped(const syn_tape *t, const syn__soft *o) {
+static const float *syn__dropped_weights(const syn_tape *t, const syn__attention *o) {
   size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
   int i;
   if (!o->dropped) return o->p;
   if (o->no_softmax) {
     memcpy(o->z, o->p, size * sizeof *o->z);
     for (i = 0; i < o->g.nq; i++)
-      t->k->dropout(&o->drop, syn__soft_index(o, i), o->z + (size_t)i * nk, nk);
+      t->k->dropout(&o->drop, syn__drop_index(o, i), o->z + (size_t)i * nk, nk);
   } else { /* a negative attention weight was dropped */
     t->k->act(SYN__RELU, o->z, o->p, size);
     t->k->scale(o->z, o->drop.scale, o->z, size);
   }
   return o->z;
 }
-/* dv = Pd^T dy, Pd from syn__soft_dropped: operands for causal_matmul_tn */
-static syn__product syn__soft_dv(const syn__soft *o, const float *pd, size_t pd_row) {
+/* dv = Pd^T dy, Pd from syn__dropped_weights: operands for causal_matmul_tn */
+static syn__product syn__soft_dv(const syn__attention *o, const float *pd, size_t pd_row) {
   return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
                          syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
                          syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add_dv);
@@ -7985,20 +8020,21 @@ static syn__product syn__soft_dv(const syn__soft *o, const float *pd, size_t pd_
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
    holds P, then dS; dp holds dPd, then Pd (without softmax it stays dPd). Columns of dp behind the
    causal mask, up to `most`, become 0. */
-static void syn__soft_back_row(const syn_tape *t, const syn__soft *o, int i, float *dp, int most) {
+static void syn__softmax_row_back(const syn_tape *t, const syn__attention *o, int i, float *dp,
+                                  int most) {
   float *p = o->p + (size_t)i * (size_t)o->g.nk;
   size_t seen = (size_t)syn__keys_seen(&o->g, i);
   if (!o->no_softmax)
     t->k->softmax_drop_back(o->dropped ? o->drop.scale : 1.0f, p, dp, seen);
   else memcpy(p, dp, seen * sizeof *p);
-  if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__soft_index(o, i), p, seen);
+  if (o->no_softmax && o->dropped) t->k->dropout(&o->drop, syn__drop_index(o, i), p, seen);
   if ((size_t)most > seen) memset(dp + seen, 0, ((size_t)most - seen) * sizeof *dp);
 }
 
 /* For each block of queries: dPd = dy v^T, dS in place of P, dv = Pd^T dy. The product makes whole
-   tiles of dPd; syn__soft_back_row clears the columns behind the causal mask. */
-static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
-  size_t row = syn__soft_row(o->g.nk);
+   tiles of dPd; syn__softmax_row_back clears the columns behind the causal mask. */
+static void syn__attention_back(const syn_tape *t, const syn__attention *o) {
+  size_t row = syn__block_row(o->g.nk);
   int i, r, at, end, most;
   syn__product dp = syn__product_of(
       syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
@@ -8010,14 +8046,14 @@ static void syn__soft_backward(const syn_tape *t, const syn__soft *o) {
     most = syn__keys_seen(&o->g, end - 1);
     t->k->gemm(&dp, 0, end - i, 0, (most + 15) / 16);
     for (at = 0; at < end - i; at++) {
-      r = syn__row_after(at, end - i, o->g.nk);
-      syn__soft_back_row(t, o, i + r, o->x + (size_t)r * row, most);
+      r = syn__row_order(at, end - i, o->g.nk);
+      syn__softmax_row_back(t, o, i + r, o->x + (size_t)r * row, most);
     }
     syn__causal_block_tn(t, &o->g, dv, i, end);
   }
 }
 /* dq = dS k, dk = dS^T q */
-static void syn__soft_back_scores(const syn_tape *t, const syn__soft *o) {
+static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
   syn_matrix ds = syn_matrix_of(o->p, o->g.nq, o->g.nk, 0);
   syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), dq = q;
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row), dk = k;
@@ -8050,7 +8086,7 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
 }
 
 /* k [rows,e]; dk in the buffer of gradients */
-static float *syn__v_keys(const syn_tape *t, const syn_node *n, int buffer, int s) {
+static float *syn__att_k(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn__att *a = syn__att_of(n);
   return syn__att_block(t, n, buffer, a->at[s] + a->qk);
 }
@@ -8079,34 +8115,34 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   syn__v_job j;
   int i;
   to[0] = syn__att_v(t, n, SYN__ROWS);
-  to[1] = syn__att_own(t, n, SYN__ROWS, s);
-  to[2] = syn__v_keys(t, n, SYN__ROWS, s);
+  to[1] = syn__score_rows(t, n, SYN__ROWS, s);
+  to[2] = syn__att_k(t, n, SYN__ROWS, s);
   for (i = 0; i < 3; i++) {
     j.p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, a->e, 0),
                              syn_matrix_of(syn_in(t, n, 0)->x, t->decode->rows, a->d, 0),
                              syn__weight_transposed(t, n, w[i]), NULL, 0);
     j.p[i].streamed = 1;
   }
-  syn__parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
+  syn_parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
 }
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  float *q = syn__att_own(t, n, SYN__ROWS, s);
+  float *q = syn__score_rows(t, n, SYN__ROWS, s);
   syn__linear_forward(t, n, a->param[s], -1, x, q);
-  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->qk, 1);
+  syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->qk, 1);
   syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
-                      syn__v_keys(t, n, SYN__ROWS, s));
+                      syn__att_k(t, n, SYN__ROWS, s));
 }
 
 /* Cross-attention: q alone, the keys of the source are in the cache since `start`. */
 static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  float *q = syn__att_own(t, n, SYN__ROWS, s);
+  float *q = syn__score_rows(t, n, SYN__ROWS, s);
   if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
   else syn__v_project(t, n, s);
-  syn__accumulate(t, q, q, a->scale, syn__tensor_rows(x) * (size_t)a->e, 1);
+  syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->e, 1);
 }
 
 /* -- scores of a head -- */
@@ -8114,8 +8150,8 @@ static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
 /* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  const float *k = syn__v_keys(t, n, SYN__ROWS, s) + syn__head_k(a, x);
+  const float *q = syn__score_rows(t, n, SYN__ROWS, s) + syn__head_q(a, x);
+  const float *k = syn__att_k(t, n, SYN__ROWS, s) + syn__head_k(a, x);
   syn__causal_range g = syn__head_range(a, x);
   syn_matrix keys = syn_matrix_of(k, x->nk, a->c, (size_t)a->e);
   syn__causal_matmul_nt(t, &g,
@@ -8132,10 +8168,10 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
   size_t e = (size_t)a->e, at_q = syn__head_q(a, x), at_k = syn__head_k(a, x);
   syn__causal_range g = syn__head_range(a, x);
   syn_matrix m = syn_matrix_of(ds, x->nq, x->nk, 0);
-  syn_matrix q = syn_matrix_of(syn__att_own(t, n, SYN__ROWS, s) + at_q, x->nq, a->c, e), dq = q;
-  syn_matrix k = syn_matrix_of(syn__v_keys(t, n, SYN__ROWS, s) + at_k, x->nk, a->c, e), dk = k;
-  dq.x = syn__att_own(t, n, SYN__DROWS, s) + at_q;
-  dk.x = syn__v_keys(t, n, SYN__DROWS, s) + at_k;
+  syn_matrix q = syn_matrix_of(syn__score_rows(t, n, SYN__ROWS, s) + at_q, x->nq, a->c, e), dq = q;
+  syn_matrix k = syn_matrix_of(syn__att_k(t, n, SYN__ROWS, s) + at_k, x->nk, a->c, e), dk = k;
+  dq.x = syn__score_rows(t, n, SYN__DROWS, s) + at_q;
+  dk.x = syn__att_k(t, n, SYN__DROWS, s) + at_k;
   syn__causal_matmul_nn(t, &g, syn__product_of(dq, m, k, NULL, 0));
   syn__causal_matmul_tn(t, &g, syn__product_of(dk, syn_transposed(m), q, NULL, 0));
 }
@@ -8144,18 +8180,18 @@ static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *
 static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  float *dq = syn__att_own(t, n, SYN__DROWS, s);
-  syn__accumulate(t, dq, dq, a->scale, syn__tensor_rows(x) * (size_t)a->qk, 1);
+  float *dq = syn__score_rows(t, n, SYN__DROWS, s);
+  syn_accumulate(t, dq, dq, a->scale, syn_rows(x) * (size_t)a->qk, 1);
   syn__linear_backward(t, n, a->param[s], -1, x, dq);
   syn__linear_backward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
-                       syn__v_keys(t, n, SYN__DROWS, s));
+                       syn__att_k(t, n, SYN__DROWS, s));
 }
 
 /* -- scores of a new token -- */
 
 /* score [n] += a [c] times the rows of a table [n,c]: one row of the product in `fill`, with the
    same bits. */
-static void syn__att_dots(const syn_tape *t, float *score, const float *a, const float *table,
+static void syn__table_dots(const syn_tape *t, float *score, const float *a, const float *table,
                           int n, size_t c) {
   const float *rows[16];
   int j, i, count;
@@ -8168,12 +8204,13 @@ static void syn__att_dots(const syn_tape *t, float *score, const float *a, const
 
 /* Floats of a step's scratch that hold scores: three rows [nk], then one row of round16(nk) for
    each head. Behind them: the scratch of a block of keys. */
-static size_t syn__att_scores_end(const syn__att *a, int nk) {
+static size_t syn__step_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
 /* Copies the lanes of `from` [heads,16] whose bit in `lanes` is set. */
-static void syn__v_lanes(float *score, size_t row, const float *from, int heads, unsigned lanes) {
+static void syn__copy_lanes(float *score, size_t row, const float *from, int heads,
+                            unsigned lanes) {
   int h, l;
   for (h = 0; h < heads; h++, score += row, from += 16)
     for (l = 0; lanes >> l; l++)
@@ -8182,13 +8219,13 @@ static void syn__v_lanes(float *score, size_t row, const float *from, int heads,
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
-static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
-                          float *score, int j) {
+static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__head *x,
+                              const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
-  float *part = x->scratch + syn__att_scores_end(a, x->nk);
+  float *part = x->scratch + syn__step_scores_end(a, x->nk);
   unsigned left = 0xFFFF, lanes;
   int i, slot;
   while (left) {
@@ -8200,18 +8237,18 @@ static void syn__v_closed(const syn_tape *t, const syn_node *n, const syn__head 
     i = lanes == 0xFFFF;
     t->k->scores(i ? score + j : part, i ? row : 16, q,
                  syn__key_block(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
-    if (!i) syn__v_lanes(score + j, row, part, x->heads, lanes);
+    if (!i) syn__copy_lanes(score + j, row, part, x->heads, lanes);
   }
 }
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
    transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
-static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x, const float *q,
-                        float *score, int j) {
+static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn__head *x,
+                                 const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
   const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
-  float *rows = x->scratch + syn__att_scores_end(a, x->nk), *turned = rows + 16 * wide;
+  float *rows = x->scratch + syn__step_scores_end(a, x->nk), *turned = rows + 16 * wide;
   const float *keys = syn__key_block(t, n, past[0] / l->length, j) + at;
   int i, count = x->nk - j, apart = 0; /* 1: in more than one slot */
   for (i = 1; i < count; i++) apart |= past[i] - past[0] != i;
@@ -8224,11 +8261,12 @@ static void syn__v_open(const syn_tape *t, const syn_node *n, const syn__head *x
 /* When a new token begins a block, the block before it is full: its keys are transposed in place,
    in all slots of a sentence, also in those without a live hypothesis. Items are rows; of the rows
    of one position the first of a sentence does it. */
-static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+static void syn__task_transpose_block(syn_tape *t, const void *job, int thread, size_t begin,
+                                      size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__decode_state *l = t->decode;
   size_t e = (size_t)syn__att_of(n)->e;
-  float *turned = syn__scratch(t, thread);
+  float *turned = syn_scratch(t, thread);
   for (; begin < end; begin++) {
     int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
     if (!place || place % 16) continue;
@@ -8240,24 +8278,24 @@ static void syn__task_v_close(syn_tape *t, const void *job, int thread, size_t b
     }
   }
 }
-static void syn__v_close(syn_tape *t, const syn_node *n) {
+static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
   int rows = t->decode->rows, first = t->at[SYN_TGT][0], last = t->at[SYN_TGT][rows - 1];
   if (last / 16 > (first - 1) / 16)
-    syn__parallel(t, syn__task_v_close, n, (size_t)rows, (size_t)t->decode->slots);
+    syn_parallel(t, syn__task_transpose_block, n, (size_t)rows, (size_t)t->decode->slots);
 }
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
-static void syn__v_rows(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+static void syn__v_step(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
-  const float *q = syn__att_own(t, n, SYN__ROWS, s) + syn__head_q(a, x);
+  const float *q = syn__score_rows(t, n, SYN__ROWS, s) + syn__head_q(a, x);
   int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are closed */
   for (j = 0; j < x->nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)x->nk), q,
                    syn__source_key_block(t, n, x->sentence, j) + (size_t)x->h * c * 16,
                    (size_t)x->heads, c);
-    else if (j + 16 <= newest) syn__v_closed(t, n, x, q, score, j);
-    else syn__v_open(t, n, x, q, score, j);
+    else if (j + 16 <= newest) syn__v_full_block(t, n, x, q, score, j);
+    else syn__v_partial_block(t, n, x, q, score, j);
 }
 static double syn__v_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
@@ -8266,7 +8304,7 @@ static double syn__v_cost(const syn_node *n, int s, int length) {
 }
 static const syn__score syn__score_v = {
     "V", 0, 0, 1, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
-    syn__v_prepare_step, NULL, syn__v_rows, syn__v_cost};
+    syn__v_prepare_step, NULL, syn__v_step, syn__v_cost};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
@@ -8392,7 +8430,7 @@ static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *
   const float *r2 = syn__att_weight(t, n, s, 1) + head * k;
   int columns = syn__att_columns(a, x->nk);
   memset(score, 0, (size_t)columns * sizeof *score);
-  syn__att_dots(t, score, r1, r2, columns, k);
+  syn__table_dots(t, score, r1, r2, columns, k);
   syn__tile_columns(a, x, score);
 }
 static double syn__fr_cost(const syn_node *n, int s, int length) {
@@ -8434,10 +8472,10 @@ static const syn__score syn__score_fr = {
    (as in the authors' code): one W2 [N,c] for all heads and no biases; beside V, u = relu(q of V)
    and there is no W1.
    rows buffers, saved for backward: u; then the im2col rows of x [rows,f,d], which those of u, head
-   by head [H,rows,f2,width of a head], overwrite. SYN__DROWS likewise. SYN__RAW: A, B of GLU, then
-   their gradients. Tables: W2 in panels of 16 columns, packed once per batch; a step has few rows
-   and reads W2 unpacked.
-   KV cache: x for the first convolution, once for all scores; u for the second. */
+   by head [H,rows,f2,width of a head], overwrite. SYN__DROWS likewise. SYN__UNMIXED: A, B of GLU,
+   then their gradients. Tables: W2 in panels of 16 columns, packed once per batch; a step has few
+   rows and reads W2 unpacked. KV cache: x for the first convolution, once for all scores; u for the
+   second. */
 
 typedef struct syn__family {
   const char *name, *w1, *b1, *w2, *b2, *w_gate, *b_gate; /* null: no such layer or side */
@@ -8475,7 +8513,7 @@ static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
 }
 
 /* The taps of a layer; `which` as in syn__family. */
-static syn_status syn__stage_window(syn_build *b, const char *name, int which, int width,
+static syn_status syn__stage_taps(syn_build *b, const char *name, int which, int width,
                                     syn_conv *w) {
   int f = syn_arg_int(b, "f", 3, 1, 65536), f2 = syn_arg_int(b, "f2", f, 1, 65536);
   int taps = which == 2 ? f2 : f;
@@ -8542,21 +8580,21 @@ static syn_status syn__stages_shape(syn_build *b, syn_node *n, int s, const syn_
   st->units = a->heads * st->head_units;
   st->gated = f->w_gate != NULL;
   st->matrices = a->shared && a->score[s]->shares ? 1 : a->heads;
-  if (syn__stage_window(b, f->name, f->first, a->d, &st->first)) return SYN_E_SHAPE;
-  return syn__stage_window(b, f->name, f->second, st->units, &st->second);
+  if (syn__stage_taps(b, f->name, f->first, a->d, &st->first)) return SYN_E_SHAPE;
+  return syn__stage_taps(b, f->name, f->second, st->units, &st->second);
 }
 
 /* Offsets: im2col rows (of x, then of u in their place), x and u in the KV cache, the two sides of
    GLU, packed W2. */
-static void syn__stages_places(syn__att *a, int s) {
+static void syn__stages_offsets(syn__att *a, int s) {
   syn__stages *st = &a->stages[s];
   int x = st->first.taps > 1 ? st->first.taps * a->d : 0;
   int u = st->second.taps > 1 ? st->second.taps * st->units : 0;
   st->col = a->row_floats;
   a->row_floats += syn__max(x, u);
   st->cache_u = -1;
-  if (a->past_x < 0 && (x || (u && !st->hidden))) {
-    a->past_x = a->cache;
+  if (a->cache_x < 0 && (x || (u && !st->hidden))) {
+    a->cache_x = a->cache;
     a->cache += a->d;
   }
   if (u && st->hidden) {
@@ -8580,7 +8618,7 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   if (f->w1 && syn__hidden_shape(b, n, s, shared && a->keyed >= 0 ? NULL : f->w1,
                                  shared ? NULL : f->b1))
     return SYN_E_SHAPE;
-  syn__stages_places(a, s);
+  syn__stages_offsets(a, s);
   st->w2 = n->n_param;
   st->b2 = shared ? -1 : st->w2 + 1;
   if (syn__output_params(b, n, s, f->w2, shared ? NULL : f->b2)) return SYN_E_SHAPE;
@@ -8604,8 +8642,8 @@ static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
   syn_tensor x = *syn_in(t, n, 0);
   float *col = syn__att_block(t, n, SYN__ROWS, st->col);
   if (st->first.taps < 2) return x;
-  syn__stage_im2col(t, n, &st->first, a->past_x,
-                    syn_matrix_of(x.x, (int)syn__tensor_rows(&x), a->d, 0), col);
+  syn__stage_im2col(t, n, &st->first, a->cache_x,
+                    syn_matrix_of(x.x, (int)syn_rows(&x), a->d, 0), col);
   x.x = col;
   return x;
 }
@@ -8614,10 +8652,10 @@ static syn_tensor syn__hidden_input(syn_tape *t, const syn_node *n, int s) {
 static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  float *u = syn__att_own(t, n, SYN__ROWS, s);
-  size_t count = syn__tensor_rows(syn_in(t, n, 0)) * (size_t)st->units;
+  float *u = syn__score_rows(t, n, SYN__ROWS, s);
+  size_t count = syn_rows(syn_in(t, n, 0)) * (size_t)st->units;
   if (st->w1 < 0) {
-    t->k->act(SYN__RELU, u, syn__att_own(t, n, SYN__ROWS, a->keyed), count);
+    t->k->act(SYN__RELU, u, syn__score_rows(t, n, SYN__ROWS, a->keyed), count);
     t->k->scale(u, 1.0f / a->scale, u, count);
   } else {
     syn_tensor x = syn__hidden_input(t, n, s);
@@ -8631,12 +8669,12 @@ static void syn__hidden_forward(syn_tape *t, const syn_node *n, int s) {
 static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  const float *u = syn__att_own(t, n, SYN__ROWS, s);
-  float *du = syn__att_own(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
-  size_t i, rows = syn__tensor_rows(syn_in(t, n, 0)), count = rows * (size_t)st->units;
+  const float *u = syn__score_rows(t, n, SYN__ROWS, s);
+  float *du = syn__score_rows(t, n, SYN__DROWS, s), *dx = syn_in(t, n, 0)->dx;
+  size_t i, rows = syn_rows(syn_in(t, n, 0)), count = rows * (size_t)st->units;
   syn_tensor x;
   if (st->w1 < 0) {
-    float *dq = syn__att_own(t, n, SYN__DROWS, a->keyed);
+    float *dq = syn__score_rows(t, n, SYN__DROWS, a->keyed);
     for (i = 0; i < count; i++)
       if (u[i] > 0.0f) dq[i] += du[i] / a->scale;
     return;
@@ -8658,11 +8696,11 @@ static void syn__hidden_back(syn_tape *t, const syn_node *n, int s) {
 /* u [rows,units], or x where there is no hidden layer; or the gradient of either. */
 static float *syn__stages_u(const syn_tape *t, const syn_node *n, int buffer, int s) {
   const syn_tensor *x = syn_in(t, n, 0);
-  if (syn__stages_of(n, s)->hidden) return syn__att_own(t, n, buffer, s);
+  if (syn__stages_of(n, s)->hidden) return syn__score_rows(t, n, buffer, s);
   return buffer == SYN__ROWS ? x->x : x->dx;
 }
 /* The im2col rows of head h, one behind the other. */
-static float *syn__dense_windows(const syn_tape *t, const syn_node *n, int buffer, int s, int h) {
+static float *syn__dense_col(const syn_tape *t, const syn_node *n, int buffer, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
   return syn__att_block(t, n, buffer, st->col) +
          (size_t)h * syn__att_rows(t, n) * (size_t)syn__dense_size(st);
@@ -8672,7 +8710,7 @@ static float *syn__dense_rows(const syn_tape *t, const syn_node *n, int buffer, 
                               const syn__head *x, size_t *row) {
   const syn__stages *st = syn__stages_of(n, s);
   int col = st->second.taps > 1;
-  float *z = col ? syn__dense_windows(t, n, buffer, s, x->h)
+  float *z = col ? syn__dense_col(t, n, buffer, s, x->h)
                  : syn__stages_u(t, n, buffer, s) + x->h * st->head_units;
   *row = (size_t)(col ? syn__dense_size(st) : st->units);
   return z + x->q0 * *row;
@@ -8707,13 +8745,13 @@ static void syn__dense_gather(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   const float *u = syn__stages_u(t, n, SYN__ROWS, s);
-  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
-  int h, past = st->hidden ? st->cache_u : a->past_x;
+  int rows = (int)syn_rows(syn_in(t, n, 0));
+  int h, past = st->hidden ? st->cache_u : a->cache_x;
   for (h = 0; h < a->heads && st->second.taps > 1; h++)
     syn__stage_im2col(t, n, &st->second, past + h * st->head_units,
                       syn_matrix_of(u + h * st->head_units, rows, st->head_units,
                                     (size_t)st->units),
-                      syn__dense_windows(t, n, SYN__ROWS, s, h));
+                      syn__dense_col(t, n, SYN__ROWS, s, h));
 }
 static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
@@ -8845,12 +8883,12 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   float *du = syn__stages_u(t, n, SYN__DROWS, s);
-  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
+  int rows = (int)syn_rows(syn_in(t, n, 0));
   int h, heads = st->second.taps > 1 ? a->heads : 0;
   if (heads && st->hidden)
     memset(du, 0, (size_t)rows * (size_t)st->units * sizeof *du);
   for (h = 0; h < heads; h++)
-    syn_col2im(t, n, &st->second, syn__dense_windows(t, n, SYN__DROWS, s, h),
+    syn_col2im(t, n, &st->second, syn__dense_col(t, n, SYN__DROWS, s, h),
                syn_matrix_of(du + h * st->head_units, rows, st->head_units, (size_t)st->units));
   if (st->hidden) syn__hidden_back(t, n, s);
 }
@@ -8869,7 +8907,7 @@ static void syn__dense_row(syn_tape *t, const syn_node *n, int s, const syn__hea
     float *to = side ? x->scratch + 2 * x->nk : score;
     if (b2) memcpy(to, b2, (size_t)columns * sizeof *to);
     else memset(to, 0, (size_t)columns * sizeof *to);
-    syn__att_dots(t, to, u, w2, columns, size);
+    syn__table_dots(t, to, u, w2, columns, size);
   }
   if (st->gated) t->k->glu(score, score, x->scratch + 2 * x->nk, (size_t)columns);
   syn__tile_columns(a, x, score);
@@ -8950,9 +8988,9 @@ static size_t syn__fd_at(const syn__att *a, int side, int h) {
    Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
 static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
+  const float *u = syn__score_rows(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
   float *to = syn__fd_rows(t, n, SYN__ROWS, s, side, 0);
-  int h, size = syn__fd_size(a, side), rows = (int)syn__tensor_rows(syn_in(t, n, 0));
+  int h, size = syn__fd_size(a, side), rows = (int)syn_rows(syn_in(t, n, 0));
   for (h = 0; h < a->heads; h++)
     syn_gemm(t, syn_matrix_of(to + h * size, rows, size, (size_t)(a->heads * size)),
              syn_matrix_of(u + h * a->c, rows, a->c, (size_t)a->e),
@@ -9005,13 +9043,13 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
    du, side 1 adds to it. */
 static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
   const syn__att *a = syn__att_of(n);
-  const float *u = syn__att_own(t, n, SYN__ROWS, s);
+  const float *u = syn__score_rows(t, n, SYN__ROWS, s);
   const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side, 0);
-  float *du = syn__att_own(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
+  float *du = syn__score_rows(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
   const float *w = syn__att_weight(t, n, s, 2 + 2 * side);
   size_t e = (size_t)a->e;
   int h, c = a->c, size = syn__fd_size(a, side), wide = a->heads * size;
-  int rows = (int)syn__tensor_rows(syn_in(t, n, 0));
+  int rows = (int)syn_rows(syn_in(t, n, 0));
   for (h = 0; h < a->heads; h++) {
     size_t at = syn__fd_at(a, side, h);
     syn_matrix m = syn_matrix_of(d + h * size, rows, size, (size_t)wide); /* dA_h */
@@ -9111,7 +9149,7 @@ static void syn__distances(int *from, int half, int max) {
 }
 
 static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
-  syn__rel_pos *p = (syn__rel_pos *)syn__own(b, n, sizeof *p);
+  syn__rel_pos *p = (syn__rel_pos *)syn_build_own(b, n, sizeof *p);
   int max = syn_arg_int(b, "max", 128, 1, 1 << 20), shape[2];
   syn_initial init = syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)syn_build_width(b, n, 0)));
   if (!p) return SYN_E_MEMORY;
@@ -9134,7 +9172,7 @@ static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
   b->g->params[p->param].matrix = 0; /* no product reads it */
   p->outer = b->rel_pos;
   b->rel_pos = p;
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 
 /* The bucket of r = i - j. The search begins at `near`, the bucket of a similar distance. */
@@ -9316,10 +9354,11 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x)
 }
 
 /* v, Y, P of the head. Where P does not depend on the input, all sentences share a dropout mask. */
-static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn__head *x) {
+static syn__attention syn__head_attention(const syn_tape *t, const syn_node *n,
+                                          const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  syn__soft o = syn__soft_of(t, n, x->nq, x->nk, a->c);
+  syn__attention o = syn__attention_of(t, n, x->nq, x->nk, a->c);
   o.g = syn__head_range(a, x);
   o.no_softmax = !a->softmax;
   o.v_row = o.y_row = (size_t)a->e;
@@ -9337,7 +9376,7 @@ static syn__soft syn__head_soft(const syn_tape *t, const syn_node *n, const syn_
   return o;
 }
 /* The gradients lie in their buffer as v, Y, q, k in theirs. */
-static void syn__soft_gradients(const syn_tape *t, const syn_node *n, syn__soft *o) {
+static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__attention *o) {
   const float *rows = syn_saved(t, n, SYN__ROWS);
   float *drows = syn_saved(t, n, SYN__DROWS);
   o->dv = drows + (o->v - rows);
@@ -9346,9 +9385,10 @@ static void syn__soft_gradients(const syn_tape *t, const syn_node *n, syn__soft 
   o->dq = drows + (o->q - rows);
   o->dk = drows + (o->k - rows);
 }
-static syn__soft syn__head_soft_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__soft o = syn__head_soft(t, n, x);
-  syn__soft_gradients(t, n, &o);
+static syn__attention syn__head_gradients(const syn_tape *t, const syn_node *n,
+                                          const syn__head *x) {
+  syn__attention o = syn__head_attention(t, n, x);
+  syn__attention_gradients(t, n, &o);
   return o;
 }
 
@@ -9444,12 +9484,12 @@ static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const
 /* P of the group, Y of every sentence. Outside of training syn_run_attention may read P: each
    sentence gets a copy. */
 static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__soft o = syn__head_soft(t, n, x);
+  syn__attention o = syn__head_attention(t, n, x);
   size_t nk = (size_t)x->nk;
   const float *pd;
   int i, r;
   syn__head_scores(t, n, x);
-  pd = syn__soft_weights(t, &o, 0, x->nq, o.z, nk);
+  pd = syn__softmax_rows(t, &o, 0, x->nq, o.z, nk);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
     syn__head y;
     float *p;
@@ -9479,15 +9519,15 @@ static void syn__task_tables_values(syn_tape *t, const void *job, int thread, si
   for (; begin < end; begin = i) {
     size_t h = begin / sentences, stop = (h + 1) * sentences < end ? (h + 1) * sentences : end;
     for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
-      syn__head x = syn__head_of(t, n, group, (int)h, syn__scratch(t, thread));
-      syn__soft whole = syn__head_soft(t, n, &x), o;
+      syn__head x = syn__head_of(t, n, group, (int)h, syn_scratch(t, thread));
+      syn__attention whole = syn__head_attention(t, n, &x), o;
       const float *pd = NULL;
       for (i = begin; i < stop; i++) {
         syn__head y;
         if (!syn__att_grouped(t, n, group, (int)(i - h * sentences))) continue;
         y = syn__table_sentence(t, n, &x, (int)(i - h * sentences));
-        o = syn__head_soft_back(t, n, &y);
-        if (!pd) pd = syn__soft_dropped(t, &whole);
+        o = syn__head_gradients(t, n, &y);
+        if (!pd) pd = syn__dropped_weights(t, &whole);
         syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)x.nk));
       }
     }
@@ -9498,19 +9538,19 @@ static void syn__task_tables_values(syn_tape *t, const void *job, int thread, si
 /* dPd = sum over the sentences of dY v^T, in scratch behind z; then dS in place of P. A head in one
    part computes dv here too, while dY is in the cache. */
 static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__soft o = syn__head_soft(t, n, x);
+  syn__attention o = syn__head_attention(t, n, x);
   size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
-  const float *pd = syn__table_parts(t, n) == 1 ? syn__soft_dropped(t, &o) : NULL;
+  const float *pd = syn__table_parts(t, n) == 1 ? syn__dropped_weights(t, &o) : NULL;
   float *dp = o.z + size;
   int i;
   memset(dp, 0, size * sizeof *dp);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
     syn__head y;
-    syn__soft part;
+    syn__attention part;
     if (!syn__att_grouped(t, n, x->sentence, i)) continue;
     y = syn__table_sentence(t, n, x, i);
     if (!y.nq) continue;
-    part = syn__head_soft_back(t, n, &y);
+    part = syn__head_gradients(t, n, &y);
     syn__causal_matmul_nt(
         t, &part.g,
         syn__product_of(
@@ -9518,7 +9558,7 @@ static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head 
             syn__pack_keys(t, syn_matrix_of(part.v, y.nk, o.c, part.v_row), o.pack), NULL, 1));
     if (pd) syn__causal_matmul_tn(t, &part.g, syn__soft_dv(&part, pd, nk));
   }
-  for (i = 0; i < x->nq; i++) syn__soft_back_row(t, &o, i, dp + (size_t)i * nk, 0);
+  for (i = 0; i < x->nq; i++) syn__softmax_row_back(t, &o, i, dp + (size_t)i * nk, 0);
 }
 /* Runs `work` (forward or backward) for each part of each group. Items: the parts of head 0, those
    of head 1 ... */
@@ -9532,7 +9572,7 @@ static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t be
   int group, parts = syn__table_parts(t, n), i;
   for (i = (int)begin; i < (int)end; i++)
     for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
-      syn__head x = syn__head_of(t, n, group, i / parts, syn__scratch(t, thread));
+      syn__head x = syn__head_of(t, n, group, i / parts, syn_scratch(t, thread));
       syn__table_part(t, n, &x, i % parts);
       if (x.nq) j->work(t, n, &x);
     }
@@ -9543,7 +9583,7 @@ static void syn__tables(syn_tape *t, const syn_node *n,
   syn__table_job j;
   j.n = n;
   j.work = work;
-  syn__parallel(t, syn__task_tables, &j, items, 1);
+  syn_parallel(t, syn__task_tables, &j, items, 1);
 }
 
 /* -- forward -- */
@@ -9553,10 +9593,10 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
-    syn__soft o = syn__head_soft(t, n, &x);
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    syn__attention o = syn__head_attention(t, n, &x);
     syn__head_scores(t, n, &x);
-    syn__soft_forward(t, &o);
+    syn__attention_forward(t, &o);
   }
 }
 /* out = Y W_o^T, of a batch or of a step */
@@ -9566,14 +9606,14 @@ static void syn__att_out(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, syn__att_of(n)->w_o, -1, &y, syn_out(t, n)->x);
 }
 /* A forward pass in which `task` computes Y of the heads. */
-static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn__task task) {
+static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn_task task) {
   const syn__att *a = syn__att_of(n);
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
   syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
   syn__att_prepare(t, n, 0);
   syn__rel_pos_prepare(t, n);
   if (a->all_tables) syn__tables(t, n, syn__table_forward);
-  else syn__parallel(t, task, n, sentences * (size_t)a->heads, 1);
+  else syn_parallel(t, task, n, sentences * (size_t)a->heads, 1);
   syn__att_out(t, n);
 }
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
@@ -9600,9 +9640,9 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)a->heads;
   int s;
   for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
-    syn__soft o = syn__head_soft_back(t, n, &x);
-    syn__soft_backward(t, &o);
+    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    syn__attention o = syn__head_gradients(t, n, &x);
+    syn__attention_back(t, &o);
     syn__head_alpha(t, n, &x);
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s]->back) a->score[s]->back(t, n, s, &x, syn__head_ds(t, n, &x, s));
@@ -9629,7 +9669,7 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   int h, i, s;
   for (h = (int)begin; h < (int)end; h++) {
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__head x = syn__head_of(t, n, i, h, syn__scratch(t, thread));
+      syn__head x = syn__head_of(t, n, i, h, syn_scratch(t, thread));
       if (a->all_tables) syn__head_alpha(t, n, &x);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
@@ -9648,23 +9688,23 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   memset(syn_saved(t, n, SYN__DTABLE), 0, (a->dtables + biases) * sizeof(float));
   syn__att_out_back(t, n);
   if (!a->all_tables) {
-    syn__parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+    syn_parallel(t, syn__task_heads_back, n, sentences * heads, 1);
   } else {
     if (syn__table_parts(t, n) > 1)
-      syn__parallel(t, syn__task_tables_values, n, sentences * heads, 1);
+      syn_parallel(t, syn__task_tables_values, n, sentences * heads, 1);
     syn__tables(t, n, syn__table_backward);
   }
   if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
-  else syn__parallel(t, syn__task_shared, n, heads, 1);
+  else syn_parallel(t, syn__task_shared, n, heads, 1);
   syn__att_finish(t, n);
   syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* A backward pass of linformer or fixed_att: `task` computes the gradients of v, q, k. */
-static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn__task task) {
+static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) {
   const syn__att *a = syn__att_of(n);
   syn__att_out_back(t, n);
-  syn__parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * a->heads), 1);
+  syn_parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * a->heads), 1);
   syn__att_finish(t, n);
   syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
@@ -9673,7 +9713,7 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn__task task)
 
 /* Attention weights of head x->h of a new token, into `all`: the mixture, where a score with `rows`
    has left its row in `all`. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
-static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
+static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
   const syn__att *a = syn__att_of(n);
   float *sum = x->scratch, *unmixed = sum + x->nk, alpha[SYN__MAX_SCORES];
   size_t nk = (size_t)x->nk;
@@ -9695,11 +9735,11 @@ static void syn__att_row_scores(syn_tape *t, const syn_node *n, const syn__head 
 
 /* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
    order of forward. */
-static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head *x,
+static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__head *x,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
   const syn__decode_state *l = t->decode;
-  syn__mixed j;
+  syn__weighted_values j;
   j.p = p;
   j.p_row = syn__round16((size_t)x->nk);
   j.v_row = (size_t)(a->cross ? n->source_cache : n->cache);
@@ -9714,7 +9754,8 @@ static void syn__att_row_values(syn_tape *t, const syn_node *n, const syn__head 
 }
 
 /* Writes v of the new tokens, and their k if a score has keys, into the KV cache. */
-static void syn__task_att_keep(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, size_t begin,
+                                      size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
   size_t e = (size_t)a->e, r;
@@ -9726,13 +9767,13 @@ static void syn__task_att_keep(syn_tape *t, const void *job, int thread, size_t 
            e * sizeof(float));
     if (s >= 0)
       memcpy(syn__key_block(t, n, slot, place) + (size_t)(place % 16) * e,
-             syn__v_keys(t, n, SYN__ROWS, s) + r * e, e * sizeof(float));
+             syn__att_k(t, n, SYN__ROWS, s) + r * e, e * sizeof(float));
   }
 }
 
 /* Attention of the heads of one new token. It sees itself and all tokens before it, which are all
    cached: there is no causal mask to apply. V alone needs no mixture. */
-static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
+static void syn__att_step_heads(syn_tape *t, const syn_node *n, const syn__head *x) {
   const syn__att *a = syn__att_of(n);
   size_t row = syn__round16((size_t)x->nk);
   float *all = x->scratch + 3 * (size_t)x->nk, *p = all;
@@ -9742,13 +9783,13 @@ static void syn__att_row(syn_tape *t, const syn_node *n, const syn__head *x) {
     if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
   for (; one.h < x->h + x->heads; one.h++, p += row)
     if (a->n_scores == 1 && a->score[0]->rows && !a->rel_pos) t->k->softmax(p, p, (size_t)x->nk);
-    else syn__att_row_scores(t, n, &one, p);
-  syn__att_row_values(t, n, x, all);
+    else syn__att_step_weights(t, n, &one, p);
+  syn__att_step_values(t, n, x, all);
 }
 
 /* Items: the heads of row 0, those of row 1 ...; the heads of a row are done together. A row's
    hypothesis may belong to any sentence and be of any length. */
-static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
   size_t i, heads = (size_t)a->heads;
@@ -9764,21 +9805,22 @@ static void syn__task_att_rows(syn_tape *t, const void *job, int thread, size_t 
     x.nq = 1;
     x.nk = a->cross ? t->decode->source_off[sentence + 1] - t->decode->source_off[sentence]
                     : place + 1;
-    x.scratch = syn__scratch(t, thread);
-    syn__att_row(t, n, &x);
+    x.scratch = syn_scratch(t, thread);
+    syn__att_step_heads(t, n, &x);
   }
 }
 
 /* Threads split the rows, or the heads of a single row; a small step runs on one thread, since
    waking the others would take longer. */
-#define SYN__ATT_ALONE 12000 /* rows times width times keys */
-static void syn__att_all_rows(syn_tape *t, const syn_node *n) {
+#define SYN__ATT_ONE_THREAD 12000 /* rows times width times keys */
+static void syn__att_step_rows(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   size_t rows = (size_t)t->decode->rows, heads = (size_t)a->heads;
   size_t keys = (size_t)(a->cross ? t->stream[SYN_SRC].longest : t->at[SYN_TGT][rows - 1] + 1);
   size_t unit = rows < (size_t)t->threads ? (heads + 1) / 2 : heads;
-  if (rows * keys * (size_t)a->e < SYN__ATT_ALONE) syn__task_att_rows(t, n, 0, 0, rows * heads);
-  else syn__parallel(t, syn__task_att_rows, n, rows * heads, unit);
+  if (rows * keys * (size_t)a->e < SYN__ATT_ONE_THREAD)
+    syn__task_att_step(t, n, 0, 0, rows * heads);
+  else syn_parallel(t, syn__task_att_step, n, rows * heads, unit);
 }
 
 /* x goes into the KV cache before prepare_step, whose convolutions read it there. */
@@ -9787,11 +9829,11 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   if (!a->cross && !n->key_cache) /* else prepare_step computes v together with q and k */
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
-  if (a->past_x >= 0) syn__conv_cache_write(t, n, (size_t)a->past_x, (size_t)a->d, x->x);
+  if (a->cache_x >= 0) syn__conv_cache_write(t, n, (size_t)a->cache_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n, 1);
-  if (!a->cross) syn__parallel(t, syn__task_att_keep, n, (size_t)t->decode->rows, 32);
-  if (!a->cross && n->key_cache) syn__v_close(t, n);
-  syn__att_all_rows(t, n);
+  if (!a->cross) syn_parallel(t, syn__task_att_cache_write, n, (size_t)t->decode->rows, 32);
+  if (!a->cross && n->key_cache) syn__transpose_full_block(t, n);
+  syn__att_step_rows(t, n);
   syn__att_out(t, n);
 }
 
@@ -9828,7 +9870,7 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   a->e = a->qk = a->heads * a->c;
   a->scale = 1.0f / sqrtf((float)a->c);
   a->row_floats = 2 * a->e; /* v, Y */
-  a->past_x = a->keyed = -1;
+  a->cache_x = a->keyed = -1;
   return SYN_OK;
 }
 /* W_v [e, width of u], W_o [d,e] */
@@ -9914,9 +9956,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   memset(&e, 0, sizeof e);
   e.pair = (size_t)a->heads;
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)row)) return SYN_E_SHAPE;
+  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)row)) return SYN_E_SHAPE;
   row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
-  if (syn__save_rows(b, n, SYN_BACKWARD, (size_t)row)) return SYN_E_SHAPE;
+  if (syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)row)) return SYN_E_SHAPE;
   e.pair = (size_t)(a->heads * a->n_kept);
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
   e.pair = 0;
@@ -9925,7 +9967,7 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
-  syn__soft_scratch(n, a->c);
+  syn__attention_scratch(n, a->c);
   n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores, rounded up to 16 */
   if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
     n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
@@ -9940,7 +9982,7 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
 
 /* Parameters in this order: w_v, w_o, those of the scores as written, alpha. */
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
-  syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
+  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
   syn_text v;
   int s;
@@ -10027,7 +10069,7 @@ static syn_status syn__att_only_v(syn_build *b, syn_node *n, syn__att *a) {
   return syn__v_shape(b, n, 0);
 }
 static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
-  syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
+  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
   a->scale = syn_arg_float(b, "scale", a->scale, -1e6f, 1e6f);
@@ -10043,11 +10085,11 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *u = syn__att_keys(t, n);
   const int *off = t->decode->source_off;
-  float *k = syn__v_keys(t, n, SYN__ROWS, 0);
+  float *k = syn__att_k(t, n, SYN__ROWS, 0);
   int i;
   syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
-  for (i = 0; (size_t)off[i] < syn__tensor_rows(u); i++)
+  for (i = 0; (size_t)off[i] < syn_rows(u); i++)
     syn__pack_keys(t,
                    syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
                    syn__source_key_block(t, n, i, 0));
@@ -10086,13 +10128,13 @@ enum { SYN__DZ = 0, SYN__DU = 2, SYN__DCONV = 3, SYN__DTAPS = 4 };
 enum { SYN__W_IN, SYN__B_IN, SYN__W_TAPS, SYN__W_OUT, SYN__B_OUT };
 
 typedef struct syn__light {
-  syn__taps taps; /* of any sentence, without its rows and its w */
+  syn__depthwise taps; /* of any sentence, without its rows and its w */
   int dynamic, table; /* table: heads * taps */
 } syn__light;
 
 static const syn__light *syn__light_of(const syn_node *n) { return (const syn__light *)n->own; }
-static float *syn__light_back(const syn_tape *t, const syn_node *n, int part) {
-  return syn_saved(t, n, SYN__LC_GRADS) + (size_t)part * syn__count(syn_out(t, n));
+static float *syn__light_grads(const syn_tape *t, const syn_node *n, int part) {
+  return syn_saved(t, n, SYN__LC_GRADS) + (size_t)part * syn_count(syn_out(t, n));
 }
 /* A buffer of the width of y as a tensor; dx: its gradient, or null. */
 static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int buffer, float *dx) {
@@ -10103,7 +10145,7 @@ static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int bu
 }
 
 static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
-  syn__light *l = (syn__light *)syn__own(b, n, sizeof *l);
+  syn__light *l = (syn__light *)syn_build_own(b, n, sizeof *l);
   int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   int k = syn_arg_int(b, "k", 7, 1, 65536), d = syn_build_width(b, n, 0), table;
   syn_extent e;
@@ -10130,15 +10172,16 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
     return SYN_E_SHAPE;
   memset(&e, 0, sizeof e);
   *(dynamic ? &e.row : &e.fixed) = (size_t)table;
-  if (syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)d) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)table))
+  if (syn_build_save_rows(b, n, SYN_BOTH, 2 * (size_t)d) ||
+      syn_build_save_rows(b, n, SYN_BOTH, (size_t)d) || syn_build_save(b, n, SYN_BOTH, e) ||
+      syn_build_save_rows(b, n, SYN_BOTH, (size_t)d) ||
+      syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)table))
     return SYN_E_SHAPE;
   e.row = 0;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   n->cache = d;
   if (b->decoder) n->scratch.fixed = (size_t)k * (size_t)d;
-  return syn__out_like(b, n, 0);
+  return syn_build_out_like(b, n, 0);
 }
 static syn_status syn__light_shape(syn_build *b, syn_node *n) {
   return syn__light_shape_of(b, n, 0);
@@ -10161,12 +10204,12 @@ static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, NULL);
   float *z = syn_saved(t, n, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
-  size_t rows = syn__tensor_rows(x);
+  size_t rows = syn_rows(x);
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
   syn__glu_forward(t, u.x, z, rows, (size_t)l->taps.width);
   if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
   else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
-  syn__parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
+  syn_parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
 }
 static void syn__light_out(syn_tape *t, const syn_node *n) {
   syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, NULL);
@@ -10174,9 +10217,10 @@ static void syn__light_out(syn_tape *t, const syn_node *n) {
 }
 
 /* The convolution of sentence s; its first number is number *at of [rows,d]. */
-static syn__taps syn__light_sentence(const syn_tape *t, const syn_node *n, size_t s, size_t *at) {
+static syn__depthwise syn__light_sentence(const syn_tape *t, const syn_node *n, size_t s,
+                                          size_t *at) {
   const int *off = t->stream[t->g->values[n->out].stream].off;
-  syn__taps j = syn__light_of(n)->taps;
+  syn__depthwise j = syn__light_of(n)->taps;
   j.rows = off[s + 1] - off[s];
   j.w = syn_saved(t, n, SYN__LC_P) + (size_t)off[s] * j.w_row;
   *at = (size_t)off[s] * (size_t)j.width;
@@ -10187,14 +10231,14 @@ static void syn__task_light(syn_tape *t, const void *job, int thread, size_t beg
   size_t s, at;
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
-    syn__taps j = syn__light_sentence(t, n, s, &at);
+    syn__depthwise j = syn__light_sentence(t, n, s, &at);
     t->k->taps(&j, syn_saved(t, n, SYN__LC_CONV) + at, syn_saved(t, n, SYN__LC_U) + at, 0, j.rows);
   }
 }
 static void syn__light_forward(syn_tape *t, const syn_node *n) {
   size_t sentences = (size_t)t->stream[t->g->values[n->out].stream].count;
   syn__light_prepare(t, n);
-  syn__parallel(t, syn__task_light, n, sentences, 1);
+  syn_parallel(t, syn__task_light, n, sentences, 1);
   syn__light_out(t, n);
 }
 
@@ -10202,24 +10246,24 @@ static void syn__light_forward(syn_tape *t, const syn_node *n) {
 static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t r, width = (size_t)syn__width(syn_out(t, n));
-  float *u = syn__scratch(t, thread);
+  size_t r, width = (size_t)syn_width(syn_out(t, n));
+  float *u = syn_scratch(t, thread);
   for (r = begin; r < end; r++) {
-    syn__taps j = syn__light_of(n)->taps;
+    syn__depthwise j = syn__light_of(n)->taps;
     int i, place = t->at[SYN_TGT][r];
     j.rows = syn__min(j.taps, place + 1);
     j.first = j.rows - j.taps;
     j.w = syn_saved(t, n, 2) + r * j.w_row;
     for (i = 0; i < j.rows; i++)
-      memcpy(u + (size_t)i * width, syn__cached_row(t, n, (int)r, place + 1 - j.rows + i),
+      memcpy(u + (size_t)i * width, syn_cache_row(t, n, (int)r, place + 1 - j.rows + i),
              width * sizeof *u);
     t->k->taps(&j, syn_saved(t, n, 3) + r * width, u, 0, 1);
   }
 }
 static void syn__light_step(syn_tape *t, const syn_node *n) {
   syn__light_prepare(t, n);
-  syn__conv_cache_write(t, n, 0, (size_t)syn__width(syn_out(t, n)), syn_saved(t, n, 1));
-  syn__parallel(t, syn__task_light_step, n, (size_t)t->decode->rows, 1);
+  syn__conv_cache_write(t, n, 0, (size_t)syn_width(syn_out(t, n)), syn_saved(t, n, 1));
+  syn_parallel(t, syn__task_light_step, n, (size_t)t->decode->rows, 1);
   syn__light_out(t, n);
 }
 
@@ -10227,7 +10271,7 @@ static void syn__light_step(syn_tape *t, const syn_node *n) {
 
 /* dp_r[h][tap] = sum over the channels of head h of dy_r u_{r + first + tap}; 0 outside the
    sentence */
-static void syn__light_dots(const syn_tape *t, const syn__taps *j, float *dp, const float *dy,
+static void syn__light_dots(const syn_tape *t, const syn__depthwise *j, float *dp, const float *dy,
                             const float *u) {
   size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
   int r, h, tap;
@@ -10244,13 +10288,13 @@ static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__light *l = syn__light_of(n);
-  const float *dy = syn__light_back(t, n, SYN__DCONV);
+  const float *dy = syn__light_grads(t, n, SYN__DCONV);
   size_t s, i, at, k = (size_t)l->taps.taps;
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
-    syn__taps j = syn__light_sentence(t, n, s, &at);
-    float *dp = syn__light_back(t, n, SYN__DTAPS) + at / (size_t)j.width * (size_t)l->table;
-    t->k->taps_back(&j, syn__light_back(t, n, SYN__DU) + at, dy + at, 0, j.rows);
+    syn__depthwise j = syn__light_sentence(t, n, s, &at);
+    float *dp = syn__light_grads(t, n, SYN__DTAPS) + at / (size_t)j.width * (size_t)l->table;
+    t->k->taps_back(&j, syn__light_grads(t, n, SYN__DU) + at, dy + at, 0, j.rows);
     syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, SYN__LC_U) + at);
     for (i = 0; l->dynamic && i < (size_t)(j.rows * j.heads); i++)
       t->k->softmax_back(dp + i * k, j.w + i * k, dp + i * k, k);
@@ -10263,7 +10307,7 @@ static void syn__light_taps_back(syn_tape *t, const syn_node *n) {
   const float *p = syn_saved(t, n, SYN__LC_P);
   size_t h, k = (size_t)l->taps.taps, table = (size_t)l->table;
   memset(sum, 0, table * sizeof *sum);
-  syn__column_sums(t, sum, syn__light_back(t, n, SYN__DTAPS), syn__tensor_rows(syn_out(t, n)),
+  syn__column_sums(t, sum, syn__light_grads(t, n, SYN__DTAPS), syn_rows(syn_out(t, n)),
                    table);
   for (h = 0; h < table; h += k) t->k->softmax_back(sum + h, p + h, sum + h, k);
   t->k->acc(syn_dweight(t, n, SYN__W_TAPS), sum, table);
@@ -10273,19 +10317,19 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
   const syn_tensor *y = syn_out(t, n);
   size_t sentences = (size_t)t->stream[t->g->values[n->out].stream].count;
-  float *dz = syn__light_back(t, n, SYN__DZ), *du = syn__light_back(t, n, SYN__DU);
-  float *dconv = syn__light_back(t, n, SYN__DCONV);
+  float *dz = syn__light_grads(t, n, SYN__DZ), *du = syn__light_grads(t, n, SYN__DU);
+  float *dconv = syn__light_grads(t, n, SYN__DCONV);
   syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, du);
   syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, dconv);
-  memset(du, 0, syn__count(y) * sizeof *du);
-  memset(dconv, 0, syn__count(y) * sizeof *dconv);
+  memset(du, 0, syn_count(y) * sizeof *du);
+  memset(dconv, 0, syn_count(y) * sizeof *dconv);
   syn__linear_backward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, y->dx);
-  syn__parallel(t, syn__task_light_back, n, sentences, 1);
+  syn_parallel(t, syn__task_light_back, n, sentences, 1);
   if (l->dynamic)
-    syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_back(t, n, SYN__DTAPS));
+    syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_grads(t, n, SYN__DTAPS));
   else syn__light_taps_back(t, n);
-  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn__tensor_rows(y),
-                    (size_t)syn__width(y));
+  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn_rows(y),
+                    (size_t)syn_width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
@@ -10334,13 +10378,13 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
   n->source_cache = wide + d_src;
-  syn__soft_scratch(n, d_src);
+  syn__attention_scratch(n, d_src);
   if (syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0)) ||
       syn__matrix_param(b, n, "w_k", wide, d_src) ||
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
     return SYN_E_SHAPE;
-  if (syn_build_save(b, n, SYN_BOTH, e) || syn__save_rows(b, n, SYN_BOTH, 2 * (size_t)wide) ||
-      syn__save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) || syn__parts(b, n, parts, 2))
+  if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BOTH, 2 * (size_t)wide) ||
+      syn_build_save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) || syn__parts(b, n, parts, 2))
     return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
@@ -10352,7 +10396,7 @@ static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, i
 
 /* One sentence: a head whose values are u; its first query row, its first key row. */
 typedef struct syn__mlp {
-  syn__soft o;
+  syn__attention o;
   size_t q0, k0;
 } syn__mlp;
 
@@ -10363,21 +10407,21 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   syn__mlp m;
   m.q0 = (size_t)q[0];
   m.k0 = (size_t)k[0];
-  m.o = syn__soft_of(t, n, q[1] - q[0], k[1] - k[0], syn__width(u));
+  m.o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
   m.o.add_dv = 1; /* W_k adds to du, too */
   m.o.v_row = m.o.y_row = (size_t)m.o.c;
   m.o.v = u->x + m.k0 * m.o.v_row;
   m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
   m.o.drop_index = t->pairs[to][from][sentence];
   m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.drop_index;
-  m.o.pack = syn__scratch(t, thread);
+  m.o.pack = syn_scratch(t, thread);
   m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.g.nk);
   return m;
 }
 
 /* Operands of the kernel for query row q and `keys` rows of B, b_row floats apart. */
-static syn__additive syn__mlp_scores(const syn_tape *t, const syn_node *n, size_t q, const float *b,
-                                     size_t b_row, int keys) {
+static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, size_t q,
+                                       const float *b, size_t b_row, int keys) {
   syn__additive j;
   j.w = syn_weight(t, n, SYN__MLP_W_S);
   j.n = (size_t)n->which;
@@ -10397,10 +10441,10 @@ static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin
   for (s = begin; s < end; s++) {
     syn__mlp m = syn__mlp_of(t, n, s, thread);
     for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_scores(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
+      syn__additive a = syn__mlp_operands(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
       t->k->additive(m.o.p + i * a.keys, &a);
     }
-    syn__soft_forward(t, &m.o);
+    syn__attention_forward(t, &m.o);
   }
 }
 static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
@@ -10408,7 +10452,7 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
                       syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A));
   syn__linear_forward(t, n, SYN__MLP_W_K, -1, syn_in(t, n, 1),
                       syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B));
-  syn__parallel(t, syn__task_mlp, n, (size_t)syn__att_stream(t, n)->count, 1);
+  syn_parallel(t, syn__task_mlp, n, (size_t)syn__att_stream(t, n)->count, 1);
 }
 
 /* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the
@@ -10425,9 +10469,9 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     syn__mlp m = syn__mlp_of(t, n, s, thread);
     m.o.dv = syn_in(t, n, 1)->dx + m.k0 * m.o.v_row;
     m.o.dy = syn_out(t, n)->dx + m.q0 * m.o.y_row;
-    syn__soft_backward(t, &m.o);
+    syn__attention_back(t, &m.o);
     for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_scores(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
+      syn__additive a = syn__mlp_operands(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
       t->k->additive_back(&a, m.o.p + i * a.keys, da + (m.q0 + i) * wide, db + m.k0 * wide,
                           dw + s * wide);
     }
@@ -10437,7 +10481,7 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
   size_t wide = (size_t)n->which;
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
   memset(syn_saved(t, n, SYN__MLP_DROWS), 0, 3 * wide * syn__att_rows(t, n) * sizeof(float));
-  syn__parallel(t, syn__task_mlp_back, n, sentences, 1);
+  syn_parallel(t, syn__task_mlp_back, n, sentences, 1);
   syn__column_sums(t, syn_dweight(t, n, SYN__MLP_W_S),
                    syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W), sentences, wide);
   syn__linear_backward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
@@ -10451,7 +10495,7 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
 /* B and u of the source into the KV cache, once per sentence. */
 static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   const syn_tensor *u = syn_in(t, n, 1);
-  size_t r, rows = syn__tensor_rows(u), wide = (size_t)n->which, d = (size_t)syn__width(u);
+  size_t r, rows = syn_rows(u), wide = (size_t)n->which, d = (size_t)syn_width(u);
   float *to = t->decode->source_cache[n->id], *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   syn__linear_forward(t, n, SYN__MLP_W_K, -1, u, b);
   for (r = 0; r < rows; r++, to += n->source_cache) {
@@ -10465,12 +10509,12 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
   const syn__decode_state *l = t->decode;
-  float *p = syn__scratch(t, thread);
-  size_t r, d = (size_t)syn__width(y);
+  float *p = syn_scratch(t, thread);
+  size_t r, d = (size_t)syn_width(y);
   for (r = begin; r < end; r++) {
-    const float *b = syn__source_cache(t, n, (int)r, 0);
+    const float *b = syn_source_cache(t, n, (int)r, 0);
     const int *off = l->source_off + l->sentence[r];
-    syn__additive a = syn__mlp_scores(t, n, r, b, (size_t)n->source_cache, off[1] - off[0]);
+    syn__additive a = syn__mlp_operands(t, n, r, b, (size_t)n->source_cache, off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
     syn__gemm_serial(t, syn_matrix_of(y->x + r * d, 1, (int)d, 0),
@@ -10481,7 +10525,7 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
 static void syn__mlp_step(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
                       syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A));
-  syn__parallel(t, syn__task_mlp_rows, n, (size_t)t->decode->rows, 1);
+  syn_parallel(t, syn__task_mlp_rows, n, (size_t)t->decode->rows, 1);
 }
 
 /* W_k is applied once per source token, not per token; a pair costs n + d_src. */
@@ -10545,7 +10589,7 @@ static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, in
   return syn_build_param(b, n, name, syn_initial_of(SYN_INIT_NORMAL, deviation), 3, shape);
 }
 static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
-  syn__aop *a = (syn__aop *)syn__own(b, n, sizeof *a);
+  syn__aop *a = (syn__aop *)syn_build_own(b, n, sizeof *a);
   int d = syn_build_width(b, n, 0);
   if (!a) return SYN_E_MEMORY;
   a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
@@ -10562,8 +10606,8 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
       syn__aop_table(b, n, "keys", a->c_k) || syn__aop_table(b, n, "values", a->c_v) ||
       syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v))
     return SYN_E_SHAPE;
-  if (syn__save_rows(b, n, SYN_BOTH, (size_t)(a->heads * (a->c_k + a->c_v))) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)(a->heads * (a->c_k + a->c_v))))
+  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)(a->heads * (a->c_k + a->c_v))) ||
+      syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)(a->heads * (a->c_k + a->c_v))))
     return SYN_E_SHAPE;
   n->number = n->drop; /* the rate for the attention weights, too */
   n->scratch.fixed = syn__add_size(syn__mul_size(a->panels, (size_t)(a->c_k + a->c_v)),
@@ -10582,12 +10626,12 @@ typedef struct syn__aop_part {
 static syn__aop_part syn__aop_part_of(const syn_tape *t, const syn_node *n, int h, size_t r0,
                                       int thread) {
   const syn__aop *a = syn__aop_own(n);
-  size_t left = syn__tensor_rows(syn_out(t, n)) - r0;
+  size_t left = syn_rows(syn_out(t, n)) - r0;
   syn__aop_part x;
   x.h = h;
   x.r0 = r0;
   x.rows = left < (size_t)a->block ? (int)left : a->block;
-  x.packed_k = syn__scratch(t, thread);
+  x.packed_k = syn_scratch(t, thread);
   x.packed_v = x.packed_k + a->panels * (size_t)a->c_k;
   x.p = x.packed_v + a->panels * (size_t)a->c_v;
   x.dp = x.p + (size_t)a->block * a->stride;
@@ -10600,7 +10644,7 @@ static float *syn__aop_q(const syn_tape *t, const syn_node *n, int buffer) {
 }
 static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
   const syn__aop *a = syn__aop_own(n);
-  return syn_saved(t, n, buffer) + (size_t)(a->heads * a->c_k) * syn__tensor_rows(syn_out(t, n));
+  return syn_saved(t, n, buffer) + (size_t)(a->heads * a->c_k) * syn_rows(syn_out(t, n));
 }
 /* Where the part begins in q (c = c_k) or Y (c = c_v). */
 static size_t syn__aop_slice(const syn__aop *a, const syn__aop_part *x, int c) {
@@ -10623,7 +10667,7 @@ static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_p
                  values ? x->packed_v : x->packed_k);
 }
 /* p = q K^T; or dp = dY V^T */
-static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
+static void syn__aop_product(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
                             const float *slices, int values) {
   const syn__aop *a = syn__aop_own(n);
   int c = values ? a->c_v : a->c_k;
@@ -10635,10 +10679,10 @@ static void syn__aop_across(const syn_tape *t, const syn_node *n, const syn__aop
 
 /* 1: a decoding step with few rows, for which packing the keys would take too long: q is packed
    instead, (K q^T)^T has the same bits. */
-static int syn__aop_is_few(const syn_tape *t, const syn_node *n) {
-  return t->decode && syn__tensor_rows(syn_out(t, n)) <= 16;
+static int syn__aop_has_few_rows(const syn_tape *t, const syn_node *n) {
+  return t->decode && syn_rows(syn_out(t, n)) <= 16;
 }
-static void syn__aop_few(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
+static void syn__aop_few_scores(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
   const float *q = syn__aop_q(t, n, 0) + syn__aop_slice(a, x, a->c_k);
   const float *keys = syn_weight(t, n, SYN__AOP_KEYS) + syn__aop_head(a, x, a->c_k);
@@ -10657,8 +10701,8 @@ static void syn__aop_few(const syn_tape *t, const syn_node *n, const syn__aop_pa
 static void syn__aop_weights(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
   const syn__aop *a = syn__aop_own(n);
   int r;
-  if (syn__aop_is_few(t, n)) syn__aop_few(t, n, x);
-  else syn__aop_across(t, n, x, syn__aop_q(t, n, 0), 0);
+  if (syn__aop_has_few_rows(t, n)) syn__aop_few_scores(t, n, x);
+  else syn__aop_product(t, n, x, syn__aop_q(t, n, 0), 0);
   for (r = 0; r < x->rows; r++) {
     float *row = x->p + (size_t)r * a->stride;
     t->k->softmax(row, row, (size_t)a->keys);
@@ -10683,13 +10727,13 @@ static void syn__aop_drop(const syn_tape *t, const syn_node *n, const syn__aop_p
 static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__aop *a = syn__aop_own(n);
-  size_t block = (size_t)a->block, blocks = (syn__tensor_rows(syn_out(t, n)) + block - 1) / block;
+  size_t block = (size_t)a->block, blocks = (syn_rows(syn_out(t, n)) + block - 1) / block;
   const float *values = syn_weight(t, n, SYN__AOP_VALUES);
   float *y = syn__aop_y(t, n, 0);
   size_t i;
   for (i = begin; i < end; i++) {
     syn__aop_part x = syn__aop_part_of(t, n, (int)(i / blocks), i % blocks * block, thread);
-    if (!syn__aop_is_few(t, n) && (i == begin || x.r0 == 0)) syn__aop_pack(t, n, &x, 0);
+    if (!syn__aop_has_few_rows(t, n) && (i == begin || x.r0 == 0)) syn__aop_pack(t, n, &x, 0);
     syn__aop_weights(t, n, &x);
     syn__aop_drop(t, n, &x, x.p);
     syn__gemm_serial(
@@ -10703,12 +10747,12 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
 static void syn__aop_forward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_own(n);
   syn_tensor y = *syn_out(t, n); /* for its rows */
-  size_t rows = syn__tensor_rows(&y), block = (size_t)a->block;
+  size_t rows = syn_rows(&y), block = (size_t)a->block;
   float *q = syn__aop_q(t, n, 0);
   y.x = syn__aop_y(t, n, 0);
   syn__linear_forward(t, n, SYN__AOP_W_Q, -1, syn_in(t, n, 0), q);
   t->k->scale(q, a->scale, q, rows * (size_t)(a->heads * a->c_k));
-  syn__parallel(t, syn__task_aop, n, (rows + block - 1) / block * (size_t)a->heads, 1);
+  syn_parallel(t, syn__task_aop, n, (rows + block - 1) / block * (size_t)a->heads, 1);
   t->k->scale(y.x, a->lift, y.x, rows * (size_t)(a->heads * a->c_v));
   syn__linear_forward(t, n, SYN__AOP_W_O, -1, &y, syn_out(t, n)->x);
 }
@@ -10739,14 +10783,14 @@ static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const s
 static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__aop *a = syn__aop_own(n);
-  size_t h, r0, rows = syn__tensor_rows(syn_out(t, n));
+  size_t h, r0, rows = syn_rows(syn_out(t, n));
   int r;
   for (h = begin; h < end; h++)
     for (r0 = 0; r0 < rows; r0 += (size_t)a->block) {
       syn__aop_part x = syn__aop_part_of(t, n, (int)h, r0, thread);
       if (r0 == 0) syn__aop_pack(t, n, &x, 0), syn__aop_pack(t, n, &x, 1);
       syn__aop_weights(t, n, &x);
-      syn__aop_across(t, n, &x, syn__aop_y(t, n, 1), 1);
+      syn__aop_product(t, n, &x, syn__aop_y(t, n, 1), 1);
       syn__aop_drop(t, n, &x, x.dp);
       for (r = 0; r < x.rows; r++) {
         float *dp = x.dp + (size_t)r * a->stride;
@@ -10759,14 +10803,14 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
 static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_own(n);
   syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
-  size_t rows = syn__tensor_rows(&y), wide = (size_t)(a->heads * a->c_v);
+  size_t rows = syn_rows(&y), wide = (size_t)(a->heads * a->c_v);
   float *dq = syn__aop_q(t, n, 1);
   y.x = syn__aop_y(t, n, 0);
   y.dx = syn__aop_y(t, n, 1);
   memset(y.dx, 0, rows * wide * sizeof *y.dx);
   syn__linear_backward(t, n, SYN__AOP_W_O, -1, &y, syn_out(t, n)->dx);
   t->k->scale(y.dx, a->lift, y.dx, rows * wide);
-  syn__parallel(t, syn__task_aop_back, n, (size_t)a->heads, 1);
+  syn_parallel(t, syn__task_aop_back, n, (size_t)a->heads, 1);
   t->k->scale(dq, a->scale, dq, rows * (size_t)(a->heads * a->c_k));
   syn__linear_backward(t, n, SYN__AOP_W_Q, -1, syn_in(t, n, 0), dq);
 }
@@ -10805,16 +10849,16 @@ static float *syn__lin_part(const syn_tape *t, const syn_node *n, int buffer, in
 
 /* A head with the k sums as keys: nq = n, nk = k. Scratch: a packed matrix of n or k columns; dK~,
    dV~, K~, V~ [k,c]; a block of attention weights. */
-static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__attention syn__lin_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                float *scratch) {
   const syn__att *a = syn__att_of(n);
   const int *off = syn__att_stream(t, n)->off + sentence;
   size_t kc = (size_t)a->k * (size_t)a->c, e = (size_t)a->e;
   size_t at = (size_t)off[0] * e + (size_t)(h * a->c);
-  syn__soft o = syn__soft_of(t, n, off[1] - off[0], a->k, a->c);
+  syn__attention o = syn__attention_of(t, n, off[1] - off[0], a->k, a->c);
   o.q_row = o.y_row = e;
   o.k_row = o.v_row = (size_t)a->c;
-  o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
+  o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
   o.y = syn__att_y(t, n, SYN__ROWS) + at;
   o.p = syn__lin_part(t, n, SYN__P, sentence, h);
   o.drop_index = (size_t)(o.p - syn_saved(t, n, SYN__P));
@@ -10828,7 +10872,7 @@ static syn__soft syn__lin_head(const syn_tape *t, const syn_node *n, int sentenc
 }
 
 /* to [k,c] = K~ = E K_h (w 0) or V~ = F V_h (w 1): the first n columns of E or F [k,N] */
-static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
+static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__attention *o, int w,
                          const float *rows, float *to) {
   const syn__att *a = syn__att_of(n);
   syn__gemm_serial(t, syn_matrix_of(to, a->k, a->c, 0),
@@ -10840,7 +10884,7 @@ typedef struct syn__lin_back {
   const float *rows, *dto;
   float *drows, *part;
 } syn__lin_back;
-static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__soft *o, int w,
+static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__attention *o, int w,
                               const syn__lin_back *g) {
   const syn__att *a = syn__att_of(n);
   int n_rows = o->g.nq;
@@ -10853,49 +10897,51 @@ static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__s
 }
 
 /* K~, V~, then attention of the n queries to them. */
-static void syn__task_lin(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t begin,
+                                size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__soft o = syn__lin_head(t, n, (int)(i / heads), (int)(i % heads), syn__scratch(t, thread));
+    syn__attention o =
+        syn__lin_head(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
-    syn__lin_sum(t, n, &o, 0, syn__v_keys(t, n, SYN__ROWS, 0) + at, o.k);
+    syn__lin_sum(t, n, &o, 0, syn__att_k(t, n, SYN__ROWS, 0) + at, o.k);
     syn__lin_sum(t, n, &o, 1, syn__att_v(t, n, SYN__ROWS) + at, o.v);
-    syn__soft_scores(t, &o);
-    syn__soft_forward(t, &o);
+    syn__dot_scores(t, &o);
+    syn__attention_forward(t, &o);
   }
 }
 /* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
    later. The part of dE overwrites dS, that of dF is in buffer 3. */
-static void syn__task_lin_back(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
-    syn__soft o = syn__lin_head(t, n, sentence, h, syn__scratch(t, thread));
+    syn__attention o = syn__lin_head(t, n, sentence, h, syn_scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
     syn__lin_back e, f;
-    e.rows = syn__v_keys(t, n, SYN__ROWS, 0) + at;
-    e.drows = syn__v_keys(t, n, SYN__DROWS, 0) + at;
+    e.rows = syn__att_k(t, n, SYN__ROWS, 0) + at;
+    e.drows = syn__att_k(t, n, SYN__DROWS, 0) + at;
     e.dto = o.dk;
     e.part = o.p;
     f.rows = syn__att_v(t, n, SYN__ROWS) + at;
     f.drows = syn__att_v(t, n, SYN__DROWS) + at;
     f.dto = o.dv;
-    f.part = syn__lin_part(t, n, SYN__RAW, sentence, h);
+    f.part = syn__lin_part(t, n, SYN__UNMIXED, sentence, h);
     o.dy = syn__att_y(t, n, SYN__DROWS) + at;
-    o.dq = syn__att_own(t, n, SYN__DROWS, 0) + at;
+    o.dq = syn__score_rows(t, n, SYN__DROWS, 0) + at;
     syn__lin_sum(t, n, &o, 0, e.rows, o.k);
     syn__lin_sum(t, n, &o, 1, f.rows, o.v);
-    syn__soft_backward(t, &o);
-    syn__soft_back_scores(t, &o);
+    syn__attention_back(t, &o);
+    syn__dot_scores_back(t, &o);
     syn__lin_sum_back(t, n, &o, 0, &e);
     syn__lin_sum_back(t, n, &o, 1, &f);
   }
 }
 /* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
-static void syn__task_lin_tables(syn_tape *t, const void *job, int thread, size_t begin,
+static void syn__task_linformer_tables(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
@@ -10907,18 +10953,18 @@ static void syn__task_lin_tables(syn_tape *t, const void *job, int thread, size_
     for (s = 0; s < stream->count; s++)
       for (h = 0; h < a->heads; h++) {
         size_t length = (size_t)syn__stream_length(stream, s);
-        const float *part = syn__lin_part(t, n, table ? SYN__RAW : SYN__P, s, h);
+        const float *part = syn__lin_part(t, n, table ? SYN__UNMIXED : SYN__P, s, h);
         float *sum = syn__att_dweight(t, n, 1, table);
         for (i = begin; i < end; i++)
           t->k->acc(sum + i * (size_t)a->size, part + i * length, length);
       }
 }
 static void syn__linformer_forward(syn_tape *t, const syn_node *n) {
-  syn__att_forward_by(t, n, syn__task_lin);
+  syn__att_forward_by(t, n, syn__task_linformer);
 }
 static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
-  syn__att_backward_by(t, n, syn__task_lin_back);
-  syn__parallel(t, syn__task_lin_tables, n, (size_t)syn__att_of(n)->k, 1);
+  syn__att_backward_by(t, n, syn__task_linformer_back);
+  syn_parallel(t, syn__task_linformer_tables, n, (size_t)syn__att_of(n)->k, 1);
 }
 
 /* Of linformer and fixed_att, whose first `fixed` heads have no q and k. Both need the whole
@@ -10934,7 +10980,7 @@ static syn_status syn__encoder_att_shape(syn_build *b, syn_node *n, syn__att *a,
 
 /* The columns of E and F [k,N] are positions, so N limits the length of a sentence. */
 static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
-  syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
+  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   syn_initial init;
   syn_extent part;
   size_t c, k;
@@ -10952,8 +10998,8 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   memset(&part, 0, sizeof part);
   part.row = (size_t)a->heads * k;
   if (syn_build_save(b, n, SYN_BOTH, part) ||
-      syn__save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
-      syn__save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats) ||
+      syn_build_save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
+      syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats) ||
       syn_build_save(b, n, SYN_BACKWARD, part))
     return SYN_E_SHAPE;
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
@@ -11021,12 +11067,12 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
 
 /* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
    same for all sentences; behind those one index for every attention weight. */
-static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
+static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                  float *scratch) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest, at;
   syn__head x = syn__head_of(t, n, sentence, h, scratch);
-  syn__soft o = syn__head_soft(t, n, &x);
+  syn__attention o = syn__head_attention(t, n, &x);
   if (h < SYN__PATTERNS) {
     o.no_softmax = 1;
     o.drop_index = (size_t)h * longest * longest;
@@ -11036,8 +11082,8 @@ static syn__soft syn__fixed_head(const syn_tape *t, const syn_node *n, int sente
   o.drop_index += SYN__PATTERNS * longest * longest;
   o.q_row = o.k_row = (size_t)a->qk;
   at = x.q0 * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
-  o.q = syn__att_own(t, n, SYN__ROWS, 0) + at;
-  o.k = syn__v_keys(t, n, SYN__ROWS, 0) + at;
+  o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
+  o.k = syn__att_k(t, n, SYN__ROWS, 0) + at;
   return o;
 }
 
@@ -11047,12 +11093,12 @@ static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t beg
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int r, h = (int)(i % heads);
-    syn__soft o = syn__fixed_head(t, n, (int)(i / heads), h, syn__scratch(t, thread));
-    if (o.q) syn__soft_scores(t, &o);
+    syn__attention o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
+    if (o.q) syn__dot_scores(t, &o);
     else syn__fixed_cubes(h, o.g.nk, o.pack);
     for (r = 0; !o.q && r < o.g.nq; r++)
       syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
-    syn__soft_forward(t, &o);
+    syn__attention_forward(t, &o);
   }
 }
 /* dv = Pd^T dy; heads that learn also dS, dq, dk */
@@ -11062,13 +11108,13 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
-    syn__soft o = syn__fixed_head(t, n, sentence, h, syn__scratch(t, thread));
-    syn__soft_gradients(t, n, &o);
+    syn__attention o = syn__fixed_head(t, n, sentence, h, syn_scratch(t, thread));
+    syn__attention_gradients(t, n, &o);
     if (o.q) {
-      syn__soft_backward(t, &o);
-      syn__soft_back_scores(t, &o);
+      syn__attention_back(t, &o);
+      syn__dot_scores_back(t, &o);
     } else {
-      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__soft_dropped(t, &o), (size_t)o.g.nk));
+      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, syn__dropped_weights(t, &o), (size_t)o.g.nk));
     }
   }
 }
@@ -11080,7 +11126,7 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
 }
 
 static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
-  syn__att *a = (syn__att *)syn__own(b, n, sizeof *a);
+  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   if (!a) return SYN_E_MEMORY;
   return syn__encoder_att_shape(b, n, a, SYN__PATTERNS) ? SYN_E_SHAPE : syn__att_buffers(b, n, a);
 }
@@ -11591,7 +11637,7 @@ static int syn__text_too_long(syn_build *b, size_t size) {
 static syn_layer *syn__parse(syn_build *b, const char *text) {
   syn__lexer x = {b, text, 1, 1, 0};
   syn_layer *chain = NULL;
-  const char *bad = syn__not_utf8(text);
+  const char *bad = syn__utf8_invalid(text);
   size_t size = strlen(text);
   if (syn__text_too_long(b, size)) return NULL;
   if (*bad) {
@@ -11600,7 +11646,7 @@ static syn_layer *syn__parse(syn_build *b, const char *text) {
               x.column, (unsigned)(unsigned char)*bad);
     return NULL;
   }
-  x.at += syn__mark_size(text, size);
+  x.at += syn__bom_size(text, size);
   syn__lexer_space(&x);
   if (syn__parse_chain(&x, &chain)) return NULL;
   if (!*x.at) return chain;
@@ -12381,7 +12427,7 @@ struct syn_run {
   int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
-  int *text;             /* [longest] tokens of a text to classify */
+  int *text;             /* [longest source + longest target] tokens of texts */
   float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items;
   size_t *active;
@@ -12417,7 +12463,7 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
     for (j = 0; j < 2; j++)
       r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, r->sentences + 1, sizeof(size_t));
   r->labels = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
-  r->text = (int *)syn__layout_add(k, r->m->task->classes ? r->cap.longest[SYN_SRC] : 0,
+  r->text = (int *)syn__layout_add(k, r->cap.longest[SYN_SRC] + r->cap.longest[SYN_TGT],
                                    sizeof(int));
 }
 
@@ -12758,7 +12804,7 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   if (!r || !syn__run_readable(r) || sentence < 0 || sentence >= s->count) return NULL;
   z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
   *rows = s->off[sentence + 1] - s->off[sentence];
-  return z->x + (size_t)s->off[sentence] * (size_t)syn__width(z);
+  return z->x + (size_t)s->off[sentence] * (size_t)syn_width(z);
 }
 
 /* The next class behind `last` in the order of falling logits, equal ones by number; last < 0: the
@@ -12803,30 +12849,47 @@ syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, f
   return names ? syn_tokenizer_piece(names, k + syn__class_token(r->m), 1) : none;
 }
 
+/* Tokens of a text to r->text, at most `most`, with room for one more; -1: failed. */
+static int syn__run_ids(syn_run *r, int side, syn_text text, int *ids, int most) {
+  static const char *const names[] = {"source", "target"};
+  const syn_tokenizer *t = r->m->tokenizer[side];
+  int n = t ? syn_tokenizer_encode(t, text, ids, most) : 0;
+  if (t && n <= most) return n;
+  if (!t)
+    syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_text: the model has no %s tokenizer", names[side]);
+  else
+    syn__fail(r->tape.c, SYN_E_SHAPE, "the %s text has %d tokens, wanted %d at most", names[side],
+              n, most);
+  return -1;
+}
+
 /* The end token is a token of the source, except for tag, which has a label for every token. */
-syn_status syn_run_classify(syn_run *r, syn_text text, int *rows) {
+syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
+  int end, n = 0, *tgt;
   syn_batch b;
-  int most, end;
-  syn_status s;
-  *rows = 0;
   if (!r) return SYN_E_VALUE;
-  if (!r->m->task->classes || !r->m->tokenizer[SYN_SRC])
-    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_classify: the model is of task %s and has %s "
-                     "source tokenizer; wanted classify or tag, and one", r->m->config.task,
-                     r->m->tokenizer[SYN_SRC] ? "a" : "no");
-  end = r->m->task->labels == SYN_EACH;
-  most = (int)r->cap.longest[SYN_SRC];
   memset(&b, 0, sizeof b);
   b.count = 1;
-  b.src = r->text;
-  b.src_width = syn_tokenizer_encode(r->m->tokenizer[SYN_SRC], text, r->text, most) + end;
-  if (b.src_width < 1 || b.src_width > most)
-    return syn__fail(r->tape.c, SYN_E_SHAPE, "the text has %d tokens%s, wanted 1 to %d",
-                     b.src_width, end ? " with its end" : "", most);
-  if (end) r->text[b.src_width - 1] = SYN_END;
-  s = syn_run_forward(r, &b);
-  if (s == SYN_OK) *rows = end ? 1 : b.src_width;
-  return s;
+  r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
+  if (r->m->task->encoder) {
+    end = r->m->task->labels != SYN_SRC;
+    n = syn__run_ids(r, SYN_SRC, source, r->text, (int)r->cap.longest[SYN_SRC] - end);
+    if (n < 0) return r->tape.c->status;
+    if (end) r->text[n] = SYN_END;
+    b.src = r->text;
+    b.src_width = n + end;
+  }
+  if (r->m->task->decoder) {
+    tgt = r->text + r->cap.longest[SYN_SRC];
+    n = syn__run_ids(r, SYN_TGT, target, tgt + 1, (int)r->cap.longest[SYN_TGT] - 1);
+    if (n < 0) return r->tape.c->status;
+    tgt[0] = SYN_BEGIN;
+    b.tgt = tgt;
+    b.tgt_width = n + 1;
+  }
+  if (r->m->task->encoder && b.src_width < 1)
+    return syn__fail(r->tape.c, SYN_E_SHAPE, "the source text has 0 tokens, wanted 1 at least");
+  return syn_run_forward(r, &b);
 }
 
 /* The i-th layer with attention weights, in the order of the nodes (encoder first). */
@@ -12925,7 +12988,7 @@ static const float *syn__loss_rows(const syn__loss_job *j) {
   const syn_tape *t = &j->r->tape;
   const syn_tensor *x = syn_in(t, t->g->nodes[j->r->m->head], 0);
   if (!syn__loss_contiguous(j)) return j->r->loss.rows;
-  return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn__width(x);
+  return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn_width(x);
 }
 
 /* Copies the labelled rows of the block together where needed, then logits = rows out.w^T +
@@ -12934,7 +12997,7 @@ static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
-  size_t d = (size_t)syn__width(x);
+  size_t d = (size_t)syn_width(x);
   int i, vocab = t->g->params[n->param[0]].shape[0];
   for (i = 0; i < j->rows && !syn__loss_contiguous(j); i++)
     memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
@@ -12950,7 +13013,7 @@ static void syn__loss_backward(syn_run *r, const syn__loss_job *j) {
   syn_tape *t = &r->tape;
   const syn_node *n = t->g->nodes[r->m->head];
   const syn_tensor *x = syn_in(t, n, 0);
-  size_t d = (size_t)syn__width(x);
+  size_t d = (size_t)syn_width(x);
   int i, contiguous = syn__loss_contiguous(j);
   syn__linear_grad g;
   g.x = syn__loss_rows(j);
@@ -13001,14 +13064,14 @@ static double syn__loss(syn_run *r, float eps, float scale) {
   syn__loss_pack(r);
   for (i = 0; i < rows; i++)
     if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
-  if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn__count(x));
+  if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn_count(x));
   j.r = r;
   j.eps = eps;
   j.scale = scale;
   for (j.first = 0; j.first < all; j.first += j.rows) {
     j.rows = syn__min((int)r->loss.block, all - j.first);
     syn__loss_logits(r, &j);
-    syn__parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
+    syn_parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
     for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
     if (t->kept_grads) syn__loss_keep(r, &j);
     if (scale != 0.0f) syn__loss_backward(r, &j);
@@ -13187,7 +13250,7 @@ static void syn__value_param(const syn_run *r, const syn_param *p, syn_value *v)
 /* The output of a node: the rows of a sentence are contiguous. */
 static void syn__value_output(const syn_run *r, const syn_node *n, int sentence, syn_value *v) {
   const syn_tensor *y = syn_out(&r->tape, n);
-  int stream = r->m->g.values[n->out].stream, width = syn__width(y);
+  int stream = r->m->g.values[n->out].stream, width = syn_width(y);
   const int *off = r->tape.stream[stream].off + sentence;
   size_t before = (size_t)off[0] * (size_t)width;
   syn__value_axis(v, stream == SYN_EACH ? "sentence" : "token", off[1] - off[0]);
@@ -13203,8 +13266,8 @@ static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part 
   int last = n->in[n->n_in - 1], to = r->m->g.values[n->out].stream;
   int from = r->m->g.values[last].stream;
   const int *off = r->tape.stream[p->form == SYN_PART_KEYS ? from : to].off + sentence;
-  size_t rows = syn__tensor_rows(syn_out(&r->tape, n));
-  size_t keys = syn__tensor_rows(&r->tape.tensors[last]);
+  size_t rows = syn_rows(syn_out(&r->tape, n));
+  size_t keys = syn_rows(&r->tape.tensors[last]);
   if (keys > rows) rows = keys;
   syn__value_axis(v, "token", off[1] - off[0]);
   if (p->heads > 1) syn__value_axis(v, "head", p->heads);
@@ -13293,7 +13356,7 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   if (s != SYN_OK) return s;
   if (!r->n_labels) return syn__fail(r->tape.c, SYN_E_VALUE, "a batch without a label");
   for (i = 0; i < r->m->g.n_values; i++)
-    syn__zero(&r->tape, r->tape.kept_grads[i], syn__count(&r->tape.tensors[i]));
+    syn__zero(&r->tape, r->tape.kept_grads[i], syn_count(&r->tape.tensors[i]));
   syn__zero(&r->tape, r->dweights, r->m->trained);
   r->tape.training = 0;
   syn__forward(&r->tape, 0, r->m->head);
@@ -13418,7 +13481,7 @@ static size_t syn__chunks(size_t floats) {
 static double syn__gradient_norm(syn_trainer *t) {
   size_t i, chunks = syn__chunks(t->floats);
   double sum = 0.0;
-  syn__parallel(&t->run->tape, syn__task_chunks, t, chunks, 1);
+  syn_parallel(&t->run->tape, syn__task_chunks, t, chunks, 1);
   for (i = 0; i < chunks; i++) sum += (double)t->work[i];
   return sqrt(sum);
 }
@@ -13471,7 +13534,7 @@ static void syn__update_all(syn_trainer *t, syn__update_slice update, const void
   j.t = t;
   j.rule = rule;
   j.update = update;
-  syn__parallel(&t->run->tape, syn__task_update, &j, t->floats, 4096);
+  syn_parallel(&t->run->tape, syn__task_update, &j, t->floats, 4096);
 }
 
 /* A value below 0 means none. */
@@ -13523,7 +13586,7 @@ static size_t syn__sgd_state(const syn_train_config *k, const syn_param *p, int 
 }
 static void syn__sgd_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
                            size_t from, size_t n) {
-  t->c->kernels->descend((const syn__descent *)rule, s->p->x + from,
+  t->c->kernels->descend((const syn__weight_update *)rule, s->p->x + from,
                          t->firsts ? t->first + s->first + from : NULL,
                          t->gradient + s->at + from, NULL, n);
 }
@@ -13533,7 +13596,7 @@ static double syn__sgd_max_update(syn_trainer *t, syn__step *s) {
   return s->first;
 }
 static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
-  syn__descent d;
+  syn__weight_update d;
   d.rate = s->rate * s->scale;
   d.beta = syn__beta1(&t->config);
   d.rest = 1.0f;
@@ -13566,7 +13629,7 @@ typedef struct syn__factored {
   float *w, *m;            /* weights; first moment, null: none */
   const float *g;
   syn__factor factor;
-  syn__descent descent;
+  syn__weight_update descent;
 } syn__factored;
 
 /* Products of a shape fit an int (syn__param_new). */
@@ -13636,7 +13699,7 @@ static void syn__task_factor_size(syn_tape *t, const void *job, int thread, size
 static void syn__task_factor_step(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
   const syn__factored *f = (const syn__factored *)job;
-  syn__descent d = f->descent;
+  syn__weight_update d = f->descent;
   size_t r;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
@@ -13690,7 +13753,7 @@ static double syn__adafactor_max_update(syn_trainer *t, syn__step *step) {
     syn__factored f = syn__factored_of(s->p);
     f.w = s->p->x;
     f.sum = t->work;
-    syn__parallel(&t->run->tape, syn__task_factor_weights, &f, f.mats * f.rows,
+    syn_parallel(&t->run->tape, syn__task_factor_weights, &f, f.mats * f.rows,
                   syn__grain(f.cols));
     s->rms = syn__factored_rms(&f, NULL);
     rate = syn__factored_rate(s, step);
@@ -13713,13 +13776,13 @@ static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__fa
   f->a = t->work;
   f->sum = f->a + rows;
   f->b = f->sum + rows;
-  syn__parallel(tape, syn__task_factor_rows, f, rows, grain);
-  syn__parallel(tape, syn__task_factor_cols, f, cols, syn__round16(syn__grain(f->rows)));
+  syn_parallel(tape, syn__task_factor_rows, f, rows, grain);
+  syn_parallel(tape, syn__task_factor_cols, f, cols, syn__round16(syn__grain(f->rows)));
   syn__factor_rows(f);
-  syn__parallel(tape, syn__task_factor_size, f, rows, grain);
+  syn_parallel(tape, syn__task_factor_size, f, rows, grain);
   rms = syn__factored_rms(f, f->a) * (double)step->scale;
   f->descent.rate = (float)(rate * (double)step->scale / (rms > 1.0 ? rms : 1.0));
-  syn__parallel(tape, syn__task_factor_step, f, rows, grain);
+  syn_parallel(tape, syn__task_factor_step, f, rows, grain);
 }
 
 static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
@@ -14320,7 +14383,7 @@ static int syn__frozen(const syn_trainer *t, const syn_param *p) {
 static syn_status syn__freeze_check(const syn_trainer *t) {
   const char *at = t->config.freeze;
   size_t i;
-  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__not_utf8(at))) /* a checkpoint holds it */
+  if (at && (strlen(at) > SYN_MAX_TEXT || *syn__utf8_invalid(at))) /* a checkpoint holds it */
     return syn__fail(t->c, SYN_E_VALUE,
                      "freeze: patterns of %lu bytes, wanted at most %d, all of them UTF-8",
                      (unsigned long)strlen(at), SYN_MAX_TEXT);
@@ -14988,6 +15051,7 @@ struct syn_decoder {
   int live, sentences;
   int place;                       /* of the newest tokens: so many were read before them */
   int last;                        /* 1: no step follows this one */
+  int cancelled;                   /* 1: by syn_options.cancel */
   int has_logits;                  /* 1: this step's logits are computed */
   const uint64_t *seeds;           /* these three are the caller's; null: not given */
   const unsigned char *allowed;    /* [sentences, V] */
@@ -15361,7 +15425,7 @@ static void syn__decode_last_rows(syn_decoder *d, int places) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
   syn_tensor *x = syn_in(t, head, 0);
-  size_t floats = (size_t)d->live * (size_t)syn__width(x);
+  size_t floats = (size_t)d->live * (size_t)syn_width(x);
   if (places > 1) memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
   x->shape[0] = syn_out(t, head)->shape[0] = d->live;
 }
@@ -15369,7 +15433,7 @@ static void syn__decode_last_rows(syn_decoder *d, int places) {
 /* [V] of one live row. */
 static float *syn__decode_logits(const syn_decoder *d, int row) {
   const syn_tensor *z = &d->run->tape.tensors[d->m->g.nodes[d->m->head]->out];
-  return z->x + (size_t)row * (size_t)syn__width(z);
+  return z->x + (size_t)row * (size_t)syn_width(z);
 }
 
 /* -- outputs -- */
@@ -15474,7 +15538,7 @@ static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t be
 static void syn__make_logits(syn_decoder *d) {
   syn__output_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
   if (d->config.temperature == 0.0f)
-    syn__parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
+    syn_parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
   d->has_logits = 1;
 }
 
@@ -15521,10 +15585,10 @@ static int syn__make_bounds(syn_decoder *d, int row, const float *x, float *larg
   float norm;
   j.s = s;
   j.x = x;
-  j.n = (size_t)syn__width(syn_in(t, head, 0));
+  j.n = (size_t)syn_width(syn_in(t, head, 0));
   norm = 1.001f * sqrtf(t->k->dot(x, x, j.n));
   if (!(norm > 1e-10f && norm < 1e15f)) return 0;
-  syn__parallel(t, syn__task_bounds, &j, (v + 15) / 16, 4);
+  syn_parallel(t, syn__task_bounds, &j, (v + 15) / 16, 4);
   t->k->mul(s->high, s->high, s->scale, v);
   t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
   memcpy(s->low, s->high, v * sizeof *x);
@@ -15542,7 +15606,7 @@ static int syn__exact_logits(syn_decoder *d, const float *x, const int *tokens, 
                              float *top) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
-  size_t n = (size_t)syn__width(syn_in(t, head, 0));
+  size_t n = (size_t)syn_width(syn_in(t, head, 0));
   const float *rows[16], *w = syn_weight(t, head, 0), *b = syn_weight(t, head, 1);
   float z[16];
   int i, best = -1;
@@ -15557,7 +15621,7 @@ static int syn__exact_logits(syn_decoder *d, const float *x, const int *tokens, 
 static int syn__choose_bounded(syn_decoder *d, int row) {
   syn_tape *t = &d->run->tape;
   const syn_tensor *in = syn_in(t, t->g->nodes[d->m->head], 0);
-  const float *x = in->x + (size_t)row * (size_t)syn__width(in);
+  const float *x = in->x + (size_t)row * (size_t)syn_width(in);
   int v = d->m->config.tgt_vocab, i, k, n = 0, all = 0, best = -1, found, tokens[16];
   float least, top = -INFINITY;
   if (!syn__make_bounds(d, row, x, &least)) return -1;
@@ -15797,7 +15861,7 @@ static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
 /* Sentences that are done leave; the rows of the others move up, still in order. */
 static void syn__decode_beam(syn_decoder *d) {
   int begin, n = 0;
-  syn__parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
+  syn_parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
   for (begin = 0; begin < d->live; begin = syn__beam_end(d, begin))
     n += syn__beam_sentence(d, d->row[begin].sentence, n);
   syn__decode_swap(d, n);
@@ -15858,13 +15922,13 @@ static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
   }
 }
 
-static int syn__decode_cancelled(const syn_decoder *d) {
-  return d->config.cancel && d->config.cancel(d->config.cancel_user);
+static int syn__decode_cancelled(syn_decoder *d) {
+  return d->cancelled = d->cancelled || syn__cancelled(d->c) != SYN_OK;
 }
 
 /* Reads the tokens at d->place .. end-1 of every live hypothesis: one each, or in a prefill chunks
-   of `prefill` rows. A recurrent node needs the output before, so its chunks have one place. Then come
-   the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
+   of `prefill` rows. A recurrent node needs the output before, so its chunks have one place. Then
+   come the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
 static int syn__decode_read(syn_decoder *d, int end) {
   int most = d->m->g.recurrent ? 1 : syn__max(1, d->config.prefill / d->live), places;
   for (;; d->place += places) {
@@ -15893,6 +15957,7 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
   if (s == SYN_OK) s = syn__decode_encode(d, b);
   if (s != SYN_OK) return s;
   syn__decode_begin(d, b, length);
+  d->cancelled = 0;
   while (d->live && syn__decode_read(d, length)) {
     d->last = length == d->limit || syn__decode_cancelled(d);
     if (d->config.beam > 1) syn__decode_beam(d);
@@ -15900,7 +15965,7 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
     d->place = length++;
   }
   d->run->tape.decode = NULL;
-  return SYN_OK;
+  return d->cancelled ? SYN_E_CANCELLED : SYN_OK;
 }
 
 /* A place in a buffer of the decoder, valid until it decodes again. */
@@ -16091,7 +16156,7 @@ static syn__reader syn__reader_of(syn_text text, int flags, int space) {
 
 /* The same for a text of the caller, without its byte order mark. */
 static syn__reader syn__reader_given(syn_text text, int flags, int space) {
-  size_t mark = syn__mark_size(text.at, text.size);
+  size_t mark = syn__bom_size(text.at, text.size);
   return syn__reader_of(syn__text_of(mark ? text.at + mark : text.at, text.size - mark), flags,
                         space);
 }
@@ -17861,7 +17926,7 @@ static int syn__write_file(const syn__content *content, const syn_sink *sink) {
 }
 
 /* 1: the reader accepts it as a name or value. */
-static int syn__file_text_ok(const char *text) { return text && !*syn__not_utf8(text); }
+static int syn__file_text_ok(const char *text) { return text && !*syn__utf8_invalid(text); }
 
 /* Refuses a tensor that the reader would refuse. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {

@@ -706,10 +706,12 @@ static void test_cancel(void) {
       memset(&k, 0, sizeof k);
       k.sentences = SOURCES, k.beam = k.best = beam, k.alpha = -1.0f;
       limited = decoder_of(&b, SOURCES, beam, beam, -1.0f, steps + 2);
-      k.cancel = count_down, k.cancel_user = &left, left = steps;
       d = syn_decoder_new(&b.c, b.m, &k);
       batch.tgt = begins, batch.tgt_width = 2;
-      CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+      b.c.options.cancel = count_down, b.c.options.cancel_user = &left, left = steps;
+      CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_E_CANCELLED, "%s", b.c.message);
+      b.c.options.cancel = NULL;
+      syn_context_clear(&b.c);
       CHECK(limited && syn_decoder_run(limited, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
       for (i = 0; i < SOURCES; i++)
         for (rank = 0; rank < beam; rank++) {
@@ -726,13 +728,16 @@ static void test_cancel(void) {
     syn_decoder *d;
     syn_batch batch = source(&b, 0, 1);
     memset(&k, 0, sizeof k);
-    k.prefill = 1, k.cancel = count_down, k.cancel_user = &left, left = 1;
+    k.prefill = 1;
     d = syn_decoder_new(&b.c, b.m, &k);
     batch.tgt = prompt, batch.tgt_width = 4;
-    CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+    b.c.options.cancel = count_down, b.c.options.cancel_user = &left, left = 1;
+    CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_E_CANCELLED, "%s", b.c.message);
+    syn_context_clear(&b.c);
     CHECK(!syn_decoder_output(d, 0, 0, &n, NULL) && n == 0, "an output of a cancelled prompt");
     left = 100;
     CHECK(syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK && syn_decoder_output(d, 0, 0, &n, NULL) && n == L, "%d", n);
+    b.c.options.cancel = NULL;
     syn_decoder_free(d);
   }
   bench_free(&b);

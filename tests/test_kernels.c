@@ -443,7 +443,7 @@ static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t coun
   buffer plain_y = output(e, NULL), turned = numbers(e * count, 15, 0.0f, 0.0f);
   int *at = (int *)malloc((count + 1) * sizeof *at);
   syn__product x;
-  syn__mixed m;
+  syn__weighted_values m;
   if (!at) exit(2);
   k->scores(s.at, 16, q.at, across.at, heads, c);
   for (h = 0; h < heads; h++) {
@@ -663,7 +663,7 @@ static void test_columns(const syn_kernels *k) {
 /* -- convolutions of single channels -- */
 
 /* y += w u, or du += what dy sends back, from the definition: row r reads row r + first + tap */
-static void reference_taps(double *y, const syn__taps *j, const float *u, int back) {
+static void reference_taps(double *y, const syn__depthwise *j, const float *u, int back) {
   int r, tap, c, size = j->width / j->heads;
   for (r = 0; r < j->rows; r++)
     for (tap = 0; tap < j->taps; tap++)
@@ -681,7 +681,7 @@ static void test_taps(const syn_kernels *k) {
   double want[MOST];
   int s, p, l, back;
   for (s = 0; s < 5 * 5 * 4 * 4; s++) {
-    syn__taps j;
+    syn__depthwise j;
     int own = s % 2, causal = s / 2 % 2;
     p = s / 4 % 5, l = s / 20 % 4;
     j.width = widths[s / 80], j.heads = heads[s / 80], j.taps = taps[p], j.rows = lengths[l];
@@ -912,7 +912,7 @@ static void test_factor(const syn_kernels *k) {
 /* With and without a memory, with and without factors of the columns. */
 static void test_descend(const syn_kernels *k) {
   double want[2][MOST];
-  syn__descent d;
+  syn__weight_update d;
   size_t s, i;
   int how;
   d.rate = 0.3f, d.beta = 0.9f, d.rest = 0.2f, d.decay = 0.01f;

@@ -353,7 +353,7 @@ static int fingerprint(int i, const syn_options *options, prints *p) {
   CHECK(t && r && syn_run_forward(r, &s.b) == SYN_OK, "%s: %s", b.name, b.c.message);
   if (t && r) {
     const syn_tensor *z = &r->tape.tensors[b.m->g.nodes[b.m->head]->out];
-    p->logits = syn_hash(SYN_HASH_START, z->x, syn__count(z) * sizeof(float));
+    p->logits = syn_hash(SYN_HASH_START, z->x, syn_count(z) * sizeof(float));
     CHECK(syn_trainer_backward(t, &s.b, &p->loss[0]) == SYN_OK, "%s: %s", b.name, b.c.message);
     p->gradient = syn_hash(SYN_HASH_START, t->gradient, b.m->trained * sizeof(float));
     for (step = 1; step < 3; step++)
@@ -432,7 +432,7 @@ static void forward_forgetting(syn_run *r) {
       const syn__value *v = &t->g->values[n->in[k]];
       syn_tensor *x = syn_in(t, n, k);
       if (v->last != i || v->maker < 0 || !syn__not_needed(&shown, v)) continue;
-      memset(x->x, 0xFF, syn__count(x) * sizeof(float));
+      memset(x->x, 0xFF, syn_count(x) * sizeof(float));
       forgotten++;
     }
   }
@@ -619,7 +619,7 @@ static void test_dropout_mean(const char *text) {
   for (i = -1; t && i < TIMES; i++) {
     const syn_tensor *y = &t->run->tape.tensors[b.m->final];
     drop_forward(t, &s.b, i >= 0, (uint64_t)i * 3);
-    size = (int)syn__count(y);
+    size = (int)syn_count(y);
     if (i < 0) memcpy(plain, y->x, (size_t)size * sizeof *plain);
     for (e = 0; e < size && i >= 0; e++)
       sum[e] += (double)y->x[e], squares[e] += (double)y->x[e] * (double)y->x[e];
@@ -637,11 +637,11 @@ static void test_dropout_mean(const char *text) {
 
 /* The weights of one head of one sentence after dropout; where they are 0 is the mask. */
 static void mask_of(const syn_trainer *t, const syn_node *n, int sentence, int h, float *out, int *size) {
-  syn__head x = syn__head_of(&t->run->tape, n, sentence, h, syn__scratch(&t->run->tape, 0));
+  syn__head x = syn__head_of(&t->run->tape, n, sentence, h, syn_scratch(&t->run->tape, 0));
   const float *z;
-  syn__soft o;
-  o = syn__head_soft(&t->run->tape, n, &x);
-  z = syn__soft_dropped(&t->run->tape, &o);
+  syn__attention o;
+  o = syn__head_attention(&t->run->tape, n, &x);
+  z = syn__dropped_weights(&t->run->tape, &o);
   *size = x.nq;
   memcpy(out, z, (size_t)(x.nq * x.nk) * sizeof *out);
 }

@@ -619,12 +619,12 @@ static syn_status bad_shape(syn_build *b, syn_node *n) {
 }
 static void bad_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  memcpy(y->x, x->x, syn__count(x) * sizeof(float));
+  memcpy(y->x, x->x, syn_count(x) * sizeof(float));
 }
 static float bad_number;
 static void bad_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  t->k->acc(x->dx, y->dx, syn__count(x));
+  t->k->acc(x->dx, y->dx, syn_count(x));
   x->dx[3] += bad_number;
 }
 

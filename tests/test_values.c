@@ -52,6 +52,13 @@ static syn_text text_of(const char *text) {
   return t;
 }
 
+/* classify and tag: a pass over one text; *rows: how many results it has. */
+static syn_status classify(syn_run *r, syn_text text, int *rows) {
+  syn_status s = syn_run_text(r, text, text_of(""));
+  syn_run_logits(r, 0, rows);
+  return s;
+}
+
 /* -- values -- */
 
 /* One model, its run with `keep` and a trainer, after a backward pass of both. */
@@ -434,17 +441,17 @@ static void test_classify(void) {
   t = syn_trainer_new(&c, m, &train);
   CHECK(t && !syn_trainer_run(t, d, NULL, NULL, NULL), "%s", c.message);
   r = syn_run_new(&c, m, NULL);
-  CHECK(!syn_run_classify(r, text_of("bad day"), &rows) && rows == 1, "%s", c.message);
+  CHECK(!classify(r, text_of("bad day"), &rows) && rows == 1, "%s", c.message);
   CHECK(syn__text_is(syn_run_class_name(r, 0, 0, 0, &p), "bad") && p > 0.5f, "p is %g", (double)p);
   for (i = 0; i < 2; i++) syn_run_class_name(r, 0, 0, i, &one), sum += one;
   CHECK(fabsf(sum - 1) < 1e-6f && !syn_run_class_name(r, 0, 0, 2, &one).size && one == 0.0f, "sum %g", (double)sum);
-  CHECK(!syn_run_classify(r, text_of("good day"), &rows) &&
+  CHECK(!classify(r, text_of("good day"), &rows) &&
             syn__text_is(syn_run_class_name(r, 0, 0, 0, NULL), "good"),
         "%s", c.message);
-  CHECK(syn_run_classify(r, text_of("a b c d e f g h i"), &rows) && !rows && strstr(c.message, "10 tokens"), "%s",
+  CHECK(classify(r, text_of("a b c d e f g h i"), &rows) && !rows && strstr(c.message, "9 tokens"), "%s",
         c.message);
   syn_context_clear(&c);
-  CHECK(!syn_run_classify(r, text_of(""), &rows) && rows == 1, "only an end: %s", c.message);
+  CHECK(!classify(r, text_of(""), &rows) && rows == 1, "only an end: %s", c.message);
   syn_trainer_free(t);
   syn_run_free(r);
   syn_data_free(d);
@@ -475,12 +482,12 @@ static void test_tag(void) {
   text_refused(d, m, "day no", "good", "2 source tokens with 1 labels", "as many");
   text_refused(d, m, "", "", "row 1", "");
   r = syn_run_new(&c, m, NULL);
-  CHECK(!syn_run_classify(r, text_of("day no day"), &rows) && rows == 3, "%s", c.message);
+  CHECK(!classify(r, text_of("day no day"), &rows) && rows == 3, "%s", c.message);
   for (i = 0; i < rows; i++) {
     syn_text name = syn_run_class_name(r, 0, i, 0, NULL);
     CHECK(syn__text_is(name, "good") || syn__text_is(name, "bad"), "row %d: %.*s", i, (int)name.size, name.at);
   }
-  CHECK(syn_run_classify(r, text_of(""), &rows) && !rows, "no token");
+  CHECK(classify(r, text_of(""), &rows) && !rows, "no token");
   syn_run_free(r);
   syn_data_free(d);
   syn_model_free(m);
@@ -506,7 +513,11 @@ static void test_texts(void) {
   text_refused(d, m, "good good", "no", "source", "10");
   text_refused(d, m, "good", "a long text", "target", "at most 9");
   r = syn_run_new(&c, m, NULL);
-  CHECK(syn_run_classify(r, text_of("good"), &rows) && strstr(c.message, "seq2seq"), "%s", c.message);
+  CHECK(!syn_run_text(r, text_of("good"), text_of("b\xC3\xB6s")) && syn_run_logits(r, 0, &rows) && rows == 5, "%d rows: %s",
+        rows, c.message);
+  CHECK(syn_run_text(r, text_of("good"), text_of("a long text")) && strstr(c.message, "target text has 11 tokens"), "%s",
+        c.message);
+  CHECK(!syn_run_logits(r, 0, &rows) && !rows, "results of the pass before");
   syn_context_clear(&c);
   syn_run_free(r);
   syn_model_free(m);

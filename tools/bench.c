@@ -615,7 +615,7 @@ static void gemm_task(syn_tape *t, const void *job, int thread, size_t begin, si
 }
 
 static void gemm_call(const gemm *g) {
-  if (g->batch > 1) syn__parallel(g->t, gemm_task, g, (size_t)g->batch, 1);
+  if (g->batch > 1) syn_parallel(g->t, gemm_task, g, (size_t)g->batch, 1);
   else
     syn_gemm(g->t, syn_matrix_of(g->c, g->m, g->n, 0), gemm_view_a(g, 0),
              g->panels ? syn__packed(g->panels, g->k, g->n) : gemm_view_b(g, 0), NULL, 0);
@@ -945,7 +945,7 @@ static void peer_task(syn_tape *t, const void *job, int thread, size_t begin, si
 }
 static void peer_call(const peer_job *j) {
   if (j->who->all) j->who->all(j);
-  else syn__parallel(j->g->t, peer_task, j, (size_t)j->g->batch, 1);
+  else syn_parallel(j->g->t, peer_task, j, (size_t)j->g->batch, 1);
 }
 
 /* -- the primitive of oneDNN -- */
