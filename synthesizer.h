@@ -65,13 +65,31 @@
      dtypes json safetensors ...    files: reader, writer, model file, checkpoint
      check                          syn_kind_check proves a layer of your own
 
+   WHERE TO LOOK    grep for these names; a kernel NAME is SYN__N(NAME), one for each ISA
+     a product, down to the inner loop: syn__linear_forward, syn_gemm, syn__task_gemm, gemm, micro
+     sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed
+     activations: syn__act_names, the enum with SYN__RELU, kernels act_exp, act, derivative
+     a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
+     shared parameters (universal, tie): syn__param_new finds a name that is there already
+     causal mask: syn__keys_seen; attention weights: syn__block_row; KV cache: syn__syn_att_shape
+     dropout, forward and backward: syn__dropout_of (a hash, no mask is kept), softmax_drop
+     buffers that share memory: syn__item_values (lifetimes), syn__place (offsets)
+     threads: syn_parallel; sums over rows: syn__column_sums, each column in one thread
+     loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
+     optimizers: syn__optimizers; a step that is refused: syn__train_finish, syn__step_safe
+     batches: syn__data_epoch (order), syn__data_cut (which rows together)
+     the end of an output: syn__decode_single, syn__beam_sentence; score: syn__length_penalty
+     tokenizers: >>tokenizer NAME, syn__tokenizer_kinds
+     checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
+     resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
+
    THE MODEL    A text is a chain of layers, "->" between them; an encoder reads source tokens, a
    decoder writes target tokens. Building turns the text into a graph of nodes (one operation
    each) and values (tensors between them), checks every shape and names every parameter after its
    place: "encoder.1.0.0.1.w_v". A run gives the graph memory for a batch; forward walks the
    nodes, backward walks them back. A kind of layer is a struct of a name and functions
    (syn_kind); yours can be added through syn_options.kinds. The layers are listed in README.md;
-   every room tells its equation.
+   each section begins with its equation.
 
    LETTERS of shapes:  B sentences of a batch, T and S tokens of target and source, N max_len, d
    width, H heads, c = d/H width of a head, e = H c, V vocabulary. Matrices are row-major; W of y
@@ -127,15 +145,15 @@
        reading the old ones.
 
    GLOSSARY    term: meaning (section)
-     micro-kernel: MR x NR block of C in registers; micro-panel: MR rows or NR columns (gemm kernels)
+     micro-kernel: MR x NR block of C in registers; micro-panel: MR rows, NR columns (gemm kernels)
      pack A, pack B: copies of A and B in the order in which the micro-kernel reads them (gemm)
-     MC, KC, NC: sizes of the packed blocks, see the five loops (gemm); edge tile: smaller than MR x NR
+     MC, KC, NC: sizes of the packed blocks, see the five loops; edge tile: below MR x NR (gemm)
      ISA: instruction set, with one table of kernels; SIMD lane: one of 16 floats of a vector (simd)
      16-lane reduction: a sum along a row in 16 partial sums, added in one fixed tree (simd)
      graph, node, value: a network; one operation of it; a tensor between operations (graph)
      stream: whose rows a value has: of source tokens, of target tokens, one per sentence (types)
      extent: floats of a buffer as a function of the batch (types)
-     plan: offsets of all buffers from their lifetimes; arena: a pool of small objects (plan, memory)
+     plan: offsets of all buffers, from their lifetimes; arena: pool of small objects (plan, memory)
      first write: backward writes a gradient instead of adding to it (pass)
      alias: two gradients share one buffer (plan); saved for backward: what forward keeps (graph)
      recurrent node: reads the network's output for the token before, as input_feed (graph)
@@ -157,7 +175,7 @@
 #define SYNTHESIZER_H
 
 /* ==============================================================================================
-   >>config   what the compiler and the machine give; every option has a default
+   >>config   options of the build, each with its default
    ============================================================================================== */
 
 #include <stddef.h>
@@ -167,7 +185,7 @@
 #define SYN_VERSION "0.1"
 
 #ifndef SYN_SELF
-/* the name by which the header includes itself, once per kernel row */
+/* the name by which the header includes itself, once per ISA */
 #define SYN_SELF "synthesizer.h"
 #endif
 
@@ -175,6 +193,12 @@
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink.
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory. */
+
+/* How public functions are linked: extern, or for example `static` in a program of one file, or
+   __declspec(dllexport) in a shared library. */
+#ifndef SYN_API
+#define SYN_API extern
+#endif
 
 #define SYN_MAX_THREADS 64
 #define SYN_MAX_TEXT 65536  /* bytes of an architecture text, also with its $NAMEs replaced */
@@ -219,7 +243,7 @@ typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_stat
 #undef SYN__ENUM
 
 typedef struct syn_kind syn_kind;       /* a kind of layer, see below */
-typedef struct syn_kernels syn_kernels; /* one row of kernels: scalar, avx2, avx512, neon */
+typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2, avx512, neon */
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
 typedef struct syn_options {
@@ -227,7 +251,7 @@ typedef struct syn_options {
   void *(*alloc)(void *user, size_t bytes);
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both, and to `parallel` */
-  const char *isa; /* 0: the best row this machine has; or a row's name, for example "scalar" */
+  const char *isa; /* 0: the best one this machine has; or a name, for example "scalar" */
   int threads; /* 0: 1. More need OpenMP or a `parallel` */
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
      any order, on any threads, and returns when all calls have returned. 0: OpenMP, if built in */
@@ -639,13 +663,13 @@ typedef struct syn_sink {
 
 /* -- status -- */
 
-/* Prepares a context; `options` may be null. Fails when `isa` names a row this machine does not
+/* Prepares a context; `options` may be null. Fails when `isa` names one this machine does not
    have. */
-syn_status syn_context_init(syn_context *c, const syn_options *options);
-/* Forgets the recorded error. */
-void syn_context_clear(syn_context *c);
+SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options);
+/* Clears the recorded error. */
+SYN_API void syn_context_clear(syn_context *c);
 /* One line for a status, for example "out of memory". Never null. */
-const char *syn_status_text(syn_status status);
+SYN_API const char *syn_status_text(syn_status status);
 
 /* -- random -- */
 
@@ -653,141 +677,145 @@ const char *syn_status_text(syn_status status);
 typedef struct syn_random {
   uint64_t state;
 } syn_random;
-uint64_t syn_random_next(syn_random *r);             /* uniform over all 64-bit numbers */
-float syn_random_uniform(syn_random *r);             /* in [0, 1), a multiple of 2^-24 */
-float syn_random_normal(syn_random *r);              /* mean 0, variance 1 (Box-Muller) */
-int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; 0 for n <= 0 */
+SYN_API uint64_t syn_random_next(syn_random *r);             /* uniform over all 64-bit numbers */
+SYN_API float syn_random_uniform(syn_random *r);             /* in [0, 1), a multiple of 2^-24 */
+SYN_API float syn_random_normal(syn_random *r);              /* mean 0, variance 1 (Box-Muller) */
+SYN_API int syn_random_below(syn_random *r, int n);          /* 0 .. n-1, unbiased; 0 for n <= 0 */
 
 /* -- text -- */
 
-syn_text syn_text_of(const char *text); /* a text that ends in 0; null: an empty one */
+SYN_API syn_text syn_text_of(const char *text); /* a text that ends in 0; null: an empty one */
 
 /* -- dispatch -- */
 
-/* The rows of kernels in this build, by rising speed: 0 .. count-1; 0 is "scalar". */
-int syn_isa_count(void);
-const char *syn_isa_name(int i); /* "scalar", "avx2", "avx512", "neon"; never null */
-int syn_isa_usable(int i);       /* 1: this machine has it */
+/* The ISAs of this build, by rising speed: 0 .. count-1; 0 is "scalar". */
+SYN_API int syn_isa_count(void);
+SYN_API const char *syn_isa_name(int i); /* "scalar", "avx2", "avx512", "neon"; never null */
+SYN_API int syn_isa_usable(int i);       /* 1: this machine has it */
 /* 1: results of this context have the bits of every other exact one, whatever the machine; 0: the
    machine lacks fused multiply-add, or flushes denormals (NEON of 32-bit ARM). */
-int syn_context_exact(const syn_context *c);
+SYN_API int syn_context_exact(const syn_context *c);
 
 /* -- tensors and tapes of your own -- */
 
 /* A tape with `bytes` for the numbers of its tensors. Operations run as they are recorded; each
    returns its result, or null with the error in the context (a null argument gives null, so that
    only the last result of a formula must be looked at). */
-syn_tape *syn_tape_new(syn_context *c, size_t bytes);
-void syn_tape_free(syn_tape *t);
-void syn_tape_clear(syn_tape *t); /* not_needed all tensors; the memory stays */
+SYN_API syn_tape *syn_tape_new(syn_context *c, size_t bytes);
+SYN_API void syn_tape_free(syn_tape *t);
+SYN_API void syn_tape_clear(syn_tape *t); /* not_needed all tensors; the memory stays */
 /* A tensor of zeros, to be filled through ->x. */
-syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
+SYN_API syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
 /* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
    none. */
-size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity);
+SYN_API size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity);
 /* b: the shape of a, its last part, or one number */
-syn_tensor *syn_add(syn_tensor *a, syn_tensor *b);
-syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
-syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b); /* element by element */
-syn_tensor *syn_scale(syn_tensor *x, float s);
-syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b);   /* [m,k] [k,n] -> [m,n] */
-syn_tensor *syn_act(syn_tensor *x, const char *name);   /* relu, gelu, tanh, sigmoid, swish */
-syn_tensor *syn_softmax(syn_tensor *x);                 /* along the last axis */
-syn_tensor *syn_sum(syn_tensor *x);                     /* [1] */
-syn_tensor *syn_mean(syn_tensor *x);                    /* [1] */
+SYN_API syn_tensor *syn_add(syn_tensor *a, syn_tensor *b);
+SYN_API syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
+SYN_API syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b); /* element by element */
+SYN_API syn_tensor *syn_scale(syn_tensor *x, float s);
+SYN_API syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b);   /* [m,k] [k,n] -> [m,n] */
+SYN_API syn_tensor *syn_act(syn_tensor *x, const char *name); /* relu, gelu, tanh, sigmoid, swish */
+SYN_API syn_tensor *syn_softmax(syn_tensor *x);                 /* along the last axis */
+SYN_API syn_tensor *syn_sum(syn_tensor *x);                     /* [1] */
+SYN_API syn_tensor *syn_mean(syn_tensor *x);                    /* [1] */
 /* Gradients of a tensor of one number by every tensor of its tape, in ->dx. */
-syn_status syn_backward(syn_tensor *loss);
+SYN_API syn_status syn_backward(syn_tensor *loss);
 /* Runs the whole tape again, after leaves were changed. */
-void syn_tape_forward(syn_tape *t);
+SYN_API void syn_tape_forward(syn_tape *t);
 /* Largest difference between the gradient of `loss` by `leaf` and the central difference with
    step h, over the largest gradient. Infinite on error. */
-float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
+SYN_API float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
 
 /* -- for authors of kinds: in `shape` and `build` -- */
 
-int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most);
-float syn_arg_float(syn_build *b, const char *name, float otherwise, float least, float most);
-int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
+SYN_API int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most);
+SYN_API float syn_arg_float(syn_build *b, const char *name, float otherwise, float least,
+                            float most);
+SYN_API int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise);
-int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
-int syn_build_stream(const syn_build *b, const syn_node *n, int input); /* SYN_SRC, _TGT, _EACH */
-int syn_build_decoder(const syn_build *b);                              /* 1: must be causal */
-const syn_config *syn_build_config(const syn_build *b);
+SYN_API int syn_build_width(const syn_build *b, const syn_node *n, int input);  /* of an input */
+SYN_API int syn_build_stream(const syn_build *b, const syn_node *n,
+                             int input); /* SYN_SRC, _TGT, _EACH */
+SYN_API int syn_build_decoder(const syn_build *b); /* 1: must be causal */
+SYN_API const syn_config *syn_build_config(const syn_build *b);
 /* The output: [rows of the stream, width]; or the shape of an input. */
-syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
-syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
+SYN_API syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
+SYN_API syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
 /* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. */
-syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init, int rank,
-                           const int *shape);
+SYN_API syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
+                                   int rank, const int *shape);
 /* The next saved buffer, counted from 0 by syn_saved: of an extent; or [rows,floats], rows those of
    the output or of the last input, whichever are more. */
-syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
-syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
+SYN_API syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent);
+SYN_API syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats);
 /* A struct of the kind's own for this node, in n->own: zeroed, lives as long as the model. */
-void *syn_build_own(syn_build *b, syn_node *n, size_t size);
-syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part); /* of life SYN_BOTH */
+SYN_API void *syn_build_own(syn_build *b, syn_node *n, size_t size);
+SYN_API syn_status syn_build_part(syn_build *b, syn_node *n,
+                                  const syn_part *part); /* of life SYN_BOTH */
 /* Records an error with the layer's place in the text. */
-syn_status syn_build_fail(syn_build *b, const char *message);
-int syn_build_chain(syn_build *b, const syn_layer *chain, int x); /* tensor behind it, or -1 */
-syn_initial syn_initial_of(int kind, double amount);
+SYN_API syn_status syn_build_fail(syn_build *b, const char *message);
+SYN_API int syn_build_chain(syn_build *b, const syn_layer *chain,
+                            int x); /* tensor behind it, or -1 */
+SYN_API syn_initial syn_initial_of(int kind, double amount);
 /* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
-syn_initial syn_initial_glorot(int inputs, int outputs);
+SYN_API syn_initial syn_initial_glorot(int inputs, int outputs);
 
 /* -- for authors of kinds: in `forward`, `backward`, `start`, `step` -- */
 
 /* Tensors and buffers by number, as `shape` counted them. Gradients are added to. */
-syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
-syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
-const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
-float *syn_dweight(const syn_tape *t, const syn_node *n, int i);
-float *syn_saved(const syn_tape *t, const syn_node *n, int i);
+SYN_API syn_tensor *syn_in(const syn_tape *t, const syn_node *n, int i);
+SYN_API syn_tensor *syn_out(const syn_tape *t, const syn_node *n);
+SYN_API const float *syn_weight(const syn_tape *t, const syn_node *n, int i);
+SYN_API float *syn_dweight(const syn_tape *t, const syn_node *n, int i);
+SYN_API float *syn_saved(const syn_tape *t, const syn_node *n, int i);
 /* A tensor [..., width] is `rows` rows of `width` numbers; count = rows * width. */
-size_t syn_rows(const syn_tensor *a);
-int syn_width(const syn_tensor *a);
-size_t syn_count(const syn_tensor *a);
+SYN_API size_t syn_rows(const syn_tensor *a);
+SYN_API int syn_width(const syn_tensor *a);
+SYN_API size_t syn_count(const syn_tensor *a);
 /* The sentences of an input's rows; of the output's. Not in `step`, where each row is the newest of
    a hypothesis. */
-const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i);
-const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n);
+SYN_API const syn_stream *syn_in_stream(const syn_tape *t, const syn_node *n, int i);
+SYN_API const syn_stream *syn_out_stream(const syn_tape *t, const syn_node *n);
 /* [rows of the output] the place of each row in its sentence, from 0; also in `step`. Null for a
    row per sentence. */
-const int *syn_places(const syn_tape *t, const syn_node *n);
-int syn_is_training(const syn_tape *t); /* 1: dropout drops */
-int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
+SYN_API const int *syn_places(const syn_tape *t, const syn_node *n);
+SYN_API int syn_is_training(const syn_tape *t); /* 1: dropout drops */
+SYN_API int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
 
 /* 1: input i has no gradient yet, so a kind whose node says first_write must write dx instead of
    adding to it. */
-int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
+SYN_API int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
 /* y [n] += factor x [n]; first_write: y = factor x */
-void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
+SYN_API void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
                     int first_write);
 /* Dropout of x [count] at a rate while training; the same call on dx gives its gradient. The output
    of a node needs none: n->drop, which a kind with `drops` gets from the text, is done for it. */
-void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
+SYN_API void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
 
 /* Work of a kind over the items begin .. end-1; `job` is what syn_parallel was given. */
 typedef void (*syn_task)(syn_tape *t, const void *job, int thread, size_t begin, size_t end);
 /* Runs the task over 0 .. items-1 on all threads, in slices that end at multiples of `unit`. A task
    may write only what belongs to its own items: then the bits do not depend on the threads. */
-void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit);
+SYN_API void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit);
 /* The n->scratch floats of a thread, the one the task was told; 0 outside of tasks. */
-float *syn_scratch(const syn_tape *t, int thread);
+SYN_API float *syn_scratch(const syn_tape *t, int thread);
 
 /* The KV cache, while decoding. `start` runs once, behind the encoder: it fills the rows of all
    source tokens [rows of the source, n->source_cache]. `step` fills the row [n->cache] of the new
    token of each output row r; later steps read it by the token's place in the hypothesis, the new
    one's included. */
-float *syn_cache_new(const syn_tape *t, const syn_node *n, int r);
-const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place);
-float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
+SYN_API float *syn_cache_new(const syn_tape *t, const syn_node *n, int r);
+SYN_API const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int place);
+SYN_API float *syn_source_cache_rows(const syn_tape *t, const syn_node *n);
 /* Of the source sentence of output row r: how many tokens; the row of token j. */
-int syn_source_length(const syn_tape *t, int r);
-const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
+SYN_API int syn_source_length(const syn_tape *t, int r);
+SYN_API const float *syn_source_cache(const syn_tape *t, const syn_node *n, int r, int j);
 
 /* Proves a kind inside small networks: a language model, whose decoder is `text`, and a tagger,
    whose encoder is `text`. Null: the name of the kind alone. The kind need not be in the options of
    the context; built-in ones may be checked, too. What is checked: see syn_network_check. */
-syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text);
+SYN_API syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text);
 /* Proves all kinds of a network (at most 64 wide; give small vocabularies):
      causal    no row of a decoder depends on a later token
      packed    no sentence depends on the others of its batch, nor on padding
@@ -796,7 +824,7 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
      gradient  the gradient of each parameter, the embedding of the inputs included, is that of
                finite differences, without dropout and with it
    SYN_E_VALUE: the first check that fails, and where, with what was computed and wanted. */
-syn_status syn_network_check(syn_context *c, const syn_config *config);
+SYN_API syn_status syn_network_check(syn_context *c, const syn_config *config);
 
 /* A convolution over the rows of a sentence: tap k of row i reads row i + first + k dilate. */
 typedef struct syn_conv {
@@ -812,51 +840,53 @@ typedef struct syn_matrix {
 } syn_matrix;
 /* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only where it is the c of
    syn_gemm. */
-syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
-syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
+SYN_API syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
+SYN_API syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
 /* c [m,n] = bias [n] (null: 0) + a [m,k] b [k,n]; accumulate 1: c += a b. By all threads: not to be
    called inside a task. c has contiguous rows and overlaps neither a nor b. Each element is one sum
    in the order of k, whatever the strides and the number of threads. */
-void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
+SYN_API void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
               int accumulate);
 /* In an encoder the taps are centred on the row, in a decoder they end with it. */
-syn_conv syn_conv_of(const syn_build *b, int taps, int dilate);
+SYN_API syn_conv syn_conv_of(const syn_build *b, int taps, int dilate);
 /* col [rows,taps,width] = the rows of x [rows,width] that each row's taps read; 0 outside its
    sentence. The rows are those of the node's output. Convolution: col W^T, W [out, taps width]. */
-void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col);
+SYN_API void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x,
+                        float *col);
 /* dx [rows,width] += the gradient dcol [rows,taps,width] of each row's copies */
-void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
+SYN_API void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
                 syn_matrix dx);
 
 /* The kinds of the language that are built, 0 .. count-1. */
-size_t syn_kind_count(void);
-const syn_kind *syn_kind_at(size_t i);
+SYN_API size_t syn_kind_count(void);
+SYN_API const syn_kind *syn_kind_at(size_t i);
 
 /* -- models -- */
 
 /* Builds the network and draws the initial values of its parameters. Those depend on the seed and
    on the name and shape of the parameter alone: further layers do not change them. Null: an error
    in the configuration (the message says where), or no memory. */
-syn_model *syn_model_new(syn_context *c, const syn_config *config);
-void syn_model_free(syn_model *m);
+SYN_API syn_model *syn_model_new(syn_context *c, const syn_config *config);
+SYN_API void syn_model_free(syn_model *m);
 /* With every default resolved and every $NAME replaced. The results of all functions on a model
    live as long as it does. */
-const syn_config *syn_model_config(const syn_model *m);
-size_t syn_model_param_count(const syn_model *m);
-const syn_param *syn_model_param(const syn_model *m, size_t i);
-const syn_param *syn_model_find(const syn_model *m, const char *name); /* null: there is none */
+SYN_API const syn_config *syn_model_config(const syn_model *m);
+SYN_API size_t syn_model_param_count(const syn_model *m);
+SYN_API const syn_param *syn_model_param(const syn_model *m, size_t i);
+SYN_API const syn_param *syn_model_find(const syn_model *m,
+                                        const char *name); /* null: there is none */
 /* The operations in the order they run; null past the end. */
-size_t syn_model_node_count(const syn_model *m);
-const syn_node *syn_model_node(const syn_model *m, size_t i);
+SYN_API size_t syn_model_node_count(const syn_model *m);
+SYN_API const syn_node *syn_model_node(const syn_model *m, size_t i);
 /* What one operation of the model costs in a sentence of `length` tokens. */
-syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
+SYN_API syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length);
 /* Tokenizers to be saved with the model, which owns them from now on and frees those it had; either
    may be null, both may be the same. The target tokenizer names the classes of classify and tag:
    class k is its token k + 4 for classify (a "line" tokenizer), k + 3 for tag, whose class 0 has no
    name. */
-void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
+SYN_API void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target);
 /* side: SYN_SRC, SYN_TGT. Null: there is none. */
-const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
+SYN_API const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
 /* Initializes m from a pretrained model: each parameter of m gets the values of the one of the same
    name and shape in `from`; the others stay as they are. Embeddings and the parameters of the
    output are copied only if both models have the same tokens in the same order, or one has no
@@ -864,44 +894,46 @@ const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side);
    (may be null) is called for each parameter that is not copied. Models of different tasks are an
    error unless `flags` has SYN_OTHER_TASK. Returns how many were copied; -1: an error. */
 enum { SYN_OTHER_TASK = 1 };
-int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
-                        void *user);
+SYN_API int syn_model_init_from(syn_model *m, const syn_model *from, int flags,
+                                syn_init_report report, void *user);
 /* The bytes a model will need, from its configuration; only the graph is allocated, and freed
    before the call returns. `train` and `decode` may be null: the defaults. *plan is zeroed on
    failure. */
-syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
-                       const syn_decode_config *decode, syn_plan *plan);
+SYN_API syn_status syn_plan_of(syn_context *c, const syn_config *config,
+                               const syn_train_config *train, const syn_decode_config *decode,
+                               syn_plan *plan);
 /* FNV-1a of some bytes, continued from `hash`; begin with SYN_HASH_START. */
-uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
+SYN_API uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size);
 
 /* A network as text, from the configuration alone, without memory for weights: a line with the
    names of the columns, then one for each operation in the order they run, columns between tabs:
    path, kind, shapes of the inputs, of the output, parameters with their shapes. Returns the bytes
    of the text; `out` gets what fits into `capacity` with a final 0. 0: an error. */
-size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity);
+SYN_API size_t syn_model_describe(syn_context *c, const syn_config *config, char *out,
+                                  size_t capacity);
 
 /* -- forward passes -- */
 
 /* Buffers for forward passes whose results can be read. `limits` may be null. The model must
    outlive the run; weights that change between two passes count from the next pass on. */
-syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
-void syn_run_free(syn_run *r);
+SYN_API syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits);
+SYN_API void syn_run_free(syn_run *r);
 /* The network over a batch, without dropout. Labels are not needed. */
-syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
+SYN_API syn_status syn_run_forward(syn_run *r, const syn_batch *batch);
 /* The logits of a sentence [rows, V] after it (classify: [1, classes], tag: [rows, classes]); null
    with *rows 0 when there is no such sentence. They live until the next pass. */
-const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
+SYN_API const float *syn_run_logits(const syn_run *r, int sentence, int *rows);
 /* classify, tag: the class of row `row` of a sentence after it (classify: row 0) that has `rank`
    classes before it, 0: the most probable; of equal ones the lower number comes first. Class 0 of
    tag is never an answer. *p (may be null): its probability among all classes. -1 with *p 0: no
    such. */
-int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
+SYN_API int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p);
 /* The same as the name of the class; of size 0: no such, or the model has no names. */
-syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
+SYN_API syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p);
 /* A forward pass over one text, or one pair of texts, by the tokenizers of the model; its results
    are those of sentence 0. source: not read for lm; target: what the decoder reads after its begin
    token, not read for classify and tag. */
-syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
+SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 
 /* The four below are for runs made with `keep`; others reuse the memory of values, and say so. */
 
@@ -914,24 +946,26 @@ syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
      "encoder.1.0.0.1.w_q" a parameter, of no sentence; dx: of all sentences
      "out"                 the logits
    An unknown path is an error that names the nearest one. */
-syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value);
+SYN_API syn_status syn_run_value(const syn_run *r, const char *path, int sentence,
+                                 syn_value *value);
 /* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
    output of a layer: out [width]. */
-syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
-                          int width);
+SYN_API syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what,
+                                  float *out, int width);
 /* A forward pass, then a backward pass from the mean loss of the labels, as syn_trainer_backward
    computes it. *loss (may be null): that loss. */
-syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
+SYN_API syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
 
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
-const char *syn_model_attention(const syn_model *m, int i, int *heads);
+SYN_API const char *syn_model_attention(const syn_model *m, int i, int *heads);
 /* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
    such. They live until the next pass. */
-const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]);
+SYN_API const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence,
+                                       int size[2]);
 /* One row of weights [keys] as shades from blank to full, a character for each fifth, in UTF-8.
    Returns its bytes; `out` gets what fits into `capacity` with a final 0. */
-size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity);
+SYN_API size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity);
 
 /* -- training -- */
 
@@ -941,119 +975,125 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
      classify  source tokens; the target is one number, the class, 0 .. classes-1
      tag       source tokens, at least one; the target is as many tags, 1 .. classes-1, or 0 where
                nothing is asked */
-syn_data *syn_data_new(syn_context *c);
-void syn_data_free(syn_data *d);
-size_t syn_data_count(const syn_data *d); /* rows */
+SYN_API syn_data *syn_data_new(syn_context *c);
+SYN_API void syn_data_free(syn_data *d);
+SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
-syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
+SYN_API syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
 /* One row as texts, by the tokenizers of the model. source: empty for lm. target: a text; classify:
    the name of a class; tag: a tag for each token of the source, with white space between. An error
    names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
    unknown class with the nearest name. Then no row is added. */
-syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target);
+SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source,
+                                     syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
    stride < window they overlap: the first window - stride tokens of a row are only read, so every
-   token counts once. No end token is asked for. */
-syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
+   token counts once. No end token is added. */
+SYN_API syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride);
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
    added. */
-const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
+SYN_API const int *syn_data_row(const syn_data *d, size_t i, int side, int *length);
 /* Makes pre-training data for seq2seq: every row, also of those added later, is a text as source
    without a target. syn_corrupt makes source and target of it when its batch is made, with other
    spans in each epoch of each seed, in evaluations always with the same. */
-syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k);
+SYN_API syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k);
 /* Tokens that syn_corrupt writes, without end: n - masked + spans and masked + spans; n and 0 where
    n < 2, for then nothing is masked. */
-void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt);
+SYN_API void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt);
 /* src: the n tokens, each span replaced by the next sentinel; tgt: sentinel, span, sentinel, span
    ... (the end token that follows it stands for the last sentinel of the paper). The spans are
    drawn from r: all ways to split the masked tokens and the others into as many spans, of at least
    one token each, are equally probable. A text begins with tokens that are not masked. */
-void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
+SYN_API void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt);
 /* How many batches the first epoch of a training has; 0: it fails. */
-size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
+SYN_API size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 
 /* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
    model loaded from a file gets a copy of its weights first. One model, one trainer at a time.
    What would make saving or loading fail later is an error here: tokenizers of another size than
    the vocabularies. */
-syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
-void syn_trainer_free(syn_trainer *t);
-const syn_train_state *syn_trainer_state(const syn_trainer *t);
-const syn_train_config *syn_trainer_config(const syn_trainer *t); /* with every default resolved */
+SYN_API syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
+SYN_API void syn_trainer_free(syn_trainer *t);
+SYN_API const syn_train_state *syn_trainer_state(const syn_trainer *t);
+SYN_API const syn_train_config *
+syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
    the weights before the update. After an error nothing was updated, weights and moments are as
    before; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or the step
    could make weights that are not: they could move by more than 1e30, or learning rate times
    weight_decay is above 1. Weights that are finite stay so. A source of seq2seq or classify that
    does not end in SYN_END is an error (only here: other functions take sources as they are). */
-syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss);
+SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
+                                    float *loss);
 /* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
    call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
-syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss);
-const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p); /* null: not trained */
+SYN_API syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss);
+SYN_API const float *syn_trainer_gradient(const syn_trainer *t,
+                                          const syn_param *p); /* null: not trained */
 /* Adds the losses of one batch, without dropout and smoothing, and how many labels they are of. */
-syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
+SYN_API syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double *sum,
                                   long *labels);
 /* Mean loss per label over the data, the same way; *labels: how many. */
-syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
+SYN_API syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels);
 /* The same without a trainer, with memory for batches of so many tokens; 0: 4096. */
-syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, int batch_tokens,
-                              double *loss, long *labels);
+SYN_API syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d,
+                                      int batch_tokens, double *loss, long *labels);
 /* Updates until `steps`, early stop, or until `report` returns nonzero; `valid` and `report` may be
    null. A further call goes on. The order of the batches depends on data, batch_tokens and seed
    alone. */
-syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_report report,
-                     void *user);
+SYN_API syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid,
+                                   syn_report report, void *user);
 /* A validation now: updates state->valid, state->best, the kept checkpoints. `valid` may be null.
  */
-syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
+SYN_API syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
 /* The weights become the mean of the kept checkpoints, at the end of a training: the moments of the
    optimizer stay those of the last step. Returns how many they are, 0: none. */
-int syn_trainer_average(syn_trainer *t);
+SYN_API int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
    context. The weights are packed as they are now. Memory: the KV cache of sentences * beam *
    max_len tokens (syn_cost.decode_bytes each), and a copy of the weights. */
-syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config);
-void syn_decoder_free(syn_decoder *d);
+SYN_API syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m,
+                                     const syn_decode_config *config);
+SYN_API void syn_decoder_free(syn_decoder *d);
 /* Decodes b->count sentences: b->src as in training; b->tgt, if not null, is the prompt with which
    the outputs begin (begin, then tokens; all rows of one length). `call`, if not null, gets every
    token as it is chosen (not with a beam); when it returns nonzero, its sentence ends. */
-syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call, void *user);
+SYN_API syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callback call,
+                                   void *user);
 /* Decodes one text with the model's own tokenizers. The source is empty for lm; the prompt may be
    empty. `call`, if not null, gets the text behind the prompt as it is chosen (not with a beam).
    SYN_E_VALUE: the model has no tokenizer; SYN_E_SHAPE: a text has too many tokens. */
-syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
+SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user);
 /* The next three keep the pointer, which every later run reads; null: none. seeds [sentences]:
    sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
-void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
+SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
 /* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
    always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
-void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
+SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
 /* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
    last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
-void syn_decoder_set_banned(syn_decoder *d, const int *banned);
+SYN_API void syn_decoder_set_banned(syn_decoder *d, const int *banned);
 /* Output `rank` (0: the best) of a sentence: *size tokens, the last is SYN_END unless the limit
    came first; null: there is none. *score (may be null): log p / ((5+size)/6)^alpha with a beam,
    else 0. Lives until the next syn_decoder_run. */
-const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
+SYN_API const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score);
 /* That output as text, prompt included, as syn_tokenizer_decode writes it and with what it returns;
    0 and "" where there is none. */
-size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
+SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, char *out,
                                size_t capacity, float *score);
 
 /* -- text -- */
 
 /* Learns a tokenizer from `count` lines. It never emits SYN_PAD, SYN_BEGIN or SYN_END; what it
    does not know is SYN_UNKNOWN; its own tokens follow from SYN_FIRST_TOKEN. `spec` names the kind:
-     "byte"      ids 4 .. 259 are the bytes: every text comes back exactly
+     "byte"      ids 4 .. 259 are the bytes: every text is restored exactly
      "char"      the characters of the lines, in order of code point
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
@@ -1061,35 +1101,36 @@ size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, cha
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
    Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
    character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
-   text of known pieces comes back exactly; for "space" a run of n spaces holds n - 1 empty words,
+   text of known pieces is restored exactly; for "space" a run of n spaces holds n - 1 empty words,
    known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
    "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
    part of it and is skipped. `flags`: 0, SYN_LOWERCASE (ASCII, Latin-1, Latin Extended-A, Greek,
    Cyrillic), SYN_SENTINELS or their sum. Null on failure: spec or flags wrong, or no memory. */
-syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
+SYN_API syn_tokenizer *syn_tokenizer_learn(syn_context *c, const char *spec, int flags,
                                    const syn_text *lines, size_t count);
-void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
-int syn_tokenizer_size(const syn_tokenizer *t);             /* the vocabulary, fixed ids included */
-int syn_tokenizer_flags(const syn_tokenizer *t);
+SYN_API void syn_tokenizer_free(syn_tokenizer *t);                  /* null is allowed */
+SYN_API int syn_tokenizer_size(const syn_tokenizer *t); /* the vocabulary, fixed ids included */
+SYN_API int syn_tokenizer_flags(const syn_tokenizer *t);
 /* How many sentinels it has, 100 or 0; they are the tokens *first, *first + 1 ... */
-int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
-const char *syn_tokenizer_type(const syn_tokenizer *t);     /* the spec, for example "bpe:10000" */
+SYN_API int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first);
+SYN_API const char *
+syn_tokenizer_type(const syn_tokenizer *t); /* the spec, for example "bpe:10000" */
 /* Writes the first `capacity` ids of the text, without begin and end. Returns how many it has, also
    for capacity 0; no text has more tokens than bytes + 1. Allocates nothing. */
-int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
+SYN_API int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity);
 /* The text of `count` ids: stops at SYN_END, skips SYN_PAD and SYN_BEGIN; SYN_UNKNOWN and ids
    outside the vocabulary become U+FFFD. Returns its bytes. `out` gets the first tokens that fit in
    `capacity` bytes together with a final 0, which is there whenever capacity > 0; only "byte" may
    cut a character. */
-size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
+SYN_API size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, char *out,
                             size_t capacity);
 /* What one token adds to a text, to print tokens as they come; `first`: nonzero for the first of a
    text, which loses its space. Whole characters, except for "byte". Lives as long as `t`. */
-syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
+SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
 /* Writes the tokenizer as bytes if all fit into `capacity`; returns how many bytes it needs. */
-size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
+SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
-syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
+SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
 
 /* -- file -- */
 
@@ -1097,68 +1138,69 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    little-endian), JSON header, data. A file is hostile until it is checked: sizes, shapes, names,
    offsets (tensors fill the data without overlap or hole); not the values of elements. */
 
-const char *syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is none */
+SYN_API const char *
+syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is none */
 
 #ifndef SYN_NO_STDIO
 /* Reads a whole file into one block. Null when it cannot be read (SYN_E_FILE), is not valid
    (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
-syn_file *syn_file_load(syn_context *c, const char *path);
+SYN_API syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
 /* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
-syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
+SYN_API syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
 /* Frees the file with its entries, pairs, names and data. Null is allowed. */
-void syn_file_free(syn_file *f);
+SYN_API void syn_file_free(syn_file *f);
 
 /* Tensors and metadata in the order of the header; null past the end, and for an unknown name. */
-size_t syn_file_count(const syn_file *f);
-const syn_entry *syn_file_entry(const syn_file *f, size_t i);
-const syn_entry *syn_file_find(const syn_file *f, const char *name);
-size_t syn_file_pair_count(const syn_file *f);
-const syn_pair *syn_file_pair(const syn_file *f, size_t i);
-const char *syn_file_value(const syn_file *f, const char *key);
+SYN_API size_t syn_file_count(const syn_file *f);
+SYN_API const syn_entry *syn_file_entry(const syn_file *f, size_t i);
+SYN_API const syn_entry *syn_file_find(const syn_file *f, const char *name);
+SYN_API size_t syn_file_pair_count(const syn_file *f);
+SYN_API const syn_pair *syn_file_pair(const syn_file *f, size_t i);
+SYN_API const char *syn_file_value(const syn_file *f, const char *key);
 
 /* out[0..count) = the elements of an F32, F16 or BF16 entry, exact. Another dtype is SYN_E_FORMAT,
    a count that is not the entry's is SYN_E_SHAPE; then out is zeroed. */
-syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count);
+SYN_API syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count);
 
 /* Bytes of the file that the functions below write for the same arguments; 0 and an error for what
    they refuse: a name that is null, used twice, not UTF-8 or "__metadata__"; a tensor whose bytes
    are not those of its shape and dtype. */
-size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
+SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries);
 #ifndef SYN_NO_STDIO
 /* Writes a file. The same input gives the same bytes on every machine. They go to `path`.tmp (one
    writer per path at a time), are flushed to the disk, then renamed over `path`, whose old content
    stays as it was after any failure (SYN_E_FILE). A device or pipe is written directly. */
-syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
-                          const syn_entry *entries, size_t n_entries);
+SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
+                                  size_t n_pairs, const syn_entry *entries, size_t n_entries);
 #endif
 /* The same bytes into a sink, in order; SYN_E_FILE when it fails. */
-syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
+SYN_API syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries);
 
 /* -- model files and checkpoints -- */
 
 /* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
    sink. Other metadata of the file that a model was loaded from are written, too. */
-syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
+SYN_API syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
    the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
    Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
    network in the metadata wants; the message names it. So is a weight that is not finite, unless
    syn_options.not_finite says otherwise: the message names tensor and byte. */
-syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
-const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
+SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size);
+SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
-syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
-syn_model *syn_model_load(syn_context *c, const char *path);
+SYN_API syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
+SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
    seed, batch_tokens, accumulate, every, shapes), or holds numbers that are not finite, is refused,
    and then trainer and model are what they were. */
-syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
-syn_status syn_trainer_load(syn_trainer *t, const char *path);
+SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
+SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 
 #ifdef __cplusplus
@@ -1206,7 +1248,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #include <sys/mman.h>
 #endif
 
-/* Forced: left to itself, gcc -O2 calls the words of a kernel and hands their vectors over in
+/* Forced: otherwise gcc -O2 calls the SIMD operations of a kernel and passes their vectors in
    memory. The formats are checked by the compiler, since messages carry names that come from
    files. */
 #if defined(__GNUC__) || defined(__clang__)
@@ -1901,7 +1943,7 @@ static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order 
 #define SYN__OPAQUE(p) ((void)(p))
 #endif
 
-#define SYN__BLOCK 64 /* elements of a block of the kernel `tops` */
+#define SYN__BLOCK 64 /* elements of a block of the kernel `block_max` */
 #define SYN__PANEL_END 16 /* floats that pack_a may write behind a micro-panel */
 
 /* C [m,n] = start + A B, the one product of the library: weights, gradients, attention, logits.
@@ -2025,8 +2067,8 @@ struct syn_kernels {
   /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
   void (*gemv_int8)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   float (*max)(const float *x, size_t n);
-  /* tops[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
-  void (*tops)(float *tops, const float *x, size_t n);
+  /* max[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
+  void (*block_max)(float *max, const float *x, size_t n);
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
   void (*act)(int which, float *y, const float *x, size_t n);
   void (*act_back)(int which, float *dx, const float *x, const float *dy, size_t n);
@@ -2125,7 +2167,7 @@ struct syn_kernels {
 
 /* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
    Elsewhere (a small board) it may take hundreds of instructions: a*b+c replaces it, unless
-   SYN_EXACT asks for the same bits. */
+   SYN_EXACT requires the same bits. */
 #if defined(SYN_EXACT) || defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || \
     defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
 #define SYN__FUSED 1
@@ -3039,7 +3081,7 @@ SYN__INLINE int SYN__N(k_unrolled)(const syn__product *p, SYN__N(cursor) w, syn_
 /* The micro-kernel: a tile of c, `rows` rows at m by `panels` panels at j. rows, panels and mode
    are constants where it is inlined, so that the sums stay in registers; 8 is the largest number of
    panels. Every element of c is one sum in the order of k: the size of a tile changes no bit. A
-   tile of a large c prefetches its places of c, or its stores would wait for memory. */
+   tile of a large c prefetches its part of c, or its stores would wait for memory. */
 SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, int panels,
                                int mode) {
   syn__v16 sum[SYN__MR][8];
@@ -3370,10 +3412,10 @@ static float SYN__N(max)(const float *x, size_t n) {
 }
 
 /* The maximum of each block: a search for the largest elements then looks at few blocks. */
-static void SYN__N(tops)(float *tops, const float *x, size_t n) {
+static void SYN__N(block_max)(float *out, const float *x, size_t n) {
   size_t i;
   for (i = 0; i < n; i += SYN__BLOCK)
-    *tops++ = SYN__N(max)(x + i, n - i < SYN__BLOCK ? n - i : SYN__BLOCK);
+    *out++ = SYN__N(max)(x + i, n - i < SYN__BLOCK ? n - i : SYN__BLOCK);
 }
 
 /* -- activations -- */
@@ -4024,7 +4066,7 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
-    SYN__N(gemv_int8), SYN__N(max), SYN__N(tops), SYN__N(act), SYN__N(act_back), SYN__N(slope),
+    SYN__N(gemv_int8), SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
     SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
@@ -4036,7 +4078,7 @@ static const syn_kernels SYN__N(kernels) = {
 #pragma GCC pop_options
 #endif
 
-/* The next ISA defines all of these again; a macro forgotten here is redefined there with a
+/* The next ISA defines all of these again; a macro left out here is redefined there with a
  * warning. */
 #undef SYN__ISA_NAME
 #undef SYN__ISA_EXACT
@@ -4278,7 +4320,7 @@ int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kerne
 #endif
 
 /* ==============================================================================================
-   >>tensor   sizes and rows of a tensor; its numbers as text
+   >>tensor   sizes of a tensor; its numbers as text
    ============================================================================================== */
 
 /* Numbers of a shape, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape) become huge
@@ -4724,7 +4766,7 @@ typedef struct syn__decode_state {
   float **source_cache; /* by node: [source rows, n->source_cache] */
   /* by node: [slots, ceil(length/16), n->key_cache, 16], or for what comes from the source blocks
      of 16 tokens of a sentence, [., n->key_cache, 16]: keys across, so that a vector has 16 of
-     them; the block of a slot to which the newest token belongs has them straight, [16,
+     them; the block of a slot to which the newest token belongs has them row-major, [16,
      n->key_cache] */
   float **key_cache;
 } syn__decode_state;
@@ -4745,7 +4787,7 @@ const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int plac
   return t->decode->cache[n->id] + (size_t)syn__past(t, r)[place] * (size_t)n->cache;
 }
 /* [n->key_cache,16] of the tokens `place` / 16 * 16 and the 15 behind it that are kept in a slot;
-   straight, [16,n->key_cache], while the newest token is among them. */
+   row-major, [16,n->key_cache], while the newest token is among them. */
 static float *syn__key_block(const syn_tape *t, const syn_node *n, int slot, int place) {
   const syn__decode_state *l = t->decode;
   size_t blocks = ((size_t)l->length + 15) / 16;
@@ -5020,7 +5062,7 @@ static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t ro
   syn_parallel(t, syn__task_columns, &j, width, 64);
 }
 
-/* What y = x W^T + b sends back: dx += dy W, dW += dy^T x, db += column sums of dy. */
+/* Gradients of y = x W^T + b: dx += dy W, dW += dy^T x, db += column sums of dy. */
 typedef struct syn__linear_grad {
   const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
   float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
@@ -5213,9 +5255,9 @@ void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t co
 
 /* Passes over memory. A pass that does little for every number is worth a second thread from
    SYN__GRAIN numbers on: waking it takes a microsecond or two. Where one pass does two things, the
-   second follows on SYN__BITE numbers at a time, which are still in the first cache. */
+   second follows on SYN__CHUNK_FLOATS numbers at a time, which are still in the first cache. */
 #define SYN__GRAIN ((size_t)1 << 14)
-#define SYN__BITE ((size_t)1 << 11)
+#define SYN__CHUNK_FLOATS ((size_t)1 << 11)
 
 static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   SYN__UNUSED(t);
@@ -5906,7 +5948,7 @@ static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t be
   size_t n;
   SYN__UNUSED(thread);
   for (; begin < end; begin += n) {
-    n = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    n = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
     if (!j->a) memcpy(j->b + begin, j->y + begin, n * sizeof(float));
     t->k->dropout(&j->d, (uint32_t)begin, j->b + begin, n);
     if (j->a) t->k->add(j->y + begin, j->a + begin, j->b + begin, n);
@@ -6178,7 +6220,7 @@ static syn_status syn__matrix_param(syn_build *b, syn_node *n, const char *name,
 static syn_status syn__bias_param(syn_build *b, syn_node *n, const char *name, int size) {
   return syn_build_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, &size);
 }
-/* Parameter 0, w [out,width of x], then, if asked for, parameter 1, b [out]. */
+/* Parameter 0, w [out,width of x], then, with bias=1, parameter 1, b [out]. */
 static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
   if (syn__matrix_param(b, n, "w", out, syn_build_width(b, n, 0))) return SYN_E_SHAPE;
   return bias ? syn__bias_param(b, n, "b", out) : SYN_OK;
@@ -6292,7 +6334,7 @@ static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin,
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
-    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
     t->k->act(n->which, y + begin, z + begin, count);
     if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
   }
@@ -6308,7 +6350,7 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
-    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
     if (drops && !relu) t->k->dropout(&d, (uint32_t)begin, dz + begin, count);
     t->k->slope(n->which, dz + begin, z + begin, scale, count);
   }
@@ -7177,7 +7219,7 @@ static void syn__task_gate(syn_tape *t, const void *job, int thread, size_t begi
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
-    count = end - begin < SYN__BITE ? end - begin : SYN__BITE;
+    count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
     t->k->act(SYN__SIGMOID, g + begin, g + begin, count); /* g held z */
     t->k->sub(y + begin, x + begin, c + begin, count);
     t->k->mul(y + begin, y + begin, g + begin, count);
@@ -8248,15 +8290,17 @@ static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn
   const int *past = syn__past(t, (int)x->q0) + j;
   const syn__att *a = syn__att_of(n);
   size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
-  float *rows = x->scratch + syn__step_scores_end(a, x->nk), *turned = rows + 16 * wide;
+  float *rows = x->scratch + syn__step_scores_end(a, x->nk), *transposed = rows + 16 * wide;
   const float *keys = syn__key_block(t, n, past[0] / l->length, j) + at;
   int i, count = x->nk - j, apart = 0; /* 1: in more than one slot */
   for (i = 1; i < count; i++) apart |= past[i] - past[0] != i;
   for (i = 0; i < count && apart; i++)
     memcpy(rows + (size_t)i * wide,
            syn__key_block(t, n, past[i] / l->length, j) + (size_t)i * e + at, wide * sizeof *rows);
-  syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e), turned);
-  t->k->scores(score + j, syn__round16((size_t)x->nk), q, turned, (size_t)x->heads, (size_t)a->c);
+  syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e),
+                 transposed);
+  t->k->scores(score + j, syn__round16((size_t)x->nk), q, transposed, (size_t)x->heads,
+               (size_t)a->c);
 }
 /* When a new token begins a block, the block before it is full: its keys are transposed in place,
    in all slots of a sentence, also in those without a live hypothesis. Items are rows; of the rows
@@ -8266,15 +8310,15 @@ static void syn__task_transpose_block(syn_tape *t, const void *job, int thread, 
   const syn_node *n = (const syn_node *)job;
   const syn__decode_state *l = t->decode;
   size_t e = (size_t)syn__att_of(n)->e;
-  float *turned = syn_scratch(t, thread);
+  float *transposed = syn_scratch(t, thread);
   for (; begin < end; begin++) {
     int i, sentence = l->sentence[begin], place = t->at[SYN_TGT][begin];
     if (!place || place % 16) continue;
     if (begin % (size_t)l->live && l->sentence[begin - 1] == sentence) continue;
     for (i = 0; i < l->slots; i++) {
       float *keys = syn__key_block(t, n, sentence * l->slots + i, place - 16);
-      syn__pack_keys(t, syn_matrix_of(keys, 16, (int)e, 0), turned);
-      memcpy(keys, turned, 16 * e * sizeof *keys);
+      syn__pack_keys(t, syn_matrix_of(keys, 16, (int)e, 0), transposed);
+      memcpy(keys, transposed, 16 * e * sizeof *keys);
     }
   }
 }
@@ -11476,7 +11520,7 @@ static char syn__list_take(const char **list, syn_text *name) {
 
 /* -- parser -- */
 
-/* Any chain in brackets comes back to this function; SYN_MAX_DEPTH bounds the recursion. */
+/* Any chain in brackets calls this function again; SYN_MAX_DEPTH bounds the recursion. */
 static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain);
 
 /* A keyword: KEY "=". *name and *type become those of the argument with that name. They stay as
@@ -12808,7 +12852,7 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
 }
 
 /* The next class behind `last` in the order of falling logits, equal ones by number; last < 0: the
-   first. -1: none. Nothing is sorted, because callers ask for the first few ranks. */
+   first. -1: none. Nothing is sorted, because callers read only the first few ranks. */
 static int syn__next_class(const float *z, int first, int classes, int last) {
   int i, best = -1;
   for (i = first; i < classes; i++) {
@@ -14169,7 +14213,7 @@ static int syn__data_longest(const syn_data *d, size_t i) {
 }
 
 /* Heapsort: n log n for every input, in place. qsort of libc promises neither. Keys differ, so the
-   order is unique. Sinks the key at `root` below its larger children 2k + 1 and 2k + 2. */
+   order is unique. Moves the key at `root` below its larger children 2k + 1 and 2k + 2. */
 static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
   uint64_t sinking = key[root];
   size_t child;
@@ -15201,7 +15245,7 @@ static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scal
   return 1;
 }
 
-/* Only greedy decoding asks for the largest logit alone. A partial panel is filled with 0. */
+/* Only greedy decoding needs just the largest logit. A partial panel is filled with 0. */
 #define SYN__BOUNDS_LEAST 100000 /* numbers of out.w from which on the bounds save time */
 #define SYN__BOUNDS_ROWS 3       /* with more rows the product with out.w costs less */
 static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
@@ -15526,11 +15570,11 @@ static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t be
   for (; begin < end; begin++) {
     float *z = syn__decode_logits(d, (int)begin), *block_max = d->block_max + begin * blocks;
     if (d->config.beam > 1) {
-      t->k->tops(block_max, z, v);
+      t->k->block_max(block_max, z, v);
       d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(block_max, blocks));
     }
     syn__exclude(d, (int)begin, z);
-    t->k->tops(block_max, z, d->config.beam > 1 ? changed : v);
+    t->k->block_max(block_max, z, d->config.beam > 1 ? changed : v);
   }
 }
 
@@ -15625,7 +15669,7 @@ static int syn__choose_bounded(syn_decoder *d, int row) {
   int v = d->m->config.tgt_vocab, i, k, n = 0, all = 0, best = -1, found, tokens[16];
   float least, top = -INFINITY;
   if (!syn__make_bounds(d, row, x, &least)) return -1;
-  t->k->tops(d->block_max, d->bounds.high, (size_t)v);
+  t->k->block_max(d->block_max, d->bounds.high, (size_t)v);
   for (i = 0; i < v; i += SYN__BLOCK) {
     if (d->block_max[i / SYN__BLOCK] < least) continue;
     for (k = i; k < syn__min(v, i + SYN__BLOCK); k++) {
@@ -17038,7 +17082,7 @@ static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
 
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
 
-/* Bytes that shape and dtype ask for; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
+/* Bytes that shape and dtype require; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
    when rank or dtype is invalid. Eight elements at a time, so that no count of bits overflows. */
 static size_t syn__entry_bytes(const syn_entry *e) {
   size_t bits = syn__dtype_at(e->dtype)->bits, n = 1, rest;
@@ -18206,7 +18250,7 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
     b->status = SYN_E_MEMORY;
     return;
   }
-  syn_tokenizer_save(t, bytes, size); /* it fits: `size` was asked for */
+  syn_tokenizer_save(t, bytes, size); /* it fits: `size` was measured */
   syn__add_tensor(b, syn__vector_entry(side == SYN_SRC ? "tokenizer.src" : "tokenizer.tgt", SYN_U8,
                                        bytes, size));
 }
@@ -18481,7 +18525,7 @@ const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; 
 
 #ifndef SYN_NO_STDIO
 
-/* Floats are stored by their bits, so that infinities come back. */
+/* Floats are stored by their bits, so that infinities are restored. */
 static int64_t syn__float_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -18958,6 +19002,7 @@ static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, i
       if (syn__check_rows(k, d, n, place, last ? 0 : (place - begin) * k->b.count))
         return k->c->status;
   }
+  syn__output_forward(&d->run->tape, g->nodes[k->m->head]); /* choosing has changed the logits */
   return syn__check_rows(k, d, g->nodes[k->m->head], end - 1, 0);
 }
 
@@ -19072,7 +19117,7 @@ static double syn__probe_along(const syn__probe *q, double h) {
    does not; -1: a kink. */
 static int syn__probe_one(syn__probe *q) {
   static const double steps[4] = {1.0 / 64, 1.0 / 256, 1.0 / 1024, 1.0 / 4096};
-  double g = 0.0, slope[4], bend[4], noise[4];
+  double g = 0.0, slope[4], second[4], noise[4];
   size_t k;
   int i, kink;
   for (k = 0; k < q->p->size; k++) g += (double)q->gradient[k] * (double)q->direction[k];
@@ -19082,13 +19127,13 @@ static int syn__probe_one(syn__probe *q) {
     double two = syn__probe_along(q, 2 * h) - syn__probe_along(q, -2 * h);
     noise[i] = 1.5e-6 * (q->loss > 4.0 ? q->loss / 4.0 : 1.0) / h;
     slope[i] = (8.0 * (right - left) - two) / (12.0 * h);
-    bend[i] = (right - 2.0 * q->loss + left) / h;
+    second[i] = (right - 2.0 * q->loss + left) / h;
     if (i == 3 && noise[i] > 1e-3 * fabs(g)) break;
     q->wanted = slope[i];
     if (fabs(slope[i] - g) <= noise[i] + 1e-3 * fabs(g)) return 1;
   }
   kink = fabs(slope[1] - slope[2]) > (noise[1] + noise[2]) / 2.0 ||
-         fabs(bend[2] - bend[1] / 4.0) > noise[2] / 2.0;
+         fabs(second[2] - second[1] / 4.0) > noise[2] / 2.0;
   return kink ? -1 : 0;
 }
 

@@ -382,7 +382,7 @@ static void test_reductions(const syn_kernels *k) {
       size_t j;
       if (!peaks) exit(2);
       peaks[(n + SYN__BLOCK - 1) / SYN__BLOCK] = 77.0f;
-      k->tops(peaks, a.at, n);
+      k->block_max(peaks, a.at, n);
       for (j = i; j < n && j < i + SYN__BLOCK; j++) most = a.at[j] > most ? a.at[j] : most;
       CHECK(peaks[i / SYN__BLOCK] == most, "%s tops: n %d", k->name, (int)n);
       CHECK(peaks[(n + SYN__BLOCK - 1) / SYN__BLOCK] == 77.0f, "%s tops: n %d, one too many", k->name, (int)n);
