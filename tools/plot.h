@@ -184,11 +184,11 @@ static curve curve_read(const char *path) {
   return k;
 }
 
-/* A round distance between axis marks, 1, 2 or 5 times a power of ten: about `parts` in the
+/* The distance between axis marks, 1, 2 or 5 times a power of ten: about `parts` marks in the
    span. */
 static double mark_step(double span, int parts) {
-  double rough = span / parts, power = pow(10.0, floor(log10(rough)));
-  double times = rough / power;
+  double least = span / parts, power = pow(10.0, floor(log10(least)));
+  double times = least / power;
   return power * (times > 5.0 ? 10.0 : times > 2.0 ? 5.0 : times > 1.0 ? 2.0 : 1.0);
 }
 
@@ -243,7 +243,7 @@ static void put_marks(buffer *b, const axes *a) {
                PLOT_LEFT - 4, axes_y(a, at) + 4.0, fabs(at) < 1e-9 * step ? 0.0 : at);
 }
 
-/* Draws at most about 1000 points: no screen shows more. */
+/* Draws at most about 1000 points: no display shows more. */
 static void put_line(buffer *b, const curve *k, const axes *a, int valid) {
   size_t i, every = valid ? 1 : k->count / 1000 + 1;
   char command = 'M';
