@@ -68,7 +68,7 @@
    WHERE TO LOOK    grep for these names; a kernel NAME is SYN__N(NAME), one for each ISA
      a product, down to the inner loop: syn__linear_forward, syn_gemm, syn__task_gemm, gemm, micro
      sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed
-     activations: syn__act_names, the enum with SYN__RELU, kernels act_exp, act, derivative
+     activations: syn__act_names (the list), enum with SYN__RELU, kernels act_exp, act, derivative
      a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
      shared parameters (universal, tie): syn__param_new finds a name that is there already
      causal mask: syn__keys_seen; attention weights: syn__block_row; KV cache: syn__syn_att_shape
@@ -78,7 +78,7 @@
      loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
      optimizers: syn__optimizers; a step that is refused: syn__train_finish, syn__step_safe
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
-     the end of an output: syn__decode_single, syn__beam_sentence; score: syn__length_penalty
+     end of an output: syn__decode_single, syn__beam_sentence, syn__exclude; syn__length_penalty
      tokenizers: >>tokenizer NAME, syn__tokenizer_kinds
      checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
      resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
@@ -145,7 +145,7 @@
        reading the old ones.
 
    GLOSSARY    term: meaning (section)
-     micro-kernel: MR x NR block of C in registers; micro-panel: MR rows, NR columns (gemm kernels)
+     micro-kernel: MR rows by NR panels of C in registers; panel: 16 columns of B (gemm kernels)
      pack A, pack B: copies of A and B in the order in which the micro-kernel reads them (gemm)
      MC, KC, NC: sizes of the packed blocks, see the five loops; edge tile: below MR x NR (gemm)
      ISA: instruction set, with one table of kernels; SIMD lane: one of 16 floats of a vector (simd)
@@ -404,7 +404,8 @@ struct syn_node {
    accepted, nothing can fail. A kind without `step` computes every row alone: then its forward is
    its step. The rows of a step are the newest token of every hypothesis; in a prefill they are the
    tokens at several places of every prompt, place by place. A step writes all of them to its cache
-   before it reads, and has no buffers of pairs. syn_kind_check proves all this. */
+   before it reads, and has no buffers of pairs. `backward`, `start`, `step` and `cost` may be null.
+   syn_kind_check proves all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -418,7 +419,7 @@ struct syn_kind {
   void (*backward)(syn_tape *t, const syn_node *n);
   void (*start)(syn_tape *t, const syn_node *n);         /* decoding: once, after the encoder */
   void (*step)(syn_tape *t, const syn_node *n);          /* decoding: the new rows */
-  void (*cost)(const syn_node *n, syn_cost *cost);
+  void (*cost)(const syn_node *n, syn_cost *cost); /* adds to it what depends on the length */
 };
 
 /* Constant facts of a kind. DROPS: ends with dropout on its output, whose rate the text may give.
@@ -1045,8 +1046,7 @@ SYN_API syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_da
    alone. */
 SYN_API syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid,
                                    syn_report report, void *user);
-/* A validation now: updates state->valid, state->best, the kept checkpoints. `valid` may be null.
- */
+/* A validation now: updates state->valid, state->best, kept checkpoints. `valid` may be null. */
 SYN_API syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
 /* The weights become the mean of the kept checkpoints, at the end of a training: the moments of the
    optimizer stay those of the last step. Returns how many they are, 0: none. */
@@ -1440,8 +1440,7 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 /* For a large block of the default allocator, requests pages of 2 MiB from Linux: a step reads all
    its memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is
-   only a hint; errno may be set. With -std=c99 the C library declares no madvise: nothing is done.
- */
+   only a hint; errno may be set. With -std=c99 the C library declares no madvise. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
 /* Aligned to such a page, so that the beginning of the block lies in one, too. */
@@ -3723,12 +3722,15 @@ static float SYN__N(log_sum_exp)(const float *z, size_t n, float top) {
   return (float)((double)shift + syn__log((double)SYN__N(exps)(NULL, z, shift, n, NULL)));
 }
 
-/* Cross-entropy with label smoothing (Szegedy et al. 2016, section 7, the label left out of the
-   rest): log p_v = z_v - shift - log_sum; the terms of v != label are eps/(n-1) times (sum_v log
-   p_v
-   - log p_label), sum_v log p_v = sum_v (z_v - shift) - n log_sum. The logarithms are double: for a
-   sure model the loss is a small difference of large numbers. The label's place of the gradient
-   (p - q) scale is computed before the row is overwritten. scale 0: the loss only, z is kept. */
+/* Cross-entropy with label smoothing (Szegedy et al. 2016, section 7; here the label is not one of
+   the classes that share eps). The target is q = 1 - eps at the label, eps/(n-1) at every other
+   class:
+     log p_v = z_v - shift - log_sum
+     loss = -(1 - eps) log p_label - eps/(n-1) (sum_v log p_v - log p_label)
+     sum_v log p_v = sum_v (z_v - shift) - n log_sum
+     dloss/dz_v = p_v - q_v, times scale
+   The logarithms are double: for a sure model the loss is a small difference of large numbers. The
+   gradient at the label is computed before the row is overwritten. scale 0: the loss only. */
 static float SYN__N(loss)(float *z, size_t n, int label, float eps, float scale) {
   float shift = SYN__N(softmax_shift)(z, n), rest = n > 1 ? eps / (float)(n - 1) : 0.0f,
         hit = 1.0f - eps;
@@ -10035,8 +10037,8 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
   if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
-  a->cache = a->e;
-  if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
+  a->cache = a->e;                                      /* KV cache per token: v, */
+  if (b->decoder && a->keyed >= 0) n->key_cache = a->e; /* and k, for a score q k^T */
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
@@ -14751,7 +14753,8 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
 }
 
 /* The update after its batches. Without a label there is no mean. A loss or gradient that is not
-   finite, or a step that is too large, is refused before it reaches weights and moments. */
+   finite, or a step that is too large, is refused here: weights, moments and state->step are as
+   before; only *loss, state->diverged, the gradient and the buffers of the run have changed. */
 static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
   double norm, reach;
   syn__step s;
@@ -17881,8 +17884,7 @@ static int syn__align_class(size_t bytes) {
   return k;
 }
 
-/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX when they do not fit.
- */
+/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX: they do not fit. */
 static size_t syn__align_offsets(const syn__content *content, size_t offset[SYN__ALIGN_CLASSES]) {
   size_t sizes[SYN__ALIGN_CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
   int k;
@@ -18078,8 +18080,7 @@ __declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to
                                                 unsigned long flags);
 #endif
 
-/* rename of Windows does not replace a file; MoveFileEx with 1 (replace) + 8 (write through) does.
- */
+/* rename of Windows does not replace a file; MoveFileEx does: 1 (replace) + 8 (write through). */
 static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
   return MoveFileExA(from, to, 9) != 0;
