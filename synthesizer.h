@@ -71,8 +71,8 @@
      activations: syn__act_names (the list), enum with SYN__RELU, kernels act_exp, act, derivative
      a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
      shared parameters (universal, tie): syn__param_new finds a name that is there already
-     causal mask: syn__keys_seen; attention weights: syn__block_row; KV cache: syn__syn_att_shape
-     dropout, forward and backward: syn__dropout_of (a hash, no mask is kept), softmax_drop
+     causal mask: syn__keys_seen; attention weights: syn__softmax_row; KV cache: syn__syn_att_shape
+     dropout: syn__dropout_of (a hash of the place, made again in backward); softmax_drop (signs)
      buffers that share memory: syn__item_values (lifetimes), syn__place (offsets)
      threads: syn_parallel; sums over rows: syn__column_sums, each column in one thread
      loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
