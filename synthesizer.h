@@ -1633,7 +1633,7 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
-#define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache; a larger c does not */
+#define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache */
 
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
@@ -2477,7 +2477,8 @@ SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, in
   const int large = rows > 4;
   const size_t size = (size_t)p->c.rows * p->c.row; /* floats of c */
   int r, v, k = 0;
-  if (mode == SYN__STREAM_TILE ? size > SYN__L2_FLOATS : mode == SYN__FULL_TILE && large && size > 4096)
+  if (mode == SYN__STREAM_TILE ? size > SYN__L2_FLOATS
+                               : mode == SYN__FULL_TILE && large && size > 4096)
     SYN__UNROLL for (r = 0; r < rows; r++)
       SYN__UNROLL for (v = 0; v < panels; v++) SYN__PREFETCH_L2(c + (size_t)r * p->c.row + v * 16);
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
