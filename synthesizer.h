@@ -3192,14 +3192,15 @@ static int SYN__N(panels_in_cache)(const syn__product *p, int rows) {
 /* Rows m0..m1 and panels p0..p1 of c. Panels that fill no full tile go in pairs, then one by one
    with a mask; four go as two pairs, not as three and one. */
 static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
-  const int step = SYN__N(panels_in_cache)(p, m1 - m0);
+  const int step = SYN__N(panels_in_cache)(p, m1 - m0), has_four = SYN__NR == 3;
   const syn__row_tile *s;
   for (; p0 < p1; p0 += step) {
     const int end = syn__min(p1, p0 + step), whole = syn__min(end, p->c.cols / 16);
-    const int four = whole - p0 == 4 && whole == end && !p->a.panel && !p->streamed;
+    const int four = has_four && whole - p0 == 4 && whole == end && !p->a.panel && !p->streamed;
     int m = m0, j, first = p->streamed ? SYN__N(gemm_streamed)(p, m0, m1, p0, whole) : p0;
-    for (s = SYN__N(row_tiles) + (SYN__NR == 3 && !four); m < m1; s++, first = p0)
-      for (; m + s->rows <= m1; m += s->rows) { /* loop 2 */
+    int last = four && (m1 - m0) % 6 == 2 ? m1 - 8 : m1; /* leave 8 rows, not 2 */
+    for (s = SYN__N(row_tiles) + (has_four && !four); m < m1; s++, first = p0, last = m1)
+      for (; m + s->rows <= last; m += s->rows) { /* loop 2 */
         for (j = first; j + s->panels <= whole && !(s->pair && whole - j == 4); j += s->panels)
           s->full(p, m, j); /* loop 1 */
         for (; s->pair && j + 2 <= whole; j += 2) s->pair(p, m, j);
