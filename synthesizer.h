@@ -2246,8 +2246,7 @@ typedef struct syn__span {
   int count;
 } syn__span;
 
-#define SYN__L2_FLOATS                                                                             \
-  65536 /* floats of b that stay in the second-level cache; a larger c does not */
+#define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache */
 
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
