@@ -4,6 +4,7 @@
 #include "check.h"
 #include "heap.h"
 #include "sink.h"
+#include "two.h"
 
 enum { EXTRA = SYN__ALIGN + (int)sizeof(void *) }; /* what syn__alloc asks for beside what it gives */
 
@@ -22,20 +23,6 @@ static syn_config config_of(const char *task) {
   k.classes = 3;
   k.seed = 1;
   return k;
-}
-
-/* Two sentences for any task. */
-static const int two_src[] = {4, 5, 6, 3, 7, 3, 0, 0}, two_tgt[] = {2, 5, 6, 0, 2, 8, 9, 10};
-static const int two_next[] = {5, 6, 3, 0, 8, 9, 10, 3}, two_tags[] = {1, 2, 0, 1, 2, 1, 0, 0};
-static const int two_classes[] = {0, 2};
-static syn_batch two(const char *task) {
-  syn_batch b;
-  b.count = 2;
-  b.src = two_src;
-  b.tgt = two_tgt;
-  b.labels = !strcmp(task, "tag") ? two_tags : !strcmp(task, "classify") ? two_classes : two_next;
-  b.src_width = b.tgt_width = 4;
-  return b;
 }
 
 static bytes saved(syn_context *c, const syn_model *m) {
