@@ -3091,7 +3091,7 @@ SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, in
   const size_t size = (size_t)p->c.rows * p->c.row; /* floats of c */
   int r, v, k = 0;
   if (mode == SYN__STREAM_TILE ? size > SYN__L2_FLOATS
-                               : mode == SYN__FULL_TILE && large && size > 4096)
+                               : mode == SYN__FULL_TILE && large && size > 8192)
     SYN__UNROLL for (r = 0; r < rows; r++)
       SYN__UNROLL for (v = 0; v < panels; v++) SYN__PREFETCH_L2(c + (size_t)r * p->c.row + v * 16);
   SYN__UNROLL for (r = 0; r < rows; r++, from += row)
