@@ -487,7 +487,7 @@ static void test_texts(void) {
   syn_data *d;
   syn_run *r;
   syn_config k = config_of("lm");
-  int ids[20], n, rows;
+  int ids[20], n, rows = 0;
   syn_context_init(&c, NULL);
   m = text_model(&c, "seq2seq", "char", "byte");
   d = syn_data_new(&c);
