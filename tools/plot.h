@@ -406,10 +406,10 @@ static void plot_picture(const plot *p, const char *path, int head, const float 
   out = take(bytes, 1);
   attention_picture(w, size, cell, 0.0f, out, bytes);
   f = fopen(name.at, "wb");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
-  bytes -= fwrite(out, 1, bytes, f);
-  if (fclose(f) || bytes) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
+  if (f) bytes -= fwrite(out, 1, bytes, f);
   free(out);
+  if (!f || fclose(f) || bytes)
+    fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
   free(name.at);
 }
 
