@@ -210,6 +210,8 @@ has 'pairs that do not fit' \
 train $net --encoder 'pos->res(ff($N)->linear)' --var N=8 -o n --steps 2 --json >log 2>err
 has '--var' '*encoder pos->res(ff(8)->linear)*' "$("$SYN" info -m n)"
 
+bom() { printf '\357\273\277'; cat "$@"; }
+if [ -z "$QUICK" ]; then # nothing here depends on the processor
 # -- what a training says of itself: a warm-up that is too long, a loss that rises --
 warm="$net -o n --warmup 30 --lr 0.002 --json"
 train $warm --steps 8 >log 2>err
@@ -234,7 +236,6 @@ train --init m --data data.tsv --valid valid.tsv --lr 1e-6 --steps 40 --warmup 0
 is 'a learned model that learns no more is no failure' 0 $?
 
 # -- a byte order mark at the beginning of a file is no text --
-bom() { printf '\357\273\277'; cat "$@"; }
 bom data.tsv >bom.tsv
 bom valid.tsv >bom_valid.tsv
 train $net -o whole --steps 2 --json >log 2>err
@@ -259,6 +260,7 @@ is 'byte order mark: score' "$("$SYN" score --metric exact,chrf lines lines)" \
   "$("$SYN" score --metric exact,chrf bom_lines lines)"
 bom </dev/null >bom_alone
 refused 'a byte order mark alone' 1 'syn: bom_alone is empty, *' train $net -o n --data bom_alone
+fi
 
 # -- lm --
 sed 's/.*	//; s/|.*//' data.tsv >text
