@@ -15318,6 +15318,7 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
    activations are small whatever L is. */
 static syn_limits syn__decode_limits(const syn_decoder *d) {
   syn_limits limits;
+  memset(&limits, 0, sizeof limits);
   limits.sentences = d->config.sentences;
   limits.length = syn__max(d->config.source_len, d->limit);
   limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
@@ -18757,8 +18758,9 @@ enum { SYN__CHECK_LEN = 9, SYN__CHECK_SENTENCES = 8, SYN__CHECK_WIDTH = SYN__CHE
 typedef struct syn__checker {
   syn_context *c;
   syn_model *m;
-  syn_run *run;
-  int longest; /* tokens of the longest sentence */
+  syn_run *run;  /* a plain one: values share memory */
+  syn_run *kept; /* for steps: every value has memory of its own */
+  int longest;   /* tokens of the longest sentence */
   int src[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH], tgt[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
   int labels[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
   syn_batch b;
@@ -18826,6 +18828,7 @@ static void syn__check_poison(syn_run *r, const syn_limits *limits) {
 
 static syn_limits syn__check_limits(const syn__checker *k) {
   syn_limits limits;
+  memset(&limits, 0, sizeof limits);
   limits.sentences = SYN__CHECK_SENTENCES;
   limits.src_rows = limits.tgt_rows = SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
   limits.length = k->longest;
@@ -18975,10 +18978,10 @@ static int syn__check_row(const syn_context *c, const float *got, const float *w
 /* Rows of `place` of one node, which begin at row `first` of the step, against the full pass. */
 static syn_status syn__check_rows(const syn__checker *k, const syn_decoder *d, const syn_node *n,
                                   int place, int first) {
-  const syn_tensor *x = syn_out(&k->run->tape, n), *y = syn_out(&d->run->tape, n);
+  const syn_tensor *x = syn_out(&k->kept->tape, n), *y = syn_out(&d->run->tape, n);
   int i, j, width = syn_width(x);
   for (i = 0; i < k->b.count; i++) {
-    int row = k->run->tape.stream[SYN_TGT].off[i] + place;
+    int row = k->kept->tape.stream[SYN_TGT].off[i] + place;
     const float *wanted = x->x + (size_t)row * (size_t)width;
     const float *got = y->x + (size_t)(first + i) * (size_t)width;
     if (syn__check_row(k->c, got, wanted, width)) continue;
@@ -19058,12 +19061,16 @@ static syn_status syn__check_decoder(syn__checker *k, int prefill) {
 /* Token by token, then prompts in one pass (prefill). */
 static syn_status syn__check_steps(syn__checker *k) {
   enum { COUNT = 4 };
+  syn_limits limits = syn__check_limits(k);
   int i;
+  limits.keep = 1;
+  k->kept = syn_run_new(k->c, k->m, &limits);
+  if (!k->kept) return k->c->status;
   syn__check_batch(k, 0, COUNT, 0);
   k->b.tgt_width = k->longest;
   for (i = 0; i < COUNT * k->longest; i++)
     k->tgt[i] = i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
-  if (syn__check_pass(k, k->run) || syn__check_decoder(k, 1) || syn__check_decoder(k, 0))
+  if (syn__check_pass(k, k->kept) || syn__check_decoder(k, 1) || syn__check_decoder(k, 0))
     return k->c->status;
   return SYN_OK;
 }
@@ -19274,6 +19281,7 @@ syn_status syn_network_check(syn_context *c, const syn_config *config) {
     if (c->status == SYN_OK && syn__check_file(k) == SYN_OK) syn__check_gradients(k);
   }
   syn__free(c, logits);
+  syn_run_free(k->kept);
   syn_run_free(k->run);
   syn_model_free(k->m);
   syn__free(c, k);
