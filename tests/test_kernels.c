@@ -416,7 +416,7 @@ static void test_dots_of(const syn_kernels *k, size_t n, size_t count) {
   guards(got, k->name, "dots"), close_to(got, want, 1e-6, 4.0 * (double)n, k->name, "dots");
   p = syn__product_of(syn_matrix_of(row.at, 1, (int)count, 0), syn_matrix_of(a.at, 1, (int)n, 0),
                       syn__packed(panels, (int)n, (int)count), NULL, 1);
-  for (i = 0; i < count / 2; i++) { /* turned round, as `rows` are */
+  for (i = 0; i < count / 2; i++) { /* into the order of b */
     const float *swap = rows[i];
     rows[i] = rows[count - 1 - i], rows[count - 1 - i] = swap;
   }
@@ -437,26 +437,26 @@ static void test_dots(const syn_kernels *k) {
    order. */
 static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t count) {
   size_t e = heads * c, h, i;
-  buffer q = numbers(e, 11 + e, -2.0f, 2.0f), across = numbers(16 * e, 12 + e, -2.0f, 2.0f);
+  buffer q = numbers(e, 11 + e, -2.0f, 2.0f), key_block = numbers(16 * e, 12 + e, -2.0f, 2.0f);
   buffer v = numbers(e * count, 13 + e, -2.0f, 2.0f), p = numbers(heads * (count + 3), 14, -1.0f, 1.0f);
   buffer s = output(16 * heads, NULL), y = output(e, NULL), want = output(16 * heads, NULL);
-  buffer plain_y = output(e, NULL), turned = numbers(e * count, 15, 0.0f, 0.0f);
+  buffer plain_y = output(e, NULL), reordered = numbers(e * count, 15, 0.0f, 0.0f);
   int *at = (int *)malloc((count + 1) * sizeof *at);
   syn__product x;
   syn__weighted_values m;
   if (!at) exit(2);
-  k->scores(s.at, 16, q.at, across.at, heads, c);
+  k->scores(s.at, 16, q.at, key_block.at, heads, c);
   for (h = 0; h < heads; h++) {
     x = syn__product_of(syn_matrix_of(want.at + 16 * h, 1, 16, 0),
                         syn_matrix_of(q.at + h * c, 1, (int)c, 0),
-                        syn__packed(across.at + 16 * h * c, (int)c, 16), NULL, 0);
+                        syn__packed(key_block.at + 16 * h * c, (int)c, 16), NULL, 0);
     k->gemm(&x, 0, 1, 0, 1);
   }
   guards(s, k->name, "scores");
   if (k->exact) same(s, want, k, "scores and gemm");
   for (i = 0; i < count; i++) {
     at[i] = (int)((i * 7 + 3) % count); /* all rows once where 7 does not divide the count */
-    memcpy(turned.at + i * e, v.at + (size_t)at[i] * e, e * sizeof(float));
+    memcpy(reordered.at + i * e, v.at + (size_t)at[i] * e, e * sizeof(float));
   }
   m.p = p.at, m.p_row = count + 3, m.v = v.at, m.v_row = e, m.at = at;
   m.count = count, m.heads = heads, m.c = c;
@@ -465,15 +465,15 @@ static void test_token(const syn_kernels *k, size_t heads, size_t c, size_t coun
   for (h = 0; h < heads; h++) {
     x = syn__product_of(syn_matrix_of(plain_y.at + h * c, 1, (int)c, 0),
                         syn_matrix_of(p.at + h * (count + 3), 1, (int)count, 0),
-                        syn_matrix_of(turned.at + h * c, (int)count, (int)c, e), NULL, 0);
+                        syn_matrix_of(reordered.at + h * c, (int)count, (int)c, e), NULL, 0);
     k->gemm(&x, 0, 1, 0, ((int)c + 15) / 16);
   }
   if (k->exact) same(y, plain_y, k, "values and gemm");
-  m.v = turned.at, m.at = NULL;
+  m.v = reordered.at, m.at = NULL;
   k->values(y.at, &m);
   if (k->exact) same(y, plain_y, k, "values in order");
-  free(q.block), free(across.block), free(v.block), free(p.block), free(s.block), free(y.block);
-  free(want.block), free(plain_y.block), free(turned.block), free(at);
+  free(q.block), free(key_block.block), free(v.block), free(p.block), free(s.block), free(y.block);
+  free(want.block), free(plain_y.block), free(reordered.block), free(at);
 }
 static void test_tokens(const syn_kernels *k) {
   static const size_t shapes[][3] = {{1, 1, 1}, {8, 32, 20}, {6, 48, 33}, {3, 10, 5}, {5, 16, 16}, {2, 100, 4}};
@@ -986,15 +986,15 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   buffer a = numbers((size_t)s.m * (size_t)s.k, seed, -1.0f, 1.0f);
   buffer b = numbers(kn, seed + 1, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
   buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f);
-  buffer transposed = input(kn), one = output(packed, NULL), two = output(packed, NULL);
+  buffer b_columns = input(kn), one = output(packed, NULL), two = output(packed, NULL);
   buffer c[7], side = output(packed_a(k, s.m, s.k), NULL);
   double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
-  syn_matrix b_t = syn_transposed(syn_matrix_of(transposed.at, s.n, s.k, 0));
+  syn_matrix b_t = syn_transposed(syn_matrix_of(b_columns.at, s.n, s.k, 0));
   syn__product p;
   if (!want) exit(2);
   for (i = 0; i < 7; i++) c[i] = output(mn, old.at);
   for (i = 0; i < mn; i++) want[i] = (double)old.at[i];
-  for (i = 0; i < kn; i++) transposed.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
+  for (i = 0; i < kn; i++) b_columns.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
   p = operands(s, a.at, b.at, bias.at);
   reference_product(want, &p);
   p.c.x = c[0].at, k->gemm(&p, 0, s.m, 0, panels);
@@ -1024,7 +1024,7 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   }
   for (i = 0; i < 7; i++) free(c[i].block);
   guards(one, k->name, "pack_b"), same(one, two, plain, "pack_b");
-  free(a.block), free(b.block), free(bias.block), free(old.block), free(transposed.block);
+  free(a.block), free(b.block), free(bias.block), free(old.block), free(b_columns.block);
   free(one.block), free(two.block), free(side.block), free(want);
 }
 
@@ -1048,7 +1048,7 @@ static void test_pack_a(const syn_kernels *k, int m, int n) {
 static void test_products(const syn_kernels *k) {
   static const int ms[] = {1, 2, 3, 5, 13, 31}, ns[] = {1, 15, 16, 17, 40, 64, 147, 160};
   static const int ks[] = {0, 1, 7, 33};
-  static const int strips[] = {1, 2, 5, 7, 8, 9, 16, 17, 24, 31, 48};
+  static const int heights[] = {1, 2, 5, 7, 8, 9, 16, 17, 24, 31, 48};
   static const int depths[] = {0, 1, 2, 7, 17, 18, 19, 33};
   size_t i, j, l;
   shape s;
@@ -1061,8 +1061,8 @@ static void test_products(const syn_kernels *k) {
       }
   s.m = 9, s.n = 800, s.k = 700, s.start = ACCUMULATE, s.a_transposed = 0; /* more than fits the cache */
   test_product(k, s, 9);
-  for (i = 0; i < SYN__COUNT(strips); i++)
-    for (l = 0; l < SYN__COUNT(depths); l++) test_pack_a(k, strips[i], depths[l]);
+  for (i = 0; i < SYN__COUNT(heights); i++)
+    for (l = 0; l < SYN__COUNT(depths); l++) test_pack_a(k, heights[i], depths[l]);
   for (i = 0; i < SYN__COUNT(ms); i++) { /* more panels than pass by at a time */
     s.m = ms[i], s.n = 443, s.k = i % 2 ? 530 : 40, s.start = (int)(i % 3), s.a_transposed = 0;
     test_product(k, s, 3000 + i);

@@ -416,11 +416,11 @@ static void test_machines(int i) {
 
 /* -- numbers that no backward pass reads: their place is given away after their last reader -- */
 
-static long forgotten; /* inputs that were poisoned */
+static long poisoned; /* inputs that were poisoned */
 
 /* A forward pass in which every value that `syn__not_needed` names becomes NaN as soon as its last
-   reader has run, whether another buffer needs its place or not. Input feeding forgets nothing. */
-static void forward_forgetting(syn_run *r) {
+   reader has run, whether another buffer needs its place or not. Input feeding frees nothing early. */
+static void forward_poisoned(syn_run *r) {
   syn_tape *t = &r->tape;
   syn__graph shown = *t->g;
   int i, k;
@@ -433,14 +433,14 @@ static void forward_forgetting(syn_run *r) {
       syn_tensor *x = syn_in(t, n, k);
       if (v->last != i || v->maker < 0 || !syn__not_needed(&shown, v)) continue;
       memset(x->x, 0xFF, syn_count(x) * sizeof(float));
-      forgotten++;
+      poisoned++;
     }
   }
 }
 
-/* The gradient of a case in a plan of memory where every value is kept, or of one where what may be
-   forgotten is, and poisoned. The caller frees it. */
-static float *gradient_forgetting(int i, int forgets, size_t *size) {
+/* The gradient of a case in a plan of memory where every value is kept, or of one where unneeded
+   values share memory and are poisoned. The caller frees it. */
+static float *gradient_poisoned(int i, int poison, size_t *size) {
   static sheet s;
   bench b;
   syn_train_config k;
@@ -449,7 +449,7 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
   size_t n;
   memset(&k, 0, sizeof k);
   if (!bench_make(&b, i, 16, 0.2f, NULL)) return NULL;
-  for (n = 0; n < b.m->g.n_nodes && !forgets; n++) b.m->g.nodes[n]->not_needed = 0;
+  for (n = 0; n < b.m->g.n_nodes && !poison; n++) b.m->g.nodes[n]->not_needed = 0;
   sheet_fill(&s, &b, 0, SENTENCES, 0);
   t = trainer_of(&b, &k);
   if (t && syn__bind_labelled(t->run, &s.b) == SYN_OK) {
@@ -457,7 +457,7 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
     syn__gradients_clear(t);
     tape->training = 1;
     tape->seed = 12345;
-    if (forgets && !tape->g->recurrent) forward_forgetting(t->run);
+    if (poison && !tape->g->recurrent) forward_poisoned(t->run);
     else syn__forward(tape, 0, t->run->nodes);
     syn__loss(t->run, b.m->config.label_smoothing, 1.0f / (float)t->run->n_labels);
     syn__backward(tape, t->run->nodes);
@@ -470,12 +470,12 @@ static float *gradient_forgetting(int i, int forgets, size_t *size) {
   return gradient;
 }
 
-static void test_forgets(int i) {
+static void test_not_needed(int i) {
   size_t size = 0;
-  float *kept = gradient_forgetting(i, 0, &size), *gradient = gradient_forgetting(i, 1, &size);
+  float *kept = gradient_poisoned(i, 0, &size), *gradient = gradient_poisoned(i, 1, &size);
   CHECK(kept && gradient, "case %d: no gradient", i);
   if (kept && gradient)
-    CHECK(!memcmp(kept, gradient, size), "case %d: the gradient reads what was forgotten", i);
+    CHECK(!memcmp(kept, gradient, size), "case %d: the gradient reads what was poisoned", i);
   free(kept);
   free(gradient);
 }
@@ -1027,7 +1027,7 @@ static void test_refused(void) {
   CHECK(syn_kind_check(&c, syn_kind_at(0), "pos -> nothing") == SYN_E_TEXT, "%s", c.message);
 }
 
-/* -- nothing is forgotten -- */
+/* -- every kind has a case -- */
 
 static int has_word(const char *text, const char *word) {
   size_t size = strlen(word);
@@ -1187,10 +1187,10 @@ int main(int argc, char **argv) {
     if (!CHECK_QUICK || i % 8 == 0) test_machines(i);
     test_dropout_seed(i);
     if (!CHECK_QUICK || i % 4 == 2) test_keep(i);
-    test_forgets(i);
+    test_not_needed(i);
     if (!CHECK_QUICK || i % 4 == 1) test_frozen(i);
   }
-  CHECK(forgotten > 150, "only %ld inputs were forgotten", forgotten);
+  CHECK(poisoned > 150, "only %ld inputs were poisoned", poisoned);
   for (k = 0; k < sizeof linear_in_masks / sizeof linear_in_masks[0]; k++)
     test_dropout_mean(linear_in_masks[k]);
   test_patterns();

@@ -8,23 +8,6 @@
 
 enum { EXTRA = SYN__ALIGN + (int)sizeof(void *) }; /* what syn__alloc asks for beside what it gives */
 
-static syn_config config_of(const char *task) {
-  syn_config k;
-  int lm = !strcmp(task, "lm"), both = !strcmp(task, "seq2seq");
-  memset(&k, 0, sizeof k);
-  k.task = task;
-  if (!lm) k.encoder = "pos -> res_nd(syn_att(R+V)) -> norm";
-  if (both) k.decoder = "learn_pos -> res_nd(syn_att(FR+D)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm";
-  if (lm) k.decoder = "learn_pos -> res_nd(syn_att(FD+Fix)) -> linear";
-  k.d_model = 8;
-  k.heads = 2;
-  k.max_len = 9;
-  k.src_vocab = k.tgt_vocab = 11;
-  k.classes = 3;
-  k.seed = 1;
-  return k;
-}
-
 static bytes saved(syn_context *c, const syn_model *m) {
   bytes b;
   syn_sink sink = sink_of(&b);
@@ -63,7 +46,7 @@ static bytes good_file, half_file;
 static syn_tokenizer *good_tokenizer;
 
 static int work_model(syn_context *c) {
-  syn_config k = config_of("seq2seq");
+  syn_config k = two_config("seq2seq");
   syn_model *m = syn_model_new(c, &k);
   syn_model_free(m);
   return m != NULL;
@@ -117,7 +100,7 @@ static int work_load(syn_context *c) {
   return t != NULL;
 }
 static int work_plan(syn_context *c) {
-  syn_config k = config_of("lm");
+  syn_config k = two_config("lm");
   syn_plan plan;
   return syn_plan_of(c, &k, NULL, NULL, &plan) == SYN_OK;
 }
@@ -246,7 +229,7 @@ static void test_no_allocation(void) {
   static const char *const tasks[] = {"seq2seq", "lm", "classify", "tag"};
   int task, i, row[6] = {4, 5, 6, 7, 8, 9};
   for (task = 0; task < 4; task++) {
-    syn_config k = config_of(tasks[task]);
+    syn_config k = two_config(tasks[task]);
     syn_train_config train;
     syn_decode_config decode;
     syn_context c;
@@ -311,7 +294,7 @@ static void test_no_allocation(void) {
      decoder_new  plan.decoding + the structs of decoder and run, in 3 blocks */
 static const char *plan_rule, *plan_freeze;
 static void plan_case(const char *task, int tokens, int average, int beam, int threads) {
-  syn_config k = config_of(task);
+  syn_config k = two_config(task);
   syn_train_config train;
   syn_decode_config decode;
   syn_plan plan;
@@ -356,7 +339,7 @@ static void plan_case(const char *task, int tokens, int average, int beam, int t
 }
 
 static void test_plan(void) {
-  syn_config k = config_of("lm");
+  syn_config k = two_config("lm");
   syn_train_config train;
   syn_decode_config decode;
   syn_plan plan;
@@ -414,7 +397,7 @@ static void test_limits(void) {
   static const int label_high[] = {5, 6, 11, 0, 8, 9, 10, 3}, label_low[] = {5, 6, 3, 0, 8, -1, 10, 3};
   static const int label_past[] = {5, 6, 3, 4, 8, 9, 10, 3};
   static const int six[] = {4, 4, 4, 4, 4, 3, 0, 0}, eight[] = {4, 4, 4, 3, 4, 4, 4, 3};
-  syn_config k = config_of("seq2seq");
+  syn_config k = two_config("seq2seq");
   syn_limits limits;
   syn_context c;
   syn_model *m;
@@ -471,7 +454,7 @@ static void test_long_sentences(void) {
   int i, k, src[12];
   for (k = 0; k < 12; k++) src[k] = 3 + k % 7;
   for (i = 0; i < 14; i++) {
-    syn_config config = config_of("tag");
+    syn_config config = two_config("tag");
     syn_limits limits;
     syn_context c;
     syn_batch b;
@@ -496,7 +479,7 @@ static void test_long_sentences(void) {
 
 /* Places past max_len have the positions they would have in a longer table. */
 static void test_long_positions(void) {
-  syn_config k = config_of("tag");
+  syn_config k = two_config("tag");
   syn_limits limits;
   syn_context c;
   syn_batch b;
@@ -527,7 +510,7 @@ static void test_long_positions(void) {
 
 /* Sizes at the ends of their ranges: out of memory, never an overflow. */
 static void test_huge(void) {
-  syn_config k = config_of("seq2seq");
+  syn_config k = two_config("seq2seq");
   syn_limits limits;
   syn_train_config train;
   syn_decode_config decode;
@@ -566,7 +549,7 @@ static void bad_config(const syn_config *k, syn_status status, const char *word)
 
 static void test_configs(void) {
   syn_config k;
-#define BAD(field, value, word) k = config_of("seq2seq"), k.field = value, bad_config(&k, SYN_E_VALUE, word)
+#define BAD(field, value, word) k = two_config("seq2seq"), k.field = value, bad_config(&k, SYN_E_VALUE, word)
   BAD(d_model, -1, "d_model is -1");
   BAD(d_model, 65537, "d_model is 65537");
   BAD(heads, -2, "heads is -2");
@@ -588,11 +571,11 @@ static void test_configs(void) {
   BAD(encoder, NULL, "encoder");
   BAD(decoder, NULL, "decoder");
 #undef BAD
-  k = config_of("classify"), k.classes = 1, bad_config(&k, SYN_E_VALUE, "classes is 1");
-  k = config_of("tag"), k.tie = "out", bad_config(&k, SYN_E_VALUE, "tie=out");
-  k = config_of("classify"), k.tie = "all", bad_config(&k, SYN_E_VALUE, "tie=all");
-  k = config_of("seq2seq"), k.tie = "all", k.tgt_vocab = 12, bad_config(&k, SYN_E_VALUE, "11 and 12");
-  k = config_of("lm"), k.tie = "out", k.decoder = "linear(6)", bad_config(&k, SYN_E_SHAPE, "6");
+  k = two_config("classify"), k.classes = 1, bad_config(&k, SYN_E_VALUE, "classes is 1");
+  k = two_config("tag"), k.tie = "out", bad_config(&k, SYN_E_VALUE, "tie=out");
+  k = two_config("classify"), k.tie = "all", bad_config(&k, SYN_E_VALUE, "tie=all");
+  k = two_config("seq2seq"), k.tie = "all", k.tgt_vocab = 12, bad_config(&k, SYN_E_VALUE, "11 and 12");
+  k = two_config("lm"), k.tie = "out", k.decoder = "linear(6)", bad_config(&k, SYN_E_SHAPE, "6");
 }
 
 /* -- tied weights -- */
@@ -608,7 +591,7 @@ static void test_ties(void) {
   syn_context_init(&c, NULL);
   for (tie = 0; tie < 3; tie++) {
     static const char *const names[] = {"tgt.embed", "src.embed", "out.w"};
-    syn_config k = config_of("seq2seq");
+    syn_config k = two_config("seq2seq");
     syn_train_config train;
     syn_batch b = two("seq2seq");
     syn_model *m;
@@ -643,7 +626,7 @@ static void test_ties(void) {
 /* -- initial values -- */
 
 static uint64_t weights_hash(uint64_t seed) {
-  syn_config k = config_of("seq2seq");
+  syn_config k = two_config("seq2seq");
   syn_context c;
   syn_model *m;
   uint64_t hash;
@@ -689,7 +672,7 @@ static void start_check(const syn_model *m, const start *s) {
 }
 
 static void test_start(void) {
-  syn_config k = config_of("seq2seq");
+  syn_config k = two_config("seq2seq");
   syn_context c;
   syn_model *m;
   size_t i;
@@ -767,7 +750,7 @@ static void orthogonal_check(const syn_model *m, const char *name, int block) {
 }
 
 static void test_orthogonal(void) {
-  syn_config k = config_of("tag");
+  syn_config k = two_config("tag");
   syn_context c;
   syn_model *m;
   const syn_param *p;
@@ -795,7 +778,7 @@ static void test_orthogonal(void) {
 /* -- files -- */
 
 static void good_make(void) {
-  syn_config k = config_of("seq2seq");
+  syn_config k = two_config("seq2seq");
   syn_text line;
   change with = no_change();
   size_t i, n;
@@ -997,7 +980,7 @@ static void test_bad_files(void) {
 
 /* A small model's file for the damages: short texts, few weights. */
 static bytes small_file(void) {
-  syn_config k = config_of("lm");
+  syn_config k = two_config("lm");
   syn_context c;
   syn_model *m;
   bytes b;

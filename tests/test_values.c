@@ -6,19 +6,12 @@
 #include "heap.h"
 #include "two.h"
 
+/* For `task`, of width 8. */
 static syn_config config_of(const char *task) {
-  syn_config k;
-  int both = !strcmp(task, "seq2seq"), lm = !strcmp(task, "lm");
-  memset(&k, 0, sizeof k);
-  k.task = task;
-  if (!lm) k.encoder = "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(n=12))) -> norm";
-  if (both) k.decoder = "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ffl(n=12)) -> norm";
-  if (lm) k.decoder = "learn_pos -> res_nd(syn_att(V+D)) -> linear";
-  k.d_model = 8;
-  k.heads = 2;
-  k.max_len = 9;
-  k.src_vocab = k.tgt_vocab = 11;
-  k.classes = 3;
+  syn_config k = two_config(task);
+  if (k.encoder) k.encoder = "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl(n=12))) -> norm";
+  if (k.decoder) k.decoder = "pos -> res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ffl(n=12)) -> norm";
+  if (!k.encoder) k.decoder = "learn_pos -> res_nd(syn_att(V+D)) -> linear";
   k.tie = "none";
   k.label_smoothing = 0.1f;
   k.seed = 3;

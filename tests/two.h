@@ -1,4 +1,4 @@
-/* two.h   the same small batch for every task. Include it after synthesizer.h. */
+/* two.h   the same small network and batch for every task. Include it after synthesizer.h. */
 
 /* Two sentences for any task. */
 static const int two_src[] = {4, 5, 6, 3, 7, 3, 0, 0}, two_tgt[] = {2, 5, 6, 0, 2, 8, 9, 10};
@@ -12,4 +12,22 @@ static syn_batch two(const char *task) {
   b.labels = !strcmp(task, "tag") ? two_tags : !strcmp(task, "classify") ? two_classes : two_next;
   b.src_width = b.tgt_width = 4;
   return b;
+}
+
+/* A network for that batch, of width 8. */
+static syn_config two_config(const char *task) {
+  syn_config k;
+  int lm = !strcmp(task, "lm"), both = !strcmp(task, "seq2seq");
+  memset(&k, 0, sizeof k);
+  k.task = task;
+  if (!lm) k.encoder = "pos -> res_nd(syn_att(R+V)) -> norm";
+  if (both) k.decoder = "learn_pos -> res_nd(syn_att(FR+D)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm";
+  if (lm) k.decoder = "learn_pos -> res_nd(syn_att(FD+Fix)) -> linear";
+  k.d_model = 8;
+  k.heads = 2;
+  k.max_len = 9;
+  k.src_vocab = k.tgt_vocab = 11;
+  k.classes = 3;
+  k.seed = 1;
+  return k;
 }

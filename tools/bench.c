@@ -202,15 +202,7 @@ static void print_command(const command_row *c) {
 }
 
 static void context_open(syn_context *c, const arguments *a) {
-  syn_options options;
-  memset(&options, 0, sizeof options);
-  options.threads = opt_int(a, "threads");
-  options.isa = opt_text(a, "isa")[0] ? opt_text(a, "isa") : NULL;
-#ifndef _OPENMP
-  if (options.threads > 1)
-    fail(WRONG_USE, "--threads %d needs a build with -fopenmp", options.threads);
-#endif
-  if (syn_context_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+  context_of(c, opt_int(a, "threads"), opt_text(a, "isa"));
 }
 
 /* ==============================================================================================

@@ -43,6 +43,18 @@ static void check(const syn_context *c) {
   if (c->status != SYN_OK) fail(FAILED_JOB, "%s", c->message);
 }
 
+/* Initializes a context; isa "": the fastest of this machine. */
+static void context_of(syn_context *c, int threads, const char *isa) {
+  syn_options options;
+  memset(&options, 0, sizeof options);
+  options.threads = threads;
+  options.isa = *isa ? isa : NULL;
+#ifndef _OPENMP
+  if (threads > 1) fail(WRONG_USE, "--threads %d needs a build with -fopenmp", threads);
+#endif
+  if (syn_context_init(c, &options)) fail(WRONG_USE, "--isa: %s", c->message);
+}
+
 /* a * b, or SIZE_MAX when the product overflows: an allocation of that size always fails. */
 static size_t size_mul(size_t a, size_t b) { return b && a > SIZE_MAX / b ? SIZE_MAX : a * b; }
 
