@@ -24,6 +24,9 @@
 #include <sys/resource.h>
 #endif
 
+#include "text.h"
+#include "options.h"
+
 /* ==============================================================================================
    >>bench base   memory, medians
    ============================================================================================== */
@@ -70,135 +73,6 @@ static int by_size(const void *a, const void *b) {
 static double median(double *times, size_t n) {
   qsort(times, n, sizeof *times, by_size);
   return times[n / 2];
-}
-
-/* ==============================================================================================
-   >>bench options   one table of options per command; parsing, checking, look-up, help
-   ============================================================================================== */
-
-/* As in tools/options.h: help prints the table, the parser checks values against it. */
-
-typedef enum option_kind { FLAG, INT, NUMBER, CHOICE, TEXT } option_kind;
-
-typedef struct option {
-  const char *name; /* without the dashes; null ends a table */
-  option_kind kind;
-  const char *preset; /* the default as text; null: required */
-  double low, high;   /* INT, NUMBER */
-  const char *wants;  /* CHOICE: "a|b"; TEXT: the placeholder in help */
-  const char *help;
-} option;
-
-#define MOST_OPTIONS 16
-
-typedef struct arguments {
-  const struct command_row *command;
-  const char *value[MOST_OPTIONS]; /* [i] of option i of the table; null: not given */
-  int help;
-} arguments;
-
-typedef struct command_row {
-  const char *name;
-  const option *options;
-  void (*run)(const arguments *a);
-  const char *help;
-} command_row;
-
-/* Whether `value` is one of "a|b|c". */
-static int in_choices(const char *choices, const char *value) {
-  size_t size = strlen(value);
-  const char *at = choices;
-  while (at) {
-    if (size && strncmp(at, value, size) == 0 && (at[size] == '|' || !at[size])) return 1;
-    at = strchr(at, '|');
-    if (at) at++;
-  }
-  return 0;
-}
-
-static int value_fits(const option *o, const char *value) {
-  double x;
-  if (o->kind == CHOICE) return in_choices(o->wants, value);
-  if (o->kind != INT && o->kind != NUMBER) return 1;
-  if (o->kind == INT && strpbrk(value, ".eE")) return 0;
-  return parse_number(value, &x) && x >= o->low && x <= o->high;
-}
-
-static void check_value(const command_row *c, const option *o, const char *value) {
-  if (value_fits(o, value)) return;
-  if (o->kind == CHOICE)
-    fail(WRONG_USE, "%s --%s wants %s, given: %.60s", c->name, o->name, o->wants, value);
-  fail(WRONG_USE, "%s --%s wants %s from %g to %g, given: %.60s", c->name, o->name,
-       o->kind == INT ? "an integer" : "a number", o->low, o->high, value);
-}
-
-/* The index of an option in the table; exits when there is no such option. */
-static int find_option(const command_row *c, const char *arg) {
-  size_t size = strcspn(arg, "=");
-  int i = 0;
-  for (; c->options[i].name; i++)
-    if (size == strlen(c->options[i].name) + 2 && strncmp(arg, "--", 2) == 0 &&
-        strncmp(arg + 2, c->options[i].name, size - 2) == 0)
-      return i;
-  fail(WRONG_USE, "%s has no option %.60s (bench %s --help lists all)", c->name, arg, c->name);
-  return 0;
-}
-
-/* Parses one option; returns 1 when `next`, the argument after it, was its value. */
-static int take_option(arguments *a, const char *arg, const char *next) {
-  int i = find_option(a->command, arg);
-  const option *o = &a->command->options[i];
-  const char *inside = strchr(arg, '=');
-  const char *value = inside ? inside + 1 : o->kind == FLAG ? "on" : next;
-  if (o->kind == FLAG && inside)
-    fail(WRONG_USE, "%s --%s takes no value, given: %.60s", a->command->name, o->name, value);
-  if (!value) fail(WRONG_USE, "%s --%s wants a value", a->command->name, o->name);
-  if (o->kind != FLAG) check_value(a->command, o, value);
-  a->value[i] = value;
-  return o->kind != FLAG && !inside;
-}
-
-static arguments parse(const command_row *c, int argc, char **argv) {
-  arguments a;
-  int i = 0;
-  memset(&a, 0, sizeof a);
-  a.command = c;
-  while (i < argc) {
-    const char *arg = argv[i++];
-    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) a.help = 1;
-    else i += take_option(&a, arg, i < argc ? argv[i] : NULL);
-  }
-  return a;
-}
-
-/* The value of an option or its default; the name must be in the table of the command. */
-static const char *opt_text(const arguments *a, const char *name) {
-  int i = 0;
-  while (a->command->options[i].name && strcmp(a->command->options[i].name, name) != 0) i++;
-  if (!a->command->options[i].name)
-    fail(FAILED_JOB, "the table of %s lacks --%s", a->command->name, name);
-  return a->value[i] ? a->value[i] : a->command->options[i].preset;
-}
-static double opt_number(const arguments *a, const char *name) {
-  double x;
-  parse_number(opt_text(a, name), &x);
-  return x;
-}
-static int opt_int(const arguments *a, const char *name) { return (int)opt_number(a, name); }
-static int opt_flag(const arguments *a, const char *name) {
-  return strcmp(opt_text(a, name), "on") == 0;
-}
-
-static void print_command(const command_row *c) {
-  const option *o;
-  printf("bench %s [options]\n  %s\n", c->name, c->help);
-  for (o = c->options; o->name; o++) {
-    int width = printf("  --%s", o->name);
-    if (o->kind == INT || o->kind == NUMBER) width += printf(" %g..%g", o->low, o->high);
-    else if (o->kind != FLAG) width += printf(" %s", o->wants);
-    printf("%*s  %s (default %s)\n", width < 26 ? 26 - width : 0, "", o->help,
-           *o->preset ? o->preset : "none");
-  }
 }
 
 static void context_open(syn_context *c, const arguments *a) {
@@ -385,7 +259,7 @@ static void train_print(const arguments *a, const network *n, const double *ms, 
          tokens / ms[0] * 1e3, gflop, gflop / ms[0] * 1e3, peak_mib(), params, (double)loss);
 }
 
-static void run_train(const arguments *a) {
+static int run_train(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
   int steps = opt_int(a, "steps"), warmup = opt_int(a, "warmup"), i;
   double drop = opt_number(a, "drop"), params, ms[2], *times, start;
@@ -412,6 +286,7 @@ static void run_train(const arguments *a) {
   train_print(a, n, ms, params, loss);
   syn_trainer_free(t);
   syn_model_free(m);
+  return 0;
 }
 
 /* ==============================================================================================
@@ -461,7 +336,7 @@ static void decode_print(const arguments *a, const network *n, double ms) {
          tokens / ms * 1e3, ms, peak_mib());
 }
 
-static void run_decode(const arguments *a) {
+static int run_decode(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
   int reps = opt_int(a, "reps"), i;
   double *times = (double *)take((size_t)reps, sizeof *times);
@@ -483,6 +358,7 @@ static void run_decode(const arguments *a) {
   decode_print(a, n, median(times, (size_t)reps));
   syn_decoder_free(d);
   syn_model_free(m);
+  return 0;
 }
 
 /* ==============================================================================================
@@ -521,7 +397,7 @@ static void prefill_print(const arguments *a, const network *n, const double *ms
 }
 
 /* Runs in turn, source included. */
-static void run_prefill(const arguments *a) {
+static int run_prefill(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
   int reps = opt_int(a, "reps"), prompt = opt_int(a, "prompt"), i, k;
   double *times[2], ms[2];
@@ -558,6 +434,7 @@ static void run_prefill(const arguments *a) {
     free(times[k]);
   }
   syn_model_free(m);
+  return 0;
 }
 
 /* ==============================================================================================
@@ -769,7 +646,7 @@ static void gemm_each(const arguments *a, syn_tape *t, gemm_visit visit) {
     }
 }
 
-static void run_gemm(const arguments *a) {
+static int run_gemm(const arguments *a) {
   syn_context c;
   syn_tape *t;
   context_open(&c, a);
@@ -777,6 +654,7 @@ static void run_gemm(const arguments *a) {
   check(&c);
   gemm_each(a, t, gemm_one);
   syn_tape_free(t);
+  return 0;
 }
 
 #ifdef PEERS
@@ -1121,7 +999,7 @@ static void peers_one(gemm *g, const arguments *a) {
   gemm_close(g);
 }
 
-static void run_peers(const arguments *a) {
+static int run_peers(const arguments *a) {
   const peer_total *t = &peers_total;
   syn_context c;
   syn_tape *tape;
@@ -1136,6 +1014,7 @@ static void run_peers(const arguments *a) {
                "%.3f\n",
          t->cells, t->least, t->worst, (double)t->near / t->cells, exp(t->log_sum / t->cells));
   syn_tape_free(tape);
+  return 0;
 }
 #endif
 
@@ -1144,56 +1023,58 @@ static void run_peers(const arguments *a) {
    ============================================================================================== */
 
 #define MACHINE_OPTIONS \
-  {"threads", INT, "1", 1, 64, "", "more than 1 needs a build with -fopenmp"}, \
-  {"isa", TEXT, "", 0, 0, "ISA", "kernels to use; none: the fastest of this machine"}, \
-  {"json", FLAG, "off", 0, 0, "", "one JSON object a measurement"}
-#define END_OF_OPTIONS {NULL, FLAG, NULL, 0, 0, NULL, NULL}
+  {"threads", 0, INT, "1", "1..64", "more than 1 needs a build with -fopenmp"}, \
+  {"isa", 0, TEXT, "", "ISA", "kernels to use; none: the fastest of this machine"}, \
+  {"json", 0, FLAG, "off", "", "one JSON object a measurement"}
+#define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
 
 static const option train_options[] = {
-    {"config", CHOICE, "small", 0, 0, "tiny|small|base|long|gpt128|gpt384|lm|lm384",
+    {"config", 0, CHOICE, "small", "tiny|small|base|long|gpt128|gpt384|lm|lm384",
      "the network and its batch"},
-    {"attn", CHOICE, "V", 0, 0, "V|R|FR|D|R+V|light_conv|dyn_conv|linformer",
+    {"attn", 0, CHOICE, "V", "V|R|FR|D|R+V|light_conv|dyn_conv|linformer",
      "instead of self-attention; linformer: only in the encoder"},
-    {"steps", INT, "0", 0, 100000, "", "measured steps; 0: 20, base 7"},
-    {"warmup", INT, "3", 0, 100000, "", "steps before the measured ones"},
-    {"drop", NUMBER, "-1", -1, 0.99, "", "rate of dropout; below 0: 0.1, language models 0"},
+    {"steps", 0, INT, "0", "0..100000", "measured steps; 0: 20, base 7"},
+    {"warmup", 0, INT, "3", "0..100000", "steps before the measured ones"},
+    {"drop", 0, NUMBER, "-1", "-1..0.99", "rate of dropout; below 0: 0.1, language models 0"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
 static const option decode_options[] = {
-    {"config", CHOICE, "small", 0, 0, "tiny|small|base|llama15m",
+    {"config", 0, CHOICE, "small", "tiny|small|base|llama15m",
      "the network and the length of its outputs: 32, 32, 64, 256 tokens"},
-    {"batch", INT, "1", 1, 4096, "", "sentences decoded together"},
-    {"beam", INT, "1", 1, 64, "", "hypotheses per sentence; 1: greedy"},
-    {"reps", INT, "5", 1, 100000, "", "measured runs, after one that is not"},
+    {"batch", 0, INT, "1", "1..4096", "sentences decoded together"},
+    {"beam", 0, INT, "1", "1..64", "hypotheses per sentence; 1: greedy"},
+    {"reps", 0, INT, "5", "1..100000", "measured runs, after one that is not"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
 static const option prefill_options[] = {
-    {"config", CHOICE, "gpt384", 0, 0, "tiny|small|base|long|gpt128|gpt384|lm|lm384|llama15m",
+    {"config", 0, CHOICE, "gpt384", "tiny|small|base|long|gpt128|gpt384|lm|lm384|llama15m",
      "the network"},
-    {"prompt", INT, "64", 1, 1024, "", "tokens of the prompt, with its begin"},
-    {"chunk", INT, "0", 0, 1024, "", "tokens read in one pass; 0: the library's choice"},
-    {"reps", INT, "11", 1, 100000, "", "runs that are measured, after one that is not"},
+    {"prompt", 0, INT, "64", "1..1024", "tokens of the prompt, with its begin"},
+    {"chunk", 0, INT, "0", "0..1024", "tokens read in one pass; 0: the library's choice"},
+    {"reps", 0, INT, "11", "1..100000", "runs that are measured, after one that is not"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
 static const option gemm_options[] = {
-    {"shape", TEXT, "512,256,256", 0, 0, "M,N,K", "c [M,N] = a [M,K] b [K,N]"},
-    {"batch", INT, "1", 1, 65536, "", "products per call, like heads of attention"},
-    {"trans", CHOICE, "NN", 0, 0, "NN|NT|TN", "layout of a and b: N as they are, T transposed"},
-    {"list", FLAG, "off", 0, 0, "", "a list of common shapes in all layouts, instead of one"},
-    {"reps", INT, "21", 1, 100000, "", "repetitions, of 5 ms or one call each"},
+    {"shape", 0, TEXT, "512,256,256", "M,N,K", "c [M,N] = a [M,K] b [K,N]"},
+    {"batch", 0, INT, "1", "1..65536", "products per call, like heads of attention"},
+    {"trans", 0, CHOICE, "NN", "NN|NT|TN", "layout of a and b: N as they are, T transposed"},
+    {"list", 0, FLAG, "off", "", "a list of common shapes in all layouts, instead of one"},
+    {"reps", 0, INT, "21", "1..100000", "repetitions, of 5 ms or one call each"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
 static const command_row commands[] = {
-    {"train", train_options, run_train, "the time of a training step"},
-    {"decode", decode_options, run_decode, "tokens a second of outputs of a fixed length"},
-    {"prefill", prefill_options, run_prefill, "a prompt read in one pass and token by token"},
-    {"gemm", gemm_options, run_gemm, "matrix products of the library"},
+    {"train", "", 0, 0, train_options, run_train, "the time of a training step"},
+    {"decode", "", 0, 0, decode_options, run_decode,
+     "tokens a second of outputs of a fixed length"},
+    {"prefill", "", 0, 0, prefill_options, run_prefill,
+     "a prompt read in one pass and token by token"},
+    {"gemm", "", 0, 0, gemm_options, run_gemm, "matrix products of the library"},
 #ifdef PEERS
-    {"peers", gemm_options, run_peers, "the same, beside OpenBLAS, BLIS and oneDNN"},
+    {"peers", "", 0, 0, gemm_options, run_peers, "the same, beside OpenBLAS, BLIS and oneDNN"},
 #endif
 };
 
@@ -1207,20 +1088,24 @@ static void print_help(void) {
   printf("\nExit status: 0 success, 1 a failed job, 2 wrong use.\n");
 }
 
-static void run_command(const command_row *c, int argc, char **argv) {
+static int run_command(const command_row *c, int argc, char **argv) {
   arguments a = parse(c, argc, argv);
+  int status = 0;
   if (a.help) print_command(c);
-  else c->run(&a);
+  else status = c->run(&a);
+  arguments_free(&a);
+  return status;
 }
 
 int main(int argc, char **argv) {
   size_t i = 0;
+  int status = 0;
   if (argc < 2) fail(WRONG_USE, "no command given, wanted train, decode, prefill, gemm or help");
   while (i < COUNT(commands) && strcmp(argv[1], commands[i].name) != 0) i++;
-  if (i < COUNT(commands)) run_command(&commands[i], argc - 2, argv + 2);
+  if (i < COUNT(commands)) status = run_command(&commands[i], argc - 2, argv + 2);
   else if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) print_help();
   else fail(WRONG_USE, "no command %.60s, wanted train, decode, prefill, gemm or help", argv[1]);
   if (fflush(stdout) || ferror(stdout))
     fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));
-  return 0;
+  return status;
 }
