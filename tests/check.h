@@ -9,7 +9,7 @@
 #define CHECK(condition, ...) \
   check_one((condition) ? 1 : 0, #condition, __FILE__, __LINE__, __VA_ARGS__)
 #define CHECK_END(name) check_end(name)
-#define CHECK_QUICK (getenv("QUICK") != NULL) /* set where tests run under an emulator */
+#define CHECK_QUICK (getenv("QUICK") != NULL) /* set where another lane runs all of it */
 
 enum { CHECK_SHOWN = 20 }; /* failures printed; the rest is only counted */
 static int check_count, check_failed;
