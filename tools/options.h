@@ -1,6 +1,6 @@
 /* options.h   one table of options per command: parsing, checking, look-up, help.
-   syn.c and bench.c include it, after text.h. Functions are inline, as not every tool calls all
-   of them. */
+   syn.c and bench.c include it, after text.h. Not every tool calls all its functions, so they are
+   MAYBE_UNUSED. */
 
 /* Every command has one table of its options. Help prints the table, the parser checks values
    against it, and a default is the text that a user would type. Commands look values up by name. */
@@ -49,7 +49,7 @@ struct arguments {
 static const option option_help = {"help", 'h', FLAG, "off", "", "prints this"};
 
 /* The name of an option that is nearest to `name`, for messages. */
-static inline const char *nearest_option(const option *table, syn_text name) {
+MAYBE_UNUSED static const char *nearest_option(const option *table, syn_text name) {
   nearest n = {NULL, 0};
   nearest_try(&n, name, "help");
   for (; table->name; table++) nearest_try(&n, name, table->name);
@@ -57,7 +57,7 @@ static inline const char *nearest_option(const option *table, syn_text name) {
 }
 
 /* The option of `arg` ("--beam", "--beam=4", "-m"); *name: its name without dashes and value. */
-static inline const option *find_option(const command_row *c, const char *arg, syn_text *name) {
+MAYBE_UNUSED static const option *find_option(const command_row *c, const char *arg, syn_text *name) {
   const option *o;
   int is_long = arg[1] == '-';
   name->at = arg + 1 + is_long;
@@ -73,7 +73,7 @@ static inline const option *find_option(const command_row *c, const char *arg, s
 }
 
 /* Parses s as one integer; 0 when it is none. */
-static inline int parse_int(const char *s, int *value) {
+MAYBE_UNUSED static int parse_int(const char *s, int *value) {
   char *end;
   long x;
   *value = 0;
@@ -84,7 +84,7 @@ static inline int parse_int(const char *s, int *value) {
   *value = (int)x;
   return 1;
 }
-static inline int parse_big(const char *s, uint64_t *value) {
+MAYBE_UNUSED static int parse_big(const char *s, uint64_t *value) {
   unsigned long long x;
   *value = 0;
   if (!*s || s[strspn(s, "0123456789")]) return 0;
@@ -95,7 +95,7 @@ static inline int parse_big(const char *s, uint64_t *value) {
 }
 
 /* Whether x lies in "lowest..highest". Of "1..64" strtod reads "1." and stops. */
-static inline int in_range(const char *range, double x) {
+MAYBE_UNUSED static int in_range(const char *range, double x) {
   const char *dots = strstr(range, "..");
   if (!dots) return 1;
   if (dots != range && x < strtod(range, NULL)) return 0;
@@ -103,7 +103,7 @@ static inline int in_range(const char *range, double x) {
 }
 
 /* Whether `value` is one of "a|b|c". */
-static inline int in_choices(const char *choices, const char *value) {
+MAYBE_UNUSED static int in_choices(const char *choices, const char *value) {
   syn_text rest = text_of(choices), choice;
   while (next_piece(&rest, "|", &choice))
     if (text_is(choice, value)) return 1;
@@ -111,7 +111,7 @@ static inline int in_choices(const char *choices, const char *value) {
 }
 
 /* Whether the kind of the option accepts the value. */
-static inline int value_fits(const option *o, const char *value) {
+MAYBE_UNUSED static int value_fits(const option *o, const char *value) {
   double x;
   uint64_t big;
   int i;
@@ -122,12 +122,12 @@ static inline int value_fits(const option *o, const char *value) {
 }
 
 /* The placeholder of the value in help and messages. */
-static inline const char *value_name(const option *o) {
+MAYBE_UNUSED static const char *value_name(const option *o) {
   static const char *const names[] = {"", "INT", "INT", "NUMBER", "", ""};
   return o->kind == CHOICE || o->kind == TEXT ? o->wants : names[o->kind];
 }
 
-static inline void check_value(const command_row *c, const option *o, const char *value) {
+MAYBE_UNUSED static void check_value(const command_row *c, const option *o, const char *value) {
   static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
                                       ""};
   if (value_fits(o, value)) return;
@@ -136,7 +136,7 @@ static inline void check_value(const command_row *c, const option *o, const char
 }
 
 /* Parses one option; `next` is the argument after it, or null. Returns 1 if it was the value. */
-static inline int take_option(arguments *a, const char *arg, const char *next) {
+MAYBE_UNUSED static int take_option(arguments *a, const char *arg, const char *next) {
   syn_text name;
   const option *o = find_option(a->command, arg, &name);
   const char *value = name.at[name.size] == '=' ? name.at + name.size + 1 : NULL;
@@ -154,7 +154,7 @@ static inline int take_option(arguments *a, const char *arg, const char *next) {
 }
 
 /* The value of an option: the last one given, else its default, else null. */
-static inline const char *option_value(const arguments *a, const option *o) {
+MAYBE_UNUSED static const char *option_value(const arguments *a, const option *o) {
   int i;
   for (i = a->given_count - 1; i >= 0; i--)
     if (a->given[i].of == o) return a->given[i].value;
@@ -162,7 +162,7 @@ static inline const char *option_value(const arguments *a, const option *o) {
 }
 
 /* Checks that every required option and the right number of words were given. */
-static inline void check_complete(const arguments *a) {
+MAYBE_UNUSED static void check_complete(const arguments *a) {
   const command_row *c = a->command;
   const option *o;
   for (o = c->options; o->name; o++)
@@ -176,7 +176,7 @@ static inline void check_complete(const arguments *a) {
 }
 
 /* Options and words may be mixed; after "--" every argument is a word. */
-static inline arguments parse(const command_row *c, int argc, char **argv) {
+MAYBE_UNUSED static arguments parse(const command_row *c, int argc, char **argv) {
   arguments a;
   int i = 0, open = 1;
   memset(&a, 0, sizeof a);
@@ -193,46 +193,46 @@ static inline arguments parse(const command_row *c, int argc, char **argv) {
   return a;
 }
 
-static inline void arguments_free(arguments *a) {
+MAYBE_UNUSED static void arguments_free(arguments *a) {
   free(a->given);
   free((void *)a->words);
 }
 
 /* -- look-up of values; the name must be in the table of the command -- */
 
-static inline const char *opt_text(const arguments *a, const char *name) {
+MAYBE_UNUSED static const char *opt_text(const arguments *a, const char *name) {
   const option *o = a->command->options;
   while (o->name && strcmp(o->name, name) != 0) o++;
   if (!o->name) fail(FAILED_JOB, "the table of %s lacks --%s", a->command->name, name);
   return option_value(a, o);
 }
-static inline int opt_flag(const arguments *a, const char *name) {
+MAYBE_UNUSED static int opt_flag(const arguments *a, const char *name) {
   return strcmp(opt_text(a, name), "on") == 0;
 }
 /* Numbers are 0 when the option has no value. */
-static inline int opt_int(const arguments *a, const char *name) {
+MAYBE_UNUSED static int opt_int(const arguments *a, const char *name) {
   int value;
   parse_int(opt_text(a, name), &value);
   return value;
 }
-static inline uint64_t opt_big(const arguments *a, const char *name) {
+MAYBE_UNUSED static uint64_t opt_big(const arguments *a, const char *name) {
   uint64_t value;
   parse_big(opt_text(a, name), &value);
   return value;
 }
-static inline double opt_number(const arguments *a, const char *name) {
+MAYBE_UNUSED static double opt_number(const arguments *a, const char *name) {
   double value;
   parse_number(opt_text(a, name), &value);
   return value;
 }
-static inline int opt_given(const arguments *a, const char *name) {
+MAYBE_UNUSED static int opt_given(const arguments *a, const char *name) {
   int i;
   for (i = 0; i < a->given_count; i++)
     if (strcmp(a->given[i].of->name, name) == 0) return 1;
   return 0;
 }
 /* The n-th value of an option that may be repeated (--var), or null after the last. */
-static inline const char *opt_each(const arguments *a, const char *name, int n) {
+MAYBE_UNUSED static const char *opt_each(const arguments *a, const char *name, int n) {
   int i;
   for (i = 0; i < a->given_count; i++)
     if (strcmp(a->given[i].of->name, name) == 0 && n-- == 0) return a->given[i].value;
@@ -243,7 +243,7 @@ static inline const char *opt_each(const arguments *a, const char *name, int n) 
 
 /* Prints "  -m, --model FILE  help; range (default ...)"; the help begins in column 30, or later
    after a long name. */
-static inline void print_option(const option *o) {
+MAYBE_UNUSED static void print_option(const option *o) {
   const char *value = value_name(o);
   int range = o->kind == INT || o->kind == NUMBER, width;
   printf("  ");
@@ -255,7 +255,7 @@ static inline void print_option(const option *o) {
   else printf(" (default %s)\n", *o->preset ? o->preset : "none");
 }
 
-static inline void print_command(const command_row *c) {
+MAYBE_UNUSED static void print_command(const command_row *c) {
   const option *o;
   printf("%s %s [options]%s%s\n  %s\n", TOOL_NAME, c->name, *c->words ? " " : "", c->words,
          c->help);

@@ -1,6 +1,6 @@
 /* text.h   reads text files and splits text into lines, words and characters.
-   syn.c and bench.c include it, after tool.h. Functions are inline, as not every tool calls all
-   of them. */
+   syn.c and bench.c include it, after tool.h. Not every tool calls all its functions, so they are
+   MAYBE_UNUSED. */
 
 /* ==============================================================================================
    >>tool base   a growing byte buffer, slices of text
@@ -15,7 +15,7 @@ typedef struct buffer {
   size_t size, cap;
 } buffer;
 
-static inline void buffer_reserve(buffer *b, size_t more) {
+MAYBE_UNUSED static void buffer_reserve(buffer *b, size_t more) {
   size_t need = more > SIZE_MAX - b->size ? SIZE_MAX : b->size + more;
   if (need <= b->cap && b->at) return;
   if (b->cap < 64) b->cap = 64;
@@ -23,21 +23,21 @@ static inline void buffer_reserve(buffer *b, size_t more) {
   b->at = (char *)realloc(b->at, b->cap);
   if (!b->at) fail(FAILED_JOB, "out of memory: %lu bytes", (unsigned long)need);
 }
-static inline void put(buffer *b, const char *at, size_t size) {
+MAYBE_UNUSED static void put(buffer *b, const char *at, size_t size) {
   buffer_reserve(b, size);
   if (size) memcpy(b->at + b->size, at, size);
   b->size += size;
 }
-static inline void put_byte(buffer *b, char c) { put(b, &c, 1); }
+MAYBE_UNUSED static void put_byte(buffer *b, char c) { put(b, &c, 1); }
 
 /* Views of bytes that somebody else owns. */
-static inline syn_text text_of(const char *s) {
+MAYBE_UNUSED static syn_text text_of(const char *s) {
   syn_text t;
   t.at = s;
   t.size = strlen(s);
   return t;
 }
-static inline syn_text buffer_text(const buffer *b) {
+MAYBE_UNUSED static syn_text buffer_text(const buffer *b) {
   syn_text t;
   t.at = b->at;
   t.size = b->size;
@@ -45,18 +45,18 @@ static inline syn_text buffer_text(const buffer *b) {
 }
 
 /* Compares byte by byte, as strcmp does; a prefix comes before the longer text. */
-static inline int text_compare(syn_text a, syn_text b) {
+MAYBE_UNUSED static int text_compare(syn_text a, syn_text b) {
   size_t n = a.size < b.size ? a.size : b.size;
   int order = n ? memcmp(a.at, b.at, n) : 0;
   return order ? order : a.size < b.size ? -1 : a.size > b.size;
 }
-static inline int text_equal(syn_text a, syn_text b) { return text_compare(a, b) == 0; }
-static inline int text_is(syn_text a, const char *s) { return text_equal(a, text_of(s)); }
+MAYBE_UNUSED static int text_equal(syn_text a, syn_text b) { return text_compare(a, b) == 0; }
+MAYBE_UNUSED static int text_is(syn_text a, const char *s) { return text_equal(a, text_of(s)); }
 
 /* Splits the next piece off `rest`, up to the next byte of `separators` or the end: the columns of
    a TSV line with "\t", a list with ",". n separators give n+1 pieces. Returns 0, with rest->at
    null, after the last one. */
-static inline int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
+MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_text *piece) {
   size_t i = 0;
   piece->at = rest->at;
   piece->size = 0;
@@ -83,14 +83,14 @@ typedef struct lines {
 } lines;
 
 /* Some editors write this mark at the beginning of a file. It is not part of the text. */
-static inline void skip_byte_order_mark(buffer *b) {
+MAYBE_UNUSED static void skip_byte_order_mark(buffer *b) {
   if (b->size < 3 || memcmp(b->at, "\xEF\xBB\xBF", 3) != 0) return;
   b->size -= 3;
   memmove(b->at, b->at + 3, b->size);
 }
 
 /* "-" is standard input. */
-static inline buffer read_file(const char *path) {
+MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   size_t got;
@@ -107,7 +107,7 @@ static inline buffer read_file(const char *path) {
 }
 
 /* Lines end in LF or CRLF; the last one may lack it. A file of no bytes is an error. */
-static inline lines read_lines(const char *path) {
+MAYBE_UNUSED static lines read_lines(const char *path) {
   lines l;
   syn_text rest, line;
   size_t i;
@@ -125,7 +125,7 @@ static inline lines read_lines(const char *path) {
   return l;
 }
 
-static inline void lines_free(lines *l) {
+MAYBE_UNUSED static void lines_free(lines *l) {
   free(l->bytes.at);
   free(l->at);
 }
@@ -139,7 +139,7 @@ static inline void lines_free(lines *l) {
 
 /* Decodes the UTF-8 character at t.at[i] and returns its size in bytes. A byte that begins no valid
    character counts as one character, with a code above all of Unicode. */
-static inline size_t decode(syn_text t, size_t i, uint32_t *code) {
+MAYBE_UNUSED static size_t decode(syn_text t, size_t i, uint32_t *code) {
   static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
   uint32_t first = (unsigned char)t.at[i], c;
   size_t size = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4, k;
@@ -157,14 +157,14 @@ static inline size_t decode(syn_text t, size_t i, uint32_t *code) {
 
 /* White space as in Python's str.split, with which the published scores were computed: the no-break
    space U+00A0, common in French, separates words. */
-static inline int is_space(uint32_t c) {
+MAYBE_UNUSED static int is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
 }
 
 /* Lower case of Latin, Greek and Cyrillic letters; other characters do not change. */
-static inline uint32_t lower(uint32_t c) {
+MAYBE_UNUSED static uint32_t lower(uint32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (c < 0x100) return c >= 0xC0 && c <= 0xDE && c != 0xD7 ? c + 32 : c;
   if (c == 0x178) return 0xFF;
@@ -184,7 +184,7 @@ static inline uint32_t lower(uint32_t c) {
 }
 
 /* Appends t in lower case. Letters that change have at most three bytes in UTF-8. */
-static inline void put_lower(buffer *b, syn_text t) {
+MAYBE_UNUSED static void put_lower(buffer *b, syn_text t) {
   uint32_t code, low;
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
@@ -208,14 +208,14 @@ typedef struct units {
   size_t count, cap;
 } units;
 
-static inline void units_free(units *u) {
+MAYBE_UNUSED static void units_free(units *u) {
   free(u->text.at);
   free(u->from);
   free(u->to);
 }
 
 /* Appends one unit. The caller appends the space before it, if there is one. */
-static inline void unit_put(units *u, const char *at, size_t size) {
+MAYBE_UNUSED static void unit_put(units *u, const char *at, size_t size) {
   if (u->count == u->cap) {
     u->cap = u->cap ? 2 * u->cap : 32;
     u->from = (size_t *)realloc(u->from, u->cap * sizeof *u->from);
@@ -228,19 +228,19 @@ static inline void unit_put(units *u, const char *at, size_t size) {
 }
 
 /* Units i ... i+n-1. */
-static inline syn_text units_slice(const units *u, size_t i, size_t n) {
+MAYBE_UNUSED static syn_text units_slice(const units *u, size_t i, size_t n) {
   syn_text t;
   t.at = u->text.at + u->from[i];
   t.size = u->to[i + n - 1] - u->from[i];
   return t;
 }
-static inline int unit_equal(const units *a, size_t i, const units *b, size_t k) {
+MAYBE_UNUSED static int unit_equal(const units *a, size_t i, const units *b, size_t k) {
   return text_equal(units_slice(a, i, 1), units_slice(b, k, 1));
 }
 
 /* Splits at white space: " a  b" and "a b" give the same units. The loop runs to i == t.size, where
    the end of the text ends the last word. */
-static inline void split_words(units *u, syn_text t) {
+MAYBE_UNUSED static void split_words(units *u, syn_text t) {
   uint32_t code;
   size_t i, size, begin = 0;
   for (i = 0; i <= t.size; i += size) {
@@ -255,7 +255,7 @@ static inline void split_words(units *u, syn_text t) {
 }
 
 /* Every character that is no white space. */
-static inline void split_characters(units *u, syn_text t) {
+MAYBE_UNUSED static void split_characters(units *u, syn_text t) {
   uint32_t code;
   size_t i, size;
   for (i = 0; i < t.size; i += size) {
@@ -266,7 +266,7 @@ static inline void split_characters(units *u, syn_text t) {
 
 /* Levenshtein distance: the fewest insertions, deletions and substitutions that change a into b.
    After step i, row[k] is the distance of the first i units of a and the first k of b. */
-static inline size_t units_distance(const units *a, const units *b) {
+MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
   size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above, best;
   for (k = 0; k <= b->count; k++) row[k] = k;
   for (i = 1; i <= a->count; i++) {
@@ -287,7 +287,7 @@ static inline size_t units_distance(const units *a, const units *b) {
 }
 
 /* The length of the longest common subsequence, by the same dynamic programming over rows. */
-static inline size_t units_common(const units *a, const units *b) {
+MAYBE_UNUSED static size_t units_common(const units *a, const units *b) {
   size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above;
   for (i = 1; i <= a->count; i++) {
     diagonal = 0;
@@ -304,7 +304,7 @@ static inline size_t units_common(const units *a, const units *b) {
 }
 
 /* Edit distance of two names, in characters. */
-static inline size_t name_distance(syn_text a, syn_text b) {
+MAYBE_UNUSED static size_t name_distance(syn_text a, syn_text b) {
   units x, y;
   size_t distance;
   memset(&x, 0, sizeof x);
@@ -324,7 +324,7 @@ typedef struct nearest {
   size_t distance;
 } nearest;
 
-static inline void nearest_try(nearest *n, syn_text given, const char *name) {
+MAYBE_UNUSED static void nearest_try(nearest *n, syn_text given, const char *name) {
   size_t distance = name_distance(given, text_of(name));
   if (n->name && n->distance <= distance) return;
   n->name = name;

@@ -14,9 +14,11 @@ enum { FAILED_JOB = 1, WRONG_USE = 2 };
 #if defined(__GNUC__) || defined(__clang__)
 #define NO_RETURN __attribute__((noreturn))
 #define PRINTF_LIKE(at, from) __attribute__((format(printf, at, from)))
+#define MAYBE_UNUSED __attribute__((unused)) /* a function that not every tool calls */
 #else
 #define NO_RETURN
 #define PRINTF_LIKE(at, from)
+#define MAYBE_UNUSED
 #endif
 #define UNUSED(x) ((void)(x))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
