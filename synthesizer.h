@@ -4341,18 +4341,37 @@ size_t syn_rows(const syn_tensor *a) {
 }
 size_t syn_count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
 
-/* Counts every byte and writes those that fit, so that a call with capacity 0 measures. */
+/* A text that is written piece by piece into `out`. Counts every byte and writes those that fit, so
+   that a call with capacity 0 measures. */
+typedef struct syn__text_out {
+  char *out;             /* [capacity], ends in 0 after every piece */
+  size_t capacity, used; /* used: bytes of all pieces, the ending 0 not counted */
+} syn__text_out;
+
+static syn__text_out syn__text_begin(char *out, size_t capacity) {
+  syn__text_out w = {out, capacity, 0};
+  if (capacity) out[0] = 0;
+  return w;
+}
+
+/* Appends to the text. */
+static void syn__print(syn__text_out *w, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__print(syn__text_out *w, const char *format, ...) {
+  size_t left = w->used < w->capacity ? w->capacity - w->used : 0;
+  va_list args;
+  int n;
+  va_start(args, format);
+  n = vsnprintf(left ? w->out + w->used : NULL, left, format, args);
+  va_end(args);
+  if (n > 0) w->used += (size_t)n;
+}
+
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
-  size_t i, used = 0, n = a ? syn_count(a) : 0, width = a ? (size_t)syn_width(a) : 1;
-  char number[32];
-  for (i = 0; i < n; i++) {
-    size_t j, size = (size_t)snprintf(number, sizeof number, "%10.4g%c", (double)a->x[i],
-                                      (i + 1) % width ? ' ' : '\n');
-    for (j = 0; j < size; j++, used++)
-      if (used + 1 < capacity) out[used] = number[j];
-  }
-  if (capacity) out[used < capacity ? used : capacity - 1] = 0;
-  return used;
+  syn__text_out w = syn__text_begin(out, capacity);
+  size_t i, n = a ? syn_count(a) : 0, width = a ? (size_t)syn_width(a) : 1;
+  for (i = 0; i < n; i++)
+    syn__print(&w, "%10.4g%c", (double)a->x[i], (i + 1) % width ? ' ' : '\n');
+  return w.used;
 }
 
 /* ==============================================================================================
@@ -4526,9 +4545,7 @@ static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) 
 }
 
 syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
-  int shape[2];
-  shape[0] = 0;
-  shape[1] = width;
+  int shape[2] = {0, width};
   if (width < 1 || width > SYN__MAX_ROW)
     return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to %d", width,
                            SYN__MAX_ROW);
@@ -4553,7 +4570,8 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
 }
 
 syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
-  if (n->n_part == SYN_MAX_PART || part->save < 0 || part->save >= n->n_save || !part->name)
+  if (n->n_part == SYN_MAX_PART || part->save < 0 || part->save >= n->n_save || !part->name ||
+      !*part->name)
     return syn_build_fail(b, "the kind shows too many parts, or one without buffer or name");
   n->part[n->n_part++] = *part;
   return SYN_OK;
@@ -4639,18 +4657,13 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   return SYN_OK;
 }
 
-/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
-syn_initial syn_initial_glorot(int inputs, int outputs) {
-  syn_initial init;
-  init.kind = SYN_INIT_UNIFORM;
-  init.amount = sqrt(6.0 / ((double)inputs + (double)outputs));
+syn_initial syn_initial_of(int kind, double amount) {
+  syn_initial init = {kind, amount};
   return init;
 }
-syn_initial syn_initial_of(int kind, double amount) {
-  syn_initial init;
-  init.kind = kind;
-  init.amount = amount;
-  return init;
+/* Glorot and Bengio 2010: uniform within sqrt(6 / (inputs + outputs)). */
+syn_initial syn_initial_glorot(int inputs, int outputs) {
+  return syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / ((double)inputs + (double)outputs)));
 }
 
 /* The kind's own struct of a node: zeroed, lives as long as the graph. */
@@ -4728,6 +4741,17 @@ float *syn_scratch(const syn_tape *t, int thread) {
   return t->scratch + (size_t)thread * t->scratch_size;
 }
 
+/* Gives a tensor the shape of its value; rows that depend on the batch are 0. */
+static syn_tensor *syn__tensor_begin(syn_tape *t, int value) {
+  const syn__value *v = &t->g->values[value];
+  syn_tensor *a = &t->tensors[value];
+  a->tape = t;
+  a->id = value;
+  a->rank = v->rank;
+  memcpy(a->shape, v->shape, sizeof a->shape);
+  return a;
+}
+
 static const syn_stream *syn__value_stream(const syn_tape *t, int value) {
   int stream = t->g->values[value].stream;
   return stream == SYN_OWN ? NULL : &t->stream[stream];
@@ -4767,9 +4791,9 @@ typedef struct syn__decode_state {
   float **cache;        /* by node: [slots, length, n->cache] */
   float **source_cache; /* by node: [source rows, n->source_cache] */
   /* by node: [slots, ceil(length/16), n->key_cache, 16], or for what comes from the source blocks
-     of 16 tokens of a sentence, [., n->key_cache, 16]: keys across, so that a vector has 16 of
-     them; the block of a slot to which the newest token belongs has them row-major, [16,
-     n->key_cache] */
+     of 16 tokens of a sentence, [., n->key_cache, 16]: a transposed block, so that one vector holds
+     a number of 16 keys; the block to which the newest token of a slot belongs is row-major,
+     [16, n->key_cache] */
   float **key_cache;
 } syn__decode_state;
 
@@ -4845,26 +4869,20 @@ static void syn__slice(void *arg, int i) {
    write to one cache line. */
 void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
-  syn__slices s;
-  int i;
-  s.t = t;
-  s.task = task;
-  s.job = job;
-  s.items = items;
-  s.unit = unit;
-  s.threads = (size_t)t->threads > units ? (int)units : t->threads;
-  if (s.threads <= 1) {
+  int i, threads = (size_t)t->threads > units ? (int)units : t->threads;
+  syn__slices s = {t, task, job, items, unit, threads};
+  if (threads <= 1) {
     if (items) task(t, job, 0, 0, items);
     return;
   }
   if (t->c->options.parallel) {
-    t->c->options.parallel(t->c->options.user, syn__slice, &s, s.threads);
+    t->c->options.parallel(t->c->options.user, syn__slice, &s, threads);
     return;
   }
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(s.threads) schedule(static, 1)
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
-  for (i = 0; i < s.threads; i++) syn__slice(&s, i);
+  for (i = 0; i < threads; i++) syn__slice(&s, i);
 }
 
 /* ==============================================================================================
@@ -4895,27 +4913,16 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
 static size_t syn__pack_floats(int threads) { return SYN__PACK_B + (size_t)threads * SYN__PACK_A; }
 
 syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row) {
-  syn_matrix m;
-  m.x = (float *)x;
-  m.rows = rows;
-  m.cols = cols;
-  m.row = row ? row : (size_t)cols;
-  m.col = 1;
-  m.panel = 0;
+  syn_matrix m = {(float *)x, rows, cols, row ? row : (size_t)cols, 1, 0};
   return m;
 }
 syn_matrix syn_transposed(syn_matrix a) {
-  syn_matrix m = a;
-  m.rows = a.cols;
-  m.cols = a.rows;
-  m.row = a.col;
-  m.col = a.row;
+  syn_matrix m = {a.x, a.cols, a.rows, a.col, a.row, 0};
   return m;
 }
-/* b [rows,cols] as pack_b left it */
+/* b [rows,cols] as pack_b left it: panels [ceil(cols/16)][rows][16] */
 static syn_matrix syn__packed(const float *panels, int rows, int cols) {
-  syn_matrix m = syn_matrix_of(panels, rows, cols, 16);
-  m.panel = 16 * (size_t)rows;
+  syn_matrix m = {(float *)panels, rows, cols, 16, 1, 16 * (size_t)rows};
   return m;
 }
 /* Rows and columns of a matrix that is not packed. */
@@ -4927,13 +4934,7 @@ static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int c
 }
 static syn__product syn__product_of(syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
                                     int accumulate) {
-  syn__product p;
-  p.a = a;
-  p.b = b;
-  p.c = c;
-  p.bias = bias;
-  p.accumulate = accumulate;
-  p.streamed = p.by_rows = 0;
+  syn__product p = {a, b, c, bias, accumulate, 0, 0};
   return p;
 }
 
@@ -4950,9 +4951,7 @@ static void syn__task_pack(syn_tape *t, const void *job, int thread, size_t begi
 }
 /* All threads pack b [k,n] into panels [ceil(n/16)][k][16]; returns b as it lies there. */
 static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
-  syn__pack_job j;
-  j.b = b;
-  j.panels = panels;
+  syn__pack_job j = {b, panels};
   syn_parallel(t, syn__task_pack, &j, ((size_t)b.cols + 15) / 16, 4);
   return syn__packed(panels, b.rows, b.cols);
 }
@@ -5023,13 +5022,16 @@ static void syn__gemm_serial(const syn_tape *t, syn_matrix c, syn_matrix a, syn_
 
 /* -- linear layers: y = x W^T + b -- */
 
-/* W^T [in,out] of parameter w [out,in] of a node; packed while decoding. */
-static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, int w) {
+/* W [out,in] of parameter w of a node. */
+static syn_matrix syn__weight_matrix(const syn_tape *t, const syn_node *n, int w) {
   const syn_param *p = &t->g->params[n->param[w]];
-  int out = p->shape[0], in = (int)(p->size / (size_t)out);
+  return syn_matrix_of(syn_weight(t, n, w), p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
+}
+/* W^T [in,out], in panels while decoding. */
+static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, int w) {
+  syn_matrix m = syn__weight_matrix(t, n, w);
   const float *panels = t->packed ? t->packed[n->param[w]] : NULL;
-  if (panels) return syn__packed(panels, in, out);
-  return syn_transposed(syn_matrix_of(t->weights[n->param[w]], out, in, 0));
+  return panels ? syn__packed(panels, m.cols, m.rows) : syn_transposed(m);
 }
 /* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
    of a node. The rows are those of x: keys and values of attention to the source have more than
@@ -5056,28 +5058,23 @@ static void syn__task_columns(syn_tape *t, const void *job, int thread, size_t b
 
 /* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
 static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
-  syn__columns j;
-  j.sums = sums;
-  j.x = x;
-  j.rows = rows;
-  j.width = width;
+  syn__columns j = {sums, x, rows, width};
   syn_parallel(t, syn__task_columns, &j, width, 64);
 }
 
 /* Gradients of y = x W^T + b: dx += dy W, dW += dy^T x, db += column sums of dy. */
 typedef struct syn__linear_grad {
-  const float *x, *dy, *w; /* [rows,in], [rows,out], [out,in] */
-  float *dx, *dw, *db;     /* the same shapes, db [out]; each may be null */
+  syn_matrix w;        /* [out,in] */
+  const float *x, *dy; /* [rows,in], [rows,out] */
+  float *dx, *dw, *db; /* shaped as x, w, and [out]; each may be null */
   size_t rows;
-  int in, out, first_write;      /* first_write: dx is written, whatever stands there */
+  int first_write;     /* 1: dx is written, whatever stands there */
 } syn__linear_grad;
 
 static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
-  int rows = (int)g->rows, in = g->in, out = g->out;
+  int rows = (int)g->rows, in = g->w.cols, out = g->w.rows;
   syn_matrix dy = syn_matrix_of(g->dy, rows, out, 0), x = syn_matrix_of(g->x, rows, in, 0);
-  if (g->dx)
-    syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, syn_matrix_of(g->w, out, in, 0), NULL,
-             !g->first_write);
+  if (g->dx) syn_gemm(t, syn_matrix_of(g->dx, rows, in, 0), dy, g->w, NULL, !g->first_write);
   if (g->dw) syn_gemm(t, syn_matrix_of(g->dw, out, in, 0), syn_transposed(dy), x, NULL, 1);
   if (g->db) syn__column_sums(t, g->db, g->dy, g->rows, (size_t)out);
 }
@@ -5085,18 +5082,8 @@ static void syn__linear_backward_of(syn_tape *t, const syn__linear_grad *g) {
 /* The same for parameters `w` and `bias` (-1: none) of a node; x brings x and dx. */
 static syn__linear_grad syn__linear_grad_of(const syn_tape *t, const syn_node *n, int w, int bias,
                                             const syn_tensor *x, const float *dy) {
-  const syn_param *p = &t->g->params[n->param[w]];
-  syn__linear_grad g;
-  g.x = x->x;
-  g.dx = x->dx;
-  g.dy = dy;
-  g.w = t->weights[n->param[w]];
-  g.dw = t->dweights[n->param[w]];
-  g.db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
-  g.rows = syn_rows(x);
-  g.out = p->shape[0];
-  g.in = (int)(p->size / (size_t)p->shape[0]);
-  g.first_write = 0;
+  float *dw = t->dweights[n->param[w]], *db = bias >= 0 ? t->dweights[n->param[bias]] : NULL;
+  syn__linear_grad g = {syn__weight_matrix(t, n, w), x->x, dy, x->dx, dw, db, syn_rows(x), 0};
   return g;
 }
 static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias,
@@ -5114,10 +5101,7 @@ static void syn__linear_backward(syn_tape *t, const syn_node *n, int w, int bias
    in a decoder they end with it. A convolution is then one gemm with the kernel
    [out, taps * width]. col2im is its transpose: it adds each copy's gradient to its row. */
 syn_conv syn_conv_of(const syn_build *b, int taps, int dilate) {
-  syn_conv w;
-  w.taps = taps;
-  w.dilate = dilate;
-  w.first = -(b->decoder ? taps - 1 : (taps - 1) / 2) * dilate;
+  syn_conv w = {taps, dilate, -(b->decoder ? taps - 1 : (taps - 1) / 2) * dilate};
   return w;
 }
 
@@ -5126,58 +5110,40 @@ typedef struct syn__im2col_job {
   const int *off; /* first row of every sentence */
   syn_matrix x;   /* [rows,width], or its gradient */
   float *col;     /* [rows,taps,width] */
+  int add;        /* 0: im2col, x to col; 1: col2im, x += col */
 } syn__im2col_job;
 
-/* The sentences begin .. end-1. */
+/* The sentences begin .. end-1, each from its last row: col2im then adds the taps that read a row
+   in the order of the taps. */
 static void syn__task_im2col(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__im2col_job *j = (const syn__im2col_job *)job;
   size_t s, width = (size_t)j->x.cols;
   int r, tap;
   SYN__UNUSED(thread);
-  SYN__UNUSED(t);
   for (s = begin; s < end; s++)
-    for (r = j->off[s]; r < j->off[s + 1]; r++)
+    for (r = j->off[s + 1] - 1; r >= j->off[s]; r--)
       for (tap = 0; tap < j->w->taps; tap++) {
-        int from = r + j->w->first + tap * j->w->dilate;
-        float *to = j->col + ((size_t)r * (size_t)j->w->taps + (size_t)tap) * width;
-        if (from < j->off[s] || from >= j->off[s + 1]) memset(to, 0, width * sizeof *to);
-        else memcpy(to, j->x.x + (size_t)from * j->x.row, width * sizeof *to);
+        int at = r + j->w->first + tap * j->w->dilate;
+        int inside = at >= j->off[s] && at < j->off[s + 1];
+        float *col = j->col + ((size_t)r * (size_t)j->w->taps + (size_t)tap) * width;
+        float *x = inside ? j->x.x + (size_t)at * j->x.row : NULL;
+        if (j->add && inside) t->k->acc(x, col, width);
+        else if (inside) memcpy(col, x, width * sizeof *x);
+        else if (!j->add) memset(col, 0, width * sizeof *x);
       }
 }
-/* The same; a row adds up the taps that read it, in order. */
-static void syn__task_col2im(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__im2col_job *j = (const syn__im2col_job *)job;
-  size_t s, width = (size_t)j->x.cols;
-  int r, tap;
-  SYN__UNUSED(thread);
-  for (s = begin; s < end; s++)
-    for (r = j->off[s]; r < j->off[s + 1]; r++)
-      for (tap = 0; tap < j->w->taps; tap++) {
-        int at = r - j->w->first - tap * j->w->dilate;
-        if (at < j->off[s] || at >= j->off[s + 1]) continue;
-        t->k->acc(j->x.x + (size_t)r * j->x.row,
-                  j->col + ((size_t)at * (size_t)j->w->taps + (size_t)tap) * width, width);
-      }
-}
-static void syn__im2col_run(syn_tape *t, const syn_node *n, syn_task task, syn__im2col_job j) {
-  const syn_stream *stream = &t->stream[t->g->values[n->out].stream];
-  j.off = stream->off;
-  syn_parallel(t, task, &j, (size_t)stream->count, 1);
+static void syn__im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x,
+                        float *col, int add) {
+  const syn_stream *stream = syn_out_stream(t, n);
+  syn__im2col_job j = {w, stream->off, x, col, add};
+  syn_parallel(t, syn__task_im2col, &j, (size_t)stream->count, 1);
 }
 void syn_im2col(syn_tape *t, const syn_node *n, const syn_conv *w, syn_matrix x, float *col) {
-  syn__im2col_job j;
-  j.w = w;
-  j.x = x;
-  j.col = col;
-  syn__im2col_run(t, n, syn__task_im2col, j);
+  syn__im2col(t, n, w, x, col, 0);
 }
 void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *dcol,
                 syn_matrix dx) {
-  syn__im2col_job j;
-  j.w = w;
-  j.x = dx;
-  j.col = (float *)dcol; /* read only */
-  syn__im2col_run(t, n, syn__task_col2im, j);
+  syn__im2col(t, n, w, dx, (float *)dcol, 1);
 }
 
 /* While decoding: writes the new rows x [rows,width] to the node's cache, `at` floats from its
@@ -5239,20 +5205,20 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
   return 1;
 }
 
-/* Dropout of a node's output, and of its gradient: the same mask. */
-static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
-  syn__drop_job j;
-  if (n->own_dropout || !syn__drops(t, n, &j.d)) return;
-  j.x = x;
-  syn_parallel(t, syn__task_drop, &j, syn_count(syn_out(t, n)), 4096);
-}
-
-void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
+/* Dropout of x [count] in this pass; `stream` as in syn__dropout_of. */
+static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size_t count) {
   syn__drop_job j;
   if (!t->training || rate <= 0.0f) return;
-  j.d = syn__dropout_of(t, 2 * n->id + 1, rate);
+  j.d = syn__dropout_of(t, stream, rate);
   j.x = x;
   syn_parallel(t, syn__task_drop, &j, count, 4096);
+}
+/* Of a node's output, and of its gradient: the same mask. */
+static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
+  if (!n->own_dropout) syn__drop_stream(t, 2 * n->id, n->drop, x, syn_count(syn_out(t, n)));
+}
+void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
+  syn__drop_stream(t, 2 * n->id + 1, rate, x, count);
 }
 
 /* Passes over memory. A pass that does little for every number is worth a second thread from
@@ -5281,18 +5247,13 @@ static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin
   const syn__acc_job *j = (const syn__acc_job *)job;
   SYN__UNUSED(thread);
   if (j->first_write) t->k->scale(j->y + begin, j->factor, j->x + begin, end - begin);
-  else if (j->factor == 1.0f) t->k->acc(j->y + begin, j->x + begin, end - begin);
   else t->k->acc_scale(j->y + begin, j->factor, j->x + begin, end - begin);
 }
 
 /* y += factor x over n numbers, in parallel; first_write: y = factor x */
 void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
                             int first_write) {
-  syn__acc_job j;
-  j.y = y;
-  j.x = x;
-  j.factor = factor;
-  j.first_write = first_write;
+  syn__acc_job j = {y, x, factor, first_write};
   syn_parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
 
@@ -5363,20 +5324,17 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
 
 static int syn__recurrent_end(const syn__graph *g) { return g->values[g->feedback].maker + 1; }
 
-static void syn__forward(syn_tape *t, int begin, int end) {
+/* The nodes before `end`, which is before the recurrent section or behind it. */
+static void syn__forward(syn_tape *t, int end) {
   const syn__graph *g = t->g;
-  int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
-  const syn_node *n = at ? g->nodes[at] : NULL;
-  if (!n || at < begin || at >= end) {
-    syn__forward_nodes(t, begin, end);
-    return;
-  }
-  syn__forward_nodes(t, begin, at);
-  for (pass = 0; pass < longest; pass++) {
+  int pass, at = g->recurrent && g->recurrent < end ? g->recurrent : end;
+  syn__forward_nodes(t, 0, at);
+  for (pass = 0; at < end && pass < t->stream[SYN_TGT].longest; pass++) {
+    const syn_node *n = g->nodes[at];
     if (!n->recurrence->forward(t, n, &t->tensors[g->feedback], pass)) break;
     syn__forward_nodes(t, at, syn__recurrent_end(g));
   }
-  syn__forward_nodes(t, syn__recurrent_end(g), end);
+  if (at < end) syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
 static void syn__backward(syn_tape *t, int end) {
   const syn__graph *g = t->g;
@@ -5421,44 +5379,51 @@ static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const s
 typedef struct syn__item {
   int from, to;    /* first and last time, both included */
   size_t size, at; /* floats; size is a multiple of 16, so that every buffer is aligned */
-  float **where; /* pointer to set; null while only sizes are asked */
+  float **where;   /* pointer to set; null while only sizes are asked */
+  struct syn__item *next; /* of the buffers in use at one time, the one behind it in memory */
 } syn__item;
-
-/* First fit: items come in order of `from`; those that ended are removed, and a new one takes the
-   first gap that is large enough. Returns the floats needed. Only sizes and times are known here,
-   so a plan without memory (syn_plan_of) gives the same places as the run. */
-static size_t syn__place(syn__item *items, size_t count, size_t *active) {
-  size_t i, k, live = 0, peak = 0;
-  for (i = 0; i < count; i++) {
-    size_t at = 0, kept = 0, put;
-    for (k = 0; k < live; k++)
-      if (items[active[k]].to >= items[i].from) active[kept++] = active[k];
-    live = kept;
-    for (k = 0; k < live; k++) { /* active is sorted by place */
-      if (at + items[i].size <= items[active[k]].at) break;
-      at = items[active[k]].at + items[active[k]].size;
-    }
-    put = k;
-    for (k = live; k > put; k--) active[k] = active[k - 1];
-    active[put] = i;
-    live++;
-    items[i].at = at;
-    if (syn__add_size(at, items[i].size) > peak) peak = syn__add_size(at, items[i].size);
-    if (peak > SIZE_MAX / 16) return SIZE_MAX;
-  }
-  return peak;
-}
 
 /* What a run is for. TRAIN: forward and backward; KEEP: the same, and every value and gradient can
    be read afterwards; READ: forward, and logits and attention weights can be read afterwards;
    INFER: forward. READ and INFER reuse a buffer after its last reader. */
 enum { SYN__TRAIN, SYN__KEEP, SYN__READ, SYN__INFER };
 
-/* Keeps the list in order of `from`, and of arrival where that is equal. */
-static void syn__item_add(syn__item *items, size_t *count, const syn__item *item) {
-  size_t k = (*count)++;
-  for (; k > 0 && items[k - 1].from > item->from; k--) items[k] = items[k - 1];
-  items[k] = *item;
+/* The list of all buffers of a run. */
+typedef struct syn__items {
+  const syn__graph *g;
+  int mode; /* SYN__TRAIN ... */
+  const syn__capacity *cap;
+  syn__item *items; /* in order of `from`, and of arrival where that is equal */
+  size_t count;
+} syn__items;
+
+static void syn__item_add(syn__items *l, int from, int to, size_t size, float **where) {
+  syn__item item = {from, to, size, 0, where, NULL};
+  size_t k = l->count++;
+  for (; k > 0 && l->items[k - 1].from > from; k--) l->items[k] = l->items[k - 1];
+  l->items[k] = item;
+}
+
+/* First fit: items come in order of `from`; those that ended are removed, and a new one takes the
+   first gap that is large enough. Returns the floats needed. Only sizes and times are known here,
+   so a plan without memory (syn_plan_of) gives the same places as the run. */
+static size_t syn__place(const syn__items *l) {
+  syn__item *active = NULL, **link; /* active: in the order of their places */
+  size_t i, peak = 0;
+  for (i = 0; i < l->count; i++) {
+    syn__item *item = &l->items[i];
+    for (link = &active; *link;) {
+      if ((*link)->to < item->from) *link = (*link)->next;
+      else link = &(*link)->next;
+    }
+    for (link = &active; *link && item->at + item->size > (*link)->at; link = &(*link)->next)
+      item->at = (*link)->at + (*link)->size;
+    item->next = *link;
+    *link = item;
+    if (syn__add_size(item->at, item->size) > peak) peak = syn__add_size(item->at, item->size);
+    if (peak > SIZE_MAX / 16) return SIZE_MAX;
+  }
+  return peak;
 }
 
 /* The value whose gradient has the same buffer as that of `value`, -1: none. The maker of `value`
@@ -5491,67 +5456,55 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
    reader's forward. A gradient lives from the last reader's backward, where it is zeroed or first
    written, until the maker's; without a reader it begins at n. A gradient buffer that several
    values share lives until the backward of the first maker. */
-static size_t syn__item_values(const syn__graph *g, int mode, const syn__capacity *cap,
-                               syn__item *items, syn_tape *t) {
-  int n = (int)g->n_nodes, end = 2 * n - 1, alias;
-  size_t i, count = 0;
+static void syn__item_values(syn__items *l, syn_tape *t) {
+  const syn__graph *g = l->g;
+  int n = (int)g->n_nodes, end = 2 * n - 1, mode = l->mode, alias, to;
+  size_t i;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
-    syn__item item;
-    item.size = syn__round16(syn__mul_size((size_t)v->shape[1], cap->rows[v->stream]));
-    item.from = v->maker;
-    item.to = mode == SYN__TRAIN && !syn__not_needed(g, v) ? end - v->maker
-              : mode == SYN__KEEP || v->last < 0          ? end
-                                                          : v->last;
-    item.where = t ? &t->tensors[i].x : NULL;
-    syn__item_add(items, &count, &item);
-    if (mode == SYN__KEEP) {
-      item.where = t ? &t->kept_grads[i] : NULL;
-      syn__item_add(items, &count, &item);
-    }
+    size_t size = syn__round16(syn__mul_size((size_t)v->shape[1], l->cap->rows[v->stream]));
+    to = mode == SYN__TRAIN && !syn__not_needed(g, v) ? end - v->maker
+         : mode == SYN__KEEP || v->last < 0          ? end
+                                                     : v->last;
+    syn__item_add(l, v->maker, to, size, t ? &t->tensors[i].x : NULL);
+    if (mode == SYN__KEEP) syn__item_add(l, v->maker, to, size, t ? &t->kept_grads[i] : NULL);
     if (mode > SYN__KEEP || (mode == SYN__KEEP && v->last < 0) || syn__is_dx_alias(g, (int)i))
       continue;
     for (alias = (int)i; alias >= 0; alias = syn__dx_alias(g, alias))
-      item.to = end - g->values[alias].maker;
-    item.from = v->last < 0 ? n : end - v->last;
-    item.where = t ? &t->tensors[i].dx : NULL;
-    syn__item_add(items, &count, &item);
+      to = end - g->values[alias].maker;
+    syn__item_add(l, v->last < 0 ? n : end - v->last, to, size, t ? &t->tensors[i].dx : NULL);
   }
-  return count;
 }
 
 /* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
    BOTH from one to the other. Without a backward pass only the moment of forward is left. */
-static void syn__item_saved(const syn__graph *g, int mode, const syn__capacity *cap,
-                            syn__item *items, size_t *count, float **saved) {
-  int n = (int)g->n_nodes, i, k;
+static void syn__item_saved(syn__items *l, float **saved) {
+  int n = (int)l->g->n_nodes, mode = l->mode, i, k;
   for (i = 0; i < n; i++)
-    for (k = 0; k < g->nodes[i]->n_save; k++) {
-      int life = g->nodes[i]->save_life[k];
-      syn_extent e = g->nodes[i]->save[k];
-      syn__item item;
-      if (mode == SYN__INFER && i >= g->n_encoder && g->nodes[i]->kind->step)
+    for (k = 0; k < l->g->nodes[i]->n_save; k++) {
+      const syn_node *node = l->g->nodes[i];
+      int life = node->save_life[k], from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
+      int to = life == SYN_FORWARD || mode > SYN__KEEP ? i : 2 * n - 1 - i;
+      syn_extent e = node->save[k];
+      if (mode == SYN__INFER && i >= l->g->n_encoder && node->kind->step)
         e.pair = 0; /* a step uses scratch instead */
       if (mode > SYN__KEEP && life == SYN_BACKWARD) continue;
-      item.size = syn__extent_floats(g, g->nodes[i], &e, cap);
-      item.from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
-      item.to = life == SYN_FORWARD ? i : 2 * n - 1 - i;
-      if (mode > SYN__KEEP) item.to = i;
       if ((mode == SYN__KEEP && life == SYN_BOTH) ||
-          (mode == SYN__READ && g->nodes[i]->seen_heads && g->nodes[i]->seen == k))
-        item.to = 2 * n;
-      item.where = saved ? &saved[i * SYN_MAX_SAVE + k] : NULL;
-      syn__item_add(items, count, &item);
+          (mode == SYN__READ && node->seen_heads && node->seen == k))
+        to = 2 * n;
+      syn__item_add(l, from, to, syn__extent_floats(l->g, node, &e, l->cap),
+                    saved ? &saved[i * SYN_MAX_SAVE + k] : NULL);
     }
 }
 
 /* A recurrent section must find its buffers in each pass as it left them: what is needed while it
    runs is kept until its last pass is done. */
-static void syn__item_recurrent(const syn__graph *g, int mode, syn__item *items, size_t count) {
-  int n = (int)g->n_nodes, last = mode > SYN__KEEP ? n - 1 : 2 * n - 1 - g->recurrent;
+static void syn__item_recurrent(syn__items *l) {
+  int n = (int)l->g->n_nodes, first = l->g->recurrent;
+  int last = l->mode > SYN__KEEP ? n - 1 : 2 * n - 1 - first;
   size_t i;
-  for (i = 0; i < count && g->recurrent; i++)
-    if (items[i].to >= g->recurrent && items[i].to < last) items[i].to = last;
+  for (i = 0; i < l->count && first; i++)
+    if (l->items[i].to >= first && l->items[i].to < last) l->items[i].to = last;
 }
 
 /* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
@@ -5575,28 +5528,24 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
   return NULL;
 }
 
-/* These three return `otherwise` where the layer does not say, and after recording an error: the
-   builder looks at the context's status once, when the node is done. */
-int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
+/* These return `otherwise` where the layer does not say, and after recording an error: the builder
+   looks at the context's status once, when the node is done. */
+static double syn__arg_number(syn_build *b, const char *name, double otherwise, double least,
+                              double most, int whole) {
   const syn__arg *a = syn__arg_find(b->layer, name);
+  int digits = whole ? 10 : 6;
   if (!a) return otherwise;
-  if (a->number != floor(a->number) || a->number < least || a->number > most) {
-    syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a whole number from %d to %d", name, a->number,
-                    least, most);
-    return otherwise;
-  }
-  return (int)a->number;
+  if (a->number >= least && a->number <= most && (!whole || a->number == floor(a->number)))
+    return a->number;
+  syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a %snumber from %.*g to %.*g", name, a->number,
+                  whole ? "whole " : "", digits, least, digits, most);
+  return otherwise;
 }
-
+int syn_arg_int(syn_build *b, const char *name, int otherwise, int least, int most) {
+  return (int)syn__arg_number(b, name, otherwise, least, most, 1);
+}
 float syn_arg_float(syn_build *b, const char *name, float otherwise, float least, float most) {
-  const syn__arg *a = syn__arg_find(b->layer, name);
-  if (!a) return otherwise;
-  if (!(a->number >= (double)least && a->number <= (double)most)) {
-    syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a number from %g to %g", name, a->number,
-                    (double)least, (double)most);
-    return otherwise;
-  }
-  return (float)a->number;
+  return (float)syn__arg_number(b, name, (double)otherwise, (double)least, (double)most, 0);
 }
 
 static int syn__text_is(syn_text a, const char *b) {
@@ -5607,15 +5556,13 @@ static int syn__text_is(syn_text a, const char *b) {
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise) {
   const syn__arg *a = syn__arg_find(b->layer, name);
-  char list[160] = "";
+  char list[160];
+  syn__text_out w = syn__text_begin(list, sizeof list);
   int i;
   if (!a) return otherwise;
   for (i = 0; i < count; i++) {
     if (syn__text_is(a->word, words[i])) return i;
-    if (strlen(list) + strlen(words[i]) + 3 < sizeof list) {
-      if (i) strcat(list, ", ");
-      strcat(list, words[i]);
-    }
+    syn__print(&w, "%s%s", i ? ", " : "", words[i]);
   }
   syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s; did you mean '%.40s'?", name,
                   a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list,
@@ -5677,15 +5624,9 @@ static void *syn__tape_get(syn_tape *t, size_t floats) {
 
 /* Gives the newest value its tensor. */
 static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
-  const syn__value *v = &t->own.g->values[id];
-  syn_tensor *a = &t->tensors[id];
-  size_t size = syn__size(v->rank, v->shape);
-  a->tape = t;
-  a->id = id;
-  a->rank = v->rank;
-  memcpy(a->shape, v->shape, sizeof a->shape);
-  a->x = (float *)syn__tape_get(t, size);
-  a->dx = a->x ? (float *)syn__tape_get(t, size) : NULL;
+  syn_tensor *a = syn__tensor_begin(t, id);
+  a->x = (float *)syn__tape_get(t, syn_count(a));
+  a->dx = a->x ? (float *)syn__tape_get(t, syn_count(a)) : NULL;
   return a->dx ? a : NULL;
 }
 
@@ -5694,10 +5635,7 @@ typedef struct syn__mark {
   size_t nodes, values, used;
 } syn__mark;
 static syn__mark syn__tape_mark(const syn_tape *t) {
-  syn__mark mark;
-  mark.nodes = t->g->n_nodes;
-  mark.values = t->g->n_values;
-  mark.used = t->block_used;
+  syn__mark mark = {t->g->n_nodes, t->g->n_values, t->block_used};
   return mark;
 }
 static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
@@ -5713,51 +5651,48 @@ static int syn__tape_full(syn_tape *t) {
   return 1;
 }
 
+/* A user's tape in one allocation with its graph. */
+typedef struct syn__own_tape {
+  syn_tape tape;
+  syn__graph graph;
+} syn__own_tape;
+
 syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
-  syn_tape *t = (syn_tape *)syn__alloc(c, 1, sizeof *t);
-  syn__graph *g = (syn__graph *)syn__alloc(c, 1, sizeof *g);
-  size_t packed = 0;
-  if (t) {
-    t->c = c;
-    t->k = c->kernels;
-    t->threads = c->options.threads;
-    packed = syn__round16(syn__pack_floats(t->threads)) * sizeof(float);
-    t->g = g;
-    t->own.c = c;
-    t->own.g = g;
-    t->own.side = "tape";
-    t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
-    t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
-    /* one block, as that of a model: if it is large, products find their panels in large pages */
-    t->pack = (float *)syn__alloc(c, 1, syn__add_size(packed, bytes));
-    if (t->pack) t->block = (char *)t->pack + packed;
-    t->block_size = bytes;
-  }
-  if (g) g->arena.c = c;
-  /* the graph has an owner only once there is a tape */
-  if (t && g && t->tensors && t->saved && t->pack) return t;
-  if (t) syn_tape_free(t);
-  else syn__free(c, g);
+  syn__own_tape *own = (syn__own_tape *)syn__alloc(c, 1, sizeof *own);
+  syn_tape *t;
+  size_t packed;
+  if (!own) return NULL;
+  t = &own->tape;
+  t->c = t->own.c = own->graph.arena.c = c;
+  t->g = t->own.g = &own->graph;
+  t->own.side = "tape";
+  t->k = c->kernels;
+  t->threads = c->options.threads;
+  t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
+  t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
+  /* one block, as that of a model: if it is large, products find their panels in large pages */
+  packed = syn__round16(syn__pack_floats(t->threads)) * sizeof(float);
+  t->pack = (float *)syn__alloc(c, 1, syn__add_size(packed, bytes));
+  if (t->pack) t->block = (char *)t->pack + packed;
+  t->block_size = bytes;
+  if (t->tensors && t->saved && t->pack) return t;
+  syn_tape_free(t);
   return NULL;
 }
 
 void syn_tape_free(syn_tape *t) {
-  syn_context *c;
   if (!t) return;
-  c = t->c;
-  if (t->own.g) syn__graph_free(c, t->own.g);
-  syn__free(c, t->own.g);
-  syn__free(c, t->tensors);
-  syn__free(c, t->saved);
-  syn__free(c, t->pack);
-  syn__free(c, t);
+  syn__graph_free(t->c, t->own.g);
+  syn__free(t->c, t->tensors);
+  syn__free(t->c, t->saved);
+  syn__free(t->c, t->pack);
+  syn__free(t->c, t);
 }
 
 void syn_tape_clear(syn_tape *t) {
-  syn__graph *g = t ? t->own.g : NULL;
-  if (!g) return;
-  syn__graph_free(t->c, g);
-  g->arena.c = t->c;
+  if (!t) return;
+  syn__graph_free(t->c, t->own.g);
+  t->own.g->arena.c = t->c;
   t->block_used = 0;
 }
 
@@ -5809,7 +5744,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   }
   mark = syn__tape_mark(t);
   n = syn__node_new(&t->own, kind, n_in, ids);
-  if (!n) return syn__tape_back(t, mark);
+  if (!n) return NULL;
   n->which = which;
   n->number = number;
   out = syn__node_done(&t->own, n) < 0 ? NULL : syn__record_memory(t, n);
@@ -5819,7 +5754,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
 }
 
 void syn_tape_forward(syn_tape *t) {
-  if (t) syn__forward(t, 0, (int)t->g->n_nodes);
+  if (t) syn__forward(t, (int)t->g->n_nodes);
 }
 
 syn_status syn_backward(syn_tensor *loss) {
@@ -12149,6 +12084,9 @@ static syn_status syn__build_network(syn_model *m) {
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
 
+/* By the stream: SYN_SRC, SYN_TGT, SYN_EACH. */
+static const char *const syn__stream_names[] = {"source", "target", "sentence"};
+
 /* FNV-1a of 64 bits (Fowler, Noll, Vo), of the names of parameters here. Not cryptographic. */
 uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   const unsigned char *at = (const unsigned char *)bytes;
@@ -12241,9 +12179,12 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
   return SYN_OK;
 }
 
-/* Allocates the block of all weights: zeros, or copies of the weights that lie in a file. */
-static syn_status syn__weights_new(syn_model *m) {
+/* Allocates the block of all weights if there is none: zeros, or copies of the weights that lie in
+   a file. Called before weights are changed: those in a file may be read-only (syn_model_view).
+   Runs that exist already go on reading the file. */
+static syn_status syn__weights_own(syn_model *m) {
   size_t i;
+  if (m->weights) return SYN_OK;
   m->weights = (float *)syn__alloc(m->c, m->floats, sizeof(float));
   if (!m->weights) return SYN_E_MEMORY;
   for (i = 0; i < m->g.n_params; i++) {
@@ -12255,16 +12196,9 @@ static syn_status syn__weights_new(syn_model *m) {
   return SYN_OK;
 }
 
-/* Called before weights are changed: those in a file may be read-only (syn_model_view). Runs that
-   exist already go on reading the file. */
-static syn_status syn__weights_own(syn_model *m) {
-  return m->weights ? SYN_OK : syn__weights_new(m);
-}
-
 void syn_model_free(syn_model *m) {
   if (!m) return;
-  syn_tokenizer_free(m->tokenizer[0]);
-  if (m->tokenizer[1] != m->tokenizer[0]) syn_tokenizer_free(m->tokenizer[1]);
+  syn_model_set_tokenizers(m, NULL, NULL);
   syn_file_free(m->file);
   syn__free(m->c, m->weights);
   syn__graph_free(m->c, &m->g);
@@ -12289,7 +12223,7 @@ static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
 
 syn_model *syn_model_new(syn_context *c, const syn_config *config) {
   syn_model *m = syn__model_shell(c, config);
-  syn_status s = m ? syn__weights_new(m) : SYN_E_MEMORY;
+  syn_status s = m ? syn__weights_own(m) : SYN_E_MEMORY;
   size_t i;
   for (i = 0; s == SYN_OK && i < m->g.n_params; i++) s = syn__weights_init(m, i);
   if (s == SYN_OK) return m;
@@ -12354,7 +12288,7 @@ static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
       return !syn__fail(c, m->file ? SYN_E_FORMAT : SYN_E_VALUE,
                         "model: the %s tokenizer has %d tokens, wanted %d",
-                        i ? "target" : "source", syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
+                        syn__stream_names[i], syn_tokenizer_size(m->tokenizer[i]), sizes[i]);
   return 1;
 }
 
@@ -12383,11 +12317,10 @@ static int syn__init_tokens(const syn_model *m, const syn_model *from, int side)
   return 1;
 }
 
-/* 1: p has the shape of its source, and, where its rows are tokens or classes, the same ones.
+/* 1: p has the shape of its source q, and, where its rows are tokens or classes, the same ones.
    same[side]: the result of syn__init_tokens. */
 static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_param *p,
-                          const int same[2]) {
-  const syn_param *q = syn__init_source(m, from, p);
+                          const syn_param *q, const int same[2]) {
   int target = !strcmp(p->name, "tgt.embed"), head = !strncmp(p->name, "out.", 4);
   int source = !strcmp(p->name, "src.embed") || (target && m->tie == SYN__TIE_ALL);
   if (!q || q->rank != p->rank ||
@@ -12424,7 +12357,7 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
   same[SYN_TGT] = syn__init_tokens(m, from, SYN_TGT);
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i], *q = syn__init_source(m, from, p);
-    if (syn__init_fits(m, from, p, same)) {
+    if (syn__init_fits(m, from, p, q, same)) {
       memcpy(p->x, q->x, p->size * sizeof(float));
       copied++;
     } else if (report) report(user, p, q);
@@ -12454,6 +12387,14 @@ static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   return k->base ? k->base + at : NULL;
 }
 
+/* Arrays [rows, width]; floats: null where the width is 0. */
+static float *syn__layout_floats(syn__layout *k, size_t rows, size_t width) {
+  return width ? (float *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(float)) : NULL;
+}
+static int *syn__layout_ints(syn__layout *k, size_t rows, size_t width) {
+  return (int *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(int));
+}
+
 /* Workspace of >>loss, in runs with a backward pass. rows, drows [block,d]: labelled rows and their
    gradient; logits [block,V]; panels: out.w packed; each [block]: losses. */
 typedef struct syn__loss_buffers {
@@ -12469,28 +12410,24 @@ struct syn_run {
   const syn_model *m;
   int mode, nodes;       /* nodes: how many nodes of the graph run */
   syn__capacity cap;
-  size_t sentences;
   int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
   int *text;             /* [longest source + longest target] tokens of texts */
   float *dweights;       /* of all trained weights; in a run with keep */
-  syn__item *items;
-  size_t *active;
+  syn__item *items;      /* of the plan; null once the buffers have their places */
   syn__loss_buffers loss;
 };
 
 /* A side that the task does not have gets no rows. A batch never has more sentences than rows. */
-static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits,
-                                      size_t *sentences) {
+static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits) {
   syn__capacity cap;
   int length = limits->length ? limits->length : m->config.max_len;
   int src = limits->src_rows ? limits->src_rows : 4096;
   int tgt = limits->tgt_rows ? limits->tgt_rows : src;
-  *sentences = (size_t)(limits->sentences ? limits->sentences : syn__max(src, tgt));
   cap.rows[SYN_SRC] = m->task->encoder ? (size_t)src : 0;
   cap.rows[SYN_TGT] = m->task->decoder ? (size_t)tgt : 0;
-  cap.rows[SYN_EACH] = *sentences;
+  cap.rows[SYN_EACH] = (size_t)(limits->sentences ? limits->sentences : syn__max(src, tgt));
   cap.longest[SYN_SRC] = cap.longest[SYN_TGT] = (size_t)length;
   return cap;
 }
@@ -12498,19 +12435,17 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
 /* off [stream][sentences+1]: first row of each sentence; ids, at [rows]: tokens and their
    positions; pairs [sentences+1]: where the attention matrix of each sentence begins. */
 static void syn__layout_batch(syn_run *r, syn__layout *k) {
+  size_t sentences = r->cap.rows[SYN_EACH];
   int i, j;
-  for (i = 0; i < SYN_STREAMS; i++)
-    r->off[i] = (int *)syn__layout_add(k, r->sentences + 1, sizeof(int));
+  for (i = 0; i < SYN_STREAMS; i++) r->off[i] = syn__layout_ints(k, 1, sentences + 1);
   for (i = 0; i < 2; i++) {
-    r->ids[i] = (int *)syn__layout_add(k, r->cap.rows[i], sizeof(int));
-    r->at[i] = (int *)syn__layout_add(k, r->cap.rows[i], sizeof(int));
-  }
-  for (i = 0; i < 2; i++)
+    r->tape.ids[i] = r->ids[i] = syn__layout_ints(k, 1, r->cap.rows[i]);
+    r->tape.at[i] = r->at[i] = syn__layout_ints(k, 1, r->cap.rows[i]);
     for (j = 0; j < 2; j++)
-      r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, r->sentences + 1, sizeof(size_t));
-  r->labels = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
-  r->text = (int *)syn__layout_add(k, r->cap.longest[SYN_SRC] + r->cap.longest[SYN_TGT],
-                                   sizeof(int));
+      r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, sentences + 1, sizeof(size_t));
+  }
+  r->labels = syn__layout_ints(k, 1, r->cap.rows[r->m->task->labels]);
+  r->text = syn__layout_ints(k, 1, r->cap.longest[SYN_SRC] + r->cap.longest[SYN_TGT]);
 }
 
 /* Logits of `block` rows instead of the whole batch: 512 rows, fewer where their logits take more
@@ -12523,12 +12458,12 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->block = ((size_t)1 << 24) / v;
   if (l->block > 512) l->block = 512;
   if (l->block < 32) l->block = 32;
-  l->rows = (float *)syn__layout_add(k, l->block * d, sizeof(float));
-  l->drows = (float *)syn__layout_add(k, l->block * d, sizeof(float));
-  l->logits = (float *)syn__layout_add(k, syn__mul_size(l->block, v), sizeof(float));
-  l->each = (float *)syn__layout_add(k, l->block, sizeof(float));
-  l->panels = (float *)syn__layout_add(k, syn__mul_size(syn__round16(v), d), sizeof(float));
-  l->which = (int *)syn__layout_add(k, r->cap.rows[r->m->task->labels], sizeof(int));
+  l->rows = syn__layout_floats(k, l->block, d);
+  l->drows = syn__layout_floats(k, l->block, d);
+  l->logits = syn__layout_floats(k, l->block, v);
+  l->each = syn__layout_floats(k, 1, l->block);
+  l->panels = syn__layout_floats(k, syn__round16(v), d);
+  l->which = syn__layout_ints(k, 1, r->cap.rows[r->m->task->labels]);
 }
 
 /* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
@@ -12537,7 +12472,8 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
 static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g;
   syn_tape *t = &r->tape;
-  size_t count, floats, i;
+  syn__items l = {&shown, r->mode, &r->cap, r->items, 0};
+  size_t floats, i;
   float *base;
   if (r->mode == SYN__TRAIN || r->mode == SYN__INFER)
     shown.n_nodes = (size_t)r->m->head, shown.n_values--;
@@ -12547,21 +12483,21 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   t->weights = (const float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   t->dweights = (float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   syn__layout_batch(r, k);
-  t->pack = (float *)syn__layout_add(k, syn__pack_floats(t->threads), sizeof(float));
+  t->pack = syn__layout_floats(k, 1, syn__pack_floats(t->threads));
   t->scratch_size = syn__scratch_floats(&shown, &r->cap);
   t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
                                         sizeof(float));
   if (r->mode == SYN__KEEP) {
     t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
-    r->dweights = (float *)syn__layout_add(k, r->m->trained, sizeof(float));
+    r->dweights = syn__layout_floats(k, 1, r->m->trained);
   }
   if (r->mode <= SYN__KEEP) syn__layout_loss(r, k);
-  count = syn__item_values(&shown, r->mode, &r->cap, r->items, k->base ? t : NULL);
-  syn__item_saved(&shown, r->mode, &r->cap, r->items, &count, k->base ? t->saved : NULL);
-  syn__item_recurrent(&shown, r->mode, r->items, count);
-  floats = syn__place(r->items, count, r->active);
-  base = (float *)syn__layout_add(k, floats, sizeof(float));
-  for (i = 0; i < count && base; i++)
+  syn__item_values(&l, k->base ? t : NULL);
+  syn__item_saved(&l, k->base ? t->saved : NULL);
+  syn__item_recurrent(&l);
+  floats = syn__place(&l);
+  base = syn__layout_floats(k, 1, floats);
+  for (i = 0; i < l.count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   /* an alias has a smaller number than the value it shares the gradient with */
   for (i = shown.n_values; i-- > 0 && base && r->mode <= SYN__KEEP;)
@@ -12569,92 +12505,64 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
       t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
-/* What a run needs before it has its block. `items` and `active` serve syn__place alone and are
-   freed right after it; `most` is the largest number of buffers. c may differ from the model's
-   context: several threads can each run one model with a context of their own. */
-static syn_status syn__run_setup(syn_run *r, syn_context *c, const syn_model *m, int mode,
-                                 const syn_limits *limits) {
+/* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
+   caller frees `items`, of which there are `most` at most. c may differ from the model's context:
+   several threads can each run one model with a context of their own. */
+static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
+                               const syn_limits *limits) {
   static const syn_limits none = {0, 0, 0, 0, 0};
   size_t most = 3 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
+  syn__layout k = {NULL, 0};
+  memset(r, 0, sizeof *r);
   if (!limits) limits = &none;
   if (limits->sentences < 0 || limits->src_rows < 0 || limits->tgt_rows < 0 || limits->length < 0)
-    return syn__fail(c, SYN_E_VALUE,
-                     "limits: %d sentences, %d and %d rows, length %d; wanted 0 or more",
-                     limits->sentences, limits->src_rows, limits->tgt_rows, limits->length);
+    return !syn__fail(c, SYN_E_VALUE,
+                      "limits: %d sentences, %d and %d rows, length %d; wanted 0 or more",
+                      limits->sentences, limits->src_rows, limits->tgt_rows, limits->length);
   r->m = m;
   r->mode = mode;
-  r->cap = syn__capacity_of(m, limits, &r->sentences);
+  r->cap = syn__capacity_of(m, limits);
   r->tape.c = c;
   r->tape.k = c->kernels;
   r->tape.g = &m->g;
   r->tape.threads = c->options.threads;
   r->items = (syn__item *)syn__alloc(c, most, sizeof(syn__item));
-  r->active = (size_t *)syn__alloc(c, most, sizeof(size_t));
-  return r->items && r->active ? SYN_OK : SYN_E_MEMORY;
-}
-
-/* Frees the lists of the plan; the pointers are set by then. */
-static void syn__run_free_plan(syn_run *r, syn_context *c) {
-  syn__free(c, r->items);
-  syn__free(c, r->active);
-  r->items = NULL;
-  r->active = NULL;
-}
-
-/* Shapes without their rows (syn__bind_shapes sets those for every batch), and pointers to the
-   weights. */
-static void syn__run_tensors(syn_run *r) {
-  const syn__graph *g = &r->m->g;
-  size_t i;
-  for (i = 0; i < g->n_values; i++) {
-    syn_tensor *a = &r->tape.tensors[i];
-    a->tape = &r->tape;
-    a->id = (int)i;
-    a->rank = g->values[i].rank;
-    memcpy(a->shape, g->values[i].shape, sizeof a->shape);
-  }
-  for (i = 0; i < g->n_params; i++) {
-    r->tape.weights[i] = g->params[i].x;
-    if (r->mode == SYN__KEEP && g->params[i].trained)
-      r->tape.dweights[i] = r->dweights + g->params[i].offset;
-  }
-  for (i = 0; i < 2; i++) {
-    r->tape.ids[i] = r->ids[i];
-    r->tape.at[i] = r->at[i];
-  }
-}
-
-/* Bytes of the block of such a run: the layout of a run without memory. */
-static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
-                             const syn_limits *limits) {
-  syn_run r;
-  syn__layout k;
-  memset(&r, 0, sizeof r);
-  k.base = NULL;
-  k.used = 0;
-  if (syn__run_setup(&r, c, m, mode, limits) == SYN_OK) syn__layout_run(&r, &k);
-  syn__run_free_plan(&r, c);
+  if (r->items) syn__layout_run(r, &k);
   return k.used;
 }
 
-/* Measures, allocates once, divides. `head`: the struct in front, rounded up to 64 bytes. */
+/* Bytes of the block of such a run. */
+static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
+                             const syn_limits *limits) {
+  syn_run r;
+  size_t bytes = syn__run_measure(&r, c, m, mode, limits);
+  syn__free(c, r.items);
+  return bytes;
+}
+
+/* Measures, allocates once, divides. `head`: the struct in front, rounded up to 64 bytes. Tensors
+   get their rows with every batch (syn__bind_shapes). */
 static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
                              const syn_limits *limits) {
+  syn_run measured, *r = NULL;
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
-  size_t bytes = syn__run_bytes(c, m, mode, limits);
-  syn_run *r = c->status == SYN_OK ? (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes)) : NULL;
-  syn__layout k;
-  if (!r) return NULL;
-  if (syn__run_setup(r, c, m, mode, limits) != SYN_OK) {
-    syn__run_free_plan(r, c);
-    syn__free(c, r);
-    return NULL;
+  size_t bytes = syn__run_measure(&measured, c, m, mode, limits);
+  syn__layout k = {NULL, 0};
+  size_t i;
+  if (c->status == SYN_OK) r = (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes));
+  if (r) {
+    *r = measured;
+    k.base = (char *)r + head;
+    syn__layout_run(r, &k);
+    r->items = NULL;
+    for (i = 0; i < m->g.n_values; i++) syn__tensor_begin(&r->tape, (int)i);
+    for (i = 0; i < m->g.n_params; i++) {
+      const syn_param *p = &m->g.params[i];
+      r->tape.weights[i] = p->x;
+      if (mode == SYN__KEEP && p->trained) r->tape.dweights[i] = r->dweights + p->offset;
+    }
   }
-  k.base = (char *)r + head;
-  k.used = 0;
-  syn__layout_run(r, &k);
-  syn__run_free_plan(r, c);
-  syn__run_tensors(r);
+  syn__free(c, measured.items);
   return r;
 }
 
@@ -12673,7 +12581,7 @@ static syn_status syn__cancelled(syn_context *c) {
   return syn__fail(c, SYN_E_CANCELLED, "cancelled by the caller");
 }
 
-/* -- binding a batch: padded arrays become packed rows without padding -- */
+/* -- binding a batch: padded arrays become rows without padding -- */
 
 /* Tokens of a padded row without the zeros at its end. A zero inside is left for the check that
    refuses it. */
@@ -12686,22 +12594,22 @@ static int syn__row_length(const int *row, int width) {
    without one. Lengths are compared by differences, because a sum of two ints could overflow. */
 static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
                                      int sentence) {
-  static const char *const sides[] = {"source", "target"};
+  const char *name = syn__stream_names[side];
   int vocabulary = side ? r->m->config.tgt_vocab : r->m->config.src_vocab, i;
   int *off = r->off[side];
   if (length < 1)
-    return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", sides[side], sentence);
+    return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", name, sentence);
   if ((size_t)length > r->cap.longest[side] ||
       (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
     return syn__fail(r->tape.c, SYN_E_SHAPE,
                      "%s sentence %d has %d tokens after %d of the batch; planned "
                      "were %d at most, %d in all",
-                     sides[side], sentence, length, off[sentence], (int)r->cap.longest[side],
+                     name, sentence, length, off[sentence], (int)r->cap.longest[side],
                      (int)r->cap.rows[side]);
   for (i = 0; i < length; i++) {
     if (row[i] <= SYN_PAD || row[i] >= vocabulary)
       return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d: token %d is %d, wanted 1 to %d",
-                       sides[side], sentence, i, row[i], vocabulary - 1);
+                       name, sentence, i, row[i], vocabulary - 1);
     r->ids[side][off[sentence] + i] = row[i];
     r->at[side][off[sentence] + i] = i;
   }
@@ -12720,7 +12628,7 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   s->off = r->off[side];
   if (!rows || width < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no %s tokens",
-                     side ? "target" : "source");
+                     syn__stream_names[side]);
   for (i = 0; i < count; i++) {
     const int *row = rows + (size_t)i * (size_t)width;
     int length = syn__row_length(row, width);
@@ -12795,9 +12703,9 @@ static syn_status syn__bind_tables(syn_run *r) {
    have keeps count 0 and a null `off`. */
 static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
   int i;
-  if (b->count < 1 || (size_t)b->count > r->sentences)
+  if (b->count < 1 || (size_t)b->count > r->cap.rows[SYN_EACH])
     return syn__fail(r->tape.c, SYN_E_SHAPE, "a batch of %d sentences, planned were 1 to %d",
-                     b->count, (int)r->sentences);
+                     b->count, (int)r->cap.rows[SYN_EACH]);
   if (r->m->task->encoder && syn__bind_side(r, SYN_SRC, b->src, b->src_width, b->count))
     return r->tape.c->status;
   if (r->m->task->decoder && syn__bind_side(r, SYN_TGT, b->tgt, b->tgt_width, b->count))
@@ -12833,13 +12741,8 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
   r->tape.training = r->has_gradient = 0;
-  syn__forward(&r->tape, 0, r->nodes);
+  syn__forward(&r->tape, r->nodes);
   return SYN_OK;
-}
-
-/* 1: results can be read after a forward pass. */
-static int syn__run_readable(const syn_run *r) {
-  return r->mode == SYN__KEEP || r->mode == SYN__READ;
 }
 
 /* Rows of the side that carries the labels. Rows of a sentence are contiguous. */
@@ -12847,7 +12750,7 @@ const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
   *rows = 0;
-  if (!r || !syn__run_readable(r) || sentence < 0 || sentence >= s->count) return NULL;
+  if (!r || sentence < 0 || sentence >= s->count) return NULL;
   z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
   *rows = s->off[sentence + 1] - s->off[sentence];
   return z->x + (size_t)s->off[sentence] * (size_t)syn_width(z);
@@ -12895,46 +12798,41 @@ syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, f
   return names ? syn_tokenizer_piece(names, k + syn__class_token(r->m), 1) : none;
 }
 
-/* Tokens of a text to r->text, at most `most`, with room for one more; -1: failed. */
-static int syn__run_ids(syn_run *r, int side, syn_text text, int *ids, int most) {
-  static const char *const names[] = {"source", "target"};
-  const syn_tokenizer *t = r->m->tokenizer[side];
-  int n = t ? syn_tokenizer_encode(t, text, ids, most) : 0;
-  if (t && n <= most) return n;
-  if (!t)
-    syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_text: the model has no %s tokenizer", names[side]);
-  else
-    syn__fail(r->tape.c, SYN_E_SHAPE, "the %s text has %d tokens, wanted %d at most", names[side],
+/* Encodes the text of one side as a sentence of at most `room` tokens. A target begins with the
+   begin token; a source ends with the end token, except for tag, which has a label for every token.
+   Returns how many tokens the sentence has; -1: failed. */
+static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text text, int *ids,
+                         int room) {
+  const syn_tokenizer *t = m->tokenizer[side];
+  int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC;
+  int most = room - begin - end, n = t ? syn_tokenizer_encode(t, text, ids + begin, most) : 0;
+  if (!t) syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
+  if (n > most)
+    syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d", syn__stream_names[side],
               n, most);
-  return -1;
+  if (!t || n > most) return -1;
+  if (begin) ids[0] = SYN_BEGIN;
+  if (end) ids[n] = SYN_END;
+  return begin + n + end;
 }
 
-/* The end token is a token of the source, except for tag, which has a label for every token. */
 syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
-  int end, n = 0, *tgt;
   syn_batch b;
+  int *tgt;
   if (!r) return SYN_E_VALUE;
+  tgt = r->text + r->cap.longest[SYN_SRC];
   memset(&b, 0, sizeof b);
   b.count = 1;
+  b.src = r->text;
+  b.tgt = tgt;
   r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
-  if (r->m->task->encoder) {
-    end = r->m->task->labels != SYN_SRC;
-    n = syn__run_ids(r, SYN_SRC, source, r->text, (int)r->cap.longest[SYN_SRC] - end);
-    if (n < 0) return r->tape.c->status;
-    if (end) r->text[n] = SYN_END;
-    b.src = r->text;
-    b.src_width = n + end;
-  }
-  if (r->m->task->decoder) {
-    tgt = r->text + r->cap.longest[SYN_SRC];
-    n = syn__run_ids(r, SYN_TGT, target, tgt + 1, (int)r->cap.longest[SYN_TGT] - 1);
-    if (n < 0) return r->tape.c->status;
-    tgt[0] = SYN_BEGIN;
-    b.tgt = tgt;
-    b.tgt_width = n + 1;
-  }
-  if (r->m->task->encoder && b.src_width < 1)
-    return syn__fail(r->tape.c, SYN_E_SHAPE, "the source text has 0 tokens, wanted 1 at least");
+  if (r->m->task->encoder)
+    b.src_width = syn__text_ids(r->tape.c, r->m, SYN_SRC, source, r->text,
+                                (int)r->cap.longest[SYN_SRC]);
+  if (r->m->task->decoder)
+    b.tgt_width = syn__text_ids(r->tape.c, r->m, SYN_TGT, target, tgt,
+                                (int)r->cap.longest[SYN_TGT]);
+  if (b.src_width < 0 || b.tgt_width < 0) return r->tape.c->status;
   return syn_run_forward(r, &b);
 }
 
@@ -12952,48 +12850,40 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   return n ? n->path : NULL;
 }
 
-/* Weights [heads, queries, keys] of a sentence behind the softmax; null with sizes 0: none. */
-static const float *syn__run_weights(const syn_run *r, const syn_node *n, int sentence,
-                                     int size[2]) {
+/* Matrices [matrices, queries, keys] of a sentence in a saved buffer of pairs. */
+static const float *syn__run_pairs(const syn_run *r, const syn_node *n, int save, int matrices,
+                                   int sentence, int size[2]) {
   int to = r->m->g.values[n->out].stream, from = r->m->g.values[n->in[n->n_in - 1]].stream;
-  const int *q, *k;
-  size_t before;
-  size[0] = size[1] = 0;
-  if (!n->seen_heads || !syn__run_readable(r) || sentence < 0 ||
-      sentence >= r->tape.stream[to].count)
-    return NULL;
-  q = r->tape.stream[to].off + sentence;
-  k = r->tape.stream[from].off + sentence;
+  const int *q = r->tape.stream[to].off + sentence, *k = r->tape.stream[from].off + sentence;
+  size_t before = n->seen_keys ? (size_t)q[0] * (size_t)n->seen_keys
+                               : r->tape.pairs[to][from][sentence];
   size[0] = q[1] - q[0];
   size[1] = n->seen_keys ? n->seen_keys : k[1] - k[0];
-  before = n->seen_keys ? (size_t)q[0] * (size_t)n->seen_keys : r->tape.pairs[to][from][sentence];
-  return syn_saved(&r->tape, n, n->seen) + before * (size_t)n->seen_heads;
+  return syn_saved(&r->tape, n, save) + before * (size_t)matrices;
 }
 
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
   const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   const float *weights;
   size[0] = size[1] = 0;
-  if (!n || head < 0 || head >= n->seen_heads) return NULL;
-  weights = syn__run_weights(r, n, sentence, size);
-  return weights ? weights + (size_t)head * (size_t)size[0] * (size_t)size[1] : NULL;
+  if (!n || head < 0 || head >= n->seen_heads || sentence < 0 ||
+      sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
+    return NULL;
+  weights = syn__run_pairs(r, n, n->seen, n->seen_heads, sentence, size);
+  return weights + (size_t)head * (size_t)size[0] * (size_t)size[1];
 }
 
 /* U+2591, 2592, 2593, 2588 as bytes, so that the encoding of this file does not matter. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity) {
   static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
                                        "\xE2\x96\x88"};
-  size_t used = 0;
+  syn__text_out w = syn__text_begin(out, capacity);
   int j;
   for (j = 0; row && j < keys; j++) {
     float p = row[j] > 0.0f ? row[j] : 0.0f; /* also what is not a number */
-    int level = p < 0.8f ? (int)(p * 5.0f) : 4;
-    const char *s = shades[level];
-    for (; *s; s++, used++)
-      if (used + 1 < capacity) out[used] = *s;
+    syn__print(&w, "%s", shades[p < 0.8f ? (int)(p * 5.0f) : 4]);
   }
-  if (capacity) out[used < capacity ? used : capacity - 1] = 0;
-  return used;
+  return w.used;
 }
 
 /* ==============================================================================================
@@ -13008,6 +12898,8 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
 /* One block: the rows first .. first+rows-1 of `which`, the list of labelled rows. */
 typedef struct syn__loss_job {
   const syn_run *r;
+  const syn_node *head;
+  size_t d, classes; /* out.w [classes,d] */
   int first, rows;   /* of `which` */
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
@@ -13016,85 +12908,47 @@ typedef struct syn__loss_job {
    threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
-  size_t i, v = (size_t)t->g->params[t->g->nodes[j->r->m->head]->param[0]].shape[0];
+  const syn__loss_buffers *l = &j->r->loss;
+  size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++)
-    j->r->loss.each[i] =
-        t->k->loss(j->r->loss.logits + i * v, v,
-                   j->r->labels[j->r->loss.which[(size_t)j->first + i]], j->eps, j->scale);
+    l->each[i] = t->k->loss(l->logits + i * j->classes, j->classes,
+                            j->r->labels[l->which[(size_t)j->first + i]], j->eps, j->scale);
 }
 
-/* 1: the rows of the block are contiguous (none between them is unlabelled), so they need no
-   copy. */
-static int syn__loss_contiguous(const syn__loss_job *j) {
-  const int *which = j->r->loss.which + j->first;
-  return which[j->rows - 1] - which[0] == j->rows - 1;
-}
-static const float *syn__loss_rows(const syn__loss_job *j) {
-  const syn_tape *t = &j->r->tape;
-  const syn_tensor *x = syn_in(t, t->g->nodes[j->r->m->head], 0);
-  if (!syn__loss_contiguous(j)) return j->r->loss.rows;
-  return x->x + (size_t)j->r->loss.which[j->first] * (size_t)syn_width(x);
+/* Copies the labelled rows of the block together, then logits = rows out.w^T + out.b. */
+static void syn__loss_logits(syn_tape *t, const syn__loss_job *j) {
+  const syn__loss_buffers *l = &j->r->loss;
+  const float *x = syn_in(t, j->head, 0)->x;
+  int i, d = (int)j->d, classes = (int)j->classes;
+  for (i = 0; i < j->rows; i++)
+    memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d,
+           j->d * sizeof *x);
+  syn_gemm(t, syn_matrix_of(l->logits, j->rows, classes, 0),
+           syn_matrix_of(l->rows, j->rows, d, 0), syn__packed(l->panels, d, classes),
+           syn_weight(t, j->head, 1), 0);
 }
 
-/* Copies the labelled rows of the block together where needed, then logits = rows out.w^T +
-   out.b. */
-static void syn__loss_logits(syn_run *r, const syn__loss_job *j) {
-  syn_tape *t = &r->tape;
-  const syn_node *n = t->g->nodes[r->m->head];
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t d = (size_t)syn_width(x);
-  int i, vocab = t->g->params[n->param[0]].shape[0];
-  for (i = 0; i < j->rows && !syn__loss_contiguous(j); i++)
-    memcpy(r->loss.rows + (size_t)i * d, x->x + (size_t)r->loss.which[j->first + i] * d,
-           d * sizeof(float));
-  syn_gemm(t, syn_matrix_of(r->loss.logits, j->rows, vocab, 0),
-           syn_matrix_of(syn__loss_rows(j), j->rows, (int)d, 0),
-           syn__packed(r->loss.panels, (int)d, vocab), t->weights[n->param[1]], 0);
+/* Copies rows [rows of the block,width] to their places among all rows of the batch. */
+static void syn__loss_scatter(const syn__loss_job *j, float *to, const float *rows, size_t width) {
+  int i;
+  for (i = 0; i < j->rows; i++)
+    memcpy(to + (size_t)j->r->loss.which[j->first + i] * width, rows + (size_t)i * width,
+           width * sizeof *to);
 }
 
 /* dx = dlogits W, dW += dlogits^T x, db += column sums. A row belongs to one label, so its
    gradient is written, not added; dx of rows without a label stays 0. */
-static void syn__loss_backward(syn_run *r, const syn__loss_job *j) {
-  syn_tape *t = &r->tape;
-  const syn_node *n = t->g->nodes[r->m->head];
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t d = (size_t)syn_width(x);
-  int i, contiguous = syn__loss_contiguous(j);
-  syn__linear_grad g;
-  g.x = syn__loss_rows(j);
-  g.dy = r->loss.logits;
-  g.w = t->weights[n->param[0]];
-  g.dx = contiguous ? x->dx + (size_t)r->loss.which[j->first] * d : r->loss.drows;
+static void syn__loss_backward(syn_tape *t, const syn__loss_job *j) {
+  const syn__loss_buffers *l = &j->r->loss;
+  syn_tensor *x = syn_in(t, j->head, 0);
+  syn__linear_grad g = syn__linear_grad_of(t, j->head, 0, 1, x, l->logits);
+  g.x = l->rows;
+  g.dx = l->drows;
   g.first_write = 1;
-  g.dw = t->dweights[n->param[0]];
-  g.db = t->dweights[n->param[1]];
   g.rows = (size_t)j->rows;
-  g.in = (int)d;
-  g.out = t->g->params[n->param[0]].shape[0];
   syn__linear_backward_of(t, &g);
-  for (i = 0; i < j->rows && !contiguous; i++)
-    memcpy(x->dx + (size_t)r->loss.which[j->first + i] * d, r->loss.drows + (size_t)i * d,
-           d * sizeof(float));
-}
-
-/* Packs out.w once for all blocks of a batch. */
-static void syn__loss_pack(syn_run *r) {
-  syn_tape *t = &r->tape;
-  int id = t->g->nodes[r->m->head]->param[0];
-  const syn_param *w = &t->g->params[id];
-  syn__pack_b(t, syn_transposed(syn_matrix_of(t->weights[id], w->shape[0], w->shape[1], 0)),
-              r->loss.panels);
-}
-
-/* Copies the gradient of the logits of a block to that of the head's output. */
-static void syn__loss_keep(syn_run *r, const syn__loss_job *j) {
-  const syn_node *n = r->tape.g->nodes[r->m->head];
-  size_t v = (size_t)r->tape.g->params[n->param[0]].shape[0];
-  int i;
-  for (i = 0; i < j->rows; i++)
-    memcpy(r->tape.kept_grads[n->out] + (size_t)r->loss.which[j->first + i] * v,
-           r->loss.logits + (size_t)i * v, v * sizeof(float));
+  syn__loss_scatter(j, x->dx, l->drows, j->d);
 }
 
 /* Sum of the losses of the batch, in double; with scale != 0 also the gradients times scale. The
@@ -13102,25 +12956,24 @@ static void syn__loss_keep(syn_run *r, const syn__loss_job *j) {
    backward pass. */
 static double syn__loss(syn_run *r, float eps, float scale) {
   syn_tape *t = &r->tape;
-  const syn_node *n = t->g->nodes[r->m->head];
-  const syn_tensor *x = syn_in(t, n, 0);
+  const syn_node *head = t->g->nodes[r->m->head];
+  const syn_tensor *x = syn_in(t, head, 0);
   int i, all = 0, rows = x->shape[0];
   double sum = 0.0;
-  syn__loss_job j;
-  syn__loss_pack(r);
+  syn_matrix w = syn__weight_transposed(t, head, 0);
+  syn__loss_job j = {r, head, (size_t)w.rows, (size_t)w.cols, 0, 0, eps, scale};
+  syn__pack_b(t, w, r->loss.panels); /* once for all blocks */
   for (i = 0; i < rows; i++)
     if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
   if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn_count(x));
-  j.r = r;
-  j.eps = eps;
-  j.scale = scale;
-  for (j.first = 0; j.first < all; j.first += j.rows) {
+  for (; j.first < all; j.first += j.rows) {
     j.rows = syn__min((int)r->loss.block, all - j.first);
-    syn__loss_logits(r, &j);
+    syn__loss_logits(t, &j);
     syn_parallel(t, syn__task_loss, &j, (size_t)j.rows, 1);
     for (i = 0; i < j.rows; i++) sum += (double)r->loss.each[i];
-    if (t->kept_grads) syn__loss_keep(r, &j);
-    if (scale != 0.0f) syn__loss_backward(r, &j);
+    if (t->kept_grads)
+      syn__loss_scatter(&j, t->kept_grads[head->out], r->loss.logits, j.classes);
+    if (scale != 0.0f) syn__loss_backward(t, &j);
   }
   return sum;
 }
@@ -13131,39 +12984,15 @@ static double syn__loss(syn_run *r, float eps, float scale) {
 
 /* -- a network as text -- */
 
-typedef struct syn__text_out {
-  char *out;
-  size_t capacity, used;
-} syn__text_out;
-
-/* Appends to the text; counts what does not fit. */
-static void syn__print(syn__text_out *w, const char *format, ...) SYN__PRINTF(2, 3);
-static void syn__print(syn__text_out *w, const char *format, ...) {
-  size_t left = w->used < w->capacity ? w->capacity - w->used : 0;
-  va_list args;
-  int n;
-  va_start(args, format);
-  n = vsnprintf(left ? w->out + w->used : NULL, left, format, args);
-  va_end(args);
-  if (n > 0) w->used += (size_t)n;
-}
-
 /* The name of the rows of a value. */
 static const char *syn__row_name(const syn_model *m, int value) {
-  static const char *const names[] = {"source", "target", "sentence"};
-  return names[m->g.values[value].stream];
-}
-
-/* Nodes before this one with the same path. */
-static int syn__path_count(const syn_model *m, const syn_node *n) {
-  int i, count = 0;
-  for (i = 0; i < n->id; i++) count += !strcmp(m->g.nodes[i]->path, n->path);
-  return count;
+  return syn__stream_names[m->g.values[value].stream];
 }
 
 /* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
 static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_out *w) {
-  int i, k, again = syn__path_count(m, n);
+  int i, k, again = 0;
+  for (i = 0; i < n->id; i++) again += !strcmp(m->g.nodes[i]->path, n->path);
   syn__print(w, "%s", n->path);
   if (again) syn__print(w, "@%d", again);
   syn__print(w, "\t%s\t", n->kind->name);
@@ -13182,12 +13011,8 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_
 
 size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
   syn_model *m = syn__model_shell(c, config);
-  syn__text_out w;
+  syn__text_out w = syn__text_begin(out, capacity);
   size_t i;
-  w.out = out;
-  w.capacity = capacity;
-  w.used = 0;
-  if (capacity) out[0] = 0;
   if (!m) return 0;
   syn__print(&w, "path\tkind\tinputs\toutput\tparameters\n");
   for (i = 0; i < m->g.n_nodes; i++) syn__describe_node(m, m->g.nodes[i], &w);
@@ -13210,69 +13035,59 @@ static const char *syn__path_rest(const char *path, const char *name, int *k) {
   return !*name || *name == '.' ? name : NULL;
 }
 
-/* The part of that name; null: none. "weights" is the part `seen` of an attention. */
-static const syn_part *syn__part_find(const syn_node *n, const char *name) {
-  static const syn_part weights = {"weights", -1, SYN_PART_PAIRS, 0, 0, 1};
+/* The part of that name, its name null: none. "weights" is the buffer `seen` of an attention. */
+static syn_part syn__part_find(const syn_node *n, const char *name) {
+  syn_part weights = {"weights", n->seen, SYN_PART_PAIRS, 0, n->seen_heads, 1};
   int i;
   for (i = 0; i < n->n_part; i++)
-    if (!strcmp(n->part[i].name, name)) return &n->part[i];
-  return n->seen_heads && !strcmp(name, weights.name) ? &weights : NULL;
+    if (!strcmp(n->part[i].name, name)) return n->part[i];
+  if (!n->seen_heads || strcmp(name, weights.name)) weights.name = NULL;
+  return weights;
 }
 
-/* The node of "path", "path@k" or "path.part", with its part; *part null: its output. */
-static const syn_node *syn__value_find(const syn_model *m, const char *name,
-                                       const syn_part **part) {
+/* The node of "path", "path@k" or "path.part", with its part; without a name: its output. */
+static const syn_node *syn__value_find(const syn_model *m, const char *name, syn_part *part) {
   const syn_node *found = NULL;
   size_t i;
   int k, count = 0;
-  *part = NULL;
   for (i = 0; i < m->g.n_nodes; i++) {
     const syn_node *n = m->g.nodes[i];
     const char *rest = syn__path_rest(n->path, name, &k);
-    const syn_part *p = rest && *rest ? syn__part_find(n, rest + 1) : NULL;
-    if (!rest || (*rest && !p) || (k >= 0 && count++ != k)) continue;
+    syn_part p = syn__part_find(n, rest && *rest ? rest + 1 : "");
+    if (!rest || (*rest && !p.name) || (k >= 0 && count++ != k)) continue;
     found = n;
     *part = p;
   }
   return found;
 }
 
-/* The known name nearest to another one. */
-typedef struct syn__nearest_path {
-  syn_text wanted;
-  int least;
-  char name[SYN__PATH + 64];
-} syn__nearest_path;
+/* Bytes of the name of a value or of a part of it. */
+enum { SYN__VALUE_NAME = SYN__PATH + 64 };
 
-static void syn__nearest_path_try(syn__nearest_path *s, const char *path, const char *part) {
-  char name[SYN__PATH + 64];
-  int distance;
-  snprintf(name, sizeof name, "%s%s%s", path, part ? "." : "", part ? part : "");
-  distance = syn__edit_distance(s->wanted.at, s->wanted.size, name);
-  if (distance >= s->least) return;
-  s->least = distance;
-  memcpy(s->name, name, sizeof name);
+/* Sets `nearest` to path + dot + part where that is nearer to `wanted`. */
+static void syn__nearest_path(char nearest[SYN__VALUE_NAME], const char *wanted, const char *path,
+                              const char *dot, const char *part) {
+  char name[SYN__VALUE_NAME];
+  snprintf(name, sizeof name, "%s%s%s", path, dot, part);
+  if (syn__nearer(wanted, strlen(wanted), *nearest ? nearest : NULL, name) == name)
+    memcpy(nearest, name, sizeof name);
 }
 
 /* An error that names the known path nearest to `path`. */
 static syn_status syn__value_unknown(const syn_run *r, const char *path) {
   const syn__graph *g = &r->m->g;
-  syn__nearest_path s;
+  char nearest[SYN__VALUE_NAME] = "";
   size_t i;
   int k;
-  memset(&s, 0, sizeof s);
-  s.wanted.at = path;
-  s.wanted.size = strlen(path);
-  s.least = 99;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    syn__nearest_path_try(&s, n->path, NULL);
-    for (k = 0; k < n->n_part; k++) syn__nearest_path_try(&s, n->path, n->part[k].name);
-    if (n->seen_heads) syn__nearest_path_try(&s, n->path, "weights");
+    syn__nearest_path(nearest, path, n->path, "", "");
+    for (k = 0; k < n->n_part; k++) syn__nearest_path(nearest, path, n->path, ".", n->part[k].name);
+    if (n->seen_heads) syn__nearest_path(nearest, path, n->path, ".", "weights");
   }
-  for (i = 0; i < g->n_params; i++) syn__nearest_path_try(&s, g->params[i].name, NULL);
-  return syn__fail(r->tape.c, SYN_E_VALUE, "no value is named '%.80s'%s%.80s", path,
-                   s.least < 99 ? "; the nearest is " : "", s.name);
+  for (i = 0; i < g->n_params; i++) syn__nearest_path(nearest, path, g->params[i].name, "", "");
+  return syn__fail(r->tape.c, SYN_E_VALUE, "no value is named '%.80s'; the nearest is %.80s", path,
+                   nearest);
 }
 
 /* -- reading a value -- */
@@ -13325,21 +13140,17 @@ static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part 
 /* [head, query, key], with an axis of matrices per head where a part has several of them. */
 static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
                              syn_value *v) {
-  int size[2], to = r->m->g.values[n->out].stream;
-  int from = r->m->g.values[n->in[n->n_in - 1]].stream;
-  const float *weights = syn__run_weights(r, n, sentence, size);
-  syn__value_axis(v, "head", p->save < 0 ? n->seen_heads : p->heads);
+  int size[2];
+  v->x = syn__run_pairs(r, n, p->save, p->heads * p->width, sentence, size);
+  syn__value_axis(v, "head", p->heads);
   if (p->width > 1) syn__value_axis(v, "kind", p->width);
   syn__value_axis(v, "query", size[0]);
   syn__value_axis(v, "key", size[1]);
-  v->x = p->save < 0 ? weights
-                     : syn_saved(&r->tape, n, p->save) + r->tape.pairs[to][from][sentence] *
-                                                             (size_t)(p->heads * p->width);
 }
 
 syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value) {
   const syn_node *n;
-  const syn_part *part;
+  syn_part part;
   const syn_param *p;
   memset(value, 0, sizeof *value);
   if (!r || !syn__given(r->tape.c, path, "path")) return SYN_E_VALUE;
@@ -13354,9 +13165,9 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
   else if (sentence < 0 || sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%.80s: sentence %d, the last pass had %d", path,
                      sentence, r->tape.stream[r->m->g.values[n->out].stream].count);
-  else if (!part) syn__value_output(r, n, sentence, value);
-  else if (part->form == SYN_PART_PAIRS) syn__value_pairs(r, n, part, sentence, value);
-  else syn__value_rows(r, n, part, sentence, value);
+  else if (!part.name) syn__value_output(r, n, sentence, value);
+  else if (part.form == SYN_PART_PAIRS) syn__value_pairs(r, n, &part, sentence, value);
+  else syn__value_rows(r, n, &part, sentence, value);
   return SYN_OK;
 }
 
@@ -13405,10 +13216,10 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
     syn__zero(&r->tape, r->tape.kept_grads[i], syn_count(&r->tape.tensors[i]));
   syn__zero(&r->tape, r->dweights, r->m->trained);
   r->tape.training = 0;
-  syn__forward(&r->tape, 0, r->m->head);
+  syn__forward(&r->tape, r->m->head);
   sum = syn__loss(r, r->m->config.label_smoothing, 1.0f / (float)r->n_labels);
   syn__backward(&r->tape, r->m->head);
-  syn__forward(&r->tape, 0, r->nodes);
+  syn__forward(&r->tape, r->nodes);
   if (loss) *loss = (float)(sum / (double)r->n_labels);
   r->has_gradient = 1;
   return SYN_OK;
@@ -13987,9 +13798,8 @@ typedef struct syn__text_row {
 
 static syn_status syn__text_row_fail(const syn__text_row *x, syn_status s, const char *what,
                                      int given, int most) {
-  static const char *const sides[] = {"source", "target"};
   return syn__fail(x->d->c, s, "data: row %lu: the %s %s: %d, wanted at most %d",
-                   (unsigned long)x->d->count, sides[x->side], what, given, most);
+                   (unsigned long)x->d->count, syn__stream_names[x->side], what, given, most);
 }
 
 /* Appends the tokens of the text behind those of all rows; *n: how many. The row is added later. */
@@ -14713,7 +14523,7 @@ static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float sca
   syn_tape *tape = &t->run->tape;
   syn_status s = syn__bind_labelled(t->run, b);
   if (s != SYN_OK) return s;
-  syn__forward(tape, 0, t->run->nodes);
+  syn__forward(tape, t->run->nodes);
   *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   syn__backward(tape, t->run->nodes);
   tape->seed = syn__mix(tape->seed + 1); /* other dropout masks for the next batch of the step */
@@ -14819,7 +14629,7 @@ static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum,
   syn_status s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
   r->tape.training = 0;
-  syn__forward(&r->tape, 0, r->nodes);
+  syn__forward(&r->tape, r->nodes);
   *sum += syn__loss(r, 0.0f, 0.0f);
   *labels += r->n_labels;
   return SYN_OK;
@@ -15167,14 +14977,6 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   return SYN_OK;
 }
 
-/* Arrays [rows, width]; null where the width is 0. */
-static float *syn__layout_floats(syn__layout *k, size_t rows, size_t width) {
-  return width ? (float *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(float)) : NULL;
-}
-static int *syn__layout_ints(syn__layout *k, size_t rows, size_t width) {
-  return (int *)syn__layout_add(k, syn__mul_size(rows, width), sizeof(int));
-}
-
 /* The KV cache: history [rows, L, floats] of every decoder node that looks back; source [tokens of
    all sources, floats] of those that attend to the source, shared by the whole beam; transposed
    keys of either in blocks of 16 tokens, of which each slot or sentence may leave one partial. */
@@ -15418,7 +15220,7 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
   t->decode = NULL;
-  syn__forward(t, 0, t->g->n_encoder);
+  syn__forward(t, t->g->n_encoder);
   t->decode = &d->decode;
   d->decode.source_off = d->source_off;
   for (i = t->g->n_encoder; i < d->m->head; i++)
@@ -16076,27 +15878,12 @@ static int syn__stream_token(void *user, int sentence, int token) {
   return syn__stream_piece(s, s->part, (size_t)byte) || stop;
 }
 
-/* Writes the tokens of a text to ids[0..n), n at most `most`; returns n, -1: failed. */
-static int syn__text_ids(syn_decoder *d, int side, syn_text text, int *ids, int most) {
-  static const char *const names[] = {"source", "target"};
-  const syn_tokenizer *t = d->m->tokenizer[side];
-  int n = t ? syn_tokenizer_encode(t, text, ids, most) : 0;
-  if (!t)
-    syn__fail(d->c, SYN_E_VALUE, "decoding text: the model has no %s tokenizer", names[side]);
-  else if (n > most)
-    syn__fail(d->c, SYN_E_SHAPE, "decoding text: the %s text has %d tokens, planned were %d",
-              names[side], n, most);
-  return !t || n > most ? -1 : n;
-}
-
-/* The batch of one sentence lies in d->ids. A source needs one place for its end, a prompt one for
-   its begin. */
+/* The batch of one sentence lies in d->ids. */
 syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user) {
   syn__text_stream stream;
   syn_batch b;
   syn_status status;
-  int n;
   if (!d) return SYN_E_VALUE;
   d->sentences = 0;
   memset(&b, 0, sizeof b);
@@ -16104,23 +15891,17 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
                      d->m->task->name, (unsigned long)source.size);
-  if (d->m->task->encoder) {
-    n = syn__text_ids(d, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len - 1);
-    if (n < 0) return d->c->status;
-    d->ids[SYN_SRC][n] = SYN_END;
-    b.src = d->ids[SYN_SRC];
-    b.src_width = n + 1;
-  }
-  n = syn__text_ids(d, SYN_TGT, prompt, d->ids[SYN_TGT] + 1, d->limit - 1);
-  if (n < 0) return d->c->status;
-  d->ids[SYN_TGT][0] = SYN_BEGIN;
-  b.tgt = d->ids[SYN_TGT];
-  b.tgt_width = n + 1;
   b.count = 1;
+  b.src = d->ids[SYN_SRC];
+  b.tgt = d->ids[SYN_TGT];
+  if (d->m->task->encoder)
+    b.src_width = syn__text_ids(d->c, d->m, SYN_SRC, source, d->ids[SYN_SRC], d->config.source_len);
+  b.tgt_width = syn__text_ids(d->c, d->m, SYN_TGT, prompt, d->ids[SYN_TGT], d->limit);
+  if (b.src_width < 0 || b.tgt_width < 0) return d->c->status;
   stream.t = d->m->tokenizer[SYN_TGT];
   stream.call = call;
   stream.user = user;
-  stream.first = n == 0;
+  stream.first = b.tgt_width == 1;
   status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
   if (call) syn__stream_flush(&stream);
   return status;
@@ -18463,7 +18244,7 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
   }
   if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT; /* nothing else may be there */
-  if (!in_place && syn__weights_new(m)) return SYN_E_MEMORY; /* only now, after all checks */
+  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *w = &m->g.params[i];
     const syn_entry *e = syn_file_find(f, w->name);
@@ -19094,7 +18875,7 @@ static double syn__probe_loss(const syn__probe *q) {
   if (syn__bind_labelled(r, q->b)) return (double)INFINITY;
   r->tape.training = q->training;
   r->tape.seed = 12345;
-  syn__forward(&r->tape, 0, r->nodes);
+  syn__forward(&r->tape, r->nodes);
   return syn__loss(r, r->m->config.label_smoothing, 0.0f) / (double)r->n_labels;
 }
 /* The gradient of all weights, in the trainer. */
