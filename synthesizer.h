@@ -4586,9 +4586,7 @@ static syn_status syn__parts(syn_build *b, syn_node *n, const syn_part *parts, i
 
 /* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
 syn_status syn_build_save_rows(syn_build *b, syn_node *n, int life, size_t floats) {
-  syn_extent e;
-  memset(&e, 0, sizeof e);
-  e.row = floats;
+  syn_extent e = {0, floats, 0, 0, 0}; /* fixed, row, pair, length, square */
   return syn_build_save(b, n, life, e);
 }
 
@@ -4606,12 +4604,12 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   syn__graph *g = b->g;
   int old = b->next_param < g->n_params && !strcmp(g->params[b->next_param].name, name)
                 ? (int)b->next_param : syn__param_find(g, name);
-  size_t size = rank < 1 || rank > SYN_MAX_RANK ? 0 : syn__size(rank, shape);
-  double numbers = 1.0; /* for the message: on a small machine `size` cannot say how many */
+  double numbers = rank >= 1 && rank <= SYN_MAX_RANK; /* in double, so that it cannot overflow */
   syn_param *p;
   int i;
-  for (i = 0; i < rank && i < SYN_MAX_RANK; i++) numbers *= (double)shape[i];
-  if (size == 0 || size > INT_MAX) { /* so that any part of a shape multiplies inside an int */
+  for (i = 0; numbers > 0.0 && i < rank; i++) numbers *= (double)syn__max(0, shape[i]);
+  /* so that any part of a shape multiplies inside an int */
+  if (numbers < 1.0 || numbers > (double)INT_MAX) {
     syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.0f numbers, wanted 1 to %d", name,
                     rank, numbers, INT_MAX);
     return -1;
@@ -4636,8 +4634,8 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   if (!p->name) return -1;
   p->rank = rank;
   memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
-  p->size = size;
-  p->matrix = rank == 2;
+  p->size = (size_t)numbers;
+  p->matrix = rank == 2; /* kinds with other matrices correct it */
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
   return (int)g->n_params++;
@@ -5149,11 +5147,10 @@ void syn_col2im(syn_tape *t, const syn_node *n, const syn_conv *w, const float *
 /* While decoding: writes the new rows x [rows,width] to the node's cache, `at` floats from its
    beginning, for the convolutions of later rows. */
 static void syn__conv_cache_write(const syn_tape *t, const syn_node *n, size_t at, size_t width,
-                             const float *x) {
+                                  const float *x) {
   int r;
   for (r = 0; r < t->decode->rows; r++)
-    memcpy(syn__cache_row(t, n, t->decode->slot[r], t->at[SYN_TGT][r]) + at, x + (size_t)r * width,
-           width * sizeof *x);
+    memcpy(syn_cache_new(t, n, r) + at, x + (size_t)r * width, width * sizeof *x);
 }
 
 /* While decoding: im2col of the new rows, from the node's cache; the new rows are in it already. */
@@ -5179,11 +5176,8 @@ static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_con
    for the weights of an attention. */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
-  syn__dropout d;
-  d.key = (uint32_t)key;
-  d.key2 = (uint32_t)(key >> 32);
-  d.limit = (uint32_t)(rate * 16777216.0f + 0.5f);
-  d.scale = 1.0f / (1.0f - rate);
+  uint32_t limit = (uint32_t)(rate * 16777216.0f + 0.5f);
+  syn__dropout d = {(uint32_t)key, (uint32_t)(key >> 32), limit, 1.0f / (1.0f - rate)};
   return d;
 }
 
@@ -5788,7 +5782,8 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
 }
 
 /* The error relative to the largest gradient of the leaf: a small one beside it is all rounding. A
-   NaN anywhere comes out as NaN, since it is not below `worst`. */
+   NaN or an infinity anywhere gives infinity; `worst` alone would not see a NaN, which compares as
+   false. */
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
   size_t i, n;
   double worst = 0.0, largest = 1e-8;
@@ -12278,11 +12273,16 @@ const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
   return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
 }
 
+/* The token that names class 0 in the tokenizer of the target, see syn_model_set_tokenizers. */
+static int syn__class_token(const syn_model *m) {
+  return SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
+}
+
 /* 1: each tokenizer has as many tokens as the vocabulary of its side, which the loader of model
    files checks; training checks it before it begins. */
 static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   const syn_config *k = &m->config;
-  int classes = k->classes + SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC), i;
+  int classes = k->classes + syn__class_token(m), i;
   int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->decoder ? k->tgt_vocab : classes};
   for (i = 0; i < 2; i++)
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
@@ -12786,11 +12786,6 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
   return k;
 }
 
-/* The token that names class 0 in the tokenizer of the target, see syn_model_set_tokenizers. */
-static int syn__class_token(const syn_model *m) {
-  return SYN_FIRST_TOKEN - (m->task->labels == SYN_SRC);
-}
-
 syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p) {
   int k = syn_run_class(r, sentence, row, rank, p);
   syn_text none = {"", 0};
@@ -12984,22 +12979,18 @@ static double syn__loss(syn_run *r, float eps, float scale) {
 
 /* -- a network as text -- */
 
-/* The name of the rows of a value. */
-static const char *syn__row_name(const syn_model *m, int value) {
-  return syn__stream_names[m->g.values[value].stream];
-}
-
 /* One line: path, with @k where the path comes again, kind, inputs, output, parameters. */
 static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_out *w) {
-  int i, k, again = 0;
+  const syn__value *v = m->g.values;
+  int i, k, again = 0; /* again: nodes before this one with the same path */
   for (i = 0; i < n->id; i++) again += !strcmp(m->g.nodes[i]->path, n->path);
   syn__print(w, "%s", n->path);
   if (again) syn__print(w, "@%d", again);
   syn__print(w, "\t%s\t", n->kind->name);
   for (i = 0; i < n->n_in; i++)
-    syn__print(w, "%s[%s,%d]", i ? " " : "", syn__row_name(m, n->in[i]),
-               m->g.values[n->in[i]].shape[1]);
-  syn__print(w, "\t[%s,%d]\t", syn__row_name(m, n->out), m->g.values[n->out].shape[1]);
+    syn__print(w, "%s[%s,%d]", i ? " " : "", syn__stream_names[v[n->in[i]].stream],
+               v[n->in[i]].shape[1]);
+  syn__print(w, "\t[%s,%d]\t", syn__stream_names[v[n->out].stream], v[n->out].shape[1]);
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     syn__print(w, "%s%s", i ? " " : "", p->name);
@@ -13098,12 +13089,11 @@ static void syn__value_axis(syn_value *v, const char *name, int size) {
   v->shape[v->rank++] = size;
 }
 
-/* A parameter: no sentence has one of its own. */
+/* A parameter: no sentence has one of its own. A convolution has two axes of inputs: taps, width. */
 static void syn__value_param(const syn_run *r, const syn_param *p, syn_value *v) {
-  static const char *const axes[2][3] = {{"unit", "unit", "unit"}, {"output", "input", "input"}};
   int i;
   for (i = 0; i < p->rank; i++)
-    syn__value_axis(v, i < 3 ? axes[p->matrix][i] : "unit", p->shape[i]);
+    syn__value_axis(v, !p->matrix ? "unit" : i ? "input" : "output", p->shape[i]);
   v->x = p->x;
   if (r->has_gradient && p->trained) v->dx = r->dweights + p->offset;
 }
@@ -13171,12 +13161,13 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
   return SYN_OK;
 }
 
-/* Sums in double, in the order of rows. */
+/* The mean of the rows from `first` on: all rows, or the last one alone. Sums in double, in the
+   order of rows. */
 syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what, float *out,
                           int width) {
   syn_value v;
   syn_status s = syn_run_value(r, path, sentence, &v);
-  int i, k;
+  int i, k, first;
   if (s != SYN_OK) return s;
   if (v.rank != 2 || !v.axes[0] || !strcmp(v.axes[0], "output") || v.shape[1] != width)
     return syn__fail(r->tape.c, SYN_E_SHAPE, "%.80s: a vector of width %d was wanted, rows have "
@@ -13184,12 +13175,11 @@ syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int 
   if (what != SYN_VECTOR_MEAN && what != SYN_VECTOR_LAST)
     return syn__fail(r->tape.c, SYN_E_VALUE, "a vector is the mean (%d) or the last row (%d), not "
                      "%d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST, what);
+  first = what == SYN_VECTOR_LAST ? v.shape[0] - 1 : 0;
   for (k = 0; k < width; k++) {
     double sum = 0.0;
-    for (i = 0; i < v.shape[0]; i++) sum += (double)v.x[(size_t)i * (size_t)width + (size_t)k];
-    out[k] = what == SYN_VECTOR_MEAN
-                 ? (float)(sum / v.shape[0])
-                 : v.x[(size_t)(v.shape[0] - 1) * (size_t)width + (size_t)k];
+    for (i = first; i < v.shape[0]; i++) sum += (double)v.x[(size_t)i * (size_t)width + (size_t)k];
+    out[k] = (float)(sum / (v.shape[0] - first));
   }
   return SYN_OK;
 }
