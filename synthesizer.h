@@ -704,7 +704,7 @@ SYN_API int syn_context_exact(const syn_context *c);
    only the last result of a formula must be looked at). */
 SYN_API syn_tape *syn_tape_new(syn_context *c, size_t bytes);
 SYN_API void syn_tape_free(syn_tape *t);
-SYN_API void syn_tape_clear(syn_tape *t); /* not_needed all tensors; the memory stays */
+SYN_API void syn_tape_clear(syn_tape *t); /* removes all tensors; the memory stays */
 /* A tensor of zeros, to be filled through ->x. */
 SYN_API syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape);
 /* The numbers as text, one line a row; returns its bytes, writes what fits and a final 0. Null:
@@ -4325,8 +4325,8 @@ int syn_context_exact(const syn_context *c) { return c && c->kernels && c->kerne
    >>tensor   sizes of a tensor; its numbers as text
    ============================================================================================== */
 
-/* Numbers of a shape, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape) become huge
-   and fail the same way. */
+/* How many numbers a shape has, SIZE_MAX when they do not fit. Sizes below 0 (a caller's shape)
+   become huge and fail the same way. */
 static size_t syn__size(int rank, const int *shape) {
   size_t size = 1;
   int i;
@@ -4354,7 +4354,7 @@ static syn__text_out syn__text_begin(char *out, size_t capacity) {
   return w;
 }
 
-/* Appends to the text. */
+/* Appends a piece, as printf; one that does not fit is cut. */
 static void syn__print(syn__text_out *w, const char *format, ...) SYN__PRINTF(2, 3);
 static void syn__print(syn__text_out *w, const char *format, ...) {
   size_t left = w->used < w->capacity ? w->capacity - w->used : 0;
@@ -4366,6 +4366,7 @@ static void syn__print(syn__text_out *w, const char *format, ...) {
   if (n > 0) w->used += (size_t)n;
 }
 
+/* One line for each row. */
 size_t syn_tensor_text(const syn_tensor *a, char *out, size_t capacity) {
   syn__text_out w = syn__text_begin(out, capacity);
   size_t i, n = a ? syn_count(a) : 0, width = a ? (size_t)syn_width(a) : 1;
@@ -5221,6 +5222,7 @@ void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t co
 #define SYN__GRAIN ((size_t)1 << 14)
 #define SYN__CHUNK_FLOATS ((size_t)1 << 11)
 
+/* x [n] = 0, in parallel. */
 static void syn__task_zero(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   SYN__UNUSED(t);
   SYN__UNUSED(thread);
@@ -5316,6 +5318,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
    reason: each pass carries the gradient one token further back. Backward may overwrite what
    forward saved (attention does), so forward runs again before each further pass. */
 
+/* The node behind the recurrent section: the section ends with the maker of z. */
 static int syn__recurrent_end(const syn__graph *g) { return g->values[g->feedback].maker + 1; }
 
 /* The nodes before `end`, which is before the recurrent section or behind it. */
@@ -5330,6 +5333,7 @@ static void syn__forward(syn_tape *t, int end) {
   }
   if (at < end) syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
+/* Of the same nodes. The gradient of what the last of them makes is there already. */
 static void syn__backward(syn_tape *t, int end) {
   const syn__graph *g = t->g;
   int at = g->recurrent, pass, longest = t->stream[SYN_TGT].longest;
@@ -5515,6 +5519,10 @@ static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap)
    >>arguments   arguments of a layer as its kind reads them
    ============================================================================================== */
 
+/* The arguments in parentheses behind the name of a layer. >>language has parsed them; a kind reads
+   their values here, in its `shape` or `build`, and states the range that it allows. */
+
+/* The argument of that name; null: the text does not give it. */
 static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
   int i;
   for (i = 0; i < l->n_args; i++)
@@ -5527,10 +5535,10 @@ static const syn__arg *syn__arg_find(const syn_layer *l, const char *name) {
 static double syn__arg_number(syn_build *b, const char *name, double otherwise, double least,
                               double most, int whole) {
   const syn__arg *a = syn__arg_find(b->layer, name);
-  int digits = whole ? 10 : 6;
+  int digits = whole ? 10 : 6; /* 10: every int is printed in full */
   if (!a) return otherwise;
   if (a->number >= least && a->number <= most && (!whole || a->number == floor(a->number)))
-    return a->number;
+    return a->number; /* not reached by a NaN */
   syn__fail_build(b, SYN_E_TEXT, "%s is %g, wanted a %snumber from %.*g to %.*g", name, a->number,
                   whole ? "whole " : "", digits, least, digits, most);
   return otherwise;
@@ -5546,11 +5554,11 @@ static int syn__text_is(syn_text a, const char *b) {
   return strlen(b) == a.size && !memcmp(a.at, b, a.size);
 }
 
-/* The place of the word in a list of names. */
+/* The place of the word in a list of names; `otherwise` as above. */
 int syn_arg_word(syn_build *b, const char *name, const char *const *words, int count,
                  int otherwise) {
   const syn__arg *a = syn__arg_find(b->layer, name);
-  char list[160];
+  char list[160]; /* the words, for the message */
   syn__text_out w = syn__text_begin(list, sizeof list);
   int i;
   if (!a) return otherwise;
@@ -5564,7 +5572,7 @@ int syn_arg_word(syn_build *b, const char *name, const char *const *words, int c
   return otherwise;
 }
 
-/* A node of a kind with one input, as most layers are. */
+/* A node of a kind with one input, as most layers are. Returns its output; -1: failed. */
 static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
   syn_node *n = syn__node_new(b, l->kind, 1, &x);
   if (n && (l->kind->flags & SYN_DROPS))
@@ -5572,7 +5580,8 @@ static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
   return syn__node_done(b, n);
 }
 
-/* The layers of a chain one after the other; b->path names the chain. */
+/* The layers of a chain one after the other; b->path names the chain. Returns the value that the
+   last layer makes of x; -1: failed. */
 int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->chain(b, chain, x); }
 
 /* Appends .number to the path. A path that were cut would give two layers the same name. */
@@ -5598,6 +5607,11 @@ static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, i
    >>tape   a user's own tape: every operation runs as it is recorded
    ============================================================================================== */
 
+/* A tape is the list of operations that made its tensors (Wengert 1964). syn__record appends a
+   node and runs its kind's forward function at once; syn_backward runs the backward functions from
+   the last node to the first. Numbers and gradients of all tensors lie in one block of memory,
+   which syn_tape_clear makes free again. */
+
 /* Of one tape; the array is never moved, since the user holds pointers into it. */
 #define SYN__TAPE_TENSORS 4096
 
@@ -5616,7 +5630,7 @@ static void *syn__tape_get(syn_tape *t, size_t floats) {
   return at;
 }
 
-/* Gives the newest value its tensor. */
+/* Gives the newest value its tensor, with memory for numbers and gradient; null: no room. */
 static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
   syn_tensor *a = syn__tensor_begin(t, id);
   a->x = (float *)syn__tape_get(t, syn_count(a));
@@ -5628,6 +5642,7 @@ static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
 typedef struct syn__mark {
   size_t nodes, values, used;
 } syn__mark;
+/* The size now; syn__tape_back restores it and returns null, which callers pass on. */
 static syn__mark syn__tape_mark(const syn_tape *t) {
   syn__mark mark = {t->g->n_nodes, t->g->n_values, t->block_used};
   return mark;
@@ -5639,6 +5654,7 @@ static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
   return NULL;
 }
 
+/* 1, with an error: no tensor can be added. */
 static int syn__tape_full(syn_tape *t) {
   if (t->g->n_values < SYN__TAPE_TENSORS) return 0;
   syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
@@ -5659,10 +5675,11 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   t = &own->tape;
   t->c = t->own.c = own->graph.arena.c = c;
   t->g = t->own.g = &own->graph;
-  t->own.side = "tape";
+  t->own.side = "tape"; /* messages begin with it */
   t->k = c->kernels;
   t->threads = c->options.threads;
   t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
+  /* an operation makes one tensor, so that there are never more nodes than tensors */
   t->saved = (float **)syn__alloc(c, SYN__TAPE_TENSORS * SYN_MAX_SAVE, sizeof *t->saved);
   /* one block, as that of a model: if it is large, products find their panels in large pages */
   packed = syn__round16(syn__pack_floats(t->threads)) * sizeof(float);
@@ -5674,6 +5691,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   return NULL;
 }
 
+/* The struct is the first field of its syn__own_tape, so the last call frees the graph, too. */
 void syn_tape_free(syn_tape *t) {
   if (!t) return;
   syn__graph_free(t->c, t->own.g);
@@ -5683,6 +5701,7 @@ void syn_tape_free(syn_tape *t) {
   syn__free(t->c, t);
 }
 
+/* Tensors made before are invalid afterwards. */
 void syn_tape_clear(syn_tape *t) {
   if (!t) return;
   syn__graph_free(t->c, t->own.g);
@@ -5690,14 +5709,14 @@ void syn_tape_clear(syn_tape *t) {
   t->block_used = 0;
 }
 
+/* A leaf: no operation makes it. */
 syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   syn__mark mark;
   syn_tensor *a;
   int id, i;
   if (!t || !shape || syn__tape_full(t)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
-  /* i == rank when all is well */
-  if (rank < 1 || i < rank) {
+  if (rank < 1 || i < rank) { /* i == rank when all is well */
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
     return NULL;
@@ -5747,10 +5766,12 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   return out;
 }
 
+/* Leaves keep the numbers that the user has written; every other tensor is computed again. */
 void syn_tape_forward(syn_tape *t) {
   if (t) syn__forward(t, (int)t->g->n_nodes);
 }
 
+/* dL/dx of every tensor x of the tape, to its dx. Those of an earlier call are replaced. */
 syn_status syn_backward(syn_tensor *loss) {
   syn_tape *t;
   size_t i;
@@ -12079,7 +12100,7 @@ static syn_status syn__build_network(syn_model *m) {
    >>model   the weights of a network: memory, initial values, access
    ============================================================================================== */
 
-/* By the stream: SYN_SRC, SYN_TGT, SYN_EACH. */
+/* In messages, by the stream: SYN_SRC, SYN_TGT, SYN_EACH. */
 static const char *const syn__stream_names[] = {"source", "target", "sentence"};
 
 /* FNV-1a of 64 bits (Fowler, Noll, Vo), of the names of parameters here. Not cryptographic. */
@@ -12113,11 +12134,11 @@ static void syn__weights_place(syn_model *m) {
    u = v + sign(v_0) |v| e_0, f = 2/|u|^2, makes v/|v| the first column. Behind a lie u [m] and
    w = u^T A [m]. In double; 2/3 m^3 multiply-adds, twice. */
 static void syn__orthogonal(double *a, int m, syn_random *r) {
-  double *u = a + (size_t)m * (size_t)m, *w = u + m, *row, norm, sign, f;
+  double *u = a + (size_t)m * (size_t)m, *w = u + m, *row, norm, sign, f; /* norm: |v| */
   int i, j, k;
   for (k = m - 1; k >= 0; k--) {
     for (i = k, norm = 0.0; i < m; i++) {
-      u[i] = (double)syn_random_normal(r);
+      u[i] = (double)syn_random_normal(r); /* v, which becomes u */
       norm += u[i] * u[i];
       w[i] = a[k * m + i] = a[i * m + k] = 0.0;
     }
@@ -12125,9 +12146,9 @@ static void syn__orthogonal(double *a, int m, syn_random *r) {
     sign = u[k] < 0.0 ? -1.0 : 1.0;
     a[k * m + k] = -sign;
     u[k] += sign * norm;
-    for (i = k; i < m; i++)
+    for (i = k; i < m; i++) /* w = u^T A */
       for (j = k, row = a + i * m, f = u[i]; j < m; j++) w[j] += f * row[j];
-    for (i = k; i < m; i++) {
+    for (i = k; i < m; i++) { /* A -= f u w; f = 1 / (|v| |u_0|), since |u|^2 = 2 |v| |u_0| */
       f = norm > 0.0 ? u[i] / (norm * fabs(u[k])) : 0.0;
       for (j = k, row = a + i * m; j < m; j++) row[j] -= f * w[j];
     }
@@ -12141,11 +12162,11 @@ static syn_status syn__orthogonal_init(syn_context *c, const syn_param *p, float
                                        syn_random *r) {
   int width = p->shape[p->rank - 1], rows = (int)(p->size / (size_t)width), row, m, i, j;
   size_t most = (size_t)syn__min(SYN__ORTHOGONAL, width);
-  double *a = (double *)syn__alloc(c, (most + 2) * most, sizeof *a);
+  double *a = (double *)syn__alloc(c, (most + 2) * most, sizeof *a); /* with u and w behind it */
   if (!a) return SYN_E_MEMORY;
   memset(p->x, 0, p->size * sizeof *p->x);
   for (row = 0; row < rows; row += m) {
-    m = syn__min(syn__min((int)most, rows - row), width - row % width);
+    m = syn__min(syn__min((int)most, rows - row), width - row % width); /* the last are smaller */
     syn__orthogonal(a, m, r);
     for (i = 0; i < m; i++)
       for (j = 0; j < m; j++)
@@ -12193,7 +12214,7 @@ static syn_status syn__weights_own(syn_model *m) {
 
 void syn_model_free(syn_model *m) {
   if (!m) return;
-  syn_model_set_tokenizers(m, NULL, NULL);
+  syn_model_set_tokenizers(m, NULL, NULL); /* frees them */
   syn_file_free(m->file);
   syn__free(m->c, m->weights);
   syn__graph_free(m->c, &m->g);
@@ -12216,6 +12237,7 @@ static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   return NULL;
 }
 
+/* A model with initial values; null: failed, with the error in the context. */
 syn_model *syn_model_new(syn_context *c, const syn_config *config) {
   syn_model *m = syn__model_shell(c, config);
   syn_status s = m ? syn__weights_own(m) : SYN_E_MEMORY;
@@ -12226,6 +12248,7 @@ syn_model *syn_model_new(syn_context *c, const syn_config *config) {
   return NULL;
 }
 
+/* What a model consists of; null or 0 for a null model or a number that it does not have. */
 const syn_config *syn_model_config(const syn_model *m) { return m ? &m->config : NULL; }
 size_t syn_model_param_count(const syn_model *m) { return m ? m->g.n_params : 0; }
 const syn_param *syn_model_param(const syn_model *m, size_t i) {
@@ -12283,6 +12306,7 @@ static int syn__class_token(const syn_model *m) {
 static int syn__tokenizers_fit(syn_context *c, const syn_model *m) {
   const syn_config *k = &m->config;
   int classes = k->classes + syn__class_token(m), i;
+  /* a task without a decoder names its classes by the tokenizer of the target */
   int sizes[2] = {m->task->encoder ? k->src_vocab : 0, m->task->decoder ? k->tgt_vocab : classes};
   for (i = 0; i < 2; i++)
     if (m->tokenizer[i] && sizes[i] && syn_tokenizer_size(m->tokenizer[i]) != sizes[i])
@@ -12327,12 +12351,13 @@ static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_p
       memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
       (source && !same[SYN_SRC]) || ((target || head) && !same[SYN_TGT]))
     return 0;
+  /* logits of tokens and logits of classes are not the same, even where their numbers agree */
   return !head || m->task == from->task || (m->task->decoder && from->task->decoder);
 }
 
 /* 1: no parameter of m has q of `from` as its source. */
 static int syn__init_unused(const syn_model *m, const syn_model *from, const syn_param *q) {
-  static const char *const tied[] = {"src.embed", "out.w"};
+  static const char *const tied[] = {"src.embed", "out.w"}; /* see syn__init_source */
   int i;
   if (syn_model_find(m, q->name)) return 0;
   for (i = 0; i < 2; i++) {
@@ -12342,6 +12367,8 @@ static int syn__init_unused(const syn_model *m, const syn_model *from, const syn
   return 1;
 }
 
+/* Returns how many parameters were copied; -1: failed. The others keep their initial values and are
+   reported: with the source that does not fit, or with null; then the sources that nobody reads. */
 int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init_report report,
                         void *user) {
   int same[2], copied = 0;
@@ -12374,8 +12401,8 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
 /* Hands out parts of one block. With `base` null it only adds up their sizes: one function
    measures the block first and divides it later, so a planned size always equals the size used. */
 typedef struct syn__layout {
-  char *base;
-  size_t used;
+  char *base;   /* not owned; null: only measure */
+  size_t used;  /* bytes handed out so far */
 } syn__layout;
 
 /* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which every allocation
@@ -12407,10 +12434,12 @@ typedef struct syn__loss_buffers {
    buffers are one allocation. */
 struct syn_run {
   syn_tape tape;
-  const syn_model *m;
-  int mode, nodes;       /* nodes: how many nodes of the graph run */
-  syn__capacity cap;
-  int *off[SYN_STREAMS], *ids[2], *at[2], *labels;
+  const syn_model *m;    /* not owned: it must outlive the run */
+  int mode, nodes;       /* SYN__TRAIN ...; how many nodes of the graph run */
+  syn__capacity cap;     /* the largest batch it has memory for */
+  int *off[SYN_STREAMS]; /* by stream, [sentences+1]: first row of each sentence */
+  int *ids[2], *at[2];   /* of source and target, [rows]: tokens, their places in the sentence */
+  int *labels;           /* [rows of the side that has labels] */
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
   int *text;             /* [longest source + longest target] tokens of texts */
@@ -12432,8 +12461,7 @@ static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limi
   return cap;
 }
 
-/* off [stream][sentences+1]: first row of each sentence; ids, at [rows]: tokens and their
-   positions; pairs [sentences+1]: where the attention matrix of each sentence begins. */
+/* Arrays of one batch. pairs [sentences+1]: where the attention matrix of each sentence begins. */
 static void syn__layout_batch(syn_run *r, syn__layout *k) {
   size_t sentences = r->cap.rows[SYN_EACH];
   int i, j;
@@ -12455,7 +12483,7 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   const syn_param *w = &r->m->g.params[r->m->g.nodes[r->m->head]->param[0]];
   size_t v = (size_t)w->shape[0], d = (size_t)w->shape[1];
   syn__loss_buffers *l = &r->loss;
-  l->block = ((size_t)1 << 24) / v;
+  l->block = ((size_t)1 << 24) / v; /* floats of 64 MiB */
   if (l->block > 512) l->block = 512;
   if (l->block < 32) l->block = 32;
   l->rows = syn__layout_floats(k, l->block, d);
@@ -12470,7 +12498,7 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
    not meet, so it needs all of them together. In training and in decoders the head does not
    run, and its value (the logits of all rows) is left out of `shown`. */
 static void syn__layout_run(syn_run *r, syn__layout *k) {
-  syn__graph shown = r->m->g;
+  syn__graph shown = r->m->g; /* a shallow copy: the arrays are the model's */
   syn_tape *t = &r->tape;
   syn__items l = {&shown, r->mode, &r->cap, r->items, 0};
   size_t floats, i;
@@ -12511,7 +12539,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                const syn_limits *limits) {
   static const syn_limits none = {0, 0, 0, 0, 0};
-  size_t most = 3 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE;
+  size_t most = 3 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE; /* 3: x, its gradient, a copy */
   syn__layout k = {NULL, 0};
   memset(r, 0, sizeof *r);
   if (!limits) limits = &none;
@@ -12595,7 +12623,7 @@ static int syn__row_length(const int *row, int width) {
 static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int length,
                                      int sentence) {
   const char *name = syn__stream_names[side];
-  int vocabulary = side ? r->m->config.tgt_vocab : r->m->config.src_vocab, i;
+  int vocabulary = side == SYN_TGT ? r->m->config.tgt_vocab : r->m->config.src_vocab, i;
   int *off = r->off[side];
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", name, sentence);
@@ -12671,7 +12699,7 @@ static void syn__bind_shapes(syn_run *r) {
   int q, k, s;
   for (i = 0; i < g->n_values; i++) {
     const syn_stream *stream = &t->stream[g->values[i].stream];
-    t->tensors[i].shape[0] = stream->off ? stream->off[stream->count] : 0;
+    t->tensors[i].shape[0] = stream->off ? stream->off[stream->count] : 0; /* all its rows */
   }
   for (q = 0; q < 2; q++)
     for (k = 0; k < 2; k++) {
@@ -12745,7 +12773,8 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   return SYN_OK;
 }
 
-/* Rows of the side that carries the labels. Rows of a sentence are contiguous. */
+/* Logits [rows, tokens or classes] of a sentence, rows those of the side that has labels; null: no
+   such sentence. They live until the next pass. */
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
@@ -12770,13 +12799,13 @@ static int syn__next_class(const float *z, int first, int classes, int last) {
 /* p_k = exp(z_k - m) / sum_j exp(z_j - m), m the largest logit, in double. Comparisons with NaN
    are false, so NaN logits give -1 or any class, never an index outside. */
 int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
-  int rows, classes = r ? r->m->config.classes : 0, tag, i, k = -1, top;
+  int rows, classes = r ? r->m->config.classes : 0, tag, i, k = -1, top; /* top: of the largest */
   const float *z = r && r->m->task->classes ? syn_run_logits(r, sentence, &rows) : NULL;
   double sum = 0.0;
   if (p) *p = 0.0f;
   if (!z || row < 0 || row >= rows || rank < 0 || rank >= classes) return -1;
   z += (size_t)row * (size_t)classes;
-  tag = r->m->task->labels == SYN_SRC;
+  tag = r->m->task->labels == SYN_SRC; /* class 0 of tag means ignored: never chosen */
   do k = syn__next_class(z, tag, classes, k);
   while (k >= 0 && rank-- > 0);
   if (k < 0 || !p) return k;
@@ -12811,9 +12840,10 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
   return begin + n + end;
 }
 
+/* A batch of one sentence, without labels. */
 syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
   syn_batch b;
-  int *tgt;
+  int *tgt; /* r->text holds the source, then the target */
   if (!r) return SYN_E_VALUE;
   tgt = r->text + r->cap.longest[SYN_SRC];
   memset(&b, 0, sizeof b);
@@ -12845,7 +12875,8 @@ const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   return n ? n->path : NULL;
 }
 
-/* Matrices [matrices, queries, keys] of a sentence in a saved buffer of pairs. */
+/* Matrices [matrices, queries, keys] of a sentence in a saved buffer of pairs; size: the queries
+   and keys. Where a kind has a fixed number of keys (linformer), it is seen_keys. */
 static const float *syn__run_pairs(const syn_run *r, const syn_node *n, int save, int matrices,
                                    int sentence, int size[2]) {
   int to = r->m->g.values[n->out].stream, from = r->m->g.values[n->in[n->n_in - 1]].stream;
@@ -12857,6 +12888,7 @@ static const float *syn__run_pairs(const syn_run *r, const syn_node *n, int save
   return syn_saved(&r->tape, n, save) + before * (size_t)matrices;
 }
 
+/* Weights [queries, keys] of one head, behind the softmax; null with sizes 0: none. */
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
   const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   const float *weights;
@@ -12868,7 +12900,8 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
   return weights + (size_t)head * (size_t)size[0] * (size_t)size[1];
 }
 
-/* U+2591, 2592, 2593, 2588 as bytes, so that the encoding of this file does not matter. */
+/* One character for each weight, from light to full in five steps: a space, U+2591, 2592, 2593,
+   2588, as bytes, so that the encoding of this file does not matter. */
 size_t syn_attention_shades(const float *row, int keys, char *out, size_t capacity) {
   static const char *const shades[] = {" ", "\xE2\x96\x91", "\xE2\x96\x92", "\xE2\x96\x93",
                                        "\xE2\x96\x88"};
@@ -13000,6 +13033,7 @@ static void syn__describe_node(const syn_model *m, const syn_node *n, syn__text_
   syn__print(w, "\n");
 }
 
+/* A table with one line for each node, fields separated by tabs. The weights get no memory. */
 size_t syn_model_describe(syn_context *c, const syn_config *config, char *out, size_t capacity) {
   syn_model *m = syn__model_shell(c, config);
   syn__text_out w = syn__text_begin(out, capacity);
@@ -13036,7 +13070,8 @@ static syn_part syn__part_find(const syn_node *n, const char *name) {
   return weights;
 }
 
-/* The node of "path", "path@k" or "path.part", with its part; without a name: its output. */
+/* The node of "path", "path@k" or "path.part", with its part; without a name: its output. Where a
+   path comes again (universal) and no @k is given: the last one. Null: none. */
 static const syn_node *syn__value_find(const syn_model *m, const char *name, syn_part *part) {
   const syn_node *found = NULL;
   size_t i;
@@ -13089,7 +13124,8 @@ static void syn__value_axis(syn_value *v, const char *name, int size) {
   v->shape[v->rank++] = size;
 }
 
-/* A parameter: no sentence has one of its own. A convolution has two axes of inputs: taps, width. */
+/* A parameter: no sentence has one of its own. A convolution has two axes of inputs: its taps and
+   the width of a row. */
 static void syn__value_param(const syn_run *r, const syn_param *p, syn_value *v) {
   int i;
   for (i = 0; i < p->rank; i++)
@@ -13140,9 +13176,9 @@ static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part
 
 syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value) {
   const syn_node *n;
-  syn_part part;
+  syn_part part; /* set where n is found */
   const syn_param *p;
-  memset(value, 0, sizeof *value);
+  memset(value, 0, sizeof *value); /* defined on every path */
   if (!r || !syn__given(r->tape.c, path, "path")) return SYN_E_VALUE;
   if (r->mode != SYN__KEEP)
     return syn__fail(r->tape.c, SYN_E_VALUE,
@@ -13202,14 +13238,14 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
   if (!r->n_labels) return syn__fail(r->tape.c, SYN_E_VALUE, "a batch without a label");
-  for (i = 0; i < r->m->g.n_values; i++)
+  for (i = 0; i < r->m->g.n_values; i++) /* passes add to these */
     syn__zero(&r->tape, r->tape.kept_grads[i], syn_count(&r->tape.tensors[i]));
   syn__zero(&r->tape, r->dweights, r->m->trained);
   r->tape.training = 0;
-  syn__forward(&r->tape, r->m->head);
+  syn__forward(&r->tape, r->m->head); /* without the head: >>loss makes the logits */
   sum = syn__loss(r, r->m->config.label_smoothing, 1.0f / (float)r->n_labels);
   syn__backward(&r->tape, r->m->head);
-  syn__forward(&r->tape, r->nodes);
+  syn__forward(&r->tape, r->nodes); /* with the head */
   if (loss) *loss = (float)(sum / (double)r->n_labels);
   r->has_gradient = 1;
   return SYN_OK;
