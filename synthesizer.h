@@ -4468,8 +4468,8 @@ struct syn_tape {
   float *scratch;                      /* threads * scratch_size floats */
   size_t scratch_size;
   syn_stream stream[SYN_STREAMS];
-  const int *ids[2];                   /* tokens of the source and target rows */
-  const int *at[2];                    /* place of every row in its sentence */
+  int *ids[2];                         /* tokens of the source and target rows */
+  int *at[2];                          /* place of every row in its sentence */
   size_t *pairs[2][2]; /* [queries][keys][sentence]: products of lengths before it */
   struct syn__decode_state *decode;    /* null unless decoding */
   syn_build own;                       /* a user's own tape builds as it runs */
@@ -4606,25 +4606,21 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   int old = b->next_param < g->n_params && !strcmp(g->params[b->next_param].name, name)
                 ? (int)b->next_param : syn__param_find(g, name);
   double numbers = rank >= 1 && rank <= SYN_MAX_RANK; /* in double, so that it cannot overflow */
-  syn_param *p;
+  syn_param *p = old < 0 ? NULL : &g->params[old];
   int i;
   for (i = 0; numbers > 0.0 && i < rank; i++) numbers *= (double)syn__max(0, shape[i]);
   /* so that any part of a shape multiplies inside an int */
-  if (numbers < 1.0 || numbers > (double)INT_MAX) {
+  if (numbers < 1.0 || numbers > (double)INT_MAX)
     syn__fail_build(b, SYN_E_SHAPE, "%s of rank %d would have %.0f numbers, wanted 1 to %d", name,
                     rank, numbers, INT_MAX);
-    return -1;
-  }
-  if (old >= 0) {
-    p = &g->params[old];
-    b->next_param = (size_t)old + 1;
-    if (p->rank == rank && !memcmp(p->shape, shape, (size_t)rank * sizeof *shape)) return old;
+  else if (p && (p->rank != rank || memcmp(p->shape, shape, (size_t)rank * sizeof *shape)))
     syn__fail_build(b, SYN_E_SHAPE, "two tensors of different shapes are named %s", name);
-    return -1;
-  }
-  if (g->n_params == SYN_MAX_PARAMS) {
+  else if (!p && g->n_params == SYN_MAX_PARAMS)
     syn__fail_build(b, SYN_E_SHAPE, "%s: a network of more than %d tensors", name, SYN_MAX_PARAMS);
-    return -1;
+  if (b->c->status != SYN_OK) return -1;
+  if (p) {
+    b->next_param = (size_t)old + 1;
+    return old;
   }
   if (syn__grow(b->c, &g->params, &g->cap_params, g->n_params + 1, sizeof *p) ||
       syn__grow(b->c, &g->inits, &g->cap_inits, g->n_params + 1, sizeof *g->inits))
@@ -5326,12 +5322,13 @@ static void syn__forward(syn_tape *t, int end) {
   const syn__graph *g = t->g;
   int pass, at = g->recurrent && g->recurrent < end ? g->recurrent : end;
   syn__forward_nodes(t, 0, at);
-  for (pass = 0; at < end && pass < t->stream[SYN_TGT].longest; pass++) {
+  if (at == end) return;
+  for (pass = 0; pass < t->stream[SYN_TGT].longest; pass++) {
     const syn_node *n = g->nodes[at];
     if (!n->recurrence->forward(t, n, &t->tensors[g->feedback], pass)) break;
     syn__forward_nodes(t, at, syn__recurrent_end(g));
   }
-  if (at < end) syn__forward_nodes(t, syn__recurrent_end(g), end);
+  syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
 /* Of the same nodes. The gradient of what the last of them makes is there already. */
 static void syn__backward(syn_tape *t, int end) {
@@ -5354,7 +5351,7 @@ static void syn__backward(syn_tape *t, int end) {
 /* The largest batch a run is planned for. */
 typedef struct syn__capacity {
   size_t rows[SYN_STREAMS]; /* tokens of all sentences together; SYN_EACH: sentences */
-  size_t longest[2];        /* tokens of one sentence, source and target */
+  size_t longest;           /* tokens of one sentence, source or target */
 } syn__capacity;
 
 /* Floats of an extent for the largest batch. pair: every query meets the keys of its own sentence,
@@ -5363,14 +5360,12 @@ typedef struct syn__capacity {
 static size_t syn__extent_floats(const syn__graph *g, const syn_node *n, const syn_extent *e,
                                  const syn__capacity *cap) {
   int to = g->values[n->out].stream, from = n->n_in ? g->values[n->in[n->n_in - 1]].stream : to;
-  size_t rows = cap->rows[to], keys = cap->longest[from == SYN_EACH ? SYN_SRC : from];
-  size_t longest = cap->longest[0] > cap->longest[1] ? cap->longest[0] : cap->longest[1];
-  size_t sum = e->fixed;
-  sum = syn__add_size(sum, syn__mul_size(e->row, rows > cap->rows[from] ? rows : cap->rows[from]));
-  sum = syn__add_size(sum, syn__mul_size(e->pair, syn__mul_size(rows, keys)));
+  size_t rows = cap->rows[to], most = rows > cap->rows[from] ? rows : cap->rows[from];
+  size_t longest = cap->longest, sum = syn__add_size(e->fixed, syn__mul_size(e->row, most));
+  sum = syn__add_size(sum, syn__mul_size(e->pair, syn__mul_size(rows, longest)));
   sum = syn__add_size(sum, syn__mul_size(e->length, longest));
-  return syn__round16(
-      syn__add_size(sum, syn__mul_size(e->square, syn__mul_size(longest, longest))));
+  sum = syn__add_size(sum, syn__mul_size(e->square, syn__mul_size(longest, longest)));
+  return syn__round16(sum);
 }
 
 /* One buffer: when it is needed, how large, where it lies. */
@@ -5640,25 +5635,22 @@ static syn_tensor *syn__tape_tensor(syn_tape *t, int id) {
 
 /* The size of a tape. An operation that fails is removed, or else the next run would execute it. */
 typedef struct syn__mark {
-  size_t nodes, values, used;
+  size_t nodes, values, used; /* used: bytes of the block */
 } syn__mark;
-/* The size now; syn__tape_back restores it and returns null, which callers pass on. */
-static syn__mark syn__tape_mark(const syn_tape *t) {
-  syn__mark mark = {t->g->n_nodes, t->g->n_values, t->block_used};
-  return mark;
+/* Notes the size before one more tensor; 0, with an error: the tape is full. */
+static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
+  mark->nodes = t->g->n_nodes;
+  mark->values = t->g->n_values;
+  mark->used = t->block_used;
+  return mark->values < SYN__TAPE_TENSORS ||
+         !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
 }
+/* Restores that size and returns null, which callers pass on. */
 static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
   t->own.g->n_nodes = mark.nodes;
   t->own.g->n_values = mark.values;
   t->block_used = mark.used;
   return NULL;
-}
-
-/* 1, with an error: no tensor can be added. */
-static int syn__tape_full(syn_tape *t) {
-  if (t->g->n_values < SYN__TAPE_TENSORS) return 0;
-  syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
-  return 1;
 }
 
 /* A user's tape in one allocation with its graph. */
@@ -5714,14 +5706,13 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
   syn__mark mark;
   syn_tensor *a;
   int id, i;
-  if (!t || !shape || syn__tape_full(t)) return NULL;
+  if (!t || !shape || !syn__tape_mark(t, &mark)) return NULL;
   for (i = 0; i < rank && rank <= SYN_MAX_RANK && shape[i] > 0; i++) continue;
   if (rank < 1 || i < rank) { /* i == rank when all is well */
     syn__fail(t->c, SYN_E_SHAPE, "tensor: rank %d, wanted 1 to %d with every size above 0", rank,
               SYN_MAX_RANK);
     return NULL;
   }
-  mark = syn__tape_mark(t);
   id = syn__value_new(&t->own, SYN_OWN, rank, shape);
   a = id < 0 ? NULL : syn__tape_tensor(t, id);
   return a ? a : syn__tape_back(t, mark);
@@ -5749,13 +5740,12 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   syn_node *n;
   syn_tensor *out;
   syn__mark mark;
-  if (!t || (n_in > 1 && !in[1]) || syn__tape_full(t)) return NULL;
+  if (!t || (n_in > 1 && !in[1]) || !syn__tape_mark(t, &mark)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
   if (n_in > 1 && in[1]->tape != t) {
     syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors are of different tapes", kind->name);
     return NULL;
   }
-  mark = syn__tape_mark(t);
   n = syn__node_new(&t->own, kind, n_in, ids);
   if (!n) return NULL;
   n->which = which;
@@ -12282,15 +12272,13 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
 
 /* Frees each of the old tokenizers that the new pair does not hold, once where both were one. */
 void syn_model_set_tokenizers(syn_model *m, syn_tokenizer *source, syn_tokenizer *target) {
-  syn_tokenizer *old[2];
   int i;
   if (!m) return;
-  memcpy(old, m->tokenizer, sizeof old);
+  if (m->tokenizer[SYN_TGT] == m->tokenizer[SYN_SRC]) m->tokenizer[SYN_TGT] = NULL;
+  for (i = 0; i < 2; i++)
+    if (m->tokenizer[i] != source && m->tokenizer[i] != target) syn_tokenizer_free(m->tokenizer[i]);
   m->tokenizer[SYN_SRC] = source;
   m->tokenizer[SYN_TGT] = target;
-  if (old[1] == old[0]) old[1] = NULL;
-  for (i = 0; i < 2; i++)
-    if (old[i] != source && old[i] != target) syn_tokenizer_free(old[i]);
 }
 const syn_tokenizer *syn_model_tokenizer(const syn_model *m, int side) {
   return m && (side == SYN_SRC || side == SYN_TGT) ? m->tokenizer[side] : NULL;
@@ -12336,7 +12324,7 @@ static int syn__init_tokens(const syn_model *m, const syn_model *from, int side)
   if (size != syn_tokenizer_size(b)) return 0;
   for (i = SYN_FIRST_TOKEN; i < size; i++) {
     syn_text x = syn_tokenizer_piece(a, i, 0), y = syn_tokenizer_piece(b, i, 0);
-    if (x.size != y.size || (x.size && memcmp(x.at, y.at, x.size))) return 0;
+    if (syn__text_compare(x, y)) return 0;
   }
   return 1;
 }
@@ -12438,11 +12426,10 @@ struct syn_run {
   int mode, nodes;       /* SYN__TRAIN ...; how many nodes of the graph run */
   syn__capacity cap;     /* the largest batch it has memory for */
   int *off[SYN_STREAMS]; /* by stream, [sentences+1]: first row of each sentence */
-  int *ids[2], *at[2];   /* of source and target, [rows]: tokens, their places in the sentence */
   int *labels;           /* [rows of the side that has labels] */
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
-  int *text;             /* [longest source + longest target] tokens of texts */
+  int *text;             /* [2, longest] tokens of a source and of a target text */
   float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items;      /* of the plan; null once the buffers have their places */
   syn__loss_buffers loss;
@@ -12451,13 +12438,12 @@ struct syn_run {
 /* A side that the task does not have gets no rows. A batch never has more sentences than rows. */
 static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits) {
   syn__capacity cap;
-  int length = limits->length ? limits->length : m->config.max_len;
   int src = limits->src_rows ? limits->src_rows : 4096;
   int tgt = limits->tgt_rows ? limits->tgt_rows : src;
   cap.rows[SYN_SRC] = m->task->encoder ? (size_t)src : 0;
   cap.rows[SYN_TGT] = m->task->decoder ? (size_t)tgt : 0;
   cap.rows[SYN_EACH] = (size_t)(limits->sentences ? limits->sentences : syn__max(src, tgt));
-  cap.longest[SYN_SRC] = cap.longest[SYN_TGT] = (size_t)length;
+  cap.longest = (size_t)(limits->length ? limits->length : m->config.max_len);
   return cap;
 }
 
@@ -12467,13 +12453,13 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
   int i, j;
   for (i = 0; i < SYN_STREAMS; i++) r->off[i] = syn__layout_ints(k, 1, sentences + 1);
   for (i = 0; i < 2; i++) {
-    r->tape.ids[i] = r->ids[i] = syn__layout_ints(k, 1, r->cap.rows[i]);
-    r->tape.at[i] = r->at[i] = syn__layout_ints(k, 1, r->cap.rows[i]);
+    r->tape.ids[i] = syn__layout_ints(k, 1, r->cap.rows[i]);
+    r->tape.at[i] = syn__layout_ints(k, 1, r->cap.rows[i]);
     for (j = 0; j < 2; j++)
       r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, sentences + 1, sizeof(size_t));
   }
   r->labels = syn__layout_ints(k, 1, r->cap.rows[r->m->task->labels]);
-  r->text = syn__layout_ints(k, 1, r->cap.longest[SYN_SRC] + r->cap.longest[SYN_TGT]);
+  r->text = syn__layout_ints(k, 2, r->cap.longest);
 }
 
 /* Logits of `block` rows instead of the whole batch: 512 rows, fewer where their logits take more
@@ -12501,7 +12487,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__graph shown = r->m->g; /* a shallow copy: the arrays are the model's */
   syn_tape *t = &r->tape;
   syn__items l = {&shown, r->mode, &r->cap, r->items, 0};
-  size_t floats, i;
+  size_t i;
   float *base;
   if (r->mode == SYN__TRAIN || r->mode == SYN__INFER)
     shown.n_nodes = (size_t)r->m->head, shown.n_values--;
@@ -12523,8 +12509,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__item_values(&l, k->base ? t : NULL);
   syn__item_saved(&l, k->base ? t->saved : NULL);
   syn__item_recurrent(&l);
-  floats = syn__place(&l);
-  base = syn__layout_floats(k, 1, floats);
+  base = syn__layout_floats(k, 1, syn__place(&l));
   for (i = 0; i < l.count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   /* an alias has a smaller number than the value it shares the gradient with */
@@ -12627,19 +12612,19 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   int *off = r->off[side];
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", name, sentence);
-  if ((size_t)length > r->cap.longest[side] ||
+  if ((size_t)length > r->cap.longest ||
       (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
     return syn__fail(r->tape.c, SYN_E_SHAPE,
                      "%s sentence %d has %d tokens after %d of the batch; planned "
                      "were %d at most, %d in all",
-                     name, sentence, length, off[sentence], (int)r->cap.longest[side],
+                     name, sentence, length, off[sentence], (int)r->cap.longest,
                      (int)r->cap.rows[side]);
   for (i = 0; i < length; i++) {
     if (row[i] <= SYN_PAD || row[i] >= vocabulary)
       return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d: token %d is %d, wanted 1 to %d",
                        name, sentence, i, row[i], vocabulary - 1);
-    r->ids[side][off[sentence] + i] = row[i];
-    r->at[side][off[sentence] + i] = i;
+    r->tape.ids[side][off[sentence] + i] = row[i];
+    r->tape.at[side][off[sentence] + i] = i;
   }
   off[sentence + 1] = off[sentence] + length;
   return SYN_OK;
@@ -12717,12 +12702,11 @@ static syn_status syn__bind_tables(syn_run *r) {
   size_t i;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
-    int longest = r->tape.stream[g->values[n->out].stream].longest;
+    int longest = syn_out_stream(&r->tape, n)->longest;
     if (n->table && longest > n->table)
       return syn__fail(r->tape.c, SYN_E_SHAPE,
-                       "%s: a sentence of %d tokens, but %s has a table of %d "
-                       "(max_len)",
-                       n->path, longest, n->kind->name, n->table);
+                       "%s: a sentence of %d tokens, but %s has a table of %d (max_len)", n->path,
+                       longest, n->kind->name, n->table);
   }
   return SYN_OK;
 }
@@ -12748,9 +12732,7 @@ static syn_status syn__bind_all(syn_run *r, const syn_batch *b) {
 
 /* A run holds no batch after one was refused: no result of it can be read. */
 static syn_status syn__bind(syn_run *r, const syn_batch *b) {
-  syn_status s;
-  memset(r->tape.stream, 0, sizeof r->tape.stream);
-  s = syn__given(r->tape.c, b, "batch") ? syn__bind_all(r, b) : SYN_E_VALUE;
+  syn_status s = syn__given(r->tape.c, b, "batch") ? syn__bind_all(r, b) : SYN_E_VALUE;
   if (s != SYN_OK) memset(r->tape.stream, 0, sizeof r->tape.stream);
   return s;
 }
@@ -12843,20 +12825,19 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
 /* A batch of one sentence, without labels. */
 syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
   syn_batch b;
-  int *tgt; /* r->text holds the source, then the target */
+  int *tgt, longest;
   if (!r) return SYN_E_VALUE;
-  tgt = r->text + r->cap.longest[SYN_SRC];
+  longest = (int)r->cap.longest;
+  tgt = r->text + longest;
   memset(&b, 0, sizeof b);
   b.count = 1;
   b.src = r->text;
   b.tgt = tgt;
   r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
   if (r->m->task->encoder)
-    b.src_width = syn__text_ids(r->tape.c, r->m, SYN_SRC, source, r->text,
-                                (int)r->cap.longest[SYN_SRC]);
+    b.src_width = syn__text_ids(r->tape.c, r->m, SYN_SRC, source, r->text, longest);
   if (r->m->task->decoder)
-    b.tgt_width = syn__text_ids(r->tape.c, r->m, SYN_TGT, target, tgt,
-                                (int)r->cap.longest[SYN_TGT]);
+    b.tgt_width = syn__text_ids(r->tape.c, r->m, SYN_TGT, target, tgt, longest);
   if (b.src_width < 0 || b.tgt_width < 0) return r->tape.c->status;
   return syn_run_forward(r, &b);
 }
@@ -12894,7 +12875,7 @@ const float *syn_run_attention(const syn_run *r, int layer, int head, int senten
   const float *weights;
   size[0] = size[1] = 0;
   if (!n || head < 0 || head >= n->seen_heads || sentence < 0 ||
-      sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
+      sentence >= syn_out_stream(&r->tape, n)->count)
     return NULL;
   weights = syn__run_pairs(r, n, n->seen, n->seen_heads, sentence, size);
   return weights + (size_t)head * (size_t)size[0] * (size_t)size[1];
@@ -13150,16 +13131,16 @@ static void syn__value_output(const syn_run *r, const syn_node *n, int sentence,
 /* Rows of a part: [token, heads, width], the axis of heads left out where there is one. */
 static void syn__value_rows(const syn_run *r, const syn_node *n, const syn_part *p, int sentence,
                             syn_value *v) {
-  int last = n->in[n->n_in - 1], to = r->m->g.values[n->out].stream;
-  int from = r->m->g.values[last].stream;
-  const int *off = r->tape.stream[p->form == SYN_PART_KEYS ? from : to].off + sentence;
-  size_t rows = syn_rows(syn_out(&r->tape, n));
-  size_t keys = syn_rows(&r->tape.tensors[last]);
-  if (keys > rows) rows = keys;
+  const syn_tape *t = &r->tape;
+  const syn_stream *s = p->form == SYN_PART_KEYS ? syn_in_stream(t, n, n->n_in - 1)
+                                                 : syn_out_stream(t, n);
+  const int *off = s->off + sentence;
+  size_t rows = syn_rows(syn_out(t, n)), keys = syn_rows(syn_in(t, n, n->n_in - 1));
+  if (keys > rows) rows = keys; /* the buffer is planned for whichever are more */
   syn__value_axis(v, "token", off[1] - off[0]);
   if (p->heads > 1) syn__value_axis(v, "head", p->heads);
   syn__value_axis(v, "feature", p->width);
-  v->x = syn_saved(&r->tape, n, p->save) + rows * (size_t)p->at +
+  v->x = syn_saved(t, n, p->save) + rows * (size_t)p->at +
          (size_t)off[0] * (size_t)(p->heads * p->width);
 }
 
@@ -13188,9 +13169,9 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
   n = p ? NULL : syn__value_find(r->m, path, &part);
   if (!p && !n) return syn__value_unknown(r, path);
   if (p) syn__value_param(r, p, value);
-  else if (sentence < 0 || sentence >= r->tape.stream[r->m->g.values[n->out].stream].count)
+  else if (sentence < 0 || sentence >= syn_out_stream(&r->tape, n)->count)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%.80s: sentence %d, the last pass had %d", path,
-                     sentence, r->tape.stream[r->m->g.values[n->out].stream].count);
+                     sentence, syn_out_stream(&r->tape, n)->count);
   else if (!part.name) syn__value_output(r, n, sentence, value);
   else if (part.form == SYN_PART_PAIRS) syn__value_pairs(r, n, &part, sentence, value);
   else syn__value_rows(r, n, &part, sentence, value);
@@ -15262,8 +15243,8 @@ static void syn__decode_bind(syn_decoder *d, int places) {
   for (place = d->place; place < d->place + places; place++)
     for (i = 0; i < d->live; i++, row++) {
       size_t at = (size_t)i * (size_t)d->limit + (size_t)place;
-      r->ids[SYN_TGT][row] = place ? d->text[at - 1] : SYN_BEGIN;
-      r->at[SYN_TGT][row] = place;
+      r->tape.ids[SYN_TGT][row] = place ? d->text[at - 1] : SYN_BEGIN;
+      r->tape.at[SYN_TGT][row] = place;
       d->slot[row] = d->row[i].slot;
       d->sentence[row] = d->row[i].sentence;
       d->past[at] = d->slot[row] * d->limit + place;
