@@ -5244,7 +5244,7 @@ static void syn__task_acc(syn_tape *t, const void *job, int thread, size_t begin
 
 /* y += factor x over n numbers, in parallel; first_write: y = factor x */
 void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
-                            int first_write) {
+                    int first_write) {
   syn__acc_job j = {y, x, factor, first_write};
   syn_parallel(t, syn__task_acc, &j, n, SYN__GRAIN);
 }
@@ -5796,12 +5796,11 @@ static double syn__difference(syn_tensor *loss, float *at, float h) {
    NaN or an infinity anywhere gives infinity; `worst` alone would not see a NaN, which compares as
    false. */
 float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
-  size_t i, n;
+  size_t i;
   double worst = 0.0, largest = 1e-8;
   int bad = 0;
   if (!loss || !leaf || syn_backward(loss)) return (float)INFINITY;
-  n = syn_count(leaf);
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < syn_count(leaf); i++) {
     double g = (double)leaf->dx[i], difference = fabs(syn__difference(loss, &leaf->x[i], h) - g);
     if (difference > worst) worst = difference;
     if (fabs(g) > largest) largest = fabs(g);
