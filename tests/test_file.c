@@ -18,39 +18,9 @@
 #include "../synthesizer.h"
 
 #include "check.h"
+#include "heap.h"
 
 #define SCRATCH "test_file_scratch.safetensors"
-
-/* -- a context whose allocator counts, and fails when told -- */
-
-typedef struct memory {
-  long live, made, fail_at; /* fail_at: number of the allocation that fails, 0 never */
-  size_t largest;
-} memory;
-
-static void *memory_alloc(void *user, size_t bytes) {
-  memory *m = (memory *)user;
-  void *block;
-  if (++m->made == m->fail_at) return NULL;
-  if (bytes > m->largest) m->largest = bytes;
-  block = malloc(bytes);
-  if (block) m->live++;
-  return block;
-}
-
-static void memory_release(void *user, void *block) {
-  memory *m = (memory *)user;
-  m->live--;
-  free(block);
-}
-
-static void start(syn_context *c, memory *m) {
-  memset(c, 0, sizeof *c);
-  memset(m, 0, sizeof *m);
-  c->options.alloc = memory_alloc;
-  c->options.release = memory_release;
-  c->options.user = m;
-}
 
 /* -- a file in memory -- */
 
@@ -111,16 +81,18 @@ typedef struct content {
   syn_pair pairs[PAIRS];
 } content;
 
-static void put(syn_entry *e, const char *name, syn_dtype dtype, size_t rows, const void *data,
-                size_t size) {
-  memset(e, 0, sizeof *e);
-  e->name = name;
-  e->dtype = dtype;
-  e->rank = 2;
-  e->shape[0] = rows;
-  e->bytes = size;
-  e->shape[1] = rows ? size * 8 / syn__dtype_at(dtype)->bits / rows : 3;
-  e->data = data;
+static syn_entry entry_of(const char *name, syn_dtype dtype, size_t rows, size_t cols,
+                          const void *data, size_t size) {
+  syn_entry e;
+  memset(&e, 0, sizeof e);
+  e.name = name;
+  e.dtype = dtype;
+  e.rank = 2;
+  e.shape[0] = rows;
+  e.shape[1] = cols;
+  e.data = data;
+  e.bytes = size;
+  return e;
 }
 
 static void fill(content *t) {
@@ -136,15 +108,15 @@ static void fill(content *t) {
   for (i = 0; i < 32; i++) t->i32[i] = i * 1000003;
   t->i64[0] = -2;
   for (i = 0; i < PAIRS; i++) t->pairs[i].key = pairs[i][0], t->pairs[i].value = pairs[i][1];
-  put(&t->entries[0], "small.i8", SYN_I8, 7, t->i8, 7);
-  put(&t->entries[1], "b.f16", SYN_F16, 1, t->f16, 10);
-  put(&t->entries[2], "empty", SYN_F32, 0, NULL, 0);
-  put(&t->entries[3], "odd.f32", SYN_F32, 3, t->odd, 12);
-  put(&t->entries[4], "a.f32", SYN_F32, 4, t->f32, 64);
-  put(&t->entries[5], "scalar", SYN_I64, 1, t->i64, 8);
+  t->entries[0] = entry_of("small.i8", SYN_I8, 7, 1, t->i8, 7);
+  t->entries[1] = entry_of("b.f16", SYN_F16, 1, 5, t->f16, 10);
+  t->entries[2] = entry_of("empty", SYN_F32, 0, 3, NULL, 0);
+  t->entries[3] = entry_of("odd.f32", SYN_F32, 3, 1, t->odd, 12);
+  t->entries[4] = entry_of("a.f32", SYN_F32, 4, 4, t->f32, 64);
+  t->entries[5] = entry_of("scalar", SYN_I64, 1, 1, t->i64, 8);
   t->entries[5].rank = 0;
-  put(&t->entries[6], "\xE2\x82\xAC \"quoted\"/\n", SYN_I32, 8, t->i32, 128);
-  put(&t->entries[7], "f4", SYN_F4, 2, t->i8, 3);
+  t->entries[6] = entry_of("\xE2\x82\xAC \"quoted\"/\n", SYN_I32, 8, 4, t->i32, 128);
+  t->entries[7] = entry_of("f4", SYN_F4, 2, 3, t->i8, 3);
 }
 
 static void check_same(const syn_file *f, const content *t, const char *where) {
@@ -181,12 +153,12 @@ static int exists(const char *path) {
 
 static void test_round(const content *t, bytes *b) {
   syn_context c;
-  memory m;
+  heap h;
   syn_sink sink = sink_of(b, sizeof b->at);
   syn_file *f;
   static bytes again;
   size_t i, start_of_data;
-  start(&c, &m);
+  context_on(&c, &h, 0);
   CHECK(!syn_file_write_to(&c, &sink, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
   CHECK(syn_file_size(&c, t->pairs, PAIRS, t->entries, ENTRIES) == b->size, "size is not %lu",
         (unsigned long)b->size);
@@ -199,9 +171,9 @@ static void test_round(const content *t, bytes *b) {
   CHECK(start_of_data % 64 == 0, "data begin at %lu", (unsigned long)start_of_data);
   for (i = 0; i < syn_file_count(f) && !syn__big_endian(); i++) {
     const syn_entry *e = syn_file_entry(f, i);
-    size_t at = (size_t)((const unsigned char *)e->data - b->at);
-    CHECK(at % (e->bytes % 64 == 0 ? 64 : syn__dtype_at(e->dtype)->unit) == 0, "%s at %lu", e->name,
-          (unsigned long)at);
+    size_t at = (size_t)((const unsigned char *)e->data - b->at), unit = 64;
+    while (e->bytes % unit) unit /= 2; /* the largest power of two in its size */
+    CHECK(at % unit == 0, "%s at %lu", e->name, (unsigned long)at);
   }
   /* what was read can be written again, and gives the same bytes */
   sink = sink_of(&again, sizeof again.at);
@@ -225,7 +197,7 @@ static void test_round(const content *t, bytes *b) {
   CHECK(f && !syn_file_find(f, "x") && !syn_file_value(f, "x") && !syn_file_entry(f, 0), "empty");
   syn_file_free(f);
   syn_file_free(NULL);
-  CHECK(m.live == 0, "%ld blocks are left", m.live);
+  CHECK(h.blocks == 0, "%ld blocks are left", h.blocks);
 }
 
 /* -- valid files in unusual clothes -- */
@@ -256,18 +228,18 @@ static void test_tolerance(void) {
                                 "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\"}}";
   static bytes b;
   syn_context c;
-  memory m;
+  heap h;
   syn_file *f;
   size_t i;
   for (i = 0; i < sizeof good / sizeof good[0]; i++) {
-    start(&c, &m);
+    context_on(&c, &h, 0);
     make(&b, good[i].header, strlen(good[i].header), good[i].data);
     f = syn_file_view(&c, b.at, b.size);
     CHECK(f && syn_file_count(f) == good[i].count, "%s: %s", good[i].header, c.message);
     syn_file_free(f);
-    CHECK(m.live == 0, "%s: %ld blocks left", good[i].header, m.live);
+    CHECK(h.blocks == 0, "%s: %ld blocks left", good[i].header, h.blocks);
   }
-  start(&c, &m);
+  context_on(&c, &h, 0);
   make(&b, escapes, strlen(escapes), 0);
   f = syn_file_view(&c, b.at, b.size);
   CHECK(f && syn_file_value(f, "\xC3\xA9\xF0\x9F\x98\x80\xE2\x82\xAC"), "escapes: %s", c.message);
@@ -409,10 +381,10 @@ static int has_words(const char *message, const char *words) {
 
 static void check_refused(const bytes *b, const char *what, const char *words) {
   syn_context c;
-  memory m;
+  heap h;
   unsigned char *block;
   syn_file *f;
-  start(&c, &m);
+  context_on(&c, &h, 0);
   f = view_exact(&c, b->at, b->size, &block);
   CHECK(!f && c.status == SYN_E_FORMAT, "accepted: %s", what);
   CHECK(has_words(c.message, words), "%s\n  wanted: %s\n  got:    %s", what, words, c.message);
@@ -420,8 +392,8 @@ static void check_refused(const bytes *b, const char *what, const char *words) {
         c.message);
   syn_file_free(f);
   free(block);
-  CHECK(m.live == 0, "%s: %ld blocks left", what, m.live);
-  CHECK(m.largest < 4096 + 32 * b->size, "%s: %lu bytes asked for", what, (unsigned long)m.largest);
+  CHECK(h.blocks == 0, "%s: %ld blocks left", what, h.blocks);
+  CHECK(h.most < 4096 + 32 * b->size, "%s: %lu bytes at most", what, (unsigned long)h.most);
 }
 
 static void test_hostile(void) {
@@ -465,21 +437,21 @@ static void test_hostile(void) {
 static void test_damage(const bytes *whole) {
   static bytes b;
   syn_context c;
-  memory m;
+  heap h;
   unsigned char *block;
   syn_file *f;
   size_t n, i, refused = 0;
   for (n = 0; n < whole->size; n++) {
-    start(&c, &m);
+    context_on(&c, &h, 0);
     f = view_exact(&c, whole->at, n, &block);
-    CHECK(!f && c.status == SYN_E_FORMAT && m.live == 0, "cut at %lu: %s", (unsigned long)n,
+    CHECK(!f && c.status == SYN_E_FORMAT && h.blocks == 0, "cut at %lu: %s", (unsigned long)n,
           c.message);
     syn_file_free(f);
     free(block);
   }
   b = *whole;
   for (n = 0; n < 8 * b.size; n++) {
-    start(&c, &m);
+    context_on(&c, &h, 0);
     b.at[n / 8] = (unsigned char)(b.at[n / 8] ^ 1u << n % 8);
     f = view_exact(&c, b.at, b.size, &block);
     refused += f == NULL;
@@ -493,9 +465,12 @@ static void test_damage(const bytes *whole) {
       CHECK(e->bytes == syn__entry_bytes(e) && syn_file_find(f, e->name) == e, "bit %lu",
             (unsigned long)n);
     }
+    CHECK(!f || syn_file_size(&c, syn_file_pair(f, 0), syn_file_pair_count(f), syn_file_entry(f, 0),
+                              syn_file_count(f)),
+          "bit %lu: what was read cannot be written: %s", (unsigned long)n, c.message);
     syn_file_free(f);
     free(block);
-    CHECK(m.live == 0, "bit %lu: %ld blocks left", (unsigned long)n, m.live);
+    CHECK(h.blocks == 0, "bit %lu: %ld blocks left", (unsigned long)n, h.blocks);
     b.at[n / 8] = (unsigned char)(b.at[n / 8] ^ 1u << n % 8);
   }
   CHECK(refused > 1000, "only %lu flipped bits were refused", (unsigned long)refused);
@@ -505,32 +480,29 @@ static void test_damage(const bytes *whole) {
 
 static void test_memory(const content *t, const bytes *whole) {
   syn_context c;
-  memory m;
+  heap h;
   syn_file *f = NULL;
   long n;
   for (n = 1; n < 100 && !f; n++) {
-    start(&c, &m);
-    m.fail_at = n;
+    context_on(&c, &h, n);
     f = syn_file_view(&c, whole->at, whole->size);
     CHECK(f || c.status == SYN_E_MEMORY, "view, allocation %ld: %s", n, c.message);
-    CHECK(f || m.live == 0, "view, allocation %ld: %ld blocks left", n, m.live);
+    CHECK(f || h.blocks == 0, "view, allocation %ld: %ld blocks left", n, h.blocks);
   }
   CHECK(f && n > 5, "view never succeeds");
   syn_file_free(f);
   for (n = 1, f = NULL; n < 100 && !f; n++) {
-    start(&c, &m);
-    m.fail_at = n;
+    context_on(&c, &h, n);
     f = syn_file_load(&c, SCRATCH);
     CHECK(f || c.status == SYN_E_MEMORY, "open, allocation %ld: %s", n, c.message);
-    CHECK(f || m.live == 0, "open, allocation %ld: %ld blocks left", n, m.live);
+    CHECK(f || h.blocks == 0, "open, allocation %ld: %ld blocks left", n, h.blocks);
   }
   CHECK(f && n > 6, "open never succeeds");
   syn_file_free(f);
   for (n = 1; n < 100; n++) {
-    start(&c, &m);
-    m.fail_at = n;
+    context_on(&c, &h, n);
     if (!syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES)) break;
-    CHECK(c.status == SYN_E_MEMORY && m.live == 0, "write, allocation %ld: %s", n, c.message);
+    CHECK(c.status == SYN_E_MEMORY && h.blocks == 0, "write, allocation %ld: %s", n, c.message);
     CHECK(!exists(SCRATCH ".tmp"), "write, allocation %ld: temporary file", n);
   }
   CHECK(n > 2 && n < 100, "write: %ld", n);
@@ -542,12 +514,12 @@ static void refuse(const syn_pair *pairs, size_t n_pairs, const syn_entry *entri
                    size_t n_entries, const char *words) {
   static bytes b;
   syn_context c;
-  memory m;
+  heap h;
   syn_sink sink = sink_of(&b, sizeof b.at);
-  start(&c, &m);
+  context_on(&c, &h, 0);
   CHECK(syn_file_write_to(&c, &sink, pairs, n_pairs, entries, n_entries), "written: %s", words);
   CHECK(strstr(c.message, words) != NULL, "wanted %s, got %s", words, c.message);
-  CHECK(b.size == 0 && m.live == 0, "%s: %lu bytes written", words, (unsigned long)b.size);
+  CHECK(b.size == 0 && h.blocks == 0, "%s: %lu bytes written", words, (unsigned long)b.size);
   CHECK(syn_file_size(&c, pairs, n_pairs, entries, n_entries) == 0, "%s: has a size", words);
 }
 
@@ -591,15 +563,15 @@ static void test_refused(const content *good) {
 static void test_sink(const content *t, const bytes *whole) {
   static bytes b;
   syn_context c;
-  memory m;
+  heap h;
   syn_sink sink;
   size_t n;
   for (n = 0; n < whole->size; n++) {
-    start(&c, &m);
+    context_on(&c, &h, 0);
     sink = sink_of(&b, n);
     CHECK(syn_file_write_to(&c, &sink, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE,
           "sink of %lu", (unsigned long)n);
-    CHECK(c.status == SYN_E_FILE && strstr(c.message, "sink") && m.live == 0, "%s", c.message);
+    CHECK(c.status == SYN_E_FILE && strstr(c.message, "sink") && h.blocks == 0, "%s", c.message);
     CHECK(b.size <= n && memcmp(b.at, whole->at, b.size) == 0, "sink of %lu got other bytes",
           (unsigned long)n);
   }
@@ -607,11 +579,11 @@ static void test_sink(const content *t, const bytes *whole) {
 
 static void cannot_open(const char *path, syn_status status, const char *words) {
   syn_context c;
-  memory m;
+  heap h;
   syn_file *f;
-  start(&c, &m);
+  context_on(&c, &h, 0);
   f = syn_file_load(&c, path);
-  CHECK(!f && c.status == status && m.live == 0, "open %s: %s", path ? path : "null", c.message);
+  CHECK(!f && c.status == status && h.blocks == 0, "open %s: %s", path ? path : "null", c.message);
   CHECK(strstr(c.message, words) && (!path || strstr(c.message, path)), "wanted %s, got %s", words,
         c.message);
   syn_file_free(f);
@@ -620,13 +592,13 @@ static void cannot_open(const char *path, syn_status status, const char *words) 
 static void cannot_write(const content *t, const char *path, const char *words) {
   char temporary[200];
   syn_context c;
-  memory m;
-  start(&c, &m);
+  heap h;
+  context_on(&c, &h, 0);
   sprintf(temporary, "%.150s.tmp", path);
   CHECK(syn_file_write(&c, path, t->pairs, PAIRS, t->entries, ENTRIES) == SYN_E_FILE, "written: %s",
         path);
   CHECK(strstr(c.message, path) && strstr(c.message, words), "wanted %s, got %s", words, c.message);
-  CHECK(!exists(temporary) && m.live == 0, "%s is left", temporary);
+  CHECK(!exists(temporary) && h.blocks == 0, "%s is left", temporary);
 }
 
 /* The scratch file must still be what was written first. */
@@ -685,13 +657,13 @@ static void test_full(const content *t, const bytes *whole) {
     setrlimit(RLIMIT_FSIZE, &limit);
     {
       syn_context c;
-      memory m;
+      heap h;
       int wrong;
-      start(&c, &m);
+      context_on(&c, &h, 0);
       wrong = syn_file_write(&c, SCRATCH, t->pairs, PAIRS, t->entries, ENTRIES) != SYN_E_FILE ||
               !strstr(c.message, SCRATCH ": cannot write: File too large");
       setrlimit(RLIMIT_FSIZE, &old); /* before anything is printed */
-      CHECK(!wrong && m.live == 0, "a disk of %lu bytes: %s", (unsigned long)n, c.message);
+      CHECK(!wrong && h.blocks == 0, "a disk of %lu bytes: %s", (unsigned long)n, c.message);
     }
     CHECK(!exists(SCRATCH ".tmp"), "a disk of %lu bytes: temporary file left", (unsigned long)n);
     check_untouched(whole, "a full disk");
@@ -716,14 +688,14 @@ static void test_halves(void) {
   static float out[65536];
   syn_entry e;
   syn_context c;
-  memory m;
+  heap h;
   uint32_t i, wrong = 0;
-  start(&c, &m);
+  context_on(&c, &h, 0);
   for (i = 0; i < 65536; i++) {
     uint16_t half = (uint16_t)i;
     memcpy(raw + 1 + 2 * i, &half, 2); /* unaligned on purpose */
   }
-  put(&e, "halves", SYN_F16, 256, raw + 1, 2 * 65536);
+  e = entry_of("halves", SYN_F16, 256, 256, raw + 1, 2 * 65536);
   CHECK(!syn_entry_floats(&c, &e, out, 65536), "%s", c.message);
   for (i = 0; i < 65536; i++) {
     int exponent = (int)(i >> 10 & 31), mantissa = (int)(i & 1023);
@@ -767,16 +739,15 @@ static void test_many(void) {
   syn_entry *entries = (syn_entry *)calloc(N, sizeof *entries);
   char *names = (char *)calloc(N, 16);
   syn_context c;
-  memory m;
+  heap h;
   syn_file *f;
   size_t i, found = 0;
   int32_t number = 7;
   if (!entries || !names) return;
-  start(&c, &m);
+  context_on(&c, &h, 0);
   for (i = 0; i < N; i++) {
     sprintf(names + 16 * i, "t%lu", (unsigned long)(i * 7919 % N));
-    put(&entries[i], names + 16 * i, SYN_I32, 1, &number, i % 3 ? 4 : 0);
-    entries[i].shape[1] = i % 3 ? 1 : 0;
+    entries[i] = entry_of(names + 16 * i, SYN_I32, 1, i % 3 ? 1 : 0, &number, i % 3 ? 4 : 0);
   }
   CHECK(!syn_file_write(&c, SCRATCH, NULL, 0, entries, N), "%s", c.message);
   f = syn_file_load(&c, SCRATCH);
@@ -786,7 +757,7 @@ static void test_many(void) {
   syn_file_free(f);
   free(names);
   free(entries);
-  CHECK(m.live == 0, "%ld blocks left", m.live);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
 }
 
 /* -- golden files -- */
@@ -803,12 +774,12 @@ static void test_golden(const char *folder) {
   while ((item = readdir(dir)) != NULL) {
     char path[1000];
     syn_context c;
-    memory m;
+    heap h;
     syn_file *f;
     size_t n = strlen(item->d_name);
     if (n < 12 || strcmp(item->d_name + n - 12, ".safetensors") != 0) continue;
     snprintf(path, sizeof path, "%s/%s", folder, item->d_name);
-    start(&c, &m);
+    context_on(&c, &h, 0);
     f = syn_file_load(&c, path);
     CHECK(f && syn_file_count(f) > 2 && syn_file_pair_count(f) > 2, "%s: %s", path, c.message);
     CHECK(f && syn_file_value(f, "format") && syn_file_value(f, "task"), "%s: no format", path);
