@@ -16856,12 +16856,11 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
    ============================================================================================== */
 
-/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. bits: of one
-   element, 4 and 6 bits included; unit: bytes of the number that is swapped on a big-endian
-   machine. */
+/* One line of SYN_DTYPE_LIST; the last row stands for every number that is no dtype. */
 typedef struct syn__dtype_info {
   const char *name;
-  size_t bits, unit; /* of one element; bytes of a number that is swapped */
+  size_t bits; /* of one element, 4 and 6 bits included */
+  size_t unit; /* bytes of the number that is swapped on a big-endian machine */
 } syn__dtype_info;
 
 static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
@@ -16874,12 +16873,16 @@ static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
 
 /* Bytes that shape and dtype require; SIZE_MAX when they do not fit, end inside a byte (F4, F6), or
-   when rank or dtype is invalid. Eight elements at a time, so that no count of bits overflows. */
+   when rank, dtype or a dimension is invalid: SIZE_MAX is how the reader marks a number that is too
+   large. Eight elements at a time, so that no count of bits overflows. */
 static size_t syn__entry_bytes(const syn_entry *e) {
   size_t bits = syn__dtype_at(e->dtype)->bits, n = 1, rest;
   int i;
   if (bits == 0 || e->rank < 0 || e->rank > SYN_FILE_RANK) return SIZE_MAX;
-  for (i = 0; i < e->rank; i++) n = syn__mul_size(n, e->shape[i]);
+  for (i = 0; i < e->rank; i++) {
+    if (e->shape[i] == SIZE_MAX) return SIZE_MAX;
+    n = syn__mul_size(n, e->shape[i]);
+  }
   rest = n % 8 * bits; /* bits of the last elements; 8 of them fill `bits` bytes */
   if (n == SIZE_MAX || rest % 8 != 0) return SIZE_MAX;
   return syn__add_size(syn__mul_size(n / 8, bits), rest / 8);
@@ -16905,17 +16908,14 @@ static void syn__swap(unsigned char *at, size_t bytes, size_t unit) {
     }
 }
 
-/* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. Works on
-   bits alone: a float in an x87 register loses its signalling NaN. */
+/* Bits of the float with the value of a half: 1 sign, 5 exponent (bias 15), 10 mantissa. */
 static uint32_t syn__from_f16(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000u) << 16, e = (half >> 10) & 31u, m = half & 0x3FFu;
+  float subnormal = (float)m / 16777216.0f; /* e = 0: m 2^-24, which a float can normalize */
   if (e == 31) return sign | 0x7F800000u | m << 13; /* infinite, or not a number */
-  if (e == 0 && m == 0) return sign; /* zero */
-  if (e == 0) { /* m 2^-24 has no leading 1 in a half; a float can normalize it */
-    for (e = 1; !(m & 0x400u); e--) m <<= 1;
-    m &= 0x3FFu;
-  }
-  return sign | (e + 112u) << 23 | m << 13; /* 112 = 127 - 15, the two biases */
+  if (e > 0) return sign | (e + 112u) << 23 | m << 13; /* 112 = 127 - 15, the two biases */
+  memcpy(&m, &subnormal, 4);
+  return sign | m;
 }
 
 /* Bytes of one number of a dtype that syn_entry_floats converts; 0: another dtype. */
@@ -16923,51 +16923,63 @@ static size_t syn__float_width(syn_dtype dtype) {
   return dtype == SYN_F32 ? 4 : dtype == SYN_F16 || dtype == SYN_BF16 ? 2 : 0;
 }
 
-/* Says why an entry cannot be converted to `count` floats. */
-static syn_status syn__entry_refuse(syn_context *c, const syn_entry *e, size_t count) {
+/* The bits of element i as a float, exact: BF16 is the upper half of a float, F16 is rebuilt from
+   its bits. memcpy, because data may be unaligned. */
+static uint32_t syn__entry_float_bits(const syn_entry *e, size_t i) {
+  size_t width = syn__float_width(e->dtype);
+  const unsigned char *at = (const unsigned char *)e->data + i * width;
+  uint32_t bits;
+  uint16_t half;
+  if (width == 4) {
+    memcpy(&bits, at, 4);
+    return bits;
+  }
+  memcpy(&half, at, 2);
+  return e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+}
+
+/* Refuses an entry that cannot be converted to `count` floats. The caller may have made it: only
+   its bytes are trusted. */
+static syn_status syn__floats_check(syn_context *c, const syn_entry *e, size_t count) {
+  size_t width = e ? syn__float_width(e->dtype) : 0;
   char shown[SYN__SHORT];
-  const char *name = syn__shorten(shown, e->name ? e->name : "");
-  if (!syn__float_width(e->dtype))
-    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", name,
+  if (!syn__given(c, e, "entry")) return SYN_E_VALUE;
+  if (width && e->bytes == syn__mul_size(count, width) && (e->data || !count)) return SYN_OK;
+  syn__shorten(shown, e->name ? e->name : "");
+  if (!width)
+    return syn__fail(c, SYN_E_FORMAT, "tensor \"%s\" is %s, wanted F32, F16 or BF16", shown,
                      syn_dtype_name(e->dtype));
-  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", name,
+  return syn__fail(c, SYN_E_SHAPE, "tensor \"%s\" has %lu bytes of %s, wanted %lu elements", shown,
                    (unsigned long)e->bytes, syn_dtype_name(e->dtype), (unsigned long)count);
 }
 
-/* F32 is copied, BF16 is the upper half of a float, F16 is rebuilt from its bits: all exact.
-   memcpy, because data may be unaligned. The caller may have made e: only its bytes are trusted. */
+/* Copies bits, because a float in an x87 register loses its signalling NaN. */
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
-  const unsigned char *at = e ? (const unsigned char *)e->data : NULL;
-  size_t i, width = e ? syn__float_width(e->dtype) : 0;
-  uint32_t bits;
-  uint16_t half;
-  if (!width || e->bytes != syn__mul_size(count, width) || (count && !at)) {
-    for (i = 0; i < count; i++) out[i] = 0.0f; /* defined after an error, too */
-    return !syn__given(c, e, "entry") ? SYN_E_VALUE : syn__entry_refuse(c, e, count);
-  }
-  if (width == 4 && count) memcpy(out, at, e->bytes);
-  for (i = 0; width == 2 && i < count; i++) {
-    memcpy(&half, at + 2 * i, 2);
-    bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+  syn_status status = syn__floats_check(c, e, count);
+  size_t i;
+  for (i = 0; i < count; i++) {
+    uint32_t bits = status ? 0 : syn__entry_float_bits(e, i); /* defined after an error, too */
     memcpy(out + i, &bits, 4);
   }
-  return SYN_OK;
+  return status;
 }
 
 /* ==============================================================================================
    >>json   a strict parser for the header of a safetensors file
    ============================================================================================== */
 
-/* The first error ends parsing: `at` becomes `end`, every later step does nothing and every loop
-   stops, so only the last step checks `ok`. Decoded strings are written to `text`; a string that
-   nobody keeps is released by setting `text` back. */
+/* The first error ends parsing: `at` becomes `end`, every later function does nothing and every
+   loop stops, so only the last function checks `ok`. Decoded strings are written to `text`; a
+   string that nobody keeps is released by setting `text` back. */
 typedef struct syn__json {
   syn_context *c;
   const char *where;                     /* the path, or "memory" */
   const char *tensor;                    /* the one that is parsed, or null */
   const unsigned char *start, *at, *end; /* of the JSON text */
-  char *text; /* where the next string is decoded to; as large as the JSON text */
-  int ok; /* 0: an error was recorded */
+  char *text;       /* where the next character is decoded to; as large as the JSON text */
+  int ok;           /* 0: an error was recorded */
+  syn_file *file;   /* gets the tensors and metadata */
+  size_t data_size; /* bytes of the data, which begin at `end` */
 } syn__json;
 
 /* Ends parsing with a message: path, tensor, what is wrong, where in the header. The place is the
@@ -17009,11 +17021,9 @@ static int syn__json_accept(syn__json *j, int byte) {
   return 1;
 }
 
-/* Skips `byte`; it is an error if it is not the next. */
-static void syn__json_expect(syn__json *j, char byte) {
-  char what[4] = {'\'', 0, '\'', 0};
-  what[1] = byte;
-  if (!syn__json_accept(j, byte)) syn__json_expected(j, what);
+/* Skips a byte, given in quotes; it is an error if it is not the next. */
+static void syn__json_expect(syn__json *j, const char *quoted) {
+  if (!syn__json_accept(j, quoted[1])) syn__json_expected(j, quoted);
 }
 
 /* Goes to the next element of a list that ends with `close`; *n counts the elements. Returns 0 at
@@ -17030,8 +17040,9 @@ static int syn__json_more(syn__json *j, char close, size_t *n) {
   return 1;
 }
 
-/* The code of \uXXXX at `at`, UINT32_MAX when something else stands there. Does not move. */
-static uint32_t syn__json_hex(const syn__json *j) {
+/* Skips \uXXXX and returns its code; UINT32_MAX, without a move, when something else stands
+   there. */
+static uint32_t syn__json_hex(syn__json *j) {
   uint32_t code = 0;
   int i, d;
   if (j->end - j->at < 6 || j->at[0] != '\\' || j->at[1] != 'u') return UINT32_MAX;
@@ -17042,129 +17053,119 @@ static uint32_t syn__json_hex(const syn__json *j) {
     else return UINT32_MAX;
     code = code << 4 | (uint32_t)d;
   }
+  j->at += 6;
   return code;
 }
 
 /* \uXXXX, or two for what is above U+FFFF: 0x10000 + (high - 0xD800) 1024 + (low - 0xDC00). A zero
    is refused: it would end a C string early. */
-static char *syn__json_unicode(syn__json *j, char *out) {
+static void syn__json_unicode(syn__json *j) {
   uint32_t code = syn__json_hex(j), low;
   if (code == UINT32_MAX) syn__json_fail(j, "\\u without four hexadecimal digits");
   else if (code == 0) syn__json_fail(j, "\\u0000 in a string");
-  if (!j->ok) return out;
-  j->at += 6;
-  if (code >= 0xD800 && code < 0xE000) {
+  else if (code >= 0xD800 && code < 0xE000) {
     low = syn__json_hex(j);
-    if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000) {
+    if (code >= 0xDC00 || low < 0xDC00 || low >= 0xE000)
       syn__json_fail(j, "half a surrogate pair: \\u%04X", (unsigned)code);
-      return out;
-    }
-    j->at += 6;
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
-  return out + syn__utf8_encode(code, out);
+  if (j->ok) j->text += syn__utf8_encode(code, j->text);
 }
 
 /* `letter` is 0 at the end of the text; strchr would find the 0 that ends the list. */
-static char *syn__json_escape(syn__json *j, char *out) {
+static void syn__json_escape(syn__json *j) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
   const char *found = letter ? strchr(from, (int)letter) : NULL;
-  if (letter == 'u') return syn__json_unicode(j, out);
-  if (!found) {
-    syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
-    return out;
+  if (letter == 'u') syn__json_unicode(j);
+  else if (!found) syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
+  else {
+    *j->text++ = to[found - from];
+    j->at += 2;
   }
-  j->at += 2;
-  *out = to[found - from];
-  return out + 1;
 }
 
-/* Decodes one character of a string; returns where the next goes. */
-static char *syn__json_character(syn__json *j, char *out) {
+/* Decodes one character of a string. */
+static void syn__json_character(syn__json *j) {
   size_t n = 0;
   uint32_t ch = syn__utf8_decode(
       syn__text_of((const char *)j->at, (size_t)(j->end - j->at)), &n);
-  if (ch == '\\') return syn__json_escape(j, out);
-  if (ch < 32) syn__json_fail(j, "control byte 0x%02X in a string", (unsigned)ch);
-  else if (ch & SYN__INVALID_BYTE)
-    syn__json_fail(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
-  if (!j->ok) return out;
-  memcpy(out, j->at, n);
-  j->at += n;
-  return out + n;
+  if (ch == '\\') syn__json_escape(j);
+  else if (ch < 32 || ch & SYN__INVALID_BYTE)
+    syn__json_fail(j, ch < 32 ? "control byte 0x%02X in a string"
+                              : "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
+  else {
+    memcpy(j->text, j->at, n);
+    j->text += n;
+    j->at += n;
+  }
 }
 
 /* A string, decoded; "" after an error. It takes no more bytes than in the JSON text: two quotes
    there, one 0 here; and no escape is shorter than its character. So all strings fit. */
 static const char *syn__json_string(syn__json *j) {
-  char *start = j->text, *out = start;
-  if (!syn__json_accept(j, '"')) {
-    syn__json_expected(j, "a string");
-    return "";
-  }
-  while (j->at < j->end && *j->at != '"') out = syn__json_character(j, out);
+  const char *start = j->text;
+  if (!syn__json_accept(j, '"')) syn__json_expected(j, "a string");
+  while (j->at < j->end && *j->at != '"') syn__json_character(j);
   if (j->at == j->end) {
     syn__json_fail(j, "a string without its end");
     return "";
   }
   j->at++;
-  *out = 0;
-  j->text = out + 1;
+  *j->text++ = 0;
   return start;
+}
+
+/* One digit or more, as a number; SIZE_MAX when it does not fit. */
+static size_t syn__json_digits(syn__json *j, const char *wanted) {
+  const unsigned char *start = j->at;
+  size_t n = 0;
+  for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++)
+    n = syn__add_size(syn__mul_size(n, 10), (size_t)(*j->at - '0'));
+  if (j->at == start) syn__json_expected(j, wanted);
+  return n;
 }
 
 /* A size: digits alone. 4.0 and 4e0 are JSON numbers but no sizes; the caller fails at their '.' or
    'e'. */
 static size_t syn__json_size(syn__json *j) {
-  size_t n = 0, digit;
   int first = syn__json_peek(j);
-  if (first < '0' || first > '9') syn__json_expected(j, "a whole number from 0");
-  else if (first == '0' && j->end - j->at > 1 && j->at[1] >= '0' && j->at[1] <= '9')
-    syn__json_fail(j, "a number that begins with 0");
-  for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; j->at++) {
-    digit = (size_t)(*j->at - '0');
-    if (n > (SIZE_MAX - digit) / 10) {
-      syn__json_fail(j, "a number above the largest size");
-      return 0;
-    }
-    n = n * 10 + digit;
-  }
+  const unsigned char *start = j->at;
+  size_t n = syn__json_digits(j, "a whole number from 0");
+  if (first == '0' && j->at - start > 1) syn__json_fail(j, "a number that begins with 0");
+  if (n == SIZE_MAX) syn__json_fail(j, "a number above the largest size");
   return n;
 }
 
-/* One digit or more. */
-static void syn__json_digits(syn__json *j) {
-  const unsigned char *start = j->at;
-  while (j->at < j->end && *j->at >= '0' && *j->at <= '9') j->at++;
-  if (j->at == start) syn__json_expected(j, "a digit"); /* at least one is wanted */
+/* An array of sizes, of which the first `most` are kept; returns how many it has. */
+static size_t syn__json_sizes(syn__json *j, size_t *sizes, size_t most) {
+  size_t n = 0, size;
+  for (syn__json_expect(j, "'['"); syn__json_more(j, ']', &n);) {
+    size = syn__json_size(j);
+    if (n <= most) sizes[n - 1] = size;
+  }
+  return n;
 }
 
 /* -?digits(.digits)?([eE][+-]?digits)? without a 0 in front of other digits. */
 static void syn__json_skip_number(syn__json *j) {
   if (*j->at == '-') j->at++;
   if (j->at < j->end && *j->at == '0') j->at++;
-  else syn__json_digits(j);
-  if (j->at < j->end && *j->at == '.') j->at++, syn__json_digits(j);
+  else syn__json_digits(j, "a digit");
+  if (j->at < j->end && *j->at == '.') j->at++, syn__json_digits(j, "a digit");
   if (j->at < j->end && (*j->at | 32) == 'e') {
     j->at++;
     if (j->at < j->end && (*j->at == '+' || *j->at == '-')) j->at++;
-    syn__json_digits(j);
+    syn__json_digits(j, "a digit");
   }
 }
 
 /* true, false or null. A longer word fails at its next letter, which is no comma. */
-static void syn__json_skip_word(syn__json *j) {
-  static const char *const words[] = {"true", "false", "null"};
-  size_t i, n;
-  for (i = 0; i < SYN__COUNT(words); i++) {
-    n = strlen(words[i]);
-    if ((size_t)(j->end - j->at) >= n && memcmp(j->at, words[i], n) == 0) {
-      j->at += n;
-      return;
-    }
-  }
-  syn__json_expected(j, "a value");
+static void syn__json_skip_word(syn__json *j, int first) {
+  const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
+  size_t n = strlen(word);
+  if ((size_t)(j->end - j->at) < n || memcmp(j->at, word, n)) syn__json_expected(j, "a value");
+  else j->at += n;
 }
 
 /* Checks a value of any kind and ignores it. `depth` bounds the recursion. */
@@ -17176,10 +17177,10 @@ static void syn__json_skip(syn__json *j, int depth) {
     syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
   else if (first == '"') syn__json_string(j); /* checked, then released */
   else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
-  else if (first != '{' && first != '[') syn__json_skip_word(j);
+  else if (first != '{' && first != '[') syn__json_skip_word(j, first);
   else {
     for (j->at++; syn__json_more(j, first == '{' ? '}' : ']', &n); j->text = text) {
-      if (first == '{') syn__json_string(j), syn__json_expect(j, ':'); /* a key */
+      if (first == '{') syn__json_string(j), syn__json_expect(j, "':'"); /* a key */
       syn__json_skip(j, depth + 1);
     }
   }
@@ -17277,43 +17278,29 @@ static const void *syn__index_find(const syn__index *x, const char *name) {
   return NULL;
 }
 
-/* The parser of a header. */
-typedef struct syn__header {
-  syn__json j;
-  syn_file *f;
-  const unsigned char *data; /* behind the header */
-  size_t data_size;
-} syn__header;
-
 /* [begin, end], counted from the first byte of the data. The pointer is computed after both were
    checked: computing one outside the block is undefined. */
-static void syn__header_offsets(syn__header *h, syn_entry *e) {
-  syn__json *j = &h->j;
-  size_t range[2] = {0, 0}, n = 0, number;
-  for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
-    number = syn__json_size(j);
-    if (n <= 2) range[n - 1] = number;
-  }
+static void syn__header_offsets(syn__json *j, syn_entry *e) {
+  size_t range[2] = {0, 0}, n = syn__json_sizes(j, range, 2);
   if (n != 2) syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
-  if (range[0] > range[1] || range[1] > h->data_size) {
+  if (range[0] > range[1] || range[1] > j->data_size) {
     syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
-                   (unsigned long)range[1], (unsigned long)h->data_size);
+                   (unsigned long)range[1], (unsigned long)j->data_size);
     range[0] = range[1] = 0; /* a valid place after the error, too */
   }
-  e->data = h->data + range[0];
+  e->data = j->end + range[0];
   e->bytes = range[1] - range[0];
 }
 
 /* One field of a tensor; `seen` has a bit for each of the three known ones, others are skipped. An
    unknown dtype is an error: without its width the offsets cannot be checked. */
-static void syn__header_field(syn__header *h, syn_entry *e, unsigned *seen) {
+static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
   static const char *const fields[] = {"dtype", "shape", "data_offsets"};
-  syn__json *j = &h->j;
   char *text = j->text, shown[SYN__SHORT];
   const char *key = syn__json_string(j), *name;
   unsigned i = 0, type = 0;
-  size_t n = 0, size;
-  syn__json_expect(j, ':');
+  size_t n;
+  syn__json_expect(j, "':'");
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
   if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
   *seen |= 1u << i;
@@ -17324,25 +17311,22 @@ static void syn__header_field(syn__header *h, syn_entry *e, unsigned *seen) {
       syn__json_fail(j, "unknown dtype \"%s\"", syn__shorten(shown, name));
     e->dtype = (syn_dtype)type;
   } else if (i == 1) {
-    for (syn__json_expect(j, '['); syn__json_more(j, ']', &n);) {
-      size = syn__json_size(j);
-      if (n <= SYN_FILE_RANK) e->shape[e->rank++] = size;
-      else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
-    }
-  } else if (i == 2) syn__header_offsets(h, e);
+    n = syn__json_sizes(j, e->shape, SYN_FILE_RANK);
+    if (n <= SYN_FILE_RANK) e->rank = (int)n;
+    else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
+  } else if (i == 2) syn__header_offsets(j, e);
   else syn__json_skip(j, 1);
   j->text = text;
 }
 
 /* The object of one tensor. Fields come in any order, so what needs all three is checked at the
    end. */
-static void syn__header_tensor(syn__header *h, const char *name) {
-  syn__json *j = &h->j;
+static void syn__header_tensor(syn__json *j, const char *name) {
   syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
   unsigned seen = 0;
   size_t n = 0, bytes;
   j->tensor = name; /* for messages */
-  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) syn__header_field(h, &e, &seen);
+  for (syn__json_expect(j, "'{'"); syn__json_more(j, '}', &n);) syn__header_field(j, &e, &seen);
   if ((seen & 7) != 7)
     syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
   bytes = syn__entry_bytes(&e);
@@ -17351,36 +17335,19 @@ static void syn__header_tensor(syn__header *h, const char *name) {
     syn__json_fail(j, "data_offsets hold %lu bytes, its shape in %s wants %lu",
                    (unsigned long)e.bytes, syn_dtype_name(e.dtype), (unsigned long)bytes);
   j->tensor = NULL;
-  if (j->ok && syn__append(j->c, &h->f->entries, &e, 1, sizeof e)) j->ok = 0;
+  if (j->ok && syn__append(j->c, &j->file->entries, &e, 1, sizeof e)) j->ok = 0;
 }
 
 /* {key: value, ...}, both strings. */
-static void syn__header_metadata(syn__header *h) {
-  syn__json *j = &h->j;
+static void syn__header_metadata(syn__json *j) {
   syn_pair pair;
   size_t n = 0;
-  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) {
+  for (syn__json_expect(j, "'{'"); syn__json_more(j, '}', &n);) {
     pair.key = syn__json_string(j);
-    syn__json_expect(j, ':');
+    syn__json_expect(j, "':'");
     pair.value = syn__json_string(j);
-    if (j->ok && syn__append(j->c, &h->f->pairs, &pair, 1, sizeof pair)) j->ok = 0;
+    if (j->ok && syn__append(j->c, &j->file->pairs, &pair, 1, sizeof pair)) j->ok = 0;
   }
-}
-
-/* The whole header. Behind the object only white space may stand: writers pad with it. */
-static void syn__header_parse(syn__header *h) {
-  syn__json *j = &h->j;
-  const char *name;
-  size_t n = 0;
-  int metadata = 0;
-  for (syn__json_expect(j, '{'); syn__json_more(j, '}', &n);) {
-    name = syn__json_string(j);
-    syn__json_expect(j, ':');
-    if (strcmp(name, "__metadata__") != 0) syn__header_tensor(h, name);
-    else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
-    else syn__header_metadata(h);
-  }
-  if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
 }
 
 /* The order of entries by offset; an empty one comes before the one that begins where it does. */
@@ -17393,28 +17360,49 @@ static int syn__order_offset(const void *owner, int a, int b) {
 }
 
 /* 1: the tensors, by offset, fill the data from the first byte to the last. */
-static int syn__header_covers(const syn__header *h) {
-  const syn_file *f = h->f;
+static int syn__header_covers(const syn__json *j) {
+  const syn_file *f = j->file;
   int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
-  size_t i, end = 0, begin = 0;
+  size_t i, end = 0;
+  syn_status status = SYN_OK;
   char shown[SYN__SHORT];
-  const syn_entry *e = NULL;
   if (!sorted) return 0;
-  for (i = 0; i < f->entries.count && begin == end; i++) {
-    e = (const syn_entry *)f->entries.items + sorted[i];
-    begin = (size_t)((const unsigned char *)e->data - h->data);
-    if (begin == end) begin = end += e->bytes; /* else the loop ends */
+  for (i = 0; i < f->entries.count && !status; i++) {
+    const syn_entry *e = (const syn_entry *)f->entries.items + sorted[i];
+    size_t begin = (size_t)((const unsigned char *)e->data - j->end);
+    if (begin != end)
+      status = syn__fail(f->c, SYN_E_FORMAT,
+                         "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
+                         "one before it ends: %s", j->where, syn__shorten(shown, e->name),
+                         (unsigned long)begin, (unsigned long)end,
+                         begin < end ? "overlap" : "hole");
+    end += e->bytes;
   }
   syn__free(f->c, sorted);
-  if (begin != end)
-    return !syn__fail(f->c, SYN_E_FORMAT,
-                      "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the one "
-                      "before it ends: %s", h->j.where, syn__shorten(shown, e->name),
-                      (unsigned long)begin, (unsigned long)end, begin < end ? "overlap" : "hole");
-  if (end != h->data_size)
-    return !syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
-                      h->j.where, (unsigned long)h->data_size, (unsigned long)end);
-  return 1;
+  if (!status && end != j->data_size)
+    status = syn__fail(f->c, SYN_E_FORMAT, "%s: %lu bytes of data, but the tensors end at %lu",
+                       j->where, (unsigned long)j->data_size, (unsigned long)end);
+  return !status;
+}
+
+/* 1: the header of `length` bytes is valid; the file has its tensors and metadata. Behind the
+   object only white space may stand: writers pad with it. */
+static int syn__header_parse(syn_file *f, const char *where, size_t length, size_t data_size) {
+  const unsigned char *json = f->start + 8;
+  syn__json parser = {f->c, where, NULL, json, json, json + length, f->text, 1, f, data_size};
+  syn__json *j = &parser;
+  const char *name;
+  size_t n = 0;
+  int metadata = 0;
+  for (syn__json_expect(j, "'{'"); syn__json_more(j, '}', &n);) {
+    name = syn__json_string(j);
+    syn__json_expect(j, "':'");
+    if (strcmp(name, "__metadata__") != 0) syn__header_tensor(j, name);
+    else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
+    else syn__header_metadata(j);
+  }
+  if (j->ok && syn__json_peek(j) >= 0) syn__json_expected(j, "white space to the end");
+  return j->ok && syn__header_covers(j);
 }
 
 /* Checks the header length, before it is used for anything: 2 bytes to SYN__HEADER_MAX, all of it
@@ -17433,41 +17421,35 @@ static size_t syn__header_length(syn_context *c, const char *where, const unsign
   return 0;
 }
 
-/* 1: the bytes are a valid file, and f holds its tensors and metadata. In order: header length,
-   JSON, offsets without overlap or hole, unique names. */
-static int syn__file_parse(syn_file *f, const char *where, const unsigned char *bytes,
-                           size_t size) {
-  size_t length = syn__header_length(f->c, where, bytes, size);
-  if (length) f->text = (char *)syn__alloc(f->c, length, 1); /* bounded by the file */
-  if (f->text) {
-    syn__header h = {{f->c, where, NULL, bytes + 8, bytes + 8, bytes + 8 + length, f->text, 1},
-                     f, bytes + 8 + length, size - 8 - length};
-    syn__index names = {NULL, 0, sizeof(syn_entry), NULL}, keys = {NULL, 0, sizeof(syn_pair), NULL};
-    f->start = bytes;
-    syn__header_parse(&h);
-    if (!h.j.ok || !syn__header_covers(&h)) return 0; /* recorded */
-    names.items = f->entries.items, names.n = f->entries.count;
-    keys.items = f->pairs.items, keys.n = f->pairs.count;
-    f->names = names, f->keys = keys;
-  }
-  return f->text && !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
+/* 1: all names of tensors differ, and all keys; both are sorted now. */
+static int syn__file_sort(syn_file *f, const char *where) {
+  syn__index names = {f->entries.items, f->entries.count, sizeof(syn_entry), NULL};
+  syn__index keys = {f->pairs.items, f->pairs.count, sizeof(syn_pair), NULL};
+  f->names = names;
+  f->keys = keys;
+  return !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
          !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
 }
 
-/* The file of these bytes; null (recorded) when they are not valid. `block` is the block they lie
-   in, or null for the caller's memory; it is freed with the file. On a big-endian machine the
-   numbers in the block are swapped; tensors do not overlap, so no byte is swapped twice. */
+/* The file of these bytes; null (recorded) when they are not valid. In order: header length, JSON,
+   offsets without overlap or hole, unique names. `block` is the block they lie in, or null for the
+   caller's memory; it is freed with the file. On a big-endian machine the numbers in the block are
+   swapped; tensors do not overlap, so no byte is swapped twice. */
 static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
                                 size_t size) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
-  size_t i;
+  size_t length, i;
   if (!f) {
     syn__free(c, block);
     return NULL;
   }
   f->c = c;
   f->block = block;
-  if (!syn__file_parse(f, where, (const unsigned char *)bytes, size)) {
+  f->start = (const unsigned char *)bytes;
+  length = syn__header_length(c, where, f->start, size);
+  if (length) f->text = (char *)syn__alloc(c, length, 1); /* bounded by the file */
+  if (!f->text || !syn__header_parse(f, where, length, size - 8 - length) ||
+      !syn__file_sort(f, where)) {
     syn_file_free(f);
     return NULL;
   }
@@ -17597,68 +17579,26 @@ syn_file *syn_file_load(syn_context *c, const char *path) {
    >>safetensors writer   metadata with tensors become the bytes of a file
    ============================================================================================== */
 
-/* What is written, borrowed from the caller. */
+/* What is written, borrowed from the caller, and what is computed from it. */
 typedef struct syn__content {
   const syn_pair *pairs;
   size_t n_pairs; /* metadata */
   const syn_entry *entries;
-  size_t n_entries; /* tensors */
+  size_t n_entries;  /* tensors */
+  char *header;      /* what stands before the data; owned, or null */
+  size_t front, size; /* bytes of the header, of the whole file */
 } syn__content;
 
-/* A buffered writer to a sink. Without a sink it counts bytes: the header is written twice, once to
-   learn its length, which stands before it. */
-typedef struct syn__writer {
-  const syn_sink *sink;
-  size_t total, used; /* bytes so far, bytes in the buffer */
-  int failed;         /* the sink failed once: it is not called again */
-  unsigned char buffer[512];
-} syn__writer;
-
-static void syn__write_unbuffered(syn__writer *w, const void *bytes, size_t size) {
-  if (w->sink && !w->failed && size) w->failed = w->sink->write(w->sink->user, bytes, size) != size;
-}
-
-static void syn__write_bytes(syn__writer *w, const void *bytes, size_t size) {
-  w->total = syn__add_size(w->total, size);
-  if (!w->sink || !size) return; /* it only counts */
-  if (size > sizeof w->buffer - w->used) {
-    syn__write_unbuffered(w, w->buffer, w->used);
-    w->used = 0;
-  }
-  if (size > sizeof w->buffer) {
-    syn__write_unbuffered(w, bytes, size);
-  } else {
-    memcpy(w->buffer + w->used, bytes, size);
-    w->used += size;
-  }
-}
-
-static void syn__write_text(syn__writer *w, const char *text) {
-  syn__write_bytes(w, text, strlen(text));
-}
-
-static void syn__write_number(syn__writer *w, const char *before, size_t n) {
-  char digits[24];
-  syn__write_text(w, before);
-  syn__write_text(w, syn__decimal(digits, n, 0));
-}
-
-/* A JSON string. The text was checked to be UTF-8, so only ", \ and control characters are
-   escaped. */
-static void syn__write_string(syn__writer *w, const char *text) {
+/* A JSON string. The text was checked to be UTF-8, so only ", \ and control characters are escaped.
+   A header above the limit will be refused: its rest is not counted. */
+static void syn__print_string(syn__text_out *out, const char *text) {
   static const char codes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-  char escape[8];
-  for (syn__write_text(w, "\""); *text; text++) {
+  for (syn__print(out, "\""); *text && out->used <= SYN__HEADER_MAX; text++) {
     const char *code = strchr(codes, *text);
-    if (!code && (unsigned char)*text >= 32) {
-      syn__write_bytes(w, text, 1);
-      continue;
-    }
-    if (code) snprintf(escape, sizeof escape, "\\%c", letters[code - codes]);
-    else snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*text);
-    syn__write_text(w, escape);
+    if (code) syn__print(out, "\\%c", letters[code - codes]);
+    else syn__print(out, (unsigned char)*text < 32 ? "\\u%04x" : "%c", (unsigned char)*text);
   }
-  syn__write_text(w, "\"");
+  syn__print(out, "\"");
 }
 
 /* The format allows no gaps, so the order of the data aligns it: first the tensors whose size is a
@@ -17672,63 +17612,80 @@ static int syn__align_class(size_t bytes) {
   return k;
 }
 
-/* offset[k] = where class k begins; returns the bytes of all data, SIZE_MAX: they do not fit. */
-static size_t syn__align_offsets(const syn__content *content, size_t offset[SYN__ALIGN_CLASSES]) {
-  size_t sizes[SYN__ALIGN_CLASSES] = {0, 0, 0, 0, 0, 0, 0}, at = 0, i;
-  int k;
-  for (i = 0; i < content->n_entries; i++) {
-    k = syn__align_class(content->entries[i].bytes);
-    sizes[k] = syn__add_size(sizes[k], content->entries[i].bytes);
-  }
-  for (k = 0; k < SYN__ALIGN_CLASSES; k++) offset[k] = at, at = syn__add_size(at, sizes[k]);
+/* Where the data of class k begin; of k = SYN__ALIGN_CLASSES: the bytes of all data. SIZE_MAX: they
+   do not fit. */
+static size_t syn__align_offset(const syn__content *content, int k) {
+  size_t at = 0, i;
+  for (i = 0; i < content->n_entries; i++)
+    if (syn__align_class(content->entries[i].bytes) < k)
+      at = syn__add_size(at, content->entries[i].bytes);
   return at;
 }
 
 /* "name":{...} of a tensor whose data begin at `begin`. */
-static void syn__write_entry(syn__writer *w, const syn_entry *e, size_t begin) {
+static void syn__print_entry(syn__text_out *out, const syn_entry *e, size_t begin) {
+  char digits[24];
   int i;
-  syn__write_string(w, e->name);
-  syn__write_text(w, ":{\"dtype\":\"");
-  syn__write_text(w, syn_dtype_name(e->dtype));
-  syn__write_text(w, "\",\"shape\":[");
-  for (i = 0; i < e->rank; i++) syn__write_number(w, i ? "," : "", e->shape[i]);
-  syn__write_number(w, "],\"data_offsets\":[", begin);
-  syn__write_number(w, ",", begin + e->bytes);
-  syn__write_text(w, "]}");
+  syn__print_string(out, e->name);
+  syn__print(out, ":{\"dtype\":\"%s\",\"shape\":[", syn_dtype_name(e->dtype));
+  for (i = 0; i < e->rank; i++)
+    syn__print(out, "%s%s", i ? "," : "", syn__decimal(digits, e->shape[i], 0));
+  syn__print(out, "],\"data_offsets\":[%s,", syn__decimal(digits, begin, 0));
+  syn__print(out, "%s]}", syn__decimal(digits, begin + e->bytes, 0));
 }
 
 /* The JSON object without white space: equal input gives equal bytes. Tensors in the given order;
    at[k] moves along the data of class k. */
-static void syn__write_header(syn__writer *w, const syn__content *content) {
+static void syn__print_header(syn__text_out *out, const syn__content *content) {
   size_t at[SYN__ALIGN_CLASSES], i;
   int k;
-  syn__align_offsets(content, at); /* where the next tensor of each class goes */
+  for (k = 0; k < SYN__ALIGN_CLASSES; k++) at[k] = syn__align_offset(content, k);
   for (i = 0; i < content->n_pairs; i++) {
-    syn__write_text(w, i ? "," : "{\"__metadata__\":{");
-    syn__write_string(w, content->pairs[i].key);
-    syn__write_text(w, ":");
-    syn__write_string(w, content->pairs[i].value);
+    syn__print(out, i ? "," : "{\"__metadata__\":{");
+    syn__print_string(out, content->pairs[i].key);
+    syn__print(out, ":");
+    syn__print_string(out, content->pairs[i].value);
   }
-  syn__write_text(w, i ? "}" : "{");
+  syn__print(out, i ? "}" : "{");
   for (i = 0; i < content->n_entries; i++) {
-    if (i || content->n_pairs) syn__write_text(w, ",");
+    if (i || content->n_pairs) syn__print(out, ",");
     k = syn__align_class(content->entries[i].bytes);
-    syn__write_entry(w, &content->entries[i], at[k]);
+    syn__print_entry(out, &content->entries[i], at[k]);
     at[k] += content->entries[i].bytes;
   }
-  syn__write_text(w, "}");
+  syn__print(out, "}");
 }
 
-/* Bytes of the header with the spaces that align the data to 64. */
-static size_t syn__header_size(const syn__content *content) {
-  syn__writer w = {NULL, 0, 0, 0, {0}};
-  syn__write_header(&w, content);
-  return w.total > SIZE_MAX - 80 ? SIZE_MAX : (w.total + 8 + 63) / 64 * 64 - 8;
+/* Makes what stands before the data: the length of the header, the JSON, spaces that align the data
+   to 64 bytes. The JSON is printed twice, once to learn its length. */
+static syn_status syn__make_header(syn_context *c, syn__content *content) {
+  syn__text_out out = {NULL, 0, 0};
+  size_t data = syn__align_offset(content, SYN__ALIGN_CLASSES);
+  syn__print_header(&out, content);
+  content->front = (out.used + 8 + 63) / 64 * 64;
+  if (out.used > SYN__HEADER_MAX || data > SIZE_MAX - content->front)
+    return syn__fail(c, SYN_E_VALUE, "write: header of %lu bytes (at most %lu), data of %lu",
+                     (unsigned long)out.used, (unsigned long)SYN__HEADER_MAX, (unsigned long)data);
+  content->header = (char *)syn__alloc(c, content->front + 1, 1); /* 1: printing ends with a 0 */
+  if (!content->header) return SYN_E_MEMORY;
+  out.out = content->header + 8;
+  out.capacity = out.used + 1;
+  out.used = 0;
+  syn__print_header(&out, content);
+  memset(out.out + out.used, ' ', content->front - 8 - out.used);
+  syn__put_bytes((unsigned char *)content->header, content->front - 8, 8);
+  content->size = content->front + data;
+  return SYN_OK;
+}
+
+/* 1: the sink took all bytes. It is not called for none. */
+static int syn__sink_all(const syn_sink *sink, const void *bytes, size_t size) {
+  return !size || sink->write(sink->user, bytes, size) == size;
 }
 
 /* The data of a tensor; a big-endian machine swaps them in a copy of 64 bytes, a multiple of every
-   unit. */
-static void syn__write_data(syn__writer *w, const syn_entry *e) {
+   unit. 0 when the sink failed. */
+static int syn__write_data(const syn_sink *sink, const syn_entry *e) {
   const unsigned char *at = (const unsigned char *)e->data;
   unsigned char part[64];
   size_t left = e->bytes, n;
@@ -17736,27 +17693,20 @@ static void syn__write_data(syn__writer *w, const syn_entry *e) {
     n = left < sizeof part ? left : sizeof part;
     memcpy(part, at, n);
     syn__swap(part, n, syn__dtype_at(e->dtype)->unit);
-    syn__write_bytes(w, part, n);
+    if (!syn__sink_all(sink, part, n)) return 0;
   }
-  syn__write_bytes(w, at, left);
+  return syn__sink_all(sink, at, left);
 }
 
-/* The whole file into a sink; 0 when the sink failed. */
+/* The whole file into a sink; 0 when the sink failed, which is then not called again. */
 static int syn__write_file(const syn__content *content, const syn_sink *sink) {
-  size_t header = syn__header_size(content), i;
-  unsigned char length[8];
-  syn__writer w = {sink, 0, 0, 0, {0}};
-  int k;
-  syn__put_bytes(length, header, 8);
-  syn__write_bytes(&w, length, 8);
-  syn__write_header(&w, content);
-  while (w.total < header + 8) syn__write_text(&w, " "); /* aligns the data */
-  for (k = 0; k < SYN__ALIGN_CLASSES && !w.failed; k++)
-    for (i = 0; i < content->n_entries; i++)
+  int ok = syn__sink_all(sink, content->header, content->front), k;
+  size_t i;
+  for (k = 0; k < SYN__ALIGN_CLASSES; k++)
+    for (i = 0; i < content->n_entries && ok; i++)
       if (syn__align_class(content->entries[i].bytes) == k)
-        syn__write_data(&w, &content->entries[i]);
-  syn__write_unbuffered(&w, w.buffer, w.used);
-  return !w.failed;
+        ok = syn__write_data(sink, &content->entries[i]);
+  return ok;
 }
 
 /* 1: the reader accepts it as a name or value. */
@@ -17780,58 +17730,47 @@ static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i)
   return SYN_OK;
 }
 
-/* Refuses a name that occurs twice. */
-static syn_status syn__check_unique(syn_context *c, const void *items, size_t n, size_t size) {
-  syn__index names = {items, n, size, NULL};
-  syn_status status = syn__index_sort(c, &names, SYN_E_VALUE, "write", "times the name");
-  syn__free(c, names.sorted);
-  return status;
-}
-
-/* Refuses what the reader would refuse, before a byte is written; *size = bytes of the file, 0 when
-   refused. */
-static syn_status syn__check_content(syn_context *c, const syn__content *w, size_t *size) {
-  size_t i, offset[SYN__ALIGN_CLASSES], header, data;
+/* Refuses what the reader would refuse, before a byte is written; else makes the header, which the
+   caller frees. */
+static syn_status syn__content_prepare(syn_context *c, syn__content *content) {
+  syn__index keys = {content->pairs, content->n_pairs, sizeof *content->pairs, NULL};
+  syn__index names = {content->entries, content->n_entries, sizeof *content->entries, NULL};
   syn_status status = SYN_OK;
-  *size = 0;
-  if ((w->n_pairs && !syn__given(c, w->pairs, "metadata")) ||
-      (w->n_entries && !syn__given(c, w->entries, "entries")))
+  size_t i;
+  if ((content->n_pairs && !syn__given(c, content->pairs, "metadata")) ||
+      (content->n_entries && !syn__given(c, content->entries, "entries")))
     return SYN_E_VALUE;
-  for (i = 0; i < w->n_pairs; i++)
-    if (!syn__file_text_ok(w->pairs[i].key) || !syn__file_text_ok(w->pairs[i].value))
+  for (i = 0; i < content->n_pairs; i++)
+    if (!syn__file_text_ok(content->pairs[i].key) || !syn__file_text_ok(content->pairs[i].value))
       return syn__fail(c, SYN_E_VALUE, "write: metadata %lu is null or not UTF-8",
                        (unsigned long)i);
-  for (i = 0; i < w->n_entries && !status; i++) status = syn__check_entry(c, &w->entries[i], i);
-  if (!status) status = syn__check_unique(c, w->pairs, w->n_pairs, sizeof *w->pairs);
-  if (!status) status = syn__check_unique(c, w->entries, w->n_entries, sizeof *w->entries);
-  if (status) return status;
-  header = syn__header_size(w); /* counted, nothing is written */
-  data = syn__align_offsets(w, offset);
-  if (header > SYN__HEADER_MAX || data > SIZE_MAX - 8 - header)
-    return syn__fail(c, SYN_E_VALUE, "write: header of %lu bytes (at most %lu), data of %lu",
-                     (unsigned long)header, (unsigned long)SYN__HEADER_MAX, (unsigned long)data);
-  *size = 8 + header + data;
-  return SYN_OK;
+  for (i = 0; i < content->n_entries && !status; i++)
+    status = syn__check_entry(c, &content->entries[i], i);
+  if (!status) status = syn__index_sort(c, &keys, SYN_E_VALUE, "write", "times the name");
+  if (!status) status = syn__index_sort(c, &names, SYN_E_VALUE, "write", "times the name");
+  syn__free(c, keys.sorted);
+  syn__free(c, names.sorted);
+  return status ? status : syn__make_header(c, content);
 }
 
 size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries) {
-  syn__content w = {pairs, n_pairs, entries, n_entries};
-  size_t size;
-  syn__check_content(c, &w, &size);
-  return size;
+  syn__content content = {pairs, n_pairs, entries, n_entries, NULL, 0, 0};
+  syn__content_prepare(c, &content);
+  syn__free(c, content.header);
+  return content.size;
 }
 
 syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pair *pairs,
                              size_t n_pairs, const syn_entry *entries, size_t n_entries) {
-  syn__content w = {pairs, n_pairs, entries, n_entries};
-  size_t size;
-  syn_status status = syn__check_content(c, &w, &size);
-  if (status) return status;
-  if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
-  if (syn__write_file(&w, sink)) return SYN_OK;
-  return syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
-                   (unsigned long)size);
+  syn__content content = {pairs, n_pairs, entries, n_entries, NULL, 0, 0};
+  syn_status status = syn__content_prepare(c, &content);
+  if (!status && !syn__given(c, sink && sink->write ? sink : NULL, "sink")) status = SYN_E_VALUE;
+  if (!status && !syn__write_file(&content, sink))
+    status = syn__fail(c, SYN_E_FILE, "write: the sink did not take all of %lu bytes",
+                       (unsigned long)content.size);
+  syn__free(c, content.header);
+  return status;
 }
 
 #ifndef SYN_NO_STDIO
@@ -17847,13 +17786,9 @@ static int syn__path_special(const char *path) {
 /* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
    bytes not. Opened again, because -std=c99 hides fileno. */
 static int syn__path_sync(const char *path) {
-  int file = open(path, O_WRONLY), ok, error;
-  if (file < 0) return 0;
-  ok = fsync(file) == 0 || errno == EINVAL; /* EINVAL: a file system that has nothing to sync */
-  error = errno;
-  if (close(file) != 0) return 0;
-  errno = error;
-  return ok;
+  int file = open(path, O_WRONLY);
+  int ok = file >= 0 && (fsync(file) == 0 || errno == EINVAL); /* EINVAL: nothing to sync there */
+  return file >= 0 && close(file) == 0 && ok;
 }
 #else
 static int syn__path_special(const char *path) { return path == NULL; }
@@ -17881,35 +17816,16 @@ static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)user);
 }
 
-/* Writes to an open file and closes it; syncs it where `sync_path` is not null. Returns 0 when a
-   step fails (each of them may find the disk full); errno is that of the first failure. */
-static int syn__write_open_file(const syn__content *w, FILE *out, const char *sync_path) {
-  syn_sink sink = {syn__sink_file, out};
-  int ok, error;
-  errno = 0; /* C does not promise that fwrite sets it: 0 then becomes "unknown reason" */
-  ok = syn__write_file(w, &sink) && fflush(out) == 0;
-  error = errno;
-  if (fclose(out) != 0 && ok) ok = 0, error = errno;
-  if (ok && sync_path && !syn__path_sync(sync_path)) ok = 0, error = errno;
-  errno = error;
-  return ok;
-}
-
 /* Writes to path.tmp, syncs, renames; a device or pipe is written directly. A temporary file that
-   could not be created is not removed: it may belong to somebody else. */
-syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
-                          const syn_entry *entries, size_t n_entries) {
-  syn__content w = {pairs, n_pairs, entries, n_entries};
-  size_t size;
-  syn_status status = syn__check_content(c, &w, &size);
-  int special;
-  char *target;
+   could not be created is not removed: it may belong to somebody else. Any call may find the disk
+   full; C does not promise that fwrite then sets errno, and 0 becomes "unknown reason". */
+static syn_status syn__write_path(syn_context *c, const syn__content *content, const char *path) {
+  int special = syn__path_special(path), ok; /* special: written directly, without a rename */
+  size_t size = strlen(path);
+  char *target = (char *)syn__alloc(c, size + 5, 1);
+  syn_sink sink = {syn__sink_file, NULL};
+  syn_status status = SYN_OK;
   FILE *out;
-  if (status) return status;
-  if (!path) return syn__fail(c, SYN_E_VALUE, "write: null path");
-  special = syn__path_special(path); /* written directly, without a rename */
-  size = strlen(path);
-  target = (char *)syn__alloc(c, size + 5, 1);
   if (!target) return SYN_E_MEMORY;
   memcpy(target, path, size);
   if (!special) memcpy(target + size, ".tmp", 5);
@@ -17917,13 +17833,28 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
   out = fopen(target, "wb");
   if (!out) {
     status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
-  } else if (!syn__write_open_file(&w, out, special ? NULL : target)) {
-    status = syn__path_fail(c, path, "write", errno);
-  } else if (!special && !syn__path_rename(target, path)) {
-    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
+    syn__free(c, target);
+    return status;
   }
-  if (status && out && !special) remove(target); /* `path` is as it was */
+  errno = 0; /* opening may set it without an error */
+  sink.user = out;
+  ok = syn__write_file(content, &sink);
+  ok = fclose(out) == 0 && ok && (special || syn__path_sync(target));
+  if (!ok) status = syn__path_fail(c, path, "write", errno);
+  else if (!special && !syn__path_rename(target, path))
+    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
+  if (status && !special) remove(target); /* `path` is as it was */
   syn__free(c, target);
+  return status;
+}
+
+syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs, size_t n_pairs,
+                          const syn_entry *entries, size_t n_entries) {
+  syn__content content = {pairs, n_pairs, entries, n_entries, NULL, 0, 0};
+  syn_status status = syn__content_prepare(c, &content);
+  if (!status && !path) status = syn__fail(c, SYN_E_VALUE, "write: null path");
+  if (!status) status = syn__write_path(c, &content, path);
+  syn__free(c, content.header);
   return status;
 }
 
@@ -17961,10 +17892,13 @@ static void syn__add_text(syn__builder *b, const char *key, const char *value) {
   if (!b->status) b->status = syn__append(b->c, &b->pairs, &pair, 1, sizeof pair);
 }
 
+static const char *syn__signed_decimal(char out[24], int64_t n) {
+  return syn__decimal(out, n < 0 ? 0u - (uint64_t)n : (uint64_t)n, n < 0);
+}
+
 static void syn__add_int(syn__builder *b, const char *key, int64_t value) {
-  uint64_t size = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
   char digits[24];
-  const char *text = syn__decimal(digits, size, value < 0);
+  const char *text = syn__signed_decimal(digits, value);
   syn__add_text(b, key, syn__arena_text(&b->arena, text, strlen(text)));
 }
 
@@ -18028,6 +17962,8 @@ static void syn__add_foreign(syn__builder *b, const syn_model *m) {
   }
 }
 
+static const char *const syn__tokenizer_names[] = {"tokenizer.src", "tokenizer.tgt"};
+
 /* One tokenizer for both sides is stored once, as that of the source. */
 static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   const syn_tokenizer *t = m->tokenizer[side];
@@ -18035,13 +17971,9 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   void *bytes;
   if (b->status || !t || (side == SYN_TGT && t == m->tokenizer[SYN_SRC])) return;
   bytes = syn__arena_get(&b->arena, size, 1);
-  if (!bytes) {
-    b->status = SYN_E_MEMORY;
-    return;
-  }
-  syn_tokenizer_save(t, bytes, size); /* it fits: `size` was measured */
-  syn__add_tensor(b, syn__vector_entry(side == SYN_SRC ? "tokenizer.src" : "tokenizer.tgt", SYN_U8,
-                                       bytes, size));
+  if (bytes) syn_tokenizer_save(t, bytes, size); /* it fits: `size` was measured */
+  else b->status = SYN_E_MEMORY;
+  syn__add_tensor(b, syn__vector_entry(syn__tokenizer_names[side], SYN_U8, bytes, size));
 }
 
 /* Metadata that came with the model, weights in the order of the network as F32, tokenizers. */
@@ -18098,24 +18030,23 @@ static syn_status syn__metadata_fail(syn_context *c, const char *key, const char
 static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const char *key,
                                     int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
-  uint64_t sum = 0;
-  int64_t number = 0;
-  int minus = 0, digits = 0, bad;
   char wanted[80], low[24], high[24];
+  uint64_t sum = 0;
+  int64_t number;
+  int minus, digits = 0;
   if (!value) return SYN_OK;
-  if (*at == '-') minus = 1, at++;
-  for (; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
+  minus = *at == '-';
+  for (at += minus; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  bad = *at || !digits || sum > (uint64_t)INT64_MAX + (uint64_t)minus;
-  if (!bad) number = !minus ? (int64_t)sum : sum ? -(int64_t)(sum - 1) - 1 : 0;
-  if (bad || number < least || number > most) {
-    uint64_t below = least < 0 ? 0u - (uint64_t)least : (uint64_t)least;
-    snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
-             syn__decimal(low, below, least < 0), syn__decimal(high, (uint64_t)most, 0));
-    return syn__metadata_fail(c, key, value, wanted);
+  number = (int64_t)(minus ? 0u - sum : sum);
+  if (!*at && digits && sum <= (uint64_t)INT64_MAX + (uint64_t)minus && number >= least &&
+      number <= most) {
+    *out = number;
+    return SYN_OK;
   }
-  *out = number;
-  return SYN_OK;
+  snprintf(wanted, sizeof wanted, "a whole number from %s to %s", syn__signed_decimal(low, least),
+           syn__signed_decimal(high, most));
+  return syn__metadata_fail(c, key, value, wanted);
 }
 
 /* Its range is checked by syn__config_sizes. */
@@ -18167,34 +18098,28 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
 
 /* The shape as text, "[3,4]", cut off at `capacity`. */
 static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
-  size_t used = 0;
+  syn__text_out w = {out, capacity, 0};
   int i;
-  for (i = 0; i < e->rank && used < capacity; i++)
-    used += (size_t)snprintf(out + used, capacity - used, "%s%lu", i ? "," : "[",
-                             (unsigned long)e->shape[i]);
-  if (used < capacity) snprintf(out + used, capacity - used, e->rank ? "]" : "[]");
+  syn__print(&w, "[");
+  for (i = 0; i < e->rank; i++) syn__print(&w, "%s%lu", i ? "," : "", (unsigned long)e->shape[i]);
+  syn__print(&w, "]");
 }
 
 /* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
-   result, and unless `negative` is 1 those below 0. Tests the bits: F16 and BF16 need no
-   conversion. */
+   result, and unless `negative` is 1 those below 0. */
 static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
                                     int negative) {
   size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
-  uint32_t exponent = e->dtype == SYN_F16 ? 0x7C000000u : 0x7F800000u, bits;
-  const unsigned char *at = (const unsigned char *)e->data;
   char shown[SYN__SHORT];
-  uint16_t half;
-  for (i = 0; i < n && !c->options.not_finite; i++, at += width) {
-    memcpy(&half, at, 2);
-    if (width == 4) memcpy(&bits, at, 4);
-    else bits = (uint32_t)half << 16;
-    if ((bits & exponent) == exponent || (!negative && bits >> 31))
+  for (i = 0; i < n && !c->options.not_finite; i++) {
+    uint32_t bits = syn__entry_float_bits(e, i);
+    if ((bits & 0x7F800000u) == 0x7F800000u || (!negative && bits >> 31))
       return syn__fail(c, SYN_E_FORMAT,
                        "model file: tensor %s: number %lu, at byte %lu of the file, is not "
                        "finite%s (syn_options.not_finite accepts it)",
                        syn__shorten(shown, e->name), (unsigned long)i,
-                       (unsigned long)(at - f->start), negative ? "" : " or below 0");
+                       (unsigned long)((const unsigned char *)e->data + i * width - f->start),
+                       negative ? "" : " or below 0");
   }
   return SYN_OK;
 }
@@ -18224,11 +18149,13 @@ static int syn__is_weight(const char *name) {
          strncmp(name, "tokenizer.", 10);
 }
 
-/* Refuses a surplus tensor: the metadata then describe another network than the weights. Every
-   weight was found before, so counting is enough; the search is for the message. */
-static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const syn_model *m) {
+/* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
+   than the weights. Counting is enough to find one; the search is for the message. */
+static syn_status syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i, count = 0;
   char shown[SYN__SHORT];
+  for (i = 0; i < m->g.n_params; i++)
+    if (!syn__weight_find(c, f, &m->g.params[i])) return SYN_E_FORMAT;
   for (i = 0; i < syn_file_count(f); i++) count += syn__is_weight(syn_file_entry(f, i)->name) != 0;
   for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
     const char *name = syn_file_entry(f, i)->name;
@@ -18244,33 +18171,31 @@ static syn_status syn__weights_surplus(syn_context *c, const syn_file *f, const 
 static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model *m) {
   size_t i;
   int in_place = 1;
+  if (syn__weights_check(c, f, m)) return SYN_E_FORMAT;
   for (i = 0; i < m->g.n_params; i++) {
-    const syn_entry *e = syn__weight_find(c, f, &m->g.params[i]);
-    if (!e) return SYN_E_FORMAT;
+    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
   }
-  if (syn__weights_surplus(c, f, m)) return SYN_E_FORMAT; /* nothing else may be there */
-  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
+  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY;
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *w = &m->g.params[i];
     const syn_entry *e = syn_file_find(f, w->name);
     union { const void *from; void *to; } data; /* read only: training copies first */
     data.from = e->data;
     if (in_place) w->x = (float *)data.to;
-    else if (syn_entry_floats(c, e, w->x, w->size)) return c->status;
+    else syn_entry_floats(c, e, w->x, w->size);
   }
   return SYN_OK;
 }
 
 /* One tokenizer in the file serves both sides. */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
-  const syn_entry *src = syn_file_find(f, "tokenizer.src"),
-                  *tgt = syn_file_find(f, "tokenizer.tgt");
-  if (src && !(m->tokenizer[SYN_SRC] = syn_tokenizer_load(c, src->data, src->bytes)))
-    return c->status;
-  if (tgt && !(m->tokenizer[SYN_TGT] = syn_tokenizer_load(c, tgt->data, tgt->bytes)))
-    return c->status;
-  if (!tgt && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
+  int side;
+  for (side = SYN_SRC; side <= SYN_TGT; side++) {
+    const syn_entry *e = syn_file_find(f, syn__tokenizer_names[side]);
+    if (e && !(m->tokenizer[side] = syn_tokenizer_load(c, e->data, e->bytes))) return c->status;
+  }
+  if (!m->tokenizer[SYN_TGT] && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
   return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
 }
 
@@ -18321,8 +18246,8 @@ static int64_t syn__float_bits(float x) {
   return (int64_t)bits;
 }
 
-/* A number of a checkpoint: its key, its value in the trainer, its range, where it is restored. The
-   last four have no such place: a training that resumes must have the same. */
+/* A number of a checkpoint: its key, its value in the trainer, its range, where it is restored.
+   From SYN__STATE_FIXED on they have no such place: a training that resumes must have the same. */
 typedef struct syn__state_field {
   const char *key;
   int64_t value, least, most;
@@ -18332,7 +18257,8 @@ typedef struct syn__state_field {
 enum {
   SYN__STATE_KEPT = 11,
   SYN__STATE_FIXED = 12,
-  SYN__STATE_FIELDS = 16,
+  SYN__STATE_SAVED = 16, /* the others are part of every model file */
+  SYN__STATE_FIELDS = 17,
   SYN__STATE_TENSORS = 4
 };
 
@@ -18358,28 +18284,21 @@ static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__sta
       {"train.seed", (int64_t)k->seed, INT64_MIN, INT64_MAX, NULL, NULL}, /* from here on: fixed */
       {"train.batch_tokens", k->batch_tokens, INT64_MIN, INT64_MAX, NULL, NULL},
       {"train.accumulate", k->accumulate, INT64_MIN, INT64_MAX, NULL, NULL},
-      {"train.every", k->every, INT64_MIN, INT64_MAX, NULL, NULL}};
+      {"train.every", k->every, INT64_MIN, INT64_MAX, NULL, NULL},
+      {"heads", t->m->config.heads, 1, INT_MAX, NULL, NULL}};
   memcpy(f, fields, sizeof fields);
 }
 
-/* The moments of the optimizer and the `kept` best weights with their losses; size 0: none. */
-typedef struct syn__state_tensor {
-  const char *name;
-  float *at;
-  size_t size;
-} syn__state_tensor;
-
-static void syn__state_tensors(const syn_trainer *t, size_t kept, syn__state_tensor *list) {
-  const syn__state_tensor tensors[SYN__STATE_TENSORS] = {
-      {"optimizer.first", t->first, t->firsts}, /* first moments */
-      {"optimizer.second", t->second, t->seconds}, /* second moments */
-      {"optimizer.best", t->best, kept * t->floats}, /* the best weights */
-      {"optimizer.best_loss", t->best_loss, kept}}; /* their losses */
-  memcpy(list, tensors, sizeof tensors);
+/* The moments of the optimizer and the `kept` best weights with their losses; 0 bytes: none. */
+static void syn__state_tensors(const syn_trainer *t, size_t kept, syn_entry *list) {
+  list[0] = syn__vector_entry("optimizer.first", SYN_F32, t->first, t->firsts);
+  list[1] = syn__vector_entry("optimizer.second", SYN_F32, t->second, t->seconds);
+  list[2] = syn__vector_entry("optimizer.best", SYN_F32, t->best, kept * t->floats);
+  list[3] = syn__vector_entry("optimizer.best_loss", SYN_F32, t->best_loss, kept);
 }
 
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
-  syn__state_tensor tensors[SYN__STATE_TENSORS];
+  syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_train_state state;
   syn__builder b = SYN__BUILDER(c);
@@ -18390,13 +18309,11 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
   state = t->state;
   syn__state_fields(t, &state, fields);
-  for (i = 0; i < SYN__STATE_FIELDS; i++) syn__add_int(&b, fields[i].key, fields[i].value);
+  for (i = 0; i < SYN__STATE_SAVED; i++) syn__add_int(&b, fields[i].key, fields[i].value);
   syn__add_model(&b, t->m); /* weights and tokenizers */
   syn__state_tensors(t, (size_t)t->n_best, tensors);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
-    if (tensors[i].size)
-      syn__add_tensor(&b, syn__vector_entry(tensors[i].name, SYN_F32, tensors[i].at,
-                                            tensors[i].size));
+    if (tensors[i].bytes) syn__add_tensor(&b, tensors[i]);
   return syn__builder_save(&b, path);
 }
 
@@ -18411,30 +18328,14 @@ static syn_status syn__state_same(syn_context *c, const syn_file *f, const char 
                    syn__shorten(a, then), syn__shorten(b, now));
 }
 
-/* Checks the network: weights of the same names and shapes do not prove it, as other heads or
-   another activation may have them. */
-static syn_status syn__state_network(syn_context *c, const syn_file *f, const syn_model *m) {
-  const syn_config *k = &m->config;
-  int64_t heads = k->heads;
-  if (syn__state_same(c, f, "task", k->task) ||
-      syn__state_same(c, f, "encoder", m->task->encoder ? k->encoder : "") ||
-      syn__state_same(c, f, "decoder", m->task->decoder ? k->decoder : ""))
-    return SYN_E_VALUE;
-  if (syn__metadata_int(c, f, "heads", 1, INT_MAX, &heads)) return SYN_E_FORMAT;
-  if (heads == k->heads) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "checkpoint: heads is %ld, this training has %d", (long)heads,
-                   k->heads);
-}
-
 /* Reads the numbers and checks them. Another seed or batch size would go on with other batches than
    those still to come. */
 static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__state_field *n) {
   syn_context *c = t->c;
   int i;
-  if (syn_file_value(f, "train.optimizer") && /* older files were all of adam or adamw */
-      syn__state_same(c, f, "train.optimizer", t->optimizer->name))
-    return SYN_E_VALUE;
-  if (syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
+  if ((syn_file_value(f, "train.optimizer") && /* older files were all of adam or adamw */
+       syn__state_same(c, f, "train.optimizer", t->optimizer->name)) ||
+      syn__state_same(c, f, "train.freeze", t->config.freeze ? t->config.freeze : ""))
     return SYN_E_VALUE;
   for (i = 0; i < SYN__STATE_FIELDS; i++, n++) {
     int64_t now = n->value;
@@ -18449,48 +18350,49 @@ static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__
   return SYN_OK;
 }
 
-/* Checks a tensor of the state: it is there exactly when the training keeps it, and has `size`
+/* Checks a tensor of the state: it is there exactly when the training keeps it, and has as many
    floats, finite, not below 0 unless `negative` is 1. */
-static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn__state_tensor *w,
+static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_entry *kept,
                                    int negative) {
-  const syn_entry *e = syn_file_find(f, w->name);
-  if (!w->size && e)
-    return syn__fail(c, SYN_E_FORMAT, "checkpoint: it has %s, which this training does not keep",
-                     w->name);
-  if (!w->size) return SYN_OK;
-  if (!e) return syn__fail(c, SYN_E_FORMAT, "checkpoint: tensor %s is missing", w->name);
-  if (!syn__float_width(e->dtype) ||
-      e->bytes != syn__mul_size(w->size, syn__float_width(e->dtype)))
-    return syn__entry_refuse(c, e, w->size);
-  return syn__entry_finite(c, f, e, negative);
+  const syn_entry *e = syn_file_find(f, kept->name);
+  syn_status status;
+  if (!e && !kept->bytes) return SYN_OK;
+  if (!e || !kept->bytes)
+    return syn__fail(c, SYN_E_FORMAT, e ? "checkpoint: it has %s, which this training does not keep"
+                                        : "checkpoint: tensor %s is missing", kept->name);
+  status = syn__floats_check(c, e, kept->shape[0]);
+  return status ? status : syn__entry_finite(c, f, e, negative);
 }
 
-/* Checks every weight, every tensor of the state, the network. */
+/* Checks every weight, every tensor of the state, then the network: weights of the same names and
+   shapes do not prove it, as another activation may have them. */
 static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
-                                        const syn__state_tensor *list) {
+                                        const syn_entry *list) {
   syn_context *c = t->c;
-  syn_status status = SYN_OK;
-  size_t i;
-  for (i = 0; i < t->m->g.n_params; i++)
-    if (!syn__weight_find(c, f, &t->m->g.params[i])) return SYN_E_FORMAT;
-  if (syn__weights_surplus(c, f, t->m)) return SYN_E_FORMAT;
+  const syn_config *k = &t->m->config;
+  syn_status status = syn__weights_check(c, f, t->m);
+  int i;
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++) /* 1: second moments have a square root */
     status = syn__state_entry(c, f, &list[i], i != 1);
-  return status ? status : syn__state_network(c, f, t->m);
+  if (!status) status = syn__state_same(c, f, "task", k->task);
+  if (!status) status = syn__state_same(c, f, "encoder", t->m->task->encoder ? k->encoder : "");
+  if (!status) status = syn__state_same(c, f, "decoder", t->m->task->decoder ? k->decoder : "");
+  return status;
 }
 
 /* Restores the weights, the optimizer's moments and the best weights (`list`), then the numbers
    (n). All was checked, so copying cannot fail. */
-static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
-                                    const syn__state_tensor *list, const syn__state_field *n) {
+static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn_entry *list,
+                                    const syn__state_field *n) {
+  float *const to[SYN__STATE_TENSORS] = {t->first, t->second, t->best, t->best_loss};
   size_t i;
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *w = &t->m->g.params[i];
     syn_entry_floats(t->c, syn_file_find(f, w->name), w->x, w->size);
   }
   for (i = 0; i < SYN__STATE_TENSORS; i++)
-    if (list[i].size)
-      syn_entry_floats(t->c, syn_file_find(f, list[i].name), list[i].at, list[i].size);
+    if (list[i].bytes)
+      syn_entry_floats(t->c, syn_file_find(f, list[i].name), to[i], list[i].shape[0]);
   for (i = 0; i < SYN__STATE_FIXED; i++) {
     uint32_t bits = (uint32_t)n[i].value;
     if (n[i].whole) *n[i].whole = (long)n[i].value; /* checked: it fits */
@@ -18498,21 +18400,16 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f,
   }
   t->n_best = (int)n[SYN__STATE_KEPT].value;
   t->state.stopped = t->config.stop_after && t->state.worse >= t->config.stop_after;
-}
-
-/* The largest |x| of n numbers. */
-static double syn__largest_size(const float *x, size_t n) {
-  double most = 0.0;
-  size_t i;
-  for (i = 0; i < n; i++)
-    if (!(fabs((double)x[i]) <= most)) most = fabs((double)x[i]);
-  return most;
+  t->validation_due = 0;
+  t->max_first = 0.0; /* the largest |first moment| */
+  for (i = 0; i < t->firsts; i++)
+    if (!(fabs((double)t->first[i]) <= t->max_first)) t->max_first = fabs((double)t->first[i]);
 }
 
 /* A file that is refused leaves the trainer and its model as they were. */
 syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_file *f = t ? syn_file_load(t->c, path) : NULL;
-  syn__state_tensor tensors[SYN__STATE_TENSORS];
+  syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
@@ -18522,11 +18419,7 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
     syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
     s = syn__checkpoint_check(t, f, tensors);
   }
-  if (s == SYN_OK) {
-    syn__checkpoint_restore(t, f, tensors, fields);
-    t->max_first = syn__largest_size(t->first, t->firsts);
-    t->validation_due = 0;
-  }
+  if (s == SYN_OK) syn__checkpoint_restore(t, f, tensors, fields);
   syn_file_free(f);
   return s;
 }
