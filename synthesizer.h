@@ -16930,12 +16930,10 @@ static uint32_t syn__entry_float_bits(const syn_entry *e, size_t i) {
   const unsigned char *at = (const unsigned char *)e->data + i * width;
   uint32_t bits;
   uint16_t half;
-  if (width == 4) {
-    memcpy(&bits, at, 4);
-    return bits;
-  }
   memcpy(&half, at, 2);
-  return e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+  bits = e->dtype == SYN_F16 ? syn__from_f16(half) : (uint32_t)half << 16;
+  if (width == 4) memcpy(&bits, at, 4);
+  return bits;
 }
 
 /* Refuses an entry that cannot be converted to `count` floats. The caller may have made it: only
@@ -17021,37 +17019,31 @@ static int syn__json_accept(syn__json *j, int byte) {
   return 1;
 }
 
-/* Skips a byte, given in quotes; it is an error if it is not the next. */
-static void syn__json_expect(syn__json *j, const char *quoted) {
-  if (!syn__json_accept(j, quoted[1])) syn__json_expected(j, quoted);
-}
-
-/* Goes to the next element of a list that ends with `close`; *n counts the elements. Returns 0 at
-   the end and after an error, so every list is parsed by
-     for (expect(open); more(close, &n);) element;
+/* Goes to the next element of an array, "[]", or an object, "{}"; *n counts the elements and is 0
+   before the first. Returns 0 at the end and after an error, so every list is parsed by
+     while (syn__json_more(j, "[]", &n)) element;
    A comma with nothing behind it fails in the element: ']' begins no value, '}' no string. */
-static int syn__json_more(syn__json *j, char close, size_t *n) {
-  if (!j->ok || syn__json_accept(j, close)) return 0;
-  if (*n > 0 && !syn__json_accept(j, ',')) {
-    syn__json_expected(j, close == '}' ? "',' or '}'" : "',' or ']'");
-    return 0;
-  }
+static int syn__json_more(syn__json *j, const char *brackets, size_t *n) {
+  int object = *brackets == '{';
+  if (*n == 0 && !syn__json_accept(j, *brackets)) syn__json_expected(j, object ? "'{'" : "'['");
+  if (!j->ok || syn__json_accept(j, brackets[1])) return 0;
+  if (*n > 0 && !syn__json_accept(j, ','))
+    syn__json_expected(j, object ? "',' or '}'" : "',' or ']'");
   ++*n;
-  return 1;
+  return j->ok;
 }
 
 /* Skips \uXXXX and returns its code; UINT32_MAX, without a move, when something else stands
    there. */
 static uint32_t syn__json_hex(syn__json *j) {
+  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
   uint32_t code = 0;
-  int i, d;
+  int i;
   if (j->end - j->at < 6 || j->at[0] != '\\' || j->at[1] != 'u') return UINT32_MAX;
   for (i = 2; i < 6; i++) {
-    d = j->at[i];
-    if (d >= '0' && d <= '9') d -= '0';
-    else if ((d | 32) >= 'a' && (d | 32) <= 'f') d = (d | 32) - 'a' + 10;
-    else return UINT32_MAX;
-    code = code << 4 | (uint32_t)d;
+    const char *digit = j->at[i] ? strchr(digits, j->at[i]) : NULL;
+    if (!digit) return UINT32_MAX;
+    code = code << 4 | (uint32_t)((digit - digits) & 15);
   }
   j->at += 6;
   return code;
@@ -17072,12 +17064,15 @@ static void syn__json_unicode(syn__json *j) {
   if (j->ok) j->text += syn__utf8_encode(code, j->text);
 }
 
-/* `letter` is 0 at the end of the text; strchr would find the 0 that ends the list. */
-static void syn__json_escape(syn__json *j) {
+/* Decodes one character of a string, or copies one byte of it. `letter` is 0 at the end of the text;
+   strchr would find the 0 that ends the list. */
+static void syn__json_character(syn__json *j) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
   const char *found = letter ? strchr(from, (int)letter) : NULL;
-  if (letter == 'u') syn__json_unicode(j);
+  if (*j->at < 32) syn__json_fail(j, "control byte 0x%02X in a string", (unsigned)*j->at);
+  else if (*j->at != '\\') *j->text++ = (char)*j->at++;
+  else if (letter == 'u') syn__json_unicode(j);
   else if (!found) syn__json_fail(j, "unknown escape: \\ and byte 0x%02X", letter);
   else {
     *j->text++ = to[found - from];
@@ -17085,35 +17080,27 @@ static void syn__json_escape(syn__json *j) {
   }
 }
 
-/* Decodes one character of a string. */
-static void syn__json_character(syn__json *j) {
-  size_t n = 0;
-  uint32_t ch = syn__utf8_decode(
-      syn__text_of((const char *)j->at, (size_t)(j->end - j->at)), &n);
-  if (ch == '\\') syn__json_escape(j);
-  else if (ch < 32 || ch & SYN__INVALID_BYTE)
-    syn__json_fail(j, ch < 32 ? "control byte 0x%02X in a string"
-                              : "invalid UTF-8 in a string: byte 0x%02X", (unsigned)*j->at);
-  else {
-    memcpy(j->text, j->at, n);
-    j->text += n;
-    j->at += n;
-  }
-}
-
 /* A string, decoded; "" after an error. It takes no more bytes than in the JSON text: two quotes
-   there, one 0 here; and no escape is shorter than its character. So all strings fit. */
+   there, one 0 here; and no escape is shorter than its character. So all strings fit. UTF-8 is
+   checked at the end: no escape can complete a character that was cut off. */
 static const char *syn__json_string(syn__json *j) {
-  const char *start = j->text;
+  const char *start = j->text, *invalid;
   if (!syn__json_accept(j, '"')) syn__json_expected(j, "a string");
   while (j->at < j->end && *j->at != '"') syn__json_character(j);
-  if (j->at == j->end) {
-    syn__json_fail(j, "a string without its end");
-    return "";
-  }
-  j->at++;
+  if (!j->ok) return "";
   *j->text++ = 0;
-  return start;
+  invalid = syn__utf8_invalid(start);
+  if (*invalid)
+    syn__json_fail(j, "invalid UTF-8 in a string: byte 0x%02X", (unsigned)(unsigned char)*invalid);
+  else if (!syn__json_accept(j, '"')) syn__json_fail(j, "a string without its end");
+  return j->ok ? start : "";
+}
+
+/* The key of a field, with its colon. */
+static const char *syn__json_key(syn__json *j) {
+  const char *key = syn__json_string(j);
+  if (!syn__json_accept(j, ':')) syn__json_expected(j, "':'");
+  return key;
 }
 
 /* One digit or more, as a number; SIZE_MAX when it does not fit. */
@@ -17140,7 +17127,7 @@ static size_t syn__json_size(syn__json *j) {
 /* An array of sizes, of which the first `most` are kept; returns how many it has. */
 static size_t syn__json_sizes(syn__json *j, size_t *sizes, size_t most) {
   size_t n = 0, size;
-  for (syn__json_expect(j, "'['"); syn__json_more(j, ']', &n);) {
+  while (syn__json_more(j, "[]", &n)) {
     size = syn__json_size(j);
     if (n <= most) sizes[n - 1] = size;
   }
@@ -17160,29 +17147,27 @@ static void syn__json_skip_number(syn__json *j) {
   }
 }
 
-/* true, false or null. A longer word fails at its next letter, which is no comma. */
-static void syn__json_skip_word(syn__json *j, int first) {
-  const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
-  size_t n = strlen(word);
-  if ((size_t)(j->end - j->at) < n || memcmp(j->at, word, n)) syn__json_expected(j, "a value");
-  else j->at += n;
-}
-
-/* Checks a value of any kind and ignores it. `depth` bounds the recursion. */
+/* Checks a value of any kind and ignores it. `depth` bounds the recursion. A word that is longer than
+   true, false or null fails at its next letter, which is no comma. */
 static void syn__json_skip(syn__json *j, int depth) {
   int first = syn__json_peek(j);
+  const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
   char *text = j->text;
   size_t n = 0;
   if (depth > SYN_MAX_DEPTH)
     syn__json_fail(j, "values nested deeper than %d levels", SYN_MAX_DEPTH);
   else if (first == '"') syn__json_string(j); /* checked, then released */
   else if (first == '-' || (first >= '0' && first <= '9')) syn__json_skip_number(j);
-  else if (first != '{' && first != '[') syn__json_skip_word(j, first);
-  else {
-    for (j->at++; syn__json_more(j, first == '{' ? '}' : ']', &n); j->text = text) {
-      if (first == '{') syn__json_string(j), syn__json_expect(j, "':'"); /* a key */
+  else if (first == '{' || first == '[') {
+    while (syn__json_more(j, first == '{' ? "{}" : "[]", &n)) {
+      if (first == '{') syn__json_key(j);
       syn__json_skip(j, depth + 1);
+      j->text = text;
     }
+  } else if ((size_t)(j->end - j->at) < strlen(word) || memcmp(j->at, word, strlen(word))) {
+    syn__json_expected(j, "a value");
+  } else {
+    j->at += strlen(word);
   }
   j->text = text;
 }
@@ -17219,8 +17204,8 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 #define SYN__HEADER_MAX 100000000u
 
-/* Named items, entries or pairs, with their numbers sorted by name. Both structs begin with their
-   name; memcpy reads it, since the two types have nothing in common. */
+/* Named items, entries or pairs, with their numbers sorted by name. Both structs begin with a
+   pointer to their name, so a pointer to the struct is one to that pointer. */
 typedef struct syn__index {
   const void *items;
   size_t n, size; /* items, bytes of one */
@@ -17238,9 +17223,8 @@ struct syn_file {
 };
 
 static const char *syn__item_name(const syn__index *x, int i) {
-  const char *name;
-  memcpy(&name, (const char *)x->items + (size_t)i * x->size, sizeof name);
-  return name;
+  const void *item = (const char *)x->items + (size_t)i * x->size;
+  return *(const char *const *)item;
 }
 
 /* By bytes; strcoll would depend on the locale. */
@@ -17297,10 +17281,9 @@ static void syn__header_offsets(syn__json *j, syn_entry *e) {
 static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
   static const char *const fields[] = {"dtype", "shape", "data_offsets"};
   char *text = j->text, shown[SYN__SHORT];
-  const char *key = syn__json_string(j), *name;
+  const char *key = syn__json_key(j), *name;
   unsigned i = 0, type = 0;
   size_t n;
-  syn__json_expect(j, "':'");
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
   if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
   *seen |= 1u << i;
@@ -17326,7 +17309,7 @@ static void syn__header_tensor(syn__json *j, const char *name) {
   unsigned seen = 0;
   size_t n = 0, bytes;
   j->tensor = name; /* for messages */
-  for (syn__json_expect(j, "'{'"); syn__json_more(j, '}', &n);) syn__header_field(j, &e, &seen);
+  while (syn__json_more(j, "{}", &n)) syn__header_field(j, &e, &seen);
   if ((seen & 7) != 7)
     syn__json_fail(j, "no \"%s\"", !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
   bytes = syn__entry_bytes(&e);
@@ -17342,9 +17325,8 @@ static void syn__header_tensor(syn__json *j, const char *name) {
 static void syn__header_metadata(syn__json *j) {
   syn_pair pair;
   size_t n = 0;
-  for (syn__json_expect(j, "'{'"); syn__json_more(j, '}', &n);) {
-    pair.key = syn__json_string(j);
-    syn__json_expect(j, "':'");
+  while (syn__json_more(j, "{}", &n)) {
+    pair.key = syn__json_key(j);
     pair.value = syn__json_string(j);
     if (j->ok && syn__append(j->c, &j->file->pairs, &pair, 1, sizeof pair)) j->ok = 0;
   }
@@ -17394,9 +17376,8 @@ static int syn__header_parse(syn_file *f, const char *where, size_t length, size
   const char *name;
   size_t n = 0;
   int metadata = 0;
-  for (syn__json_expect(j, "'{'"); syn__json_more(j, '}', &n);) {
-    name = syn__json_string(j);
-    syn__json_expect(j, "':'");
+  while (syn__json_more(j, "{}", &n)) {
+    name = syn__json_key(j);
     if (strcmp(name, "__metadata__") != 0) syn__header_tensor(j, name);
     else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
     else syn__header_metadata(j);
@@ -17976,9 +17957,11 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   syn__add_tensor(b, syn__vector_entry(syn__tokenizer_names[side], SYN_U8, bytes, size));
 }
 
-/* Metadata that came with the model, weights in the order of the network as F32, tokenizers. */
+/* The configuration, metadata that came with the model, weights in the order of the network as F32,
+   tokenizers. */
 static void syn__add_model(syn__builder *b, const syn_model *m) {
   size_t i;
+  syn__add_config(b, m);
   syn__add_foreign(b, m);
   for (i = 0; i < m->g.n_params; i++) syn__add_tensor(b, syn__weight_entry(&m->g.params[i]));
   syn__add_tokenizer(b, m, SYN_SRC);
@@ -17988,7 +17971,6 @@ static void syn__add_model(syn__builder *b, const syn_model *m) {
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
   syn__builder b = SYN__BUILDER(c);
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  syn__add_config(&b, m);
   syn__add_model(&b, m);
   if (!b.status)
     b.status = syn_file_write_to(c, sink, (const syn_pair *)b.pairs.items, b.pairs.count,
@@ -18010,7 +17992,6 @@ static syn_status syn__builder_save(syn__builder *b, const char *path) {
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
   syn__builder b = SYN__BUILDER(c);
   if (!syn__given(c, m, "model")) return SYN_E_VALUE;
-  syn__add_config(&b, m);
   syn__add_model(&b, m);
   return syn__builder_save(&b, path);
 }
@@ -18144,22 +18125,17 @@ static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, cons
   return NULL;
 }
 
-static int syn__is_weight(const char *name) {
-  return strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-         strncmp(name, "tokenizer.", 10);
-}
-
 /* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
-   than the weights. Counting is enough to find one; the search is for the message. */
+   than the weights. */
 static syn_status syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
-  size_t i, count = 0;
+  size_t i;
   char shown[SYN__SHORT];
   for (i = 0; i < m->g.n_params; i++)
     if (!syn__weight_find(c, f, &m->g.params[i])) return SYN_E_FORMAT;
-  for (i = 0; i < syn_file_count(f); i++) count += syn__is_weight(syn_file_entry(f, i)->name) != 0;
-  for (i = 0; count != m->g.n_params && i < syn_file_count(f); i++) {
+  for (i = 0; i < syn_file_count(f); i++) {
     const char *name = syn_file_entry(f, i)->name;
-    if (syn__is_weight(name) && !syn_model_find(m, name))
+    if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
+        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
                        syn__shorten(shown, name));
   }
@@ -18202,9 +18178,7 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
 /* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
-  syn_model *m;
-  if (!f) return NULL;
-  m = syn__config_read(c, f, &config) ? NULL : syn__model_shell(c, &config);
+  syn_model *m = f && !syn__config_read(c, f, &config) ? syn__model_shell(c, &config) : NULL;
   if (!m) {
     syn_file_free(f);
     return NULL;
@@ -18304,13 +18278,12 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   syn__builder b = SYN__BUILDER(c);
   int i;
   if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
-  syn__add_config(&b, t->m);
+  syn__add_model(&b, t->m);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
   state = t->state;
   syn__state_fields(t, &state, fields);
   for (i = 0; i < SYN__STATE_SAVED; i++) syn__add_int(&b, fields[i].key, fields[i].value);
-  syn__add_model(&b, t->m); /* weights and tokenizers */
   syn__state_tensors(t, (size_t)t->n_best, tensors);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (tensors[i].bytes) syn__add_tensor(&b, tensors[i]);
