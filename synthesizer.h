@@ -17064,8 +17064,8 @@ static void syn__json_unicode(syn__json *j) {
   if (j->ok) j->text += syn__utf8_encode(code, j->text);
 }
 
-/* Decodes one character of a string, or copies one byte of it. `letter` is 0 at the end of the text;
-   strchr would find the 0 that ends the list. */
+/* Decodes one escape of a string, or copies one byte. `letter` is 0 at the end of the text; strchr
+   would find the 0 that ends the list. */
 static void syn__json_character(syn__json *j) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const unsigned letter = j->end - j->at < 2 ? 0 : j->at[1];
@@ -17147,8 +17147,8 @@ static void syn__json_skip_number(syn__json *j) {
   }
 }
 
-/* Checks a value of any kind and ignores it. `depth` bounds the recursion. A word that is longer than
-   true, false or null fails at its next letter, which is no comma. */
+/* Checks a value of any kind and ignores it. `depth` bounds the recursion. A word that is longer
+   than true, false or null fails at its next letter, which is no comma. */
 static void syn__json_skip(syn__json *j, int depth) {
   int first = syn__json_peek(j);
   const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
@@ -17222,12 +17222,13 @@ struct syn_file {
   syn__index names, keys;     /* of entries, of pairs */
 };
 
+/* The name of item i. */
 static const char *syn__item_name(const syn__index *x, int i) {
   const void *item = (const char *)x->items + (size_t)i * x->size;
   return *(const char *const *)item;
 }
 
-/* By bytes; strcoll would depend on the locale. */
+/* The order of items by the bytes of their names; strcoll would depend on the locale. */
 static int syn__order_name(const void *owner, int a, int b) {
   const syn__index *x = (const syn__index *)owner;
   return strcmp(syn__item_name(x, a), syn__item_name(x, b));
@@ -17252,7 +17253,7 @@ static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status stat
 static const void *syn__index_find(const syn__index *x, const char *name) {
   size_t low = 0, high = x->n, mid;
   int order;
-  while (name && low < high) {
+  while (name && low < high) { /* if it is there, then at low .. high-1 of the sorted ones */
     mid = low + (high - low) / 2;
     order = strcmp(name, syn__item_name(x, x->sorted[mid]));
     if (order == 0) return (const char *)x->items + (size_t)x->sorted[mid] * x->size;
@@ -17262,18 +17263,19 @@ static const void *syn__index_find(const syn__index *x, const char *name) {
   return NULL;
 }
 
-/* [begin, end], counted from the first byte of the data. The pointer is computed after both were
-   checked: computing one outside the block is undefined. */
+/* [begin, end], counted from the first byte of the data, becomes a pointer and a size. The pointer
+   is computed after both were checked: computing one outside the block is undefined. */
 static void syn__header_offsets(syn__json *j, syn_entry *e) {
   size_t range[2] = {0, 0}, n = syn__json_sizes(j, range, 2);
-  if (n != 2) syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
-  if (range[0] > range[1] || range[1] > j->data_size) {
+  if (n != 2) {
+    syn__json_fail(j, "data_offsets of %lu numbers, not 2", (unsigned long)n);
+  } else if (range[0] > range[1] || range[1] > j->data_size) {
     syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
                    (unsigned long)range[1], (unsigned long)j->data_size);
-    range[0] = range[1] = 0; /* a valid place after the error, too */
+  } else {
+    e->data = j->end + range[0];
+    e->bytes = range[1] - range[0];
   }
-  e->data = j->end + range[0];
-  e->bytes = range[1] - range[0];
 }
 
 /* One field of a tensor; `seen` has a bit for each of the three known ones, others are skipped. An
@@ -17282,7 +17284,7 @@ static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
   static const char *const fields[] = {"dtype", "shape", "data_offsets"};
   char *text = j->text, shown[SYN__SHORT];
   const char *key = syn__json_key(j), *name;
-  unsigned i = 0, type = 0;
+  unsigned i = 0, type = 0; /* of the key in `fields`, of the dtype */
   size_t n;
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
   if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
@@ -17299,11 +17301,11 @@ static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
     else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
   } else if (i == 2) syn__header_offsets(j, e);
   else syn__json_skip(j, 1);
-  j->text = text;
+  j->text = text; /* neither the key nor the name of a dtype is kept */
 }
 
-/* The object of one tensor. Fields come in any order, so what needs all three is checked at the
-   end. */
+/* The object of one tensor becomes an entry of the file. Fields come in any order, so what needs
+   all three is checked at the end. */
 static void syn__header_tensor(syn__json *j, const char *name) {
   syn_entry e = {name, SYN_F32, 0, {0}, NULL, 0};
   unsigned seen = 0;
@@ -17321,7 +17323,7 @@ static void syn__header_tensor(syn__json *j, const char *name) {
   if (j->ok && syn__append(j->c, &j->file->entries, &e, 1, sizeof e)) j->ok = 0;
 }
 
-/* {key: value, ...}, both strings. */
+/* {key: value, ...}, both strings, become pairs of the file. */
 static void syn__header_metadata(syn__json *j) {
   syn_pair pair;
   size_t n = 0;
@@ -17345,10 +17347,10 @@ static int syn__order_offset(const void *owner, int a, int b) {
 static int syn__header_covers(const syn__json *j) {
   const syn_file *f = j->file;
   int *sorted = syn__sorted(f->c, f, f->entries.count, syn__order_offset);
-  size_t i, end = 0;
+  size_t i, end = 0; /* of the tensors so far, in bytes of the data */
   syn_status status = SYN_OK;
   char shown[SYN__SHORT];
-  if (!sorted) return 0;
+  if (!sorted) return 0; /* recorded */
   for (i = 0; i < f->entries.count && !status; i++) {
     const syn_entry *e = (const syn_entry *)f->entries.items + sorted[i];
     size_t begin = (size_t)((const unsigned char *)e->data - j->end);
@@ -17406,7 +17408,7 @@ static size_t syn__header_length(syn_context *c, const char *where, const unsign
 static int syn__file_sort(syn_file *f, const char *where) {
   syn__index names = {f->entries.items, f->entries.count, sizeof(syn_entry), NULL};
   syn__index keys = {f->pairs.items, f->pairs.count, sizeof(syn_pair), NULL};
-  f->names = names;
+  f->names = names; /* the file frees what is sorted, also after a failure */
   f->keys = keys;
   return !syn__index_sort(f->c, &f->names, SYN_E_FORMAT, where, "tensors") &&
          !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
@@ -17425,7 +17427,7 @@ static syn_file *syn__file_open(syn_context *c, const char *where, void *block, 
     return NULL;
   }
   f->c = c;
-  f->block = block;
+  f->block = block; /* from here on syn_file_free frees it */
   f->start = (const unsigned char *)bytes;
   length = syn__header_length(c, where, f->start, size);
   if (length) f->text = (char *)syn__alloc(c, length, 1); /* bounded by the file */
@@ -17489,7 +17491,7 @@ const char *syn_file_value(const syn_file *f, const char *key) {
 
 #ifndef SYN_NO_STDIO
 
-/* The end of a path, where its file is named: the message is 400 bytes long. */
+/* The last bytes of a path, where its file is named: the message is 400 bytes long. */
 static const char *syn__path_end(const char *path) {
   size_t n = strlen(path);
   return n > 150 ? path + (n - 150) : path;
@@ -17562,11 +17564,11 @@ syn_file *syn_file_load(syn_context *c, const char *path) {
 
 /* What is written, borrowed from the caller, and what is computed from it. */
 typedef struct syn__content {
-  const syn_pair *pairs;
-  size_t n_pairs; /* metadata */
-  const syn_entry *entries;
-  size_t n_entries;  /* tensors */
-  char *header;      /* what stands before the data; owned, or null */
+  const syn_pair *pairs; /* metadata */
+  size_t n_pairs;
+  const syn_entry *entries; /* tensors */
+  size_t n_entries;
+  char *header;       /* what stands before the data; owned, or null */
   size_t front, size; /* bytes of the header, of the whole file */
 } syn__content;
 
@@ -17576,7 +17578,7 @@ static void syn__print_string(syn__text_out *out, const char *text) {
   static const char codes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
   for (syn__print(out, "\""); *text && out->used <= SYN__HEADER_MAX; text++) {
     const char *code = strchr(codes, *text);
-    if (code) syn__print(out, "\\%c", letters[code - codes]);
+    if (code) syn__print(out, "\\%c", letters[code - codes]); /* it has a short escape */
     else syn__print(out, (unsigned char)*text < 32 ? "\\u%04x" : "%c", (unsigned char)*text);
   }
   syn__print(out, "\"");
@@ -17615,10 +17617,10 @@ static void syn__print_entry(syn__text_out *out, const syn_entry *e, size_t begi
   syn__print(out, "%s]}", syn__decimal(digits, begin + e->bytes, 0));
 }
 
-/* The JSON object without white space: equal input gives equal bytes. Tensors in the given order;
-   at[k] moves along the data of class k. */
+/* The JSON object without white space: equal input gives equal bytes. Tensors are in the given
+   order, their data in the order of the classes. */
 static void syn__print_header(syn__text_out *out, const syn__content *content) {
-  size_t at[SYN__ALIGN_CLASSES], i;
+  size_t at[SYN__ALIGN_CLASSES], i; /* at[k]: where the next tensor of class k begins */
   int k;
   for (k = 0; k < SYN__ALIGN_CLASSES; k++) at[k] = syn__align_offset(content, k);
   for (i = 0; i < content->n_pairs; i++) {
@@ -17649,7 +17651,7 @@ static syn_status syn__make_header(syn_context *c, syn__content *content) {
                      (unsigned long)out.used, (unsigned long)SYN__HEADER_MAX, (unsigned long)data);
   content->header = (char *)syn__alloc(c, content->front + 1, 1); /* 1: printing ends with a 0 */
   if (!content->header) return SYN_E_MEMORY;
-  out.out = content->header + 8;
+  out.out = content->header + 8; /* the length stands in the first 8 bytes */
   out.capacity = out.used + 1;
   out.used = 0;
   syn__print_header(&out, content);
@@ -17669,7 +17671,7 @@ static int syn__sink_all(const syn_sink *sink, const void *bytes, size_t size) {
 static int syn__write_data(const syn_sink *sink, const syn_entry *e) {
   const unsigned char *at = (const unsigned char *)e->data;
   unsigned char part[64];
-  size_t left = e->bytes, n;
+  size_t left = e->bytes, n; /* bytes still to write, bytes of this part */
   for (; left && syn__big_endian(); at += n, left -= n) {
     n = left < sizeof part ? left : sizeof part;
     memcpy(part, at, n);
@@ -17693,7 +17695,7 @@ static int syn__write_file(const syn__content *content, const syn_sink *sink) {
 /* 1: the reader accepts it as a name or value. */
 static int syn__file_text_ok(const char *text) { return text && !*syn__utf8_invalid(text); }
 
-/* Refuses a tensor that the reader would refuse. */
+/* Refuses a tensor, number i, that the reader would refuse, or that has no data. */
 static syn_status syn__check_entry(syn_context *c, const syn_entry *e, size_t i) {
   char shown[SYN__SHORT];
   size_t bytes = syn__entry_bytes(e);
@@ -17793,6 +17795,7 @@ static int syn__path_rename(const char *from, const char *to) {
 #endif
 }
 
+/* The sink of an open file. */
 static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)user);
 }
@@ -17803,7 +17806,7 @@ static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
 static syn_status syn__write_path(syn_context *c, const syn__content *content, const char *path) {
   int special = syn__path_special(path), ok; /* special: written directly, without a rename */
   size_t size = strlen(path);
-  char *target = (char *)syn__alloc(c, size + 5, 1);
+  char *target = (char *)syn__alloc(c, size + 5, 1); /* zeroed: the path, ".tmp", a 0 */
   syn_sink sink = {syn__sink_file, NULL};
   syn_status status = SYN_OK;
   FILE *out;
@@ -17855,8 +17858,8 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 typedef struct syn__builder {
   syn_context *c;
   syn__array pairs, entries; /* syn_pair, syn_entry */
-  syn__arena arena; /* of numbers as text, of tokenizers as bytes */
-  syn_status status; /* of the first failure */
+  syn__arena arena;          /* of numbers as text, of tokenizers as bytes */
+  syn_status status;         /* of the first failure */
 } syn__builder;
 
 #define SYN__BUILDER(c) {c, {NULL, 0, 0}, {NULL, 0, 0}, {c, NULL}, SYN_OK}
@@ -17867,12 +17870,14 @@ static void syn__builder_free(syn__builder *b) {
   syn__arena_free(&b->arena);
 }
 
+/* Adds metadata; both texts are borrowed until the file is written. */
 static void syn__add_text(syn__builder *b, const char *key, const char *value) {
   syn_pair pair = {key, value};
   if (!b->status && !value) b->status = SYN_E_MEMORY; /* a copy that the arena could not make */
   if (!b->status) b->status = syn__append(b->c, &b->pairs, &pair, 1, sizeof pair);
 }
 
+/* syn__decimal of a signed number; -INT64_MIN does not fit, hence the unsigned subtraction. */
 static const char *syn__signed_decimal(char out[24], int64_t n) {
   return syn__decimal(out, n < 0 ? 0u - (uint64_t)n : (uint64_t)n, n < 0);
 }
@@ -17890,14 +17895,14 @@ static void syn__add_float(syn__builder *b, const char *key, float value) {
   syn__add_text(b, key, syn__arena_text(&b->arena, text, strlen(text)));
 }
 
-/* A tensor [n]. */
+/* A tensor [n], which borrows its name and data. */
 static syn_entry syn__vector_entry(const char *name, syn_dtype dtype, const void *data, size_t n) {
   syn_entry e = {name, dtype, 1, {n}, data, 0};
   e.bytes = syn__entry_bytes(&e);
   return e;
 }
 
-/* A weight in its shape. */
+/* A weight in its shape; it borrows the weight's name and numbers. */
 static syn_entry syn__weight_entry(const syn_param *w) {
   syn_entry e = syn__vector_entry(w->name, SYN_F32, w->x, w->size);
   int i;
@@ -17906,6 +17911,7 @@ static syn_entry syn__weight_entry(const syn_param *w) {
   return e;
 }
 
+/* Adds a tensor; its name and data are borrowed until the file is written. */
 static void syn__add_tensor(syn__builder *b, syn_entry e) {
   if (!b->status) b->status = syn__append(b->c, &b->entries, &e, 1, sizeof e);
 }
@@ -17915,7 +17921,7 @@ static void syn__add_tensor(syn__builder *b, syn_entry e) {
 static void syn__add_config(syn__builder *b, const syn_model *m) {
   const syn_config *k = &m->config;
   syn__add_text(b, "format", "synthesizer");
-  syn__add_text(b, "version", "1");
+  syn__add_text(b, "version", "1"); /* of this list: a reader refuses another one */
   syn__add_text(b, "task", k->task);
   if (m->task->encoder) syn__add_text(b, "encoder", k->encoder);
   if (m->task->decoder) syn__add_text(b, "decoder", k->decoder);
@@ -17928,13 +17934,13 @@ static void syn__add_config(syn__builder *b, const syn_model *m) {
   syn__add_text(b, "tie", k->tie);
   syn__add_float(b, "dropout", k->dropout);
   syn__add_float(b, "label_smoothing", k->label_smoothing);
-  syn__add_int(b, "seed", (int64_t)k->seed);
+  syn__add_int(b, "seed", (int64_t)k->seed); /* the signed number of the same bits */
 }
 
 /* Metadata that came with the file of the model (a licence, notes), but for keys that were written
    anew, and for those of a training: a model saved after it is no checkpoint. */
 static void syn__add_foreign(syn__builder *b, const syn_model *m) {
-  size_t i, k, own = b->pairs.count;
+  size_t i, k, own = b->pairs.count; /* own: keys that were written anew */
   for (i = 0; i < syn_file_pair_count(m->file); i++) {
     const syn_pair *pair = syn_file_pair(m->file, i);
     for (k = 0; k < own && !b->status; k++)
@@ -17943,6 +17949,7 @@ static void syn__add_foreign(syn__builder *b, const syn_model *m) {
   }
 }
 
+/* The tensors of tokenizers, by side: SYN_SRC, SYN_TGT. */
 static const char *const syn__tokenizer_names[] = {"tokenizer.src", "tokenizer.tgt"};
 
 /* One tokenizer for both sides is stored once, as that of the source. */
@@ -18014,12 +18021,12 @@ static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const cha
   char wanted[80], low[24], high[24];
   uint64_t sum = 0;
   int64_t number;
-  int minus, digits = 0;
+  int minus, digits = 0; /* minus: 1 where a minus sign stands in front */
   if (!value) return SYN_OK;
   minus = *at == '-';
   for (at += minus; *at >= '0' && *at <= '9' && digits < 19; at++, digits++)
     sum = sum * 10 + (uint64_t)(*at - '0');
-  number = (int64_t)(minus ? 0u - sum : sum);
+  number = (int64_t)(minus ? 0u - sum : sum); /* if `sum` fits, which the next line checks */
   if (!*at && digits && sum <= (uint64_t)INT64_MAX + (uint64_t)minus && number >= least &&
       number <= most) {
     *out = number;
@@ -18030,7 +18037,7 @@ static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const cha
   return syn__metadata_fail(c, key, value, wanted);
 }
 
-/* Its range is checked by syn__config_sizes. */
+/* A float, which stays where the key is absent. Its range is checked by syn__config_sizes. */
 static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const char *key,
                                       float *out) {
   const char *value = syn_file_value(f, key);
@@ -18038,7 +18045,8 @@ static syn_status syn__metadata_float(syn_context *c, const syn_file *f, const c
   size_t size;
   if (!value) return SYN_OK;
   size = syn__number_read(value, &number);
-  if (!size || value[size]) return syn__metadata_fail(c, key, value, "a number");
+  if (!size || value[size]) /* no number, or something behind it */
+    return syn__metadata_fail(c, key, value, "a number");
   *out = (float)number;
   return SYN_OK;
 }
@@ -18049,7 +18057,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   const char *format = syn_file_value(f, "format"), *version = syn_file_value(f, "version");
   const struct {
     const char *key;
-    int *out;
+    int *out; /* in *k */
   } sizes[] = {{"d_model", &k->d_model},     {"heads", &k->heads},
                {"max_len", &k->max_len},     {"src_vocab", &k->src_vocab},
                {"tgt_vocab", &k->tgt_vocab}, {"classes", &k->classes}};
@@ -18109,9 +18117,9 @@ static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn
    is checked before memory for weights is allocated. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
   const syn_entry *e = syn_file_find(f, w->name), want = syn__weight_entry(w);
-  size_t bytes = (size_t)want.rank * sizeof *want.shape;
+  size_t bytes = (size_t)want.rank * sizeof *want.shape; /* of the numbers of its shape */
   int same = e && e->rank == want.rank && memcmp(e->shape, want.shape, bytes) == 0;
-  char wanted[60], given[60];
+  char wanted[60], given[60]; /* shapes for the message */
   if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
   syn__shape_text(wanted, sizeof wanted, &want);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
@@ -18133,7 +18141,7 @@ static syn_status syn__weights_check(syn_context *c, const syn_file *f, const sy
   for (i = 0; i < m->g.n_params; i++)
     if (!syn__weight_find(c, f, &m->g.params[i])) return SYN_E_FORMAT;
   for (i = 0; i < syn_file_count(f); i++) {
-    const char *name = syn_file_entry(f, i)->name;
+    const char *name = syn_file_entry(f, i)->name; /* three prefixes name no weights */
     if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
         strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
@@ -18152,7 +18160,7 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
     const syn_entry *e = syn_file_find(f, m->g.params[i].name);
     in_place = in_place && e->dtype == SYN_F32 && (uintptr_t)e->data % sizeof(float) == 0;
   }
-  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY;
+  if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *w = &m->g.params[i];
     const syn_entry *e = syn_file_find(f, w->name);
@@ -18229,8 +18237,8 @@ typedef struct syn__state_field {
   float *real; /* where a float is restored, or null */
 } syn__state_field;
 enum {
-  SYN__STATE_KEPT = 11,
-  SYN__STATE_FIXED = 12,
+  SYN__STATE_KEPT = 11,  /* train.kept, how many best weights there are */
+  SYN__STATE_FIXED = 12, /* the first that a resumed training must have, too */
   SYN__STATE_SAVED = 16, /* the others are part of every model file */
   SYN__STATE_FIELDS = 17,
   SYN__STATE_TENSORS = 4
@@ -18259,13 +18267,13 @@ static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__sta
       {"train.batch_tokens", k->batch_tokens, INT64_MIN, INT64_MAX, NULL, NULL},
       {"train.accumulate", k->accumulate, INT64_MIN, INT64_MAX, NULL, NULL},
       {"train.every", k->every, INT64_MIN, INT64_MAX, NULL, NULL},
-      {"heads", t->m->config.heads, 1, INT_MAX, NULL, NULL}};
+      {"heads", t->m->config.heads, 1, INT_MAX, NULL, NULL}}; /* no shape shows them */
   memcpy(f, fields, sizeof fields);
 }
 
 /* The moments of the optimizer and the `kept` best weights with their losses; 0 bytes: none. */
 static void syn__state_tensors(const syn_trainer *t, size_t kept, syn_entry *list) {
-  list[0] = syn__vector_entry("optimizer.first", SYN_F32, t->first, t->firsts);
+  list[0] = syn__vector_entry("optimizer.first", SYN_F32, t->first, t->firsts); /* moments */
   list[1] = syn__vector_entry("optimizer.second", SYN_F32, t->second, t->seconds);
   list[2] = syn__vector_entry("optimizer.best", SYN_F32, t->best, kept * t->floats);
   list[3] = syn__vector_entry("optimizer.best_loss", SYN_F32, t->best_loss, kept);
@@ -18274,7 +18282,7 @@ static void syn__state_tensors(const syn_trainer *t, size_t kept, syn_entry *lis
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
-  syn_train_state state;
+  syn_train_state state; /* a copy: t is const, and the list of fields may change the state */
   syn__builder b = SYN__BUILDER(c);
   int i;
   if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
