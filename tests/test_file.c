@@ -319,6 +319,8 @@ static const hostile broken[] = {
      "more than 8 numbers"},
     {T("\"dtype\":\"U8\",\"shape\":[18446744073709551616],\"data_offsets\":[0,1]"), 1,
      "above the largest"},
+    {T("\"dtype\":\"U8\",\"shape\":[0,18446744073709551615],\"data_offsets\":[0,0]"), 0,
+     "above the largest"},
     {T("\"dtype\":\"U8\",\"shape\":[99999999999999999999999],\"data_offsets\":[0,1]"), 1,
      "above the largest"},
     {T("\"dtype\":\"F32\",\"shape\":[2147483648,2147483648,4],\"data_offsets\":[0,0]"), 0,
@@ -548,6 +550,9 @@ static void test_refused(const content *good) {
   t = *good;
   t.entries[1].dtype = SYN_DTYPE_COUNT;
   refuse(NULL, 0, t.entries, ENTRIES, "\"b.f16\" of ?");
+  t = *good;
+  t.entries[2].shape[1] = SIZE_MAX; /* how the reader marks a size that is too large */
+  refuse(NULL, 0, t.entries, ENTRIES, "\"empty\" of F32, rank 2, has 0 bytes, wants");
   pair[0].key = pair[1].key = "k";
   pair[0].value = pair[1].value = "v";
   refuse(pair, 2, NULL, 0, "two times the name \"k\"");
