@@ -333,9 +333,6 @@ typedef struct syn_cost {
 /* How long a saved buffer is needed. */
 enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
 
-/* What a backward pass does without: see `not_needed` of a node. */
-enum { SYN_INPUT_NOT_NEEDED = 1, SYN_OUTPUT_NOT_NEEDED = 2, SYN_BOTH_NOT_NEEDED = 3 };
-
 /* The initial values of a parameter:
      CONSTANT    all are `amount`
      UNIFORM     uniform within +-amount
@@ -377,20 +374,12 @@ struct syn_node {
   int source_cache;              /* floats kept of each source token for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
-  /* What a kind does beyond its contract, to save passes over memory; 0: nothing of it.
-     first_write: backward writes dx instead of adding where syn_is_first_write says so; dx is then
-     not zeroed before. alias_dx: dx of input 0 equals dy, so both may be one buffer. own_dropout:
-     the kind itself, or the one reader, does the output's dropout. not_needed: backward reads no
-     number of the inputs (SYN_INPUT_NOT_NEEDED), of the output (SYN_OUTPUT_NOT_NEEDED), or of both.
-     recurrence: of a recurrent node (>>graph); null: of any other */
-  int first_write, alias_dx, own_dropout, not_needed;
-  int which;                     /* small arguments of the elementary operations */
-  float number;
+  int flags; /* those of the kind, which `shape` changes where they depend on the arguments */
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
-  const struct syn__recurrence *recurrence;
+  const struct syn__recurrence *recurrence; /* of a recurrent node (>>graph); null: of any other */
   int n_part;
   syn_part part[SYN_MAX_PART];
   void *own;                     /* a struct of the kind's own, filled by its shape function */
@@ -400,12 +389,12 @@ struct syn_node {
    train) `backward`, or `build` alone; `name` and `args` are never null. What is missing is an
    error when a model is built, a missing `backward` when its trainer is made. `forward` may read
    inputs and parameters and write `out` and its saved buffers; `backward` adds into gradients (but
-   see first_write) and may read of `out` only the sign, since dropout has changed it. After `shape`
-   accepted, nothing can fail. A kind without `step` computes every row alone: then its forward is
-   its step. The rows of a step are the newest token of every hypothesis; in a prefill they are the
-   tokens at several places of every prompt, place by place. A step writes all of them to its cache
-   before it reads, and has no buffers of pairs. `backward`, `start`, `step` and `cost` may be null.
-   syn_kind_check proves all this. */
+   see SYN_FIRST_WRITE) and may read of `out` only the sign, since dropout has changed it. After
+   `shape` accepted, nothing can fail. A kind without `step` computes every row alone: then its
+   forward is its step. The rows of a step are the newest token of every hypothesis; in a prefill
+   they are the tokens at several places of every prompt, place by place. A step writes all of them
+   to its cache before it reads, and has no buffers of pairs. `backward`, `start`, `step` and `cost`
+   may be null. syn_kind_check proves all this. */
 struct syn_kind {
   const char *name;
   /* "i:n w:act f:scale k:kinds c:chain": type and name of each argument, in order; i integer,
@@ -422,14 +411,24 @@ struct syn_kind {
   void (*cost)(const syn_node *n, syn_cost *cost); /* adds to it what depends on the length */
 };
 
-/* Constant facts of a kind. DROPS: ends with dropout on its output, whose rate the text may give.
-   NORM: normalizes rows. IDENTITY: outside of training the output is the input. COPIES: `n` copies
-   of a chain. For the first guess of a width: SUM_WIDTHS: the widths of its chains are added;
-   SOURCE_WIDTH: the output is as wide as that of the encoder; others with a first argument `n` have
-   that width. */
+/* Constant facts of a kind. */
 enum {
-  SYN_DROPS = 1, SYN_NORM = 2, SYN_IDENTITY = 4, SYN_COPIES = 8, SYN_SUM_WIDTHS = 16,
-  SYN_SOURCE_WIDTH = 32
+  SYN_DROPS = 1,    /* ends with dropout on its output, whose rate the text may give */
+  SYN_NORM = 2,     /* normalizes rows */
+  SYN_IDENTITY = 4, /* outside of training the output is the input */
+  SYN_COPIES = 8,   /* `n` copies of a chain */
+  /* For the first guess of a width. Others with a first argument `n` have that width */
+  SYN_SUM_WIDTHS = 16,   /* the widths of its chains are added */
+  SYN_SOURCE_WIDTH = 32, /* the output is as wide as that of the encoder */
+  /* What it does beyond its contract, to save passes over memory, and memory */
+  SYN_FIRST_WRITE = 64, /* backward writes dx instead of adding where syn_is_first_write says so; dx
+                           is then not zeroed before */
+  SYN_ALIAS_DX = 128,   /* dx of input 0 equals dy, so both may be one buffer */
+  SYN_INPUT_NOT_NEEDED = 256,  /* backward reads no number of the inputs, */
+  SYN_OUTPUT_NOT_NEEDED = 512, /* of the output, */
+  SYN_BOTH_NOT_NEEDED = SYN_INPUT_NOT_NEEDED + SYN_OUTPUT_NOT_NEEDED, /* of both */
+  SYN_OWN_DROPOUT = 1024 /* not the pass does the dropout of rate n->drop, but the kind itself, or
+                            the one reader of the output */
 };
 
 /* -- models -- */
@@ -784,8 +783,8 @@ SYN_API const int *syn_places(const syn_tape *t, const syn_node *n);
 SYN_API int syn_is_training(const syn_tape *t); /* 1: dropout drops */
 SYN_API int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
 
-/* 1: input i has no gradient yet, so a kind whose node says first_write must write dx instead of
-   adding to it. */
+/* 1: input i has no gradient yet, so a kind with SYN_FIRST_WRITE must write dx instead of adding to
+   it. */
 SYN_API int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
 /* y [n] += factor x [n]; first_write: y = factor x */
 SYN_API void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
@@ -4666,7 +4665,14 @@ void *syn_build_own(syn_build *b, syn_node *n, size_t size) {
   return n->own = syn__arena_get(&b->g->arena, 1, size);
 }
 
-/* A node with its inputs, not yet in the graph; the caller may set `which`, `number`, `drop` before
+/* The same, a copy of `own`. */
+static syn_status syn__own_copy(syn_build *b, syn_node *n, const void *own, size_t size) {
+  if (!syn_build_own(b, n, size)) return SYN_E_MEMORY;
+  memcpy(n->own, own, size);
+  return SYN_OK;
+}
+
+/* A node with its inputs, not yet in the graph; the caller may set `drop` and `own` before
    syn__node_done. A null node is passed on: only the last call of a row must be looked at. */
 static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, const int *in) {
   syn__graph *g = b->g;
@@ -4679,6 +4685,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   if (!n || syn__grow(b->c, &g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
     return NULL;
   n->kind = kind;
+  n->flags = kind->flags;
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
@@ -5206,7 +5213,7 @@ static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size
 }
 /* Of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
-  if (!n->own_dropout) syn__drop_stream(t, 2 * n->id, n->drop, x, syn_count(syn_out(t, n)));
+  if (!(n->flags & SYN_OWN_DROPOUT)) syn__drop_stream(t, 2 * n->id, n->drop, x, syn_count(syn_out(t, n)));
 }
 void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
   syn__drop_stream(t, 2 * n->id + 1, rate, x, count);
@@ -5264,8 +5271,7 @@ int syn_is_first_write(const syn_tape *t, const syn_node *n, int i) {
 static void syn__add_dx(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   if (x->dx != y->dx)
-    syn_accumulate(t, x->dx, y->dx, factor, syn_count(y),
-                    n->first_write && syn_is_first_write(t, n, 0));
+    syn_accumulate(t, x->dx, y->dx, factor, syn_count(y), syn_is_first_write(t, n, 0));
 }
 
 /* Nodes stand in the order they were recorded, and what a node reads was recorded before it. */
@@ -5279,9 +5285,9 @@ static void syn__forward_nodes(syn_tape *t, int begin, int end) {
 }
 
 /* Before the last reader of a value runs backward, the value's gradient is zeroed, unless the
-   reader writes it (first_write) or it is the gradient of the reader's output (alias_dx).
-   `again`: the gradients of values made before `begin` add up. A value without a reader (the
-   encoder's final norm where every layer has a block of its own) has no gradient. */
+   reader writes it (SYN_FIRST_WRITE) or it is the gradient of the reader's output
+   (SYN_ALIAS_DX). `again`: the gradients of values made before `begin` add up. A value without a
+   reader (the encoder's final norm where every layer has a block of its own) has no gradient. */
 static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
   int i, k;
   t->accumulate_before = again ? begin : 0;
@@ -5294,7 +5300,8 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
       continue; /* what it reads was made by skipped nodes */
     for (k = 0; k < n->n_in; k++) {
       x = syn_in(t, n, k);
-      if (x->dx && syn_is_first_write(t, n, k) && !(runs && (n->first_write || x->dx == y->dx)))
+      if (x->dx && syn_is_first_write(t, n, k) &&
+          !(runs && ((n->flags & SYN_FIRST_WRITE) || x->dx == y->dx)))
         syn__zero(t, x->dx, syn_count(x));
     }
     if (!runs) continue;
@@ -5420,12 +5427,13 @@ static size_t syn__place(const syn__items *l) {
 }
 
 /* The value whose gradient has the same buffer as that of `value`, -1: none. The maker of `value`
-   would only copy dy to dx (alias_dx), and dx holds nothing yet. So the gradient of a whole chain
-   of residual sums is one buffer. Not in a graph whose nodes run more than once. */
+   would only copy dy to dx (SYN_ALIAS_DX), and dx holds nothing yet. So the gradient of a whole
+   chain of residual sums is one buffer. Not in a graph whose nodes run more than once. */
 static int syn__dx_alias(const syn__graph *g, int value) {
   int maker = g->values[value].maker;
   const syn_node *n = maker < 0 ? NULL : g->nodes[maker];
-  if (!n || !n->alias_dx || g->recurrent || g->values[n->in[0]].last != maker) return -1;
+  if (!n || !(n->flags & SYN_ALIAS_DX) || g->recurrent || g->values[n->in[0]].last != maker)
+    return -1;
   return n->n_in > 1 && n->in[1] == n->in[0] ? -1 : n->in[0];
 }
 /* 1: the gradient of `value` is that of what its last reader makes. */
@@ -5437,11 +5445,12 @@ static int syn__is_dx_alias(const syn__graph *g, int value) {
 /* 1: no backward function reads the numbers of the value, so that its last reader in the forward
    pass frees them. The head of a training run comes after all nodes and reads its input. */
 static int syn__not_needed(const syn__graph *g, const syn__value *v) {
-  int i, k, not_needed = g->recurrent ? 0 : g->nodes[v->maker]->not_needed & SYN_OUTPUT_NOT_NEEDED;
-  for (i = v->first; i >= 0 && i <= v->last && not_needed; i++)
+  int i, k, needed = g->recurrent || !(g->nodes[v->maker]->flags & SYN_OUTPUT_NOT_NEEDED);
+  for (i = v->first; i >= 0 && i <= v->last && !needed; i++)
     for (k = 0; k < g->nodes[i]->n_in; k++)
-      if (&g->values[g->nodes[i]->in[k]] == v) not_needed &= g->nodes[i]->not_needed << 1;
-  return not_needed && v->last < (int)g->n_nodes;
+      if (&g->values[g->nodes[i]->in[k]] == v)
+        needed |= !(g->nodes[i]->flags & SYN_INPUT_NOT_NEEDED);
+  return !needed && v->last < (int)g->n_nodes;
 }
 
 /* Times: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's forward until
@@ -5731,10 +5740,11 @@ static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
   return out;
 }
 
-/* Records one operation and runs it. What fails leaves no trace: a value without memory, or a node
-   that writes to one, would be met by the next syn_backward. */
-static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in, int which,
-                               float number) {
+/* Records one operation and runs it; a copy of `own` [size] becomes n->own (0: none). What fails
+   leaves no trace: a value without memory, or a node that writes to one, would be met by the next
+   syn_backward. */
+static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in,
+                               const void *own, size_t size) {
   int ids[2], i;
   syn_tape *t = in[0] ? in[0]->tape : NULL;
   syn_node *n;
@@ -5747,9 +5757,7 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
     return NULL;
   }
   n = syn__node_new(&t->own, kind, n_in, ids);
-  if (!n) return NULL;
-  n->which = which;
-  n->number = number;
+  if (!n || (size && syn__own_copy(&t->own, n, own, size))) return syn__tape_back(t, mark);
   out = syn__node_done(&t->own, n) < 0 ? NULL : syn__record_memory(t, n);
   if (!out) return syn__tape_back(t, mark);
   kind->forward(t, n);
@@ -5870,15 +5878,15 @@ static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
   const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
   size_t size = syn_count(b), count = syn_count(y), i;
   if (size == count)
-    syn_accumulate(t, b->dx, y->dx, factor, count,
-                    n->first_write && syn_is_first_write(t, n, 1));
+    syn_accumulate(t, b->dx, y->dx, factor, count, syn_is_first_write(t, n, 1));
   else if (size == 1) b->dx[0] += factor * t->k->sum(y->dx, count);
   else
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
 }
 
-/* y = a + mask(b), where the dropout of b is left to this node (>>kind res). Forward masks b in
-   place. Backward writes db = mask(dy): this node is the one reader of b. */
+/* y = a + mask(b), where n->own is the maker of b, whose dropout is left to this node (>>kind res);
+   a null n->own: y = a + b. Forward masks b in place. Backward writes db = mask(dy): this node is
+   the one reader of b. */
 typedef struct syn__add_mask {
   syn__dropout d;
   float *y, *b;   /* forward: y and b; backward: dy and db */
@@ -5899,8 +5907,9 @@ static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t be
 /* 0: b has no dropout in this pass, nothing is done. */
 static int syn__add_masked(syn_tape *t, const syn_node *n, int backward) {
   const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
+  const syn_node *maker = (const syn_node *)n->own;
   syn__add_mask j;
-  if (!n->which || !syn__drops(t, t->g->nodes[t->g->values[b->id].maker], &j.d)) return 0;
+  if (!maker || !syn__drops(t, maker, &j.d)) return 0;
   j.y = backward ? y->dx : y->x;
   j.b = backward ? b->dx : b->x;
   j.a = backward ? NULL : syn_in(t, n, 0)->x;
@@ -5915,8 +5924,9 @@ static void syn__add_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, 1.0f); /* da += dy */
   if (!syn__add_masked(t, n, 1)) syn__broadcast_db(t, n, 1.0f);
 }
-static const syn_kind syn__kind_add = {"add", "", 0, NULL, syn__broadcast_shape, syn__add_forward,
-                                       syn__add_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_add = {
+    "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
+    syn__add_forward, syn__add_backward, NULL, NULL, NULL};
 
 static void syn__sub_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->sub);
@@ -5952,7 +5962,7 @@ static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_ten
   syn_tensor *in[2];
   in[0] = a;
   in[1] = b;
-  return syn__record(kind, 2, in, 0, 0.0f);
+  return syn__record(kind, 2, in, NULL, 0);
 }
 syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_add, a, b); }
 syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_sub, a, b); }
@@ -5962,53 +5972,60 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
    >>kind scale   y = s x
    ============================================================================================== */
 
-/* x, y of one shape. s is a number of the caller, n->number, and no tensor: it has no gradient.
-   Saved for backward: nothing. */
+/* x, y of one shape. s is a number of the caller and no tensor: it has no gradient. Saved for
+   backward: nothing. */
 
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
 
+/* s of scale, and the factor of sum */
+static float syn__factor_of(const syn_node *n) { return *(const float *)n->own; }
+
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
-  t->k->scale(syn_out(t, n)->x, n->number, syn_in(t, n, 0)->x, syn_count(syn_out(t, n)));
+  t->k->scale(syn_out(t, n)->x, syn__factor_of(n), syn_in(t, n, 0)->x, syn_count(syn_out(t, n)));
 }
 /* dx += s dy */
 static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  t->k->acc_scale(syn_in(t, n, 0)->dx, n->number, y->dx, syn_count(y));
+  t->k->acc_scale(syn_in(t, n, 0)->dx, syn__factor_of(n), y->dx, syn_count(y));
 }
 static const syn_kind syn__kind_scale = {"scale", "", 0, NULL, syn__same_shape,
                                          syn__scale_forward, syn__scale_backward, NULL, NULL, NULL};
-syn_tensor *syn_scale(syn_tensor *x, float s) { return syn__record(&syn__kind_scale, 1, &x, 0, s); }
+syn_tensor *syn_scale(syn_tensor *x, float s) {
+  return syn__record(&syn__kind_scale, 1, &x, &s, sizeof s);
+}
 
 /* ==============================================================================================
-   >>kind sum   y = sum_i x_i, or the mean of x
+   >>kind sum   y = s sum_i x_i: the sum, s = 1, or the mean, s = 1 / count
    ============================================================================================== */
 
-/* x of any shape, y [1]. which: 1 for the mean. n->number: the factor of the sum, 1 or 1/count. The
-   kernel sums in the fixed tree of all reductions: the same bits on every ISA. Saved for backward:
-   nothing. */
+/* x of any shape, y [1]. The kernel sums in the fixed tree of all reductions: the same bits on
+   every ISA. Saved for backward: nothing. */
 
 static syn_status syn__sum_shape(syn_build *b, syn_node *n) {
   const int one = 1;
-  const syn__value *x = &b->g->values[n->in[0]];
-  if (n->which) n->number = 1.0f / (float)syn__size(x->rank, x->shape);
   n->out = syn__value_new(b, SYN_OWN, 1, &one);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
 static void syn__sum_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn_out(t, n)->x[0] = n->number * t->k->sum(x->x, syn_count(x));
+  syn_out(t, n)->x[0] = syn__factor_of(n) * t->k->sum(x->x, syn_count(x));
 }
-/* dx_i += dy, for the mean dy / count */
+/* dx_i += s dy */
 static void syn__sum_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   size_t i, count = syn_count(x);
-  float dy = n->number * syn_out(t, n)->dx[0];
+  float dy = syn__factor_of(n) * syn_out(t, n)->dx[0];
   for (i = 0; i < count; i++) x->dx[i] += dy;
 }
 static const syn_kind syn__kind_sum = {
     "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, syn__sum_backward, NULL, NULL, NULL};
-syn_tensor *syn_sum(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 0, 1.0f); }
-syn_tensor *syn_mean(syn_tensor *x) { return syn__record(&syn__kind_sum, 1, &x, 1, 1.0f); }
+static syn_tensor *syn__record_sum(syn_tensor *x, float factor) {
+  return syn__record(&syn__kind_sum, 1, &x, &factor, sizeof factor);
+}
+syn_tensor *syn_sum(syn_tensor *x) { return syn__record_sum(x, 1.0f); }
+syn_tensor *syn_mean(syn_tensor *x) {
+  return x ? syn__record_sum(x, 1.0f / (float)syn_count(x)) : NULL;
+}
 
 /* ==============================================================================================
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
@@ -6087,7 +6104,9 @@ static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_softmax = {
     "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward, NULL,
     NULL, NULL};
-syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, 0, 0.0f); }
+syn_tensor *syn_softmax(syn_tensor *x) {
+  return syn__record(&syn__kind_softmax, 1, &x, NULL, 0);
+}
 
 /* ==============================================================================================
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
@@ -6104,15 +6123,22 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
+/* The activation of act, ff and cnn, whose own structs begin with it. */
+static int syn__act_of(const syn_node *n) { return *(const int *)n->own; }
+
+/* On a tape syn__record has filled n->own. */
 static syn_status syn__act_shape(syn_build *b, syn_node *n) {
-  if (b->layer) n->which = syn_arg_word(b, "act", syn__act_names, SYN__ACTS, SYN__RELU);
+  if (b->layer) {
+    int act = syn_arg_word(b, "act", syn__act_names, SYN__ACTS, SYN__RELU);
+    if (syn__own_copy(b, n, &act, sizeof act)) return SYN_E_MEMORY;
+  }
   return syn_build_out_like(b, n, 0);
 }
 
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   SYN__UNUSED(thread);
-  t->k->act(n->which, syn_out(t, n)->x + begin, syn_in(t, n, 0)->x + begin, end - begin);
+  t->k->act(syn__act_of(n), syn_out(t, n)->x + begin, syn_in(t, n, 0)->x + begin, end - begin);
 }
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act, n, syn_count(syn_out(t, n)), 4096);
@@ -6122,7 +6148,8 @@ static void syn__task_act_dx(syn_tape *t, const void *job, int thread, size_t be
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0);
   SYN__UNUSED(thread);
-  t->k->act_back(n->which, x->dx + begin, x->x + begin, syn_out(t, n)->dx + begin, end - begin);
+  t->k->act_back(syn__act_of(n), x->dx + begin, x->x + begin, syn_out(t, n)->dx + begin,
+                 end - begin);
 }
 static void syn__act_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act_dx, n, syn_count(syn_out(t, n)), 4096);
@@ -6133,7 +6160,7 @@ static const syn_kind syn__kind_act = {
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
   for (i = 0; x && name && i < SYN__ACTS; i++)
-    if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, i, 0.0f);
+    if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, &i, sizeof i);
   if (x)
     syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
               name ? name : "null");
@@ -6170,27 +6197,28 @@ static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bia
 
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
-  n->which = syn_arg_int(b, "bias", 1, 0, 1); /* 1: there is a b */
-  n->first_write = 1;
-  n->not_needed = SYN_OUTPUT_NOT_NEEDED;
-  if (syn__linear_params(b, n, out, n->which)) return SYN_E_SHAPE;
+  if (syn__linear_params(b, n, out, syn_arg_int(b, "bias", 1, 0, 1))) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
-static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, n->which ? 1 : -1, syn_in(t, n, 0), syn_out(t, n)->x);
+/* z = x w^T + b of a layer of one product; w is parameter 0, b, if there is one, parameter 1. */
+static void syn__product_forward(syn_tape *t, const syn_node *n, float *z) {
+  syn__linear_forward(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), z);
 }
-/* Gradients of a layer of one product: w is parameter 0, b parameter `bias` (-1: none). */
-static void syn__product_backward(syn_tape *t, const syn_node *n, int bias, const float *dy) {
-  syn__linear_grad g = syn__linear_grad_of(t, n, 0, bias, syn_in(t, n, 0), dy);
+static void syn__product_backward(syn_tape *t, const syn_node *n, const float *dz) {
+  syn__linear_grad g =
+      syn__linear_grad_of(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), dz);
   g.first_write = syn_is_first_write(t, n, 0);
   syn__linear_backward_of(t, &g);
 }
+static void syn__linear_kind_forward(syn_tape *t, const syn_node *n) {
+  syn__product_forward(t, n, syn_out(t, n)->x);
+}
 static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
-  syn__product_backward(t, n, n->which ? 1 : -1, syn_out(t, n)->dx);
+  syn__product_backward(t, n, syn_out(t, n)->dx);
 }
 static const syn_kind syn__kind_linear = {
-    "linear", "i:n i:bias f:dropout", 1, NULL, syn__linear_shape, syn__linear_kind_forward,
-    syn__linear_kind_backward, NULL, NULL, NULL};
+    "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
+    syn__linear_shape, syn__linear_kind_forward, syn__linear_kind_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
@@ -6207,22 +6235,29 @@ static const syn_kind syn__kind_linear = {
                   and dropout kept y.
    Activation with dropout is one pass over memory, forward as well as backward. */
 
-/* The width of z. cnn shares this function and the next ones. */
-static int syn__ff_z_width(syn_build *b, syn_node *n, int out, int otherwise) {
-  n->which = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, otherwise);
-  return n->which == SYN__GLU ? 2 * out : out;
-}
+/* cnn shares its own struct and the next functions. */
+typedef struct syn__ff {
+  int act;
+  syn_conv conv; /* of cnn */
+} syn__ff;
+
+/* The width of z: n, or 2n for glu. */
+static int syn__ff_z_width(int act, int out) { return act == SYN__GLU ? 2 * out : out; }
+
 static syn_status syn__ff_saves(syn_build *b, syn_node *n, int z_width) {
-  n->own_dropout = n->which != SYN__GLU;
-  if (syn_build_save_rows(b, n, SYN_BACKWARD, n->own_dropout ? 0 : (size_t)z_width))
+  int act = syn__act_of(n);
+  if (act == SYN__RELU) n->flags &= ~SYN_OUTPUT_NOT_NEEDED;
+  if (act != SYN__GLU) n->flags |= SYN_OWN_DROPOUT;
+  if (syn_build_save_rows(b, n, SYN_BACKWARD, act == SYN__GLU ? (size_t)z_width : 0))
     return SYN_E_SHAPE;
-  return syn_build_save_rows(b, n, SYN_BOTH, n->which == SYN__RELU ? 0 : (size_t)z_width);
+  return syn_build_save_rows(b, n, SYN_BOTH, act == SYN__RELU ? 0 : (size_t)z_width);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
-  int z_width = syn__ff_z_width(b, n, out, SYN__RELU);
-  n->first_write = 1;
-  n->not_needed = n->which == SYN__RELU ? 0 : SYN_OUTPUT_NOT_NEEDED;
+  syn__ff *own = (syn__ff *)syn_build_own(b, n, sizeof *own);
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH), z_width;
+  if (!own) return SYN_E_MEMORY;
+  own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, SYN__RELU);
+  z_width = syn__ff_z_width(own->act, out);
   if (syn__linear_params(b, n, z_width, 1) || syn__ff_saves(b, n, z_width)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -6264,7 +6299,7 @@ static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const floa
 /* -- the other activations, elementwise -- */
 
 static float *syn__ff_z(const syn_tape *t, const syn_node *n) {
-  return n->which == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
+  return syn__act_of(n) == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
 }
 
 /* y = mask(act(z)) */
@@ -6272,12 +6307,12 @@ static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin,
   const syn_node *n = (const syn_node *)job;
   float *y = syn_out(t, n)->x, *z = syn__ff_z(t, n);
   syn__dropout d;
-  int drops = syn__drops(t, n, &d);
+  int drops = syn__drops(t, n, &d), act = syn__act_of(n);
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
     count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
-    t->k->act(n->which, y + begin, z + begin, count);
+    t->k->act(act, y + begin, z + begin, count);
     if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
   }
 }
@@ -6287,14 +6322,14 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
   const syn_node *n = (const syn_node *)job;
   float *dz = syn_out(t, n)->dx, *z = syn__ff_z(t, n);
   syn__dropout d;
-  int drops = syn__drops(t, n, &d), relu = n->which == SYN__RELU;
+  int drops = syn__drops(t, n, &d), act = syn__act_of(n), relu = act == SYN__RELU;
   float scale = relu && drops ? d.scale : 1.0f;
   size_t count;
   SYN__UNUSED(thread);
   for (; begin < end; begin += count) {
     count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
     if (drops && !relu) t->k->dropout(&d, (uint32_t)begin, dz + begin, count);
-    t->k->slope(n->which, dz + begin, z + begin, scale, count);
+    t->k->slope(act, dz + begin, z + begin, scale, count);
   }
 }
 
@@ -6303,27 +6338,28 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
 /* y from z */
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  if (n->which != SYN__GLU) syn_parallel(t, syn__task_ff, n, syn_count(y), 4096);
+  if (syn__act_of(n) != SYN__GLU) syn_parallel(t, syn__task_ff, n, syn_count(y), 4096);
   else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn_rows(y), (size_t)syn_width(y));
 }
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  float *dz = n->which == SYN__GLU ? syn_saved(t, n, 0) : y->dx;
-  if (n->which != SYN__GLU) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
+  int glu = syn__act_of(n) == SYN__GLU;
+  float *dz = glu ? syn_saved(t, n, 0) : y->dx;
+  if (!glu) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
   else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
   return dz;
 }
 static void syn__ff_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn__ff_z(t, n));
+  syn__product_forward(t, n, syn__ff_z(t, n));
   syn__ff_act(t, n);
 }
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
-  syn__product_backward(t, n, 1, syn__ff_act_back(t, n));
+  syn__product_backward(t, n, syn__ff_act_back(t, n));
 }
 static const syn_kind syn__kind_ff = {
-    "ff", "i:n w:act f:dropout", 1, NULL, syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL,
-    NULL, NULL};
+    "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
+    syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
@@ -6340,7 +6376,7 @@ static const syn_kind syn__kind_ff = {
    again, which then becomes dcol: kept from forward it would take k times the memory of x.
    Cache of a decoded token: its x [d]. */
 
-static const syn_conv *syn__cnn_conv(const syn_node *n) { return (const syn_conv *)n->own; }
+static const syn_conv *syn__cnn_conv(const syn_node *n) { return &((const syn__ff *)n->own)->conv; }
 
 /* k and dilate; sums of a row's number and an offset stay inside an int, k d is a row. */
 static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
@@ -6359,21 +6395,23 @@ static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
 }
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
-  syn_conv *w = (syn_conv *)syn_build_own(b, n, sizeof *w);
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, 1 << 20), d = syn_build_width(b, n, 0);
-  int z_width = syn__ff_z_width(b, n, out, SYN__GLU), shape[3];
+  syn__ff *own = (syn__ff *)syn_build_own(b, n, sizeof *own);
+  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
+  int d = syn_build_width(b, n, 0), z_width, shape[3];
   double fans; /* Glorot and Bengio 2010: k inputs + k outputs */
   size_t col;
-  if (!w) return SYN_E_MEMORY;
-  if (syn__cnn_taps(b, w, d)) return SYN_E_SHAPE;
+  if (!own) return SYN_E_MEMORY;
+  own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, SYN__GLU);
+  if (syn__cnn_taps(b, &own->conv, d)) return SYN_E_SHAPE;
+  z_width = syn__ff_z_width(own->act, out);
   shape[0] = z_width;
-  shape[1] = w->taps;
+  shape[1] = own->conv.taps;
   shape[2] = d;
-  fans = (double)w->taps * ((double)d + (double)z_width);
+  fans = (double)shape[1] * ((double)d + (double)z_width);
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans)), 3, shape))
     return SYN_E_SHAPE;
   b->g->params[n->param[0]].matrix = 1;
-  col = (size_t)w->taps * (size_t)d;
+  col = (size_t)shape[1] * (size_t)d;
   if (syn__bias_param(b, n, "b", z_width) || syn__ff_saves(b, n, z_width) ||
       syn_build_save_rows(b, n, SYN_FORWARD, col) || syn_build_save_rows(b, n, SYN_BACKWARD, col))
     return SYN_E_SHAPE;
@@ -6432,7 +6470,7 @@ static void syn__cache_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_cnn = {
-    "cnn", "i:n i:k w:act i:dilate f:dropout", 1, NULL, syn__cnn_shape, syn__cnn_forward,
+    "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
     syn__cnn_backward, NULL, syn__cnn_step, syn__cache_cost};
 
 /* ==============================================================================================
@@ -6450,8 +6488,6 @@ static const syn_kind syn__kind_cnn = {
 
 static syn_status syn__norm_build(syn_build *b, syn_node *n, int bias) {
   int d = syn_build_width(b, n, 0);
-  n->first_write = 1;
-  n->not_needed = SYN_OUTPUT_NOT_NEEDED;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d) ||
       (bias && syn__bias_param(b, n, "b", d)) || syn_build_save_rows(b, n, SYN_BOTH, 2))
     return SYN_E_SHAPE;
@@ -6513,11 +6549,11 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_norm_dg, n, (size_t)syn_width(x), 32);
 }
 static const syn_kind syn__kind_norm = {
-    "norm", "", SYN_NORM, NULL, syn__norm_shape, syn__norm_forward, syn__norm_backward, NULL, NULL,
-    NULL};
+    "norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__norm_shape,
+    syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
 static const syn_kind syn__kind_rms_norm = {
-    "rms_norm", "", SYN_NORM, NULL, syn__rms_shape, syn__norm_forward, syn__norm_backward, NULL,
-    NULL, NULL};
+    "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__rms_shape,
+    syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
@@ -6618,19 +6654,19 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
 static syn_status syn__rnn_build(syn_build *b, syn_node *n, int directions) {
   syn__rnn *own = (syn__rnn *)syn_build_own(b, n, sizeof *own);
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
-  n->which = syn_arg_word(b, "cell", syn__cell_names, 2, 0);
+  int gru = syn_arg_word(b, "cell", syn__cell_names, 2, 0);
   if (!own) return SYN_E_MEMORY;
   if (directions == 2 && b->decoder)
     return syn__fail_build(b, SYN_E_TEXT, "inside a decoder, where no token sees those behind it");
   if (out % directions)
     return syn__fail_build(b, SYN_E_SHAPE, "n is %d, wanted an even number: a half for each side",
                            out);
-  own->gates = n->which ? 3 : 4;
+  own->gates = gru ? 3 : 4;
   own->n = out / directions;
   own->directions = directions;
   if (syn__rnn_params(b, n, own, directions == 2 ? "fwd." : "")) return SYN_E_SHAPE;
   if (directions == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
-  n->cache = n->which ? own->n : 2 * own->n;
+  n->cache = gru ? own->n : 2 * own->n;
   if (syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -6919,23 +6955,22 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
   return SYN_OK;
 }
 
-static syn_status syn__pos_build(syn_build *b, syn_node *n, int scaled, int step) {
-  syn__pos *own = (syn__pos *)syn_build_own(b, n, sizeof *own);
-  if (!own) return SYN_E_MEMORY;
+/* own: n->own, zeroed but for its step */
+static syn_status syn__pos_build(syn_build *b, syn_node *n, syn__pos *own, int scaled) {
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
-  own->step = step;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
-  n->first_write = 1;
-  n->alias_dx = !scaled;
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
+  if (scaled) n->flags &= ~SYN_ALIAS_DX;
   return syn_build_out_like(b, n, 0);
 }
 static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
+  syn__pos *own = (syn__pos *)syn_build_own(b, n, sizeof *own);
   int scaled = syn_arg_int(b, "scale", 1, 0, 1);
+  if (!own) return SYN_E_MEMORY;
+  own->step = -1;
   if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  return syn__pos_build(b, n, scaled, -1);
+  return syn__pos_build(b, n, own, scaled);
 }
 
 static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6959,8 +6994,8 @@ static void syn__pos_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, ((const syn__pos *)n->own)->scale);
 }
 static const syn_kind syn__kind_pos = {
-    "pos", "i:scale f:dropout", 0, NULL, syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL,
-    NULL, NULL};
+    "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
+    syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
@@ -6976,8 +7011,6 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   shape[0] = n->table = b->config->max_len;
   shape[1] = syn_build_width(b, n, 0);
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  n->first_write = n->alias_dx = 1;
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
                       shape))
     return SYN_E_SHAPE;
@@ -7029,8 +7062,9 @@ static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
   cost->multiply_adds = 0.0;
 }
 static const syn_kind syn__kind_learn_pos = {
-    "learn_pos", "f:dropout", 0, NULL, syn__learn_pos_shape, syn__learn_pos_forward,
-    syn__learn_pos_backward, NULL, NULL, syn__learn_pos_cost};
+    "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
+    syn__learn_pos_shape, syn__learn_pos_forward, syn__learn_pos_backward, NULL, NULL,
+    syn__learn_pos_cost};
 
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
@@ -7056,7 +7090,7 @@ static int syn__dropout_build(syn_build *b, const syn_layer *l, int x) {
   syn_node *n;
   if (rate == 0.0f) return b->c->status == SYN_OK ? x : -1;
   n = syn__node_new(b, l->kind, 1, &x);
-  if (n) n->drop = rate, n->first_write = n->alias_dx = 1, n->not_needed = SYN_BOTH_NOT_NEEDED;
+  if (n) n->drop = rate;
   return syn__node_done(b, n);
 }
 static void syn__copy_forward(syn_tape *t, const syn_node *n) {
@@ -7066,8 +7100,8 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
 /* dx += dy: the pass has already masked dy */
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__add_dx(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
-    "dropout", "f:rate", SYN_IDENTITY, syn__dropout_build, syn__same_shape, syn__copy_forward,
-    syn__copy_backward, NULL, NULL, NULL};
+    "dropout", "f:rate", SYN_IDENTITY | SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
+    syn__dropout_build, syn__same_shape, syn__copy_forward, syn__copy_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind res   y = x + chain(x)
@@ -7093,11 +7127,11 @@ static int syn__build_add(syn_build *b, int x, int y) {
   in[0] = x;
   in[1] = y;
   n = syn__node_new(b, &syn__kind_add, 2, in);
-  if (!n) return -1;
-  n->first_write = n->alias_dx = 1;
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
-  n->which = x != y && b->g->values[y].first < 0 && maker->drop > 0.0f && !maker->own_dropout;
-  if (n->which) maker->own_dropout = 1;
+  if (n && x != y && b->g->values[y].first < 0 && maker->drop > 0.0f &&
+      !(maker->flags & SYN_OWN_DROPOUT)) {
+    maker->flags |= SYN_OWN_DROPOUT;
+    n->own = maker;
+  }
   return syn__node_done(b, n);
 }
 
@@ -7225,7 +7259,6 @@ static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
 }
 static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   int i, width = 0;
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
   for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
@@ -7261,8 +7294,8 @@ static void syn__concat_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
-    "concat", "C:chain", SYN_SUM_WIDTHS, syn__concat_build, syn__concat_shape, syn__concat_forward,
-    syn__concat_backward, NULL, NULL, NULL};
+    "concat", "C:chain", SYN_SUM_WIDTHS | SYN_BOTH_NOT_NEEDED, syn__concat_build, syn__concat_shape,
+    syn__concat_forward, syn__concat_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind parallel_add   y = a(x) + b(x) + ...
@@ -7324,10 +7357,10 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", SYN_COPIES,
    The graph has n copies of the chain, all built at one path: a copy finds the parameters of the
    first by their names, and the gradients of all copies accumulate. Saved buffers, dropout masks
    and decoding caches belong to the nodes of each copy. As a node of the graph, this kind adds
-   p_t + p_s with the functions of `pos`; n->which = s. */
+   p_t + p_s with the functions of `pos`. */
 
 static syn_status syn__universal_shape(syn_build *b, syn_node *n) {
-  return syn__pos_build(b, n, 0, n->which);
+  return syn__pos_build(b, n, (syn__pos *)n->own, 0);
 }
 
 /* The counts of source=increasing or decreasing start anew in each step: a layer reads the same
@@ -7339,6 +7372,7 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
   if (!chain) return -1;
   for (step = 0; step < steps && x >= 0; step++) {
     syn_node *n;
+    syn__pos *own;
     if ((width = syn__build_width_of(b, x)) != d) {
       syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps", width,
                       d, steps);
@@ -7347,7 +7381,9 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
     b->seen_increasing = increasing;
     b->seen_decreasing = decreasing;
     n = syn__node_new(b, l->kind, 1, &x);
-    if (n) n->which = step;
+    own = n ? (syn__pos *)syn_build_own(b, n, sizeof *own) : NULL;
+    if (!own) return -1;
+    own->step = step;
     x = syn__node_done(b, n); /* x_t + p_t + p_step */
     if (x >= 0) x = syn_build_chain(b, chain, x);
     b->layer = l; /* errors name l again */
@@ -7355,39 +7391,45 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
   return x;
 }
 static const syn_kind syn__kind_universal = {
-    "universal", "i:n c:chain", 0, syn__universal_build, syn__universal_shape, syn__pos_forward,
-    syn__pos_backward, NULL, NULL, NULL};
+    "universal", "i:n c:chain", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
+    syn__universal_build, syn__universal_shape, syn__pos_forward, syn__pos_backward, NULL, NULL,
+    NULL};
 
 /* ==============================================================================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]
    ============================================================================================== */
 
 /*
-   V tokens, y [rows,d]; no input. n->which: the side whose tokens are read, SYN_SRC or SYN_TGT;
-   binding a batch checks them against V. Saved for backward: nothing. dw[token of row r] += dy_r.
-   w may be shared with the output layer or the other side (tie): their gradients accumulate. */
+   V tokens, y [rows,d]; no input. y has the rows of the side whose tokens are read, SYN_SRC or
+   SYN_TGT; binding a batch checks them against V. Saved for backward: nothing. dw[token of row r]
+   += dy_r. w may be shared with the output layer or the other side (tie): their gradients
+   accumulate. */
 
 static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
-  n->not_needed = SYN_OUTPUT_NOT_NEEDED;
-  return syn_build_out(b, n, n->which, b->g->params[n->param[0]].shape[1]);
+  int stream = b->decoder ? SYN_TGT : SYN_SRC;
+  return syn_build_out(b, n, stream, b->g->params[n->param[0]].shape[1]);
+}
+static const int *syn__embedding_ids(const syn_tape *t, const syn_node *n) {
+  return t->ids[t->g->values[n->out].stream];
 }
 static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
+  const int *ids = syn__embedding_ids(t, n);
   size_t r, d = (size_t)syn_width(y);
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++)
-    memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)t->ids[n->which][r] * d, d * sizeof(float));
+    memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)ids[r] * d, d * sizeof(float));
 }
 static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_embed, n, syn_rows(syn_out(t, n)), 32);
 }
 static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
-  syn__lookup_backward(t, n, t->ids[n->which]);
+  syn__lookup_backward(t, n, syn__embedding_ids(t, n));
 }
 static const syn_kind syn__kind_embedding = {
-    "embedding", "", 0, NULL, syn__embedding_shape, syn__embedding_forward, syn__embedding_backward,
-    NULL, NULL, NULL};
+    "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__embedding_forward,
+    syn__embedding_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
@@ -7487,7 +7529,6 @@ static const syn_kind syn__kind_input_feed = {
    backward: nothing. dx of each row += dy of its sentence / rows of the sentence. */
 
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
-  n->not_needed = SYN_BOTH_NOT_NEEDED;
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
 static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -7523,8 +7564,9 @@ static void syn__task_pool_dx(syn_tape *t, const void *job, int thread, size_t b
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_pool_dx, n, (size_t)t->stream[SYN_SRC].count, 1);
 }
-static const syn_kind syn__kind_pool = {"pool", "", 0, NULL, syn__pool_shape, syn__pool_forward,
-                                        syn__pool_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_pool = {
+    "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward, syn__pool_backward,
+    NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b
@@ -7896,8 +7938,8 @@ typedef struct syn__attention {
                                   query */
 } syn__attention;
 
-/* Sizes and dropout; the caller sets the pointers. n->number is the dropout rate of the attention
-   weights (n->drop is that of the layer's output). */
+/* Sizes and dropout; the caller sets the pointers. n->drop is the rate for the attention weights as
+   well as for the layer's output. */
 static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, int nq, int nk,
                                         int c) {
   syn__attention o;
@@ -7906,8 +7948,8 @@ static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, in
   o.g.nk = nk;
   o.c = c;
   o.drop_row = (size_t)nk;
-  o.dropped = t->training && n->number > 0.0f;
-  o.drop = syn__dropout_of(t, 2 * n->id + 1, n->number);
+  o.dropped = t->training && n->drop > 0.0f;
+  o.drop = syn__dropout_of(t, 2 * n->id + 1, n->drop);
   return o;
 }
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
@@ -9959,7 +10001,6 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
     n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
   n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
   n->scratch.square += (size_t)a->all_tables;
-  n->number = n->drop; /* the rate for the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
   return syn__att_parts(b, n, a) ? SYN_E_SHAPE
@@ -10344,11 +10385,14 @@ static const syn_kind syn__kind_dyn_conv = {
    sentences; dw_s is summed per sentence, then over the sentences.
    saved for backward: 0 P [pairs], before dropout   1 A, then B, [rows,n] each   2 dA, dB, then
    dw_s [sentences,n].
-   KV cache of a source token: its B, then its u. */
+   KV cache of a source token: its B, then its u. Dropout: of P alone, none of the output. */
 
 enum { SYN__MLP_P, SYN__MLP_ROWS, SYN__MLP_DROWS };
 enum { SYN__MLP_A, SYN__MLP_B, SYN__MLP_W }; /* blocks of the buffers of rows */
 enum { SYN__MLP_W_Q, SYN__MLP_W_K, SYN__MLP_W_S };
+
+/* n, the width of A and B */
+static int syn__mlp_wide(const syn_node *n) { return *(const int *)n->own; }
 
 static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int wide = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
@@ -10358,13 +10402,11 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   syn_extent e;
   memset(&e, 0, sizeof e);
   e.pair = 1;
-  n->which = wide;
-  n->number = n->drop; /* dropout of the attention weights; none of the output */
-  n->drop = 0.0f;
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
   n->source_cache = wide + d_src;
   syn__attention_scratch(n, d_src);
+  if (syn__own_copy(b, n, &wide, sizeof wide)) return SYN_E_MEMORY;
   if (syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0)) ||
       syn__matrix_param(b, n, "w_k", wide, d_src) ||
       syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
@@ -10377,7 +10419,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
 
 /* A, B, dw_s, or their gradients: block `which` of a buffer of rows. */
 static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, int which) {
-  return syn_saved(t, n, buffer) + (size_t)which * (size_t)n->which * syn__att_rows(t, n);
+  return syn_saved(t, n, buffer) + (size_t)which * (size_t)syn__mlp_wide(n) * syn__att_rows(t, n);
 }
 
 /* One sentence: a head whose values are u; its first query row, its first key row. */
@@ -10410,7 +10452,7 @@ static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, siz
                                        const float *b, size_t b_row, int keys) {
   syn__additive j;
   j.w = syn_weight(t, n, SYN__MLP_W_S);
-  j.n = (size_t)n->which;
+  j.n = (size_t)syn__mlp_wide(n);
   j.a = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A) + q * j.n;
   j.b = b;
   j.b_row = b_row;
@@ -10422,7 +10464,7 @@ static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, siz
 /* Scores, attention weights and contexts of whole sentences. */
 static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t s, i, wide = (size_t)n->which;
+  size_t s, i, wide = (size_t)syn__mlp_wide(n);
   const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   for (s = begin; s < end; s++) {
     syn__mlp m = syn__mlp_of(t, n, s, thread);
@@ -10446,7 +10488,7 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
 static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t s, i, wide = (size_t)n->which;
+  size_t s, i, wide = (size_t)syn__mlp_wide(n);
   const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   float *da = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_A);
   float *db = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B);
@@ -10464,7 +10506,7 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
   }
 }
 static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
-  size_t wide = (size_t)n->which;
+  size_t wide = (size_t)syn__mlp_wide(n);
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
   memset(syn_saved(t, n, SYN__MLP_DROWS), 0, 3 * wide * syn__att_rows(t, n) * sizeof(float));
   syn_parallel(t, syn__task_mlp_back, n, sentences, 1);
@@ -10481,7 +10523,7 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
 /* B and u of the source into the KV cache, once per sentence. */
 static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   const syn_tensor *u = syn_in(t, n, 1);
-  size_t r, rows = syn_rows(u), wide = (size_t)n->which, d = (size_t)syn_width(u);
+  size_t r, rows = syn_rows(u), wide = (size_t)syn__mlp_wide(n), d = (size_t)syn_width(u);
   float *to = t->decode->source_cache[n->id], *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
   syn__linear_forward(t, n, SYN__MLP_W_K, -1, u, b);
   for (r = 0; r < rows; r++, to += n->source_cache) {
@@ -10505,7 +10547,7 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
     t->k->softmax(p, p, a.keys);
     syn__gemm_serial(t, syn_matrix_of(y->x + r * d, 1, (int)d, 0),
                      syn_matrix_of(p, 1, (int)a.keys, 0),
-                     syn_matrix_of(b + n->which, (int)a.keys, (int)d, a.b_row), 0, NULL);
+                     syn_matrix_of(b + a.n, (int)a.keys, (int)d, a.b_row), 0, NULL);
   }
 }
 static void syn__mlp_step(syn_tape *t, const syn_node *n) {
@@ -10516,12 +10558,14 @@ static void syn__mlp_step(syn_tape *t, const syn_node *n) {
 
 /* W_k is applied once per source token, not per token; a pair costs n + d_src. */
 static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
-  cost->multiply_adds -= (double)n->which * (n->source_cache - n->which);
+  int wide = syn__mlp_wide(n);
+  cost->multiply_adds -= (double)wide * (n->source_cache - wide);
   cost->multiply_adds += (double)cost->length * n->source_cache;
 }
 static const syn_kind syn__kind_mlp_src_att = {
-    "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH, syn__src_att_build, syn__mlp_shape,
-    syn__mlp_forward, syn__mlp_backward, syn__mlp_start, syn__mlp_step, syn__mlp_cost};
+    "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH | SYN_OWN_DROPOUT, syn__src_att_build,
+    syn__mlp_shape, syn__mlp_forward, syn__mlp_backward, syn__mlp_start, syn__mlp_step,
+    syn__mlp_cost};
 
 /* ==============================================================================================
    >>kind aop   per head softmax(q (sqrt(d) K)^T / sqrt(c_k)) (sqrt(d) V): attention over parameters
@@ -10595,7 +10639,6 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)(a->heads * (a->c_k + a->c_v))) ||
       syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)(a->heads * (a->c_k + a->c_v))))
     return SYN_E_SHAPE;
-  n->number = n->drop; /* the rate for the attention weights, too */
   n->scratch.fixed = syn__add_size(syn__mul_size(a->panels, (size_t)(a->c_k + a->c_v)),
                                    syn__mul_size(2 * (size_t)a->block, a->stride));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
@@ -10699,8 +10742,8 @@ static void syn__aop_drop(const syn_tape *t, const syn_node *n, const syn__aop_p
   const syn__aop *a = syn__aop_own(n);
   syn__dropout d;
   int r;
-  if (!t->training || n->number <= 0.0f) return;
-  d = syn__dropout_of(t, 2 * n->id + 1, n->number);
+  if (!t->training || n->drop <= 0.0f) return;
+  d = syn__dropout_of(t, 2 * n->id + 1, n->drop);
   for (r = 0; r < x->rows; r++) {
     size_t row = (x->r0 + (size_t)r) * (size_t)a->heads + (size_t)x->h;
     t->k->dropout(&d, (uint32_t)(row * (size_t)a->keys), p + (size_t)r * a->stride,
@@ -10990,7 +11033,6 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
     return SYN_E_SHAPE;
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
   n->scratch.length = c;
-  n->number = n->drop; /* the rate for the attention weights, too */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
   return syn__att_parts(b, n, a) ? SYN_E_SHAPE
@@ -11868,11 +11910,10 @@ static void syn__build_side(syn_build *b, const char *side) {
 /* The embeddings of one side, [rows, d_model]; returns the value, -1: failed. Standard deviation
    d^-1/2, so that a row has length about 1; `pos` multiplies it by sqrt(d). With tie=all both sides
    name one table: the second call finds the parameter that the first one made. */
-static int syn__build_embedding(syn_build *b, const char *name, int stream, int vocabulary) {
+static int syn__build_embedding(syn_build *b, const char *name, int vocabulary) {
   syn_node *n = syn__node_new(b, &syn__kind_embedding, 0, NULL);
   int shape[2] = {vocabulary, b->config->d_model};
   if (!n) return -1;
-  n->which = stream;
   n->param[0] = syn__param_new(
       b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2, shape);
   n->n_param = 1;
@@ -11933,7 +11974,7 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
   syn__build_side(b, "encoder");
   chain = syn__parse(b, m->config.encoder);
   if (!chain) return -1;
-  x = syn__build_embedding(b, m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed", SYN_SRC,
+  x = syn__build_embedding(b, m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed",
                            m->config.src_vocab);
   if (x >= 0) x = syn_build_chain(b, chain, x);
   b->n_increasing = syn__count_source(b, decoder, "increasing");
@@ -11948,7 +11989,7 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
 
 /* Embedding and chain; the value `out` reads, or -1. */
 static int syn__build_decoder_chain(syn_build *b, const syn_model *m, const syn_layer *chain) {
-  int x = syn__build_embedding(b, "tgt.embed", SYN_TGT, m->config.tgt_vocab);
+  int x = syn__build_embedding(b, "tgt.embed", m->config.tgt_vocab);
   return x < 0 ? -1 : syn_build_chain(b, chain, x);
 }
 

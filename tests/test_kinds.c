@@ -449,7 +449,7 @@ static float *gradient_poisoned(int i, int poison, size_t *size) {
   size_t n;
   memset(&k, 0, sizeof k);
   if (!bench_make(&b, i, 16, 0.2f, NULL)) return NULL;
-  for (n = 0; n < b.m->g.n_nodes && !poison; n++) b.m->g.nodes[n]->not_needed = 0;
+  for (n = 0; n < b.m->g.n_nodes && !poison; n++) b.m->g.nodes[n]->flags &= ~SYN_BOTH_NOT_NEEDED;
   sheet_fill(&s, &b, 0, SENTENCES, 0);
   t = trainer_of(&b, &k);
   if (t && syn__bind_labelled(t->run, &s.b) == SYN_OK) {
@@ -955,7 +955,6 @@ static int defect;
 static syn_status echo_shape(syn_build *b, syn_node *n) {
   int d = syn_build_width(b, n, 0);
   n->cache = d;
-  n->first_write = defect == LEFT_OVER;
   if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 0.5), 1, &d)) return SYN_E_SHAPE;
   return syn_build_out_like(b, n, 0);
 }
@@ -1016,6 +1015,7 @@ static void test_refused(void) {
   echo.step = echo_step;
   for (defect = RIGHT; defect < DEFECTS; defect++) {
     syn_context_init(&c, NULL);
+    echo.flags = defect == LEFT_OVER ? SYN_FIRST_WRITE : 0;
     if (defect == RIGHT) CHECK(syn_kind_check(&c, &echo, NULL) == SYN_OK, "%s", c.message);
     else CHECK(syn_kind_check(&c, &echo, "echo -> linear(6) -> echo") == SYN_E_VALUE &&
                strstr(c.message, wanted[defect]), "defect %d: %s", defect, c.message);

@@ -276,19 +276,19 @@ static void test_check(void) {
 static void wrong_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   size_t i;
-  for (i = 0; i < count_of(y); i++) syn_in(t, n, 0)->dx[i] += 1.1f * n->number * y->dx[i];
+  for (i = 0; i < count_of(y); i++) syn_in(t, n, 0)->dx[i] += 1.1f * syn__factor_of(n) * y->dx[i];
 }
 static void test_wrong_backward(void) {
   syn_kind kind = syn__kind_scale;
   syn_context c;
   syn_tape *t;
   syn_tensor *x;
-  float error;
+  float factor = 3.0f, error;
   syn_context_init(&c, NULL);
   t = syn_tape_new(&c, 1 << 14);
   x = filled(t, 2, 3, 1);
   kind.backward = wrong_backward;
-  error = syn_gradient_check(syn_sum(syn__record(&kind, 1, &x, 0, 3.0f)), x, 0.01f);
+  error = syn_gradient_check(syn_sum(syn__record(&kind, 1, &x, &factor, sizeof factor)), x, 0.01f);
   CHECK(error > 0.05f && error < 0.15f, "a wrong gradient: %g", (double)error);
   syn_tape_free(t);
 }
