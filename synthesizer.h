@@ -5849,27 +5849,31 @@ static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
 typedef void (*syn__binary)(float *y, const float *a, const float *b, size_t n);
 typedef struct syn__broadcast {
   syn__binary f;
-  float *y;           /* [numbers of a] */
-  const float *a, *b;
-  size_t size_b;      /* numbers of b, which divides those of a */
+  float *y, *b;          /* y [numbers of a], b [size_b], which divides those of a */
+  const float *a;
+  size_t size_b;
+  const syn__dropout *d; /* dropout of b, in place, before it is read; null: none */
 } syn__broadcast;
 
 static void syn__task_binary(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__broadcast *j = (const syn__broadcast *)job;
   size_t i, n;
-  SYN__UNUSED(t);
   SYN__UNUSED(thread);
   for (i = begin; i < end; i += n) { /* up to where b repeats */
+    float *b = j->b + i % j->size_b;
     n = j->size_b - i % j->size_b;
     if (n > end - i) n = end - i;
-    j->f(j->y + i, j->a + i, j->b + i % j->size_b, n);
+    if (n > SYN__CHUNK_FLOATS) n = SYN__CHUNK_FLOATS;
+    if (j->d) t->k->dropout(j->d, (uint32_t)i, b, n);
+    j->f(j->y + i, j->a + i, b, n);
   }
 }
 
-static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f) {
+static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f,
+                                   const syn__dropout *d) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
-  syn__broadcast j = {f, y->x, a->x, b->x, syn_count(b)};
-  syn_parallel(t, syn__task_binary, &j, syn_count(y), SYN__GRAIN);
+  syn__broadcast j = {f, y->x, b->x, a->x, syn_count(b), d};
+  syn_parallel(t, syn__task_binary, &j, syn_count(y), d ? 4096 : SYN__GRAIN);
 }
 
 /* db += factor times the sum of dy over the repetitions of b. One thread sums them: all
@@ -5884,52 +5888,31 @@ static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
 }
 
-/* y = a + mask(b), where n->own is the maker of b, whose dropout is left to this node (>>kind res);
-   a null n->own: y = a + b. Forward masks b in place. Backward writes db = mask(dy): this node is
-   the one reader of b. */
-typedef struct syn__add_mask {
-  syn__dropout d;
-  float *y, *b;   /* forward: y and b; backward: dy and db */
-  const float *a; /* null: backward */
-} syn__add_mask;
-
-static void syn__task_masked(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__add_mask *j = (const syn__add_mask *)job;
-  size_t n;
-  SYN__UNUSED(thread);
-  for (; begin < end; begin += n) {
-    n = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
-    if (!j->a) memcpy(j->b + begin, j->y + begin, n * sizeof(float));
-    t->k->dropout(&j->d, (uint32_t)begin, j->b + begin, n);
-    if (j->a) t->k->add(j->y + begin, j->a + begin, j->b + begin, n);
-  }
-}
-/* 0: b has no dropout in this pass, nothing is done. */
-static int syn__add_masked(syn_tape *t, const syn_node *n, int backward) {
-  const syn_tensor *b = syn_in(t, n, 1), *y = syn_out(t, n);
+/* 1: y = a + mask(b), where n->own is the maker of b, whose dropout is left to this node (>>kind
+   res). A null n->own: y = a + b. */
+static int syn__add_drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
   const syn_node *maker = (const syn_node *)n->own;
-  syn__add_mask j;
-  if (!maker || !syn__drops(t, maker, &j.d)) return 0;
-  j.y = backward ? y->dx : y->x;
-  j.b = backward ? b->dx : b->x;
-  j.a = backward ? NULL : syn_in(t, n, 0)->x;
-  syn_parallel(t, syn__task_masked, &j, syn_count(y), 4096);
-  return 1;
+  return maker && syn__drops(t, maker, d);
 }
-
 static void syn__add_forward(syn_tape *t, const syn_node *n) {
-  if (!syn__add_masked(t, n, 0)) syn__broadcast_forward(t, n, t->k->add);
+  syn__dropout d;
+  syn__broadcast_forward(t, n, t->k->add, syn__add_drops(t, n, &d) ? &d : NULL);
 }
+/* da += dy, db += dy or, since nothing else reads a b whose dropout is done here, db = mask(dy) */
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
-  syn__add_dx(t, n, 1.0f); /* da += dy */
-  if (!syn__add_masked(t, n, 1)) syn__broadcast_db(t, n, 1.0f);
+  syn__drop_job j;
+  syn__add_dx(t, n, 1.0f);
+  syn__broadcast_db(t, n, 1.0f);
+  if (!syn__add_drops(t, n, &j.d)) return;
+  j.x = syn_in(t, n, 1)->dx;
+  syn_parallel(t, syn__task_drop, &j, syn_count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_add = {
     "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
     syn__add_forward, syn__add_backward, NULL, NULL, NULL};
 
 static void syn__sub_forward(syn_tape *t, const syn_node *n) {
-  syn__broadcast_forward(t, n, t->k->sub);
+  syn__broadcast_forward(t, n, t->k->sub, NULL);
 }
 static void syn__sub_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, 1.0f); /* da += dy */
@@ -5939,7 +5922,7 @@ static const syn_kind syn__kind_sub = {"sub", "", 0, NULL, syn__broadcast_shape,
                                        syn__sub_backward, NULL, NULL, NULL};
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) {
-  syn__broadcast_forward(t, n, t->k->mul);
+  syn__broadcast_forward(t, n, t->k->mul, NULL);
 }
 /* da += dy b, db += sum dy a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
@@ -5959,9 +5942,7 @@ static const syn_kind syn__kind_mul = {"mul", "", 0, NULL, syn__broadcast_shape,
                                        syn__mul_backward, NULL, NULL, NULL};
 
 static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_tensor *b) {
-  syn_tensor *in[2];
-  in[0] = a;
-  in[1] = b;
+  syn_tensor *in[2] = {a, b};
   return syn__record(kind, 2, in, NULL, 0);
 }
 syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_add, a, b); }
@@ -5977,16 +5958,16 @@ syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
 
 static syn_status syn__same_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
 
-/* s of scale, and the factor of sum */
+/* s of scale and of sum; also of pos and universal, whose own struct begins with it */
 static float syn__factor_of(const syn_node *n) { return *(const float *)n->own; }
 
 static void syn__scale_forward(syn_tape *t, const syn_node *n) {
-  t->k->scale(syn_out(t, n)->x, syn__factor_of(n), syn_in(t, n, 0)->x, syn_count(syn_out(t, n)));
+  const syn_tensor *y = syn_out(t, n);
+  syn_accumulate(t, y->x, syn_in(t, n, 0)->x, syn__factor_of(n), syn_count(y), 1);
 }
 /* dx += s dy */
 static void syn__scale_backward(syn_tape *t, const syn_node *n) {
-  const syn_tensor *y = syn_out(t, n);
-  t->k->acc_scale(syn_in(t, n, 0)->dx, syn__factor_of(n), y->dx, syn_count(y));
+  syn__add_dx(t, n, syn__factor_of(n));
 }
 static const syn_kind syn__kind_scale = {"scale", "", 0, NULL, syn__same_shape,
                                          syn__scale_forward, syn__scale_backward, NULL, NULL, NULL};
@@ -6038,12 +6019,10 @@ syn_tensor *syn_mean(syn_tensor *x) {
 
 static syn_status syn__matmul_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
-  int shape[2];
+  int shape[2] = {x->shape[0], y->shape[1]};
   if (x->rank != 2 || y->rank != 2 || x->shape[1] != y->shape[0])
     return syn__fail_build(b, SYN_E_SHAPE, "matmul: a ends in %d, b begins with %d, both of rank 2",
                            x->shape[x->rank - 1], y->shape[0]);
-  shape[0] = x->shape[0];
-  shape[1] = y->shape[1];
   n->out = syn__value_new(b, SYN_OWN, 2, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
@@ -6126,6 +6105,12 @@ enum { SYN__GLU = SYN__ACTS };
 /* The activation of act, ff and cnn, whose own structs begin with it. */
 static int syn__act_of(const syn_node *n) { return *(const int *)n->own; }
 
+/* What it is applied to: x of act; saved buffer 1 of ff and cnn or, with relu, y itself. */
+static float *syn__act_z(const syn_tape *t, const syn_node *n) {
+  if (!n->n_param) return syn_in(t, n, 0)->x;
+  return syn__act_of(n) == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
+}
+
 /* On a tape syn__record has filled n->own. */
 static syn_status syn__act_shape(syn_build *b, syn_node *n) {
   if (b->layer) {
@@ -6135,10 +6120,20 @@ static syn_status syn__act_shape(syn_build *b, syn_node *n) {
   return syn_build_out_like(b, n, 0);
 }
 
+/* y = mask(f(z)); the node `act` itself has no dropout, ff and cnn have */
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
+  const float *z = syn__act_z(t, n);
+  float *y = syn_out(t, n)->x;
+  syn__dropout d;
+  int drops = syn__drops(t, n, &d), act = syn__act_of(n);
+  size_t count;
   SYN__UNUSED(thread);
-  t->k->act(syn__act_of(n), syn_out(t, n)->x + begin, syn_in(t, n, 0)->x + begin, end - begin);
+  for (; begin < end; begin += count) {
+    count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
+    t->k->act(act, y + begin, z + begin, count);
+    if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
+  }
 }
 static void syn__act_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act, n, syn_count(syn_out(t, n)), 4096);
@@ -6180,9 +6175,7 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
 /* Matrix [rows,columns] that multiplies inputs of width `columns`: Glorot's initial values. */
 static syn_status syn__matrix_param(syn_build *b, syn_node *n, const char *name, int rows,
                                     int columns) {
-  int shape[2];
-  shape[0] = rows;
-  shape[1] = columns;
+  int shape[2] = {rows, columns};
   return syn_build_param(b, n, name, syn_initial_glorot(columns, rows), 2, shape);
 }
 /* Vector [size], initially 0. */
@@ -6235,31 +6228,35 @@ static const syn_kind syn__kind_linear = {
                   and dropout kept y.
    Activation with dropout is one pass over memory, forward as well as backward. */
 
-/* cnn shares its own struct and the next functions. */
+/* cnn shares this struct and the functions below. */
 typedef struct syn__ff {
-  int act;
+  int act, n;    /* n: width of y */
   syn_conv conv; /* of cnn */
 } syn__ff;
 
-/* The width of z: n, or 2n for glu. */
-static int syn__ff_z_width(int act, int out) { return act == SYN__GLU ? 2 * out : out; }
-
-static syn_status syn__ff_saves(syn_build *b, syn_node *n, int z_width) {
-  int act = syn__act_of(n);
-  if (act == SYN__RELU) n->flags &= ~SYN_OUTPUT_NOT_NEEDED;
-  if (act != SYN__GLU) n->flags |= SYN_OWN_DROPOUT;
-  if (syn_build_save_rows(b, n, SYN_BACKWARD, act == SYN__GLU ? (size_t)z_width : 0))
+/* The arguments that ff and cnn share; returns the width of z, 0: no memory. */
+static int syn__ff_arguments(syn_build *b, syn_node *n, int default_act) {
+  syn__ff *own = (syn__ff *)syn_build_own(b, n, sizeof *own);
+  if (!own) return 0;
+  own->n = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
+  own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, default_act);
+  return own->act == SYN__GLU ? 2 * own->n : own->n;
+}
+/* Saved buffers 0 and 1, and the output. */
+static syn_status syn__ff_buffers(syn_build *b, syn_node *n, int z_width) {
+  const syn__ff *own = (const syn__ff *)n->own;
+  size_t z_row = (size_t)z_width;
+  if (own->act == SYN__RELU) n->flags &= ~SYN_OUTPUT_NOT_NEEDED;
+  if (own->act != SYN__GLU) n->flags |= SYN_OWN_DROPOUT;
+  if (syn_build_save_rows(b, n, SYN_BACKWARD, own->act == SYN__GLU ? z_row : 0) ||
+      syn_build_save_rows(b, n, SYN_BOTH, own->act == SYN__RELU ? 0 : z_row))
     return SYN_E_SHAPE;
-  return syn_build_save_rows(b, n, SYN_BOTH, act == SYN__RELU ? 0 : (size_t)z_width);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), own->n);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
-  syn__ff *own = (syn__ff *)syn_build_own(b, n, sizeof *own);
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH), z_width;
-  if (!own) return SYN_E_MEMORY;
-  own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, SYN__RELU);
-  z_width = syn__ff_z_width(own->act, out);
-  if (syn__linear_params(b, n, z_width, 1) || syn__ff_saves(b, n, z_width)) return SYN_E_SHAPE;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
+  int z_width = syn__ff_arguments(b, n, SYN__RELU);
+  if (!z_width || syn__linear_params(b, n, z_width, 1)) return SYN_E_SHAPE;
+  return syn__ff_buffers(b, n, z_width);
 }
 
 /* -- glu: z = [a; b] [rows,2 width] -- */
@@ -6286,41 +6283,20 @@ static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin
     }
   }
 }
-static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
-  syn__glu_job j = {z, NULL, y, width};
-  syn_parallel(t, syn__task_glu, &j, rows, 8);
-}
-static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
-                              size_t width) {
-  syn__glu_job j = {z, dy, dz, width};
+/* y from z; dy not null: dz [rows,2 width], in the place of y, from z and dy */
+static void syn__glu(syn_tape *t, float *y, const float *z, const float *dy, size_t rows,
+                     size_t width) {
+  syn__glu_job j = {z, dy, y, width};
   syn_parallel(t, syn__task_glu, &j, rows, 8);
 }
 
 /* -- the other activations, elementwise -- */
 
-static float *syn__ff_z(const syn_tape *t, const syn_node *n) {
-  return syn__act_of(n) == SYN__RELU ? syn_out(t, n)->x : syn_saved(t, n, 1);
-}
-
-/* y = mask(act(z)) */
-static void syn__task_ff(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  float *y = syn_out(t, n)->x, *z = syn__ff_z(t, n);
-  syn__dropout d;
-  int drops = syn__drops(t, n, &d), act = syn__act_of(n);
-  size_t count;
-  SYN__UNUSED(thread);
-  for (; begin < end; begin += count) {
-    count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
-    t->k->act(act, y + begin, z + begin, count);
-    if (drops) t->k->dropout(&d, (uint32_t)begin, y + begin, count);
-  }
-}
 /* dz = act'(z) mask(dy), in place of dy. relu reads y for z, and y > 0 implies that the mask kept
    it: of the mask only the scale is left to do. */
 static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  float *dz = syn_out(t, n)->dx, *z = syn__ff_z(t, n);
+  float *dz = syn_out(t, n)->dx, *z = syn__act_z(t, n);
   syn__dropout d;
   int drops = syn__drops(t, n, &d), act = syn__act_of(n), relu = act == SYN__RELU;
   float scale = relu && drops ? d.scale : 1.0f;
@@ -6338,8 +6314,8 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
 /* y from z */
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
-  if (syn__act_of(n) != SYN__GLU) syn_parallel(t, syn__task_ff, n, syn_count(y), 4096);
-  else syn__glu_forward(t, y->x, syn__ff_z(t, n), syn_rows(y), (size_t)syn_width(y));
+  if (syn__act_of(n) != SYN__GLU) syn__act_forward(t, n);
+  else syn__glu(t, y->x, syn__act_z(t, n), NULL, syn_rows(y), (size_t)syn_width(y));
 }
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
@@ -6347,11 +6323,11 @@ static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   int glu = syn__act_of(n) == SYN__GLU;
   float *dz = glu ? syn_saved(t, n, 0) : y->dx;
   if (!glu) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
-  else syn__glu_backward(t, dz, syn__ff_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
+  else syn__glu(t, dz, syn__act_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
   return dz;
 }
 static void syn__ff_forward(syn_tape *t, const syn_node *n) {
-  syn__product_forward(t, n, syn__ff_z(t, n));
+  syn__product_forward(t, n, syn__act_z(t, n));
   syn__ff_act(t, n);
 }
 static void syn__ff_backward(syn_tape *t, const syn_node *n) {
@@ -6395,44 +6371,36 @@ static syn_status syn__cnn_taps(syn_build *b, syn_conv *w, int d) {
 }
 
 static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
-  syn__ff *own = (syn__ff *)syn_build_own(b, n, sizeof *own);
-  int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
-  int d = syn_build_width(b, n, 0), z_width, shape[3];
+  int z_width = syn__ff_arguments(b, n, SYN__GLU), d = syn_build_width(b, n, 0);
+  syn__ff *own = (syn__ff *)n->own;
+  int shape[3] = {z_width, 0, d};
   double fans; /* Glorot and Bengio 2010: k inputs + k outputs */
   size_t col;
   if (!own) return SYN_E_MEMORY;
-  own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, SYN__GLU);
   if (syn__cnn_taps(b, &own->conv, d)) return SYN_E_SHAPE;
-  z_width = syn__ff_z_width(own->act, out);
-  shape[0] = z_width;
   shape[1] = own->conv.taps;
-  shape[2] = d;
+  col = (size_t)shape[1] * (size_t)d;
   fans = (double)shape[1] * ((double)d + (double)z_width);
-  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans)), 3, shape))
+  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans)), 3, shape) ||
+      syn__bias_param(b, n, "b", z_width) || syn__ff_buffers(b, n, z_width) ||
+      syn_build_save_rows(b, n, SYN_FORWARD, col))
     return SYN_E_SHAPE;
   b->g->params[n->param[0]].matrix = 1;
-  col = (size_t)shape[1] * (size_t)d;
-  if (syn__bias_param(b, n, "b", z_width) || syn__ff_saves(b, n, z_width) ||
-      syn_build_save_rows(b, n, SYN_FORWARD, col) || syn_build_save_rows(b, n, SYN_BACKWARD, col))
-    return SYN_E_SHAPE;
   n->cache = d;
-  return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
+  return syn_build_save_rows(b, n, SYN_BACKWARD, col);
 }
 
 /* y = act(col W^T + b) of all rows, or of the new rows of a step */
 static void syn__cnn_rows(syn_tape *t, const syn_node *n) {
   syn_tensor col = *syn_out(t, n); /* gives the number of rows */
   col.x = syn_saved(t, n, 2);
-  syn__linear_forward(t, n, 0, 1, &col, syn__ff_z(t, n));
+  syn__linear_forward(t, n, 0, 1, &col, syn__act_z(t, n));
   syn__ff_act(t, n);
 }
 
-static syn_matrix syn__cnn_matrix(const syn_tensor *x, const float *numbers) {
-  return syn_matrix_of(numbers, (int)syn_rows(x), syn_width(x), 0);
-}
 static void syn__cnn_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn_im2col(t, n, syn__cnn_conv(n), syn__cnn_matrix(x, x->x), syn_saved(t, n, 2));
+  syn_im2col(t, n, syn__cnn_conv(n), syn__tensor_matrix(x, x->x), syn_saved(t, n, 2));
   syn__cnn_rows(t, n);
 }
 /* col from the cache, to which the new x is written first. */
@@ -6443,29 +6411,25 @@ static void syn__cnn_step(syn_tape *t, const syn_node *n) {
   syn__cnn_rows(t, n);
 }
 
-/* dcol [rows,k d] = dz [rows,wide] W: written, not added, so that it need not be cleared first */
-static void syn__cnn_dcol(syn_tape *t, const syn_node *n, const float *dz, float *dcol) {
-  const syn_param *w = &t->g->params[n->param[0]];
-  int rows = (int)syn_rows(syn_out(t, n)), wide = w->shape[0];
-  int cols = w->shape[1] * w->shape[2];
-  syn_gemm(t, syn_matrix_of(dcol, rows, cols, 0), syn_matrix_of(dz, rows, wide, 0),
-           syn_matrix_of(syn_weight(t, n, 0), wide, cols, 0), NULL, 0);
-}
-
-/* dz = dy act'(z), dW += dz^T col, db += column sums of dz, dcol = dz W, dx += col2im(dcol). col.dx
-   is null: syn__linear_backward makes dW and db alone. */
+/* dz = dy act'(z), dW += dz^T col, db += column sums of dz; then, in place of col, dcol = dz W, and
+   dx += col2im(dcol). dcol is written, not added, so that it need not be cleared first. */
 static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
   const float *dz = syn__ff_act_back(t, n);
   syn_tensor col = *syn_out(t, n);
+  syn__linear_grad g;
   col.x = syn_saved(t, n, 3);
   col.dx = NULL;
-  syn_im2col(t, n, syn__cnn_conv(n), syn__cnn_matrix(x, x->x), col.x);
-  syn__linear_backward(t, n, 0, 1, &col, dz);
-  syn__cnn_dcol(t, n, dz, col.x);
-  syn_col2im(t, n, syn__cnn_conv(n), col.x, syn__cnn_matrix(x, x->dx));
+  syn_im2col(t, n, syn__cnn_conv(n), syn__tensor_matrix(x, x->x), col.x);
+  g = syn__linear_grad_of(t, n, 0, 1, &col, dz);
+  syn__linear_backward_of(t, &g);
+  g.dx = col.x;
+  g.dw = g.db = NULL;
+  g.first_write = 1;
+  syn__linear_backward_of(t, &g);
+  syn_col2im(t, n, syn__cnn_conv(n), col.x, syn__tensor_matrix(x, x->dx));
 }
-/* Of a kind whose only memory of a decoded token is n->cache; rnn uses it, too. */
+/* Of a kind whose only memory of a decoded token is n->cache; rnn and input_feed use it, too. */
 static void syn__cache_cost(const syn_node *n, syn_cost *cost) {
   cost->decode_bytes = 4.0 * n->cache;
 }
@@ -6599,11 +6563,12 @@ typedef struct syn__rnn_direction {
   const syn__rnn *own;
   int direction, t;     /* t: tokens this direction has read before */
   size_t n, wide;       /* wide: G n */
-  const int *off, *order;
+  const int *off, *order; /* of a step: order null, its running rows are hypotheses, */
+  size_t first;           /* whose new rows begin with this one */
   const int *running;   /* [longest+1] sentences of at least so many tokens */
   float *gates, *kept;  /* rows [.,wide], [.,n] */
   syn_matrix panels;    /* W_h^T [n,G n], backward W_h [G n,n], packed */
-  float *h, *part;      /* forward: running [.,n], [.,wide]: h, p */
+  float *state, *part;  /* forward: running [.,node->cache], [.,wide]: h with c of lstm; p */
   float *dh, *dc;       /* backward: running [.,n], dc of lstm alone */
   float *dstep;         /* running [.,wide]: dp_t */
   float *h_before;      /* rows [.,n]: h_{t-1} */
@@ -6642,7 +6607,7 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
       syn_build_save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
     return SYN_E_SHAPE;
   e.length = 0;
-  e.row = width + wide; /* h, p; W_h^T */
+  e.row = (size_t)n->cache + wide; /* state, p; W_h^T */
   e.fixed = syn__mul_size(syn__round16(wide), width);
   if (syn_build_save(b, n, SYN_FORWARD, e)) return SYN_E_SHAPE;
   /* dh, h_before, dp_t; dc of lstm, dp of gru; W_h */
@@ -6678,9 +6643,11 @@ static syn_status syn__birnn_shape(syn_build *b, syn_node *n) { return syn__rnn_
 static int syn__rnn_param(const syn__rnn_direction *s, int which) {
   return SYN__CELL_PARAMS * s->direction + which;
 }
-/* The row of x of running sentence i at time t. */
+/* The row of x of running sentence i at time t, or of hypothesis i. */
 static size_t syn__rnn_row(const syn__rnn_direction *s, size_t i, int t) {
-  const int *off = s->off + s->order[i];
+  const int *off;
+  if (!s->order) return s->first + i;
+  off = s->off + s->order[i];
   return (size_t)(s->direction ? off[1] - 1 - t : off[0] + t);
 }
 /* Offset in y of this direction's part of a row. */
@@ -6705,7 +6672,7 @@ static void syn__rnn_sort(const syn_stream *in, int *order) {
 
 static syn__rnn_direction syn__rnn_direction_of(const syn_tape *t, const syn_node *n,
                                                 int direction) {
-  const syn_stream *in = &t->stream[t->g->values[n->out].stream];
+  const syn_stream *in = syn_out_stream(t, n);
   size_t rows = syn_rows(syn_out(t, n));
   syn__rnn_direction s;
   memset(&s, 0, sizeof s);
@@ -6739,82 +6706,61 @@ static syn__rnn_direction syn__rnn_begin(syn_tape *t, const syn_node *n, int dir
   syn__rnn_direction s = syn__rnn_direction_of(t, n, direction);
   syn__linear_forward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
                       syn_in(t, n, 0), s.gates);
-  s.h = syn_saved(t, n, SYN__RNN_FORWARD);
-  s.part = s.h + rows * s.n;
+  s.state = syn_saved(t, n, SYN__RNN_FORWARD);
+  s.part = s.state + rows * (size_t)n->cache;
   s.panels = syn__rnn_pack(t, &s, 0, s.part + rows * s.wide);
   return s;
 }
 
-/* p = h W_h^T + b_h for the first `count` rows of h; at the beginning h is 0 and p is b_h. */
-static void syn__rnn_recurrent_product(syn_tape *t, const syn__rnn_direction *s, size_t count,
-                                       int begins) {
-  int rows = (int)count, n = (int)s->n, wide = (int)s->wide;
-  syn_gemm(t, syn_matrix_of(s->part, rows, wide, 0),
-           syn_matrix_of(s->h, rows, begins ? 0 : n, s->n), s->panels,
-           syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H)), 0);
-}
-
-/* h_t of the running sentences begin .. end-1. past: c_{t-1} of lstm, h_{t-1} of gru. */
+/* h_t, and c_t of lstm, of the running rows begin .. end-1. The kernel reads c_{t-1} of lstm,
+   h_{t-1} of gru; null: zeros. */
 static void syn__task_rnn(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_direction *s = (const syn__rnn_direction *)job;
+  size_t i, n = s->n, size = (size_t)s->node->cache;
   int lstm = s->own->gates == 4;
-  size_t i;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
     size_t row = syn__rnn_row(s, i, s->t);
-    float *y = syn_out(t, s->node)->x + syn__rnn_column(s, row), *h = s->h + i * s->n;
-    const float *past = s->t ? h : NULL;
-    if (past && lstm) past = s->kept + syn__rnn_row(s, i, s->t - 1) * s->n;
-    (lstm ? t->k->lstm : t->k->gru)(y, s->kept + row * s->n, s->gates + row * s->wide,
-                                    s->part + i * s->wide, past, s->n);
-    memcpy(h, y, s->n * sizeof *h);
+    float *y = syn_out(t, s->node)->x + syn__rnn_column(s, row), *kept = s->kept + row * n;
+    float *h = s->state + i * size, *c = h + n;
+    const float *past = !s->t ? NULL : lstm ? c : h;
+    (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + row * s->wide, s->part + i * s->wide, past,
+                                    n);
+    memcpy(h, y, n * sizeof *h);
+    if (lstm) memcpy(c, kept, n * sizeof *c);
   }
 }
+/* p = h W_h^T + b_h, then the cell, for the first `count` running rows. At the beginning h is 0 and
+   p is b_h. */
+static void syn__rnn_advance(syn_tape *t, const syn__rnn_direction *s, size_t count) {
+  int rows = (int)count;
+  syn_gemm(t, syn_matrix_of(s->part, rows, (int)s->wide, 0),
+           syn_matrix_of(s->state, rows, s->t ? (int)s->n : 0, (size_t)s->node->cache), s->panels,
+           syn_weight(t, s->node, syn__rnn_param(s, SYN__B_H)), 0);
+  syn_parallel(t, syn__task_rnn, s, count, 8);
+}
 static void syn__rnn_forward(syn_tape *t, const syn_node *n) {
-  const syn_stream *in = &t->stream[t->g->values[n->out].stream];
+  const syn_stream *in = syn_out_stream(t, n);
   int direction;
   syn__rnn_sort(in, (int *)(void *)syn_saved(t, n, SYN__RNN_ORDER));
   for (direction = 0; direction < ((const syn__rnn *)n->own)->directions; direction++) {
     syn__rnn_direction s = syn__rnn_begin(t, n, direction);
-    for (s.t = 0; s.t < in->longest; s.t++) {
-      size_t count = (size_t)s.running[s.t + 1];
-      syn__rnn_recurrent_product(t, &s, count, s.t == 0);
-      syn_parallel(t, syn__task_rnn, &s, count, 8);
-    }
+    for (s.t = 0; s.t < in->longest; s.t++)
+      syn__rnn_advance(t, &s, (size_t)s.running[s.t + 1]);
   }
 }
-
-/* -- step: the same product, the same cell; row i is hypothesis i, its state is in the cache -- */
-
-static void syn__task_rnn_new(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__rnn_direction *s = (const syn__rnn_direction *)job;
-  int lstm = s->own->gates == 4;
-  size_t i;
-  SYN__UNUSED(thread);
-  for (i = begin; i < end; i++) {
-    int row = s->t + (int)i, place = t->at[SYN_TGT][row];
-    float *to = syn__cache_row(t, s->node, t->decode->slot[row], place);
-    const float *past = place ? syn_cache_row(t, s->node, row, place - 1) : NULL;
-    float *y = syn_out(t, s->node)->x + (size_t)row * s->n;
-    float *kept = lstm ? to + s->n : s->kept + i * s->n;
-    if (lstm && past) past += s->n; /* c_{t-1} */
-    (lstm ? t->k->lstm : t->k->gru)(y, kept, s->gates + (size_t)row * s->wide,
-                                    s->part + i * s->wide, past, s->n);
-    memcpy(to, y, s->n * sizeof *y);
-  }
-}
+/* The same place by place; the state of a hypothesis comes from the cache and goes there. */
 static void syn__rnn_step(syn_tape *t, const syn_node *n) {
   syn__rnn_direction s = syn__rnn_begin(t, n, 0);
-  int i, live = t->decode->live;
-  for (s.t = 0; s.t < t->decode->rows; s.t += live) { /* s.t: first row of a place */
-    int place = t->at[SYN_TGT][s.t];
-    for (i = 0; i < live; i++) {
-      float *h = s.h + (size_t)i * s.n;
-      if (place) memcpy(h, syn_cache_row(t, n, i, place - 1), s.n * sizeof *h);
-      else memset(h, 0, s.n * sizeof *h);
-    }
-    syn__rnn_recurrent_product(t, &s, (size_t)live, 0);
-    syn_parallel(t, syn__task_rnn_new, &s, (size_t)live, 8);
+  size_t i, live = (size_t)t->decode->live, size = (size_t)n->cache;
+  s.order = NULL;
+  for (s.first = 0; s.first < (size_t)t->decode->rows; s.first += live) {
+    s.t = t->at[SYN_TGT][s.first];
+    for (i = 0; i < live && s.t; i++)
+      memcpy(s.state + i * size, syn_cache_row(t, n, (int)i, s.t - 1), size * sizeof(float));
+    syn__rnn_advance(t, &s, live);
+    for (i = 0; i < live; i++)
+      memcpy(syn_cache_new(t, n, (int)(s.first + i)), s.state + i * size, size * sizeof(float));
   }
 }
 
@@ -6877,7 +6823,7 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
     if (s.own->gates == 4) s.dpart = s.gates, s.dc = at, at += rows * s.n;
     else s.dpart = at, at += rows * s.wide;
     s.panels = syn__rnn_pack(t, &s, 1, at);
-    syn__rnn_back_through_time(t, &s, t->stream[t->g->values[n->out].stream].longest);
+    syn__rnn_back_through_time(t, &s, syn_out_stream(t, n)->longest);
     syn__linear_backward(t, n, syn__rnn_param(&s, SYN__W_I), syn__rnn_param(&s, SYN__B_I),
                          syn_in(t, n, 0), s.gates);
     before.x = s.h_before;
@@ -6910,9 +6856,9 @@ static const syn_kind syn__kind_birnn = {
 #define SYN__POS_TABLE (1 << 22)
 
 typedef struct syn__pos {
+  float scale;   /* of x: sqrt(d) or 1 */
   int places, d; /* size of the table; p of later places is computed for every row */
   int step;      /* universal: p_step is added to every row, too; -1: none */
-  float scale;   /* of x: sqrt(d) or 1 */
   int made;      /* 1: the table was made for this node, 0: for an earlier one */
   float *table;  /* [places,d] */
 } syn__pos;
@@ -6977,7 +6923,7 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
   const syn_node *n = (const syn_node *)job;
   const syn__pos *own = (const syn__pos *)n->own;
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
+  const int *at = syn_places(t, n);
   size_t r, d = (size_t)own->d;
   float *row = syn_scratch(t, thread);
   const float *step = own->step < 0 ? NULL : syn__pos_at(own, own->step, row + d);
@@ -6990,12 +6936,9 @@ static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin
 static void syn__pos_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_pos, n, syn_rows(syn_out(t, n)), 8);
 }
-static void syn__pos_backward(syn_tape *t, const syn_node *n) {
-  syn__add_dx(t, n, ((const syn__pos *)n->own)->scale);
-}
 static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__pos_shape, syn__pos_forward, syn__pos_backward, NULL, NULL, NULL};
+    syn__pos_shape, syn__pos_forward, syn__scale_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
@@ -7007,54 +6950,53 @@ static const syn_kind syn__kind_pos = {
    for backward: nothing. dx += dy, dw_t += dy_t. */
 
 static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
-  int shape[2];
-  shape[0] = n->table = b->config->max_len;
-  shape[1] = syn_build_width(b, n, 0);
+  int shape[2] = {b->config->max_len, syn_build_width(b, n, 0)};
+  double deviation = 1.0 / sqrt((double)shape[1]);
+  n->table = shape[0];
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2,
-                      shape))
+  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, deviation), 2, shape))
     return SYN_E_SHAPE;
   return syn_build_out_like(b, n, 0);
 }
-static void syn__task_learned(syn_tape *t, const void *job, int thread, size_t begin,
+
+/* The row of w that each row of y reads: its place or, in embedding, which has no input and shares
+   these functions, its token. */
+static const int *syn__lookup_rows(const syn_tape *t, const syn_node *n) {
+  return n->n_in ? syn_places(t, n) : t->ids[t->g->values[n->out].stream];
+}
+/* y_r = w[at[r]], of learn_pos plus x_r */
+static void syn__task_lookup(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  const float *x = n->n_in ? syn_in(t, n, 0)->x : NULL;
+  const int *at = syn__lookup_rows(t, n);
+  size_t r, d = (size_t)syn_width(syn_out(t, n));
+  SYN__UNUSED(thread);
+  for (r = begin; r < end; r++) {
+    const float *w = syn_weight(t, n, 0) + (size_t)at[r] * d;
+    float *y = syn_out(t, n)->x + r * d;
+    if (x) t->k->add(y, x + r * d, w, d);
+    else memcpy(y, w, d * sizeof *y);
+  }
+}
+static void syn__lookup_forward(syn_tape *t, const syn_node *n) {
+  syn_parallel(t, syn__task_lookup, n, syn_rows(syn_out(t, n)), 8);
+}
+/* dw[at[r]] += dy_r, columns begin .. end-1. Many rows may add into one row of w, so threads split
+   columns and each adds the rows in order. */
+static void syn__task_lookup_dw(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *at = t->at[t->g->values[n->out].stream];
-  size_t r, d = (size_t)syn_width(x);
-  SYN__UNUSED(thread);
-  for (r = begin; r < end; r++)
-    t->k->add(y->x + r * d, x->x + r * d, syn_weight(t, n, 0) + (size_t)at[r] * d, d);
-}
-static void syn__learn_pos_forward(syn_tape *t, const syn_node *n) {
-  syn_parallel(t, syn__task_learned, n, syn_rows(syn_out(t, n)), 8);
-}
-
-/* The gradient of a table w; row r of y reads w[at[r]]. embedding uses this, too. */
-typedef struct syn__lookup_grad {
-  const syn_node *n; /* w is its parameter 0 */
-  const int *at;     /* [rows] */
-} syn__lookup_grad;
-
-/* dw[at[r]] += dy[r], columns begin .. end-1. Many rows may add into one row of w, so threads
-   split columns and each adds the rows in order. */
-static void syn__task_dtable(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__lookup_grad *j = (const syn__lookup_grad *)job;
-  const syn_tensor *y = syn_out(t, j->n);
+  const syn_tensor *y = syn_out(t, n);
+  const int *at = syn__lookup_rows(t, n);
   size_t r, d = (size_t)syn_width(y), rows = syn_rows(y);
-  float *dw = syn_dweight(t, j->n, 0);
+  float *dw = syn_dweight(t, n, 0);
   SYN__UNUSED(thread);
   for (r = 0; r < rows; r++)
-    t->k->acc(dw + (size_t)j->at[r] * d + begin, y->dx + r * d + begin, end - begin);
+    t->k->acc(dw + (size_t)at[r] * d + begin, y->dx + r * d + begin, end - begin);
 }
-static void syn__lookup_backward(syn_tape *t, const syn_node *n, const int *at) {
-  syn__lookup_grad j = {n, at};
-  syn_parallel(t, syn__task_dtable, &j, (size_t)syn_width(syn_out(t, n)), 32);
-}
-
-static void syn__learn_pos_backward(syn_tape *t, const syn_node *n) {
-  syn__add_dx(t, n, 1.0f); /* dx += dy */
-  syn__lookup_backward(t, n, t->at[t->g->values[n->out].stream]);
+static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
+  if (n->n_in) syn__add_dx(t, n, 1.0f); /* dx += dy */
+  syn_parallel(t, syn__task_lookup_dw, n, (size_t)syn_width(syn_out(t, n)), 32);
 }
 /* No product: w is only added. */
 static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
@@ -7063,7 +7005,7 @@ static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
 }
 static const syn_kind syn__kind_learn_pos = {
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__learn_pos_shape, syn__learn_pos_forward, syn__learn_pos_backward, NULL, NULL,
+    syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward, NULL, NULL,
     syn__learn_pos_cost};
 
 /* ==============================================================================================
@@ -7119,13 +7061,11 @@ static int syn__build_width_of(const syn_build *b, int value) {
    one pass over memory instead of two. */
 static int syn__build_add(syn_build *b, int x, int y) {
   syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
-  int in[2], width = syn__build_width_of(b, x), added = syn__build_width_of(b, y);
+  int in[2] = {x, y}, width = syn__build_width_of(b, x), added = syn__build_width_of(b, y);
   if (width != added) {
     syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", added, width);
     return -1;
   }
-  in[0] = x;
-  in[1] = y;
   n = syn__node_new(b, &syn__kind_add, 2, in);
   if (n && x != y && b->g->values[y].first < 0 && maker->drop > 0.0f &&
       !(maker->flags & SYN_OWN_DROPOUT)) {
@@ -7135,11 +7075,11 @@ static int syn__build_add(syn_build *b, int x, int y) {
   return syn__node_done(b, n);
 }
 
-/* The chain argument `number` of a layer, from 0. */
-static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int number) {
+/* The first chain argument of a layer. */
+static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l) {
   int i;
   for (i = 0; i < l->n_args; i++)
-    if (l->args[i].chain && number-- == 0) return l->args[i].chain;
+    if (l->args[i].chain) return l->args[i].chain;
   syn__fail_build(b, SYN_E_TEXT, "a chain is missing in the brackets");
   return NULL;
 }
@@ -7147,7 +7087,7 @@ static const syn_layer *syn__arg_chain(syn_build *b, const syn_layer *l, int num
 /* The first chain argument of l applied to x; -1: failed. Then errors name l again, no longer a
    layer of the chain. */
 static int syn__build_inner(syn_build *b, const syn_layer *l, int x) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
+  const syn_layer *chain = syn__arg_chain(b, l);
   int y = chain ? syn_build_chain(b, chain, x) : -1;
   b->layer = l;
   return y;
@@ -7182,9 +7122,7 @@ static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
-  int in[2];
-  in[0] = x;
-  in[1] = syn__build_inner(b, l, x);
+  int in[2] = {x, syn__build_inner(b, l, x)};
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
 /* y = c + g (x - c) */
@@ -7263,13 +7201,14 @@ static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
 
-typedef struct syn__concat_job {
+/* Of a task that serves forward and backward; pool has one, too. */
+typedef struct syn__pass_job {
   const syn_node *n;
   int backward;
-} syn__concat_job;
+} syn__pass_job;
 
 static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__concat_job *j = (const syn__concat_job *)job;
+  const syn__pass_job *j = (const syn__pass_job *)job;
   const syn_tensor *y = syn_out(t, j->n);
   size_t r, y_width = (size_t)syn_width(y), column = 0;
   int i;
@@ -7286,11 +7225,11 @@ static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t be
   }
 }
 static void syn__concat_forward(syn_tape *t, const syn_node *n) {
-  syn__concat_job j = {n, 0};
+  syn__pass_job j = {n, 0};
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
-  syn__concat_job j = {n, 1};
+  syn__pass_job j = {n, 1};
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
@@ -7323,7 +7262,7 @@ static const syn_kind syn__kind_parallel_add = {"parallel_add", "C:chain", 0,
 /* Arguments of repeat and universal: the chain, null after an error, and n. */
 static const syn_layer *syn__arg_copies(syn_build *b, const syn_layer *l, const char *missing,
                                         int *n) {
-  const syn_layer *chain = syn__arg_chain(b, l, 0);
+  const syn_layer *chain = syn__arg_chain(b, l);
   if (chain && !syn__arg_find(l, "n")) syn__fail_build(b, SYN_E_TEXT, "%s", missing);
   *n = syn_arg_int(b, "n", 1, 1, 1000);
   return b->c->status ? NULL : chain;
@@ -7392,7 +7331,7 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
 }
 static const syn_kind syn__kind_universal = {
     "universal", "i:n c:chain", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__universal_build, syn__universal_shape, syn__pos_forward, syn__pos_backward, NULL, NULL,
+    syn__universal_build, syn__universal_shape, syn__pos_forward, syn__scale_backward, NULL, NULL,
     NULL};
 
 /* ==============================================================================================
@@ -7409,27 +7348,9 @@ static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
   int stream = b->decoder ? SYN_TGT : SYN_SRC;
   return syn_build_out(b, n, stream, b->g->params[n->param[0]].shape[1]);
 }
-static const int *syn__embedding_ids(const syn_tape *t, const syn_node *n) {
-  return t->ids[t->g->values[n->out].stream];
-}
-static void syn__task_embed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *y = syn_out(t, n);
-  const int *ids = syn__embedding_ids(t, n);
-  size_t r, d = (size_t)syn_width(y);
-  SYN__UNUSED(thread);
-  for (r = begin; r < end; r++)
-    memcpy(y->x + r * d, syn_weight(t, n, 0) + (size_t)ids[r] * d, d * sizeof(float));
-}
-static void syn__embedding_forward(syn_tape *t, const syn_node *n) {
-  syn_parallel(t, syn__task_embed, n, syn_rows(syn_out(t, n)), 32);
-}
-static void syn__embedding_backward(syn_tape *t, const syn_node *n) {
-  syn__lookup_backward(t, n, syn__embedding_ids(t, n));
-}
 static const syn_kind syn__kind_embedding = {
-    "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__embedding_forward,
-    syn__embedding_backward, NULL, NULL, NULL};
+    "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
+    syn__lookup_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
@@ -7488,38 +7409,36 @@ static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
   if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)n->cache)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), n->cache + syn_build_width(b, n, 0));
 }
-/* y_r = [z; x_r]; z null: zeros */
-static void syn__feed_row(const syn_tape *t, const syn_node *n, size_t r, const float *z) {
-  const syn_tensor *x = syn_in(t, n, 0);
-  size_t w = (size_t)n->cache, d = (size_t)syn_width(x);
-  float *y = syn_out(t, n)->x + r * (w + d);
-  if (z) memcpy(y, z, w * sizeof *y);
-  else memset(y, 0, w * sizeof *y);
-  memcpy(y + w, x->x + r * d, d * sizeof *y);
-}
+/* y_r = [z; x_r], z in saved buffer 0 */
 static void syn__feed_forward(syn_tape *t, const syn_node *n) {
-  size_t r, rows = syn_rows(syn_out(t, n));
-  for (r = 0; r < rows; r++)
-    syn__feed_row(t, n, r, syn_saved(t, n, 0) + r * (size_t)n->cache);
+  const syn_tensor *x = syn_in(t, n, 0);
+  size_t r, rows = syn_rows(x), w = (size_t)n->cache, d = (size_t)syn_width(x);
+  float *y = syn_out(t, n)->x;
+  for (r = 0; r < rows; r++, y += w + d) {
+    memcpy(y, syn_saved(t, n, 0) + r * w, w * sizeof *y);
+    memcpy(y + w, x->x + r * d, d * sizeof *y);
+  }
 }
 static void syn__feed_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, rows = syn_rows(y), w = (size_t)n->cache, d = (size_t)syn_width(x);
   for (r = 0; r < rows; r++) t->k->acc(x->dx + r * d, y->dx + r * (w + d) + w, d);
 }
+/* z of the token before comes from the cache. */
 static void syn__feed_step(syn_tape *t, const syn_node *n) {
+  size_t w = (size_t)n->cache;
   int r, rows = (int)syn_rows(syn_out(t, n));
   for (r = 0; r < rows; r++) {
     int place = syn_places(t, n)[r];
-    syn__feed_row(t, n, (size_t)r, place ? syn_cache_row(t, n, r, place - 1) : NULL);
+    float *z = syn_saved(t, n, 0) + (size_t)r * w;
+    if (place) memcpy(z, syn_cache_row(t, n, r, place - 1), w * sizeof *z);
+    else memset(z, 0, w * sizeof *z);
   }
-}
-static void syn__feed_cost(const syn_node *n, syn_cost *cost) {
-  cost->decode_bytes = 4.0 * n->cache;
+  syn__feed_forward(t, n);
 }
 static const syn_kind syn__kind_input_feed = {
     "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, syn__feed_backward,
-    NULL, syn__feed_step, syn__feed_cost};
+    NULL, syn__feed_step, syn__cache_cost};
 
 /* ==============================================================================================
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
@@ -7531,38 +7450,32 @@ static const syn_kind syn__kind_input_feed = {
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
+/* The sentences begin .. end-1. */
 static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const syn__pass_job *j = (const syn__pass_job *)job;
+  const syn_tensor *x = syn_in(t, j->n, 0), *y = syn_out(t, j->n);
   const int *off = t->stream[SYN_SRC].off;
   size_t i, d = (size_t)syn_width(x);
   int r;
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) {
-    float *row = y->x + i * d;
-    memset(row, 0, d * sizeof *row);
-    for (r = off[i]; r < off[i + 1]; r++) t->k->acc(row, x->x + (size_t)r * d, d);
-    t->k->scale(row, 1.0f / (float)(off[i + 1] - off[i]), row, d);
+    float *row = y->x + i * d, factor = 1.0f / (float)(off[i + 1] - off[i]);
+    if (!j->backward) memset(row, 0, d * sizeof *row);
+    for (r = off[i]; r < off[i + 1]; r++) {
+      size_t at = (size_t)r * d;
+      if (j->backward) t->k->acc_scale(x->dx + at, factor, y->dx + i * d, d);
+      else t->k->acc(row, x->x + at, d);
+    }
+    if (!j->backward) t->k->scale(row, factor, row, d);
   }
 }
 static void syn__pool_forward(syn_tape *t, const syn_node *n) {
-  syn_parallel(t, syn__task_pool, n, (size_t)t->stream[SYN_SRC].count, 1);
-}
-static void syn__task_pool_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn_node *n = (const syn_node *)job;
-  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
-  const int *off = t->stream[SYN_SRC].off;
-  size_t i, d = (size_t)syn_width(x);
-  int r;
-  SYN__UNUSED(thread);
-  for (i = begin; i < end; i++) {
-    float mean = 1.0f / (float)(off[i + 1] - off[i]);
-    for (r = off[i]; r < off[i + 1]; r++)
-      t->k->acc_scale(x->dx + (size_t)r * d, mean, y->dx + i * d, d);
-  }
+  syn__pass_job j = {n, 0};
+  syn_parallel(t, syn__task_pool, &j, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
-  syn_parallel(t, syn__task_pool_dx, n, (size_t)t->stream[SYN_SRC].count, 1);
+  syn__pass_job j = {n, 1};
+  syn_parallel(t, syn__task_pool, &j, (size_t)t->stream[SYN_SRC].count, 1);
 }
 static const syn_kind syn__kind_pool = {
     "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward, syn__pool_backward,
@@ -7580,11 +7493,8 @@ static const syn_kind syn__kind_pool = {
 static syn_status syn__output_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), b->g->params[n->param[0]].shape[0]);
 }
-static void syn__output_forward(syn_tape *t, const syn_node *n) {
-  syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_out(t, n)->x);
-}
 static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
-                                          syn__output_forward, NULL, NULL, NULL, NULL};
+                                          syn__linear_kind_forward, NULL, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>attention heads   attention weights of one head, their product with the values
@@ -10233,7 +10143,7 @@ static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   float *z = syn_saved(t, n, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
   size_t rows = syn_rows(x);
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
-  syn__glu_forward(t, u.x, z, rows, (size_t)l->taps.width);
+  syn__glu(t, u.x, z, NULL, rows, (size_t)l->taps.width);
   if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
   else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
   syn_parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
@@ -10355,8 +10265,7 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   if (l->dynamic)
     syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_grads(t, n, SYN__DTAPS));
   else syn__light_taps_back(t, n);
-  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn_rows(y),
-                    (size_t)syn_width(y));
+  syn__glu(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn_rows(y), (size_t)syn_width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
@@ -11291,7 +11200,7 @@ static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
    changes; they share their arguments. Where X ends with dropout, syn__build_layers skips the one
    that is appended here. */
 static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, int width) {
-  const syn_layer *inner = syn__arg_chain(b, l, 0);
+  const syn_layer *inner = syn__arg_chain(b, l);
   syn_layer *res = syn__layer_new(b, l, &syn__kind_res), *first = NULL, *copy, **end = &first;
   syn__arg *chain = res ? syn__arg_new(b, res, "chain") : NULL;
   SYN__UNUSED(width);
@@ -15433,7 +15342,7 @@ static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t be
 
 /* The logits of all live rows; sampling needs no block maxima. */
 static void syn__make_logits(syn_decoder *d) {
-  syn__output_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
+  syn__linear_kind_forward(&d->run->tape, d->m->g.nodes[d->m->head]);
   if (d->config.temperature == 0.0f)
     syn_parallel(&d->run->tape, syn__task_maxima, d, (size_t)d->live, 1);
   d->has_logits = 1;
@@ -18708,7 +18617,8 @@ static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, i
       if (syn__check_rows(k, d, n, place, last ? 0 : (place - begin) * k->b.count))
         return k->c->status;
   }
-  syn__output_forward(&d->run->tape, g->nodes[k->m->head]); /* choosing has changed the logits */
+  /* choosing has changed the logits */
+  syn__linear_kind_forward(&d->run->tape, g->nodes[k->m->head]);
   return syn__check_rows(k, d, g->nodes[k->m->head], end - 1, 0);
 }
 
