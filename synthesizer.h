@@ -374,7 +374,7 @@ struct syn_node {
   int source_cache;              /* floats kept of each source token for all steps */
   int table;                     /* longest sentence it can take; 0: any */
   float drop;                    /* dropout on the output while training */
-  int flags; /* those of the kind, which `shape` changes where they depend on the arguments */
+  int flags;                     /* those of the kind; `shape` changes what its arguments change */
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
      of the last input's sentence; else that many */
@@ -427,8 +427,7 @@ enum {
   SYN_INPUT_NOT_NEEDED = 256,  /* backward reads no number of the inputs, */
   SYN_OUTPUT_NOT_NEEDED = 512, /* of the output, */
   SYN_BOTH_NOT_NEEDED = SYN_INPUT_NOT_NEEDED + SYN_OUTPUT_NOT_NEEDED, /* of both */
-  SYN_OWN_DROPOUT = 1024 /* not the pass does the dropout of rate n->drop, but the kind itself, or
-                            the one reader of the output */
+  SYN_OWN_DROPOUT = 1024 /* the kind itself does the dropout of rate n->drop, not the pass */
 };
 
 /* -- models -- */
@@ -790,7 +789,7 @@ SYN_API int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
 SYN_API void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
                     int first_write);
 /* Dropout of x [count] at a rate while training; the same call on dx gives its gradient. The output
-   of a node needs none: n->drop, which a kind with `drops` gets from the text, is done for it. */
+   of a node needs none: n->drop, which a kind with SYN_DROPS gets from the text, is done for it. */
 SYN_API void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count);
 
 /* Work of a kind over the items begin .. end-1; `job` is what syn_parallel was given. */
@@ -5848,32 +5847,24 @@ static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
 
 typedef void (*syn__binary)(float *y, const float *a, const float *b, size_t n);
 typedef struct syn__broadcast {
+  const syn_node *n;
   syn__binary f;
-  float *y, *b;          /* y [numbers of a], b [size_b], which divides those of a */
-  const float *a;
-  size_t size_b;
-  const syn__dropout *d; /* dropout of b, in place, before it is read; null: none */
 } syn__broadcast;
 
 static void syn__task_binary(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__broadcast *j = (const syn__broadcast *)job;
-  size_t i, n;
+  const syn_tensor *y = syn_out(t, j->n), *a = syn_in(t, j->n, 0), *b = syn_in(t, j->n, 1);
+  size_t i, n, size = syn_count(b);
   SYN__UNUSED(thread);
   for (i = begin; i < end; i += n) { /* up to where b repeats */
-    float *b = j->b + i % j->size_b;
-    n = j->size_b - i % j->size_b;
+    n = size - i % size;
     if (n > end - i) n = end - i;
-    if (n > SYN__CHUNK_FLOATS) n = SYN__CHUNK_FLOATS;
-    if (j->d) t->k->dropout(j->d, (uint32_t)i, b, n);
-    j->f(j->y + i, j->a + i, b, n);
+    j->f(y->x + i, a->x + i, b->x + i % size, n);
   }
 }
-
-static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f,
-                                   const syn__dropout *d) {
-  const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
-  syn__broadcast j = {f, y->x, b->x, a->x, syn_count(b), d};
-  syn_parallel(t, syn__task_binary, &j, syn_count(y), d ? 4096 : SYN__GRAIN);
+static void syn__broadcast_forward(syn_tape *t, const syn_node *n, syn__binary f) {
+  syn__broadcast j = {n, f};
+  syn_parallel(t, syn__task_binary, &j, syn_count(syn_out(t, n)), SYN__GRAIN);
 }
 
 /* db += factor times the sum of dy over the repetitions of b. One thread sums them: all
@@ -5888,31 +5879,19 @@ static void syn__broadcast_db(syn_tape *t, const syn_node *n, float factor) {
     for (i = 0; i < count; i += size) t->k->acc_scale(b->dx, factor, y->dx + i, size);
 }
 
-/* 1: y = a + mask(b), where n->own is the maker of b, whose dropout is left to this node (>>kind
-   res). A null n->own: y = a + b. */
-static int syn__add_drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
-  const syn_node *maker = (const syn_node *)n->own;
-  return maker && syn__drops(t, maker, d);
-}
 static void syn__add_forward(syn_tape *t, const syn_node *n) {
-  syn__dropout d;
-  syn__broadcast_forward(t, n, t->k->add, syn__add_drops(t, n, &d) ? &d : NULL);
+  syn__broadcast_forward(t, n, t->k->add);
 }
-/* da += dy, db += dy or, since nothing else reads a b whose dropout is done here, db = mask(dy) */
 static void syn__add_backward(syn_tape *t, const syn_node *n) {
-  syn__drop_job j;
-  syn__add_dx(t, n, 1.0f);
+  syn__add_dx(t, n, 1.0f); /* da += dy */
   syn__broadcast_db(t, n, 1.0f);
-  if (!syn__add_drops(t, n, &j.d)) return;
-  j.x = syn_in(t, n, 1)->dx;
-  syn_parallel(t, syn__task_drop, &j, syn_count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_add = {
     "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
     syn__add_forward, syn__add_backward, NULL, NULL, NULL};
 
 static void syn__sub_forward(syn_tape *t, const syn_node *n) {
-  syn__broadcast_forward(t, n, t->k->sub, NULL);
+  syn__broadcast_forward(t, n, t->k->sub);
 }
 static void syn__sub_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, 1.0f); /* da += dy */
@@ -5922,7 +5901,7 @@ static const syn_kind syn__kind_sub = {"sub", "", 0, NULL, syn__broadcast_shape,
                                        syn__sub_backward, NULL, NULL, NULL};
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) {
-  syn__broadcast_forward(t, n, t->k->mul, NULL);
+  syn__broadcast_forward(t, n, t->k->mul);
 }
 /* da += dy b, db += sum dy a */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
@@ -6083,9 +6062,7 @@ static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_softmax = {
     "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward, NULL,
     NULL, NULL};
-syn_tensor *syn_softmax(syn_tensor *x) {
-  return syn__record(&syn__kind_softmax, 1, &x, NULL, 0);
-}
+syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, NULL, 0); }
 
 /* ==============================================================================================
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
@@ -6616,8 +6593,10 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
   return syn_build_save(b, n, SYN_BACKWARD, e);
 }
 
-static syn_status syn__rnn_build(syn_build *b, syn_node *n, int directions) {
+/* birnn, which no decoder has, is the one without a step. */
+static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
   syn__rnn *own = (syn__rnn *)syn_build_own(b, n, sizeof *own);
+  int directions = n->kind->step ? 1 : 2;
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
   int gru = syn_arg_word(b, "cell", syn__cell_names, 2, 0);
   if (!own) return SYN_E_MEMORY;
@@ -6635,8 +6614,6 @@ static syn_status syn__rnn_build(syn_build *b, syn_node *n, int directions) {
   if (syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
-static syn_status syn__rnn_shape(syn_build *b, syn_node *n) { return syn__rnn_build(b, n, 1); }
-static syn_status syn__birnn_shape(syn_build *b, syn_node *n) { return syn__rnn_build(b, n, 2); }
 
 /* -- what forward and backward share -- */
 
@@ -6767,8 +6744,9 @@ static void syn__rnn_step(syn_tape *t, const syn_node *n) {
 /* -- backward -- */
 
 /* Running sentences begin .. end-1 at time t. dh holds the gradient of h_t from time t+1, to which
-   dy_t is added. The cell's backward leaves da_t in gates, dp_t in dstep and, in dh and dc, the
-   gradients of the state at t-1 without the part through p_t. */
+   dy_t is added. The cell's backward leaves da_t in gates, dp_t in dpart and, in dh and dc, the
+   gradients of the state at t-1 without the part through p_t. dp_t is copied to dstep, where the
+   running rows have no gaps: so dp_t W_h is one product. */
 static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn__rnn_direction *s = (const syn__rnn_direction *)job;
@@ -6778,17 +6756,15 @@ static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t 
   for (i = begin; i < end; i++) {
     size_t row = syn__rnn_row(s, i, s->t), old = s->t ? syn__rnn_row(s, i, s->t - 1) : row;
     float *gates = s->gates + row * s->wide, *kept = s->kept + row * s->n;
-    float *dh = s->dh + i * s->n, *dp = s->dstep + i * s->wide, *before = s->h_before + row * s->n;
+    float *dh = s->dh + i * s->n, *dp = s->dpart + row * s->wide;
+    float *before = s->h_before + row * s->n;
     t->k->acc(dh, y->dx + syn__rnn_column(s, row), s->n);
     if (s->t) memcpy(before, y->x + syn__rnn_column(s, old), s->n * sizeof *before);
     else memset(before, 0, s->n * sizeof *before);
-    if (s->own->gates == 4) {
+    if (s->own->gates != 4) t->k->gru_back(gates, dp, dh, kept, before, s->n);
+    else
       t->k->lstm_back(gates, s->dc + i * s->n, dh, kept, s->t ? s->kept + old * s->n : NULL, s->n);
-      memcpy(dp, gates, s->wide * sizeof *dp);
-    } else {
-      t->k->gru_back(gates, dp, dh, kept, before, s->n);
-      memcpy(s->dpart + row * s->wide, dp, s->wide * sizeof *dp);
-    }
+    memcpy(s->dstep + i * s->wide, dp, s->wide * sizeof *dp);
   }
 }
 
@@ -6837,7 +6813,7 @@ static const syn_kind syn__kind_rnn = {
     "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
     syn__rnn_step, syn__cache_cost};
 static const syn_kind syn__kind_birnn = {
-    "birnn", "i:n w:cell", 0, NULL, syn__birnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
+    "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
     NULL, syn__cache_cost};
 
 /* ==============================================================================================
@@ -6901,22 +6877,20 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
   return SYN_OK;
 }
 
-/* own: n->own, zeroed but for its step */
-static syn_status syn__pos_build(syn_build *b, syn_node *n, syn__pos *own, int scaled) {
+/* Of pos and universal. syn__universal_build has made n->own, which gives its step, before; that
+   of pos is made here. A factor of sqrt(d) makes dx differ from dy, so they are two buffers. */
+static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
+  int universal = n->own != NULL, scaled = !universal && syn_arg_int(b, "scale", 1, 0, 1);
+  syn__pos *own = (syn__pos *)(universal ? n->own : syn_build_own(b, n, sizeof *own));
+  if (!own) return SYN_E_MEMORY;
   own->d = syn_build_width(b, n, 0);
   own->scale = scaled ? sqrtf((float)own->d) : 1.0f;
+  if (!universal) own->step = -1;
+  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
+  if (scaled) n->flags &= ~SYN_ALIAS_DX;
   if (syn__pos_table(b, n->kind, own)) return SYN_E_MEMORY;
   n->scratch.fixed = 2 * (size_t)own->d; /* p of the place, p of the step */
-  if (scaled) n->flags &= ~SYN_ALIAS_DX;
   return syn_build_out_like(b, n, 0);
-}
-static syn_status syn__pos_shape(syn_build *b, syn_node *n) {
-  syn__pos *own = (syn__pos *)syn_build_own(b, n, sizeof *own);
-  int scaled = syn_arg_int(b, "scale", 1, 0, 1);
-  if (!own) return SYN_E_MEMORY;
-  own->step = -1;
-  if (scaled) n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  return syn__pos_build(b, n, own, scaled);
 }
 
 static void syn__task_pos(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6956,6 +6930,7 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
   if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, deviation), 2, shape))
     return SYN_E_SHAPE;
+  b->g->params[n->param[0]].matrix = 0; /* no product reads it */
   return syn_build_out_like(b, n, 0);
 }
 
@@ -6998,15 +6973,9 @@ static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
   if (n->n_in) syn__add_dx(t, n, 1.0f); /* dx += dy */
   syn_parallel(t, syn__task_lookup_dw, n, (size_t)syn_width(syn_out(t, n)), 32);
 }
-/* No product: w is only added. */
-static void syn__learn_pos_cost(const syn_node *n, syn_cost *cost) {
-  SYN__UNUSED(n);
-  cost->multiply_adds = 0.0;
-}
 static const syn_kind syn__kind_learn_pos = {
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward, NULL, NULL,
-    syn__learn_pos_cost};
+    syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward, NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
@@ -7016,7 +6985,7 @@ static const syn_kind syn__kind_learn_pos = {
    Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
    dropout of rate 0, add no node: their output is their input. Most dropouts are no node either but
-   the rate of the layer before them (kinds that `drops`). */
+   the rate of the layer before them (kinds with SYN_DROPS). */
 
 static int syn__id_build(syn_build *b, const syn_layer *l, int x) {
   SYN__UNUSED(b);
@@ -7057,22 +7026,12 @@ static int syn__build_width_of(const syn_build *b, int value) {
   return v->shape[v->rank - 1];
 }
 
-/* Node x + y, both of one width. If no other node reads y, the sum does the dropout of y's maker:
-   one pass over memory instead of two. */
+/* Node x + y, both of one width. */
 static int syn__build_add(syn_build *b, int x, int y) {
-  syn_node *n, *maker = b->g->nodes[b->g->values[y].maker];
   int in[2] = {x, y}, width = syn__build_width_of(b, x), added = syn__build_width_of(b, y);
-  if (width != added) {
-    syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", added, width);
-    return -1;
-  }
-  n = syn__node_new(b, &syn__kind_add, 2, in);
-  if (n && x != y && b->g->values[y].first < 0 && maker->drop > 0.0f &&
-      !(maker->flags & SYN_OWN_DROPOUT)) {
-    maker->flags |= SYN_OWN_DROPOUT;
-    n->own = maker;
-  }
-  return syn__node_done(b, n);
+  if (width == added) return syn__node_done(b, syn__node_new(b, &syn__kind_add, 2, in));
+  syn__fail_build(b, SYN_E_SHAPE, "cannot add width %d to width %d", added, width);
+  return -1;
 }
 
 /* The first chain argument of a layer. */
@@ -7130,15 +7089,12 @@ static void syn__task_gate(syn_tape *t, const void *job, int thread, size_t begi
   const syn_node *n = (const syn_node *)job;
   const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
   float *y = syn_out(t, n)->x, *g = syn_saved(t, n, 0);
-  size_t count;
+  size_t count = end - begin;
   SYN__UNUSED(thread);
-  for (; begin < end; begin += count) {
-    count = end - begin < SYN__CHUNK_FLOATS ? end - begin : SYN__CHUNK_FLOATS;
-    t->k->act(SYN__SIGMOID, g + begin, g + begin, count); /* g held z */
-    t->k->sub(y + begin, x + begin, c + begin, count);
-    t->k->mul(y + begin, y + begin, g + begin, count);
-    t->k->acc(y + begin, c + begin, count);
-  }
+  t->k->act(SYN__SIGMOID, g + begin, g + begin, count); /* g held z */
+  t->k->sub(y + begin, x + begin, c + begin, count);
+  t->k->mul(y + begin, y + begin, g + begin, count);
+  t->k->acc(y + begin, c + begin, count);
 }
 static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
@@ -7178,6 +7134,7 @@ static const syn_kind syn__kind_highway = {
 /* Builds every chain of the brackets over x into out [SYN_MAX_IN]; returns how many, or -1. */
 static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
   int count = 0, i;
+  if (!syn__arg_chain(b, l)) return -1;
   for (i = 0; i < l->n_args; i++) {
     if (count == SYN_MAX_IN) {
       syn__fail_build(b, SYN_E_TEXT, "more than %d chains", SYN_MAX_IN);
@@ -7187,8 +7144,7 @@ static int syn__branches(syn_build *b, const syn_layer *l, int x, int *out) {
     if (out[count++] < 0) return -1;
   }
   b->layer = l;
-  if (!count) syn__fail_build(b, SYN_E_TEXT, "a chain is missing in the brackets");
-  return count ? count : -1;
+  return count;
 }
 
 static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
@@ -7201,14 +7157,13 @@ static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
 
-/* Of a task that serves forward and backward; pool has one, too. */
-typedef struct syn__pass_job {
+typedef struct syn__concat_job {
   const syn_node *n;
   int backward;
-} syn__pass_job;
+} syn__concat_job;
 
 static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__pass_job *j = (const syn__pass_job *)job;
+  const syn__concat_job *j = (const syn__concat_job *)job;
   const syn_tensor *y = syn_out(t, j->n);
   size_t r, y_width = (size_t)syn_width(y), column = 0;
   int i;
@@ -7225,11 +7180,11 @@ static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t be
   }
 }
 static void syn__concat_forward(syn_tape *t, const syn_node *n) {
-  syn__pass_job j = {n, 0};
+  syn__concat_job j = {n, 0};
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static void syn__concat_backward(syn_tape *t, const syn_node *n) {
-  syn__pass_job j = {n, 1};
+  syn__concat_job j = {n, 1};
   syn_parallel(t, syn__task_concat, &j, syn_rows(syn_out(t, n)), 32);
 }
 static const syn_kind syn__kind_concat = {
@@ -7298,10 +7253,6 @@ static const syn_kind syn__kind_repeat = {"repeat", "i:n c:chain", SYN_COPIES,
    and decoding caches belong to the nodes of each copy. As a node of the graph, this kind adds
    p_t + p_s with the functions of `pos`. */
 
-static syn_status syn__universal_shape(syn_build *b, syn_node *n) {
-  return syn__pos_build(b, n, (syn__pos *)n->own, 0);
-}
-
 /* The counts of source=increasing or decreasing start anew in each step: a layer reads the same
    block in all steps. */
 static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
@@ -7331,7 +7282,7 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
 }
 static const syn_kind syn__kind_universal = {
     "universal", "i:n c:chain", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__universal_build, syn__universal_shape, syn__pos_forward, syn__scale_backward, NULL, NULL,
+    syn__universal_build, syn__pos_shape, syn__pos_forward, syn__scale_backward, NULL, NULL,
     NULL};
 
 /* ==============================================================================================
@@ -7450,32 +7401,28 @@ static const syn_kind syn__kind_input_feed = {
 static syn_status syn__pool_shape(syn_build *b, syn_node *n) {
   return syn_build_out(b, n, SYN_EACH, syn_build_width(b, n, 0));
 }
-/* The sentences begin .. end-1. */
-static void syn__task_pool(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__pass_job *j = (const syn__pass_job *)job;
-  const syn_tensor *x = syn_in(t, j->n, 0), *y = syn_out(t, j->n);
+/* One thread: a single pass over x, beside the products of all layers of the encoder. */
+static void syn__pool_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
-  size_t i, d = (size_t)syn_width(x);
-  int r;
-  SYN__UNUSED(thread);
-  for (i = begin; i < end; i++) {
-    float *row = y->x + i * d, factor = 1.0f / (float)(off[i + 1] - off[i]);
-    if (!j->backward) memset(row, 0, d * sizeof *row);
-    for (r = off[i]; r < off[i + 1]; r++) {
-      size_t at = (size_t)r * d;
-      if (j->backward) t->k->acc_scale(x->dx + at, factor, y->dx + i * d, d);
-      else t->k->acc(row, x->x + at, d);
-    }
-    if (!j->backward) t->k->scale(row, factor, row, d);
+  size_t i, d = (size_t)syn_width(x), sentences = syn_rows(y);
+  for (i = 0; i < sentences; i++) {
+    float *row = y->x + i * d;
+    size_t length = (size_t)(off[i + 1] - off[i]);
+    memset(row, 0, d * sizeof *row);
+    t->k->column_sums(row, x->x + (size_t)off[i] * d, length, d, 0, d);
+    t->k->scale(row, 1.0f / (float)length, row, d);
   }
 }
-static void syn__pool_forward(syn_tape *t, const syn_node *n) {
-  syn__pass_job j = {n, 0};
-  syn_parallel(t, syn__task_pool, &j, (size_t)t->stream[SYN_SRC].count, 1);
-}
 static void syn__pool_backward(syn_tape *t, const syn_node *n) {
-  syn__pass_job j = {n, 1};
-  syn_parallel(t, syn__task_pool, &j, (size_t)t->stream[SYN_SRC].count, 1);
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *off = t->stream[SYN_SRC].off;
+  size_t i, r = 0, d = (size_t)syn_width(x), sentences = syn_rows(y);
+  for (i = 0; i < sentences; i++) {
+    float factor = 1.0f / (float)(off[i + 1] - off[i]);
+    for (; r < (size_t)off[i + 1]; r++)
+      t->k->acc_scale(x->dx + r * d, factor, y->dx + i * d, d);
+  }
 }
 static const syn_kind syn__kind_pool = {
     "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward, syn__pool_backward,
