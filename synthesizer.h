@@ -373,7 +373,7 @@ struct syn_node {
   int key_cache; /* further ones, of it or of a source token: see syn__decode_state */
   int source_cache;              /* floats kept of each source token for all steps */
   int table;                     /* longest sentence it can take; 0: any */
-  float drop;                    /* dropout on the output while training */
+  float drop;                    /* dropout while training, of the output and attention weights */
   int flags;                     /* those of the kind; `shape` changes what its arguments change */
   /* Attention weights that can be looked at after a pass: of so many heads (0: none), in the saved
      buffer `seen`, sentence by sentence [heads, queries, keys]. seen_keys 0: the keys are the rows
@@ -5831,11 +5831,12 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
    In a model's text these nodes come from `res` or `parallel_add`; syn_add, syn_sub and syn_mul
    record them on a user's tape, where a and b may be the same tensor: gradients accumulate. */
 
-/* b without its leading axes of size 1 has the shape of the last axes of a. */
+/* b without its leading axes of size 1 has the shape of the last axes of a. In a model both are
+   [0,d], since the number of rows comes with the batch. */
 static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
   const syn__value *x = &b->g->values[n->in[0]], *y = &b->g->values[n->in[1]];
   int i, ones = 0, rank;
-  while (ones < y->rank && y->shape[ones] == 1 && x->shape[0] != 0) ones++;
+  while (ones < y->rank && y->shape[ones] == 1) ones++;
   rank = y->rank - ones;
   for (i = 1; i <= rank; i++)
     if (rank > x->rank || y->shape[y->rank - i] != x->shape[x->rank - i])
@@ -5903,7 +5904,8 @@ static const syn_kind syn__kind_sub = {"sub", "", 0, NULL, syn__broadcast_shape,
 static void syn__mul_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->mul);
 }
-/* da += dy b, db += sum dy a */
+/* da += dy b, db += sum dy a. One number b needs a kernel for each sum: the loop below would go
+   through a number by number. */
 static void syn__mul_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n), *a = syn_in(t, n, 0), *b = syn_in(t, n, 1);
   size_t size = syn_count(b), count = syn_count(y), i;
@@ -6362,7 +6364,7 @@ static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
       syn__bias_param(b, n, "b", z_width) || syn__ff_buffers(b, n, z_width) ||
       syn_build_save_rows(b, n, SYN_FORWARD, col))
     return SYN_E_SHAPE;
-  b->g->params[n->param[0]].matrix = 1;
+  b->g->params[n->param[0]].matrix = 1; /* of rank 3, but read by a product as [n,k d] */
   n->cache = d;
   return syn_build_save_rows(b, n, SYN_BACKWARD, col);
 }
@@ -6406,13 +6408,9 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
   syn__linear_backward_of(t, &g);
   syn_col2im(t, n, syn__cnn_conv(n), col.x, syn__tensor_matrix(x, x->dx));
 }
-/* Of a kind whose only memory of a decoded token is n->cache; rnn and input_feed use it, too. */
-static void syn__cache_cost(const syn_node *n, syn_cost *cost) {
-  cost->decode_bytes = 4.0 * n->cache;
-}
 static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
-    syn__cnn_backward, NULL, syn__cnn_step, syn__cache_cost};
+    syn__cnn_backward, NULL, syn__cnn_step, NULL};
 
 /* ==============================================================================================
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
@@ -6608,10 +6606,10 @@ static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
   own->gates = gru ? 3 : 4;
   own->n = out / directions;
   own->directions = directions;
-  if (syn__rnn_params(b, n, own, directions == 2 ? "fwd." : "")) return SYN_E_SHAPE;
-  if (directions == 2 && syn__rnn_params(b, n, own, "bwd.")) return SYN_E_SHAPE;
   n->cache = gru ? own->n : 2 * own->n;
-  if (syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
+  if (syn__rnn_params(b, n, own, directions == 2 ? "fwd." : "") ||
+      (directions == 2 && syn__rnn_params(b, n, own, "bwd.")) || syn__rnn_buffers(b, n, own))
+    return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
@@ -6811,10 +6809,10 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
 
 static const syn_kind syn__kind_rnn = {
     "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
-    syn__rnn_step, syn__cache_cost};
+    syn__rnn_step, NULL};
 static const syn_kind syn__kind_birnn = {
     "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
-    NULL, syn__cache_cost};
+    NULL, NULL};
 
 /* ==============================================================================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
@@ -7314,22 +7312,24 @@ static const syn_kind syn__kind_embedding = {
    token before, [rows,w]. cache: z of each token.
    dx += dy's last d columns, dz of the token before = dy's first w columns. */
 
-/* Before a pass: the saved rows become z of the token before; the first of a sentence stays 0. */
+/* Before a pass: the saved rows become z of the token before; the first of a sentence stays 0. Most
+   sentences are shorter than the longest: once no row changes, further passes change nothing. */
 static int syn__feed_recur(syn_tape *t, const syn_node *n, const syn_tensor *z, int pass) {
   const int *place = syn_places(t, n);
   size_t r, rows = syn_rows(z), w = (size_t)syn_width(z);
   float *saved = syn_saved(t, n, 0);
   int changed = pass == 0;
   if (pass == 0) memset(saved, 0, rows * w * sizeof *saved);
-  for (r = 0; r < rows && pass; r++) {
-    const float *before = z->x + (r ? r - 1 : 0) * w;
+  for (r = 1; r < rows && pass; r++) { /* row 0 begins a sentence */
+    const float *before = z->x + (r - 1) * w;
     if (place[r] == 0 || !memcmp(saved + r * w, before, w * sizeof *saved)) continue;
     memcpy(saved + r * w, before, w * sizeof *saved);
     changed = 1;
   }
   return changed;
 }
-/* dz of a token = dy of the token behind it; 0 at the end of a sentence. 1: there is any. */
+/* dz of a token = dy of the token behind it; 0 at the end of a sentence. 1: there is any. If all
+   are 0, so are those of all further passes. */
 static int syn__feed_recur_back(syn_tape *t, const syn_node *n, const syn_tensor *z) {
   const syn_tensor *y = syn_out(t, n);
   const int *place = syn_places(t, n);
@@ -7389,7 +7389,7 @@ static void syn__feed_step(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_input_feed = {
     "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, syn__feed_backward,
-    NULL, syn__feed_step, syn__cache_cost};
+    NULL, syn__feed_step, NULL};
 
 /* ==============================================================================================
    >>kind pool   y [sentences,d] = mean over the rows of each sentence (classify)
@@ -12157,6 +12157,7 @@ syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
   memset(&cost, 0, sizeof cost);
   cost.length = length;
   if (!m || !n) return cost;
+  cost.decode_bytes = 4.0 * (n->cache + n->key_cache);
   for (i = 0; i < n->n_param; i++) {
     const syn_param *p = &m->g.params[n->param[i]];
     cost.parameters += (double)p->size;
