@@ -6262,10 +6262,13 @@ static void syn__task_glu(syn_tape *t, const void *job, int thread, size_t begin
     }
   }
 }
-/* y from z; dy not null: dz [rows,2 width], in the place of y, from z and dy */
-static void syn__glu(syn_tape *t, float *y, const float *z, const float *dy, size_t rows,
-                     size_t width) {
-  syn__glu_job j = {z, dy, y, width};
+static void syn__glu_forward(syn_tape *t, float *y, const float *z, size_t rows, size_t width) {
+  syn__glu_job j = {z, NULL, y, width};
+  syn_parallel(t, syn__task_glu, &j, rows, 8);
+}
+static void syn__glu_backward(syn_tape *t, float *dz, const float *z, const float *dy, size_t rows,
+                              size_t width) {
+  syn__glu_job j = {z, dy, dz, width};
   syn_parallel(t, syn__task_glu, &j, rows, 8);
 }
 
@@ -6294,7 +6297,7 @@ static void syn__task_ff_back(syn_tape *t, const void *job, int thread, size_t b
 static void syn__ff_act(syn_tape *t, const syn_node *n) {
   const syn_tensor *y = syn_out(t, n);
   if (syn__act_of(n) != SYN__GLU) syn__act_forward(t, n);
-  else syn__glu(t, y->x, syn__act_z(t, n), NULL, syn_rows(y), (size_t)syn_width(y));
+  else syn__glu_forward(t, y->x, syn__act_z(t, n), syn_rows(y), (size_t)syn_width(y));
 }
 /* Returns dz. */
 static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
@@ -6302,7 +6305,7 @@ static const float *syn__ff_act_back(syn_tape *t, const syn_node *n) {
   int glu = syn__act_of(n) == SYN__GLU;
   float *dz = glu ? syn_saved(t, n, 0) : y->dx;
   if (!glu) syn_parallel(t, syn__task_ff_back, n, syn_count(y), 4096);
-  else syn__glu(t, dz, syn__act_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
+  else syn__glu_backward(t, dz, syn__act_z(t, n), y->dx, syn_rows(y), (size_t)syn_width(y));
   return dz;
 }
 static void syn__ff_forward(syn_tape *t, const syn_node *n) {
@@ -6552,23 +6555,23 @@ typedef struct syn__rnn_direction {
 
 /* -- shapes -- */
 
-/* The four parameters of one direction; `prefix` is that of their names. */
+/* Of rnn, then of the two directions of birnn. */
+static const char *const syn__rnn_names[][SYN__CELL_PARAMS] = {
+    {"w_i", "w_h", "b_i", "b_h"},
+    {"fwd.w_i", "fwd.w_h", "fwd.b_i", "fwd.b_h"},
+    {"bwd.w_i", "bwd.w_h", "bwd.b_i", "bwd.b_h"}};
+
+/* The four parameters of one direction. Powers of an orthogonal W_h keep the length of h, so that
+   the recurrent product neither explodes nor vanishes at the beginning of training. */
 static syn_status syn__rnn_params(syn_build *b, syn_node *n, const syn__rnn *own,
-                                  const char *prefix) {
-  static const char *const names[SYN__CELL_PARAMS] = {"w_i", "w_h", "b_i", "b_h"};
-  int d = syn_build_width(b, n, 0), shape[2], i;
-  syn_initial inits[SYN__CELL_PARAMS];
-  char name[16];
-  shape[0] = own->gates * own->n;
-  inits[SYN__W_I] = syn_initial_glorot(d, shape[0]);
-  inits[SYN__W_H] = syn_initial_of(SYN_INIT_ORTHOGONAL, 1.0);
-  inits[SYN__B_I] = inits[SYN__B_H] = syn_initial_of(SYN_INIT_CONSTANT, 0.0);
-  for (i = 0; i < SYN__CELL_PARAMS; i++) {
-    shape[1] = i == SYN__W_I ? d : own->n;
-    snprintf(name, sizeof name, "%s%s", prefix, names[i]);
-    if (syn_build_param(b, n, name, inits[i], i < SYN__B_I ? 2 : 1, shape)) return SYN_E_SHAPE;
-  }
-  return SYN_OK;
+                                  const char *const *names) {
+  int wide = own->gates * own->n, shape[2] = {wide, own->n};
+  syn_initial orthogonal = syn_initial_of(SYN_INIT_ORTHOGONAL, 1.0);
+  if (syn__matrix_param(b, n, names[SYN__W_I], wide, syn_build_width(b, n, 0)) ||
+      syn_build_param(b, n, names[SYN__W_H], orthogonal, 2, shape) ||
+      syn__bias_param(b, n, names[SYN__B_I], wide))
+    return SYN_E_SHAPE;
+  return syn__bias_param(b, n, names[SYN__B_H], wide);
 }
 
 /* Called after syn__rnn_params, which bounds n: so the sizes of the packed W_h do not overflow. */
@@ -6607,8 +6610,9 @@ static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
   own->n = out / directions;
   own->directions = directions;
   n->cache = gru ? own->n : 2 * own->n;
-  if (syn__rnn_params(b, n, own, directions == 2 ? "fwd." : "") ||
-      (directions == 2 && syn__rnn_params(b, n, own, "bwd.")) || syn__rnn_buffers(b, n, own))
+  if (syn__rnn_params(b, n, own, syn__rnn_names[directions - 1]) ||
+      (directions == 2 && syn__rnn_params(b, n, own, syn__rnn_names[2])) ||
+      syn__rnn_buffers(b, n, own))
     return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
@@ -10090,7 +10094,7 @@ static void syn__light_prepare(syn_tape *t, const syn_node *n) {
   float *z = syn_saved(t, n, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
   size_t rows = syn_rows(x);
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
-  syn__glu(t, u.x, z, NULL, rows, (size_t)l->taps.width);
+  syn__glu_forward(t, u.x, z, rows, (size_t)l->taps.width);
   if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
   else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
   syn_parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
@@ -10212,7 +10216,8 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   if (l->dynamic)
     syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_grads(t, n, SYN__DTAPS));
   else syn__light_taps_back(t, n);
-  syn__glu(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn_rows(y), (size_t)syn_width(y));
+  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn_rows(y),
+                    (size_t)syn_width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
