@@ -5847,9 +5847,10 @@ static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
 }
 
 typedef void (*syn__binary)(float *y, const float *a, const float *b, size_t n);
+/* y = f(a, b) for the tensors of a node */
 typedef struct syn__broadcast {
   const syn_node *n;
-  syn__binary f;
+  syn__binary f; /* a kernel: add, sub or mul */
 } syn__broadcast;
 
 static void syn__task_binary(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -6099,7 +6100,8 @@ static syn_status syn__act_shape(syn_build *b, syn_node *n) {
   return syn_build_out_like(b, n, 0);
 }
 
-/* y = mask(f(z)); the node `act` itself has no dropout, ff and cnn have */
+/* y = mask(f(z)), some numbers at a time, so that the mask finds them in cache. act itself has no
+   dropout, ff and cnn have. */
 static void syn__task_act(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const float *z = syn__act_z(t, n);
@@ -6221,7 +6223,8 @@ static int syn__ff_arguments(syn_build *b, syn_node *n, int default_act) {
   own->act = syn_arg_word(b, "act", syn__act_names, SYN__GLU + 1, default_act);
   return own->act == SYN__GLU ? 2 * own->n : own->n;
 }
-/* Saved buffers 0 and 1, and the output. */
+/* Saved buffers 0 and 1, and the output. relu is the one activation whose backward reads y. glu,
+   whose task goes by rows, leaves its dropout to the pass; the others do it in their task. */
 static syn_status syn__ff_buffers(syn_build *b, syn_node *n, int z_width) {
   const syn__ff *own = (const syn__ff *)n->own;
   size_t z_row = (size_t)z_width;
@@ -6464,7 +6467,7 @@ static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   j.rms = n->n_param == 1;
   return j;
 }
-/* dx of the rows begin .. end-1 */
+/* dx of the rows begin .. end-1; at the first write each row is cleared, since the kernel adds. */
 static void syn__task_norm_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   syn__norm_rows j = syn__norm_rows_of(t, n);
@@ -6841,7 +6844,8 @@ typedef struct syn__pos {
   float *table;  /* [places,d] */
 } syn__pos;
 
-/* p [d] of one place; an odd d ends in a sine. */
+/* p [d] of one place; an odd d ends in a sine. In double, since a float angle of a far place would
+   be off by a visible part of a turn. */
 static void syn__pos_row(float *p, int place, int d) {
   int j;
   for (j = 0; j < d; j += 2) {
@@ -7086,7 +7090,7 @@ static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
   int in[2] = {x, syn__build_inner(b, l, x)};
   return in[1] < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, 2, in));
 }
-/* y = c + g (x - c) */
+/* y = c + g (x - c): one product for each number, g x + (1-g) c would be two. */
 static void syn__task_gate(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const float *x = syn_in(t, n, 0)->x, *c = syn_in(t, n, 1)->x;
@@ -7102,7 +7106,8 @@ static void syn__highway_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, 0, 1, syn_in(t, n, 0), syn_saved(t, n, 0));
   syn_parallel(t, syn__task_gate, n, syn_count(syn_out(t, n)), 4096);
 }
-/* dx and dc without the part through the gate; dz */
+/* dx and dc without the part through the gate; dz. dc = dy - g dy spares a product, and g dy is a
+   factor of dz, too: sigma' = g (1-g). */
 static void syn__task_gate_dx(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *x = syn_in(t, n, 0), *c = syn_in(t, n, 1), *y = syn_out(t, n);
@@ -7161,7 +7166,7 @@ static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
 
 typedef struct syn__concat_job {
   const syn_node *n;
-  int backward;
+  int backward; /* 1: adds, since branches may end in the same tensor, as two id do */
 } syn__concat_job;
 
 static void syn__task_concat(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
@@ -7265,7 +7270,7 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
   for (step = 0; step < steps && x >= 0; step++) {
     syn_node *n;
     syn__pos *own;
-    if ((width = syn__build_width_of(b, x)) != d) {
+    if ((width = syn__build_width_of(b, x)) != d) { /* the next step has the same parameters */
       syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d, and %d steps", width,
                       d, steps);
       return -1;
@@ -7374,6 +7379,7 @@ static void syn__feed_forward(syn_tape *t, const syn_node *n) {
     memcpy(y + w, x->x + r * d, d * sizeof *y);
   }
 }
+/* The first w columns are left to the recurrence, which reads them in dy. */
 static void syn__feed_backward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   size_t r, rows = syn_rows(y), w = (size_t)n->cache, d = (size_t)syn_width(x);
