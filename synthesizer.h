@@ -5212,7 +5212,8 @@ static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size
 }
 /* Of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
-  if (!(n->flags & SYN_OWN_DROPOUT)) syn__drop_stream(t, 2 * n->id, n->drop, x, syn_count(syn_out(t, n)));
+  if (n->flags & SYN_OWN_DROPOUT) return;
+  syn__drop_stream(t, 2 * n->id, n->drop, x, syn_count(syn_out(t, n)));
 }
 void syn_dropout(syn_tape *t, const syn_node *n, float rate, float *x, size_t count) {
   syn__drop_stream(t, 2 * n->id + 1, rate, x, count);
