@@ -1436,27 +1436,26 @@ static int syn__given(syn_context *c, const void *object, const char *what) {
 
 #define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
 
-/* For a large block of the default allocator, requests pages of 2 MiB from Linux: a step reads all
-   its memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is
-   only a hint; errno may be set. With -std=c99 the C library declares no madvise. */
+/* For a large block the default allocator requests pages of 2 MiB from Linux: a step reads all its
+   memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only a
+   hint; errno may be set. With -std=c99 the C library declares no madvise. */
 #if defined(__linux__) && defined(MADV_HUGEPAGE) && !defined(SYN_NO_LARGE_PAGES)
 #define SYN__LARGE_PAGE ((size_t)1 << 21)
-/* Aligned to such a page, so that the beginning of the block lies in one, too. */
-static void *syn__malloc(size_t bytes) {
-  void *block = NULL;
-  if (bytes < 2 * SYN__LARGE_PAGE) return malloc(bytes);
-  if (posix_memalign(&block, SYN__LARGE_PAGE, bytes)) return NULL;
-  madvise(block, bytes / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
-  return block;
-}
-#else
-static void *syn__malloc(size_t bytes) { return malloc(bytes); }
 #endif
 
-/* The defaults, which need no user pointer. */
+/* The defaults, which need no user pointer. A large block is aligned to a large page, so that its
+   beginning lies in one, too. */
 static void *syn__default_alloc(void *user, size_t bytes) {
   SYN__UNUSED(user);
-  return syn__malloc(bytes);
+#ifdef SYN__LARGE_PAGE
+  if (bytes >= 2 * SYN__LARGE_PAGE) {
+    void *block = NULL;
+    if (posix_memalign(&block, SYN__LARGE_PAGE, bytes)) return NULL;
+    madvise(block, bytes / SYN__LARGE_PAGE * SYN__LARGE_PAGE, MADV_HUGEPAGE);
+    return block;
+  }
+#endif
+  return malloc(bytes);
 }
 static void syn__default_release(void *user, void *block) {
   SYN__UNUSED(user);
