@@ -1848,50 +1848,58 @@ static int syn__texts_find(const syn__texts *t, syn_text text) {
 /* < 0, 0, > 0 when item a of the owner comes before, with, after item b. */
 typedef int (*syn__order)(const void *owner, int a, int b);
 
-/* A binary heap: first the item of the highest priority, of equal priorities the first in `order`.
-   Entry i comes before entries 2i+1 and 2i+2; push and pop take O(log n) steps. */
-typedef struct syn__heap_entry {
-  uint64_t priority;
-  int item;
-} syn__heap_entry;
+/* A binary heap of different keys. The first is the largest; with `order`, keys are items of the
+   owner and the first is the one that comes first. Key i comes before keys 2i+1 and 2i+2; push and
+   pop take O(log n) steps. */
 typedef struct syn__heap {
-  syn__array entries; /* syn__heap_entry */
+  syn__array keys; /* uint64_t */
   const void *owner;
-  syn__order order;
+  syn__order order; /* null: the keys themselves are compared */
 } syn__heap;
 
-static int syn__heap_before(const syn__heap *h, const syn__heap_entry *a,
-                            const syn__heap_entry *b) {
-  if (a->priority != b->priority) return a->priority > b->priority;
-  return h->order(h->owner, a->item, b->item) < 0;
+static int syn__heap_before(const syn__heap *h, uint64_t a, uint64_t b) {
+  return h->order ? h->order(h->owner, (int)a, (int)b) < 0 : a > b;
 }
 
-static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t priority, int item) {
-  syn__heap_entry *e, added = {priority, item};
-  size_t i = h->entries.count;
-  if (syn__append(c, &h->entries, &added, 1, sizeof added)) return SYN_E_MEMORY;
-  e = (syn__heap_entry *)h->entries.items;
-  for (; i > 0 && syn__heap_before(h, &added, &e[(i - 1) / 2]); i = (i - 1) / 2)
-    e[i] = e[(i - 1) / 2];
-  e[i] = added;
+static syn_status syn__heap_push(syn_context *c, syn__heap *h, uint64_t key) {
+  uint64_t *keys;
+  size_t i = h->keys.count;
+  if (syn__append(c, &h->keys, &key, 1, sizeof key)) return SYN_E_MEMORY;
+  keys = (uint64_t *)h->keys.items;
+  for (; i > 0 && syn__heap_before(h, key, keys[(i - 1) / 2]); i = (i - 1) / 2)
+    keys[i] = keys[(i - 1) / 2];
+  keys[i] = key;
   return SYN_OK;
 }
 
-/* Removes the first entry; 0 when there is none. */
-static int syn__heap_pop(syn__heap *h, syn__heap_entry *first) {
-  syn__heap_entry *e = (syn__heap_entry *)h->entries.items, last;
-  size_t i = 0, child, n;
-  if (h->entries.count == 0) return 0;
-  *first = e[0];
-  n = --h->entries.count;
-  last = e[n]; /* it goes to the free place on the path of the earlier children */
-  while ((child = 2 * i + 1) < n) {
-    if (child + 1 < n && syn__heap_before(h, &e[child + 1], &e[child])) child++;
-    if (!syn__heap_before(h, &e[child], &last)) break;
-    e[i] = e[child];
+/* Place i is free, and all below it is in order: the key goes there or, while an earlier one stands
+   below, down the path of the earlier ones, which move up. */
+static void syn__heap_sink(const syn__heap *h, size_t i, uint64_t key) {
+  uint64_t *keys = (uint64_t *)h->keys.items;
+  size_t child;
+  while ((child = 2 * i + 1) < h->keys.count) {
+    if (child + 1 < h->keys.count && syn__heap_before(h, keys[child + 1], keys[child])) child++;
+    if (!syn__heap_before(h, keys[child], key)) break;
+    keys[i] = keys[child];
     i = child;
   }
-  e[i] = last;
+  keys[i] = key;
+}
+
+/* Makes a heap of n keys in any order, without moving the array. */
+static syn__heap syn__heap_of(uint64_t *keys, size_t n) {
+  syn__heap h = {{keys, n, n}, NULL, NULL};
+  while (n-- > 0) syn__heap_sink(&h, n, keys[n]);
+  return h;
+}
+
+/* Removes the first key; 0 when there is none. The place behind the last key is then free. */
+static int syn__heap_pop(syn__heap *h, uint64_t *first) {
+  const uint64_t *keys = (const uint64_t *)h->keys.items;
+  if (h->keys.count == 0) return 0;
+  *first = keys[0];
+  h->keys.count--;
+  syn__heap_sink(h, 0, keys[h->keys.count]);
   return 1;
 }
 
@@ -1900,16 +1908,16 @@ static int syn__heap_pop(syn__heap *h, syn__heap_entry *first) {
    no pointer to its comparison. */
 static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order order) {
   syn__heap h = {{NULL, 0, 0}, owner, order};
-  syn__heap_entry first;
+  uint64_t first;
   int *sorted = (int *)syn__alloc(c, n ? n : 1, sizeof *sorted), *next = sorted;
   size_t i;
   for (i = 0; sorted && i < n; i++)
-    if (syn__heap_push(c, &h, 0, (int)i)) {
+    if (syn__heap_push(c, &h, i)) {
       syn__free(c, sorted);
       sorted = NULL;
     }
-  while (sorted && syn__heap_pop(&h, &first)) *next++ = first.item;
-  syn__free(c, h.entries.items);
+  while (sorted && syn__heap_pop(&h, &first)) *next++ = (int)first;
+  syn__free(c, h.keys.items);
   return sorted;
 }
 
@@ -13939,28 +13947,12 @@ static int syn__data_longest(const syn_data *d, size_t i) {
   return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-/* Heapsort: n log n for every input, in place. qsort of libc promises neither. Keys differ, so the
-   order is unique. Moves the key at `root` below its larger children 2k + 1 and 2k + 2. */
-static void syn__sort_sift(uint64_t *key, size_t root, size_t n) {
-  uint64_t sinking = key[root];
-  size_t child;
-  while ((child = 2 * root + 1) < n) {
-    if (child + 1 < n && key[child] < key[child + 1]) child++;
-    if (sinking > key[child]) break;
-    key[root] = key[child];
-    root = child;
-  }
-  key[root] = sinking;
-}
-static void syn__sort_keys(uint64_t *key, size_t n) {
-  size_t i;
-  for (i = n / 2; i-- > 0;) syn__sort_sift(key, i, n);
-  for (i = n; i-- > 1;) {
-    uint64_t largest = key[0];
-    key[0] = key[i];
-    key[i] = largest;
-    syn__sort_sift(key, 0, i);
-  }
+/* Heapsort, in place: n log n for every input. qsort of libc promises neither. Keys differ, so the
+   order is unique. */
+static void syn__sort_keys(uint64_t *keys, size_t n) {
+  syn__heap heap = syn__heap_of(keys, n);
+  uint64_t largest;
+  while (syn__heap_pop(&heap, &largest)) keys[heap.keys.count] = largest;
 }
 
 /* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. `longest`: of the
@@ -14847,7 +14839,7 @@ struct syn_decoder {
   float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
   syn__logit_bounds bounds;
   float *p;                        /* [V] probabilities, for sampling */
-  int *heap;                       /* [V] */
+  uint64_t *heap;                  /* [V] keys of tokens, for sampling */
   int *ids[2];                     /* [source_len], [L] tokens of a text given as text */
   void *block;
 };
@@ -15023,7 +15015,7 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   d->log_sum = syn__layout_floats(k, 1, rows);
   d->high = syn__layout_floats(k, 2, rows);
   d->p = syn__layout_floats(k, 1, v);
-  d->heap = syn__layout_ints(k, 1, v);
+  d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
   d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
   d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
   syn__layout_cache(d, k);
@@ -15417,54 +15409,46 @@ static int syn__choose_best(syn_decoder *d, int row) {
 
 /* -- sampling -- */
 
-/* The heap's largest probability is at its root; of equal ones the smaller token comes first. A
-   total order, else the heap's layout would decide. */
-static int syn__heap_less(const float *p, int a, int b) {
-  return p[a] < p[b] || (!(p[b] < p[a]) && a > b);
+/* A key of the heap: the bits of the probability, then ~token. No probability is negative, so their
+   bits have the same order; of equal probabilities the smaller token comes first. A total order,
+   else the heap's layout would decide. */
+static uint64_t syn__sample_key(const float *p, uint64_t token) {
+  uint32_t bits;
+  memcpy(&bits, &p[token], sizeof bits);
+  return (uint64_t)bits << 32 | (uint32_t)~token;
 }
-/* Puts heap[i] in its place among heap[0..n), whose other entries are in order below it. */
-static void syn__heap_down(const float *p, int *heap, int i, int n) {
-  int child, swap;
-  while ((child = 2 * i + 1) < n) {
-    if (child + 1 < n && syn__heap_less(p, heap[child], heap[child + 1])) child++;
-    if (!syn__heap_less(p, heap[i], heap[child])) return;
-    swap = heap[i];
-    heap[i] = heap[child];
-    heap[child] = swap;
-    i = child;
-  }
-}
+static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
 
 /* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
    probable tokens, or those whose probabilities first reach top_p. A heap gives them one by one in
    log V, where sorting would take V log V. The point falls uniformly within the candidates' sum;
    when rounding leaves it behind the last one, that one is chosen. */
 static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
-  int i, v = d->m->config.tgt_vocab, n = 0, left, most = d->config.top_k ? d->config.top_k : v;
+  size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
+  size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
   float inverse = 1.0f / d->config.temperature; /* inverse temperature */
   float *p = d->p;
-  d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), (size_t)v);
+  syn__heap heap;
+  uint64_t top;
+  d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), v);
   syn__exclude(d, row, p);
   for (i = 0; i < v; i++)
     if (p[i] != -INFINITY) d->heap[n++] = i;
   if (n == 0) return SYN_END;
-  d->c->kernels->softmax(p, p, (size_t)v);
-  for (i = n / 2 - 1; i >= 0; i--) syn__heap_down(p, d->heap, i, n);
-  /* what was taken stands behind the heap */
-  for (left = n; left > 0 && n - left < most && sum < wanted; left--) {
-    int top = d->heap[0];
-    sum += p[top];
-    d->heap[0] = d->heap[left - 1];
-    d->heap[left - 1] = top;
-    syn__heap_down(p, d->heap, 0, left - 1);
+  d->c->kernels->softmax(p, p, v);
+  for (i = 0; i < n; i++) d->heap[i] = syn__sample_key(p, d->heap[i]);
+  heap = syn__heap_of(d->heap, n);
+  while (n - heap.keys.count < most && sum < wanted && syn__heap_pop(&heap, &top)) {
+    sum += p[syn__sample_token(top)];
+    d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
   }
   point = syn_random_uniform(random) * sum;
-  for (i = n - 1; i > left; i--) {
-    point -= p[d->heap[i]];
+  for (i = n - 1; i > heap.keys.count; i--) {
+    point -= p[syn__sample_token(d->heap[i])];
     if (point < 0.0f) break;
   }
-  return d->heap[i];
+  return syn__sample_token(d->heap[i]);
 }
 
 /* A token's random numbers are a hash of seed (or the sentence's own), sentence and place, not a
@@ -16311,7 +16295,7 @@ typedef struct syn__bpe_word {
 typedef struct syn__bpe_pair {
   syn__merge ids;
   int words; /* the last of its links + 1; 0: none */
-  uint64_t count;
+  uint64_t count, queued; /* queued: its count when it was pushed, which orders it in the heap */
 } syn__bpe_pair;
 typedef struct syn__bpe_link {
   int word, next; /* next: the link before it + 1; 0: none */
@@ -16333,19 +16317,22 @@ static void syn__bpe_free(syn__bpe *b) {
   syn__free(b->c, b->pairs.items);
   syn__free(b->c, b->links.items);
   syn__free(b->c, b->map.slots);
-  syn__free(b->c, b->heap.entries.items);
+  syn__free(b->c, b->heap.keys.items);
 }
 
 static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
   return (syn__bpe_pair *)b->pairs.items + i;
 }
 
-/* Order of pairs of equal count: left text, then right text, then ids. Counts are often equal, so
-   without a rule two machines would learn two vocabularies. */
+/* Order of pairs in the heap: the larger count first; of equal counts, which are frequent, left
+   text, then right text, then ids. Without a rule two machines would learn two vocabularies. */
 static int syn__bpe_order(const void *owner, int i, int j) {
   const syn__bpe *b = (const syn__bpe *)owner;
-  syn__merge x = syn__bpe_pair_at(b, i)->ids, y = syn__bpe_pair_at(b, j)->ids;
-  int order = syn__text_compare(syn__token_text(b->t, x.left), syn__token_text(b->t, y.left));
+  const syn__bpe_pair *p = syn__bpe_pair_at(b, i), *q = syn__bpe_pair_at(b, j);
+  syn__merge x = p->ids, y = q->ids;
+  int order = p->queued != q->queued ? (p->queued > q->queued ? -1 : 1) : 0;
+  if (!order)
+    order = syn__text_compare(syn__token_text(b->t, x.left), syn__token_text(b->t, y.left));
   if (!order)
     order = syn__text_compare(syn__token_text(b->t, x.right), syn__token_text(b->t, y.right));
   if (!order) order = x.left != y.left ? x.left - y.left : x.right - y.right;
@@ -16378,7 +16365,7 @@ static syn_status syn__bpe_alphabet(syn__bpe *b) {
 /* The pair of two ids, made when it is new; null (recorded) when there is no memory. */
 static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
   uint64_t key = syn__pair_key(left, right);
-  syn__bpe_pair p = {{left, right}, 0, 0};
+  syn__bpe_pair p = {{left, right}, 0, 0, 0};
   int found = syn__map_find(&b->map, key);
   if (found) return syn__bpe_pair_at(b, found - 1);
   if (syn__append(b->c, &b->pairs, &p, 1, sizeof p) ||
@@ -16404,13 +16391,17 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   return SYN_OK;
 }
 
-/* Pushes the pairs of this step that occur twice: the merge of a pair that occurs once would only
-   store a part of the training text. */
+/* Pushes a pair that occurs twice: the merge of a pair that occurs once would only store a part of
+   the training text. */
+static syn_status syn__bpe_push(syn__bpe *b, int pair) {
+  syn__bpe_pair *p = syn__bpe_pair_at(b, pair);
+  p->queued = p->count;
+  return p->count >= 2 ? syn__heap_push(b->c, &b->heap, (uint64_t)pair) : SYN_OK;
+}
+/* The pairs of this step. */
 static syn_status syn__bpe_push_new(syn__bpe *b) {
-  for (; b->first_new < (int)b->pairs.count; b->first_new++) {
-    uint64_t count = syn__bpe_pair_at(b, b->first_new)->count;
-    if (count >= 2 && syn__heap_push(b->c, &b->heap, count, b->first_new)) return SYN_E_MEMORY;
-  }
+  for (; b->first_new < (int)b->pairs.count; b->first_new++)
+    if (syn__bpe_push(b, b->first_new)) return SYN_E_MEMORY;
   return SYN_OK;
 }
 
@@ -16475,14 +16466,14 @@ static syn_status syn__bpe_words(syn__bpe *b) {
 /* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
    array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
-  syn__heap_entry first;
+  uint64_t first;
   syn_status status = SYN_OK;
   int id, next;
   while (!status && (id = syn_tokenizer_size(b->t)) < b->t->size &&
          syn__heap_pop(&b->heap, &first)) {
-    syn__bpe_pair p = *syn__bpe_pair_at(b, first.item);
-    if (p.count != first.priority) {
-      if (p.count >= 2) status = syn__heap_push(b->c, &b->heap, p.count, first.item); /* fell */
+    syn__bpe_pair p = *syn__bpe_pair_at(b, (int)first);
+    if (p.count != p.queued) { /* it fell */
+      status = syn__bpe_push(b, (int)first);
       continue;
     }
     status = syn__merge_add(b->t, p.ids.left, p.ids.right); /* its id is `id` */
