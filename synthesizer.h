@@ -2107,11 +2107,9 @@ struct syn_kernels {
   void (*norm_back)(float *dx, const syn__norm_rows *j, size_t row);
   /* columns c0..c1 over all rows in order: dg += dy xhat, db += dy (db null: rms_norm) */
   void (*norm_back_columns)(float *dg, float *db, const syn__norm_rows *j, size_t c0, size_t c1);
-  /* db[c] += sum over rows of dy[row,c], c0 <= c < c1, rows in order */
-  void (*column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0, size_t c1);
-  /* rows r0..r1: y = convolution of u; du += its gradient from dy */
-  void (*taps)(const syn__depthwise *j, float *y, const float *u, int r0, int r1);
-  void (*taps_back)(const syn__depthwise *j, float *du, const float *dy, int r0, int r1);
+  /* rows r0..r1: y = convolution of x; back: y, a gradient of the input, += that from x, the
+     gradient of the output */
+  void (*taps)(const syn__depthwise *j, float *y, const float *x, int r0, int r1, int back);
   /* x := keep(index + i) ? x scale : 0, in place */
   void (*dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n);
   /* p := softmax(p), y = dropout(p); then p is negated where it was dropped. y may be p: then only
@@ -2243,13 +2241,6 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
 
 /* Added to a variance. A part of the model: with another eps its weights give other outputs. */
 #define SYN__NORM_EPS 1e-6f
-
-/* The sum of one row of a depthwise convolution: `count` steps through taps and rows. */
-typedef struct syn__span {
-  const float *w, *x;
-  ptrdiff_t w_step, x_step;
-  int count;
-} syn__span;
 
 #define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache */
 
@@ -3842,81 +3833,38 @@ static void SYN__N(norm_back_columns)(float *dg, float *db, const syn__norm_rows
   }
 }
 
-/* The gradient of a bias. Four vectors of columns stay in registers while the rows pass: one alone
-   would wait for its own additions. A column is one chain in the order of the rows. */
-static void SYN__N(column_sums)(float *db, const float *dy, size_t rows, size_t width, size_t c0,
-                                size_t c1) {
-  size_t c, r;
-  for (c = c0; c + 64 <= c1; c += 64) {
-    const float *x = dy + c;
-    syn__v16 b = syn__vload(db + c), b2 = syn__vload(db + c + 16);
-    syn__v16 b3 = syn__vload(db + c + 32), b4 = syn__vload(db + c + 48);
-    for (r = 0; r < rows; r++, x += width) {
-      b = syn__vadd(b, syn__vload(x));
-      b2 = syn__vadd(b2, syn__vload(x + 16));
-      b3 = syn__vadd(b3, syn__vload(x + 32));
-      b4 = syn__vadd(b4, syn__vload(x + 48));
-    }
-    syn__vstore(db + c, b);
-    syn__vstore(db + c + 16, b2);
-    syn__vstore(db + c + 32, b3);
-    syn__vstore(db + c + 48, b4);
-  }
-  for (; c < c1; c += 16) {
-    syn__v16 b = syn__vload_n(db + c, c1 - c);
-    for (r = 0; r < rows; r++) b = syn__vadd(b, syn__vload_n(dy + r * width + c, c1 - c));
-    syn__vstore_n(db + c, b, c1 - c);
-  }
-}
-
 /* -- depthwise convolution -- */
 
-/* y[c] = start + sum_i w[i w_step] x[i x_step + c] over the n channels of a head, i < count; start:
-   0, or y where `add`. 16 channels stay in a register while the taps pass. */
-SYN__INLINE void SYN__N(tap_sums)(float *y, const syn__span *s, size_t n, int add) {
-  size_t c;
-  ptrdiff_t i;
-  for (c = 0; c < n; c += 16) {
-    syn__v16 sum = add ? syn__vload_n(y + c, n - c) : syn__vset(0.0f), x;
-    for (i = 0; i < s->count; i++) {
-      x = syn__vload_n(s->x + i * s->x_step + c, n - c);
-      syn__vfma1(&sum, s->w[i * s->w_step], &x);
+/* y_r = sum_tap w_r[tap] x_{r + first + tap} over the taps whose row is in the sentence. back:
+   y_s += sum_tap w_r[tap] x_r with r = s - first - tap, over the rows r that read row s. 16
+   channels of a head stay in a register while the taps pass. */
+static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *x, int r0, int r1,
+                         int back) {
+  const size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
+  const ptrdiff_t x_step = back ? -(ptrdiff_t)width : (ptrdiff_t)width;
+  const ptrdiff_t w_step = back ? 1 - (ptrdiff_t)j->w_row : 1;
+  float *to = y + (size_t)r0 * width;
+  int r, h;
+  for (r = r0; r < r1; r++) {
+    int at = back ? r - j->first : r + j->first; /* the row of tap 0, perhaps outside */
+    int low = syn__max(0, back ? at - j->rows + 1 : -at); /* the first tap with a row inside */
+    int high = syn__min(j->taps, back ? at + 1 : j->rows - at);
+    const float *w, *from;
+    at += back ? -low : low;
+    w = j->w + (size_t)(back ? at : r) * j->w_row + low;
+    from = x + (size_t)at * width;
+    for (h = 0; h < j->heads; h++, w += j->taps, from += c, to += c) {
+      size_t i;
+      ptrdiff_t tap;
+      for (i = 0; i < c; i += 16) {
+        syn__v16 sum = back ? syn__vload_n(to + i, c - i) : syn__vset(0.0f), row;
+        for (tap = 0; tap < high - low; tap++) {
+          row = syn__vload_n(from + tap * x_step + i, c - i);
+          syn__vfma1(&sum, w[tap * w_step], &row);
+        }
+        syn__vstore_n(to + i, sum, c - i);
+      }
     }
-    syn__vstore_n(y + c, sum, n - c);
-  }
-}
-
-/* y_r = sum_tap w_r[tap] u_{r + first + tap}, over the taps whose row is in the sentence */
-static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *u, int r0, int r1) {
-  size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
-  int r, h;
-  syn__span s;
-  s.w_step = 1;
-  s.x_step = (ptrdiff_t)width;
-  for (r = r0; r < r1; r++) {
-    int low = syn__max(0, -j->first - r), at = r + j->first + low;
-    s.count = syn__min(j->taps, j->rows - r - j->first) - low;
-    s.w = j->w + (size_t)r * j->w_row + low;
-    s.x = u + (size_t)at * width;
-    for (h = 0; h < j->heads; h++, s.w += j->taps, s.x += c)
-      SYN__N(tap_sums)(y + (size_t)r * width + (size_t)h * c, &s, c, 0);
-  }
-}
-
-/* du_s += sum_tap w_r[tap] dy_r, r = s - first - tap: over the rows that read row s. */
-static void SYN__N(taps_back)(const syn__depthwise *j, float *du, const float *dy, int r0, int r1) {
-  size_t c = (size_t)(j->width / j->heads), width = (size_t)j->width;
-  int r, h;
-  syn__span s;
-  s.w_step = 1 - (ptrdiff_t)j->w_row;
-  s.x_step = -(ptrdiff_t)width;
-  for (r = r0; r < r1; r++) {
-    int low = syn__max(0, r - j->first - j->rows + 1), at = r - j->first - low;
-    s.count = syn__min(j->taps, r - j->first + 1) - low;
-    s.w = j->w + (size_t)at * j->w_row + low;
-    s.x = dy + (size_t)at * width;
-    for (h = 0; h < j->heads; h++, s.w += j->taps, s.x += c)
-      SYN__N(tap_sums)(du + (size_t)r * width + (size_t)h * c, &s, c, 1);
   }
 }
 
@@ -4076,10 +4024,9 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__N(gemv_int8), SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
     SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
-    SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(column_sums), SYN__N(taps),
-    SYN__N(taps_back), SYN__N(dropout), SYN__N(softmax_drop), SYN__N(softmax_drop_back),
-    SYN__N(loss), SYN__N(log_sum_exp), SYN__N(adam), SYN__N(squares), SYN__N(factor),
-    SYN__N(descend)};
+    SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(taps), SYN__N(dropout),
+    SYN__N(softmax_drop), SYN__N(softmax_drop_back), SYN__N(loss), SYN__N(log_sum_exp),
+    SYN__N(adam), SYN__N(squares), SYN__N(factor), SYN__N(descend)};
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -5052,22 +4999,18 @@ static void syn__linear_forward(syn_tape *t, const syn_node *n, int w, int bias,
            bias >= 0 ? t->weights[n->param[bias]] : NULL, 0);
 }
 
-typedef struct syn__columns {
-  float *sums;        /* [width] */
-  const float *x;     /* [rows,width] */
-  size_t rows, width;
-} syn__columns;
-
-static void syn__task_columns(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__columns *j = (const syn__columns *)job;
-  SYN__UNUSED(thread);
-  t->k->column_sums(j->sums, j->x, j->rows, j->width, begin, end);
+/* sums [cols] += the sum of the rows of x [rows,cols], in order: a row of ones times x. */
+static syn__product syn__sum_of_rows(float *sums, syn_matrix x) {
+  static const float one = 1.0f; /* every element of the row */
+  syn_matrix ones = syn_matrix_of(&one, 1, x.rows, 0);
+  ones.row = ones.col = 0;
+  return syn__product_of(syn_matrix_of(sums, 1, x.cols, 0), ones, x, NULL, 1);
 }
 
 /* sums[c] += sum over the rows of x[row,c], rows in order: threads share out the columns */
 static void syn__column_sums(syn_tape *t, float *sums, const float *x, size_t rows, size_t width) {
-  syn__columns j = {sums, x, rows, width};
-  syn_parallel(t, syn__task_columns, &j, width, 64);
+  syn__product p = syn__sum_of_rows(sums, syn_matrix_of(x, (int)rows, (int)width, 0));
+  syn_parallel(t, syn__task_gemm, &p, (width + 15) / 16, 4);
 }
 
 /* Gradients of y = x W^T + b: dx += dy W, dW += dy^T x, db += column sums of dy. */
@@ -8775,9 +8718,11 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
         syn__product_of(syn_matrix_of(dw2, g.nk, size, 0),
                         syn_transposed(syn_matrix_of(from, x->nq, g.nk, nk)),
                         syn_matrix_of(u, x->nq, size, row), NULL, 1));
-    if (st->b2 >= 0)
-      t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size, from,
-                        (size_t)x->nq, nk, 0, (size_t)g.nk);
+    if (st->b2 >= 0) {
+      float *db2 = syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size;
+      syn__product p = syn__sum_of_rows(db2, syn_matrix_of(from, x->nq, g.nk, nk));
+      t->k->gemm(&p, 0, 1, 0, (g.nk + 15) / 16);
+    }
   }
 }
 
@@ -10134,7 +10079,8 @@ static void syn__task_light(syn_tape *t, const void *job, int thread, size_t beg
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
     syn__depthwise j = syn__light_sentence(t, n, s, &at);
-    t->k->taps(&j, syn_saved(t, n, SYN__LC_CONV) + at, syn_saved(t, n, SYN__LC_U) + at, 0, j.rows);
+    t->k->taps(&j, syn_saved(t, n, SYN__LC_CONV) + at, syn_saved(t, n, SYN__LC_U) + at, 0, j.rows,
+               0);
   }
 }
 static void syn__light_forward(syn_tape *t, const syn_node *n) {
@@ -10159,7 +10105,7 @@ static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_
     for (i = 0; i < j.rows; i++)
       memcpy(u + (size_t)i * width, syn_cache_row(t, n, (int)r, place + 1 - j.rows + i),
              width * sizeof *u);
-    t->k->taps(&j, syn_saved(t, n, 3) + r * width, u, 0, 1);
+    t->k->taps(&j, syn_saved(t, n, 3) + r * width, u, 0, 1, 0);
   }
 }
 static void syn__light_step(syn_tape *t, const syn_node *n) {
@@ -10196,7 +10142,7 @@ static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_
   for (s = begin; s < end; s++) {
     syn__depthwise j = syn__light_sentence(t, n, s, &at);
     float *dp = syn__light_grads(t, n, SYN__DTAPS) + at / (size_t)j.width * (size_t)l->table;
-    t->k->taps_back(&j, syn__light_grads(t, n, SYN__DU) + at, dy + at, 0, j.rows);
+    t->k->taps(&j, syn__light_grads(t, n, SYN__DU) + at, dy + at, 0, j.rows, 1);
     syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, SYN__LC_U) + at);
     for (i = 0; l->dynamic && i < (size_t)(j.rows * j.heads); i++)
       t->k->softmax_back(dp + i * k, j.w + i * k, dp + i * k, k);

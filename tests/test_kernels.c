@@ -631,6 +631,7 @@ static void test_columns(const syn_kernels *k) {
       buffer x = numbers(rows * w, s, -1.0f, 1.0f), dy = numbers(rows * w, 9 + s, -1.0f, 1.0f);
       buffer stats = numbers(rows * 2, 5 + s, 0.5f, 1.0f), old = numbers(w, 77, -1.0f, 1.0f);
       buffer y[3], z[3];
+      syn__product p;
       int i;
       for (i = 0; i < 3; i++) y[i] = output(w, old.at), z[i] = output(w, old.at);
       for (c = 0; c < w; c++) {
@@ -644,12 +645,14 @@ static void test_columns(const syn_kernels *k) {
       j.x = x.at, j.g = NULL, j.dy = dy.at, j.stats = stats.at;
       j.rows = rows, j.width = w, j.rms = 0;
       k->norm_back_columns(y[0].at, y[1].at, &j, c0, c1);
-      k->column_sums(y[2].at, dy.at, rows, w, c0, c1);
+      p = syn__sum_of_rows(y[2].at + c0, syn_matrix_of(dy.at + c0, (int)rows, (int)(c1 - c0), w));
+      k->gemm(&p, 0, 1, 0, (p.c.cols + 15) / 16);
       plain->norm_back_columns(z[0].at, z[1].at, &j, c0, c1);
-      plain->column_sums(z[2].at, dy.at, rows, w, c0, c1);
+      p.c.x = z[2].at + c0;
+      plain->gemm(&p, 0, 1, 0, (p.c.cols + 15) / 16);
       for (i = 0; i < 3; i++) {
         guards(y[i], k->name, "columns"), same(y[i], z[i], k, "columns");
-        close_to(y[i], want[i], 2e-6, 1.0, k->name, i == 2 ? "column_sums" : "norm_back_columns");
+        close_to(y[i], want[i], 2e-6, 1.0, k->name, i == 2 ? "sum_of_rows" : "norm_back_columns");
       }
       memcpy(y[0].at, old.at, w * sizeof(float));
       k->norm_back_columns(y[0].at, NULL, &j, c0, c1);
@@ -696,15 +699,10 @@ static void test_taps(const syn_kernels *k) {
       j.w = w.at;
       for (i = 0; i < n; i++) want[i] = back ? (double)old.at[i] : 0.0;
       reference_taps(want, &j, u.at, back);
-      if (back) {
-        k->taps_back(&j, y.at, u.at, half, j.rows), k->taps_back(&j, y.at, u.at, 0, half);
-        plain->taps_back(&j, z.at, u.at, 0, j.rows);
-      } else {
-        k->taps(&j, y.at, u.at, half, j.rows), k->taps(&j, y.at, u.at, 0, half);
-        plain->taps(&j, z.at, u.at, 0, j.rows);
-      }
+      k->taps(&j, y.at, u.at, half, j.rows, back), k->taps(&j, y.at, u.at, 0, half, back);
+      plain->taps(&j, z.at, u.at, 0, j.rows, back);
       guards(y, k->name, "taps"), same(y, z, k, "taps");
-      close_to(y, want, 2e-6, 1.0, k->name, back ? "taps_back" : "taps");
+      close_to(y, want, 2e-6, 1.0, k->name, back ? "taps, backward" : "taps");
       free(u.block), free(old.block), free(w.block), free(y.block), free(z.block);
     }
   }
