@@ -2139,10 +2139,9 @@ struct syn_kernels {
    per ISA would need flags of its own: a user compiles one file with plain cc -O2. One copy of the
    code per ISA would diverge. The ISAs are numbers, since the preprocessor compares no names. */
 #define SYN__ISA_SCALAR 0
-#define SYN__ISA_FUSED 1 /* scalar, with fmaf as one instruction */
-#define SYN__ISA_AVX2 2
-#define SYN__ISA_AVX512 3
-#define SYN__ISA_NEON 4
+#define SYN__ISA_AVX2 1
+#define SYN__ISA_AVX512 2
+#define SYN__ISA_NEON 3
 
 /* Two macros, since an argument of ## is not expanded and SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
@@ -4034,6 +4033,7 @@ static const syn_kernels SYN__N(kernels) = {
 
 /* The next ISA defines all of these again; a macro left out here is redefined there with a
  * warning. */
+#undef SYN__SUFFIX
 #undef SYN__ISA_NAME
 #undef SYN__ISA_EXACT
 #undef SYN__REGS
@@ -4103,73 +4103,54 @@ static const syn_kernels SYN__N(kernels) = {
 #define SYN__ISA SYN__ISA_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
-#undef SYN__ISA
-#undef SYN__SUFFIX
 #if SYN__LEVELS && SYN__HAS_X86
 #pragma GCC pop_options
 #endif
 
 #if SYN__HAS_X86
-/* The scalar code once more, with fmaf as one instruction: the same bits. It serves isa = "scalar",
-   and processors with FMA but without AVX2.
-
-   Between push and pop functions are compiled for a machine we may not have: none may be reached
-   before syn_isa_usable returns 1, and none is inlined into code for a lesser target. */
-#define SYN__ISA SYN__ISA_FUSED
-#define SYN__SUFFIX fused
+/* From SYN__TARGET to SYN__TARGET_END functions are compiled for a machine we may not have: none
+   may be reached before syn_isa_usable returns 1, and none is inlined into code for a lesser
+   target. clang has no push_options; its attribute applies to functions, which is enough. */
+#define SYN__PRAGMA(tokens) _Pragma(#tokens)
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("fma"))), apply_to = function)
-#include SYN_SELF
-#pragma clang attribute pop
+#define SYN__TARGET(features) \
+  SYN__PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define SYN__TARGET_END SYN__PRAGMA(clang attribute pop)
 #else
-#pragma GCC push_options
-#pragma GCC target("fma")
-#include SYN_SELF
-#pragma GCC pop_options
+#define SYN__TARGET(features) SYN__PRAGMA(GCC push_options) SYN__PRAGMA(GCC target(features))
+#define SYN__TARGET_END SYN__PRAGMA(GCC pop_options)
 #endif
-#undef SYN__ISA
-#undef SYN__SUFFIX
 
-/* clang has no push_options; its attribute applies to functions, which is enough. */
+/* The scalar code once more, with fmaf as one instruction: the same bits. It serves isa = "scalar",
+   and processors with FMA but without AVX2. */
+#define SYN__SUFFIX fused
+SYN__TARGET("fma")
+#include SYN_SELF
+SYN__TARGET_END
+
+#undef SYN__ISA
 #define SYN__ISA SYN__ISA_AVX2
 #define SYN__SUFFIX avx2
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+SYN__TARGET("avx2,fma")
 #include SYN_SELF
-#pragma clang attribute pop
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#include SYN_SELF
-#pragma GCC pop_options
-#endif
-#undef SYN__ISA
-#undef SYN__SUFFIX
+SYN__TARGET_END
 
+#undef SYN__ISA
 #define SYN__ISA SYN__ISA_AVX512
 #define SYN__SUFFIX avx512
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+SYN__TARGET("avx512f,avx2,fma")
 #include SYN_SELF
-#pragma clang attribute pop
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx2,fma")
-#include SYN_SELF
-#pragma GCC pop_options
-#endif
-#undef SYN__ISA
-#undef SYN__SUFFIX
+SYN__TARGET_END
 #endif /* SYN__HAS_X86 */
 
 /* No target region: where arm_neon.h works, the whole program is compiled for NEON. */
 #if SYN__HAS_NEON
+#undef SYN__ISA
 #define SYN__ISA SYN__ISA_NEON
 #define SYN__SUFFIX neon
 #include SYN_SELF
-#undef SYN__ISA
-#undef SYN__SUFFIX
 #endif
+#undef SYN__ISA
 
 /* The ISAs by rising speed: what the index of syn_isa_... means. Scalar is always the first; the
    checks below rely on the order of the x86 ones. */
