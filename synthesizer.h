@@ -3207,90 +3207,81 @@ static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) 
    >>decoding kernels   one new token: int8 products, attention scores, attention output
    ============================================================================================== */
 
-/* Four panels at a time, so that four sums are independent. An int8 costs one conversion more than
-   a float and a quarter of the memory traffic. */
-static void SYN__N(gemv_int8)(float *z, const float *x, const signed char *q, size_t n,
-                          size_t panels) {
-  const size_t row = 16 * n;
+/* Each kernel computes up to four vectors of its output at a time, so that four sums are
+   independent: first as often as there are four, then one by one. */
+
+/* `count` panels. An int8 costs one conversion more than a float and a quarter of the memory
+   traffic. */
+SYN__INLINE void SYN__N(panels_int8)(float *z, const float *x, const signed char *q, size_t n,
+                                     int count) {
+  syn__v16 sum[4], b;
   size_t i;
-  syn__v16 s0, s1, s2, s3, b;
-  for (; panels >= 4; panels -= 4, z += 64, q += 4 * row) {
-    s0 = s1 = s2 = s3 = syn__vset(0.0f);
-    for (i = 0; i < n; i++) {
-      const signed char *at = q + 16 * i;
-      b = syn__vload_i8(at), syn__vfma1(&s0, x[i], &b);
-      b = syn__vload_i8(at + row), syn__vfma1(&s1, x[i], &b);
-      b = syn__vload_i8(at + 2 * row), syn__vfma1(&s2, x[i], &b);
-      b = syn__vload_i8(at + 3 * row), syn__vfma1(&s3, x[i], &b);
+  int v;
+  SYN__UNROLL for (v = 0; v < count; v++) sum[v] = syn__vset(0.0f);
+  for (i = 0; i < n; i++)
+    SYN__UNROLL for (v = 0; v < count; v++) {
+      b = syn__vload_i8(q + 16 * (i + (size_t)v * n));
+      syn__vfma1(&sum[v], x[i], &b);
     }
-    syn__vstore(z, s0), syn__vstore(z + 16, s1);
-    syn__vstore(z + 32, s2), syn__vstore(z + 48, s3);
-  }
-  for (; panels > 0; panels--, z += 16, q += row) {
-    s0 = syn__vset(0.0f);
-    for (i = 0; i < n; i++) b = syn__vload_i8(q + 16 * i), syn__vfma1(&s0, x[i], &b);
-    syn__vstore(z, s0);
-  }
+  SYN__UNROLL for (v = 0; v < count; v++) syn__vstore(z + 16 * v, sum[v]);
+}
+static void SYN__N(gemv_int8)(float *z, const float *x, const signed char *q, size_t n,
+                              size_t panels) {
+  for (; panels >= 4; panels -= 4, z += 64, q += 64 * n) SYN__N(panels_int8)(z, x, q, n, 4);
+  for (; panels > 0; panels--, z += 16, q += 16 * n) SYN__N(panels_int8)(z, x, q, n, 1);
 }
 
 /* -- attention of one new token -- */
 
-/* A vector holds 16 keys of a head; four heads at a time, so that four sums are independent. Every
-   score is one chain over i. */
+/* `count` heads; a vector holds 16 keys of a head. Every score is one chain over i. */
+SYN__INLINE void SYN__N(scores_of)(float *s, size_t s_row, const float *q, const float *k, size_t c,
+                                   int count) {
+  syn__v16 sum[4], b;
+  size_t i;
+  int v;
+  SYN__UNROLL for (v = 0; v < count; v++) sum[v] = syn__vset(0.0f);
+  for (i = 0; i < c; i++)
+    SYN__UNROLL for (v = 0; v < count; v++) {
+      b = syn__vload(k + 16 * (i + (size_t)v * c));
+      syn__vfma1(&sum[v], q[i + (size_t)v * c], &b);
+    }
+  SYN__UNROLL for (v = 0; v < count; v++) syn__vstore(s + (size_t)v * s_row, sum[v]);
+}
 static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads,
                            size_t c) {
-  const syn__v16 zero = syn__vset(0.0f);
-  syn__v16 s0, s1, s2, s3, b;
-  size_t i;
-  for (; heads >= 4; heads -= 4, s += 4 * s_row, q += 4 * c, k += 64 * c) {
-    s0 = s1 = s2 = s3 = zero;
-    for (i = 0; i < c; i++) {
-      b = syn__vload(k + 16 * i), syn__vfma1(&s0, q[i], &b);
-      b = syn__vload(k + 16 * (i + c)), syn__vfma1(&s1, q[i + c], &b);
-      b = syn__vload(k + 16 * (i + 2 * c)), syn__vfma1(&s2, q[i + 2 * c], &b);
-      b = syn__vload(k + 16 * (i + 3 * c)), syn__vfma1(&s3, q[i + 3 * c], &b);
-    }
-    syn__vstore(s, s0), syn__vstore(s + s_row, s1);
-    syn__vstore(s + 2 * s_row, s2), syn__vstore(s + 3 * s_row, s3);
-  }
-  for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c) {
-    s0 = zero;
-    for (i = 0; i < c; i++) b = syn__vload(k + 16 * i), syn__vfma1(&s0, q[i], &b);
-    syn__vstore(s, s0);
-  }
+  for (; heads >= 4; heads -= 4, s += 4 * s_row, q += 4 * c, k += 64 * c)
+    SYN__N(scores_of)(s, s_row, q, k, c, 4);
+  for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c)
+    SYN__N(scores_of)(s, s_row, q, k, c, 1);
 }
 
-/* `left` columns of y, from column i on, of the head with attention weights p. */
-static void SYN__N(value)(float *y, const syn__weighted_values *j, const float *p, size_t i,
-                          size_t left) {
-  syn__v16 sum = syn__vset(0.0f), b;
+/* `count` vectors of `size` columns each, from column i of y on. */
+SYN__INLINE void SYN__N(values_of)(float *y, const syn__weighted_values *j, size_t i, size_t size,
+                                   int count) {
+  const float *p[4];
+  syn__v16 sum[4], b;
   size_t k;
+  int v;
+  SYN__UNROLL for (v = 0; v < count; v++) {
+    p[v] = j->p + (i + 16 * (size_t)v) / j->c * j->p_row;
+    sum[v] = syn__vset(0.0f);
+  }
   for (k = 0; k < j->count; k++) {
-    b = syn__vload_n(j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i, left);
-    syn__vfma1(&sum, p[k], &b);
-  }
-  syn__vstore_n(y + i, sum, left);
-}
-/* Where no vector spans two heads, four vectors at a time; else, and for the rest, one by one. */
-static void SYN__N(values)(float *y, const syn__weighted_values *j) {
-  size_t i = 0, k, c = j->c, e = j->heads * c, n;
-  for (; c % 16 == 0 && i + 64 <= e; i += 64) {
-    const float *p0 = j->p + i / c * j->p_row, *p1 = j->p + (i + 16) / c * j->p_row;
-    const float *p2 = j->p + (i + 32) / c * j->p_row, *p3 = j->p + (i + 48) / c * j->p_row;
-    syn__v16 s0 = syn__vset(0.0f), s1 = s0, s2 = s0, s3 = s0, b;
-    for (k = 0; k < j->count; k++) {
-      const float *v = j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i;
-      b = syn__vload(v), syn__vfma1(&s0, p0[k], &b);
-      b = syn__vload(v + 16), syn__vfma1(&s1, p1[k], &b);
-      b = syn__vload(v + 32), syn__vfma1(&s2, p2[k], &b);
-      b = syn__vload(v + 48), syn__vfma1(&s3, p3[k], &b);
+    const float *row = j->v + (j->at ? (size_t)j->at[k] : k) * j->v_row + i;
+    SYN__UNROLL for (v = 0; v < count; v++) {
+      b = syn__vload_n(row + 16 * v, size);
+      syn__vfma1(&sum[v], p[v][k], &b);
     }
-    syn__vstore(y + i, s0), syn__vstore(y + i + 16, s1);
-    syn__vstore(y + i + 32, s2), syn__vstore(y + i + 48, s3);
   }
+  SYN__UNROLL for (v = 0; v < count; v++) syn__vstore_n(y + i + 16 * v, sum[v], size);
+}
+/* No vector spans two heads, whose attention weights differ. */
+static void SYN__N(values)(float *y, const syn__weighted_values *j) {
+  size_t i = 0, c = j->c, e = j->heads * c, n;
+  for (; c % 16 == 0 && i + 64 <= e; i += 64) SYN__N(values_of)(y, j, i, 16, 4);
   for (; i < e; i += n) {
     n = c - i % c < 16 ? c - i % c : 16;
-    SYN__N(value)(y, j, j->p + i / c * j->p_row, i, n);
+    SYN__N(values_of)(y, j, i, n, 1);
   }
 }
 
