@@ -3118,10 +3118,6 @@ SYN__NOINLINE void SYN__N(micro_edge)(const syn__product *p, int m, int j) {
 SYN__NOINLINE void SYN__N(micro_pair)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, SYN__MR, 2, SYN__FULL_TILE);
 }
-/* 6 x 4 panels, for a b of four panels: heads of width 64 */
-SYN__NOINLINE void SYN__N(micro_four)(const syn__product *p, int m, int j) {
-  SYN__N(micro)(p, m, j, 6, 4, SYN__FULL_TILE);
-}
 #endif
 #if SYN__ROWS_2 > 1
 SYN__NOINLINE void SYN__N(micro_2_full)(const syn__product *p, int m, int j) {
@@ -3150,7 +3146,6 @@ SYN__NOINLINE void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
    more panels: an fma takes about 4 cycles and two begin in each: at least 8 sums are needed. */
 static const syn__row_tile SYN__N(row_tiles)[] = {
 #if SYN__NR == 3
-    {6, 4, SYN__N(micro_four), NULL, SYN__N(micro_edge)},
     {SYN__MR, SYN__NR, SYN__N(micro_full), SYN__N(micro_pair), SYN__N(micro_edge)},
 #else
     {SYN__MR, SYN__NR, SYN__N(micro_full), NULL, SYN__N(micro_edge)},
@@ -3186,15 +3181,13 @@ static int SYN__N(panels_in_cache)(const syn__product *p, int rows) {
 /* Rows m0..m1 and panels p0..p1 of c. Panels that fill no full tile go in pairs, then one by one
    with a mask; four go as two pairs, not as three and one. */
 static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
-  const int step = SYN__N(panels_in_cache)(p, m1 - m0), has_four = SYN__NR == 3;
+  const int step = SYN__N(panels_in_cache)(p, m1 - m0);
   const syn__row_tile *s;
   for (; p0 < p1; p0 += step) {
     const int end = syn__min(p1, p0 + step), whole = syn__min(end, p->c.cols / 16);
-    const int four = has_four && whole - p0 == 4 && whole == end && !p->a.panel && !p->streamed;
     int m = m0, j, first = p->streamed ? SYN__N(gemm_streamed)(p, m0, m1, p0, whole) : p0;
-    int last = four && (m1 - m0) % 6 == 2 ? m1 - 8 : m1; /* leave 8 rows, not 2 */
-    for (s = SYN__N(row_tiles) + (has_four && !four); m < m1; s++, first = p0, last = m1)
-      for (; m + s->rows <= last; m += s->rows) { /* loop 2 */
+    for (s = SYN__N(row_tiles); m < m1; s++, first = p0)
+      for (; m + s->rows <= m1; m += s->rows) { /* loop 2 */
         for (j = first; j + s->panels <= whole && !(s->pair && whole - j == 4); j += s->panels)
           s->full(p, m, j); /* loop 1 */
         for (; s->pair && j + 2 <= whole; j += 2) s->pair(p, m, j);
