@@ -2197,12 +2197,11 @@ struct syn_kernels {
 #define SYN__NOINLINE static
 #endif
 
-/* The SIMD operations are used without their suffix. v: a vector of 16 floats, u: of 16 unsigned
-   integers of 32 bits. These macros serve all ISAs: SYN__SUFFIX is expanded where one is used. */
+/* The SIMD operations are used without their suffix. v: a vector of 16 floats. These macros serve
+   all ISAs: SYN__SUFFIX is expanded where one is used. */
 #define syn__reg SYN__N(reg)
 #define syn__ireg SYN__N(ireg)
 #define syn__v16 SYN__N(v16)
-#define syn__u16 SYN__N(u16)
 #define syn__vset SYN__N(vset)
 #define syn__vload SYN__N(vload)
 #define syn__vload_i8 SYN__N(vload_i8)
@@ -2221,21 +2220,14 @@ struct syn_kernels {
 #define syn__vfill SYN__N(vfill)
 #define syn__vsum SYN__N(vsum)
 #define syn__vmax_lane SYN__N(vmax_lane)
-#define syn__vkeep SYN__N(vkeep)
-#define syn__ucast SYN__N(ucast)
-#define syn__uset SYN__N(uset)
-#define syn__uiota SYN__N(uiota)
-#define syn__uadd SYN__N(uadd)
-#define syn__uxor SYN__N(uxor)
-#define syn__umul SYN__N(umul)
-#define syn__ushr SYN__N(ushr)
 #define syn__vexp SYN__N(vexp)
-#define syn__vneg SYN__N(vneg)
+#define syn__vexp_minus SYN__N(vexp_minus)
 #define syn__vsigmoid SYN__N(vsigmoid)
 #define syn__vtanh SYN__N(vtanh)
 
-/* Compared with n, these numbers tell which lanes of a tail exist. */
+/* The numbers of the lanes. Compared with n, they tell which lanes of a tail exist. */
 static const float syn__iota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const uint32_t syn__lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels start */
 
 /* Added to a variance. A part of the model: with another eps its weights give other outputs. */
@@ -2251,10 +2243,13 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
    ============================================================================================== */
 
 /* A vector of 16 lanes consists of SYN__REGS registers of SYN__LANES floats. An ISA defines the
-   operations on one register: syn__r... on floats, syn__i... on unsigned integers of 32 bits; those
-   on vectors, syn__v... and syn__u..., are written once below. rselect(a, b, x, y): a > b ? x : y
-   in every lane, y for a NaN. rswapH(a): lane l gets lane l^H. rmixH(a, b, mask): lane l^H of b
-   where the mask has bit l, else a.
+   operations on one register of floats, syn__r...; those on vectors, syn__v..., are written once
+   below. A register of unsigned integers of 32 bits, syn__ireg, has the operators of C, which gcc
+   and clang define for vectors, too; they wrap modulo 2^32. On floats only / is an operator: gcc
+   would compute the sums of 32-bit NEON lane by lane. rcast and icast keep the bits.
+   rselect(a, b, x, y): a > b ? x : y in every lane, y for a NaN. rkeep(a, h, least): h >= least ?
+   a : 0. With h = 8, 4, 2 or 1: rswap(a, h): lane l gets lane l^h; rblend(a, b, h): b in the lanes
+   with bit h, else a.
 
    The tiles of the micro-kernels, rows x panels of 16 columns: SYN__MR x SYN__NR; for the rows that
    are left SYN__ROWS_2 x SYN__PANELS_2, 2 x SYN__PANELS_3, 1 x SYN__PANELS_1. For each k a tile of
@@ -2281,7 +2276,6 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
 /* Some intrinsics are used with a mask of all lanes: g++ warns of their forms without one. */
 #define SYN__ALL ((__mmask16)0xFFFF)
 typedef __m512 syn__reg;
-typedef __m512i syn__ireg;
 #define syn__rset _mm512_set1_ps
 #define syn__rload _mm512_loadu_ps
 #define syn__rstore _mm512_storeu_ps
@@ -2291,30 +2285,20 @@ typedef __m512i syn__ireg;
 #define syn__radd _mm512_add_ps
 #define syn__rsub _mm512_sub_ps
 #define syn__rmul _mm512_mul_ps
-#define syn__rdiv _mm512_div_ps
 #define syn__rsqrt(a) _mm512_maskz_sqrt_ps(SYN__ALL, a)
 #define syn__rfma _mm512_fmadd_ps
 #define syn__rselect(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x)
 #define syn__rfirst _mm512_cvtss_f32
-#define syn__rswap8(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E)
-#define syn__rswap4(a) _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1)
-#define syn__rswap2(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E)
-#define syn__rswap1(a) _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1)
-#define syn__rmix8(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0x4E)
-#define syn__rmix4(a, b, m) _mm512_mask_shuffle_f32x4(a, (__mmask16)(m), b, b, 0xB1)
-#define syn__rmix2(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0x4E)
-#define syn__rmix1(a, b, m) _mm512_mask_permute_ps(a, (__mmask16)(m), b, 0xB1)
-#define syn__rcast _mm512_castsi512_ps
 #define syn__rmax(a, b) _mm512_maskz_max_ps(SYN__ALL, a, b)
 #define syn__rmin(a, b) _mm512_maskz_min_ps(SYN__ALL, a, b)
-#define syn__rkeep(a, h, least) _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(h, least), a)
-#define syn__icast _mm512_castps_si512
-#define syn__iset(x) _mm512_set1_epi32((int)(x))
-#define syn__iadd _mm512_add_epi32
-#define syn__ixor _mm512_xor_si512
-#define syn__imul _mm512_mullo_epi32
-#define syn__ishl(a, n) _mm512_maskz_sllv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
-#define syn__ishr(a, n) _mm512_maskz_srlv_epi32(SYN__ALL, a, _mm512_set1_epi32(n))
+#define syn__rswap(a, h) \
+  ((h) == 8 ? _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0x4E) : \
+   (h) == 4 ? _mm512_maskz_shuffle_f32x4(SYN__ALL, a, a, 0xB1) : \
+   (h) == 2 ? _mm512_maskz_permute_ps(SYN__ALL, a, 0x4E) : \
+              _mm512_maskz_permute_ps(SYN__ALL, a, 0xB1))
+#define syn__rblend(a, b, h) \
+  _mm512_mask_blend_ps( \
+      (__mmask16)((h) == 8 ? 0xFF00 : (h) == 4 ? 0xF0F0 : (h) == 2 ? 0xCCCC : 0xAAAA), a, b)
 
 #elif SYN__ISA == SYN__ISA_AVX2
 /* 16 registers: 12 sums, 2 of b, 1 of a. FMA is a feature of its own, and needed. */
@@ -2330,7 +2314,6 @@ typedef __m512i syn__ireg;
 #define SYN__PANELS_1 6
 #define SYN__K_UNROLL 4
 typedef __m256 syn__reg;
-typedef __m256i syn__ireg;
 #define syn__rset _mm256_set1_ps
 #define syn__rload _mm256_loadu_ps
 #define syn__rstore _mm256_storeu_ps
@@ -2339,40 +2322,26 @@ typedef __m256i syn__ireg;
 #define syn__radd _mm256_add_ps
 #define syn__rsub _mm256_sub_ps
 #define syn__rmul _mm256_mul_ps
-#define syn__rdiv _mm256_div_ps
 #define syn__rsqrt _mm256_sqrt_ps
 #define syn__rfma _mm256_fmadd_ps
 #define syn__rselect(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ))
 #define syn__rfirst _mm256_cvtss_f32
-#define syn__rswap4(a) _mm256_permute2f128_ps(a, a, 1)
-#define syn__rswap2(a) _mm256_permute_ps(a, 0x4E)
-#define syn__rswap1(a) _mm256_permute_ps(a, 0xB1)
-#define syn__rmix4(a, b, m) _mm256_blend_ps(a, syn__rswap4(b), (m) & 255)
-#define syn__rmix2(a, b, m) _mm256_blend_ps(a, syn__rswap2(b), (m) & 255)
-#define syn__rmix1(a, b, m) _mm256_blend_ps(a, syn__rswap1(b), (m) & 255)
-#define syn__rcast _mm256_castsi256_ps
 #define syn__rmax _mm256_max_ps
 #define syn__rmin _mm256_min_ps
-#define syn__rkeep(a, h, least) \
-  _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(h, least), h)))
-#define syn__icast _mm256_castps_si256
-#define syn__iset(x) _mm256_set1_epi32((int)(x))
-#define syn__iadd _mm256_add_epi32
-#define syn__ixor _mm256_xor_si256
-#define syn__imul _mm256_mullo_epi32
-#define syn__ishl _mm256_slli_epi32
-#define syn__ishr _mm256_srli_epi32
+#define syn__rswap(a, h) \
+  ((h) == 4 ? _mm256_permute2f128_ps(a, a, 1) : \
+   (h) == 2 ? _mm256_permute_ps(a, 0x4E) : _mm256_permute_ps(a, 0xB1))
+#define syn__rblend(a, b, h) \
+  ((h) == 4 ? _mm256_blend_ps(a, b, 0xF0) : \
+   (h) == 2 ? _mm256_blend_ps(a, b, 0xCC) : _mm256_blend_ps(a, b, 0xAA))
 
 #elif SYN__ISA == SYN__ISA_NEON
-/* NEON takes the addend of an fma first; a right shift is a left shift by a negative number. */
+/* NEON takes the addend of an fma first. */
 #define SYN__ISA_NAME "neon"
 #define SYN__REGS 4
 #define SYN__LANES 4
 typedef float32x4_t syn__reg;
-typedef uint32x4_t syn__ireg;
-/* masks of lanes: 2 and 3, 0 and 1 from the third on; odd ones from the seventh, even ones from the
-   eighth */
-static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0};
+static const uint32_t syn__blends[2][4] = {{0, ~0u, 0, ~0u}, {0, 0, ~0u, ~0u}};
 #define syn__rset vdupq_n_f32
 #define syn__rload vld1q_f32
 #define syn__rload_i8 SYN__N(rload_i8)
@@ -2383,22 +2352,10 @@ static const uint32_t syn__lanes[11] = {0, 0, ~0u, ~0u, 0, 0, 0, ~0u, 0, ~0u, 0}
 #define syn__rfma(a, b, c) vfmaq_f32(c, a, b)
 #define syn__rselect(a, b, x, y) vbslq_f32(vcgtq_f32(a, b), x, y)
 #define syn__rfirst(a) vgetq_lane_f32(a, 0)
-#define syn__rswap2(a) vextq_f32(a, a, 2)
-#define syn__rswap1(a) vrev64q_f32(a)
-#define syn__rmix2(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 4 ? 0 : 2)), syn__rswap2(b), a)
-#define syn__rmix1(a, b, m) vbslq_f32(vld1q_u32(syn__lanes + ((m) & 2 ? 6 : 7)), syn__rswap1(b), a)
-#define syn__rcast vreinterpretq_f32_u32
 #define syn__rmax(a, b) syn__rselect(a, b, a, b)
 #define syn__rmin(a, b) syn__rselect(b, a, a, b)
-#define syn__rkeep(a, h, least) \
-  vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vcgeq_u32(h, least)))
-#define syn__icast vreinterpretq_u32_f32
-#define syn__iset vdupq_n_u32
-#define syn__iadd vaddq_u32
-#define syn__ixor veorq_u32
-#define syn__imul vmulq_u32
-#define syn__ishl(a, n) vshlq_u32(a, vdupq_n_s32(n))
-#define syn__ishr(a, n) vshlq_u32(a, vdupq_n_s32(-(n)))
+#define syn__rswap(a, h) ((h) == 2 ? vextq_f32(a, a, 2) : vrev64q_f32(a))
+#define syn__rblend(a, b, h) vbslq_f32(vld1q_u32(syn__blends[(h) / 2]), b, a)
 SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
   int32_t four;
   memcpy(&four, p, sizeof four);
@@ -2413,10 +2370,9 @@ SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
 #define SYN__PANELS_2 2
 #define SYN__PANELS_1 4
 #define SYN__K_UNROLL 1
-#define syn__rdiv vdivq_f32
 #define syn__rsqrt vsqrtq_f32
 #else
-/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals and has no division. */
+/* 16 registers: 8 sums, 4 of b, 1 of a. This NEON flushes denormals and has no root. */
 #define SYN__ISA_EXACT 0
 #define SYN__MR 2
 #define SYN__NR 1
@@ -2424,14 +2380,6 @@ SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
 #define SYN__PANELS_2 1
 #define SYN__PANELS_1 2
 #define SYN__K_UNROLL 1
-SYN__INLINE syn__reg SYN__N(rdiv)(syn__reg a, syn__reg b) {
-  float x[4], y[4];
-  int i;
-  vst1q_f32(x, a);
-  vst1q_f32(y, b);
-  for (i = 0; i < 4; i++) x[i] /= y[i];
-  return vld1q_f32(x);
-}
 SYN__INLINE syn__reg SYN__N(rsqrt)(syn__reg a) {
   float x[4];
   int i;
@@ -2439,7 +2387,6 @@ SYN__INLINE syn__reg SYN__N(rsqrt)(syn__reg a) {
   for (i = 0; i < 4; i++) x[i] = sqrtf(x[i]);
   return vld1q_f32(x);
 }
-#define syn__rdiv SYN__N(rdiv)
 #define syn__rsqrt SYN__N(rsqrt)
 #endif
 
@@ -2465,20 +2412,16 @@ typedef uint32_t syn__ireg;
 #define syn__radd(a, b) ((a) + (b))
 #define syn__rsub(a, b) ((a) - (b))
 #define syn__rmul(a, b) ((a) * (b))
-#define syn__rdiv(a, b) ((a) / (b))
 #define syn__rsqrt sqrtf
 #define syn__rfma syn__fma1
 #define syn__rselect(a, b, x, y) ((a) > (b) ? (x) : (y))
 #define syn__rfirst(a) (a)
 #define syn__rmax(a, b) ((a) > (b) ? (a) : (b))
 #define syn__rmin(a, b) ((a) < (b) ? (a) : (b))
+/* There is one lane, 0, which has no bit h. A lane l^h does not exist, and is not used. */
+#define syn__rswap(a, h) (a)
+#define syn__rblend(a, b, h) (0 & (h) ? (b) : (a))
 #define syn__rkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
-#define syn__iset(x) (x)
-#define syn__iadd(a, b) ((a) + (b))
-#define syn__ixor(a, b) ((a) ^ (b))
-#define syn__imul(a, b) ((a) * (b))
-#define syn__ishl(a, n) ((a) << (n))
-#define syn__ishr(a, n) ((a) >> (n))
 /* Through memcpy, which compilers turn into a move: a union or a cast pointer would be undefined in
    C++ or under strict aliasing. */
 SYN__INLINE float SYN__N(rcast)(uint32_t a) {
@@ -2493,6 +2436,13 @@ SYN__INLINE uint32_t SYN__N(icast)(float a) {
 }
 #define syn__rcast SYN__N(rcast)
 #define syn__icast SYN__N(icast)
+#endif
+
+#if SYN__LANES > 1
+typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
+#define syn__rcast(a) ((syn__reg)(a))
+#define syn__icast(a) ((syn__ireg)(a))
+#define syn__rkeep(a, h, least) syn__rcast(syn__icast(a) & syn__icast((h) >= (least)))
 #endif
 
 /* SYN__EACH(step): the step for every register i; a macro, because a function cannot take a
@@ -2529,9 +2479,6 @@ SYN__INLINE uint32_t SYN__N(icast)(float a) {
 typedef struct syn__v16 {
   syn__reg p[SYN__REGS];
 } syn__v16;
-typedef struct syn__u16 {
-  syn__ireg p[SYN__REGS];
-} syn__u16;
 
 /* -- operations on vectors; SYN__OP: inlined, but called in the scalar ISA -- */
 
@@ -2567,7 +2514,7 @@ SYN__OP syn__v16 syn__vmul(syn__v16 a, syn__v16 b) {
   return a;
 }
 SYN__OP syn__v16 syn__vdiv(syn__v16 a, syn__v16 b) {
-  SYN__EACH(a.p[i] = syn__rdiv(a.p[i], b.p[i]));
+  SYN__EACH(a.p[i] = a.p[i] / b.p[i]);
   return a;
 }
 SYN__OP syn__v16 syn__vsqrt(syn__v16 a) {
@@ -2592,38 +2539,6 @@ SYN__OP syn__v16 syn__vselect(syn__v16 a, syn__v16 b, syn__v16 x, syn__v16 y) {
 /* a > b ? a : b; b where a is NaN, and a NaN of b stays: a running maximum goes second. */
 SYN__OP syn__v16 syn__vmax(syn__v16 a, syn__v16 b) {
   SYN__EACH(a.p[i] = syn__rmax(a.p[i], b.p[i]));
-  return a;
-}
-/* h >= least ? a : 0, compared as unsigned integers */
-SYN__OP syn__v16 syn__vkeep(syn__v16 a, syn__u16 h, syn__u16 least) {
-  SYN__EACH(a.p[i] = syn__rkeep(a.p[i], h.p[i], least.p[i]));
-  return a;
-}
-SYN__OP syn__u16 syn__ucast(syn__v16 a) {
-  syn__u16 r;
-  SYN__EACH(r.p[i] = syn__icast(a.p[i]));
-  return r;
-}
-/* Integers wrap modulo 2^32: hashes, and exponents of floats. */
-SYN__OP syn__u16 syn__uset(uint32_t x) {
-  syn__u16 r;
-  SYN__EACH(r.p[i] = syn__iset(x));
-  return r;
-}
-SYN__OP syn__u16 syn__uadd(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__iadd(a.p[i], b.p[i]));
-  return a;
-}
-SYN__OP syn__u16 syn__uxor(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__ixor(a.p[i], b.p[i]));
-  return a;
-}
-SYN__OP syn__u16 syn__umul(syn__u16 a, syn__u16 b) {
-  SYN__EACH(a.p[i] = syn__imul(a.p[i], b.p[i]));
-  return a;
-}
-SYN__OP syn__u16 syn__ushr(syn__u16 a, int n) {
-  SYN__EACH(a.p[i] = syn__ishr(a.p[i], n));
   return a;
 }
 
@@ -2653,13 +2568,11 @@ SYN__INLINE __m256i SYN__N(mask)(size_t n, int i) {
 }
 SYN__INLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
   syn__v16 r;
-  r.p[0] = _mm256_maskload_ps(x, SYN__N(mask)(n, 0));
-  r.p[1] = _mm256_maskload_ps(x + 8, SYN__N(mask)(n, 1));
+  SYN__EACH(r.p[i] = _mm256_maskload_ps(x + 8 * i, SYN__N(mask)(n, i)));
   return r;
 }
 SYN__INLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
-  _mm256_maskstore_ps(y, SYN__N(mask)(n, 0), a.p[0]);
-  _mm256_maskstore_ps(y + 8, SYN__N(mask)(n, 1), a.p[1]);
+  SYN__EACH(_mm256_maskstore_ps(y + 8 * i, SYN__N(mask)(n, i), a.p[i]));
 }
 #else
 /* Not inlined: a tail comes once per row of data, its code would be in every loop. */
@@ -2684,49 +2597,28 @@ SYN__OP void syn__vstore_n(float *y, syn__v16 a, size_t n) {
   else syn__vstore(y, a);
 }
 
-/* 0, 1, ... 15 */
-SYN__OP syn__u16 syn__uiota(void) {
-  /* the bits of 2^23 + l are the bits of 2^23, plus l: no conversion is needed */
-  syn__v16 big = syn__vset(8388608.0f);
-  return syn__uxor(syn__ucast(syn__vadd(big, syn__vload(syn__iota))), syn__ucast(big));
+/* The sum or the maximum of 16 lanes. */
+SYN__INLINE syn__reg SYN__N(combine)(syn__reg a, syn__reg b, int max) {
+  return max ? syn__rmax(a, b) : syn__radd(a, b);
 }
-
 /* The tree: whole registers first, then within one. A swap and an addition give every lane the sum
    of its pair; lane 0 has the defined bits since a + b = b + a. No instruction for the sum of a
    register is used: its order depends on the machine. */
-SYN__OP float syn__vsum(syn__v16 a) {
+SYN__INLINE float SYN__N(reduce)(syn__v16 a, int max) {
+  syn__reg r;
   int h, i;
   for (h = SYN__REGS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__radd(a.p[i], a.p[i + h]);
-#if SYN__LANES > 8
-  a.p[0] = syn__radd(a.p[0], syn__rswap8(a.p[0]));
-#endif
-#if SYN__LANES > 4
-  a.p[0] = syn__radd(a.p[0], syn__rswap4(a.p[0]));
-#endif
-#if SYN__LANES > 1
-  a.p[0] = syn__radd(a.p[0], syn__rswap2(a.p[0]));
-  a.p[0] = syn__radd(a.p[0], syn__rswap1(a.p[0]));
-#endif
-  return syn__rfirst(a.p[0]);
+    for (i = 0; i < h; i++) a.p[i] = SYN__N(combine)(a.p[i], a.p[i + h], max);
+  r = a.p[0];
+  if (SYN__LANES > 8) r = SYN__N(combine)(r, syn__rswap(r, 8), max);
+  if (SYN__LANES > 4) r = SYN__N(combine)(r, syn__rswap(r, 4), max);
+  if (SYN__LANES > 2) r = SYN__N(combine)(r, syn__rswap(r, 2), max);
+  if (SYN__LANES > 1) r = SYN__N(combine)(r, syn__rswap(r, 1), max);
+  return syn__rfirst(r);
 }
+SYN__OP float syn__vsum(syn__v16 a) { return SYN__N(reduce)(a, 0); }
 /* The largest lane, by the same tree, since 0 and -0 compare equal; no lane may be NaN. */
-SYN__OP float syn__vmax_lane(syn__v16 a) {
-  int h, i;
-  for (h = SYN__REGS / 2; h > 0; h /= 2)
-    for (i = 0; i < h; i++) a.p[i] = syn__rmax(a.p[i], a.p[i + h]);
-#if SYN__LANES > 8
-  a.p[0] = syn__rmax(a.p[0], syn__rswap8(a.p[0]));
-#endif
-#if SYN__LANES > 4
-  a.p[0] = syn__rmax(a.p[0], syn__rswap4(a.p[0]));
-#endif
-#if SYN__LANES > 1
-  a.p[0] = syn__rmax(a.p[0], syn__rswap2(a.p[0]));
-  a.p[0] = syn__rmax(a.p[0], syn__rswap1(a.p[0]));
-#endif
-  return syn__rfirst(a.p[0]);
-}
+SYN__OP float syn__vmax_lane(syn__v16 a) { return SYN__N(reduce)(a, 1); }
 
 /* ==============================================================================================
    >>simd math   exponential, sigmoid, tanh over one register
@@ -2748,7 +2640,7 @@ SYN__INLINE syn__reg SYN__N(exp)(syn__reg x) {
   syn__ireg power;
   z = syn__rmin(high, z);
   n = syn__rfma(z, syn__rset(1.44269504f), round);
-  power = syn__ishl(syn__icast(n), 23);
+  power = syn__icast(n) << 23;
   n = syn__rsub(n, round);
   r = syn__rfma(n, syn__rset(-0.693359375f), z);
   r = syn__rfma(n, syn__rset(2.12194440e-4f), r);
@@ -2758,7 +2650,7 @@ SYN__INLINE syn__reg SYN__N(exp)(syn__reg x) {
   q = syn__rfma(r, q, syn__rset(0.5f));
   q = syn__rfma(syn__rmul(r, r), q, r);
   q = syn__radd(q, syn__rset(1.0f));
-  q = syn__rcast(syn__iadd(syn__icast(q), power));
+  q = syn__rcast(syn__icast(q) + power);
   q = syn__rfma(z, zero, q);
   return syn__rselect(low, x, zero, q);
 }
@@ -2767,20 +2659,22 @@ SYN__INLINE syn__reg SYN__N(exp)(syn__reg x) {
  * sigma. */
 SYN__INLINE syn__reg SYN__N(sigmoid)(syn__reg e) {
   const syn__reg one = syn__rset(1.0f);
-  return syn__rdiv(one, syn__radd(one, e));
+  return one / syn__radd(one, e);
 }
-/* -x for the e of sigma, at most 87: the reciprocal of e^87 is still a normal number. */
-SYN__INLINE syn__reg SYN__N(neg)(syn__reg x) {
+/* The e of sigma, e^-x; e^87 at most, whose reciprocal is still a normal number. */
+SYN__INLINE syn__reg SYN__N(exp_minus)(syn__reg x) {
   const syn__reg least = syn__rset(-87.0f);
   x = syn__rmax(least, x);
-  return syn__rsub(syn__rset(0.0f), x);
+  return SYN__N(exp)(syn__rsub(syn__rset(0.0f), x));
 }
 
 /* tanh x, from e = e^2|x|: sign(x) (1 - 2 / (1 + e)); where that would cancel, |x| < 0.625, it is
    x + x^3 p(x^2), p of degree 4 (Chebyshev fit, relative error 2e-8). */
-SYN__INLINE syn__reg SYN__N(tanh)(syn__reg x, syn__reg e) {
+SYN__INLINE syn__reg SYN__N(tanh)(syn__reg x) {
   const syn__reg zero = syn__rset(0.0f), one = syn__rset(1.0f), edge = syn__rset(0.625f * 0.625f);
-  syn__reg x2 = syn__rmul(x, x), p, far = SYN__N(sigmoid)(e), close;
+  syn__reg twice = syn__radd(x, x), minus = syn__rmul(x, syn__rset(-2.0f)); /* 2|x|: their max */
+  syn__reg x2 = syn__rmul(x, x), p, far = SYN__N(exp)(syn__rmax(twice, minus)), close;
+  far = SYN__N(sigmoid)(far); /* 1 / (1 + e) */
   p = syn__rfma(x2, syn__rset(-0.00609671418f), syn__rset(0.0209971797f));
   p = syn__rfma(x2, p, syn__rset(-0.0538509078f));
   p = syn__rfma(x2, p, syn__rset(0.133327693f));
@@ -2802,12 +2696,12 @@ SYN__OP syn__v16 syn__vsigmoid(syn__v16 e) {
   SYN__EACH(e.p[i] = SYN__N(sigmoid)(e.p[i]));
   return e;
 }
-SYN__OP syn__v16 syn__vneg(syn__v16 a) {
-  SYN__EACH(a.p[i] = SYN__N(neg)(a.p[i]));
+SYN__OP syn__v16 syn__vexp_minus(syn__v16 a) {
+  SYN__EACH(a.p[i] = SYN__N(exp_minus)(a.p[i]));
   return a;
 }
-SYN__OP syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
-  SYN__EACH(a.p[i] = SYN__N(tanh)(a.p[i], e.p[i]));
+SYN__OP syn__v16 syn__vtanh(syn__v16 a) {
+  SYN__EACH(a.p[i] = SYN__N(tanh)(a.p[i]));
   return a;
 }
 
@@ -2825,34 +2719,19 @@ SYN__OP syn__v16 syn__vtanh(syn__v16 a, syn__v16 e) {
 
 /* -- packing -- */
 
-/* One step of a transpose: registers i and i + h exchange half of their lanes. After the steps
-   h = LANES/2 ... 2, 1 for all i without bit h, lane l of register i is lane i of register l. */
-#if SYN__LANES > 8
-SYN__INLINE void SYN__N(swap_lanes8)(syn__reg *low, syn__reg *high) {
-  syn__reg a = *low, b = *high;
-  *low = syn__rmix8(a, b, 0xFF00);
-  *high = syn__rmix8(b, a, 0x00FF);
+/* Swaps the lanes of `low` that have bit h for the lanes of `high` that have not. */
+SYN__INLINE void SYN__N(swap_lanes)(syn__reg *low, syn__reg *high, int h) {
+  const syn__reg a = *low, b = *high;
+  *low = syn__rblend(a, syn__rswap(b, h), h);
+  *high = syn__rblend(syn__rswap(a, h), b, h);
 }
-#endif
-#if SYN__LANES > 4
-SYN__INLINE void SYN__N(swap_lanes4)(syn__reg *low, syn__reg *high) {
-  syn__reg a = *low, b = *high;
-  *low = syn__rmix4(a, b, 0xF0F0);
-  *high = syn__rmix4(b, a, 0x0F0F);
+/* One step of a transpose, for all registers i and i + h where i has no bit h. After the steps
+   h = LANES/2 ... 2, 1, lane l of register i is lane i of register l. */
+SYN__INLINE void SYN__N(transpose_step)(syn__reg *r, int h) {
+  int i;
+  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
+    if (!(i & h)) SYN__N(swap_lanes)(&r[i], &r[i + h], h);
 }
-#endif
-#if SYN__LANES > 1
-SYN__INLINE void SYN__N(swap_lanes2)(syn__reg *low, syn__reg *high) {
-  syn__reg a = *low, b = *high;
-  *low = syn__rmix2(a, b, 0xCCCC);
-  *high = syn__rmix2(b, a, 0x3333);
-}
-SYN__INLINE void SYN__N(swap_lanes1)(syn__reg *low, syn__reg *high) {
-  syn__reg a = *low, b = *high;
-  *low = syn__rmix1(a, b, 0xAAAA);
-  *high = syn__rmix1(b, a, 0x5555);
-}
-#endif
 /* dst = transpose of a LANES x LANES block of src, whose rows are `row` floats apart; rows of dst
    are 16 floats apart. Only the first `rows` rows of src exist, the others count as 0. */
 SYN__INLINE void SYN__N(transpose_block)(const float *src, size_t row, int rows, float *dst) {
@@ -2860,20 +2739,10 @@ SYN__INLINE void SYN__N(transpose_block)(const float *src, size_t row, int rows,
   int i;
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
     r[i] = i < rows ? syn__rload(src + (size_t)i * row) : syn__rset(0.0f);
-#if SYN__LANES > 8
-  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 8)) SYN__N(swap_lanes8)(&r[i], &r[i + 8]);
-#endif
-#if SYN__LANES > 4
-  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 4)) SYN__N(swap_lanes4)(&r[i], &r[i + 4]);
-#endif
-#if SYN__LANES > 1
-  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 2)) SYN__N(swap_lanes2)(&r[i], &r[i + 2]);
-  SYN__UNROLL for (i = 0; i < SYN__LANES; i++)
-    if (!(i & 1)) SYN__N(swap_lanes1)(&r[i], &r[i + 1]);
-#endif
+  if (SYN__LANES > 8) SYN__N(transpose_step)(r, 8);
+  if (SYN__LANES > 4) SYN__N(transpose_step)(r, 4);
+  if (SYN__LANES > 2) SYN__N(transpose_step)(r, 2);
+  if (SYN__LANES > 1) SYN__N(transpose_step)(r, 1);
   SYN__UNROLL for (i = 0; i < SYN__LANES; i++) syn__rstore(dst + 16 * i, r[i]);
 }
 
@@ -2943,7 +2812,7 @@ static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
       syn__v16 high = syn__vload_n(x + second + j, (size_t)(a->rows - j));
       SYN__PREFETCH(x + ahead + j);
       SYN__PREFETCH(x + second + ahead + j);
-      SYN__N(swap_lanes8)(&low.p[0], &high.p[0]);
+      SYN__N(swap_lanes)(&low.p[0], &high.p[0], 8);
       syn__vstore(panels + (size_t)(j / 8) * panel, low);
       if (a->rows - j > 8) syn__vstore(panels + (size_t)(j / 8 + 1) * panel, high);
     }
@@ -3403,17 +3272,12 @@ static void SYN__N(block_max)(float *out, const float *x, size_t n) {
 #define SYN__GELU_1 1.59576912f   /* 2 sqrt(2/pi) */
 #define SYN__GELU_3 0.0713548163f /* that times 0.044715 */
 
-/* The exponential of an activation: e^2|x| for tanh, e^-u for the others. The function and its
-   derivative both call it, so both see the same e. */
+/* The exponential of an activation: e^-u, u = x but for gelu. The function and its derivative both
+   call it, so both see the same e. */
 SYN__OP syn__v16 SYN__N(act_exp)(int which, syn__v16 x) {
-  syn__v16 u = x;
-  if (which == SYN__TANH)
-    return syn__vexp(syn__vmax(syn__vadd(x, x), syn__vmul(x, syn__vset(-2.0f))));
-  if (which == SYN__GELU) {
-    u = syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1));
-    u = syn__vmul(x, u);
-  }
-  return syn__vexp(syn__vneg(u));
+  if (which == SYN__GELU)
+    x = syn__vmul(x, syn__vfma(syn__vset(SYN__GELU_3), syn__vmul(x, x), syn__vset(SYN__GELU_1)));
+  return syn__vexp_minus(x);
 }
 
 /* relu keeps a NaN, since 0 > NaN is false: an error in the weights shows in the loss. */
@@ -3421,16 +3285,19 @@ static void SYN__N(act)(int which, float *y, const float *x, size_t n) {
   const syn__v16 zero = syn__vset(0.0f);
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 a = syn__vload_n(x + i, n - i), r, e;
-    if (which == SYN__RELU) {
-      r = syn__vmax(zero, a);
-    } else {
-      e = SYN__N(act_exp)(which, a);
-      r = which == SYN__TANH ? syn__vtanh(a, e) : syn__vsigmoid(e);
-      if (which == SYN__GELU || which == SYN__SWISH) r = syn__vmul(a, r);
-    }
+    syn__v16 a = syn__vload_n(x + i, n - i), r;
+    if (which == SYN__RELU) r = syn__vmax(zero, a);
+    else if (which == SYN__TANH) r = syn__vtanh(a);
+    else r = syn__vsigmoid(SYN__N(act_exp)(which, a));
+    if (which == SYN__GELU || which == SYN__SWISH) r = syn__vmul(a, r);
     syn__vstore_n(y + i, r, n - i);
   }
+}
+
+/* start - y^2, rounded once: the derivative of tanh with y = tanh and start 1, that of sigma with
+   y = sigma and start y. */
+SYN__INLINE syn__v16 SYN__N(minus_square)(syn__v16 y, syn__v16 start) {
+  return syn__vfma(syn__vsub(syn__vset(0.0f), y), y, start);
 }
 
 /* f'(x): relu 1 where x > 0; tanh 1 - tanh^2; sigmoid s' = s (1 - s); x s(u): s + x s' u',
@@ -3440,11 +3307,8 @@ SYN__INLINE syn__v16 SYN__N(derivative)(int which, syn__v16 x) {
   const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
   syn__v16 e, s, slope, u = one;
   if (which == SYN__RELU) return syn__vselect(x, zero, one, zero);
+  if (which == SYN__TANH) return SYN__N(minus_square)(syn__vtanh(x), one);
   e = SYN__N(act_exp)(which, x);
-  if (which == SYN__TANH) {
-    s = syn__vtanh(x, e);
-    return syn__vfma(syn__vsub(zero, s), s, one);
-  }
   s = syn__vsigmoid(e);
   slope = syn__vmul(syn__vmul(e, s), s);
   if (which == SYN__SIGMOID) return slope;
@@ -3480,7 +3344,7 @@ static void SYN__N(slope)(int which, float *y, const float *x, float s, size_t n
 static void SYN__N(glu)(float *y, const float *a, const float *b, size_t n) {
   size_t i;
   for (i = 0; i < n; i += 16) {
-    syn__v16 s = syn__vsigmoid(syn__vexp(syn__vneg(syn__vload_n(b + i, n - i))));
+    syn__v16 s = syn__vsigmoid(syn__vexp_minus(syn__vload_n(b + i, n - i)));
     syn__vstore_n(y + i, syn__vmul(syn__vload_n(a + i, n - i), s), n - i);
   }
 }
@@ -3492,7 +3356,7 @@ static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *
   for (i = 0; i < n; i += 16) {
     syn__v16 e, s, d, r;
     left = n - i;
-    e = syn__vexp(syn__vneg(syn__vload_n(b + i, left)));
+    e = syn__vexp_minus(syn__vload_n(b + i, left));
     s = syn__vsigmoid(e);
     d = syn__vload_n(dy + i, left);
     r = syn__vfma(d, s, syn__vload_n(da + i, left));
@@ -3507,9 +3371,8 @@ static void SYN__N(glu_back)(float *da, float *db, const float *a, const float *
 
 /* 16 numbers of a gate: gate = f(gate + part) */
 SYN__INLINE syn__v16 SYN__N(gate)(int which, float *gate, const float *part, size_t left) {
-  syn__v16 x = syn__vadd(syn__vload_n(gate, left), syn__vload_n(part, left)), e;
-  e = SYN__N(act_exp)(which, x);
-  x = which == SYN__TANH ? syn__vtanh(x, e) : syn__vsigmoid(e);
+  syn__v16 x = syn__vadd(syn__vload_n(gate, left), syn__vload_n(part, left));
+  x = which == SYN__TANH ? syn__vtanh(x) : syn__vsigmoid(syn__vexp_minus(x));
   syn__vstore_n(gate, x, left);
   return x;
 }
@@ -3526,7 +3389,7 @@ static void SYN__N(lstm)(float *h, float *c, float *gates, const float *part, co
     g = syn__vfma(x, old, g);
     syn__vstore_n(c + k, g, n - k);
     x = SYN__N(gate)(SYN__SIGMOID, gates + 3 * n + k, part + 3 * n + k, n - k);
-    g = syn__vtanh(g, SYN__N(act_exp)(SYN__TANH, g));
+    g = syn__vtanh(g);
     syn__vstore_n(h + k, syn__vmul(x, g), n - k);
   }
 }
@@ -3541,18 +3404,13 @@ static void SYN__N(gru)(float *h, float *m, float *gates, const float *part, con
     y = syn__vload_n(part + 2 * n + k, n - k);
     syn__vstore_n(m + k, y, n - k);
     y = syn__vfma(x, y, syn__vload_n(gates + 2 * n + k, n - k));
-    y = syn__vtanh(y, SYN__N(act_exp)(SYN__TANH, y));
+    y = syn__vtanh(y);
     syn__vstore_n(gates + 2 * n + k, y, n - k);
     x = SYN__N(gate)(SYN__SIGMOID, gates + n + k, part + n + k, n - k);
     syn__vstore_n(h + k, syn__vfma(x, syn__vsub(old, y), y), n - k);
   }
 }
 
-/* start - y^2, rounded once: the derivative of tanh with y = tanh and start 1, that of sigma with
-   y = sigma and start y. */
-SYN__INLINE syn__v16 SYN__N(minus_square)(syn__v16 y, syn__v16 start) {
-  return syn__vfma(syn__vsub(syn__vset(0.0f), y), y, start);
-}
 /* With t = tanh(c): dc += dh o (1 - t^2); do = dh t o (1-o), di = dc g i (1-i),
    df = dc past f (1-f), dg = dc i (1-g^2); what reaches past is dc f. */
 static void SYN__N(lstm_back)(float *gates, float *dc, const float *dh, const float *c,
@@ -3566,7 +3424,7 @@ static void SYN__N(lstm_back)(float *gates, float *dc, const float *dh, const fl
              d = syn__vload_n(dh + k, left);
     syn__v16 g = syn__vload_n(to + 2 * n, left), o = syn__vload_n(to + 3 * n, left);
     syn__v16 t = syn__vload_n(c + k, left), x;
-    t = syn__vtanh(t, SYN__N(act_exp)(SYN__TANH, t));
+    t = syn__vtanh(t);
     x = syn__vmul(syn__vmul(d, t), SYN__N(minus_square)(o, o));
     syn__vstore_n(to + 3 * n, x, left);
     d = syn__vfma(syn__vmul(d, o), SYN__N(minus_square)(t, one), syn__vload_n(dc + k, left));
@@ -3660,7 +3518,7 @@ static void SYN__N(additive)(float *s, const syn__additive *j) {
     syn__v16 sum = syn__vset(0.0f);
     for (i = 0; i < j->n; i += 16) {
       syn__v16 x = syn__vadd(syn__vload_n(j->a + i, j->n - i), syn__vload_n(b + i, j->n - i));
-      x = syn__vtanh(x, SYN__N(act_exp)(SYN__TANH, x));
+      x = syn__vtanh(x);
       sum = syn__vfma(syn__vload_n(j->w + i, j->n - i), x, sum);
     }
     s[key] = syn__vsum(sum);
@@ -3672,7 +3530,7 @@ static void SYN__N(additive)(float *s, const syn__additive *j) {
    registers; a column is one chain in the order of the keys. */
 static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float *da, float *db,
                                   float *dw) {
-  const syn__v16 zero = syn__vset(0.0f), one = syn__vset(1.0f);
+  const syn__v16 one = syn__vset(1.0f);
   size_t key, i;
   for (i = 0; i < j->n; i += 16) {
     size_t left = j->n - i;
@@ -3681,9 +3539,9 @@ static void SYN__N(additive_back)(const syn__additive *j, const float *ds, float
     for (key = 0; key < j->keys; key++) {
       syn__v16 d = syn__vset(ds[key]),
                t = syn__vadd(a, syn__vload_n(j->b + key * j->b_row + i, left));
-      t = syn__vtanh(t, SYN__N(act_exp)(SYN__TANH, t));
+      t = syn__vtanh(t);
       sum_w = syn__vfma(d, t, sum_w);
-      d = syn__vmul(syn__vmul(d, w), syn__vfma(syn__vsub(zero, t), t, one));
+      d = syn__vmul(syn__vmul(d, w), SYN__N(minus_square)(t, one));
       sum = syn__vadd(sum, d);
       t = syn__vadd(syn__vload_n(db + key * j->n + i, left), d);
       syn__vstore_n(db + key * j->n + i, t, left);
@@ -3862,22 +3720,28 @@ static void SYN__N(taps)(const syn__depthwise *j, float *y, const float *x, int 
    finaliser), the second key between them; hash >> 8 < limit where hash < limit << 8, and limit is
    below 2^24. Two rounds alone leave keys that differ in one bit correlated, so both keys are mixed
    first. */
-SYN__OP syn__u16 SYN__N(dropout_hash)(uint64_t mixed, uint32_t index) {
-  syn__u16 h = syn__uadd(syn__uset(index), syn__uiota());
-  h = syn__uxor(h, syn__uset((uint32_t)(mixed >> 32)));
-  h = syn__umul(syn__uxor(h, syn__ushr(h, 16)), syn__uset(0x85EBCA6Bu));
-  h = syn__uxor(syn__uxor(h, syn__ushr(h, 13)), syn__uset((uint32_t)mixed));
-  h = syn__umul(h, syn__uset(0xC2B2AE35u));
-  return syn__uxor(h, syn__ushr(h, 16));
+SYN__INLINE syn__ireg SYN__N(dropout_hash)(syn__ireg h, uint64_t mixed) {
+  h = h ^ (uint32_t)(mixed >> 32);
+  h = (h ^ h >> 16) * 0x85EBCA6Bu;
+  h = (h ^ h >> 13 ^ (uint32_t)mixed) * 0xC2B2AE35u;
+  return h ^ h >> 16;
+}
+/* Of 16 numbers, the first with this index, those that are not dropped; 0 for the others. */
+SYN__OP syn__v16 SYN__N(keep)(syn__v16 a, uint64_t mixed, uint32_t index, uint32_t limit) {
+  syn__ireg lane;
+  SYN__EACH({
+    memcpy(&lane, syn__lane + i * SYN__LANES, sizeof lane);
+    lane = SYN__N(dropout_hash)(lane + index, mixed);
+    a.p[i] = syn__rkeep(a.p[i], lane, limit << 8);
+  });
+  return a;
 }
 static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
-  const syn__u16 least = syn__uset(d->limit << 8);
   size_t i;
   for (i = 0; i < n; i += 16) {
     syn__v16 y = syn__vmul(syn__vload_n(x + i, n - i), syn__vset(d->scale));
-    syn__vstore_n(x + i, syn__vkeep(y, SYN__N(dropout_hash)(mixed, index + (uint32_t)i), least),
-                  n - i);
+    syn__vstore_n(x + i, SYN__N(keep)(y, mixed, index + (uint32_t)i, d->limit), n - i);
   }
 }
 
@@ -3886,13 +3750,12 @@ static void SYN__N(dropout)(const syn__dropout *d, uint32_t index, float *x, siz
 static void SYN__N(softmax_drop)(const syn__dropout *d, uint32_t index, float *p, float *y,
                                  size_t n) {
   const uint64_t mixed = syn__mix((uint64_t)d->key << 32 | d->key2);
-  const syn__u16 least = syn__uset(d->limit << 8);
   float sum = SYN__N(exps)(p, p, SYN__N(softmax_shift)(p, n), n, NULL);
   float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
   size_t i;
   for (i = 0; i < n; i += 16) {
     syn__v16 w = syn__vmul(syn__vset(inverse), syn__vload_n(p + i, n - i));
-    syn__v16 kept = syn__vkeep(w, SYN__N(dropout_hash)(mixed, index + (uint32_t)i), least);
+    syn__v16 kept = SYN__N(keep)(w, mixed, index + (uint32_t)i, d->limit);
     syn__vstore_n(p + i, syn__vsub(syn__vadd(kept, kept), w), n - i);
     syn__vstore_n(y + i, syn__vmul(kept, syn__vset(d->scale)), n - i);
   }
@@ -4043,30 +3906,17 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__radd
 #undef syn__rsub
 #undef syn__rmul
-#undef syn__rdiv
 #undef syn__rsqrt
 #undef syn__rfma
 #undef syn__rselect
 #undef syn__rfirst
-#undef syn__rmix8
-#undef syn__rmix4
-#undef syn__rmix2
-#undef syn__rmix1
-#undef syn__rswap8
-#undef syn__rswap4
-#undef syn__rswap2
-#undef syn__rswap1
+#undef syn__rswap
+#undef syn__rblend
 #undef syn__rcast
 #undef syn__rmax
 #undef syn__rmin
 #undef syn__rkeep
 #undef syn__icast
-#undef syn__iset
-#undef syn__iadd
-#undef syn__ixor
-#undef syn__imul
-#undef syn__ishl
-#undef syn__ishr
 
 #endif /* SYN__ISA */
 #ifndef SYN__ISA
