@@ -1207,7 +1207,7 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif /* SYNTHESIZER_H */
 
 #if defined(SYNTHESIZER_IMPLEMENTATION) && !defined(SYN__IMPLEMENTED)
-#ifndef SYN__ISA /* inside a row's pass only >>words and >>kernels are compiled, see >>dispatch */
+#ifndef SYN__ISA /* a pass of one ISA compiles only >>simd to >>update kernels, see >>dispatch */
 
 #ifdef __FAST_MATH__
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
@@ -1222,9 +1222,9 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-/* gcc -O2 spends most of its time on code in which a program spends none. 1: rooms say how much is
-   worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os, where O1
-   made the whole a tenth larger. */
+/* gcc -O2 spends most of its time on code in which a program spends none. 1: sections say
+   how much is worth doing there (O1, Og), which halves the compile time. Not for -O0, nor for -Os,
+   where O1 made the whole a tenth larger. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__)
 #define SYN__LEVELS 1
@@ -1801,7 +1801,7 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
 typedef struct syn__texts {
   syn_context *c;
   syn__array bytes, ends; /* char, size_t */
-  syn__map map; /* key -> index + 1; the caller chooses keys */
+  syn__map map; /* key -> index + 1 */
 } syn__texts;
 
 static void syn__texts_free(syn__texts *t) {
@@ -2148,7 +2148,6 @@ struct syn_kernels {
 #define SYN__PASTE(a, b) SYN__PASTE2(a, b)
 #define SYN__N(name) SYN__PASTE(syn__##name##_, SYN__SUFFIX)
 
-#include <float.h>
 /* Which ISAs this compiler can build; which of them the machine has is found at run time. NEON
    without fma (old 32-bit ARM) would round every product-sum twice, big-endian NEON numbers its
    lanes from the other end: neither is built. */
@@ -3956,7 +3955,7 @@ static const syn_kernels SYN__N(kernels) = {
 #endif
 
 /* The scalar code once more, with fmaf as one instruction: the same bits. It serves isa = "scalar",
-   and processors with FMA but without AVX2. */
+   and processors with FMA but without AVX2. SYN__ISA is still that of scalar. */
 #define SYN__SUFFIX fused
 SYN__TARGET("fma")
 #include SYN_SELF
