@@ -3006,6 +3006,9 @@ SYN__NOINLINE void SYN__N(micro_3_edge)(const syn__product *p, int m, int j) {
 SYN__NOINLINE void SYN__N(micro_1_full)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 1, SYN__PANELS_1, SYN__FULL_TILE);
 }
+SYN__NOINLINE void SYN__N(micro_1_pair)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, 2, SYN__FULL_TILE);
+}
 SYN__NOINLINE void SYN__N(micro_1_edge)(const syn__product *p, int m, int j) {
   SYN__N(micro)(p, m, j, 1, 1, SYN__EDGE_TILE);
 }
@@ -3024,7 +3027,7 @@ static const syn__row_tile SYN__N(row_tiles)[] = {
 #ifdef SYN__PANELS_3
     {2, SYN__PANELS_3, SYN__N(micro_3_full), NULL, SYN__N(micro_3_edge)},
 #endif
-    {1, SYN__PANELS_1, SYN__N(micro_1_full), NULL, SYN__N(micro_1_edge)},
+    {1, SYN__PANELS_1, SYN__N(micro_1_full), SYN__N(micro_1_pair), SYN__N(micro_1_edge)},
 };
 
 /* -- the loops around it -- */
