@@ -78,7 +78,7 @@
      loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
      optimizers: syn__optimizers; a step that is refused: syn__train_finish, syn__step_safe
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
-     end of an output: syn__decode_single, syn__beam_sentence, syn__exclude; syn__length_penalty
+     end of an output: syn__beam_sentence, syn__decode_finish, syn__exclude; syn__length_penalty
      tokenizers: >>tokenizer NAME, syn__tokenizer_kinds
      checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
      resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
@@ -14544,17 +14544,26 @@ int syn_trainer_average(syn_trainer *t) {
    every product of a layer has many rows. No logits are computed for tokens that are given. */
 
 /* A live hypothesis. Those of a sentence are neighbours. */
-typedef struct syn__beam_row {
+typedef struct syn__hypothesis {
   int sentence;
   int slot;    /* where its newest token is kept */
   float score; /* sum of log p of its tokens */
-} syn__beam_row;
+  int *past;   /* [L] slot * L + place of every token read */
+  int *text;   /* [L] tokens of the output */
+} syn__hypothesis;
 
 /* A hypothesis, `row`, with one more token; the score includes that token. */
 typedef struct syn__extension {
   float score;
   int row, token;
+  int ended; /* 1: no token follows this one */
 } syn__extension;
+
+/* An output of a sentence; its tokens are in out_tokens of the decoder. */
+typedef struct syn__output {
+  float score;
+  int size; /* tokens, the end included */
+} syn__output;
 
 /* int8 logit bounds, used in >>sampling: they tell without all logits which tokens cannot be the
    most probable one. q: out.w [V,d] as bytes in panels [ceil(V/16), d, 16], w is about scale q.
@@ -14565,15 +14574,19 @@ typedef struct syn__logit_bounds {
   float *radius;     /* [V] how far a logit can be from that for an x of length 1 */
   float *low, *high; /* [round16(V)] bounds of the logits of one row */
   float slack;       /* for the rounding of the bias */
+  size_t width;      /* d */
+  const float *x;    /* [d] the row that low and high are for */
+  int *candidates;   /* [V/16] tokens that can be its most probable one */
 } syn__logit_bounds;
 
-/* rows = beam * sentences; a step has so many at most, a step of a prefill step_rows. Arrays with a
-   second one, .._next, are read in one step while the second is written for the next. */
+/* rows = beam * sentences; a step has so many at most, a step of a prefill step_rows. A decoding
+   step reads `row` and writes row_next; then the two change places. */
 struct syn_decoder {
   syn_context *c;
   const syn_model *m;
   syn_run *run;
   syn_decode_config config;        /* with every default resolved */
+  syn_limits limits;               /* of the run */
   int rows, step_rows, limit;      /* limit: most tokens of an output, L */
   int live, sentences;
   int place;                       /* of the newest tokens: so many were read before them */
@@ -14584,22 +14597,18 @@ struct syn_decoder {
   const unsigned char *allowed;    /* [sentences, V] */
   const int *banned;               /* sequences of tokens */
   syn__decode_state decode;
-  syn__beam_row *row, *row_next;   /* [rows] */
-  int *past, *past_next;           /* [rows, L] slot * L + place of every token read */
-  int *text, *text_next;           /* [rows, L] tokens of the output */
+  syn__hypothesis *row, *row_next; /* [rows] */
   int *slot, *sentence;            /* [step_rows] for the tape */
   int *taken;                      /* [beam] 1: a hypothesis uses this slot of the sentence */
   int *source_off;                 /* [sentences + 1] */
   int *out_tokens;                 /* [sentences, best, L] */
-  int *out_size;                   /* [sentences, best] */
-  float *out_score;                /* [sentences, best] */
+  syn__output *out;                /* [sentences, best] best first */
   int *n_out;                      /* [sentences] outputs so far */
   syn__extension *top;             /* [sentences, 2 * beam] the best extensions, best first */
   int *n_top;                      /* [sentences] */
   float *logits;                   /* [rows, V] */
   float *block_max;                /* [rows, ceil(V/64)] largest logit of every block of 64 */
   float *log_sum;                  /* [rows] log of the sum of exp of the logits; beam search */
-  float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
   syn__logit_bounds bounds;
   float *p;                        /* [V] probabilities, for sampling */
   uint64_t *heap;                  /* [V] keys of tokens, for sampling */
@@ -14607,11 +14616,11 @@ struct syn_decoder {
   void *block;
 };
 
-/* Fills in the defaults. The limits keep products inside an int: 1024 * 65536 = 2^26. Beam search
-   and sampling exclude each other. */
+/* Fills in the defaults; `given` may be null. The limits keep products inside an int: 1024 * 65536 =
+   2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
-  *k = *given;
+  if (given) *k = *given;
   if (!k->beam) k->beam = 1;
   if (!k->best) k->best = 1;
   if (!k->sentences) k->sentences = 1;
@@ -14645,6 +14654,19 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
   d->step_rows = syn__max(d->step_rows, d->rows);
   return SYN_OK;
+}
+
+/* Hypotheses, each with its lists. Those of all rows make one array [rows, L], since a layer finds
+   the past of row r there (syn__past). */
+static syn__hypothesis *syn__layout_rows(const syn_decoder *d, syn__layout *k) {
+  size_t rows = (size_t)d->rows, limit = (size_t)d->limit, i;
+  syn__hypothesis *row = (syn__hypothesis *)syn__layout_add(k, rows, sizeof *row);
+  int *past = syn__layout_ints(k, rows, limit), *text = syn__layout_ints(k, rows, limit);
+  for (i = 0; k->base && i < rows; i++) {
+    row[i].past = past + i * limit;
+    row[i].text = text + i * limit;
+  }
+  return row;
 }
 
 /* The KV cache: history [rows, L, floats] of every decoder node that looks back; source [tokens of
@@ -14735,6 +14757,8 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   s->radius = syn__layout_floats(k, 1, wide);
   s->low = syn__layout_floats(k, 1, wide);
   s->high = syn__layout_floats(k, 1, wide);
+  s->candidates = syn__layout_ints(k, 1, v / 16);
+  s->width = width;
   if (!k->base) return;
   memset(s->q, 0, wide * width);
   for (i = 0; i < v; i++) {
@@ -14757,26 +14781,20 @@ static size_t syn__decode_blocks(const syn_decoder *d) {
 static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
-  d->row = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
-  d->row_next = (syn__beam_row *)syn__layout_add(k, rows, sizeof *d->row);
-  d->past = syn__layout_ints(k, rows, limit);
-  d->past_next = syn__layout_ints(k, rows, limit);
-  d->text = syn__layout_ints(k, rows, limit);
-  d->text_next = syn__layout_ints(k, rows, limit);
-  d->slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
-  d->sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->row = syn__layout_rows(d, k);
+  d->row_next = syn__layout_rows(d, k);
+  d->decode.slot = d->slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->decode.sentence = d->sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->decode.source_off = d->source_off = syn__layout_ints(k, 1, sentences + 1);
   d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
-  d->source_off = syn__layout_ints(k, 1, sentences + 1);
   d->out_tokens = syn__layout_ints(k, outs, limit);
-  d->out_size = syn__layout_ints(k, 1, outs);
-  d->out_score = syn__layout_floats(k, 1, outs);
+  d->out = (syn__output *)syn__layout_add(k, outs, sizeof *d->out);
   d->n_out = syn__layout_ints(k, 1, sentences);
   d->top = (syn__extension *)syn__layout_add(k, 2 * rows, sizeof *d->top);
   d->n_top = syn__layout_ints(k, 1, sentences);
   d->logits = syn__layout_floats(k, rows, v);
   d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
   d->log_sum = syn__layout_floats(k, 1, rows);
-  d->high = syn__layout_floats(k, 2, rows);
   d->p = syn__layout_floats(k, 1, v);
   d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
   d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
@@ -14786,40 +14804,29 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   syn__layout_bounds(d, k);
 }
 
-/* The encoder sees whole sources, the decoder the rows of one step: that is why a decoder's
-   activations are small whatever L is. */
-static syn_limits syn__decode_limits(const syn_decoder *d) {
-  syn_limits limits;
-  memset(&limits, 0, sizeof limits);
-  limits.sentences = d->config.sentences;
-  limits.length = syn__max(d->config.source_len, d->limit);
-  limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
-  limits.tgt_rows = d->step_rows;
-  return limits;
-}
-
-/* Resolves the configuration, measures the run's rows and returns the bytes of the block; 0: it was
-   refused. The decoder has no memory yet. */
+/* Resolves the configuration, sets the limits of the run and returns the bytes of the block; 0: it
+   was refused. `d` is zeroed and has no memory yet. The encoder sees whole sources, the decoder the
+   rows of one step: that is why a decoder's activations are small whatever L is. */
 static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_model *m,
-                                   const syn_decode_config *config, syn_limits *limits) {
-  syn_decode_config none;
+                                   const syn_decode_config *config) {
   syn__layout k = {NULL, 0};
-  memset(&none, 0, sizeof none);
   d->c = c;
   d->m = m;
-  if (syn__decode_resolve(d, config ? config : &none)) return 0;
-  *limits = syn__decode_limits(d);
+  if (syn__decode_resolve(d, config)) return 0;
+  d->limits.sentences = d->config.sentences;
+  d->limits.length = syn__max(d->config.source_len, d->limit);
+  d->limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
+  d->limits.tgt_rows = d->step_rows;
   syn__layout_decoder(d, &k);
   return k.used;
 }
 static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
                                  const syn_decode_config *config) {
   syn_decoder d;
-  syn_limits limits;
   size_t bytes;
   memset(&d, 0, sizeof d);
-  bytes = syn__decoder_measure(&d, c, m, config, &limits);
-  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &limits)) : 0;
+  bytes = syn__decoder_measure(&d, c, m, config);
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits)) : 0;
 }
 
 /* The same layout gives every array its place and packs the weights. The logits are the decoder's,
@@ -14827,11 +14834,10 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
   syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
   size_t bytes;
-  syn_limits limits;
   syn__layout k;
   if (!d) return NULL;
-  bytes = syn__decoder_measure(d, c, m, config, &limits);
-  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &limits);
+  bytes = syn__decoder_measure(d, c, m, config);
+  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits);
   if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
     syn_decoder_free(d);
@@ -14892,7 +14898,6 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
   t->decode = NULL;
   syn__forward(t, t->g->n_encoder);
   t->decode = &d->decode;
-  d->decode.source_off = d->source_off;
   for (i = t->g->n_encoder; i < d->m->head; i++)
     if (t->g->nodes[i]->kind->start) t->g->nodes[i]->kind->start(t, t->g->nodes[i]);
   return SYN_OK;
@@ -14905,18 +14910,16 @@ static void syn__decode_bind(syn_decoder *d, int places) {
   int i, place, row = 0;
   for (place = d->place; place < d->place + places; place++)
     for (i = 0; i < d->live; i++, row++) {
-      size_t at = (size_t)i * (size_t)d->limit + (size_t)place;
-      r->tape.ids[SYN_TGT][row] = place ? d->text[at - 1] : SYN_BEGIN;
+      const syn__hypothesis *h = &d->row[i];
+      r->tape.ids[SYN_TGT][row] = place ? h->text[place - 1] : SYN_BEGIN;
       r->tape.at[SYN_TGT][row] = place;
-      d->slot[row] = d->row[i].slot;
-      d->sentence[row] = d->row[i].sentence;
-      d->past[at] = d->slot[row] * d->limit + place;
+      d->slot[row] = h->slot;
+      d->sentence[row] = h->sentence;
+      h->past[place] = h->slot * d->limit + place;
     }
   d->decode.rows = row;
   d->decode.live = d->live;
-  d->decode.slot = d->slot;
-  d->decode.past = d->past;
-  d->decode.sentence = d->sentence;
+  d->decode.past = d->row[0].past;
 }
 
 /* One step up to the input of the output layer. Nodes whose output belongs to the source have no
@@ -14958,55 +14961,40 @@ static float *syn__decode_logits(const syn_decoder *d, int row) {
 
 /* -- outputs -- */
 
-/* out_tokens [sentences, best, L]. */
-static int *syn__out_tokens(const syn_decoder *d, int sentence, int rank) {
-  return d->out_tokens + (size_t)(sentence * d->config.best + rank) * (size_t)d->limit;
-}
-
-static void syn__decode_put(syn_decoder *d, int sentence, int rank, const int *text, int size,
-                            float score) {
-  memcpy(syn__out_tokens(d, sentence, rank), text, (size_t)size * sizeof(int));
-  d->out_score[sentence * d->config.best + rank] = score;
-  d->out_size[sentence * d->config.best + rank] = size;
-}
-
-/* Puts a finished hypothesis among the best of its sentence, best first; of equal scores the one
-   that finished first stays in front. */
-static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, int size,
-                               float score) {
-  int best = d->config.best, k;
-  const float *scores = d->out_score + sentence * best;
-  int at = d->n_out[sentence] < best ? d->n_out[sentence] : best - 1;
-  if (d->n_out[sentence] == best && !(score > scores[at])) return;
-  if (d->n_out[sentence] < best) d->n_out[sentence]++;
-  for (k = at; k > 0 && score > scores[k - 1]; k--)
-    syn__decode_put(d, sentence, k, syn__out_tokens(d, sentence, k - 1),
-                    d->out_size[sentence * best + k - 1], scores[k - 1]);
-  syn__decode_put(d, sentence, k, text, size, score);
+/* Puts the text of a hypothesis, whose newest token is at d->place, among the best outputs of its
+   sentence, best first; of equal scores the one that finished first stays in front. A hypothesis
+   that has not ended, after the last step, comes behind all others. `sum` of log p. */
+static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, float sum,
+                               int ended) {
+  size_t best = (size_t)d->config.best, limit = (size_t)d->limit;
+  size_t n = (size_t)d->n_out[sentence], k = n, behind;
+  syn__output *out = d->out + (size_t)sentence * best;
+  int *tokens = d->out_tokens + (size_t)sentence * best * limit, size = d->place + 1;
+  float score = sum / syn__length_penalty(d, size);
+  while (ended && k > 0 && score > out[k - 1].score) k--;
+  if (k == best) return;
+  if (n == best) n--; /* the worst one leaves */
+  behind = n - k;
+  memmove(out + k + 1, out + k, behind * sizeof *out);
+  memmove(tokens + (k + 1) * limit, tokens + k * limit, behind * limit * sizeof *tokens);
+  memcpy(tokens + k * limit, text, (size_t)size * sizeof *tokens);
+  out[k].score = score;
+  out[k].size = size;
+  d->n_out[sentence] = (int)n + 1;
 }
 
 /* The next row `to` is the extension e: a copy of the hypothesis' lists with one more token. Keys
    and values stay where they are; two children of one row share their past. */
 static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) {
-  size_t size = (size_t)(d->place + 1) * sizeof(int), limit = (size_t)d->limit;
-  memcpy(d->past_next + (size_t)to * limit, d->past + (size_t)e->row * limit, size);
-  memcpy(d->text_next + (size_t)to * limit, d->text + (size_t)e->row * limit, size);
-  d->text_next[(size_t)to * limit + (size_t)d->place] = e->token;
-  d->row_next[to] = d->row[e->row];
-  d->row_next[to].score = e->score;
-}
-
-/* The next rows become the live ones: pointers change places. */
-static void syn__decode_swap(syn_decoder *d, int live) {
-  syn__beam_row *row = d->row;
-  int *past = d->past, *text = d->text;
-  d->row = d->row_next;
-  d->past = d->past_next;
-  d->text = d->text_next;
-  d->row_next = row;
-  d->past_next = past;
-  d->text_next = text;
-  d->live = live;
+  const syn__hypothesis *from = &d->row[e->row];
+  syn__hypothesis *row = &d->row_next[to];
+  size_t size = (size_t)(d->place + 1) * sizeof(int);
+  memcpy(row->past, from->past, size);
+  memcpy(row->text, from->text, size);
+  row->text[d->place] = e->token;
+  row->sentence = from->sentence;
+  row->slot = from->slot;
+  row->score = e->score;
 }
 
 /* ==============================================================================================
@@ -15017,7 +15005,7 @@ static void syn__decode_swap(syn_decoder *d, int live) {
    not allow, and the last token of a banned sequence whose others are the newest of the text. The
    end can always be chosen. */
 static void syn__exclude(const syn_decoder *d, int row, float *z) {
-  const int *text = d->text + (size_t)row * (size_t)d->limit, *b;
+  const int *text = d->row[row].text, *b;
   size_t v = (size_t)d->m->config.tgt_vocab, i;
   float end = z[SYN_END];
   int n;
@@ -15036,21 +15024,17 @@ static void syn__exclude(const syn_decoder *d, int row, float *z) {
   z[SYN_END] = end;
 }
 
-/* Of the live rows begin..end: block maxima of what may be chosen; for a beam log sum exp, which is
-   over all V classes: leaving tokens out when choosing does not change a probability. */
+/* Of the live rows begin..end-1: block maxima of what may be chosen; for a beam log sum exp, which
+   is over all V classes: leaving tokens out when choosing does not change a probability. */
 static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_decoder *d = (const syn_decoder *)job;
   size_t v = (size_t)d->m->config.tgt_vocab, blocks = syn__decode_blocks(d);
-  size_t changed = d->allowed || d->banned || v < SYN__BLOCK ? v : SYN__BLOCK;
   SYN__UNUSED(thread);
   for (; begin < end; begin++) {
-    float *z = syn__decode_logits(d, (int)begin), *block_max = d->block_max + begin * blocks;
-    if (d->config.beam > 1) {
-      t->k->block_max(block_max, z, v);
-      d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(block_max, blocks));
-    }
+    float *z = syn__decode_logits(d, (int)begin);
+    if (d->config.beam > 1) d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(z, v));
     syn__exclude(d, (int)begin, z);
-    t->k->block_max(block_max, z, d->config.beam > 1 ? changed : v);
+    t->k->block_max(d->block_max + begin * blocks, z, v);
   }
 }
 
@@ -15062,18 +15046,6 @@ static void syn__make_logits(syn_decoder *d) {
   d->has_logits = 1;
 }
 
-/* Ties: the smaller token, on every machine. It lies in the first block that has the maximum. */
-static int syn__choose_most(const syn_decoder *d, int row) {
-  const float *z = syn__decode_logits(d, row);
-  int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
-  const float *block_max = d->block_max + (size_t)row * (size_t)blocks;
-  for (i = 1; i < blocks; i++)
-    if (block_max[i] > block_max[at]) at = i;
-  for (i = at * SYN__BLOCK; i < v; i++)
-    if (z[i] == block_max[at] && z[i] > -INFINITY) return i;
-  return SYN_END; /* no logit is a number */
-}
-
 /* -- int8 logit bounds: the most probable token without all logits --
 
    With few rows a step waits for memory, and most of its weights may be those of out.w. For a
@@ -15082,36 +15054,28 @@ static int syn__choose_most(const syn_decoder *d, int row) {
    answer. The logits of the few others are computed as always, with the same bits, and the largest
    is chosen by the same rule. */
 
-typedef struct syn__bounds_job {
-  const syn__logit_bounds *s;
-  const float *x;
-  size_t n;
-} syn__bounds_job;
-
 static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__bounds_job *j = (const syn__bounds_job *)job;
+  const syn__logit_bounds *s = (const syn__logit_bounds *)job;
+  size_t n = s->width;
   SYN__UNUSED(thread);
-  t->k->gemv_int8(j->s->high + 16 * begin, j->x, j->s->q + 16 * j->n * begin, j->n, end - begin);
+  t->k->gemv_int8(s->high + 16 * begin, s->x, s->q + 16 * n * begin, n, end - begin);
 }
 
-/* Bounds of all logits of a row for x [width], and the largest lower one. 0: there are none, since
-   |x| is 0 or too large. */
-static int syn__make_bounds(syn_decoder *d, int row, const float *x, float *largest_low) {
+/* Bounds of all logits of a row, and the largest lower one. 0: there are none, since |x| is 0 or
+   too large. */
+static int syn__make_bounds(syn_decoder *d, int row, float *largest_low) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
   syn__logit_bounds *s = &d->bounds;
   size_t v = (size_t)d->m->config.tgt_vocab;
-  syn__bounds_job j;
   float norm;
-  j.s = s;
-  j.x = x;
-  j.n = (size_t)syn_width(syn_in(t, head, 0));
-  norm = 1.001f * sqrtf(t->k->dot(x, x, j.n));
+  s->x = syn_in(t, head, 0)->x + (size_t)row * s->width;
+  norm = 1.001f * sqrtf(t->k->dot(s->x, s->x, s->width));
   if (!(norm > 1e-10f && norm < 1e15f)) return 0;
-  syn_parallel(t, syn__task_bounds, &j, (v + 15) / 16, 4);
+  syn_parallel(t, syn__task_bounds, s, (v + 15) / 16, 4);
   t->k->mul(s->high, s->high, s->scale, v);
   t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
-  memcpy(s->low, s->high, v * sizeof *x);
+  memcpy(s->low, s->high, v * sizeof *s->low);
   t->k->acc_scale(s->low, -norm, s->radius, v);
   t->k->acc_scale(s->high, norm, s->radius, v);
   syn__exclude(d, row, s->low);
@@ -15120,54 +15084,59 @@ static int syn__make_bounds(syn_decoder *d, int row, const float *x, float *larg
   return 1;
 }
 
-/* Computes the logits of `count` tokens, which follow those before in order. Returns the first one
-   whose logit is larger than *top, which becomes that logit; -1: there is none. */
-static int syn__exact_logits(syn_decoder *d, const float *x, const int *tokens, int count,
-                             float *top) {
+/* The most probable of the n candidates, whose logits are computed 16 at a time. */
+static int syn__choose_candidate(syn_decoder *d, int n) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
-  size_t n = (size_t)syn_width(syn_in(t, head, 0));
+  const syn__logit_bounds *s = &d->bounds;
   const float *rows[16], *w = syn_weight(t, head, 0), *b = syn_weight(t, head, 1);
-  float z[16];
-  int i, best = -1;
-  for (i = 0; i < count; i++) rows[i] = w + (size_t)tokens[i] * n, z[i] = b[tokens[i]];
-  t->k->dots(z, x, rows, n, (size_t)count);
-  for (i = 0; i < count; i++)
-    if (z[i] > *top) *top = z[i], best = tokens[i];
+  float z[16], top = -INFINITY;
+  int i, k, count, best = -1;
+  for (i = 0; i < n; i += 16) {
+    const int *tokens = s->candidates + i;
+    count = syn__min(16, n - i);
+    for (k = 0; k < count; k++) rows[k] = w + (size_t)tokens[k] * s->width, z[k] = b[tokens[k]];
+    t->k->dots(z, s->x, rows, s->width, (size_t)count);
+    for (k = 0; k < count; k++)
+      if (z[k] > top) top = z[k], best = tokens[k];
+  }
   return best;
 }
 
 /* The token of a row, or -1: the bounds leave too many, all logits are needed. */
 static int syn__choose_bounded(syn_decoder *d, int row) {
-  syn_tape *t = &d->run->tape;
-  const syn_tensor *in = syn_in(t, t->g->nodes[d->m->head], 0);
-  const float *x = in->x + (size_t)row * (size_t)syn_width(in);
-  int v = d->m->config.tgt_vocab, i, k, n = 0, all = 0, best = -1, found, tokens[16];
-  float least, top = -INFINITY;
-  if (!syn__make_bounds(d, row, x, &least)) return -1;
-  t->k->block_max(d->block_max, d->bounds.high, (size_t)v);
+  const syn__logit_bounds *s = &d->bounds;
+  int v = d->m->config.tgt_vocab, i, k, n = 0;
+  float least;
+  if (!syn__make_bounds(d, row, &least)) return -1;
+  d->c->kernels->block_max(d->block_max, s->high, (size_t)v);
   for (i = 0; i < v; i += SYN__BLOCK) {
     if (d->block_max[i / SYN__BLOCK] < least) continue;
     for (k = i; k < syn__min(v, i + SYN__BLOCK); k++) {
-      if (!(d->bounds.high[k] >= least)) continue;
-      if (all++ >= v / 16) return -1;
-      tokens[n++] = k;
-      if (n < 16) continue;
-      found = syn__exact_logits(d, x, tokens, n, &top);
-      if (found >= 0) best = found;
-      n = 0;
+      if (!(s->high[k] >= least)) continue;
+      if (n == v / 16) return -1;
+      s->candidates[n++] = k;
     }
   }
-  found = syn__exact_logits(d, x, tokens, n, &top);
-  return found >= 0 ? found : best;
+  return syn__choose_candidate(d, n);
 }
 
-/* Greedy: the most probable token of a row. */
+/* Greedy: the most probable token of a row. Ties: the smaller token, on every machine. It lies in
+   the first block that has the maximum. */
 static int syn__choose_best(syn_decoder *d, int row) {
-  int token = d->has_logits ? -1 : syn__choose_bounded(d, row);
-  if (token >= 0) return token;
-  if (!d->has_logits) syn__make_logits(d);
-  return syn__choose_most(d, row);
+  const float *z = syn__decode_logits(d, row), *block_max;
+  int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
+  if (!d->has_logits) {
+    int token = syn__choose_bounded(d, row);
+    if (token >= 0) return token;
+    syn__make_logits(d);
+  }
+  block_max = d->block_max + (size_t)row * (size_t)blocks;
+  for (i = 1; i < blocks; i++)
+    if (block_max[i] > block_max[at]) at = i;
+  for (i = at * SYN__BLOCK; i < v; i++)
+    if (z[i] == block_max[at] && z[i] > -INFINITY) return i;
+  return SYN_END; /* no logit is a number */
 }
 
 /* -- sampling -- */
@@ -15224,44 +15193,23 @@ static int syn__sample(syn_decoder *d, int row) {
   return syn__choose_sampled(d, row, &random);
 }
 
-/* Greedy and sampling: one token for every row, one row per sentence. Rows that go on move up into
-   the gaps of those that ended. */
-static void syn__decode_single(syn_decoder *d, syn_token_callback call, void *user) {
-  int i, n = 0;
+/* Greedy and sampling: every row is the only one of its sentence and gets one extension. */
+static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void *user) {
+  int i;
   for (i = 0; i < d->live; i++) {
-    int sentence = d->row[i].sentence, ended;
-    syn__extension e;
-    e.row = i;
-    e.score = d->row[i].score;
-    e.token = d->config.temperature > 0.0f ? syn__sample(d, i) : syn__choose_best(d, i);
-    ended = e.token == SYN_END || d->last;
-    syn__decode_extend(d, n, &e);
-    if (call && call(user, sentence, e.token)) ended = 1;
-    if (!ended) n++;
-    else
-      syn__decode_finish(d, sentence, d->text_next + (size_t)n * (size_t)d->limit, d->place + 1,
-                         0.0f);
+    int sentence = d->row[i].sentence;
+    syn__extension *e = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
+    e->row = i;
+    e->score = 0.0f;
+    e->token = d->config.temperature > 0.0f ? syn__sample(d, i) : syn__choose_best(d, i);
+    e->ended = (call && call(user, sentence, e->token)) || e->token == SYN_END;
+    d->n_top[sentence] = 1;
   }
-  syn__decode_swap(d, n);
 }
 
 /* ==============================================================================================
    >>search   beam search; the loop over steps; text in, text out
    ============================================================================================== */
-
-/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
-   each of which is a token; -inf where there are fewer blocks. high [2K]. */
-static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
-                             float base) {
-  int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
-  for (i = 0; i < blocks; i++) {
-    if (n == most && !(block_max[i] > high[n - 1])) continue;
-    if (n < most) n++;
-    for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
-    high[k] = block_max[i];
-  }
-  return n == most ? base + high[n - 1] : -INFINITY;
-}
 
 /* Puts an extension among the best n of at most 2K; returns how many there are then. Equal ones
    keep their order. */
@@ -15287,14 +15235,13 @@ static void syn__beam_top(const syn_decoder *d, int begin, int end) {
     const float *z = syn__decode_logits(d, e.row);
     const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
     float base = d->row[e.row].score - d->log_sum[e.row];
-    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
     for (at = 0; at < blocks; at++) {
-      float best = base + block_max[at];
-      if (best < least || (n == most && !(best > top[n - 1].score))) continue;
+      if (n == most && !(base + block_max[at] > top[n - 1].score)) continue;
       last = syn__min(v, (at + 1) * SYN__BLOCK);
       for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
         e.score = base + z[e.token];
-        if (!(e.score < least) && z[e.token] != -INFINITY) n = syn__beam_put(d, top, n, &e);
+        e.ended = e.token == SYN_END;
+        if (z[e.token] != -INFINITY) n = syn__beam_put(d, top, n, &e);
       }
     }
   }
@@ -15336,47 +15283,42 @@ static void syn__beam_slots(syn_decoder *d, int to, int kept) {
   }
 }
 
-/* One sentence of a beam. Of its best extensions those that end are finished, divided by the length
-   penalty; the first K others become the next rows from `to` on, scored with the plain sum. Returns
-   how many rows live on: none after the last step, and none when a bound says that no live
-   hypothesis can win any more. After the K-th has finished a later one can still win. */
+/* One sentence. Of its best extensions those that end become outputs; the first K others become the
+   next rows from `to` on, scored with the plain sum. Returns how many rows live on: none after the
+   last step, and none when a bound says that no live hypothesis can win any more. After the K-th
+   has finished a later one can still win. Greedy decoding and sampling are a beam of one. */
 static int syn__beam_sentence(syn_decoder *d, int sentence, int to) {
   const syn__extension *top = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
-  int k, kept = 0, size = d->place + 1;
-  size_t limit = (size_t)d->limit;
-  float best, worst;
+  int k, kept = 0, best = d->config.best;
+  float bound;
   for (k = 0; k < d->n_top[sentence]; k++) {
     const syn__extension *e = &top[k];
-    if (e->token != SYN_END) {
-      if (kept < d->config.beam) syn__decode_extend(d, to + kept++, e);
-      continue;
-    }
-    d->text[(size_t)e->row * limit + (size_t)d->place] = SYN_END;
-    syn__decode_finish(d, sentence, d->text + (size_t)e->row * limit, size,
-                       e->score / syn__length_penalty(d, size));
+    if (e->ended) {
+      d->row[e->row].text[d->place] = e->token;
+      syn__decode_finish(d, sentence, d->row[e->row].text, e->score, 1);
+    } else if (kept < d->config.beam)
+      syn__decode_extend(d, to + kept++, e);
   }
-  if (!kept) return 0;
+  for (k = to; k < to + kept && d->last; k++)
+    syn__decode_finish(d, sentence, d->row_next[k].text, d->row_next[k].score, 0);
+  if (!kept || d->last) return 0;
   syn__beam_slots(d, to, kept);
-  if (d->last) { /* live hypotheses follow where too few have finished */
-    for (k = 0; k < kept && d->n_out[sentence] < d->config.best; k++)
-      syn__decode_put(d, sentence, d->n_out[sentence]++, d->text_next + (size_t)(to + k) * limit,
-                      size, d->row_next[to + k].score / syn__length_penalty(d, size));
-    return 0;
-  }
+  if (d->n_out[sentence] < best) return kept;
   /* the bound: log p only falls, and the largest divisor is that of L tokens */
-  best = d->row_next[to].score / syn__length_penalty(d, d->limit);
-  worst = d->n_out[sentence] == d->config.best
-              ? d->out_score[sentence * d->config.best + d->config.best - 1] : -INFINITY;
-  return best <= worst ? 0 : kept;
+  bound = d->row_next[to].score / syn__length_penalty(d, d->limit);
+  return bound <= d->out[(sentence + 1) * best - 1].score ? 0 : kept;
 }
 
-/* Sentences that are done leave; the rows of the others move up, still in order. */
-static void syn__decode_beam(syn_decoder *d) {
+/* The extensions become outputs and the next rows. Sentences that are done leave; the rows of the
+   others move up, still in order. */
+static void syn__decode_advance(syn_decoder *d) {
+  syn__hypothesis *row = d->row;
   int begin, n = 0;
-  syn_parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
   for (begin = 0; begin < d->live; begin = syn__beam_end(d, begin))
-    n += syn__beam_sentence(d, d->row[begin].sentence, n);
-  syn__decode_swap(d, n);
+    n += syn__beam_sentence(d, row[begin].sentence, n);
+  d->row = d->row_next;
+  d->row_next = row;
+  d->live = n;
 }
 
 /* -- the loop -- */
@@ -15429,7 +15371,7 @@ static void syn__decode_begin(syn_decoder *d, const syn_batch *b, int length) {
     d->row[i].score = 0.0f;
     d->n_out[i] = 0;
     if (length > 1)
-      memcpy(d->text + (size_t)i * (size_t)d->limit, b->tgt + (size_t)i * (size_t)b->tgt_width + 1,
+      memcpy(d->row[i].text, b->tgt + (size_t)i * (size_t)b->tgt_width + 1,
              (size_t)(length - 1) * sizeof(int));
   }
 }
@@ -15472,8 +15414,10 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
   d->cancelled = 0;
   while (d->live && syn__decode_read(d, length)) {
     d->last = length == d->limit || syn__decode_cancelled(d);
-    if (d->config.beam > 1) syn__decode_beam(d);
-    else syn__decode_single(d, call, user);
+    if (d->config.beam == 1) syn__choose_extensions(d, call, user);
+    else
+      syn_parallel(&d->run->tape, syn__task_beam_top, d, (size_t)d->live, (size_t)d->config.beam);
+    syn__decode_advance(d);
     d->place = length++;
   }
   d->run->tape.decode = NULL;
@@ -15489,9 +15433,9 @@ const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int 
   if (!d || sentence < 0 || sentence >= d->sentences || rank < 0 || rank >= d->n_out[sentence])
     return NULL;
   at = sentence * d->config.best + rank;
-  *size = d->out_size[at];
-  if (score) *score = d->out_score[at];
-  return syn__out_tokens(d, sentence, rank);
+  *size = d->out[at].size;
+  if (score) *score = d->out[at].score;
+  return d->out_tokens + (size_t)at * (size_t)d->limit;
 }
 
 /* -- text in, text out -- */
@@ -15507,15 +15451,9 @@ typedef struct syn__text_stream {
   char part[4];
 } syn__text_stream;
 
-static int syn__stream_piece(syn__text_stream *s, const char *at, size_t size) {
-  syn_text piece;
-  piece.at = at;
-  piece.size = size;
-  return s->call(s->user, piece);
-}
 /* A character that stays incomplete is U+FFFD, the replacement character. */
 static int syn__stream_flush(syn__text_stream *s) {
-  int stop = s->n ? syn__stream_piece(s, "\xEF\xBF\xBD", 3) : 0;
+  int stop = s->n ? s->call(s->user, syn__text_of("\xEF\xBF\xBD", 3)) : 0;
   s->n = s->left = 0;
   return stop;
 }
@@ -15529,15 +15467,15 @@ static int syn__stream_token(void *user, int sentence, int token) {
   s->first = 0;
   if (piece.size == 0) return 0;
   if ((byte & 0xC0) != 0x80 || !s->left) stop = syn__stream_flush(s);
-  if (byte < 0x80) return syn__stream_piece(s, piece.at, piece.size) || stop;
+  if (byte < 0x80) return s->call(s->user, piece) || stop;
   if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
   else s->left--;
   s->part[s->n++] = piece.at[0];
   if (s->left) return stop;
   if (s->n == 1) return syn__stream_flush(s) || stop; /* no character begins with this byte */
-  byte = s->n;
+  piece = syn__text_of(s->part, (size_t)s->n);
   s->n = 0;
-  return syn__stream_piece(s, s->part, (size_t)byte) || stop;
+  return s->call(s->user, piece) || stop;
 }
 
 /* The batch of one sentence lies in d->ids. */
@@ -18337,12 +18275,11 @@ static syn_status syn__check_step(const syn__checker *k, const syn_decoder *d, i
 
 /* Reads prompts of 1, 2, ... tokens of sentences that all have the longest length. */
 static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
-  syn_limits limits = syn__decode_limits(d);
   syn_batch b = k->b;
   int *tgt = k->labels, i, j; /* labels are not read here */
   int one = d->config.prefill == 1 || k->m->g.recurrent;
   b.tgt = tgt;
-  syn__check_poison(d->run, &limits);
+  syn__check_poison(d->run, &d->limits);
   d->run->tape.tensors[k->m->g.nodes[k->m->head]->out].x = d->logits;
   for (b.tgt_width = 1; b.tgt_width <= k->longest; b.tgt_width++) {
     for (i = 0; i < b.count; i++)
@@ -18360,7 +18297,6 @@ static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
 static syn_status syn__check_decoder(syn__checker *k, int prefill) {
   syn_decode_config config;
   syn_decoder *d;
-  syn_limits limits;
   syn_run *own;
   memset(&config, 0, sizeof config);
   config.sentences = k->b.count;
@@ -18369,8 +18305,7 @@ static syn_status syn__check_decoder(syn__checker *k, int prefill) {
   d = syn_decoder_new(k->c, k->m, &config);
   if (d) {
     own = d->run;
-    limits = syn__decode_limits(d);
-    d->run = syn__run_new(k->c, k->m, SYN__KEEP, &limits);
+    d->run = syn__run_new(k->c, k->m, SYN__KEEP, &d->limits);
     if (d->run) {
       d->run->tape.packed = own->tape.packed;
       syn__check_places(k, d);
