@@ -1094,9 +1094,9 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
      "byte"      ids 4 .. 259 are the bytes: every text is restored exactly
      "char"      the characters of the lines, in order of code point
      "space"     the words of the lines, the most frequent first (ties: in order of their bytes)
-     "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
+     "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
    Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
    character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
    text of known pieces is restored exactly; for "space" a run of n spaces holds n - 1 empty words,
@@ -15558,8 +15558,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
      byte    the 256 bytes   their value                           never
      char    characters      their code point                      a new character, an invalid byte
      space   words           how often they occur, then bytes      a new word
-     line    whole lines     bytes                                 a new line
      bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
+     line    whole lines     bytes                                 a new line
 
    A word is one white-space character and all that follows up to the next: the tokens joined
    together are the text again. Every order is one of counts or of bytes, so the vocabulary depends
@@ -15629,6 +15629,8 @@ typedef struct syn__tokenizer_kind {
   const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
   int split;           /* 1: a text is split at white space, and one space is put before it */
   int sized;           /* 1: the spec is NAME:SIZE */
+  size_t longest;      /* characters of a word; those behind them begin a new word */
+  int utf8;            /* 1: a word with an invalid byte is not learned */
   /* Adds one token of a saved file, checked; learning adds through it, too. Null: the tokens are
      always the same, `learn` makes them without lines. */
   syn_status (*add)(syn_tokenizer *t, syn_text token);
@@ -15681,15 +15683,15 @@ static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
                    syn_tokenizer_size(t), wanted);
 }
 
-/* Distinct characters or words of the lines with their counts. A word is written as the unfinished
-   text; syn__counter_end drops its bytes when the word is known. Memory grows with the number of
-   distinct words alone. */
+/* Distinct words of the lines with their counts. A word is written as the unfinished text; its
+   bytes are dropped when the word is known. Memory grows with the number of distinct words alone. */
 typedef struct syn__counter {
   syn__texts texts; /* the distinct ones; a key is the hash of its text */
   syn__array counts; /* uint64_t */
+  int utf8; /* 1: words with an invalid byte are not counted */
 } syn__counter;
 
-#define SYN__COUNTER(c) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}}
+#define SYN__COUNTER(c, utf8) {{c, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}}, {NULL, 0, 0}, utf8}
 
 static void syn__counter_free(syn__counter *k) {
   syn__free(k->texts.c, k->counts.items);
@@ -15698,11 +15700,6 @@ static void syn__counter_free(syn__counter *k) {
 
 static uint64_t *syn__counter_count(const syn__counter *k, int i) {
   return (uint64_t *)k->counts.items + i;
-}
-
-static syn_status syn__counter_char(syn__counter *k, uint32_t ch) {
-  char bytes[4];
-  return syn__texts_write(&k->texts, syn__text_of(bytes, syn__utf8_encode(ch, bytes)));
 }
 
 /* Ends the unfinished text and counts it `times` times. */
@@ -15720,32 +15717,35 @@ static syn_status syn__counter_end(syn__counter *k, uint64_t times) {
   return syn__texts_end(t, syn__text_hash(text));
 }
 
-/* Counts every word of the lines, cut after `limit` characters. Invalid bytes stay in their words:
-   whether such a word becomes a token is decided later. */
-static syn_status syn__count_words(syn__counter *k, const syn_tokenizer *t, const syn_text *lines,
-                                   size_t count, size_t limit) {
-  size_t i, n;
-  for (i = 0; i < count; i++) {
-    syn__reader r = syn__reader_given(lines[i], t->flags, t->kind->split);
-    while (syn__reader_more(&r)) {
-      n = 0;
-      do
-        if (syn__counter_char(k, syn__reader_next(&r))) return SYN_E_MEMORY;
-      while (++n < limit && syn__reader_in_word(&r, t->kind->split));
-      if (syn__counter_end(k, 1)) return SYN_E_MEMORY;
-    }
+/* Counts every word of r, of at most `longest` characters, `times` times. */
+static syn_status syn__count_words(syn__counter *k, syn__reader r, int split, size_t longest,
+                                   uint64_t times) {
+  syn__texts *t = &k->texts;
+  char bytes[4];
+  while (syn__reader_more(&r)) {
+    size_t n = 0;
+    uint32_t ch, invalid = 0;
+    do {
+      ch = syn__reader_next(&r);
+      invalid |= ch & SYN__INVALID_BYTE;
+      if (syn__texts_write(t, syn__text_of(bytes, syn__utf8_encode(ch, bytes))))
+        return SYN_E_MEMORY;
+    } while (++n < longest && syn__reader_in_word(&r, split));
+    if (invalid && k->utf8) t->bytes.count = syn__texts_begin(t, t->ends.count);
+    else if (syn__counter_end(k, times)) return SYN_E_MEMORY;
   }
   return SYN_OK;
 }
 
-/* Counts every character of a text `times` times, invalid bytes left out. */
-static syn_status syn__count_chars(syn__counter *k, syn__reader r, uint64_t times) {
-  while (syn__reader_more(&r)) {
-    uint32_t ch = syn__reader_next(&r);
-    if (ch & SYN__INVALID_BYTE) continue; /* no token is made of it */
-    if (syn__counter_char(k, ch) || syn__counter_end(k, times)) return SYN_E_MEMORY;
-  }
-  return SYN_OK;
+/* Counts every word of the lines. */
+static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, const syn_text *lines,
+                                   size_t count) {
+  syn_status status = SYN_OK;
+  size_t i;
+  for (i = 0; i < count && !status; i++)
+    status = syn__count_words(k, syn__reader_given(lines[i], t->flags, t->kind->split),
+                              t->kind->split, t->kind->longest, 1);
+  return status;
 }
 
 /* Orders of the texts of a counter: by bytes, by count. */
@@ -15759,18 +15759,26 @@ static int syn__order_count(const void *owner, int a, int b) {
   return x != y ? (x > y ? -1 : 1) : syn__order_text(owner, a, b);
 }
 
-/* Adds every text that is `valid` (null: all are) and has a count above 0 as a token, in order. */
-static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order,
-                                   int (*valid)(syn_text token)) {
+/* Adds every text with a count above 0 as a token, in order. */
+static syn_status syn__add_counted(syn_tokenizer *t, const syn__counter *k, syn__order order) {
   size_t n = k->texts.ends.count, i;
   int *sorted = syn__sorted(t->c, k, n, order);
   syn_status status = sorted ? SYN_OK : SYN_E_MEMORY;
-  for (i = 0; i < n && !status; i++) {
-    syn_text text = syn__texts_at(&k->texts, (size_t)sorted[i]);
-    if (*syn__counter_count(k, sorted[i]) && (!valid || valid(text)))
-      status = t->kind->add(t, text);
-  }
+  for (i = 0; i < n && !status; i++)
+    if (*syn__counter_count(k, sorted[i]))
+      status = t->kind->add(t, syn__texts_at(&k->texts, (size_t)sorted[i]));
   syn__free(t->c, sorted);
+  return status;
+}
+
+/* Learns the words of the lines. Where texts are split, in order of their counts: a vocabulary that
+   is cut to its first ids keeps the frequent words. Elsewhere in order of their bytes. */
+static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
+  syn__counter k = SYN__COUNTER(t->c, t->kind->utf8);
+  syn_status status = syn__count_lines(&k, t, lines, count);
+  if (!status)
+    status = syn__add_counted(t, &k, t->kind->split ? syn__order_count : syn__order_text);
+  syn__counter_free(&k);
   return status;
 }
 
@@ -15804,7 +15812,7 @@ static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 }
 
 static const syn__tokenizer_kind syn__tokenizer_byte = {
-    "byte", SYN__REPLACEMENT, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
+    "byte", SYN__REPLACEMENT, 0, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
 
 /* ==============================================================================================
    >>tokenizer char   a token for each character of the lines
@@ -15818,17 +15826,6 @@ static syn_status syn__char_add(syn_tokenizer *t, syn_text token) {
   return syn__token_add(t, token, ch);
 }
 
-static syn_status syn__char_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
-  syn__counter k = SYN__COUNTER(t->c);
-  syn_status status = SYN_OK;
-  size_t i;
-  for (i = 0; i < count && !status; i++)
-    status = syn__count_chars(&k, syn__reader_given(lines[i], t->flags, 0), 1);
-  if (!status) status = syn__add_counted(t, &k, syn__order_text, NULL);
-  syn__counter_free(&k);
-  return status;
-}
-
 /* The id of a character; SYN_UNKNOWN for a new one, and for an invalid byte, which no map holds. */
 static int syn__char_id(const syn_tokenizer *t, uint32_t ch) {
   int id = syn__token_find(t, ch);
@@ -15839,8 +15836,9 @@ static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
   while (syn__reader_more(&r)) syn__ids_add(out, syn__char_id(t, syn__reader_next(&r)));
 }
 
+/* Learning takes every character for a word. */
 static const syn__tokenizer_kind syn__tokenizer_char = {
-    "char", SYN__REPLACEMENT, 0, 0, syn__char_add, syn__char_learn, syn__char_encode};
+    "char", SYN__REPLACEMENT, 0, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
 
 /* ==============================================================================================
    >>tokenizer space   a token for each word of the lines
@@ -15859,18 +15857,6 @@ static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
   int valid = t->kind->split ? syn__is_word(token) : token.size > 0;
   if (!valid || syn__texts_find(&t->vocab, token)) return syn__token_refuse(t, "one new word");
   return syn__token_add(t, token, syn__text_hash(token));
-}
-
-/* Words by their counts: a vocabulary that is cut to its first ids keeps the frequent words. */
-static syn_status syn__word_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
-  int split = t->kind->split;
-  syn__counter k = SYN__COUNTER(t->c);
-  syn_status status = syn__count_words(&k, t, lines, count, SIZE_MAX);
-  if (!status)
-    status = syn__add_counted(t, &k, split ? syn__order_count : syn__order_text,
-                              split ? syn__is_word : NULL);
-  syn__counter_free(&k);
-  return status;
 }
 
 /* Is the word that begins at r this token? Reads it again: a word may be too long for a buffer. */
@@ -15902,15 +15888,8 @@ static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* The unknown word brings its space along. */
 static const syn__tokenizer_kind syn__tokenizer_space = {
-    "space", " " SYN__REPLACEMENT, 1, 0, syn__word_add, syn__word_learn, syn__word_encode};
-
-/* ==============================================================================================
-   >>tokenizer line   a token for each whole line
-   ============================================================================================== */
-
-/* The functions of the tokenizer for words, without splitting. */
-static const syn__tokenizer_kind syn__tokenizer_line = {
-    "line", SYN__REPLACEMENT, 0, 0, syn__word_add, syn__word_learn, syn__word_encode};
+    "space", " " SYN__REPLACEMENT, 1, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
+    syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizer bpe   byte pair encoding (Sennrich, Haddow, Birch 2016, algorithm 1)
@@ -15989,10 +15968,6 @@ static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out
   }
 }
 
-typedef struct syn__bpe_word {
-  int begin, size; /* in the ids */
-  uint64_t count;
-} syn__bpe_word;
 typedef struct syn__bpe_pair {
   syn__merge ids;
   int words; /* the last of its links + 1; 0: none */
@@ -16005,7 +15980,9 @@ typedef struct syn__bpe {
   syn_tokenizer *t;
   syn_context *c; /* that of t */
   syn__counter counter;                  /* of the words */
-  syn__array words, ids, pairs, links;   /* syn__bpe_word, int, syn__bpe_pair, syn__bpe_link */
+  syn__array ids;                        /* int, those of all words, a 0 before and behind each */
+  syn__array begins;                     /* int, of each word: its first id */
+  syn__array pairs, links;               /* syn__bpe_pair, syn__bpe_link */
   syn__map map;                          /* pair key -> pair + 1 */
   syn__heap heap;                        /* of pairs */
   int first_new;                         /* pairs from here on are new in this step */
@@ -16013,8 +15990,8 @@ typedef struct syn__bpe {
 
 static void syn__bpe_free(syn__bpe *b) {
   syn__counter_free(&b->counter);
-  syn__free(b->c, b->words.items);
   syn__free(b->c, b->ids.items);
+  syn__free(b->c, b->begins.items);
   syn__free(b->c, b->pairs.items);
   syn__free(b->c, b->links.items);
   syn__free(b->c, b->map.slots);
@@ -16045,46 +16022,42 @@ static int syn__bpe_order(const void *owner, int i, int j) {
    other characters are SYN_UNKNOWN, and no merge is learned across them. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
-  syn__counter all = SYN__COUNTER(b->c);
+  syn__counter all = SYN__COUNTER(b->c, 1);
   int *sorted = NULL;
   size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
-  syn_status status =
-      syn__count_chars(&all, syn__reader_of(syn__text_of(" ", 1), 0, 0), UINT64_MAX / 2);
+  syn__reader space = syn__reader_of(syn__text_of(" ", 1), 0, 0);
+  syn_status status = syn__count_words(&all, space, 0, 1, UINT64_MAX / 2);
   for (i = 0; i < words->ends.count && !status; i++)
-    status = syn__count_chars(&all, syn__reader_of(syn__texts_at(words, i), 0, 0),
+    status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i), 0, 0), 0, 1,
                               *syn__counter_count(&b->counter, (int)i));
   if (!status) sorted = syn__sorted(b->c, &all, all.texts.ends.count, syn__order_count);
   if (!sorted) status = SYN_E_MEMORY;
   for (i = most; i < all.texts.ends.count && !status; i++)
     *syn__counter_count(&all, sorted[i]) = 0; /* the rare ones are left out */
-  if (!status) status = syn__add_counted(b->t, &all, syn__order_text, NULL);
+  if (!status) status = syn__add_counted(b->t, &all, syn__order_text);
   syn__free(b->c, sorted);
   syn__counter_free(&all);
   return status;
 }
 
-/* The pair of two ids, made when it is new; null (recorded) when there is no memory. */
-static syn__bpe_pair *syn__bpe_pair_of(syn__bpe *b, int left, int right) {
-  uint64_t key = syn__pair_key(left, right);
-  syn__bpe_pair p = {{left, right}, 0, 0, 0};
-  int found = syn__map_find(&b->map, key);
-  if (found) return syn__bpe_pair_at(b, found - 1);
-  if (syn__append(b->c, &b->pairs, &p, 1, sizeof p) ||
-      syn__map_add(b->c, &b->map, key, (int)b->pairs.count))
-    return NULL;
-  return syn__bpe_pair_at(b, (int)b->pairs.count - 1);
-}
-
-/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). Links the word to
-   a pair that is new in this step, once: words are read one after the other. */
+/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). Beside SYN_UNKNOWN
+   and the 0 at an end of the word there is no pair. A new pair is made; the word is linked to a pair
+   that is new in this step, once: words are read one after the other. */
 static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
-  syn__bpe_pair *p;
+  uint64_t key = syn__pair_key(left, right);
+  syn__bpe_pair *p, added = {{left, right}, 0, 0, 0};
   syn__bpe_link link;
-  if (left == SYN_UNKNOWN || right == SYN_UNKNOWN) return SYN_OK;
-  p = syn__bpe_pair_of(b, left, right);
-  if (!p) return SYN_E_MEMORY;
+  int found;
+  if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
+  found = syn__map_find(&b->map, key);
+  if (!found) {
+    if (syn__append(b->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
+    found = (int)b->pairs.count;
+    if (syn__map_add(b->c, &b->map, key, found)) return SYN_E_MEMORY;
+  }
+  p = syn__bpe_pair_at(b, found - 1);
   p->count += times;
-  if (p < syn__bpe_pair_at(b, b->first_new)) return SYN_OK; /* its words were linked before */
+  if (found <= b->first_new) return SYN_OK; /* its words were linked before */
   if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
   link.word = word, link.next = p->words;
   if (syn__append(b->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
@@ -16106,86 +16079,76 @@ static syn_status syn__bpe_push_new(syn__bpe *b) {
   return SYN_OK;
 }
 
-/* Counts when x left right y becomes x id y in a word: three pairs go, two come. x and y are 0 at
-   the ends of the word. In a a a the pair a a is there twice: the first place subtracts both, as
-   left right and as right y. */
+/* Counts when x left right y becomes x id y in a word: three pairs go, two come. In a a a the pair
+   a a is there twice: the first place subtracts both, as left right and as right y. */
 static syn_status syn__bpe_replace(syn__bpe *b, int word, int x, int y, syn__merge pair, int id) {
-  uint64_t n = ((const syn__bpe_word *)b->words.items)[word].count;
+  uint64_t n = *syn__counter_count(&b->counter, word);
   if (syn__bpe_count(b, word, pair.left, pair.right, 0 - n) ||
-      (x && syn__bpe_count(b, word, x, pair.left, 0 - n)) ||
-      (x && syn__bpe_count(b, word, x, id, n)) ||
-      (y && syn__bpe_count(b, word, pair.right, y, 0 - n)) ||
-      (y && syn__bpe_count(b, word, id, y, n)))
+      syn__bpe_count(b, word, x, pair.left, 0 - n) || syn__bpe_count(b, word, x, id, n) ||
+      syn__bpe_count(b, word, pair.right, y, 0 - n) || syn__bpe_count(b, word, id, y, n))
     return SYN_E_MEMORY;
   return SYN_OK;
 }
 
-/* Replaces the pair by `id` in one word, from left to right. */
+/* Replaces the pair by `id` in one word, from left to right. The word gets shorter in its place. */
 static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, int id) {
-  syn__bpe_word *w = (syn__bpe_word *)b->words.items + word;
-  int *s = (int *)b->ids.items + w->begin;
+  int *s = (int *)b->ids.items + ((const int *)b->begins.items)[word];
   int i, n = 0;
   syn_status status = SYN_OK;
-  for (i = 0; i < w->size && !status; i++) {
-    if (i + 1 >= w->size || s[i] != pair.left || s[i + 1] != pair.right) {
+  for (i = 0; s[i] && !status; i++) {
+    if (s[i] != pair.left || s[i + 1] != pair.right) {
       s[n++] = s[i];
       continue;
     }
-    status = syn__bpe_replace(b, word, n > 0 ? s[n - 1] : 0, i + 2 < w->size ? s[i + 2] : 0, pair,
-                              id);
+    status = syn__bpe_replace(b, word, s[n - 1], s[i + 2], pair, id); /* s[-1] is 0 */
     s[n++] = id; /* takes the place of two ids */
     i++;
   }
-  w->size = n;
+  s[n] = 0;
   return status;
 }
 
-/* The distinct words as ids, and the counts of their pairs. A word only ever gets shorter, in its
-   own place. */
+/* The distinct words as ids, and the counts of their pairs. */
 static syn_status syn__bpe_words(syn__bpe *b) {
-  int i, k, id, end;
+  int i, begin, left, id = 0;
+  if (syn__append(b->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
   for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
     syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i), 0, 0);
-    syn__bpe_word w;
-    w.begin = (int)b->ids.count;
-    w.count = *syn__counter_count(&b->counter, i);
-    while (syn__reader_more(&r)) {
-      id = syn__char_id(b->t, syn__reader_next(&r));
-      if (syn__append(b->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
-    }
-    end = (int)b->ids.count;
-    w.size = end - w.begin;
-    if (syn__append(b->c, &b->words, &w, 1, sizeof w)) return SYN_E_MEMORY;
-    for (k = w.begin; k + 1 < end; k++) {
-      const int *s = (const int *)b->ids.items + k;
-      if (syn__bpe_count(b, i, s[0], s[1], w.count)) return SYN_E_MEMORY;
-    }
+    begin = (int)b->ids.count;
+    if (syn__append(b->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
+    do {
+      left = id; /* 0 before the first */
+      id = syn__reader_more(&r) ? syn__char_id(b->t, syn__reader_next(&r)) : 0;
+      if (syn__append(b->c, &b->ids, &id, 1, sizeof id) ||
+          syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
+        return SYN_E_MEMORY;
+    } while (id);
   }
-  return syn__bpe_push_new(b);
+  return SYN_OK;
 }
 
 /* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
    array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
   uint64_t first;
-  syn_status status = SYN_OK;
   int id, next;
-  while (!status && (id = syn_tokenizer_size(b->t)) < b->t->size &&
-         syn__heap_pop(&b->heap, &first)) {
-    syn__bpe_pair p = *syn__bpe_pair_at(b, (int)first);
-    if (p.count != p.queued) { /* it fell */
-      status = syn__bpe_push(b, (int)first);
+  while ((id = syn_tokenizer_size(b->t)) < b->t->size) {
+    syn__bpe_pair p;
+    if (syn__bpe_push_new(b)) return SYN_E_MEMORY;
+    if (!syn__heap_pop(&b->heap, &first)) break;
+    p = *syn__bpe_pair_at(b, (int)first);
+    if (p.count != p.queued) { /* it fell since it was pushed */
+      if (syn__bpe_push(b, (int)first)) return SYN_E_MEMORY;
       continue;
     }
-    status = syn__merge_add(b->t, p.ids.left, p.ids.right); /* its id is `id` */
-    for (next = p.words; next && !status;) {
+    if (syn__merge_add(b->t, p.ids.left, p.ids.right)) return b->c->status; /* its id is `id` */
+    for (next = p.words; next;) {
       syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
-      status = syn__bpe_merge_word(b, link.word, p.ids, id);
+      if (syn__bpe_merge_word(b, link.word, p.ids, id)) return SYN_E_MEMORY;
       next = link.next;
     }
-    if (!status) status = syn__bpe_push_new(b);
   }
-  return status;
+  return SYN_OK;
 }
 
 static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
@@ -16197,7 +16160,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
   b.counter.texts.c = t->c;
   b.heap.owner = &b;
   b.heap.order = syn__bpe_order;
-  status = syn__count_words(&b.counter, t, lines, count, SYN__MAX_WORD); /* distinct words */
+  status = syn__count_lines(&b.counter, t, lines, count); /* distinct words */
   if (!status) status = syn__bpe_alphabet(&b); /* their characters become tokens */
   if (!status) status = syn__bpe_words(&b); /* the words as ids, their pairs */
   if (!status) status = syn__bpe_merge(&b); /* the merges become tokens */
@@ -16206,7 +16169,16 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
 }
 
 static const syn__tokenizer_kind syn__tokenizer_bpe = {
-    "bpe", SYN__REPLACEMENT, 1, 1, syn__char_add, syn__bpe_learn, syn__bpe_encode};
+    "bpe", SYN__REPLACEMENT, 1, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
+    syn__bpe_encode};
+
+/* ==============================================================================================
+   >>tokenizer line   a token for each whole line
+   ============================================================================================== */
+
+/* The functions of the tokenizer for words, without splitting. */
+static const syn__tokenizer_kind syn__tokenizer_line = {
+    "line", SYN__REPLACEMENT, 0, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizers   the one list of tokenizers; the public functions
@@ -16378,9 +16350,11 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   if (need > capacity) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8); /* with its final 0 */
   for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++; /* the place in the list */
-  syn__put32(at + 8, i), syn__put32(at + 12, (size_t)t->flags);
+  syn__put32(at + 8, i);
+  syn__put32(at + 12, (size_t)t->flags);
   syn__put32(at + 16, (size_t)t->size);
-  syn__put32(at + 20, n_tokens), syn__put32(at + 24, n_merges);
+  syn__put32(at + 20, n_tokens);
+  syn__put32(at + 24, n_merges);
   at += SYN__TOKENIZER_HEADER;
   for (i = 0; i < n_tokens; i++, at += 4) syn__put32(at, syn__texts_at(&t->vocab, i).size);
   for (i = 0; i < n_merges; i++, at += 8) {
