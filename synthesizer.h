@@ -4555,11 +4555,11 @@ typedef struct syn__decode_state {
   int rows, live;      /* live: hypotheses; rows is a multiple of it */
   int length;          /* places per slot */
   int slots;           /* of a sentence; those of the next one follow */
-  const int *slot;     /* [rows] where the new token of a row is kept */
+  int *slot;           /* [rows] where the new token of a row is kept */
   const int *past;     /* [live,length] slot * length + place of every token of a hypothesis,
                           the new ones included: which history is its own */
-  const int *sentence; /* [rows] */
-  const int *source_off; /* first source row of every sentence, [sentences+1] */
+  int *sentence;       /* [rows] */
+  int *source_off;     /* first source row of every sentence, [sentences+1] */
   float **cache;        /* by node: [slots, length, n->cache] */
   float **source_cache; /* by node: [source rows, n->source_cache] */
   /* by node: [slots, ceil(length/16), n->key_cache, 16], or for what comes from the source blocks
@@ -14596,11 +14596,9 @@ struct syn_decoder {
   const uint64_t *seeds;           /* these three are the caller's; null: not given */
   const unsigned char *allowed;    /* [sentences, V] */
   const int *banned;               /* sequences of tokens */
-  syn__decode_state decode;
+  syn__decode_state decode;        /* what the layers read; its lists: [step_rows] */
   syn__hypothesis *row, *row_next; /* [rows] */
-  int *slot, *sentence;            /* [step_rows] for the tape */
   int *taken;                      /* [beam] 1: a hypothesis uses this slot of the sentence */
-  int *source_off;                 /* [sentences + 1] */
   int *out_tokens;                 /* [sentences, best, L] */
   syn__output *out;                /* [sentences, best] best first */
   int *n_out;                      /* [sentences] outputs so far */
@@ -14616,8 +14614,8 @@ struct syn_decoder {
   void *block;
 };
 
-/* Fills in the defaults; `given` may be null. The limits keep products inside an int: 1024 * 65536 =
-   2^26. Beam search and sampling exclude each other. */
+/* Fills in the defaults; `given` may be null. The limits keep products inside an int:
+   1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
   syn_decode_config *k = &d->config;
   if (given) *k = *given;
@@ -14783,9 +14781,9 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   size_t outs = sentences * (size_t)d->config.best, v = (size_t)d->m->config.tgt_vocab;
   d->row = syn__layout_rows(d, k);
   d->row_next = syn__layout_rows(d, k);
-  d->decode.slot = d->slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
-  d->decode.sentence = d->sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
-  d->decode.source_off = d->source_off = syn__layout_ints(k, 1, sentences + 1);
+  d->decode.slot = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->decode.sentence = syn__layout_ints(k, 1, (size_t)d->step_rows);
+  d->decode.source_off = syn__layout_ints(k, 1, sentences + 1);
   d->taken = syn__layout_ints(k, 1, (size_t)d->config.beam);
   d->out_tokens = syn__layout_ints(k, outs, limit);
   d->out = (syn__output *)syn__layout_add(k, outs, sizeof *d->out);
@@ -14819,14 +14817,6 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
   d->limits.tgt_rows = d->step_rows;
   syn__layout_decoder(d, &k);
   return k.used;
-}
-static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
-                                 const syn_decode_config *config) {
-  syn_decoder d;
-  size_t bytes;
-  memset(&d, 0, sizeof d);
-  bytes = syn__decoder_measure(&d, c, m, config);
-  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits)) : 0;
 }
 
 /* The same layout gives every array its place and packs the weights. The logits are the decoder's,
@@ -14891,7 +14881,7 @@ static syn_status syn__decode_encode(syn_decoder *d, const syn_batch *b) {
     if (t->stream[SYN_SRC].longest > d->config.source_len)
       return syn__fail(d->c, SYN_E_SHAPE, "decoding: a source of %d tokens, planned were %d",
                        t->stream[SYN_SRC].longest, d->config.source_len);
-    memcpy(d->source_off, r->off[SYN_SRC], (size_t)(b->count + 1) * sizeof(int));
+    memcpy(d->decode.source_off, r->off[SYN_SRC], (size_t)(b->count + 1) * sizeof(int));
   }
   syn__bind_shapes(r);
   if (syn__bind_tables(r)) return SYN_E_SHAPE;
@@ -14913,8 +14903,8 @@ static void syn__decode_bind(syn_decoder *d, int places) {
       const syn__hypothesis *h = &d->row[i];
       r->tape.ids[SYN_TGT][row] = place ? h->text[place - 1] : SYN_BEGIN;
       r->tape.at[SYN_TGT][row] = place;
-      d->slot[row] = h->slot;
-      d->sentence[row] = h->sentence;
+      d->decode.slot[row] = h->slot;
+      d->decode.sentence[row] = h->sentence;
       h->past[place] = h->slot * d->limit + place;
     }
   d->decode.rows = row;
@@ -14941,16 +14931,6 @@ static void syn__decode_rows(syn_decoder *d, int places) {
     const syn_node *n = t->g->nodes[t->g->recurrent];
     n->recurrence->step(t, n, &t->tensors[t->g->feedback]);
   }
-}
-
-/* Rows of the last place only: they move to the front of the output layer's input x. */
-static void syn__decode_last_rows(syn_decoder *d, int places) {
-  syn_tape *t = &d->run->tape;
-  const syn_node *head = t->g->nodes[d->m->head];
-  syn_tensor *x = syn_in(t, head, 0);
-  size_t floats = (size_t)d->live * (size_t)syn_width(x);
-  if (places > 1) memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
-  x->shape[0] = syn_out(t, head)->shape[0] = d->live;
 }
 
 /* [V] of one live row. */
@@ -15061,29 +15041,6 @@ static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t be
   t->k->gemv_int8(s->high + 16 * begin, s->x, s->q + 16 * n * begin, n, end - begin);
 }
 
-/* Bounds of all logits of a row, and the largest lower one. 0: there are none, since |x| is 0 or
-   too large. */
-static int syn__make_bounds(syn_decoder *d, int row, float *largest_low) {
-  syn_tape *t = &d->run->tape;
-  const syn_node *head = t->g->nodes[d->m->head];
-  syn__logit_bounds *s = &d->bounds;
-  size_t v = (size_t)d->m->config.tgt_vocab;
-  float norm;
-  s->x = syn_in(t, head, 0)->x + (size_t)row * s->width;
-  norm = 1.001f * sqrtf(t->k->dot(s->x, s->x, s->width));
-  if (!(norm > 1e-10f && norm < 1e15f)) return 0;
-  syn_parallel(t, syn__task_bounds, s, (v + 15) / 16, 4);
-  t->k->mul(s->high, s->high, s->scale, v);
-  t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
-  memcpy(s->low, s->high, v * sizeof *s->low);
-  t->k->acc_scale(s->low, -norm, s->radius, v);
-  t->k->acc_scale(s->high, norm, s->radius, v);
-  syn__exclude(d, row, s->low);
-  syn__exclude(d, row, s->high);
-  *largest_low = t->k->max(s->low, v) - s->slack;
-  return 1;
-}
-
 /* The most probable of the n candidates, whose logits are computed 16 at a time. */
 static int syn__choose_candidate(syn_decoder *d, int n) {
   syn_tape *t = &d->run->tape;
@@ -15103,19 +15060,32 @@ static int syn__choose_candidate(syn_decoder *d, int n) {
   return best;
 }
 
-/* The token of a row, or -1: the bounds leave too many, all logits are needed. */
+/* The token of a row, or -1: all logits are needed, because |x| is 0 or too large for bounds, or
+   because the bounds leave too many candidates. `high` is first z', then the upper bounds. */
 static int syn__choose_bounded(syn_decoder *d, int row) {
-  const syn__logit_bounds *s = &d->bounds;
-  int v = d->m->config.tgt_vocab, i, k, n = 0;
-  float least;
-  if (!syn__make_bounds(d, row, &least)) return -1;
-  d->c->kernels->block_max(d->block_max, s->high, (size_t)v);
-  for (i = 0; i < v; i += SYN__BLOCK) {
-    if (d->block_max[i / SYN__BLOCK] < least) continue;
-    for (k = i; k < syn__min(v, i + SYN__BLOCK); k++) {
-      if (!(s->high[k] >= least)) continue;
-      if (n == v / 16) return -1;
-      s->candidates[n++] = k;
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn__logit_bounds *s = &d->bounds;
+  size_t v = (size_t)d->m->config.tgt_vocab, i;
+  float norm, least;
+  int n = 0;
+  s->x = syn_in(t, head, 0)->x + (size_t)row * s->width;
+  norm = 1.001f * sqrtf(t->k->dot(s->x, s->x, s->width));
+  if (!(norm > 1e-10f && norm < 1e15f)) return -1;
+  syn_parallel(t, syn__task_bounds, s, (v + 15) / 16, 4);
+  t->k->mul(s->high, s->high, s->scale, v);
+  t->k->add(s->high, s->high, syn_weight(t, head, 1), v);
+  syn__exclude(d, row, s->high);
+  memcpy(s->low, s->high, v * sizeof *s->low);
+  t->k->acc_scale(s->low, -norm, s->radius, v);
+  t->k->acc_scale(s->high, norm, s->radius, v);
+  least = t->k->max(s->low, v) - s->slack; /* of the most probable token's logit */
+  t->k->block_max(d->block_max, s->high, v);
+  for (i = 0; i < v; i++) {
+    if (i % SYN__BLOCK == 0 && d->block_max[i / SYN__BLOCK] < least) i += SYN__BLOCK - 1;
+    else if (s->high[i] >= least) {
+      if (n == (int)v / 16) return -1;
+      s->candidates[n++] = (int)i;
     }
   }
   return syn__choose_candidate(d, n);
@@ -15154,8 +15124,11 @@ static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
 /* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
    probable tokens, or those whose probabilities first reach top_p. A heap gives them one by one in
    log V, where sorting would take V log V. The point falls uniformly within the candidates' sum;
-   when rounding leaves it behind the last one, that one is chosen. */
-static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
+   when rounding leaves it behind the last one, that one is chosen. The random number is a hash of
+   seed (or the sentence's own), sentence and place, not a running state: a sentence gets the same
+   output whoever is decoded beside it. */
+static int syn__choose_sampled(syn_decoder *d, int row) {
+  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
@@ -15163,6 +15136,7 @@ static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
   float *p = d->p;
   syn__heap heap;
   uint64_t top;
+  syn_random random;
   d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), v);
   syn__exclude(d, row, p);
   for (i = 0; i < v; i++)
@@ -15175,22 +15149,14 @@ static int syn__choose_sampled(syn_decoder *d, int row, syn_random *random) {
     sum += p[syn__sample_token(top)];
     d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
   }
-  point = syn_random_uniform(random) * sum;
+  random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
+                          : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place));
+  point = syn_random_uniform(&random) * sum;
   for (i = n - 1; i > heap.keys.count; i--) {
     point -= p[syn__sample_token(d->heap[i])];
     if (point < 0.0f) break;
   }
   return syn__sample_token(d->heap[i]);
-}
-
-/* A token's random numbers are a hash of seed (or the sentence's own), sentence and place, not a
-   running state: a sentence gets the same output whoever is decoded beside it. */
-static int syn__sample(syn_decoder *d, int row) {
-  uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
-  syn_random random;
-  random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
-                          : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place));
-  return syn__choose_sampled(d, row, &random);
 }
 
 /* Greedy and sampling: every row is the only one of its sentence and gets one extension. */
@@ -15201,7 +15167,7 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
     syn__extension *e = d->top + 2 * (size_t)sentence * (size_t)d->config.beam;
     e->row = i;
     e->score = 0.0f;
-    e->token = d->config.temperature > 0.0f ? syn__sample(d, i) : syn__choose_best(d, i);
+    e->token = d->config.temperature > 0.0f ? syn__choose_sampled(d, i) : syn__choose_best(d, i);
     e->ended = (call && call(user, sentence, e->token)) || e->token == SYN_END;
     d->n_top[sentence] = 1;
   }
@@ -15211,24 +15177,12 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
    >>search   beam search; the loop over steps; text in, text out
    ============================================================================================== */
 
-/* Puts an extension among the best n of at most 2K; returns how many there are then. Equal ones
-   keep their order. */
-static int syn__beam_put(const syn_decoder *d, syn__extension *top, int n,
-                         const syn__extension *e) {
-  int most = 2 * d->config.beam, k;
-  if (n == most && !(e->score > top[n - 1].score)) return n;
-  if (n < most) n++;
-  for (k = n - 1; k > 0 && e->score > top[k - 1].score; k--) top[k] = top[k - 1];
-  top[k] = *e;
-  return n;
-}
-
 /* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
    the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
    block whose maximum is too small is skipped: its sums are too small too, since rounding keeps the
    order. 2K are enough: at most K of them end (one end token per row), so K others live on. */
 static void syn__beam_top(const syn_decoder *d, int begin, int end) {
-  int n = 0, at, last, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
+  int n = 0, at, last, k, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d);
   int sentence = d->row[begin].sentence, most = 2 * d->config.beam;
   syn__extension *top = d->top + (size_t)sentence * (size_t)most, e;
   for (e.row = begin; e.row < end; e.row++) {
@@ -15241,7 +15195,10 @@ static void syn__beam_top(const syn_decoder *d, int begin, int end) {
       for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
         e.score = base + z[e.token];
         e.ended = e.token == SYN_END;
-        if (z[e.token] != -INFINITY) n = syn__beam_put(d, top, n, &e);
+        if (z[e.token] == -INFINITY || (n == most && !(e.score > top[n - 1].score))) continue;
+        if (n < most) n++; /* else the worst one leaves */
+        for (k = n - 1; k > 0 && e.score > top[k - 1].score; k--) top[k] = top[k - 1];
+        top[k] = e;
       }
     }
   }
@@ -15323,21 +15280,11 @@ static void syn__decode_advance(syn_decoder *d) {
 
 /* -- the loop -- */
 
-/* Tokens of the banned sequences, of which the last ends with two zeros. */
-static syn_status syn__check_banned(syn_decoder *d) {
-  const int *b = d->banned;
-  int i, v = d->m->config.tgt_vocab;
-  for (i = 0; b && (b[i] || (i && b[i - 1])); i++)
-    if (b[i] < 0 || b[i] >= v)
-      return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
-                       b[i], v - 1);
-  return SYN_OK;
-}
-
-/* Sets *length to that of the prompts with their begin, 1 where none is given. All have the same,
-   because all rows of a step stand at one place. */
+/* Checks prompts and banned sequences. Sets *length to that of the prompts with begin, 1 where
+   none is given. All have the same, because all rows of a step stand at one place. */
 static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *length) {
-  int i, j;
+  const int *banned = d->banned;
+  int i, j, v = d->m->config.tgt_vocab;
   *length = 1;
   if (b->count < 1 || b->count > d->config.sentences)
     return syn__fail(d->c, SYN_E_SHAPE, "decoding: %d sentences, planned were 1 to %d", b->count,
@@ -15352,12 +15299,16 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *len
                        "begin first, all of one length, at most %d",
                        i, n, d->limit);
     for (j = 0; j < n; j++)
-      if (row[j] < 1 || row[j] >= d->m->config.tgt_vocab)
+      if (row[j] < 1 || row[j] >= v)
         return syn__fail(d->c, SYN_E_VALUE,
                          "decoding: token %d of sentence %d is %d, wanted 1 to %d", j, i, row[j],
-                         d->m->config.tgt_vocab - 1);
+                         v - 1);
   }
-  return syn__check_banned(d);
+  for (i = 0; banned && (banned[i] || (i && banned[i - 1])); i++) /* two zeros end the last one */
+    if (banned[i] < 0 || banned[i] >= v)
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: banned token %d is %d, wanted 1 to %d", i,
+                       banned[i], v - 1);
+  return SYN_OK;
 }
 
 /* One hypothesis a sentence, whose text begins with the prompt [length] without its begin. */
@@ -15385,6 +15336,10 @@ static int syn__decode_cancelled(syn_decoder *d) {
    come the logits of the last place, unless bounds may do. 0: cancelled between two chunks. */
 static int syn__decode_read(syn_decoder *d, int end) {
   int most = d->m->g.recurrent ? 1 : syn__max(1, d->config.prefill / d->live), places;
+  syn_tape *t = &d->run->tape;
+  const syn_node *head = t->g->nodes[d->m->head];
+  syn_tensor *x = syn_in(t, head, 0);
+  size_t floats = (size_t)d->live * (size_t)syn_width(x);
   for (;; d->place += places) {
     places = syn__min(most, end - d->place);
     syn__decode_rows(d, places);
@@ -15392,7 +15347,9 @@ static int syn__decode_read(syn_decoder *d, int end) {
     if (syn__decode_cancelled(d)) return 0;
   }
   d->place = end - 1;
-  syn__decode_last_rows(d, places);
+  if (places > 1) /* the rows of the last place alone are read: they move to the front */
+    memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
+  x->shape[0] = syn_out(t, head)->shape[0] = d->live;
   d->has_logits = 0;
   if (!d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
   return 1;
@@ -15520,17 +15477,20 @@ size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, cha
 /* -- the plan -- */
 
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
-   Training is resolved by the trainer's own function, on a trainer that has no memory. */
+   Trainer and decoder resolve their configurations themselves; neither has memory here. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
   syn_train_config none;
   syn_trainer t;
+  syn_decoder d;
   syn_limits limits;
+  size_t bytes;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
   memset(&none, 0, sizeof none);
   memset(&t, 0, sizeof t);
+  memset(&d, 0, sizeof d);
   t.c = c;
   t.m = m;
   if (!syn__train_resolve(&t, train ? train : &none)) {
@@ -15539,7 +15499,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
     plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
-    if (m->task->decoder) plan->decoding = syn__decoder_bytes(c, m, decode);
+    bytes = m->task->decoder ? syn__decoder_measure(&d, c, m, decode) : 0;
+    if (bytes) plan->decoding = syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits));
   }
   if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);
@@ -15551,8 +15512,7 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
    ============================================================================================== */
 
 /* A text is decoded to characters, characters are grouped to tokens, tokens have ids. Each kind is
-   one section `>>tokenizer NAME` below with a syn__tokenizer_kind at its end, and one line in the
-   list of `>>tokenizers`.
+   one section `>>tokenizer NAME` below; the list in >>tokenizers says how to add one.
 
      kind    tokens          ids from 4 on are in the order of     unknown
      byte    the 256 bytes   their value                           never
@@ -15666,15 +15626,11 @@ static int syn__token_find(const syn_tokenizer *t, uint64_t key) {
   return found ? found + SYN_FIRST_TOKEN - 1 : 0;
 }
 
-/* Ends the bytes written last as the next token. */
-static syn_status syn__token_end(syn_tokenizer *t, uint64_t key) {
+/* Adds the next token: `token` behind the bytes that are written already, mostly none. */
+static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key) {
   if (syn_tokenizer_size(t) >= SYN__MAX_VOCAB)
     return syn__fail(t->c, SYN_E_VALUE, "tokenizer: more than %d tokens", SYN__MAX_VOCAB);
-  return syn__texts_end(&t->vocab, key);
-}
-
-static syn_status syn__token_add(syn_tokenizer *t, syn_text token, uint64_t key) {
-  return syn__texts_write(&t->vocab, token) ? SYN_E_MEMORY : syn__token_end(t, key);
+  return syn__texts_write(&t->vocab, token) ? SYN_E_MEMORY : syn__texts_end(&t->vocab, key);
 }
 
 /* Refuses the next token of a saved tokenizer. */
@@ -15683,8 +15639,7 @@ static syn_status syn__token_refuse(syn_tokenizer *t, const char *wanted) {
                    syn_tokenizer_size(t), wanted);
 }
 
-/* Distinct words of the lines with their counts. A word is written as the unfinished text; its
-   bytes are dropped when the word is known. Memory grows with the number of distinct words alone. */
+/* Distinct words of the lines with their counts. */
 typedef struct syn__counter {
   syn__texts texts; /* the distinct ones; a key is the hash of its text */
   syn__array counts; /* uint64_t */
@@ -15702,37 +15657,31 @@ static uint64_t *syn__counter_count(const syn__counter *k, int i) {
   return (uint64_t *)k->counts.items + i;
 }
 
-/* Ends the unfinished text and counts it `times` times. */
-static syn_status syn__counter_end(syn__counter *k, uint64_t times) {
-  syn__texts *t = &k->texts;
-  size_t begin = syn__texts_begin(t, t->ends.count);
-  syn_text text = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
-  int known = syn__texts_find(t, text);
-  if (known) {
-    *syn__counter_count(k, known - 1) += times;
-    t->bytes.count = begin; /* drops the text that was written again */
-    return SYN_OK;
-  }
-  if (syn__append(t->c, &k->counts, &times, 1, sizeof times)) return SYN_E_MEMORY;
-  return syn__texts_end(t, syn__text_hash(text));
-}
-
-/* Counts every word of r, of at most `longest` characters, `times` times. */
+/* Counts every word of r, of at most `longest` characters, `times` times. A word is written as the
+   unfinished text; its bytes are dropped when it is known or not counted. So memory grows with the
+   number of distinct words alone. */
 static syn_status syn__count_words(syn__counter *k, syn__reader r, int split, size_t longest,
                                    uint64_t times) {
   syn__texts *t = &k->texts;
   char bytes[4];
   while (syn__reader_more(&r)) {
-    size_t n = 0;
+    size_t begin = t->bytes.count, n = 0;
     uint32_t ch, invalid = 0;
+    syn_text word;
+    int known;
     do {
       ch = syn__reader_next(&r);
       invalid |= ch & SYN__INVALID_BYTE;
       if (syn__texts_write(t, syn__text_of(bytes, syn__utf8_encode(ch, bytes))))
         return SYN_E_MEMORY;
     } while (++n < longest && syn__reader_in_word(&r, split));
-    if (invalid && k->utf8) t->bytes.count = syn__texts_begin(t, t->ends.count);
-    else if (syn__counter_end(k, times)) return SYN_E_MEMORY;
+    word = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
+    known = syn__texts_find(t, word);
+    if (known) *syn__counter_count(k, known - 1) += times;
+    if (known || (invalid && k->utf8)) t->bytes.count = begin;
+    else if (syn__append(t->c, &k->counts, &times, 1, sizeof times) ||
+             syn__texts_end(t, syn__text_hash(word)))
+      return SYN_E_MEMORY;
   }
   return SYN_OK;
 }
@@ -15927,11 +15876,10 @@ static syn_status syn__merge_add(syn_tokenizer *t, int left, int right) {
     return syn__token_refuse(t, "a new pair of tokens before it");
   if (syn__grow(t->c, &bytes->items, &bytes->capacity,
                 bytes->count + syn__token_text(t, left).size + syn__token_text(t, right).size, 1) ||
-      syn__texts_write(&t->vocab, syn__token_text(t, left)) ||
-      syn__texts_write(&t->vocab, syn__token_text(t, right)) ||
-      syn__append(t->c, &t->merges, &merge, 1, sizeof merge))
+      syn__append(t->c, &t->merges, &merge, 1, sizeof merge) ||
+      syn__texts_write(&t->vocab, syn__token_text(t, left)))
     return SYN_E_MEMORY;
-  return syn__token_end(t, syn__pair_key(left, right));
+  return syn__token_add(t, syn__token_text(t, right), syn__pair_key(left, right));
 }
 
 /* The merge of the neighbours s[0], s[1]; 0 for none. */
@@ -15978,7 +15926,6 @@ typedef struct syn__bpe_link {
 } syn__bpe_link;
 typedef struct syn__bpe {
   syn_tokenizer *t;
-  syn_context *c; /* that of t */
   syn__counter counter;                  /* of the words */
   syn__array ids;                        /* int, those of all words, a 0 before and behind each */
   syn__array begins;                     /* int, of each word: its first id */
@@ -15990,12 +15937,12 @@ typedef struct syn__bpe {
 
 static void syn__bpe_free(syn__bpe *b) {
   syn__counter_free(&b->counter);
-  syn__free(b->c, b->ids.items);
-  syn__free(b->c, b->begins.items);
-  syn__free(b->c, b->pairs.items);
-  syn__free(b->c, b->links.items);
-  syn__free(b->c, b->map.slots);
-  syn__free(b->c, b->heap.keys.items);
+  syn__free(b->t->c, b->ids.items);
+  syn__free(b->t->c, b->begins.items);
+  syn__free(b->t->c, b->pairs.items);
+  syn__free(b->t->c, b->links.items);
+  syn__free(b->t->c, b->map.slots);
+  syn__free(b->t->c, b->heap.keys.items);
 }
 
 static syn__bpe_pair *syn__bpe_pair_at(const syn__bpe *b, int i) {
@@ -16022,7 +15969,7 @@ static int syn__bpe_order(const void *owner, int i, int j) {
    other characters are SYN_UNKNOWN, and no merge is learned across them. */
 static syn_status syn__bpe_alphabet(syn__bpe *b) {
   const syn__texts *words = &b->counter.texts;
-  syn__counter all = SYN__COUNTER(b->c, 1);
+  syn__counter all = SYN__COUNTER(b->t->c, 1);
   int *sorted = NULL;
   size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
   syn__reader space = syn__reader_of(syn__text_of(" ", 1), 0, 0);
@@ -16030,19 +15977,19 @@ static syn_status syn__bpe_alphabet(syn__bpe *b) {
   for (i = 0; i < words->ends.count && !status; i++)
     status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i), 0, 0), 0, 1,
                               *syn__counter_count(&b->counter, (int)i));
-  if (!status) sorted = syn__sorted(b->c, &all, all.texts.ends.count, syn__order_count);
+  if (!status) sorted = syn__sorted(b->t->c, &all, all.texts.ends.count, syn__order_count);
   if (!sorted) status = SYN_E_MEMORY;
   for (i = most; i < all.texts.ends.count && !status; i++)
     *syn__counter_count(&all, sorted[i]) = 0; /* the rare ones are left out */
   if (!status) status = syn__add_counted(b->t, &all, syn__order_text);
-  syn__free(b->c, sorted);
+  syn__free(b->t->c, sorted);
   syn__counter_free(&all);
   return status;
 }
 
-/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). Beside SYN_UNKNOWN
-   and the 0 at an end of the word there is no pair. A new pair is made; the word is linked to a pair
-   that is new in this step, once: words are read one after the other. */
+/* Adds `times` to the count of a pair in a word (modulo 2^64: 0 - n subtracts n). SYN_UNKNOWN and
+   the 0 at an end of the word are in no pair. A new pair is made; the word is linked to a pair that
+   is new in this step, once: words are read one after the other. */
 static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uint64_t times) {
   uint64_t key = syn__pair_key(left, right);
   syn__bpe_pair *p, added = {{left, right}, 0, 0, 0};
@@ -16051,16 +15998,16 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
   if (left < SYN_FIRST_TOKEN || right < SYN_FIRST_TOKEN) return SYN_OK;
   found = syn__map_find(&b->map, key);
   if (!found) {
-    if (syn__append(b->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
+    if (syn__append(b->t->c, &b->pairs, &added, 1, sizeof added)) return SYN_E_MEMORY;
     found = (int)b->pairs.count;
-    if (syn__map_add(b->c, &b->map, key, found)) return SYN_E_MEMORY;
+    if (syn__map_add(b->t->c, &b->map, key, found)) return SYN_E_MEMORY;
   }
   p = syn__bpe_pair_at(b, found - 1);
   p->count += times;
   if (found <= b->first_new) return SYN_OK; /* its words were linked before */
   if (p->words && ((syn__bpe_link *)b->links.items)[p->words - 1].word == word) return SYN_OK;
   link.word = word, link.next = p->words;
-  if (syn__append(b->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
+  if (syn__append(b->t->c, &b->links, &link, 1, sizeof link)) return SYN_E_MEMORY;
   p->words = (int)b->links.count;
   return SYN_OK;
 }
@@ -16070,56 +16017,48 @@ static syn_status syn__bpe_count(syn__bpe *b, int word, int left, int right, uin
 static syn_status syn__bpe_push(syn__bpe *b, int pair) {
   syn__bpe_pair *p = syn__bpe_pair_at(b, pair);
   p->queued = p->count;
-  return p->count >= 2 ? syn__heap_push(b->c, &b->heap, (uint64_t)pair) : SYN_OK;
-}
-/* The pairs of this step. */
-static syn_status syn__bpe_push_new(syn__bpe *b) {
-  for (; b->first_new < (int)b->pairs.count; b->first_new++)
-    if (syn__bpe_push(b, b->first_new)) return SYN_E_MEMORY;
-  return SYN_OK;
+  return p->count >= 2 ? syn__heap_push(b->t->c, &b->heap, (uint64_t)pair) : SYN_OK;
 }
 
-/* Counts when x left right y becomes x id y in a word: three pairs go, two come. In a a a the pair
-   a a is there twice: the first place subtracts both, as left right and as right y. */
-static syn_status syn__bpe_replace(syn__bpe *b, int word, int x, int y, syn__merge pair, int id) {
-  uint64_t n = *syn__counter_count(&b->counter, word);
-  if (syn__bpe_count(b, word, pair.left, pair.right, 0 - n) ||
-      syn__bpe_count(b, word, x, pair.left, 0 - n) || syn__bpe_count(b, word, x, id, n) ||
-      syn__bpe_count(b, word, pair.right, y, 0 - n) || syn__bpe_count(b, word, id, y, n))
-    return SYN_E_MEMORY;
-  return SYN_OK;
-}
-
-/* Replaces the pair by `id` in one word, from left to right. The word gets shorter in its place. */
+/* Replaces the pair by `id` in one word, from left to right. The word gets shorter in its place.
+   When x left right y becomes x id y, three pairs go and two come. In a a a the pair a a is there
+   twice: the first place subtracts both, as left right and as right y. */
 static syn_status syn__bpe_merge_word(syn__bpe *b, int word, syn__merge pair, int id) {
   int *s = (int *)b->ids.items + ((const int *)b->begins.items)[word];
+  uint64_t times = *syn__counter_count(&b->counter, word);
   int i, n = 0;
-  syn_status status = SYN_OK;
-  for (i = 0; s[i] && !status; i++) {
+  for (i = 0; s[i]; i++) {
+    int x = s[n - 1], y; /* s[-1] is 0 */
     if (s[i] != pair.left || s[i + 1] != pair.right) {
       s[n++] = s[i];
       continue;
     }
-    status = syn__bpe_replace(b, word, s[n - 1], s[i + 2], pair, id); /* s[-1] is 0 */
+    y = s[i + 2];
+    if (syn__bpe_count(b, word, pair.left, pair.right, 0 - times) ||
+        syn__bpe_count(b, word, x, pair.left, 0 - times) ||
+        syn__bpe_count(b, word, x, id, times) ||
+        syn__bpe_count(b, word, pair.right, y, 0 - times) ||
+        syn__bpe_count(b, word, id, y, times))
+      return SYN_E_MEMORY;
     s[n++] = id; /* takes the place of two ids */
     i++;
   }
   s[n] = 0;
-  return status;
+  return SYN_OK;
 }
 
 /* The distinct words as ids, and the counts of their pairs. */
 static syn_status syn__bpe_words(syn__bpe *b) {
   int i, begin, left, id = 0;
-  if (syn__append(b->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
+  if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
   for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
     syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i), 0, 0);
     begin = (int)b->ids.count;
-    if (syn__append(b->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
+    if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
     do {
       left = id; /* 0 before the first */
       id = syn__reader_more(&r) ? syn__char_id(b->t, syn__reader_next(&r)) : 0;
-      if (syn__append(b->c, &b->ids, &id, 1, sizeof id) ||
+      if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id) ||
           syn__bpe_count(b, i, left, id, *syn__counter_count(&b->counter, i)))
         return SYN_E_MEMORY;
     } while (id);
@@ -16130,18 +16069,20 @@ static syn_status syn__bpe_words(syn__bpe *b) {
 /* Merges until the vocabulary has SIZE tokens or no pair occurs twice. `p` is a copy, because the
    array of pairs may move. The links of its own pair do not grow meanwhile: it is not new. */
 static syn_status syn__bpe_merge(syn__bpe *b) {
+  syn_context *c = b->t->c;
   uint64_t first;
   int id, next;
   while ((id = syn_tokenizer_size(b->t)) < b->t->size) {
     syn__bpe_pair p;
-    if (syn__bpe_push_new(b)) return SYN_E_MEMORY;
+    for (; b->first_new < (int)b->pairs.count; b->first_new++)
+      if (syn__bpe_push(b, b->first_new)) return SYN_E_MEMORY;
     if (!syn__heap_pop(&b->heap, &first)) break;
     p = *syn__bpe_pair_at(b, (int)first);
     if (p.count != p.queued) { /* it fell since it was pushed */
       if (syn__bpe_push(b, (int)first)) return SYN_E_MEMORY;
       continue;
     }
-    if (syn__merge_add(b->t, p.ids.left, p.ids.right)) return b->c->status; /* its id is `id` */
+    if (syn__merge_add(b->t, p.ids.left, p.ids.right)) return c->status; /* its id is `id` */
     for (next = p.words; next;) {
       syn__bpe_link link = ((const syn__bpe_link *)b->links.items)[next - 1];
       if (syn__bpe_merge_word(b, link.word, p.ids, id)) return SYN_E_MEMORY;
@@ -16156,7 +16097,6 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
   syn_status status;
   memset(&b, 0, sizeof b);
   b.t = t;
-  b.c = t->c;
   b.counter.texts.c = t->c;
   b.heap.owner = &b;
   b.heap.order = syn__bpe_order;
@@ -16184,8 +16124,10 @@ static const syn__tokenizer_kind syn__tokenizer_line = {
    >>tokenizers   the one list of tokenizers; the public functions
    ============================================================================================== */
 
-/* A new tokenizer is one section above and one line here, at the end: a saved tokenizer holds the
-   place in this list. */
+/* To add one: a section `>>tokenizer NAME` above, with a syn__tokenizer_kind at its end; a line at
+   the end of this list, whose places are in saved tokenizers; a row of the table in >>tokenizer; a
+   line of the comment of syn_tokenizer_learn in >>api. Outside: SPECS in tests/test_text.c, the
+   option --tokenizer in tools/syn.c. */
 static const syn__tokenizer_kind *const syn__tokenizer_kinds[] = {
     &syn__tokenizer_byte, /* 0 in a saved file */
     &syn__tokenizer_char, /* 1 */
