@@ -15122,7 +15122,8 @@ static uint64_t syn__sample_key(const float *p, uint64_t token) {
 static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
 
 /* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
-   probable tokens, or those whose probabilities first reach top_p. A heap gives them one by one in
+   probable tokens (Fan, Lewis, Dauphin 2018), or those whose probabilities first reach top_p
+   (nucleus sampling, Holtzman et al. 2020). A heap gives them one by one in
    log V, where sorting would take V log V. The point falls uniformly within the candidates' sum;
    when rounding leaves it behind the last one, that one is chosen. The random number is a hash of
    seed (or the sentence's own), sentence and place, not a running state: a sentence gets the same
@@ -15408,11 +15409,14 @@ typedef struct syn__text_stream {
   char part[4];
 } syn__text_stream;
 
-/* A character that stays incomplete is U+FFFD, the replacement character. */
+/* Passes the bytes that wait on as one character; as U+FFFD, the replacement character, where bytes
+   are missing or no character begins with the first one. */
 static int syn__stream_flush(syn__text_stream *s) {
-  int stop = s->n ? s->call(s->user, syn__text_of("\xEF\xBF\xBD", 3)) : 0;
+  int whole = s->n > 1 && !s->left;
+  syn_text piece = syn__text_of(whole ? s->part : "\xEF\xBF\xBD", whole ? (size_t)s->n : 3);
+  if (!s->n) return 0;
   s->n = s->left = 0;
-  return stop;
+  return s->call(s->user, piece);
 }
 
 /* A syn_token_callback. First bytes: C2..DF begin 2 bytes, E0..EF 3, F0..F4 4; 80..BF follow. */
@@ -15428,11 +15432,7 @@ static int syn__stream_token(void *user, int sentence, int token) {
   if (!s->n) s->left = byte < 0xC2 || byte > 0xF4 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
   else s->left--;
   s->part[s->n++] = piece.at[0];
-  if (s->left) return stop;
-  if (s->n == 1) return syn__stream_flush(s) || stop; /* no character begins with this byte */
-  piece = syn__text_of(s->part, (size_t)s->n);
-  s->n = 0;
-  return s->call(s->user, piece) || stop;
+  return (!s->left && syn__stream_flush(s)) || stop;
 }
 
 /* The batch of one sentence lies in d->ids. */
@@ -15530,24 +15530,20 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 #define SYN__SENTINELS 100               /* as many as T5 has */
 #define SYN__REPLACEMENT "\xEF\xBF\xBD"  /* U+FFFD in UTF-8 */
 
-/* Reads the characters of a text, in lower case where wanted, behind a space where wanted. Learning
-   and encoding both read through it, so they see the same words. A copy keeps a position. */
+/* Reads the characters of a text. Learning and encoding both read through it, so they see the same
+   words. A copy keeps a position. */
 typedef struct syn__reader {
   syn_text text;
-  size_t at; /* the byte that is decoded next */
-  int lower, space; /* flags: lower case is wanted; a space comes first */
+  size_t at;  /* the byte that is decoded next */
+  int lower;  /* 1: in lower case */
+  int split;  /* 1: a word begins at white space; 0: the whole text is one word */
+  int space;  /* 1: a space comes next, before the text */
 } syn__reader;
 
-static syn__reader syn__reader_of(syn_text text, int flags, int space) {
-  syn__reader r = {text, 0, flags & SYN_LOWERCASE, space && text.size > 0};
-  return r; /* an empty text has no word, so no space */
-}
-
-/* The same for a text of the caller, without its byte order mark. */
-static syn__reader syn__reader_given(syn_text text, int flags, int space) {
-  size_t mark = syn__bom_size(text.at, text.size);
-  return syn__reader_of(syn__text_of(mark ? text.at + mark : text.at, text.size - mark), flags,
-                        space);
+/* Every character of a text as it is. */
+static syn__reader syn__reader_of(syn_text text) {
+  syn__reader r = {text, 0, 0, 0, 0};
+  return r;
 }
 
 /* 1: there is another character, for which the caller may call syn__reader_next. */
@@ -15566,9 +15562,9 @@ static uint32_t syn__reader_next(syn__reader *r) {
 /* Where a word begins. These are single bytes in UTF-8 and have no lower case. */
 static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* After a character: does its word go on? `split` 0: the whole text is one word. */
-static int syn__reader_in_word(const syn__reader *r, int split) {
-  return r->at < r->text.size && !(split && syn__is_white(r->text.at[r->at]));
+/* After a character: does its word go on? */
+static int syn__reader_in_word(const syn__reader *r) {
+  return r->at < r->text.size && !(r->split && syn__is_white(r->text.at[r->at]));
 }
 
 /* Where encoding writes: all ids are counted, the first `capacity` are kept. */
@@ -15616,6 +15612,16 @@ struct syn_tokenizer {
   size_t n_learned;   /* tokens without the sentinels behind them */
 };
 
+/* Reads a text of the caller for a tokenizer, without its byte order mark. */
+static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
+  size_t mark = syn__bom_size(text.at, text.size);
+  syn__reader r = syn__reader_of(mark ? syn__text_of(text.at + mark, text.size - mark) : text);
+  r.lower = t->flags & SYN_LOWERCASE;
+  r.split = t->kind->split;
+  r.space = r.split && r.text.size > 0; /* an empty text has no word, so no space */
+  return r;
+}
+
 static syn_text syn__token_text(const syn_tokenizer *t, int id) {
   return syn__texts_at(&t->vocab, (size_t)(id - SYN_FIRST_TOKEN));
 }
@@ -15660,7 +15666,7 @@ static uint64_t *syn__counter_count(const syn__counter *k, int i) {
 /* Counts every word of r, of at most `longest` characters, `times` times. A word is written as the
    unfinished text; its bytes are dropped when it is known or not counted. So memory grows with the
    number of distinct words alone. */
-static syn_status syn__count_words(syn__counter *k, syn__reader r, int split, size_t longest,
+static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longest,
                                    uint64_t times) {
   syn__texts *t = &k->texts;
   char bytes[4];
@@ -15674,7 +15680,7 @@ static syn_status syn__count_words(syn__counter *k, syn__reader r, int split, si
       invalid |= ch & SYN__INVALID_BYTE;
       if (syn__texts_write(t, syn__text_of(bytes, syn__utf8_encode(ch, bytes))))
         return SYN_E_MEMORY;
-    } while (++n < longest && syn__reader_in_word(&r, split));
+    } while (++n < longest && syn__reader_in_word(&r));
     word = syn__text_of((const char *)t->bytes.items + begin, t->bytes.count - begin);
     known = syn__texts_find(t, word);
     if (known) *syn__counter_count(k, known - 1) += times;
@@ -15692,8 +15698,7 @@ static syn_status syn__count_lines(syn__counter *k, const syn_tokenizer *t, cons
   syn_status status = SYN_OK;
   size_t i;
   for (i = 0; i < count && !status; i++)
-    status = syn__count_words(k, syn__reader_given(lines[i], t->flags, t->kind->split),
-                              t->kind->split, t->kind->longest, 1);
+    status = syn__count_words(k, syn__reader_given(t, lines[i]), t->kind->longest, 1);
   return status;
 }
 
@@ -15809,14 +15814,14 @@ static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
 }
 
 /* Is the word that begins at r this token? Reads it again: a word may be too long for a buffer. */
-static int syn__word_equal(syn__reader r, int split, syn_text token) {
+static int syn__word_equal(syn__reader r, syn_text token) {
   char bytes[4];
   size_t at = 0, size;
   do {
     size = syn__utf8_encode(syn__reader_next(&r), bytes);
     if (token.size - at < size || memcmp(token.at + at, bytes, size) != 0) return 0;
     at += size;
-  } while (syn__reader_in_word(&r, split));
+  } while (syn__reader_in_word(&r));
   return at == token.size;
 }
 
@@ -15828,9 +15833,9 @@ static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
     size_t probe = 0;
     int i;
     do key = syn_hash(key, bytes, syn__utf8_encode(syn__reader_next(&r), bytes));
-    while (syn__reader_in_word(&r, t->kind->split));
+    while (syn__reader_in_word(&r));
     do i = syn__map_next(&t->vocab.map, key, &probe); /* words of equal hash are compared */
-    while (i && !syn__word_equal(word, t->kind->split, syn__texts_at(&t->vocab, (size_t)i - 1)));
+    while (i && !syn__word_equal(word, syn__texts_at(&t->vocab, (size_t)i - 1)));
     syn__ids_add(out, i ? i + SYN_FIRST_TOKEN - 1 : SYN_UNKNOWN);
   }
 }
@@ -15910,7 +15915,7 @@ static void syn__bpe_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out
   while (syn__reader_more(&r)) {
     n = 0;
     do s[n++] = syn__char_id(t, syn__reader_next(&r)); /* the characters of one word */
-    while (n < SYN__MAX_WORD && syn__reader_in_word(&r, 1));
+    while (n < SYN__MAX_WORD && syn__reader_in_word(&r));
     n = syn__merge_word(t, s, n);
     for (i = 0; i < n; i++) syn__ids_add(out, s[i]);
   }
@@ -15972,10 +15977,10 @@ static syn_status syn__bpe_alphabet(syn__bpe *b) {
   syn__counter all = SYN__COUNTER(b->t->c, 1);
   int *sorted = NULL;
   size_t i, most = (size_t)(b->t->size - SYN_FIRST_TOKEN);
-  syn__reader space = syn__reader_of(syn__text_of(" ", 1), 0, 0);
-  syn_status status = syn__count_words(&all, space, 0, 1, UINT64_MAX / 2);
+  syn__reader space = syn__reader_of(syn__text_of(" ", 1));
+  syn_status status = syn__count_words(&all, space, 1, UINT64_MAX / 2);
   for (i = 0; i < words->ends.count && !status; i++)
-    status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i), 0, 0), 0, 1,
+    status = syn__count_words(&all, syn__reader_of(syn__texts_at(words, i)), 1,
                               *syn__counter_count(&b->counter, (int)i));
   if (!status) sorted = syn__sorted(b->t->c, &all, all.texts.ends.count, syn__order_count);
   if (!sorted) status = SYN_E_MEMORY;
@@ -16052,7 +16057,7 @@ static syn_status syn__bpe_words(syn__bpe *b) {
   int i, begin, left, id = 0;
   if (syn__append(b->t->c, &b->ids, &id, 1, sizeof id)) return SYN_E_MEMORY;
   for (i = 0; i < (int)b->counter.texts.ends.count; i++) {
-    syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i), 0, 0);
+    syn__reader r = syn__reader_of(syn__texts_at(&b->counter.texts, (size_t)i));
     begin = (int)b->ids.count;
     if (syn__append(b->t->c, &b->begins, &begin, 1, sizeof begin)) return SYN_E_MEMORY;
     do {
@@ -16234,7 +16239,7 @@ const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""
 int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
   syn__ids out = {ids, capacity, 0};
   if (!t) return 0;
-  t->kind->encode(t, syn__reader_given(text, t->flags, t->kind->split), &out);
+  t->kind->encode(t, syn__reader_given(t, text), &out);
   return out.count;
 }
 
