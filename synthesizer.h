@@ -15133,7 +15133,7 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
-  float inverse = 1.0f / d->config.temperature; /* inverse temperature */
+  float inverse = 1.0f / d->config.temperature; /* bounded below: 0 * infinity is no number */
   float *p = d->p;
   syn__heap heap;
   uint64_t top;
@@ -15177,6 +15177,12 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
 /* ==============================================================================================
    >>search   beam search; the loop over steps; text in, text out
    ============================================================================================== */
+
+/* Beam search keeps K = `beam` live hypotheses of every sentence. A step has three parts:
+     syn__decode_read      the layers read the newest token of every hypothesis; logits
+     syn__task_beam_top    of every sentence the best 2K extensions by one more token; greedy
+                           decoding and sampling, where K is 1: syn__choose_extensions
+     syn__decode_advance   extensions that end become outputs, the best K others live on */
 
 /* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
    the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
@@ -15798,17 +15804,14 @@ static const syn__tokenizer_kind syn__tokenizer_char = {
    >>tokenizer space   a token for each word of the lines
    ============================================================================================== */
 
-/* 1: white space, then characters that are none, all of them UTF-8. */
-static int syn__is_word(syn_text token) {
-  size_t at = 1; /* behind the white space */
-  if (token.size == 0 || !syn__is_white(token.at[0])) return 0;
-  while (at < token.size)
-    if (syn__is_white(token.at[at]) || syn__utf8_decode(token, &at) & SYN__INVALID_BYTE) return 0;
-  return 1;
-}
-
+/* A word is one white-space character, then UTF-8 characters that are none; of a kind that does not
+   split texts it is any text. A token of a saved file may be neither. */
 static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
-  int valid = t->kind->split ? syn__is_word(token) : token.size > 0;
+  int split = t->kind->split;
+  int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
+  size_t at = 1; /* behind the white space */
+  while (split && valid && at < token.size)
+    valid = !syn__is_white(token.at[at]) && !(syn__utf8_decode(token, &at) & SYN__INVALID_BYTE);
   if (!valid || syn__texts_find(&t->vocab, token)) return syn__token_refuse(t, "one new word");
   return syn__token_add(t, token, syn__text_hash(token));
 }
@@ -15825,6 +15828,7 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
+/* First the hash of a word, then its token. A word that the lines had not is SYN_UNKNOWN. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   while (syn__reader_more(&r)) {
@@ -16194,9 +16198,9 @@ static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status)
     status = syn__token_refuse(t, "among 2^24 with its sentinels");
   for (i = 0; i < n && !status; i++) {
     snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
-    status = syn__texts_write(&t->vocab, syn__text_of(text, strlen(text)));
-    if (!status)
-      status = syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t));
+    if (syn__texts_write(&t->vocab, syn__text_of(text, strlen(text))) ||
+        syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t)))
+      status = SYN_E_MEMORY;
   }
   if (!status) return t;
   syn_tokenizer_free(t);
