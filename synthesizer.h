@@ -14942,8 +14942,9 @@ static float *syn__decode_logits(const syn_decoder *d, int row) {
 /* -- outputs -- */
 
 /* Puts the text of a hypothesis, whose newest token is at d->place, among the best outputs of its
-   sentence, best first; of equal scores the one that finished first stays in front. A hypothesis
-   that has not ended, after the last step, comes behind all others. `sum` of log p. */
+   sentence, best first; of equal scores the one that finished first stays in front. The score is
+   `sum`, that of log p, divided by the length penalty. ended 0: a hypothesis that is still live
+   after the last step; it comes behind all others, where too few have finished. */
 static void syn__decode_finish(syn_decoder *d, int sentence, const int *text, float sum,
                                int ended) {
   size_t best = (size_t)d->config.best, limit = (size_t)d->limit;
@@ -15133,7 +15134,7 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
   float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
-  float inverse = 1.0f / d->config.temperature; /* bounded below: 0 * infinity is no number */
+  float inverse = 1.0f / d->config.temperature; /* limited: 0 * infinity is no number */
   float *p = d->p;
   syn__heap heap;
   uint64_t top;
@@ -15816,7 +15817,7 @@ static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
   return syn__token_add(t, token, syn__text_hash(token));
 }
 
-/* Is the word that begins at r this token? Reads it again: a word may be too long for a buffer. */
+/* Is the word that begins at r this token? It is read, since it may be too long for a buffer. */
 static int syn__word_equal(syn__reader r, syn_text token) {
   char bytes[4];
   size_t at = 0, size;
@@ -15828,7 +15829,7 @@ static int syn__word_equal(syn__reader r, syn_text token) {
   return at == token.size;
 }
 
-/* First the hash of a word, then its token. A word that the lines had not is SYN_UNKNOWN. */
+/* Reads a word once for its hash, then again to compare it with the tokens of that hash. */
 static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *out) {
   char bytes[4];
   while (syn__reader_more(&r)) {
