@@ -7184,11 +7184,13 @@ static void syn__pool_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
   const int *off = t->stream[SYN_SRC].off;
   size_t i, d = (size_t)syn_width(x), sentences = syn_rows(y);
+  syn__product sum;
   for (i = 0; i < sentences; i++) {
     float *row = y->x + i * d;
     size_t length = (size_t)(off[i + 1] - off[i]);
     memset(row, 0, d * sizeof *row);
-    t->k->column_sums(row, x->x + (size_t)off[i] * d, length, d, 0, d);
+    sum = syn__sum_of_rows(row, syn_matrix_of(x->x + (size_t)off[i] * d, (int)length, (int)d, 0));
+    t->k->gemm(&sum, 0, 1, 0, ((int)d + 15) / 16);
     t->k->scale(row, 1.0f / (float)length, row, d);
   }
 }
