@@ -7563,12 +7563,13 @@ typedef struct syn__attention {
   syn__causal_range g;      /* nq, nk, causal mask */
   int c;
   int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
-  int add_dv;               /* 1: dv is added; else it is written, as dq and dk always are */
+  int add;                  /* 1: dk and dv are added; else they are written, as dq always is */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
   float *dq, *dk, *dv, *dy; /* null in forward */
   float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
   float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk] */
+  float *k_panels, *v_panels; /* k^T and v^T, if the caller has packed them; else null */
   int dropped;              /* 1: dropout of attention weights is on */
   syn__dropout drop;
   size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
@@ -7597,10 +7598,10 @@ static uint32_t syn__drop_index(const syn__attention *o, int i) {
 /* S = q k^T; q holds the scale */
 static void syn__dot_scores(const syn_tape *t, const syn__attention *o) {
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
+  k = o->k_panels ? syn__packed(o->k_panels, o->c, o->g.nk) : syn__pack_keys(t, k, o->pack);
   syn__causal_matmul_nt(t, &o->g,
                         syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
-                                        syn_matrix_of(o->q, o->g.nq, o->c, o->q_row),
-                                        syn__pack_keys(t, k, o->pack), NULL, 0));
+                                        syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), k, NULL, 0));
 }
 
 /* The row to process as number `at` of `count`: where nk is no multiple of 16, first the even rows,
@@ -7677,7 +7678,7 @@ static const float *syn__dropped_weights(const syn_tape *t, const syn__attention
 static syn__product syn__soft_dv(const syn__attention *o, const float *pd, size_t pd_row) {
   return syn__product_of(syn_matrix_of(o->dv, o->g.nk, o->c, o->v_row),
                          syn_transposed(syn_matrix_of(pd, o->g.nq, o->g.nk, pd_row)),
-                         syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add_dv);
+                         syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row), NULL, o->add);
 }
 
 /* dP_i = dropout of dPd_i with the mask of forward, dS_i = P_i (dP_i - P_i . dP_i). In place: p
@@ -7699,9 +7700,11 @@ static void syn__softmax_row_back(const syn_tape *t, const syn__attention *o, in
 static void syn__attention_back(const syn_tape *t, const syn__attention *o) {
   size_t row = syn__block_row(o->g.nk);
   int i, r, at, end, most;
+  syn_matrix v = syn_matrix_of(o->v, o->g.nk, o->c, o->v_row);
   syn__product dp = syn__product_of(
       syn_matrix_of(o->x, o->g.nq, o->g.nk, row), syn_matrix_of(o->dy, o->g.nq, o->c, o->y_row),
-      syn__pack_keys(t, syn_matrix_of(o->v, o->g.nk, o->c, o->v_row), o->pack), NULL, 0);
+      o->v_panels ? syn__packed(o->v_panels, o->c, o->g.nk) : syn__pack_keys(t, v, o->pack),
+      NULL, 0);
   syn__product dv = syn__soft_dv(o, o->x, row);
   for (i = 0; i < o->g.nq; i = end) {
     end = syn__query_block_end(&o->g, i);
@@ -7722,7 +7725,7 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row), dk = k;
   dq.x = o->dq, dk.x = o->dk;
   syn__causal_matmul_nn(t, &o->g, syn__product_of(dq, ds, k, NULL, 0));
-  syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, 0));
+  syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, o->add));
 }
 
 /* ==============================================================================================
@@ -9782,15 +9785,13 @@ static const syn_kind syn__kind_mh_dot_src_att = {
    saved for backward: the buffers below. KV cache of a token: its u. */
 
 enum {
-  SYN__LC_Z,     /* x W_in^T + b_in [rows,2d] */
-  SYN__LC_U,     /* [rows,d] */
+  SYN__LC_ROWS,  /* z = x W_in^T + b_in [rows,2d], u [rows,d], conv(u) [rows,d] */
+  SYN__LC_DROWS, /* their gradients */
   SYN__LC_P,     /* [H,k], dyn_conv [rows,H,k] */
-  SYN__LC_CONV,  /* conv(u) [rows,d] */
-  SYN__LC_GRADS, /* backward: dz, du, dconv, dp [rows,H,k], one behind the other */
-  SYN__LC_SUM    /* backward, light_conv: dp summed over all rows, then dw [H,k] */
+  SYN__LC_DP     /* [rows,H,k] */
 };
-/* Where the parts of SYN__LC_GRADS begin, in units of rows * d. */
-enum { SYN__DZ = 0, SYN__DU = 2, SYN__DCONV = 3, SYN__DTAPS = 4 };
+/* Where the parts of SYN__LC_ROWS begin, in units of rows * d. */
+enum { SYN__LC_Z = 0, SYN__LC_U = 2, SYN__LC_CONV = 3 };
 enum { SYN__W_IN, SYN__B_IN, SYN__W_TAPS, SYN__W_OUT, SYN__B_OUT };
 
 typedef struct syn__light {
@@ -9799,14 +9800,15 @@ typedef struct syn__light {
 } syn__light;
 
 static const syn__light *syn__light_of(const syn_node *n) { return (const syn__light *)n->own; }
-static float *syn__light_grads(const syn_tape *t, const syn_node *n, int part) {
-  return syn_saved(t, n, SYN__LC_GRADS) + (size_t)part * syn_count(syn_out(t, n));
+/* A part of SYN__LC_ROWS, or of its gradients. */
+static float *syn__light_rows(const syn_tape *t, const syn_node *n, int buffer, int part) {
+  return syn_saved(t, n, buffer) + (size_t)part * syn_count(syn_out(t, n));
 }
-/* A buffer of the width of y as a tensor; dx: its gradient, or null. */
-static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int buffer, float *dx) {
+/* u or conv(u) as a tensor; its gradient is null in a run without backward. */
+static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int part) {
   syn_tensor a = *syn_out(t, n);
-  a.x = syn_saved(t, n, buffer);
-  a.dx = dx;
+  a.x = syn__light_rows(t, n, SYN__LC_ROWS, part);
+  a.dx = a.dx ? syn__light_rows(t, n, SYN__LC_DROWS, part) : NULL;
   return a;
 }
 
@@ -9838,15 +9840,12 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
     return SYN_E_SHAPE;
   memset(&e, 0, sizeof e);
   *(dynamic ? &e.row : &e.fixed) = (size_t)table;
-  if (syn_build_save_rows(b, n, SYN_BOTH, 2 * (size_t)d) ||
-      syn_build_save_rows(b, n, SYN_BOTH, (size_t)d) || syn_build_save(b, n, SYN_BOTH, e) ||
-      syn_build_save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d + (size_t)table))
+  if (syn_build_save_rows(b, n, SYN_BOTH, 4 * (size_t)d) ||
+      syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d) ||
+      syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)table))
     return SYN_E_SHAPE;
-  e.row = 0;
-  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   n->cache = d;
-  if (b->decoder) n->scratch.fixed = (size_t)k * (size_t)d;
+  n->scratch.fixed = (size_t)k * (size_t)d; /* the window of a step; dp summed over all rows */
   return syn_build_out_like(b, n, 0);
 }
 static syn_status syn__light_shape(syn_build *b, syn_node *n) {
@@ -9864,24 +9863,6 @@ static void syn__task_taps(syn_tape *t, const void *job, int thread, size_t begi
   SYN__UNUSED(thread);
   for (i = begin; i < end; i++) t->k->softmax(p + i * k, p + i * k, k);
 }
-/* u and p, of a batch or of a step */
-static void syn__light_prepare(syn_tape *t, const syn_node *n) {
-  const syn__light *l = syn__light_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, NULL);
-  float *z = syn_saved(t, n, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
-  size_t rows = syn_rows(x);
-  syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
-  syn__glu_forward(t, u.x, z, rows, (size_t)l->taps.width);
-  if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
-  else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
-  syn_parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
-}
-static void syn__light_out(syn_tape *t, const syn_node *n) {
-  syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, NULL);
-  syn__linear_forward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, syn_out(t, n)->x);
-}
-
 /* The convolution of sentence s; its first number is number *at of [rows,d]. */
 static syn__depthwise syn__light_sentence(const syn_tape *t, const syn_node *n, size_t s,
                                           size_t *at) {
@@ -9894,45 +9875,53 @@ static syn__depthwise syn__light_sentence(const syn_tape *t, const syn_node *n, 
 }
 static void syn__task_light(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
+  const float *u = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_U);
+  float *conv = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_CONV);
   size_t s, at;
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
     syn__depthwise j = syn__light_sentence(t, n, s, &at);
-    t->k->taps(&j, syn_saved(t, n, SYN__LC_CONV) + at, syn_saved(t, n, SYN__LC_U) + at, 0, j.rows,
-               0);
+    t->k->taps(&j, conv + at, u + at, 0, j.rows, 0);
   }
 }
-static void syn__light_forward(syn_tape *t, const syn_node *n) {
-  size_t sentences = (size_t)t->stream[t->g->values[n->out].stream].count;
-  syn__light_prepare(t, n);
-  syn_parallel(t, syn__task_light, n, sentences, 1);
-  syn__light_out(t, n);
-}
-
 /* One new token each: its window, copied from the KV cache, is a sentence whose row 0 sees all. */
 static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
+  const float *u = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_U);
+  float *conv = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_CONV), *window = syn_scratch(t, thread);
   size_t r, width = (size_t)syn_width(syn_out(t, n));
-  float *u = syn_scratch(t, thread);
   for (r = begin; r < end; r++) {
     syn__depthwise j = syn__light_of(n)->taps;
     int i, place = t->at[SYN_TGT][r];
     j.rows = syn__min(j.taps, place + 1);
     j.first = j.rows - j.taps;
-    j.w = syn_saved(t, n, 2) + r * j.w_row;
+    j.w = syn_saved(t, n, SYN__LC_P) + r * j.w_row;
     for (i = 0; i < j.rows; i++)
-      memcpy(u + (size_t)i * width, syn_cache_row(t, n, (int)r, place + 1 - j.rows + i),
-             width * sizeof *u);
-    t->k->taps(&j, syn_saved(t, n, 3) + r * width, u, 0, 1, 0);
+      memcpy(window + (size_t)i * width, syn_cache_row(t, n, (int)r, place + 1 - j.rows + i),
+             width * sizeof *window);
+    t->k->taps(&j, conv + r * width, window, 0, 1, 0);
   }
 }
-static void syn__light_step(syn_tape *t, const syn_node *n) {
-  syn__light_prepare(t, n);
-  syn__conv_cache_write(t, n, 0, (size_t)syn_width(syn_out(t, n)), syn_saved(t, n, 1));
-  syn_parallel(t, syn__task_light_step, n, (size_t)t->decode->rows, 1);
-  syn__light_out(t, n);
+/* All rows of a batch, or (step 1) the new rows of a step. */
+static void syn__light_run(syn_tape *t, const syn_node *n, int step) {
+  const syn__light *l = syn__light_of(n);
+  const syn_tensor *x = syn_in(t, n, 0);
+  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U), conv = syn__light_tensor(t, n, SYN__LC_CONV);
+  float *z = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_Z), *p = syn_saved(t, n, SYN__LC_P);
+  size_t rows = syn_rows(x), width = (size_t)l->taps.width;
+  syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
+  syn__glu_forward(t, u.x, z, rows, width);
+  if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
+  else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
+  syn_parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
+  if (step) syn__conv_cache_write(t, n, 0, width, u.x);
+  if (step) syn_parallel(t, syn__task_light_step, n, rows, 1);
+  else syn_parallel(t, syn__task_light, n, (size_t)syn_out_stream(t, n)->count, 1);
+  syn__linear_forward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, syn_out(t, n)->x);
 }
+static void syn__light_forward(syn_tape *t, const syn_node *n) { syn__light_run(t, n, 0); }
+static void syn__light_step(syn_tape *t, const syn_node *n) { syn__light_run(t, n, 1); }
 
 /* -- backward -- */
 
@@ -9955,14 +9944,15 @@ static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__light *l = syn__light_of(n);
-  const float *dy = syn__light_grads(t, n, SYN__DCONV);
+  const syn_tensor u = syn__light_tensor(t, n, SYN__LC_U);
+  const float *dy = syn__light_rows(t, n, SYN__LC_DROWS, SYN__LC_CONV);
   size_t s, i, at, k = (size_t)l->taps.taps;
   SYN__UNUSED(thread);
   for (s = begin; s < end; s++) {
     syn__depthwise j = syn__light_sentence(t, n, s, &at);
-    float *dp = syn__light_grads(t, n, SYN__DTAPS) + at / (size_t)j.width * (size_t)l->table;
-    t->k->taps(&j, syn__light_grads(t, n, SYN__DU) + at, dy + at, 0, j.rows, 1);
-    syn__light_dots(t, &j, dp, dy + at, syn_saved(t, n, SYN__LC_U) + at);
+    float *dp = syn_saved(t, n, SYN__LC_DP) + at / (size_t)j.width * (size_t)l->table;
+    t->k->taps(&j, u.dx + at, dy + at, 0, j.rows, 1);
+    syn__light_dots(t, &j, dp, dy + at, u.x + at);
     for (i = 0; l->dynamic && i < (size_t)(j.rows * j.heads); i++)
       t->k->softmax_back(dp + i * k, j.w + i * k, dp + i * k, k);
   }
@@ -9970,33 +9960,27 @@ static void syn__task_light_back(syn_tape *t, const void *job, int thread, size_
 /* light_conv: dw = dp summed over all rows in order, then through the softmax of each head */
 static void syn__light_taps_back(syn_tape *t, const syn_node *n) {
   const syn__light *l = syn__light_of(n);
-  float *sum = syn_saved(t, n, SYN__LC_SUM);
+  float *sum = syn_scratch(t, 0);
   const float *p = syn_saved(t, n, SYN__LC_P);
   size_t h, k = (size_t)l->taps.taps, table = (size_t)l->table;
   memset(sum, 0, table * sizeof *sum);
-  syn__column_sums(t, sum, syn__light_grads(t, n, SYN__DTAPS), syn_rows(syn_out(t, n)),
-                   table);
+  syn__column_sums(t, sum, syn_saved(t, n, SYN__LC_DP), syn_rows(syn_out(t, n)), table);
   for (h = 0; h < table; h += k) t->k->softmax_back(sum + h, p + h, sum + h, k);
   t->k->acc(syn_dweight(t, n, SYN__W_TAPS), sum, table);
 }
 /* W_out, convolution, taps, glu, W_in. The products add, so du and dconv begin at 0. */
 static void syn__light_backward(syn_tape *t, const syn_node *n) {
-  const syn__light *l = syn__light_of(n);
   const syn_tensor *y = syn_out(t, n);
-  size_t sentences = (size_t)t->stream[t->g->values[n->out].stream].count;
-  float *dz = syn__light_grads(t, n, SYN__DZ), *du = syn__light_grads(t, n, SYN__DU);
-  float *dconv = syn__light_grads(t, n, SYN__DCONV);
-  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U, du);
-  syn_tensor conv = syn__light_tensor(t, n, SYN__LC_CONV, dconv);
-  memset(du, 0, syn_count(y) * sizeof *du);
-  memset(dconv, 0, syn_count(y) * sizeof *dconv);
+  syn_tensor u = syn__light_tensor(t, n, SYN__LC_U), conv = syn__light_tensor(t, n, SYN__LC_CONV);
+  float *z = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_Z);
+  float *dz = syn__light_rows(t, n, SYN__LC_DROWS, SYN__LC_Z);
+  memset(u.dx, 0, syn_count(y) * sizeof *u.dx);
+  memset(conv.dx, 0, syn_count(y) * sizeof *conv.dx);
   syn__linear_backward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, y->dx);
-  syn_parallel(t, syn__task_light_back, n, sentences, 1);
-  if (l->dynamic)
-    syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn__light_grads(t, n, SYN__DTAPS));
-  else syn__light_taps_back(t, n);
-  syn__glu_backward(t, dz, syn_saved(t, n, SYN__LC_Z), du, syn_rows(y),
-                    (size_t)syn_width(y));
+  syn_parallel(t, syn__task_light_back, n, (size_t)syn_out_stream(t, n)->count, 1);
+  if (!syn__light_of(n)->dynamic) syn__light_taps_back(t, n);
+  else syn__linear_backward(t, n, SYN__W_TAPS, -1, &u, syn_saved(t, n, SYN__LC_DP));
+  syn__glu_backward(t, dz, z, u.dx, syn_rows(y), (size_t)syn_width(y));
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
@@ -10076,7 +10060,7 @@ static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentenc
   m.q0 = (size_t)q[0];
   m.k0 = (size_t)k[0];
   m.o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
-  m.o.add_dv = 1; /* W_k adds to du, too */
+  m.o.add = 1; /* W_k adds to du, too */
   m.o.v_row = m.o.y_row = (size_t)m.o.c;
   m.o.v = u->x + m.k0 * m.o.v_row;
   m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
@@ -10223,18 +10207,12 @@ static const syn_kind syn__kind_mlp_src_att = {
 
 enum { SYN__AOP_W_Q, SYN__AOP_KEYS, SYN__AOP_VALUES, SYN__AOP_W_O };
 
-#define SYN__AOP_BLOCK (1 << 16) /* floats of a block of attention weights: 256 KiB */
-
 typedef struct syn__aop {
   int heads, keys, c_k, c_v;
-  int block;       /* rows of a block: a multiple of the tile heights 6 and 12 */
-  size_t stride;   /* floats between rows of a block: an odd number of cache lines, so that the rows
-                      do not compete for a few lines of the cache */
-  size_t panels;   /* columns of packed keys */
   float scale, lift; /* sqrt(d/c_k), applied to q; sqrt(d), applied to Y */
 } syn__aop;
 
-static const syn__aop *syn__aop_own(const syn_node *n) { return (const syn__aop *)n->own; }
+static const syn__aop *syn__aop_of(const syn_node *n) { return (const syn__aop *)n->own; }
 
 /* Width of a head's keys or values: d/H where the argument is not given. */
 static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
@@ -10250,7 +10228,7 @@ static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
 }
 /* keys or values [H,n,c] */
 static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, int c) {
-  const syn__aop *a = syn__aop_own(n);
+  const syn__aop *a = syn__aop_of(n);
   double deviation = 1.0 / sqrt((double)syn_build_width(b, n, 0));
   int shape[3];
   shape[0] = a->heads;
@@ -10261,6 +10239,7 @@ static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, in
 static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   syn__aop *a = (syn__aop *)syn_build_own(b, n, sizeof *a);
   int d = syn_build_width(b, n, 0);
+  size_t columns, wide;
   if (!a) return SYN_E_MEMORY;
   a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   a->keys = syn_arg_int(b, "keys", 3 * d, 1, SYN__MAX_ROW);
@@ -10269,211 +10248,135 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   if (b->c->status) return b->c->status;
   a->scale = (float)sqrt((double)d / (double)a->c_k);
   a->lift = (float)sqrt((double)d);
-  a->panels = syn__round16((size_t)a->keys);
-  a->stride = (a->panels / 16 | 1) * 16;
-  a->block = syn__max(24, syn__min(252, (int)(SYN__AOP_BLOCK / a->stride) / 12 * 12));
   if (syn__matrix_param(b, n, "w_q", a->heads * a->c_k, d) ||
       syn__aop_table(b, n, "keys", a->c_k) || syn__aop_table(b, n, "values", a->c_v) ||
       syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v))
     return SYN_E_SHAPE;
-  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)(a->heads * (a->c_k + a->c_v))) ||
-      syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)(a->heads * (a->c_k + a->c_v))))
+  wide = (size_t)(a->heads * (a->c_k + a->c_v));
+  if (syn_build_save_rows(b, n, SYN_BOTH, wide) || syn_build_save_rows(b, n, SYN_BACKWARD, wide))
     return SYN_E_SHAPE;
-  n->scratch.fixed = syn__add_size(syn__mul_size(a->panels, (size_t)(a->c_k + a->c_v)),
-                                   syn__mul_size(2 * (size_t)a->block, a->stride));
+  columns = syn__round16((size_t)a->keys);
+  n->scratch.fixed = syn__add_size(syn__mul_size(columns, (size_t)(a->c_k + a->c_v)),
+                                   syn__mul_size(SYN__QUERIES, 2 * columns + 16));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 
-/* A block of rows of one head, and the scratch of a thread. */
-typedef struct syn__aop_part {
-  int h, rows;
-  size_t r0;                 /* the first row */
-  float *packed_k, *packed_v; /* K^T and V^T in panels */
-  float *p, *dp;             /* two matrices [rows,n], rows `stride` apart */
-} syn__aop_part;
-
-static syn__aop_part syn__aop_part_of(const syn_tape *t, const syn_node *n, int h, size_t r0,
-                                      int thread) {
-  const syn__aop *a = syn__aop_own(n);
-  size_t left = syn_rows(syn_out(t, n)) - r0;
-  syn__aop_part x;
-  x.h = h;
-  x.r0 = r0;
-  x.rows = left < (size_t)a->block ? (int)left : a->block;
-  x.packed_k = syn_scratch(t, thread);
-  x.packed_v = x.packed_k + a->panels * (size_t)a->c_k;
-  x.p = x.packed_v + a->panels * (size_t)a->c_v;
-  x.dp = x.p + (size_t)a->block * a->stride;
-  return x;
-}
-
-/* q [rows, H c_k] and Y [rows, H c_v]; buffer 1: their gradients */
-static float *syn__aop_q(const syn_tape *t, const syn_node *n, int buffer) {
-  return syn_saved(t, n, buffer);
-}
+/* Y [rows, H c_v], behind q; its gradient in buffer 1 */
 static float *syn__aop_y(const syn_tape *t, const syn_node *n, int buffer) {
-  const syn__aop *a = syn__aop_own(n);
+  const syn__aop *a = syn__aop_of(n);
   return syn_saved(t, n, buffer) + (size_t)(a->heads * a->c_k) * syn_rows(syn_out(t, n));
 }
-/* Where the part begins in q (c = c_k) or Y (c = c_v). */
-static size_t syn__aop_slice(const syn__aop *a, const syn__aop_part *x, int c) {
-  return x->r0 * (size_t)(a->heads * c) + (size_t)(x->h * c);
-}
-/* Where the head begins in keys or values. */
-static size_t syn__aop_head(const syn__aop *a, const syn__aop_part *x, int c) {
-  return (size_t)x->h * (size_t)a->keys * (size_t)c;
+
+/* Head h of the block of rows that begins with `row`, as attention to n keys. c is c_k, and must be
+   set to c_v for products with values. Scratch: K_h^T and V_h^T in panels, P, a block of Pd. */
+static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, size_t h, size_t row,
+                                         int thread) {
+  const syn__aop *a = syn__aop_of(n);
+  size_t keys = (size_t)a->keys, left = syn_rows(syn_out(t, n)) - row;
+  int rows = left < SYN__QUERIES ? (int)left : SYN__QUERIES;
+  syn__attention o = syn__attention_of(t, n, rows, a->keys, a->c_k);
+  o.add = 1; /* all rows add to the gradients of the keys and values */
+  o.k_row = (size_t)a->c_k;
+  o.v_row = (size_t)a->c_v;
+  o.q_row = (size_t)a->heads * o.k_row;
+  o.y_row = (size_t)a->heads * o.v_row;
+  o.q = syn_saved(t, n, 0) + row * o.q_row + h * o.k_row;
+  o.y = syn__aop_y(t, n, 0) + row * o.y_row + h * o.v_row;
+  o.k = (float *)syn_weight(t, n, SYN__AOP_KEYS) + h * keys * o.k_row; /* read only, as v */
+  o.v = (float *)syn_weight(t, n, SYN__AOP_VALUES) + h * keys * o.v_row;
+  o.drop_row = (size_t)a->heads * keys;
+  o.drop_index = row * o.drop_row + h * keys;
+  o.k_panels = syn_scratch(t, thread);
+  o.v_panels = o.k_panels + syn__round16(keys) * o.k_row;
+  o.p = o.v_panels + syn__round16(keys) * o.v_row;
+  o.x = o.p + SYN__QUERIES * keys;
+  return o;
 }
 
 /* -- forward -- */
 
-/* Packs K_h^T [c_k,n] or V_h^T [c_v,n], which every block of rows of the head reads. */
-static void syn__aop_pack(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
-                          int values) {
-  const syn__aop *a = syn__aop_own(n);
-  int c = values ? a->c_v : a->c_k;
-  const float *from = syn_weight(t, n, values ? SYN__AOP_VALUES : SYN__AOP_KEYS);
-  syn__pack_keys(t, syn_matrix_of(from + syn__aop_head(a, x, c), a->keys, c, 0),
-                 values ? x->packed_v : x->packed_k);
-}
-/* p = q K^T; or dp = dY V^T */
-static void syn__aop_product(const syn_tape *t, const syn_node *n, const syn__aop_part *x,
-                            const float *slices, int values) {
-  const syn__aop *a = syn__aop_own(n);
-  int c = values ? a->c_v : a->c_k;
-  syn__gemm_serial(
-      t, syn_matrix_of(values ? x->dp : x->p, x->rows, a->keys, a->stride),
-      syn_matrix_of(slices + syn__aop_slice(a, x, c), x->rows, c, (size_t)(a->heads * c)),
-      syn__packed(values ? x->packed_v : x->packed_k, c, a->keys), 0, NULL);
+/* Packs K_h^T, which all blocks of a head read. */
+static void syn__aop_pack_keys(const syn_tape *t, const syn__attention *o) {
+  syn__pack_keys(t, syn_matrix_of(o->k, o->g.nk, (int)o->k_row, 0), o->k_panels);
 }
 
-/* 1: a decoding step with few rows, for which packing the keys would take too long: q is packed
-   instead, (K q^T)^T has the same bits. */
-static int syn__aop_has_few_rows(const syn_tape *t, const syn_node *n) {
-  return t->decode && syn_rows(syn_out(t, n)) <= 16;
-}
-static void syn__aop_few_scores(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
-  const syn__aop *a = syn__aop_own(n);
-  const float *q = syn__aop_q(t, n, 0) + syn__aop_slice(a, x, a->c_k);
-  const float *keys = syn_weight(t, n, SYN__AOP_KEYS) + syn__aop_head(a, x, a->c_k);
-  size_t rows = (size_t)x->rows;
-  int r, key;
-  syn__gemm_serial(
-      t, syn_matrix_of(x->dp, a->keys, x->rows, 0), syn_matrix_of(keys, a->keys, a->c_k, 0),
-      syn_transposed(syn_matrix_of(q, x->rows, a->c_k, (size_t)(a->heads * a->c_k))), 0,
-      x->packed_k);
-  for (r = 0; r < x->rows; r++)
-    for (key = 0; key < a->keys; key++)
-      x->p[(size_t)r * a->stride + (size_t)key] = x->dp[(size_t)key * rows + (size_t)r];
+/* The scores of a few new tokens, row by row: packing the keys would take longer than that. */
+enum { SYN__AOP_FEW = 4 };
+static void syn__aop_scores_few(const syn_tape *t, const syn__attention *o) {
+  size_t i, keys = (size_t)o->g.nk;
+  memset(o->p, 0, (size_t)o->g.nq * keys * sizeof *o->p);
+  for (i = 0; i < (size_t)o->g.nq; i++)
+    syn__table_dots(t, o->p + i * keys, o->q + i * o->q_row, o->k, o->g.nk, o->k_row);
 }
 
-/* P = softmax(q K^T) */
-static void syn__aop_weights(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
-  const syn__aop *a = syn__aop_own(n);
-  int r;
-  if (syn__aop_has_few_rows(t, n)) syn__aop_few_scores(t, n, x);
-  else syn__aop_product(t, n, x, syn__aop_q(t, n, 0), 0);
-  for (r = 0; r < x->rows; r++) {
-    float *row = x->p + (size_t)r * a->stride;
-    t->k->softmax(row, row, (size_t)a->keys);
-  }
+static size_t syn__aop_blocks(const syn_tape *t, const syn_node *n) {
+  return (syn_rows(syn_out(t, n)) + SYN__QUERIES - 1) / SYN__QUERIES;
 }
-/* Dropout of attention weights, or of their gradients with the same mask. */
-static void syn__aop_drop(const syn_tape *t, const syn_node *n, const syn__aop_part *x, float *p) {
-  const syn__aop *a = syn__aop_own(n);
-  syn__dropout d;
-  int r;
-  if (!t->training || n->drop <= 0.0f) return;
-  d = syn__dropout_of(t, 2 * n->id + 1, n->drop);
-  for (r = 0; r < x->rows; r++) {
-    size_t row = (x->r0 + (size_t)r) * (size_t)a->heads + (size_t)x->h;
-    t->k->dropout(&d, (uint32_t)(row * (size_t)a->keys), p + (size_t)r * a->stride,
-                  (size_t)a->keys);
-  }
-}
-
 /* Y = Pd V. Items: the blocks of head 0, those of head 1 ...: a thread packs the keys of a head
    once for all its blocks of that head. */
 static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__aop *a = syn__aop_own(n);
-  size_t block = (size_t)a->block, blocks = (syn_rows(syn_out(t, n)) + block - 1) / block;
-  const float *values = syn_weight(t, n, SYN__AOP_VALUES);
-  float *y = syn__aop_y(t, n, 0);
-  size_t i;
+  size_t i, blocks = syn__aop_blocks(t, n);
   for (i = begin; i < end; i++) {
-    syn__aop_part x = syn__aop_part_of(t, n, (int)(i / blocks), i % blocks * block, thread);
-    if (!syn__aop_has_few_rows(t, n) && (i == begin || x.r0 == 0)) syn__aop_pack(t, n, &x, 0);
-    syn__aop_weights(t, n, &x);
-    syn__aop_drop(t, n, &x, x.p);
-    syn__gemm_serial(
-        t, syn_matrix_of(y + syn__aop_slice(a, &x, a->c_v), x.rows, a->c_v,
-                         (size_t)(a->heads * a->c_v)),
-        syn_matrix_of(x.p, x.rows, a->keys, a->stride),
-        syn_matrix_of(values + syn__aop_head(a, &x, a->c_v), a->keys, a->c_v, 0), 0, NULL);
+    size_t block = i % blocks;
+    syn__attention o = syn__aop_attention(t, n, i / blocks, block * SYN__QUERIES, thread);
+    if (t->decode && o.g.nq <= SYN__AOP_FEW) {
+      syn__aop_scores_few(t, &o);
+    } else {
+      if (i == begin || block == 0) syn__aop_pack_keys(t, &o);
+      syn__dot_scores(t, &o);
+    }
+    o.c = syn__aop_of(n)->c_v;
+    syn__attention_forward(t, &o);
   }
 }
 /* Also a decoding step: rows do not see each other. */
 static void syn__aop_forward(syn_tape *t, const syn_node *n) {
-  const syn__aop *a = syn__aop_own(n);
+  const syn__aop *a = syn__aop_of(n);
   syn_tensor y = *syn_out(t, n); /* for its rows */
-  size_t rows = syn_rows(&y), block = (size_t)a->block;
-  float *q = syn__aop_q(t, n, 0);
+  size_t rows = syn_rows(&y);
+  float *q = syn_saved(t, n, 0);
   y.x = syn__aop_y(t, n, 0);
   syn__linear_forward(t, n, SYN__AOP_W_Q, -1, syn_in(t, n, 0), q);
   t->k->scale(q, a->scale, q, rows * (size_t)(a->heads * a->c_k));
-  syn_parallel(t, syn__task_aop, n, (rows + block - 1) / block * (size_t)a->heads, 1);
+  syn_parallel(t, syn__task_aop, n, syn__aop_blocks(t, n) * (size_t)a->heads, 1);
   t->k->scale(y.x, a->lift, y.x, rows * (size_t)(a->heads * a->c_v));
   syn__linear_forward(t, n, SYN__AOP_W_O, -1, &y, syn_out(t, n)->x);
 }
 
 /* -- backward -- */
 
-/* dV += Pd^T dY; dK += dS^T q, whose scale is in q; dq = dS K, scaled later. p holds Pd, dp dS. */
-static void syn__aop_back_products(const syn_tape *t, const syn_node *n, const syn__aop_part *x) {
-  const syn__aop *a = syn__aop_own(n);
-  int c_k = a->c_k, c_v = a->c_v;
-  size_t at = syn__aop_head(a, x, c_k), slice = syn__aop_slice(a, x, c_k);
-  syn_matrix pd = syn_matrix_of(x->p, x->rows, a->keys, a->stride);
-  syn_matrix ds = syn_matrix_of(x->dp, x->rows, a->keys, a->stride);
-  syn_matrix dy = syn_matrix_of(syn__aop_y(t, n, 1) + syn__aop_slice(a, x, c_v), x->rows, c_v,
-                                (size_t)(a->heads * c_v));
-  syn_matrix q = syn_matrix_of(syn__aop_q(t, n, 0) + slice, x->rows, c_k,
-                               (size_t)(a->heads * c_k)), dq = q;
-  dq.x = syn__aop_q(t, n, 1) + slice;
-  syn__gemm_serial(t, syn_matrix_of(syn_dweight(t, n, SYN__AOP_VALUES) + syn__aop_head(a, x, c_v),
-                                    a->keys, c_v, 0), syn_transposed(pd), dy, 1, NULL);
-  syn__gemm_serial(t, syn_matrix_of(syn_dweight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
-                   syn_transposed(ds), q, 1, NULL);
-  syn__gemm_serial(t, dq, ds, syn_matrix_of(syn_weight(t, n, SYN__AOP_KEYS) + at, a->keys, c_k, 0),
-                   0, NULL);
-}
-/* dPd = dY V^T, dP = its dropout, dS_i = P_i (dP_i - P_i . dP_i). Items: heads; all rows share the
-   keys and values of a head, so one thread walks them in order. */
+/* P again; dS, dV += Pd^T dY; dK += dS^T q, whose scale is in q; dq = dS K, scaled later. Items:
+   heads; all rows share the keys and values of a head, so one thread walks them in order. */
 static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const syn__aop *a = syn__aop_own(n);
-  size_t h, r0, rows = syn_rows(syn_out(t, n));
-  int r;
+  size_t h, row, rows = syn_rows(syn_out(t, n));
+  int i;
   for (h = begin; h < end; h++)
-    for (r0 = 0; r0 < rows; r0 += (size_t)a->block) {
-      syn__aop_part x = syn__aop_part_of(t, n, (int)h, r0, thread);
-      if (r0 == 0) syn__aop_pack(t, n, &x, 0), syn__aop_pack(t, n, &x, 1);
-      syn__aop_weights(t, n, &x);
-      syn__aop_product(t, n, &x, syn__aop_y(t, n, 1), 1);
-      syn__aop_drop(t, n, &x, x.dp);
-      for (r = 0; r < x.rows; r++) {
-        float *dp = x.dp + (size_t)r * a->stride;
-        t->k->softmax_back(dp, x.p + (size_t)r * a->stride, dp, (size_t)a->keys);
+    for (row = 0; row < rows; row += SYN__QUERIES) {
+      syn__attention o = syn__aop_attention(t, n, h, row, thread);
+      size_t keys = h * (size_t)o.g.nk; /* rows of keys and values before those of head h */
+      o.dq = syn_saved(t, n, 1) + (o.q - syn_saved(t, n, 0));
+      o.dy = syn__aop_y(t, n, 1) + (o.y - syn__aop_y(t, n, 0));
+      o.dk = syn_dweight(t, n, SYN__AOP_KEYS) + keys * o.k_row;
+      o.dv = syn_dweight(t, n, SYN__AOP_VALUES) + keys * o.v_row;
+      if (row == 0) {
+        syn__aop_pack_keys(t, &o);
+        syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, (int)o.v_row, 0), o.v_panels);
       }
-      syn__aop_drop(t, n, &x, x.p);
-      syn__aop_back_products(t, n, &x);
+      syn__dot_scores(t, &o);
+      for (i = 0; i < o.g.nq; i++) syn__softmax_row(t, &o, i, o.x, 0);
+      o.c = (int)o.v_row;
+      syn__attention_back(t, &o);
+      o.c = (int)o.k_row;
+      syn__dot_scores_back(t, &o);
     }
 }
 static void syn__aop_backward(syn_tape *t, const syn_node *n) {
-  const syn__aop *a = syn__aop_own(n);
+  const syn__aop *a = syn__aop_of(n);
   syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
   size_t rows = syn_rows(&y), wide = (size_t)(a->heads * a->c_v);
-  float *dq = syn__aop_q(t, n, 1);
+  float *dq = syn_saved(t, n, 1);
   y.x = syn__aop_y(t, n, 0);
   y.dx = syn__aop_y(t, n, 1);
   memset(y.dx, 0, rows * wide * sizeof *y.dx);
@@ -10486,7 +10389,7 @@ static void syn__aop_backward(syn_tape *t, const syn_node *n) {
 
 /* The generic cost counts W_q and W_o; here q K^T and P V. */
 static void syn__aop_cost(const syn_node *n, syn_cost *cost) {
-  const syn__aop *a = syn__aop_own(n);
+  const syn__aop *a = syn__aop_of(n);
   cost->multiply_adds += (double)a->heads * a->keys * (a->c_k + a->c_v);
 }
 static const syn_kind syn__kind_aop = {
@@ -10540,42 +10443,44 @@ static syn__attention syn__lin_head(const syn_tape *t, const syn_node *n, int se
   return o;
 }
 
-/* to [k,c] = K~ = E K_h (w 0) or V~ = F V_h (w 1): the first n columns of E or F [k,N] */
-static void syn__lin_sum(const syn_tape *t, const syn_node *n, const syn__attention *o, int w,
-                         const float *rows, float *to) {
+/* The columns of E (w 0) or F (w 1) for the tokens of the sentence, [k,n]. */
+static syn_matrix syn__lin_table(const syn_tape *t, const syn_node *n, const syn__attention *o,
+                                 int w) {
   const syn__att *a = syn__att_of(n);
-  syn__gemm_serial(t, syn_matrix_of(to, a->k, a->c, 0),
-                   syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size),
-                   syn_matrix_of(rows, o->g.nq, a->c, (size_t)a->e), 0, NULL);
+  return syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, o->g.nq, (size_t)a->size);
 }
-/* Its gradients: drows [n,c] = w^T dto, part [k,n] = dto rows^T */
-typedef struct syn__lin_back {
-  const float *rows, *dto;
-  float *drows, *part;
-} syn__lin_back;
+/* K_h (w 0) or V_h (w 1) [n,c], or its gradient. */
+static syn_matrix syn__lin_rows(const syn_tape *t, const syn_node *n, const syn__attention *o,
+                                int w, int buffer) {
+  size_t at = (size_t)(o->y - syn__att_y(t, n, SYN__ROWS));
+  float *rows = w ? syn__att_v(t, n, buffer) : syn__att_k(t, n, buffer, 0);
+  return syn_matrix_of(rows + at, o->g.nq, o->c, o->y_row);
+}
+/* K~ = E K_h, V~ = F V_h */
+static void syn__lin_sums(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+  syn__gemm_serial(t, syn_matrix_of(o->k, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 0),
+                   syn__lin_rows(t, n, o, 0, SYN__ROWS), 0, NULL);
+  syn__gemm_serial(t, syn_matrix_of(o->v, o->g.nk, o->c, 0), syn__lin_table(t, n, o, 1),
+                   syn__lin_rows(t, n, o, 1, SYN__ROWS), 0, NULL);
+}
+/* w 0: dK_h = E^T dK~, part [k,n] of dE = dK~ K_h^T; w 1: the same with F and V. dsum: dK~, dV~ */
 static void syn__lin_sum_back(const syn_tape *t, const syn_node *n, const syn__attention *o, int w,
-                              const syn__lin_back *g) {
-  const syn__att *a = syn__att_of(n);
-  int n_rows = o->g.nq;
-  syn_matrix dto = syn_matrix_of(g->dto, a->k, a->c, 0);
-  syn_matrix weight = syn_matrix_of(syn__att_weight(t, n, 1, w), a->k, n_rows, (size_t)a->size);
-  syn__gemm_serial(t, syn_matrix_of(g->drows, n_rows, a->c, (size_t)a->e), syn_transposed(weight),
-                   dto, 0, NULL);
-  syn__gemm_serial(t, syn_matrix_of(g->part, a->k, n_rows, 0), dto,
-                   syn_transposed(syn_matrix_of(g->rows, n_rows, a->c, (size_t)a->e)), 0, o->pack);
+                              const float *dsum, float *part) {
+  syn_matrix d = syn_matrix_of(dsum, o->g.nk, o->c, 0);
+  syn__gemm_serial(t, syn__lin_rows(t, n, o, w, SYN__DROWS),
+                   syn_transposed(syn__lin_table(t, n, o, w)), d, 0, NULL);
+  syn__gemm_serial(t, syn_matrix_of(part, o->g.nk, o->g.nq, 0), d,
+                   syn_transposed(syn__lin_rows(t, n, o, w, SYN__ROWS)), 0, o->pack);
 }
 
 /* K~, V~, then attention of the n queries to them. */
 static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t i, heads = (size_t)syn__att_of(n)->heads;
-  for (i = begin; i < end; i++) {
-    syn__attention o =
-        syn__lin_head(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
-    syn__lin_sum(t, n, &o, 0, syn__att_k(t, n, SYN__ROWS, 0) + at, o.k);
-    syn__lin_sum(t, n, &o, 1, syn__att_v(t, n, SYN__ROWS) + at, o.v);
+  int i, heads = syn__att_of(n)->heads;
+  for (i = (int)begin; i < (int)end; i++) {
+    syn__attention o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
+    syn__lin_sums(t, n, &o);
     syn__dot_scores(t, &o);
     syn__attention_forward(t, &o);
   }
@@ -10583,30 +10488,20 @@ static void syn__task_linformer(syn_tape *t, const void *job, int thread, size_t
 /* K~ and V~ again; dq, dK~, dV~; then dk, dv and this head's parts of dE and dF, which are summed
    later. The part of dE overwrites dS, that of dF is in buffer 3. */
 static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+                                     size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t i, heads = (size_t)syn__att_of(n)->heads;
-  for (i = begin; i < end; i++) {
-    int sentence = (int)(i / heads), h = (int)(i % heads);
-    syn__attention o = syn__lin_head(t, n, sentence, h, syn_scratch(t, thread));
+  int i, heads = syn__att_of(n)->heads;
+  for (i = (int)begin; i < (int)end; i++) {
+    syn__attention o = syn__lin_head(t, n, i / heads, i % heads, syn_scratch(t, thread));
     size_t at = (size_t)(o.y - syn__att_y(t, n, SYN__ROWS));
-    syn__lin_back e, f;
-    e.rows = syn__att_k(t, n, SYN__ROWS, 0) + at;
-    e.drows = syn__att_k(t, n, SYN__DROWS, 0) + at;
-    e.dto = o.dk;
-    e.part = o.p;
-    f.rows = syn__att_v(t, n, SYN__ROWS) + at;
-    f.drows = syn__att_v(t, n, SYN__DROWS) + at;
-    f.dto = o.dv;
-    f.part = syn__lin_part(t, n, SYN__UNMIXED, sentence, h);
     o.dy = syn__att_y(t, n, SYN__DROWS) + at;
     o.dq = syn__score_rows(t, n, SYN__DROWS, 0) + at;
-    syn__lin_sum(t, n, &o, 0, e.rows, o.k);
-    syn__lin_sum(t, n, &o, 1, f.rows, o.v);
+    syn__lin_sums(t, n, &o);
     syn__attention_back(t, &o);
     syn__dot_scores_back(t, &o);
-    syn__lin_sum_back(t, n, &o, 0, &e);
-    syn__lin_sum_back(t, n, &o, 1, &f);
+    syn__lin_sum_back(t, n, &o, 0, o.dk, o.p);
+    syn__lin_sum_back(t, n, &o, 1, o.dv,
+                      syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
   }
 }
 /* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
@@ -10637,25 +10532,27 @@ static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
 }
 
 /* Of linformer and fixed_att, whose first `fixed` heads have no q and k. Both need the whole
-   sentence, so a decoder cannot have them. */
-static syn_status syn__encoder_att_shape(syn_build *b, syn_node *n, syn__att *a, int fixed) {
-  if (syn_build_decoder(b))
-    return syn__fail_build(b, SYN_E_TEXT, "reads the whole sentence, so it has no place in a"
-                           " decoder");
-  if (syn__att_heads(b, n, a)) return SYN_E_SHAPE;
+   sentence, so a decoder cannot have them. Null: recorded. */
+static syn__att *syn__encoder_att(syn_build *b, syn_node *n, int fixed) {
+  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
+  if (!a) return NULL;
+  if (syn_build_decoder(b)) {
+    syn__fail_build(b, SYN_E_TEXT, "reads the whole sentence, so it has no place in a decoder");
+    return NULL;
+  }
+  if (syn__att_heads(b, n, a)) return NULL;
   a->qk = syn__max(0, a->heads - fixed) * a->c;
-  return syn__att_only_v(b, n, a);
+  return syn__att_only_v(b, n, a) ? NULL : a;
 }
 
 /* The columns of E and F [k,N] are positions, so N limits the length of a sentence. */
 static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
-  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
+  syn__att *a = syn__encoder_att(b, n, 0);
   syn_initial init;
   syn_extent part;
   size_t c, k;
   int shape[2];
-  if (!a) return SYN_E_MEMORY;
-  if (syn__encoder_att_shape(b, n, a, 0)) return SYN_E_SHAPE;
+  if (!a) return SYN_E_SHAPE;
   shape[0] = a->k = n->seen_keys = syn_arg_int(b, "k", 32, 1, 65536);
   shape[1] = a->size = n->table = b->config->max_len;
   a->param[1] = n->n_param;
@@ -10708,11 +10605,12 @@ static const syn_kind syn__kind_linformer = {
 
 #define SYN__PATTERNS 7
 
-/* cubes [n]: (j+1)^3 for the odd patterns, (n-j)^3 for the even ones; patterns count from 0 */
+/* cubes [n]: 1 for the patterns of one key; then (j+1)^3 for the odd patterns, (n-j)^3 for the even
+   ones; patterns count from 0 */
 static void syn__fixed_cubes(int pattern, int n, float *cubes) {
   int j;
   for (j = 0; j < n; j++) {
-    double place = pattern % 2 ? j + 1 : n - j;
+    double place = pattern < 3 ? 1 : pattern % 2 ? j + 1 : n - j;
     cubes[j] = (float)(place * place * place);
   }
 }
@@ -10721,16 +10619,16 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
                            float *row) {
   static const int beside[3] = {0, -1, 1};
   int first = pattern == 4 ? i + 2 : 0, last = pattern == 3 ? i - 2 : n - 1;
+  double m, root;
   memset(row, 0, (size_t)n * sizeof *row);
   if (pattern < 3) first = last = i + beside[pattern];
   if (first > last || first < 0 || last >= n) {
     row[i] = 1.0f;
-  } else if (pattern < 3) {
-    row[first] = 1.0f;
-  } else {
-    double m = last - first + 1, root = m * (m + 1.0) / 2.0;
-    t->k->scale(row + first, (float)(1.0 / (root * root)), cubes + first, (size_t)m);
+    return;
   }
+  m = last - first + 1;
+  root = m * (m + 1.0) / 2.0;
+  t->k->scale(row + first, (float)(1.0 / (root * root)), cubes + first, (size_t)m);
 }
 
 /* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
@@ -10794,9 +10692,8 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
 }
 
 static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
-  syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
-  if (!a) return SYN_E_MEMORY;
-  return syn__encoder_att_shape(b, n, a, SYN__PATTERNS) ? SYN_E_SHAPE : syn__att_buffers(b, n, a);
+  syn__att *a = syn__encoder_att(b, n, SYN__PATTERNS);
+  return a ? syn__att_buffers(b, n, a) : SYN_E_SHAPE;
 }
 /* v, out and the values of all heads; q, k and the scores of the heads that learn. */
 static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
