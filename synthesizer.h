@@ -4202,6 +4202,7 @@ struct syn_build {
   const syn_config *config;
   const syn_layer *layer;   /* the layer being built */
   const char *side;         /* "encoder", "decoder" */
+  const char *text, *at;    /* of that side, without byte order mark; where the parser reads it */
   char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
@@ -4251,15 +4252,13 @@ struct syn_tape {
 /* These two are of >>language, below; kinds read their arguments through syn_arg_... */
 typedef struct syn__arg {
   const char *name;  /* of the kind's own argument list */
-  int line, column;
   double number;
   syn_text word;     /* a word, or kinds joined by + */
   syn_layer *chain;
 } syn__arg;
 
 struct syn_layer {
-  syn_text name;
-  int line, column;
+  syn_text name; /* in the text: its place is that of the layer */
   const syn_kind *kind;
   const struct syn__alias *alias; /* instead of a kind */
   int n_args, cap_args;
@@ -4273,19 +4272,32 @@ struct syn_layer {
 #define SYN__MAX_ROW (1 << 24)
 #define SYN__MAX_WIDTH (1 << 20)
 
+/* Line and column of `at` in the text, from 1. Columns count characters: a byte 10xxxxxx of UTF-8
+   continues one. */
+static void syn__text_place(const syn_build *b, const char *at, int *line, int *column) {
+  const char *ch;
+  *line = *column = 1;
+  for (ch = b->text; ch < at; ch++)
+    if (*ch == '\n') ++*line, *column = 1;
+    else *column += ((unsigned char)*ch & 0xC0) != 0x80;
+}
+
 /* An error with its place in the text, and the layer's name as it is written there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
   char text[256];
   va_list args;
+  syn_text name;
+  int line, column;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (!b->layer) return syn__fail(b->c, s, "%s", text);
-  return syn__fail(b->c, s, "%s line %d column %d: %.*s: %s", b->side, b->layer->line,
-                   b->layer->column, b->layer->name.size < 40 ? (int)b->layer->name.size : 40,
-                   b->layer->name.at, text);
+  name = b->layer->name;
+  syn__text_place(b, name.at, &line, &column);
+  return syn__fail(b->c, s, "%s line %d column %d: %.*s: %s", b->side, line, column,
+                   name.size < 40 ? (int)name.size : 40, name.at, text);
 }
 
 syn_status syn_build_fail(syn_build *b, const char *message) {
@@ -10769,15 +10781,13 @@ struct syn__alias {
   syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
 };
 
-/* A layer without arguments, at the place of `at` in the text: an error in an expansion names the
-   alias, which is what the user wrote. */
-static syn_layer *syn__layer_new(syn_build *b, const syn_layer *at, const syn_kind *kind) {
+/* A layer without arguments. In an expansion `name` is that of the alias, which is what the user
+   wrote: errors name it and its place. */
+static syn_layer *syn__layer_new(syn_build *b, syn_text name, const syn_kind *kind) {
   syn_layer *l = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *l);
   if (!l) return NULL;
   l->kind = kind;
-  l->name = at->name;
-  l->line = at->line;
-  l->column = at->column;
+  l->name = name;
   return l;
 }
 
@@ -10806,7 +10816,7 @@ static syn_layer *syn__arg_add(syn_build *b, syn_layer *l, const char *name, dou
 /* The layer under the name of the alias's kind. Both share the arguments: cap_args = n_args, so
    syn__arg_new copies them before it appends one. */
 static syn_layer *syn__expand_renamed(syn_build *b, const syn_layer *l, int width) {
-  syn_layer *copy = syn__layer_new(b, l, l->alias->kind);
+  syn_layer *copy = syn__layer_new(b, l->name, l->alias->kind);
   SYN__UNUSED(width);
   if (!copy) return NULL;
   copy->args = l->args;
@@ -10819,7 +10829,7 @@ static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
   syn_layer *ff = syn__expand_renamed(b, l, width);
   if (ff && !syn__arg_find(l, "n")) ff = syn__arg_add(b, ff, "n", 4.0 * width);
   if (!ff) return NULL;
-  ff->next = syn__arg_add(b, syn__layer_new(b, l, &syn__kind_linear), "n", width);
+  ff->next = syn__arg_add(b, syn__layer_new(b, l->name, &syn__kind_linear), "n", width);
   return ff->next ? ff : NULL;
 }
 
@@ -10829,11 +10839,11 @@ static syn_layer *syn__expand_ffl(syn_build *b, const syn_layer *l, int width) {
    that is appended here. */
 static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, int width) {
   const syn_layer *inner = syn__arg_chain(b, l);
-  syn_layer *res = syn__layer_new(b, l, &syn__kind_res), *first = NULL, *copy, **end = &first;
+  syn_layer *res = syn__layer_new(b, l->name, &syn__kind_res), *first = NULL, *copy, **end = &first;
   syn__arg *chain = res ? syn__arg_new(b, res, "chain") : NULL;
   SYN__UNUSED(width);
   if (!inner || !chain) return NULL;
-  if (l->alias->kind && (*end = syn__layer_new(b, l, l->alias->kind)) != NULL)
+  if (l->alias->kind && (*end = syn__layer_new(b, l->name, l->alias->kind)) != NULL)
     end = &(*end)->next;
   for (; inner; inner = inner->next) {
     copy = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *copy);
@@ -10843,7 +10853,7 @@ static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, int width) {
     *end = copy;
     end = &copy->next;
   }
-  *end = syn__layer_new(b, l, &syn__kind_dropout);
+  *end = syn__layer_new(b, l->name, &syn__kind_dropout);
   chain->chain = first;
   return *end ? res : NULL;
 }
@@ -10876,26 +10886,7 @@ static const struct syn__alias syn__aliases[] = {
     {"mlp_att", "i:n f:dropout", &syn__kind_mlp_src_att, syn__expand_renamed},
     {"parallel", "C:chain", &syn__kind_concat, syn__expand_renamed}};
 
-/* -- lexer -- */
-
-/* A position in the text. The parser copies it to look ahead, and takes the copy back to return. */
-typedef struct syn__lexer {
-  syn_build *b;
-  const char *at;
-  int line, column, depth; /* depth: chains around it */
-} syn__lexer;
-
-/* An error at the position of x. word: what stands there, at most 40 bytes are shown; nearest: the
-   known name to propose, up to a space, or null. */
-static syn_status syn__fail_at(const syn__lexer *x, syn_text word, const char *what,
-                               const char *nearest) {
-  char proposal[64] = "";
-  if (nearest)
-    snprintf(proposal, sizeof proposal, "; did you mean '%.*s'?",
-             syn__min(40, (int)strcspn(nearest, " ")), nearest);
-  return syn__fail(x->b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s%s", x->b->side, x->line,
-                   x->column, word.size < 40 ? (int)word.size : 40, word.at, what, proposal);
-}
+/* -- lexer: b->at is the position in the text; setting it back ends a look ahead -- */
 
 /* A character of a name: ASCII, independent of the locale of the host program. */
 static int syn__is_name(char ch) {
@@ -10903,52 +10894,45 @@ static int syn__is_name(char ch) {
          ch == '_';
 }
 
-/* Advances by one byte. Columns count characters: a byte 10xxxxxx of UTF-8 continues one. */
-static void syn__lexer_move(syn__lexer *x) {
-  if (*x->at == '\n') x->line++, x->column = 1;
-  else if (((unsigned char)*x->at & 0xC0) != 0x80) x->column++;
-  x->at++;
+/* An error at a place of the text. It shows the token there: at most 40 bytes of a name, or one
+   character with all its bytes. nearest: the known name to propose, up to a space, or null. */
+static syn_status syn__fail_at(const syn_build *b, const char *at, const char *what,
+                               const char *nearest) {
+  char proposal[64] = "";
+  const char *token = *at ? at : "end of text";
+  int size = *at ? 0 : (int)strlen(token), line, column;
+  while (size < 40 && syn__is_name(token[size])) size++;
+  while (!size || ((unsigned char)token[size] & 0xC0) == 0x80) size++;
+  syn__text_place(b, at, &line, &column);
+  if (nearest)
+    snprintf(proposal, sizeof proposal, "; did you mean '%.*s'?",
+             syn__min(40, (int)strcspn(nearest, " ")), nearest);
+  return syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s%s", b->side, line, column,
+                   size, token, what, proposal);
 }
 
-/* Skips white space and comments. Called behind every token, so that the lexer stands on the first
-   character of the next one and its position is that token's. */
-static void syn__lexer_space(syn__lexer *x) {
+/* Skips white space and comments. Called behind every token, so that b->at is the first character
+   of the next one. */
+static void syn__lexer_space(syn_build *b) {
   for (;;) {
-    if (*x->at == ' ' || *x->at == '\t' || *x->at == '\n' || *x->at == '\r') syn__lexer_move(x);
-    else if (*x->at == '#')
-      while (*x->at && *x->at != '\n') syn__lexer_move(x);
-    else return;
+    b->at += strspn(b->at, " \t\n\r");
+    if (*b->at != '#') return;
+    b->at += strcspn(b->at, "\n");
   }
 }
 
 /* Takes a name, which may be empty. Does not skip the space behind it. */
-static syn_text syn__lexer_name(syn__lexer *x) {
-  syn_text word = {x->at, 0};
-  while (syn__is_name(*x->at)) syn__lexer_move(x);
-  word.size = (size_t)(x->at - word.at);
-  return word;
+static syn_text syn__lexer_name(syn_build *b) {
+  const char *from = b->at;
+  while (syn__is_name(*b->at)) b->at++;
+  return syn__text_of(from, (size_t)(b->at - from));
 }
 
-/* The token that stands here, for a message: a name, or one character with all its bytes. */
-static syn_text syn__lexer_peek(const syn__lexer *x) {
-  syn__lexer copy = *x;
-  syn_text word = syn__lexer_name(&copy);
-  if (!*x->at) {
-    word.at = "end of text";
-    word.size = strlen(word.at);
-  } else if (!word.size) {
-    word.size = 1;
-    while (((unsigned char)word.at[word.size] & 0xC0) == 0x80) word.size++;
-  }
-  return word;
-}
-
-/* 1: the sign stood here; the lexer is behind it and the space that follows. */
-static int syn__lexer_accept(syn__lexer *x, const char *sign) {
-  size_t i, size = strlen(sign);
-  if (strncmp(x->at, sign, size)) return 0;
-  for (i = 0; i < size; i++) syn__lexer_move(x);
-  syn__lexer_space(x);
+/* 1: the sign stood here; b->at is behind it and the space that follows. */
+static int syn__lexer_accept(syn_build *b, const char *sign) {
+  if (strncmp(b->at, sign, strlen(sign))) return 0;
+  b->at += strlen(sign);
+  syn__lexer_space(b);
   return 1;
 }
 
@@ -11003,17 +10987,14 @@ static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind *
 
 /* Finds the kind or alias that l->name names. The parser needs it at once: the argument list of the
    kind tells it whether an argument is a number, a word or a chain. */
-static syn_status syn__name_bind(const syn__lexer *x, syn_layer *l) {
-  const syn_options *o = &x->b->c->options;
-  const syn_kind *kind;
-  const struct syn__alias *alias;
+static syn_status syn__name_bind(const syn_build *b, syn_layer *l) {
   const char *name, *nearest = NULL;
   size_t i;
-  for (i = 0; (name = syn__name_at(o, i, &l->kind, &l->alias)) != NULL; i++)
+  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++) {
     if (syn__text_is(l->name, name)) return SYN_OK;
-  for (i = 0; (name = syn__name_at(o, i, &kind, &alias)) != NULL; i++)
     nearest = syn__nearer(l->name.at, l->name.size, nearest, name);
-  return syn__fail_at(x, l->name, "no such layer", nearest);
+  }
+  return syn__fail_at(b, l->name.at, "no such layer", nearest);
 }
 
 /* The number given for $NAME; null: none. */
@@ -11042,152 +11023,136 @@ static char syn__list_take(const char **list, syn_text *name) {
 /* -- parser -- */
 
 /* Any chain in brackets calls this function again; SYN_MAX_DEPTH bounds the recursion. */
-static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain);
+static syn_status syn__parse_chain(syn_build *b, syn_layer **chain);
 
 /* A keyword: KEY "=". *name and *type become those of the argument with that name. They stay as
-   they are, and x too, where no "=" follows: then the word is a value or the name of a layer. */
-static syn_status syn__parse_key(syn__lexer *x, const syn_layer *l, syn_text *name, char *type) {
-  syn__lexer from = *x;
-  const char *list = syn__layer_args(l), *nearest = NULL;
+   they are, and b->at too, where no "=" follows: then the word is a value or the name of a
+   layer. */
+static syn_status syn__parse_key(syn_build *b, const syn_layer *l, syn_text *name, char *type) {
+  const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
   char text[200];
-  syn_text word = syn__lexer_name(x), known;
-  syn__lexer_space(x);
-  if (!word.size || !syn__lexer_accept(x, "=")) {
-    *x = from;
+  syn_text word = syn__lexer_name(b), known;
+  syn__lexer_space(b);
+  if (!word.size || !syn__lexer_accept(b, "=")) {
+    b->at = from;
     return SYN_OK;
   }
   while ((*type = syn__list_take(&list, &known)) != 0) {
     *name = known;
-    if (known.size == word.size && !memcmp(known.at, word.at, word.size)) return SYN_OK;
+    if (!syn__text_compare(known, word)) return SYN_OK;
     nearest = syn__nearer(word.at, word.size, nearest, known.at);
   }
   snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
            l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
-  return syn__fail_at(&from, word, text, nearest);
+  return syn__fail_at(b, from, text, nearest);
 }
 
 /* A number, or a $NAME with the number given for it. `8x` is no number. The layer checks its range
    when it is built. */
-static syn_status syn__parse_number(syn__lexer *x, double *number) {
-  size_t size;
-  if (*x->at == '$') {
-    syn__lexer name;
-    const syn_var *var;
-    syn__lexer_move(x);
-    name = *x;
-    var = syn__var_find(x->b->config, syn__lexer_name(x));
+static syn_status syn__parse_number(syn_build *b, double *number) {
+  const char *from = b->at;
+  syn_text name;
+  const syn_var *var;
+  if (*from == '$') {
+    b->at++;
+    name = syn__lexer_name(b);
+    var = syn__var_find(b->config, name);
     if (!var)
-      return syn__fail_at(&name, syn__lexer_peek(&name), "no number was given for this $NAME",
-                          syn__nearest(name.at, (size_t)(x->at - name.at), x->b->config->vars,
-                                       (size_t)x->b->config->n_vars, sizeof *var));
+      return syn__fail_at(b, from + 1, "no number was given for this $NAME",
+                          syn__nearest(name.at, name.size, b->config->vars,
+                                       (size_t)b->config->n_vars, sizeof *var));
     *number = var->value;
   } else {
-    size = syn__number_read(x->at, number);
-    if (!size || syn__is_name(x->at[size]))
-      return syn__fail_at(x, syn__lexer_peek(x), "wanted a number", NULL);
-    while (size--) syn__lexer_move(x);
+    b->at += syn__number_read(from, number);
+    if (b->at == from || syn__is_name(*b->at))
+      return syn__fail_at(b, from, "wanted a number", NULL);
   }
-  syn__lexer_space(x);
+  syn__lexer_space(b);
   return SYN_OK;
 }
 
 /* Which words are allowed only the layer knows: see syn_arg_word. */
-static syn_status syn__parse_word(syn__lexer *x, syn_text *word) {
-  *word = syn__lexer_name(x);
-  if (!word->size) return syn__fail_at(x, syn__lexer_peek(x), "wanted a word", NULL);
-  syn__lexer_space(x);
+static syn_status syn__parse_word(syn_build *b, syn_text *word) {
+  *word = syn__lexer_name(b);
+  if (!word->size) return syn__fail_at(b, b->at, "wanted a word", NULL);
+  syn__lexer_space(b);
   return SYN_OK;
 }
 
-/* Words joined by +, stored without the space and comments between them. The first of two passes
-   finds the end of the list, and so how many bytes are needed at most. */
-static syn_status syn__parse_kinds(syn__lexer *x, syn_text *kinds) {
-  syn__lexer end = *x;
-  syn_text word;
+/* Words joined by +, stored without the space and comments between them. */
+static syn_status syn__parse_kinds(syn_build *b, syn_text *kinds) {
+  const char *from = b->at;
   char *out;
   do {
-    if (syn__parse_word(&end, &word)) return SYN_E_TEXT;
-  } while (syn__lexer_accept(&end, "+"));
-  out = (char *)syn__arena_get(&x->b->g->arena, (size_t)(end.at - x->at) + 1, 1);
-  kinds->at = out;
-  kinds->size = 0;
+    if (syn__parse_word(b, kinds)) return SYN_E_TEXT;
+  } while (syn__lexer_accept(b, "+"));
+  out = (char *)syn__arena_get(&b->g->arena, (size_t)(b->at - from), 1);
+  *kinds = syn__text_of(out, 0);
   if (!out) return SYN_E_MEMORY;
-  do {
-    if (syn__parse_word(x, &word)) return SYN_E_TEXT;
-    if (kinds->size) out[kinds->size++] = '+';
-    memcpy(out + kinds->size, word.at, word.size);
-    kinds->size += word.size;
-  } while (syn__lexer_accept(x, "+"));
+  for (; from < b->at; from++) {
+    if (*from == '#') from += strcspn(from, "\n");
+    if (syn__is_name(*from) || *from == '+') out[kinds->size++] = *from;
+  }
   return SYN_OK;
 }
 
 /* The argument in that position, from 0, or a keyword. Type C, any number of chains, is the last of
    its list and takes all further positions; only its name may be given twice. A chain is stored by
    its index, because parsing it may move the array. */
-static syn_status syn__parse_arg(syn__lexer *x, syn_layer *l, int position) {
-  syn__lexer from = *x;
-  const char *list = syn__layer_args(l);
+static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
+  const char *from = b->at, *list = syn__layer_args(l);
   syn_text name;
-  char type;
+  char type, text[80];
   syn__arg *a;
   while ((type = syn__list_take(&list, &name)) != 0 && type != 'C' && position > 0) position--;
-  if (syn__parse_key(x, l, &name, &type)) return SYN_E_TEXT;
-  if (!type) return syn__fail_at(&from, syn__lexer_peek(&from), "one argument too many", NULL);
-  a = syn__arg_new(x->b, l, syn__arena_text(&x->b->g->arena, name.at, name.size));
+  if (syn__parse_key(b, l, &name, &type)) return SYN_E_TEXT;
+  if (!type) return syn__fail_at(b, from, "one argument too many", NULL);
+  a = syn__arg_new(b, l, syn__arena_text(&b->g->arena, name.at, name.size));
   if (!a || !a->name) return SYN_E_MEMORY;
-  if (type != 'C' && syn__arg_find(l, a->name) != a)
-    return syn__fail_at(&from, name, "an argument given twice", NULL);
-  a->line = from.line;
-  a->column = from.column;
+  if (type != 'C' && syn__arg_find(l, a->name) != a) {
+    snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
+    return syn__fail_at(b, from, text, NULL);
+  }
   if (type == 'c' || type == 'C') {
     syn_layer *chain = NULL;
-    syn_status s = syn__parse_chain(x, &chain);
+    syn_status s = syn__parse_chain(b, &chain);
     l->args[l->n_args - 1].chain = chain;
     return s;
   }
-  if (type == 'w') return syn__parse_word(x, &a->word);
-  if (type == 'k') return syn__parse_kinds(x, &a->word);
-  return syn__parse_number(x, &a->number);
+  if (type == 'w') return syn__parse_word(b, &a->word);
+  if (type == 'k') return syn__parse_kinds(b, &a->word);
+  return syn__parse_number(b, &a->number);
 }
 
 /* No brackets and () are the same: every argument has its default. `,` and `|` are the same, too:
    published texts write `|` between chains. */
-static syn_status syn__parse_args(syn__lexer *x, syn_layer *l) {
+static syn_status syn__parse_args(syn_build *b, syn_layer *l) {
   int position = 0;
-  if (!syn__lexer_accept(x, "(") || syn__lexer_accept(x, ")")) return SYN_OK;
+  if (!syn__lexer_accept(b, "(") || syn__lexer_accept(b, ")")) return SYN_OK;
   do {
-    if (syn__parse_arg(x, l, position++)) return x->b->c->status;
-  } while (syn__lexer_accept(x, ",") || syn__lexer_accept(x, "|"));
-  if (syn__lexer_accept(x, ")")) return SYN_OK;
-  return syn__fail_at(x, syn__lexer_peek(x), "wanted , | or )", NULL);
+    if (syn__parse_arg(b, l, position++)) return b->c->status;
+  } while (syn__lexer_accept(b, ",") || syn__lexer_accept(b, "|"));
+  return syn__lexer_accept(b, ")") ? SYN_OK : syn__fail_at(b, b->at, "wanted , | or )", NULL);
 }
 
-/* Line and column are kept for the errors of building. */
-static syn_status syn__parse_layer(syn__lexer *x, syn_layer **out) {
-  syn__lexer from = *x;
-  syn_layer *l = (syn_layer *)syn__arena_get(&x->b->g->arena, 1, sizeof *l);
+static syn_status syn__parse_layer(syn_build *b, syn_layer **out) {
+  syn_layer *l = *out = syn__layer_new(b, syn__lexer_name(b), NULL);
   if (!l) return SYN_E_MEMORY;
-  *out = l;
-  l->line = x->line;
-  l->column = x->column;
-  l->name = syn__lexer_name(x);
-  if (!l->name.size)
-    return syn__fail_at(&from, syn__lexer_peek(&from), "wanted the name of a layer", NULL);
-  if (syn__name_bind(&from, l)) return SYN_E_TEXT;
-  syn__lexer_space(x);
-  return syn__parse_args(x, l);
+  if (!l->name.size) return syn__fail_at(b, b->at, "wanted the name of a layer", NULL);
+  if (syn__name_bind(b, l)) return SYN_E_TEXT;
+  syn__lexer_space(b);
+  return syn__parse_args(b, l);
 }
 
 /* The arrow is -> or U+2192. */
-static syn_status syn__parse_chain(syn__lexer *x, syn_layer **chain) {
-  syn_layer **end = chain;
-  if (++x->depth > SYN_MAX_DEPTH)
-    return syn__fail_at(x, syn__lexer_peek(x), "chains inside chains, more than 32 deep", NULL);
+static syn_status syn__parse_chain(syn_build *b, syn_layer **chain) {
+  if (++b->depth > SYN_MAX_DEPTH)
+    return syn__fail_at(b, b->at, "chains inside chains, more than 32 deep", NULL);
   do {
-    if (syn__parse_layer(x, end)) return x->b->c->status;
-    end = &(*end)->next;
-  } while (syn__lexer_accept(x, "->") || syn__lexer_accept(x, "\xE2\x86\x92"));
-  x->depth--;
+    if (syn__parse_layer(b, chain)) return b->c->status;
+    chain = &(*chain)->next;
+  } while (syn__lexer_accept(b, "->") || syn__lexer_accept(b, "\xE2\x86\x92"));
+  b->depth--;
   return SYN_OK;
 }
 
@@ -11197,25 +11162,24 @@ static int syn__text_too_long(syn_build *b, size_t size) {
                                           b->side, SYN_MAX_TEXT);
 }
 
-/* The syntax tree of a text, perhaps behind a byte order mark; null: recorded. Comments must be
-   UTF-8, too, because a model file holds the whole text. */
-static syn_layer *syn__parse(syn_build *b, const char *text) {
-  syn__lexer x = {b, text, 1, 1, 0};
+/* The syntax tree of b->text; null: recorded. Comments must be UTF-8, too, because a model file
+   holds the whole text. */
+static syn_layer *syn__parse(syn_build *b) {
   syn_layer *chain = NULL;
-  const char *bad = syn__utf8_invalid(text);
-  size_t size = strlen(text);
-  if (syn__text_too_long(b, size)) return NULL;
+  const char *bad = syn__utf8_invalid(b->text);
+  int line, column;
+  if (syn__text_too_long(b, strlen(b->text))) return NULL;
   if (*bad) {
-    while (x.at < bad) syn__lexer_move(&x);
-    syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", b->side, x.line,
-              x.column, (unsigned)(unsigned char)*bad);
+    syn__text_place(b, bad, &line, &column);
+    syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", b->side, line,
+              column, (unsigned)(unsigned char)*bad);
     return NULL;
   }
-  x.at += syn__bom_size(text, size);
-  syn__lexer_space(&x);
-  if (syn__parse_chain(&x, &chain)) return NULL;
-  if (!*x.at) return chain;
-  syn__fail_at(&x, syn__lexer_peek(&x), "wanted -> or the end of the text", NULL);
+  b->at = b->text;
+  syn__lexer_space(b);
+  if (syn__parse_chain(b, &chain)) return NULL;
+  if (!*b->at) return chain;
+  syn__fail_at(b, b->at, "wanted -> or the end of the text", NULL);
   return NULL;
 }
 
@@ -11226,16 +11190,14 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
   if (!out) return NULL;
-  while (*text && used <= SYN_MAX_TEXT) {
-    syn_text name;
-    const syn_var *var;
-    name.at = text + 1;
-    for (name.size = 0; *text == '$' && syn__is_name(name.at[name.size]); name.size++) continue;
-    var = name.size ? syn__var_find(b->config, name) : NULL;
-    if (!var) out[used++] = *text++;
-    else {
+  for (b->at = text; *b->at && used <= SYN_MAX_TEXT;) {
+    const char *from = b->at++;
+    const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
+    if (var) {
       used += syn__number_write(out + used, SYN_MAX_TEXT + 1 - used, 17, var->value);
-      text = name.at + name.size;
+    } else {
+      out[used++] = *from;
+      b->at = from + 1;
     }
   }
   return syn__text_too_long(b, used) ? NULL : out;
@@ -11436,9 +11398,11 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
 
 /* -- encoder -- */
 
-/* Paths and messages of what is built next begin with the name of the side. */
-static void syn__build_side(syn_build *b, const char *side) {
+/* Paths and messages of what is built next begin with the name of the side, whose text may have a
+   byte order mark. */
+static void syn__build_side(syn_build *b, const char *side, const char *text) {
   b->side = side;
+  b->text = text + syn__bom_size(text, strlen(text));
   b->decoder = side[0] == 'd';
   b->layer = NULL;
   snprintf(b->path, sizeof b->path, "%s", side);
@@ -11460,18 +11424,16 @@ static int syn__build_embedding(syn_build *b, const char *name, int vocabulary) 
 /* How many attentions to the source with this `source` a chain has; a repeat counts them n times.
    Needed before the decoder is built: with source=decreasing layer i of n reads block n + 1 - i.
    Sums stop at 2^20, so that repeats inside repeats do not overflow. */
-static int syn__count_source(syn_build *b, const syn_layer *l, const char *source) {
+static int syn__count_source(const syn_layer *l, const char *source) {
   int sum = 0, i;
   for (; l; l = l->next) {
     const syn__arg *a = syn__arg_find(l, "source"), *n = syn__arg_find(l, "n");
-    int inside = 0;
-    if (a && syn__text_is(a->word, source)) sum++;
+    int repeats = l->kind == &syn__kind_repeat && n && n->number >= 1 && n->number <= 1000;
+    int copies = repeats ? (int)n->number : 1;
+    sum += a && syn__text_is(a->word, source);
     for (i = 0; i < l->n_args; i++)
       if (l->args[i].chain)
-        inside = syn__min(inside + syn__count_source(b, l->args[i].chain, source), 1 << 20);
-    if (inside && l->kind == &syn__kind_repeat && n && n->number >= 1 && n->number <= 1000)
-      inside *= (int)n->number;
-    sum = syn__min(sum + inside, 1 << 20);
+        sum = syn__min(sum + copies * syn__count_source(l->args[i].chain, source), 1 << 20);
   }
   return sum;
 }
@@ -11508,14 +11470,14 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
 static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer *decoder) {
   const syn_layer *chain;
   int x;
-  syn__build_side(b, "encoder");
-  chain = syn__parse(b, m->config.encoder);
+  syn__build_side(b, "encoder", m->config.encoder);
+  chain = syn__parse(b);
   if (!chain) return -1;
   x = syn__build_embedding(b, m->tie == SYN__TIE_ALL ? "tgt.embed" : "src.embed",
                            m->config.src_vocab);
   if (x >= 0) x = syn_build_chain(b, chain, x);
-  b->n_increasing = syn__count_source(b, decoder, "increasing");
-  b->n_decreasing = syn__count_source(b, decoder, "decreasing");
+  b->n_increasing = syn__count_source(decoder, "increasing");
+  b->n_decreasing = syn__count_source(decoder, "decreasing");
   if (x >= 0 && b->n_increasing + b->n_decreasing && syn__build_blocks(b, chain)) return -1;
   b->encoder_out = x;
   b->g->n_encoder = (int)b->g->n_nodes;
@@ -11523,12 +11485,6 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
 }
 
 /* -- decoder -- */
-
-/* Embedding and chain; the value `out` reads, or -1. */
-static int syn__build_decoder_chain(syn_build *b, const syn_model *m, const syn_layer *chain) {
-  int x = syn__build_embedding(b, "tgt.embed", m->config.tgt_vocab);
-  return x < 0 ? -1 : syn_build_chain(b, chain, x);
-}
 
 /* A first guess of the width of the decoder's output, by what its layers say of their own; `width`
    reaches the first of them. No layer is asked: one that is fed a wrong width may refuse it (heads
@@ -11559,30 +11515,30 @@ static int syn__feedback_guess(syn_build *b, const syn_layer *l, int width) {
   return syn__min(width, SYN__MAX_WIDTH);
 }
 
-/* The decoder. With a recurrent node it is built a second time where the guess of the width was
-   wrong; what the first time put into the graph is removed. */
+/* The decoder; returns the value `out` reads, -1: failed. With a recurrent node it is built a
+   second time where the guess of the width was wrong; what the first time put into the graph is
+   removed. */
 static int syn__build_recurrent(syn_build *b, const syn_model *m, const syn_layer *chain) {
-  syn_build before;
+  const syn_build before = *b;
   syn__graph *g = b->g;
-  size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
-  int x, width;
-  b->feedback_width = syn__feedback_guess(b, chain, b->config->d_model);
-  b->layer = NULL;
-  before = *b;
-  x = syn__build_decoder_chain(b, m, chain);
-  if (x < 0 || !g->recurrent || syn__build_width_of(b, x) == b->feedback_width) return x;
-  width = syn__build_width_of(b, x);
-  *b = before;
-  g->n_nodes = nodes;
-  g->n_values = values;
-  g->n_params = params;
-  b->feedback_width = width;
-  x = syn__build_decoder_chain(b, m, chain);
-  if (x < 0 || syn__build_width_of(b, x) == width) return x;
+  const size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
+  int first = syn__feedback_guess(b, chain, b->config->d_model), fed = first, x, width, i;
+  for (i = 0; i < 2; i++) {
+    *b = before;
+    g->n_nodes = nodes;
+    g->n_values = values;
+    g->n_params = params;
+    b->feedback_width = fed;
+    x = syn__build_embedding(b, "tgt.embed", m->config.tgt_vocab);
+    if (x >= 0) x = syn_build_chain(b, chain, x);
+    if (x < 0) return -1;
+    width = syn__build_width_of(b, x);
+    if (!g->recurrent || width == fed) return x;
+    if (i == 0) fed = width;
+  }
   b->layer = chain;
   syn__fail_build(b, SYN_E_SHAPE, "the decoder's output has width %d when %d is fed, and %d when %d"
-                  " is: it must not depend on this layer", width, before.feedback_width,
-                  syn__build_width_of(b, x), width);
+                  " is: it must not depend on this layer", fed, first, width, fed);
   return -1;
 }
 
@@ -11590,7 +11546,7 @@ static int syn__build_recurrent(syn_build *b, const syn_model *m, const syn_laye
    nothing: an error is kinder. */
 static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
   int x;
-  syn__build_side(b, "decoder");
+  syn__build_side(b, "decoder", m->config.decoder);
   x = syn__build_recurrent(b, m, chain);
   if (x >= 0 && m->task->encoder && !b->n_source_layers) {
     syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
@@ -11644,8 +11600,8 @@ static syn_status syn__build_network(syn_model *m) {
   b.chain = syn__build_chain;
   b.encoder_out = -1;
   if (k->decoder) {
-    syn__build_side(&b, "decoder");
-    decoder = syn__parse(&b, k->decoder);
+    syn__build_side(&b, "decoder", k->decoder);
+    decoder = syn__parse(&b);
     if (!decoder) return m->c->status;
   }
   if (k->encoder) {
