@@ -9900,7 +9900,6 @@ static void syn__task_light(syn_tape *t, const void *job, int thread, size_t beg
 static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
-  const float *u = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_U);
   float *conv = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_CONV), *window = syn_scratch(t, thread);
   size_t r, width = (size_t)syn_width(syn_out(t, n));
   for (r = begin; r < end; r++) {
@@ -10312,13 +10311,16 @@ static void syn__aop_pack_keys(const syn_tape *t, const syn__attention *o) {
   syn__pack_keys(t, syn_matrix_of(o->k, o->g.nk, (int)o->k_row, 0), o->k_panels);
 }
 
-/* The scores of a few new tokens, row by row: packing the keys would take longer than that. */
-enum { SYN__AOP_FEW = 4 };
+/* S of a few new tokens: packing the keys would take longer than the product, so q is packed
+   instead. S^T = K q^T [n,rows] has the same bits; x holds it. */
+enum { SYN__AOP_FEW = 16 };
 static void syn__aop_scores_few(const syn_tape *t, const syn__attention *o) {
-  size_t i, keys = (size_t)o->g.nk;
-  memset(o->p, 0, (size_t)o->g.nq * keys * sizeof *o->p);
-  for (i = 0; i < (size_t)o->g.nq; i++)
-    syn__table_dots(t, o->p + i * keys, o->q + i * o->q_row, o->k, o->g.nk, o->k_row);
+  size_t i, j, rows = (size_t)o->g.nq, keys = (size_t)o->g.nk;
+  syn_matrix q = syn_matrix_of(o->q, o->g.nq, o->c, o->q_row);
+  syn__gemm_serial(t, syn_matrix_of(o->x, o->g.nk, o->g.nq, 0),
+                   syn_matrix_of(o->k, o->g.nk, o->c, 0), syn_transposed(q), 0, o->k_panels);
+  for (i = 0; i < rows; i++)
+    for (j = 0; j < keys; j++) o->p[i * keys + j] = o->x[j * rows + i];
 }
 
 static size_t syn__aop_blocks(const syn_tape *t, const syn_node *n) {
