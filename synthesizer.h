@@ -4272,32 +4272,34 @@ struct syn_layer {
 #define SYN__MAX_ROW (1 << 24)
 #define SYN__MAX_WIDTH (1 << 20)
 
-/* Line and column of `at` in the text, from 1. Columns count characters: a byte 10xxxxxx of UTF-8
-   continues one. */
-static void syn__text_place(const syn_build *b, const char *at, int *line, int *column) {
+/* An error with the place of `at` in the text: line and column, from 1. Columns count characters: a
+   byte 10xxxxxx of UTF-8 continues one. */
+static syn_status syn__fail_place(const syn_build *b, const char *at, syn_status s,
+                                  const char *message) {
   const char *ch;
-  *line = *column = 1;
+  int line = 1, column = 1;
   for (ch = b->text; ch < at; ch++)
-    if (*ch == '\n') ++*line, *column = 1;
-    else *column += ((unsigned char)*ch & 0xC0) != 0x80;
+    if (*ch == '\n') line++, column = 1;
+    else column += ((unsigned char)*ch & 0xC0) != 0x80;
+  return syn__fail(b->c, s, "%s line %d column %d: %s", b->side, line, column, message);
 }
 
-/* An error with its place in the text, and the layer's name as it is written there. */
+/* An error in the layer being built: with its place in the text, and its name as it is written
+   there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
-  char text[256];
+  const syn_layer *l = b->layer;
+  char text[300] = "";
+  size_t used;
   va_list args;
-  syn_text name;
-  int line, column;
+  if (l)
+    snprintf(text, sizeof text, "%.*s: ", l->name.size < 40 ? (int)l->name.size : 40, l->name.at);
+  used = strlen(text);
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  vsnprintf(text + used, sizeof text - used, format, args);
   va_end(args);
-  if (!b->layer) return syn__fail(b->c, s, "%s", text);
-  name = b->layer->name;
-  syn__text_place(b, name.at, &line, &column);
-  return syn__fail(b->c, s, "%s line %d column %d: %.*s: %s", b->side, line, column,
-                   name.size < 40 ? (int)name.size : 40, name.at, text);
+  return l ? syn__fail_place(b, l->name.at, s, text) : syn__fail(b->c, s, "%s", text);
 }
 
 syn_status syn_build_fail(syn_build *b, const char *message) {
@@ -10057,38 +10059,34 @@ static float *syn__mlp_block(const syn_tape *t, const syn_node *n, int buffer, i
   return syn_saved(t, n, buffer) + (size_t)which * (size_t)syn__mlp_wide(n) * syn__att_rows(t, n);
 }
 
-/* One sentence: a head whose values are u; its first query row, its first key row. */
-typedef struct syn__mlp {
-  syn__attention o;
-  size_t q0, k0;
-} syn__mlp;
-
-static syn__mlp syn__mlp_of(const syn_tape *t, const syn_node *n, size_t sentence, int thread) {
+/* One sentence as a head: queries A, keys B, values u. */
+static syn__attention syn__mlp_head(const syn_tape *t, const syn_node *n, size_t sentence,
+                                    int thread) {
   int to = t->g->values[n->out].stream, from = t->g->values[n->in[1]].stream;
   const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
   const syn_tensor *u = syn_in(t, n, 1);
-  syn__mlp m;
-  m.q0 = (size_t)q[0];
-  m.k0 = (size_t)k[0];
-  m.o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
-  m.o.add = 1; /* W_k adds to du, too */
-  m.o.v_row = m.o.y_row = (size_t)m.o.c;
-  m.o.v = u->x + m.k0 * m.o.v_row;
-  m.o.y = syn_out(t, n)->x + m.q0 * m.o.y_row;
-  m.o.drop_index = t->pairs[to][from][sentence];
-  m.o.p = syn_saved(t, n, SYN__MLP_P) + m.o.drop_index;
-  m.o.pack = syn_scratch(t, thread);
-  m.o.x = m.o.pack + m.o.v_row * syn__round16((size_t)m.o.g.nk);
-  return m;
+  syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
+  o.add = 1; /* W_k adds to du, too */
+  o.q_row = o.k_row = (size_t)syn__mlp_wide(n);
+  o.v_row = o.y_row = (size_t)o.c;
+  o.q = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A) + (size_t)q[0] * o.q_row;
+  o.k = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B) + (size_t)k[0] * o.k_row;
+  o.v = u->x + (size_t)k[0] * o.v_row;
+  o.y = syn_out(t, n)->x + (size_t)q[0] * o.y_row;
+  o.drop_index = t->pairs[to][from][sentence];
+  o.p = syn_saved(t, n, SYN__MLP_P) + o.drop_index;
+  o.pack = syn_scratch(t, thread);
+  o.x = o.pack + o.v_row * syn__round16((size_t)o.g.nk);
+  return o;
 }
 
-/* Operands of the kernel for query row q and `keys` rows of B, b_row floats apart. */
-static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, size_t q,
+/* Operands of the kernel for row a of A and `keys` rows of B, b_row floats apart. */
+static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, const float *a,
                                        const float *b, size_t b_row, int keys) {
   syn__additive j;
   j.w = syn_weight(t, n, SYN__MLP_W_S);
   j.n = (size_t)syn__mlp_wide(n);
-  j.a = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A) + q * j.n;
+  j.a = a;
   j.b = b;
   j.b_row = b_row;
   j.keys = (size_t)keys;
@@ -10099,15 +10097,14 @@ static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, siz
 /* Scores, attention weights and contexts of whole sentences. */
 static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t s, i, wide = (size_t)syn__mlp_wide(n);
-  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
+  size_t s, i;
   for (s = begin; s < end; s++) {
-    syn__mlp m = syn__mlp_of(t, n, s, thread);
-    for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_operands(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
-      t->k->additive(m.o.p + i * a.keys, &a);
+    syn__attention o = syn__mlp_head(t, n, s, thread);
+    for (i = 0; i < (size_t)o.g.nq; i++) {
+      syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
+      t->k->additive(o.p + i * a.keys, &a);
     }
-    syn__attention_forward(t, &m.o);
+    syn__attention_forward(t, &o);
   }
 }
 static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
@@ -10118,25 +10115,24 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_mlp, n, (size_t)syn__att_stream(t, n)->count, 1);
 }
 
-/* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the
-   sentence */
+/* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the sentence. dA
+   and dB lie in their buffer as A and B in theirs. */
 static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin,
                                size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t s, i, wide = (size_t)syn__mlp_wide(n);
-  const float *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
-  float *da = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_A);
-  float *db = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_B);
-  float *dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W);
+  const syn_tensor *u = syn_in(t, n, 1), *y = syn_out(t, n);
+  const float *rows = syn_saved(t, n, SYN__MLP_ROWS);
+  float *drows = syn_saved(t, n, SYN__MLP_DROWS), *dw;
+  size_t s, i;
   for (s = begin; s < end; s++) {
-    syn__mlp m = syn__mlp_of(t, n, s, thread);
-    m.o.dv = syn_in(t, n, 1)->dx + m.k0 * m.o.v_row;
-    m.o.dy = syn_out(t, n)->dx + m.q0 * m.o.y_row;
-    syn__attention_back(t, &m.o);
-    for (i = 0; i < (size_t)m.o.g.nq; i++) {
-      syn__additive a = syn__mlp_operands(t, n, m.q0 + i, b + m.k0 * wide, wide, m.o.g.nk);
-      t->k->additive_back(&a, m.o.p + i * a.keys, da + (m.q0 + i) * wide, db + m.k0 * wide,
-                          dw + s * wide);
+    syn__attention o = syn__mlp_head(t, n, s, thread);
+    dw = syn__mlp_block(t, n, SYN__MLP_DROWS, SYN__MLP_W) + s * (size_t)syn__mlp_wide(n);
+    o.dv = u->dx + (o.v - u->x);
+    o.dy = y->dx + (o.y - y->x);
+    syn__attention_back(t, &o);
+    for (i = 0; i < (size_t)o.g.nq; i++) {
+      syn__additive a = syn__mlp_operands(t, n, o.q + i * o.q_row, o.k, o.k_row, o.g.nk);
+      t->k->additive_back(&a, o.p + i * a.keys, drows + (a.a - rows), drows + (o.k - rows), dw);
     }
   }
 }
@@ -10172,12 +10168,13 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *y = syn_out(t, n);
   const syn__decode_state *l = t->decode;
+  const float *rows = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A);
   float *p = syn_scratch(t, thread);
-  size_t r, d = (size_t)syn_width(y);
+  size_t r, d = (size_t)syn_width(y), wide = (size_t)syn__mlp_wide(n), row = (size_t)n->source_cache;
   for (r = begin; r < end; r++) {
     const float *b = syn_source_cache(t, n, (int)r, 0);
     const int *off = l->source_off + l->sentence[r];
-    syn__additive a = syn__mlp_operands(t, n, r, b, (size_t)n->source_cache, off[1] - off[0]);
+    syn__additive a = syn__mlp_operands(t, n, rows + r * wide, b, row, off[1] - off[0]);
     t->k->additive(p, &a);
     t->k->softmax(p, p, a.keys);
     syn__gemm_serial(t, syn_matrix_of(y->x + r * d, 1, (int)d, 0),
@@ -10306,11 +10303,6 @@ static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, s
 
 /* -- forward -- */
 
-/* Packs K_h^T, which all blocks of a head read. */
-static void syn__aop_pack_keys(const syn_tape *t, const syn__attention *o) {
-  syn__pack_keys(t, syn_matrix_of(o->k, o->g.nk, (int)o->k_row, 0), o->k_panels);
-}
-
 /* S of a few new tokens: packing the keys would take longer than the product, so q is packed
    instead. S^T = K q^T [n,rows] has the same bits; x holds it. */
 enum { SYN__AOP_FEW = 16 };
@@ -10337,7 +10329,8 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
     if (t->decode && o.g.nq <= SYN__AOP_FEW) {
       syn__aop_scores_few(t, &o);
     } else {
-      if (i == begin || block == 0) syn__aop_pack_keys(t, &o);
+      if (i == begin || block == 0)
+        syn__pack_keys(t, syn_matrix_of(o.k, o.g.nk, o.c, 0), o.k_panels);
       syn__dot_scores(t, &o);
     }
     o.c = syn__aop_of(n)->c_v;
@@ -10375,7 +10368,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
       o.dk = syn_dweight(t, n, SYN__AOP_KEYS) + keys * o.k_row;
       o.dv = syn_dweight(t, n, SYN__AOP_VALUES) + keys * o.v_row;
       if (row == 0) {
-        syn__aop_pack_keys(t, &o);
+        syn__pack_keys(t, syn_matrix_of(o.k, o.g.nk, (int)o.k_row, 0), o.k_panels);
         syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, (int)o.v_row, 0), o.v_panels);
       }
       syn__dot_scores(t, &o);
@@ -10619,30 +10612,26 @@ static const syn_kind syn__kind_linformer = {
 
 #define SYN__PATTERNS 7
 
-/* cubes [n]: 1 for the patterns of one key; then (j+1)^3 for the odd patterns, (n-j)^3 for the even
-   ones; patterns count from 0 */
-static void syn__fixed_cubes(int pattern, int n, float *cubes) {
-  int j;
-  for (j = 0; j < n; j++) {
+/* P [n,n] of a pattern, which counts from 0; the cubes go to the scratch of packed keys. Row i has
+   the keys first .. last, else key i; the sum of its cubes is 1^3 + ... + m^3 = (m (m+1) / 2)^2. */
+static void syn__fixed_weights(const syn_tape *t, int pattern, const syn__attention *o) {
+  static const int beside[3] = {0, -1, 1};
+  int i, j, n = o->g.nk;
+  float *cubes = o->pack, *row = o->p;
+  for (j = 0; j < n; j++) { /* patterns 0 to 2 have one key */
     double place = pattern < 3 ? 1 : pattern % 2 ? j + 1 : n - j;
     cubes[j] = (float)(place * place * place);
   }
-}
-/* Row i of a pattern: keys first .. last, else key i. 1^3 + ... + m^3 = (m (m+1) / 2)^2. */
-static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const float *cubes,
-                           float *row) {
-  static const int beside[3] = {0, -1, 1};
-  int first = pattern == 4 ? i + 2 : 0, last = pattern == 3 ? i - 2 : n - 1;
-  double m, root;
-  memset(row, 0, (size_t)n * sizeof *row);
-  if (pattern < 3) first = last = i + beside[pattern];
-  if (first > last || first < 0 || last >= n) {
-    row[i] = 1.0f;
-    return;
+  memset(row, 0, (size_t)n * (size_t)n * sizeof *row);
+  for (i = 0; i < n; i++, row += n) {
+    int first = pattern == 4 ? i + 2 : 0, last = pattern == 3 ? i - 2 : n - 1;
+    double m, root;
+    if (pattern < 3) first = last = i + beside[pattern];
+    m = last - first + 1;
+    root = m * (m + 1.0) / 2.0;
+    if (first > last || first < 0 || last >= n) row[i] = 1.0f;
+    else t->k->scale(row + first, (float)(1.0 / (root * root)), cubes + first, (size_t)m);
   }
-  m = last - first + 1;
-  root = m * (m + 1.0) / 2.0;
-  t->k->scale(row + first, (float)(1.0 / (root * root)), cubes + first, (size_t)m);
 }
 
 /* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
@@ -10667,17 +10656,15 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
   return o;
 }
 
-/* Fixed heads: P itself, with the cubes in the scratch of packed keys; others: their scores. */
+/* Fixed heads: P itself; others: their scores. */
 static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    int r, h = (int)(i % heads);
+    int h = (int)(i % heads);
     syn__attention o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
     if (o.q) syn__dot_scores(t, &o);
-    else syn__fixed_cubes(h, o.g.nk, o.pack);
-    for (r = 0; !o.q && r < o.g.nq; r++)
-      syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
+    else syn__fixed_weights(t, h, &o);
     syn__attention_forward(t, &o);
   }
 }
@@ -10900,17 +10887,16 @@ static int syn__is_name(char ch) {
    character with all its bytes. nearest: the known name to propose, up to a space, or null. */
 static syn_status syn__fail_at(const syn_build *b, const char *at, const char *what,
                                const char *nearest) {
-  char proposal[64] = "";
+  char text[350];
   const char *token = *at ? at : "end of text";
-  int size = *at ? 0 : (int)strlen(token), line, column;
+  int size = *at ? 0 : (int)strlen(token), used;
   while (size < 40 && syn__is_name(token[size])) size++;
   while (!size || ((unsigned char)token[size] & 0xC0) == 0x80) size++;
-  syn__text_place(b, at, &line, &column);
+  used = snprintf(text, sizeof text, "'%.*s': %.200s", size, token, what);
   if (nearest)
-    snprintf(proposal, sizeof proposal, "; did you mean '%.*s'?",
+    snprintf(text + used, sizeof text - (size_t)used, "; did you mean '%.*s'?",
              syn__min(40, (int)strcspn(nearest, " ")), nearest);
-  return syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: '%.*s': %s%s", b->side, line, column,
-                   size, token, what, proposal);
+  return syn__fail_place(b, at, SYN_E_TEXT, text);
 }
 
 /* Skips white space and comments. Called behind every token, so that b->at is the first character
@@ -11073,27 +11059,21 @@ static syn_status syn__parse_number(syn_build *b, double *number) {
   return SYN_OK;
 }
 
-/* Which words are allowed only the layer knows: see syn_arg_word. */
-static syn_status syn__parse_word(syn_build *b, syn_text *word) {
-  *word = syn__lexer_name(b);
-  if (!word->size) return syn__fail_at(b, b->at, "wanted a word", NULL);
-  syn__lexer_space(b);
-  return SYN_OK;
-}
-
-/* Words joined by +, stored without the space and comments between them. */
-static syn_status syn__parse_kinds(syn_build *b, syn_text *kinds) {
+/* A word, or `many` joined by +, stored without the space and comments between them. Which words
+   are allowed only the layer knows: see syn_arg_word. */
+static syn_status syn__parse_words(syn_build *b, int many, syn_text *words) {
   const char *from = b->at;
   char *out;
   do {
-    if (syn__parse_word(b, kinds)) return SYN_E_TEXT;
-  } while (syn__lexer_accept(b, "+"));
+    if (!syn__lexer_name(b).size) return syn__fail_at(b, b->at, "wanted a word", NULL);
+    syn__lexer_space(b);
+  } while (many && syn__lexer_accept(b, "+"));
   out = (char *)syn__arena_get(&b->g->arena, (size_t)(b->at - from), 1);
-  *kinds = syn__text_of(out, 0);
   if (!out) return SYN_E_MEMORY;
+  *words = syn__text_of(out, 0);
   for (; from < b->at; from++) {
     if (*from == '#') from += strcspn(from, "\n");
-    if (syn__is_name(*from) || *from == '+') out[kinds->size++] = *from;
+    if (syn__is_name(*from) || *from == '+') out[words->size++] = *from;
   }
   return SYN_OK;
 }
@@ -11121,8 +11101,7 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
     l->args[l->n_args - 1].chain = chain;
     return s;
   }
-  if (type == 'w') return syn__parse_word(b, &a->word);
-  if (type == 'k') return syn__parse_kinds(b, &a->word);
+  if (type == 'w' || type == 'k') return syn__parse_words(b, type == 'k', &a->word);
   return syn__parse_number(b, &a->number);
 }
 
@@ -11169,12 +11148,11 @@ static int syn__text_too_long(syn_build *b, size_t size) {
 static syn_layer *syn__parse(syn_build *b) {
   syn_layer *chain = NULL;
   const char *bad = syn__utf8_invalid(b->text);
-  int line, column;
+  char text[40];
   if (syn__text_too_long(b, strlen(b->text))) return NULL;
   if (*bad) {
-    syn__text_place(b, bad, &line, &column);
-    syn__fail(b->c, SYN_E_TEXT, "%s line %d column %d: byte 0x%02X is not UTF-8", b->side, line,
-              column, (unsigned)(unsigned char)*bad);
+    snprintf(text, sizeof text, "byte 0x%02X is not UTF-8", (unsigned)(unsigned char)*bad);
+    syn__fail_place(b, bad, SYN_E_TEXT, text);
     return NULL;
   }
   b->at = b->text;
@@ -11306,33 +11284,31 @@ static int syn__build_chain(syn_build *b, const syn_layer *chain, int x) {
 
 /* -- configuration -- */
 
-/* The bounds of all sizes keep products of two of them inside 2^63, and small multiples of one
-   inside an int. */
-static syn_status syn__config_size(syn_context *c, const char *name, int value, int least,
-                                   int most) {
-  if (value >= least && value <= most) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", name, value, least, most);
-}
 /* Written so that NaN, which fails every comparison, is refused. */
 static syn_status syn__config_rate(syn_context *c, const char *name, float value) {
   if (value >= 0.0f && value < 1.0f) return SYN_OK;
   return syn__fail(c, SYN_E_VALUE, "%s is %g, wanted 0 to below 1", name, (double)value);
 }
+/* The bounds of all sizes keep products of two of them inside 2^63, and small multiples of one
+   inside an int. Sizes that the task does not use are not checked. */
 static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
                                     const syn__task_kind *task) {
-  const int tokens = 1 << 24;
-  if (syn__config_size(c, "d_model", k->d_model, 1, 1 << 16) ||
-      syn__config_size(c, "heads", k->heads, 1, 4096) ||
-      syn__config_size(c, "max_len", k->max_len, 1, 1 << 20) ||
-      (task->encoder &&
-       syn__config_size(c, "src_vocab", k->src_vocab, SYN_FIRST_TOKEN, tokens)) ||
-      (task->decoder &&
-       syn__config_size(c, "tgt_vocab", k->tgt_vocab, SYN_FIRST_TOKEN, tokens)) ||
-      (task->classes && syn__config_size(c, "classes", k->classes, 2, tokens)) ||
-      syn__config_rate(c, "dropout", k->dropout) ||
-      syn__config_rate(c, "label_smoothing", k->label_smoothing))
-    return SYN_E_VALUE;
-  return SYN_OK;
+  const struct {
+    const char *name;
+    int used, value, least, most;
+  } sizes[] = {{"d_model", 1, k->d_model, 1, 1 << 16},
+               {"heads", 1, k->heads, 1, 4096},
+               {"max_len", 1, k->max_len, 1, 1 << 20},
+               {"src_vocab", task->encoder, k->src_vocab, SYN_FIRST_TOKEN, 1 << 24},
+               {"tgt_vocab", task->decoder, k->tgt_vocab, SYN_FIRST_TOKEN, 1 << 24},
+               {"classes", task->classes, k->classes, 2, 1 << 24}};
+  size_t i;
+  for (i = 0; i < SYN__COUNT(sizes); i++)
+    if (sizes[i].used && (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most))
+      return syn__fail(c, SYN_E_VALUE, "%s is %d, wanted %d to %d", sizes[i].name, sizes[i].value,
+                       sizes[i].least, sizes[i].most);
+  if (syn__config_rate(c, "dropout", k->dropout)) return SYN_E_VALUE;
+  return syn__config_rate(c, "label_smoothing", k->label_smoothing);
 }
 
 static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
