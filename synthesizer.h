@@ -10234,19 +10234,10 @@ static int syn__aop_width(syn_build *b, const char *name, int d, int heads) {
                     SYN__MAX_WIDTH);
   return c;
 }
-/* keys or values [H,n,c] */
-static syn_status syn__aop_table(syn_build *b, syn_node *n, const char *name, int c) {
-  const syn__aop *a = syn__aop_of(n);
-  double deviation = 1.0 / sqrt((double)syn_build_width(b, n, 0));
-  int shape[3];
-  shape[0] = a->heads;
-  shape[1] = a->keys;
-  shape[2] = c;
-  return syn_build_param(b, n, name, syn_initial_of(SYN_INIT_NORMAL, deviation), 3, shape);
-}
 static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   syn__aop *a = (syn__aop *)syn_build_own(b, n, sizeof *a);
-  int d = syn_build_width(b, n, 0);
+  int d = syn_build_width(b, n, 0), shape[3]; /* of keys, then of values */
+  syn_initial init = syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)d));
   size_t columns, wide;
   if (!a) return SYN_E_MEMORY;
   a->heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
@@ -10256,8 +10247,14 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   if (b->c->status) return b->c->status;
   a->scale = (float)sqrt((double)d / (double)a->c_k);
   a->lift = (float)sqrt((double)d);
+  shape[0] = a->heads;
+  shape[1] = a->keys;
+  shape[2] = a->c_k;
   if (syn__matrix_param(b, n, "w_q", a->heads * a->c_k, d) ||
-      syn__aop_table(b, n, "keys", a->c_k) || syn__aop_table(b, n, "values", a->c_v) ||
+      syn_build_param(b, n, "keys", init, 3, shape))
+    return SYN_E_SHAPE;
+  shape[2] = a->c_v;
+  if (syn_build_param(b, n, "values", init, 3, shape) ||
       syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v))
     return SYN_E_SHAPE;
   wide = (size_t)(a->heads * (a->c_k + a->c_v));
@@ -11013,26 +11010,15 @@ static char syn__list_take(const char **list, syn_text *name) {
 /* Any chain in brackets calls this function again; SYN_MAX_DEPTH bounds the recursion. */
 static syn_status syn__parse_chain(syn_build *b, syn_layer **chain);
 
-/* A keyword: KEY "=". *name and *type become those of the argument with that name. They stay as
-   they are, and b->at too, where no "=" follows: then the word is a value or the name of a
-   layer. */
-static syn_status syn__parse_key(syn_build *b, const syn_layer *l, syn_text *name, char *type) {
-  const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
-  char text[200];
-  syn_text word = syn__lexer_name(b), known;
+/* A keyword: KEY "=". Empty, and b->at stays, where no "=" follows: then the word is a value or the
+   name of a layer. */
+static syn_text syn__parse_key(syn_build *b) {
+  const char *from = b->at;
+  syn_text key = syn__lexer_name(b);
   syn__lexer_space(b);
-  if (!word.size || !syn__lexer_accept(b, "=")) {
-    b->at = from;
-    return SYN_OK;
-  }
-  while ((*type = syn__list_take(&list, &known)) != 0) {
-    *name = known;
-    if (!syn__text_compare(known, word)) return SYN_OK;
-    nearest = syn__nearer(word.at, word.size, nearest, known.at);
-  }
-  snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
-           l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
-  return syn__fail_at(b, from, text, nearest);
+  if (key.size && syn__lexer_accept(b, "=")) return key;
+  b->at = from;
+  return syn__text_of(from, 0);
 }
 
 /* A number, or a $NAME with the number given for it. `8x` is no number. The layer checks its range
@@ -11078,17 +11064,24 @@ static syn_status syn__parse_words(syn_build *b, int many, syn_text *words) {
   return SYN_OK;
 }
 
-/* The argument in that position, from 0, or a keyword. Type C, any number of chains, is the last of
-   its list and takes all further positions; only its name may be given twice. A chain is stored by
-   its index, because parsing it may move the array. */
+/* The argument with a keyword, or in that position, from 0. Type C, any number of chains, is the
+   last of its list and takes all further positions; only its name may be given twice. A chain is
+   stored by its index, because parsing it may move the array. */
 static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
-  const char *from = b->at, *list = syn__layer_args(l);
-  syn_text name;
-  char type, text[80];
+  const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
+  syn_text name, key = syn__parse_key(b);
+  char type, text[200];
   syn__arg *a;
-  while ((type = syn__list_take(&list, &name)) != 0 && type != 'C' && position > 0) position--;
-  if (syn__parse_key(b, l, &name, &type)) return SYN_E_TEXT;
-  if (!type) return syn__fail_at(b, from, "one argument too many", NULL);
+  while ((type = syn__list_take(&list, &name)) != 0) {
+    if (key.size ? !syn__text_compare(name, key) : type == 'C' || position-- == 0) break;
+    nearest = syn__nearer(key.at, key.size, nearest, name.at);
+  }
+  if (!type && !key.size) return syn__fail_at(b, from, "one argument too many", NULL);
+  if (!type) {
+    snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
+             l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
+    return syn__fail_at(b, from, text, nearest);
+  }
   a = syn__arg_new(b, l, syn__arena_text(&b->g->arena, name.at, name.size));
   if (!a || !a->name) return SYN_E_MEMORY;
   if (type != 'C' && syn__arg_find(l, a->name) != a) {
@@ -11496,7 +11489,7 @@ static int syn__feedback_guess(syn_build *b, const syn_layer *l, int width) {
 /* The decoder; returns the value `out` reads, -1: failed. With a recurrent node it is built a
    second time where the guess of the width was wrong; what the first time put into the graph is
    removed. */
-static int syn__build_recurrent(syn_build *b, const syn_model *m, const syn_layer *chain) {
+static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
   const syn_build before = *b;
   syn__graph *g = b->g;
   const size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
@@ -11518,21 +11511,6 @@ static int syn__build_recurrent(syn_build *b, const syn_model *m, const syn_laye
   syn__fail_build(b, SYN_E_SHAPE, "the decoder's output has width %d when %d is fed, and %d when %d"
                   " is: it must not depend on this layer", fed, first, width, fed);
   return -1;
-}
-
-/* A seq2seq decoder that never looks at the source would train without complaint and translate
-   nothing: an error is kinder. */
-static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer *chain) {
-  int x;
-  syn__build_side(b, "decoder", m->config.decoder);
-  x = syn__build_recurrent(b, m, chain);
-  if (x >= 0 && m->task->encoder && !b->n_source_layers) {
-    syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
-              "(mh_dot_att), here is none");
-    return -1;
-  }
-  b->g->feedback = x;
-  return x;
 }
 
 /* -- output -- */
@@ -11586,7 +11564,14 @@ static syn_status syn__build_network(syn_model *m) {
     x = syn__build_encoder(&b, m, decoder);
     if (x < 0) return m->c->status;
   }
-  if (k->decoder) x = syn__build_decoder(&b, m, decoder);
+  if (k->decoder) {
+    syn__build_side(&b, "decoder", k->decoder);
+    x = m->g.feedback = syn__build_decoder(&b, m, decoder);
+    /* Without it the model would train without complaint and translate nothing. */
+    if (x >= 0 && k->encoder && !b.n_source_layers)
+      return syn__fail(b.c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
+                       "(mh_dot_att), here is none");
+  }
   if (x >= 0 && m->task->labels == SYN_EACH)
     x = syn__node_done(&b, syn__node_new(&b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(&b, m, x)) return m->c->status;
