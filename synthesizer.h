@@ -10609,26 +10609,30 @@ static const syn_kind syn__kind_linformer = {
 
 #define SYN__PATTERNS 7
 
-/* P [n,n] of a pattern, which counts from 0; the cubes go to the scratch of packed keys. Row i has
-   the keys first .. last, else key i; the sum of its cubes is 1^3 + ... + m^3 = (m (m+1) / 2)^2. */
-static void syn__fixed_weights(const syn_tape *t, int pattern, const syn__attention *o) {
-  static const int beside[3] = {0, -1, 1};
-  int i, j, n = o->g.nk;
-  float *cubes = o->pack, *row = o->p;
-  for (j = 0; j < n; j++) { /* patterns 0 to 2 have one key */
+/* cubes [n]: 1 for the patterns of one key; then (j+1)^3 for the odd patterns, (n-j)^3 for the even
+   ones; patterns count from 0 */
+static void syn__fixed_cubes(int pattern, int n, float *cubes) {
+  int j;
+  for (j = 0; j < n; j++) {
     double place = pattern < 3 ? 1 : pattern % 2 ? j + 1 : n - j;
     cubes[j] = (float)(place * place * place);
   }
-  memset(row, 0, (size_t)n * (size_t)n * sizeof *row);
-  for (i = 0; i < n; i++, row += n) {
-    int first = pattern == 4 ? i + 2 : 0, last = pattern == 3 ? i - 2 : n - 1;
-    double m, root;
-    if (pattern < 3) first = last = i + beside[pattern];
-    m = last - first + 1;
-    root = m * (m + 1.0) / 2.0;
-    if (first > last || first < 0 || last >= n) row[i] = 1.0f;
-    else t->k->scale(row + first, (float)(1.0 / (root * root)), cubes + first, (size_t)m);
+}
+/* Row i of a pattern: keys first .. last, else key i. 1^3 + ... + m^3 = (m (m+1) / 2)^2. */
+static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const float *cubes,
+                           float *row) {
+  static const int beside[3] = {0, -1, 1};
+  int first = pattern == 4 ? i + 2 : 0, last = pattern == 3 ? i - 2 : n - 1;
+  double m, root;
+  memset(row, 0, (size_t)n * sizeof *row);
+  if (pattern < 3) first = last = i + beside[pattern];
+  if (first > last || first < 0 || last >= n) {
+    row[i] = 1.0f;
+    return;
   }
+  m = last - first + 1;
+  root = m * (m + 1.0) / 2.0; /* of the sum of the m cubes */
+  t->k->scale(row + first, (float)(1.0 / (root * root)), cubes + first, (size_t)m);
 }
 
 /* One head; q and k only where it learns. Dropout indices: [longest,longest] per fixed head, the
@@ -10653,15 +10657,17 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
   return o;
 }
 
-/* Fixed heads: P itself; others: their scores. */
+/* Fixed heads: P itself, with the cubes in the scratch of packed keys; others: their scores. */
 static void syn__task_fixed(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    int h = (int)(i % heads);
+    int r, h = (int)(i % heads);
     syn__attention o = syn__fixed_head(t, n, (int)(i / heads), h, syn_scratch(t, thread));
     if (o.q) syn__dot_scores(t, &o);
-    else syn__fixed_weights(t, h, &o);
+    else syn__fixed_cubes(h, o.g.nk, o.pack);
+    for (r = 0; !o.q && r < o.g.nq; r++)
+      syn__fixed_row(t, h, r, o.g.nk, o.pack, o.p + (size_t)r * (size_t)o.g.nk);
     syn__attention_forward(t, &o);
   }
 }
