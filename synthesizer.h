@@ -9846,7 +9846,7 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
   l->taps.heads = heads;
   l->taps.taps = k;
   l->taps.first = -(b->decoder ? k - 1 : k / 2);
-  if (dynamic) l->taps.w_row = (size_t)table;
+  if (dynamic) l->taps.w_row = (size_t)table; /* else 0: all rows have the same p */
   if (syn__matrix_param(b, n, "w_in", 2 * d, d) || syn__bias_param(b, n, "b_in", 2 * d) ||
       (dynamic ? syn__matrix_param(b, n, "w_k", table, d)
                : syn__matrix_param(b, n, "w", heads, k)) ||
@@ -9887,6 +9887,7 @@ static syn__depthwise syn__light_sentence(const syn_tape *t, const syn_node *n, 
   *at = (size_t)off[s] * (size_t)j.width;
   return j;
 }
+/* conv(u) of whole sentences, which do not see each other. Items: sentences. */
 static void syn__task_light(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const float *u = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_U);
@@ -9907,8 +9908,8 @@ static void syn__task_light_step(syn_tape *t, const void *job, int thread, size_
   for (r = begin; r < end; r++) {
     syn__depthwise j = syn__light_of(n)->taps;
     int i, place = t->at[SYN_TGT][r];
-    j.rows = syn__min(j.taps, place + 1);
-    j.first = j.rows - j.taps;
+    j.rows = syn__min(j.taps, place + 1); /* fewer at the beginning of a sentence */
+    j.first = j.rows - j.taps;            /* row 0 of the window is the oldest token */
     j.w = syn_saved(t, n, SYN__LC_P) + r * j.w_row;
     for (i = 0; i < j.rows; i++)
       memcpy(window + (size_t)i * width, syn_cache_row(t, n, (int)r, place + 1 - j.rows + i),
@@ -9925,6 +9926,7 @@ static void syn__light_run(syn_tape *t, const syn_node *n, int step) {
   size_t rows = syn_rows(x), width = (size_t)l->taps.width;
   syn__linear_forward(t, n, SYN__W_IN, SYN__B_IN, x, z);
   syn__glu_forward(t, u.x, z, rows, width);
+  /* the logits of the taps, then their softmax in place */
   if (l->dynamic) syn__linear_forward(t, n, SYN__W_TAPS, -1, &u, p);
   else memcpy(p, syn_weight(t, n, SYN__W_TAPS), (size_t)l->table * sizeof *p);
   syn_parallel(t, syn__task_taps, n, (l->dynamic ? rows : 1) * (size_t)l->taps.heads, 8);
@@ -10067,13 +10069,13 @@ static syn__attention syn__mlp_head(const syn_tape *t, const syn_node *n, size_t
   const syn_tensor *u = syn_in(t, n, 1);
   syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], syn_width(u));
   o.add = 1; /* W_k adds to du, too */
-  o.q_row = o.k_row = (size_t)syn__mlp_wide(n);
-  o.v_row = o.y_row = (size_t)o.c;
+  o.q_row = o.k_row = (size_t)syn__mlp_wide(n); /* n, the width of A and B */
+  o.v_row = o.y_row = (size_t)o.c;      /* d_src */
   o.q = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A) + (size_t)q[0] * o.q_row;
   o.k = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B) + (size_t)k[0] * o.k_row;
   o.v = u->x + (size_t)k[0] * o.v_row;
   o.y = syn_out(t, n)->x + (size_t)q[0] * o.y_row;
-  o.drop_index = t->pairs[to][from][sentence];
+  o.drop_index = t->pairs[to][from][sentence]; /* pairs of the sentences before */
   o.p = syn_saved(t, n, SYN__MLP_P) + o.drop_index;
   o.pack = syn_scratch(t, thread);
   o.x = o.pack + o.v_row * syn__round16((size_t)o.g.nk);
@@ -10107,6 +10109,7 @@ static void syn__task_mlp(syn_tape *t, const void *job, int thread, size_t begin
     syn__attention_forward(t, &o);
   }
 }
+/* A and B of all rows at once, then the sentences. */
 static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
                       syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A));
@@ -10136,6 +10139,7 @@ static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t 
     }
   }
 }
+/* The kernel and the products add, so dA, dB and dw_s begin at 0. */
 static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
   size_t wide = (size_t)syn__mlp_wide(n);
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
@@ -10182,6 +10186,7 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
                      syn_matrix_of(b + a.n, (int)a.keys, (int)d, a.b_row), 0, NULL);
   }
 }
+/* A of the new rows; B and u are in the KV cache. */
 static void syn__mlp_step(syn_tape *t, const syn_node *n) {
   syn__linear_forward(t, n, SYN__MLP_W_Q, -1, syn_in(t, n, 0),
                       syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A));
@@ -10261,6 +10266,7 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   if (syn_build_save_rows(b, n, SYN_BOTH, wide) || syn_build_save_rows(b, n, SYN_BACKWARD, wide))
     return SYN_E_SHAPE;
   columns = syn__round16((size_t)a->keys);
+  /* of syn__aop_attention: panels of K^T and V^T, then two blocks of attention weights */
   n->scratch.fixed = syn__add_size(syn__mul_size(columns, (size_t)(a->c_k + a->c_v)),
                                    syn__mul_size(SYN__QUERIES, 2 * columns + 16));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
@@ -10289,7 +10295,7 @@ static syn__attention syn__aop_attention(const syn_tape *t, const syn_node *n, s
   o.y = syn__aop_y(t, n, 0) + row * o.y_row + h * o.v_row;
   o.k = (float *)syn_weight(t, n, SYN__AOP_KEYS) + h * keys * o.k_row; /* read only, as v */
   o.v = (float *)syn_weight(t, n, SYN__AOP_VALUES) + h * keys * o.v_row;
-  o.drop_row = (size_t)a->heads * keys;
+  o.drop_row = (size_t)a->heads * keys; /* attention weights count as [rows,H,n] */
   o.drop_index = row * o.drop_row + h * keys;
   o.k_panels = syn_scratch(t, thread);
   o.v_panels = o.k_panels + syn__round16(keys) * o.k_row;
@@ -10312,6 +10318,7 @@ static void syn__aop_scores_few(const syn_tape *t, const syn__attention *o) {
     for (j = 0; j < keys; j++) o->p[i * keys + j] = o->x[j * rows + i];
 }
 
+/* Blocks of rows of one head. */
 static size_t syn__aop_blocks(const syn_tape *t, const syn_node *n) {
   return (syn_rows(syn_out(t, n)) + SYN__QUERIES - 1) / SYN__QUERIES;
 }
@@ -10330,7 +10337,7 @@ static void syn__task_aop(syn_tape *t, const void *job, int thread, size_t begin
         syn__pack_keys(t, syn_matrix_of(o.k, o.g.nk, o.c, 0), o.k_panels);
       syn__dot_scores(t, &o);
     }
-    o.c = syn__aop_of(n)->c_v;
+    o.c = (int)o.v_row; /* from here on, the products have values */
     syn__attention_forward(t, &o);
   }
 }
@@ -10369,6 +10376,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
         syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, (int)o.v_row, 0), o.v_panels);
       }
       syn__dot_scores(t, &o);
+      /* x gets Pd, which is not read: syn__attention_back restores it from the signs of P */
       for (i = 0; i < o.g.nq; i++) syn__softmax_row(t, &o, i, o.x, 0);
       o.c = (int)o.v_row;
       syn__attention_back(t, &o);
@@ -10376,6 +10384,7 @@ static void syn__task_aop_back(syn_tape *t, const void *job, int thread, size_t 
       syn__dot_scores_back(t, &o);
     }
 }
+/* W_o, the heads, W_q; the scales of q and Y are those of their gradients, too. */
 static void syn__aop_backward(syn_tape *t, const syn_node *n) {
   const syn__aop *a = syn__aop_of(n);
   syn_tensor y = *syn_out(t, n); /* Y and its gradient as a tensor */
@@ -10530,6 +10539,7 @@ static void syn__task_linformer_tables(syn_tape *t, const void *job, int thread,
 static void syn__linformer_forward(syn_tape *t, const syn_node *n) {
   syn__att_forward_by(t, n, syn__task_linformer);
 }
+/* Sentences and heads share E and F, so their gradients are summed when all heads are done. */
 static void syn__linformer_backward(syn_tape *t, const syn_node *n) {
   syn__att_backward_by(t, n, syn__task_linformer_back);
   syn_parallel(t, syn__task_linformer_tables, n, (size_t)syn__att_of(n)->k, 1);
@@ -10572,6 +10582,7 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
       syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats) ||
       syn_build_save(b, n, SYN_BACKWARD, part))
     return SYN_E_SHAPE;
+  /* of syn__lin_head */
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
   n->scratch.length = c;
   n->seen_heads = a->heads;
@@ -10649,7 +10660,7 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
     o.drop_row = longest;
     return o;
   }
-  o.drop_index += SYN__PATTERNS * longest * longest;
+  o.drop_index += SYN__PATTERNS * longest * longest; /* behind those of the fixed heads */
   o.q_row = o.k_row = (size_t)a->qk;
   at = x.q0 * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
   o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
@@ -10695,6 +10706,7 @@ static void syn__fixed_backward(syn_tape *t, const syn_node *n) {
   syn__att_backward_by(t, n, syn__task_fixed_back);
 }
 
+/* Heads beyond the seven patterns have q and k; with seven or fewer, none has. */
 static syn_status syn__fixed_shape(syn_build *b, syn_node *n) {
   syn__att *a = syn__encoder_att(b, n, SYN__PATTERNS);
   return a ? syn__att_buffers(b, n, a) : SYN_E_SHAPE;
@@ -10996,6 +11008,7 @@ static const syn_var *syn__var_find(const syn_config *config, syn_text name) {
   return NULL;
 }
 
+/* The argument list as its kind or alias declares it: "type:name type:name ...". */
 static const char *syn__layer_args(const syn_layer *l) {
   return l->alias ? l->alias->args : l->kind->args;
 }
@@ -11115,6 +11128,7 @@ static syn_status syn__parse_args(syn_build *b, syn_layer *l) {
   return syn__lexer_accept(b, ")") ? SYN_OK : syn__fail_at(b, b->at, "wanted , | or )", NULL);
 }
 
+/* *out: the layer, with its kind or alias. Null only where memory failed. */
 static syn_status syn__parse_layer(syn_build *b, syn_layer **out) {
   syn_layer *l = *out = syn__layer_new(b, syn__lexer_name(b), NULL);
   if (!l) return SYN_E_MEMORY;
@@ -11169,7 +11183,7 @@ static char *syn__text_replaced(syn_build *b, const char *text) {
   char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
   size_t used = 0;
   if (!out) return NULL;
-  for (b->at = text; *b->at && used <= SYN_MAX_TEXT;) {
+  for (b->at = text; *b->at && used <= SYN_MAX_TEXT;) { /* a byte, or a $NAME, at a time */
     const char *from = b->at++;
     const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
     if (var) {
@@ -11261,7 +11275,7 @@ static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int 
     }
     if (!(*dropped && l->kind == &syn__kind_dropout)) x = syn__build_layer(b, l, *number, x);
     *dropped = l->kind->flags & SYN_DROPS;
-    ++*number;
+    ++*number; /* a dropout that does nothing has a number, too */
   }
   return x;
 }
@@ -11310,6 +11324,7 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return syn__config_rate(c, "label_smoothing", k->label_smoothing);
 }
 
+/* The numbers given for $NAMEs come from the caller: a null name would crash a comparison. */
 static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
   int i, bad = k->n_vars < 0 || (k->n_vars && !k->vars);
   for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
@@ -11368,7 +11383,7 @@ static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
     return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
                      m->task->encoder && !k->encoder ? "encoder" : "decoder");
-  if (!m->task->encoder) k->encoder = NULL;
+  if (!m->task->encoder) k->encoder = NULL; /* from here on, a text tells that its side is there */
   if (!m->task->decoder) k->decoder = NULL;
   return syn__config_sizes(m->c, k, m->task);
 }
@@ -11501,7 +11516,7 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
   const size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
   int first = syn__feedback_guess(b, chain, b->config->d_model), fed = first, x, width, i;
   for (i = 0; i < 2; i++) {
-    *b = before;
+    *b = before; /* the first time, this changes nothing but what the guess left */
     g->n_nodes = nodes;
     g->n_values = values;
     g->n_params = params;
@@ -11511,7 +11526,7 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
     if (x < 0) return -1;
     width = syn__build_width_of(b, x);
     if (!g->recurrent || width == fed) return x;
-    if (i == 0) fed = width;
+    if (i == 0) fed = width; /* the guess was wrong: the width it led to is fed instead */
   }
   b->layer = chain;
   syn__fail_build(b, SYN_E_SHAPE, "the decoder's output has width %d when %d is fed, and %d when %d"
@@ -11581,6 +11596,7 @@ static syn_status syn__build_network(syn_model *m) {
   if (x >= 0 && m->task->labels == SYN_EACH)
     x = syn__node_done(&b, syn__node_new(&b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(&b, m, x)) return m->c->status;
+  /* The graph is built. What a model file stores must not point to memory of the caller. */
   if (k->encoder) k->encoder = syn__text_replaced(&b, k->encoder);
   if (k->decoder) k->decoder = syn__text_replaced(&b, k->decoder);
   k->vars = NULL;
