@@ -9989,8 +9989,7 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   syn_tensor u = syn__light_tensor(t, n, SYN__LC_U), conv = syn__light_tensor(t, n, SYN__LC_CONV);
   float *z = syn__light_rows(t, n, SYN__LC_ROWS, SYN__LC_Z);
   float *dz = syn__light_rows(t, n, SYN__LC_DROWS, SYN__LC_Z);
-  memset(u.dx, 0, syn_count(y) * sizeof *u.dx);
-  memset(conv.dx, 0, syn_count(y) * sizeof *conv.dx);
+  memset(u.dx, 0, 2 * syn_count(y) * sizeof *u.dx); /* du, and dconv behind it */
   syn__linear_backward(t, n, SYN__W_OUT, SYN__B_OUT, &conv, y->dx);
   syn_parallel(t, syn__task_light_back, n, (size_t)syn_out_stream(t, n)->count, 1);
   if (!syn__light_of(n)->dynamic) syn__light_taps_back(t, n);
@@ -11233,28 +11232,26 @@ struct syn_model {
 
 /* -- layers -- */
 
-/* A user's kind may lack a function that a pass would call, where nothing can fail. `backward` is
-   checked by syn_trainer_new, because it may be missing where nothing before it is trained. */
-static syn_status syn__build_check(syn_build *b, const syn_kind *kind) {
-  if (kind->build || (kind->shape && kind->forward)) return SYN_OK;
-  return syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name,
-                         kind->shape ? "shape, but no forward" : "neither build nor shape");
-}
-
 /* Builds layer `number` of a chain; x: its input; returns its output, -1: failed. b->path is one
-   buffer for the whole recursion: the layer's number is appended to it, and removed afterwards. The
+   buffer for the whole recursion: the layer's number is appended to it, and removed afterwards. A
+   user's kind may lack a function that a pass would call, where nothing can fail (`backward` is
+   checked by syn_trainer_new, because it may be missing where nothing before it is trained). The
    status is checked, too, since syn_arg_int and its like record an error and return a default. */
 static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x) {
+  const syn_kind *kind = l->kind;
   size_t size = strlen(b->path);
   int y;
   b->layer = l;
-  if (syn__build_check(b, l->kind) || syn__path_push(b, number)) return -1;
-  y = l->kind->build ? l->kind->build(b, l, x) : syn__build_leaf(b, l, x);
+  if (!kind->build && !(kind->shape && kind->forward))
+    syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name,
+                    kind->shape ? "shape, but no forward" : "neither build nor shape");
+  if (b->c->status || syn__path_push(b, number)) return -1;
+  y = kind->build ? kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   b->layer = l;
   if (b->c->status == SYN_OK && (y < 0 || (size_t)y >= b->g->n_values))
     syn__fail_build(b, SYN_E_VALUE, "%s of kind %.40s failed without an error",
-                    l->kind->build ? "build" : "shape", l->kind->name);
+                    kind->build ? "build" : "shape", kind->name);
   return b->c->status == SYN_OK ? y : -1;
 }
 
@@ -11324,14 +11321,6 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
   return syn__config_rate(c, "label_smoothing", k->label_smoothing);
 }
 
-/* The numbers given for $NAMEs come from the caller: a null name would crash a comparison. */
-static syn_status syn__config_vars(syn_context *c, const syn_config *k) {
-  int i, bad = k->n_vars < 0 || (k->n_vars && !k->vars);
-  for (i = 0; !bad && i < k->n_vars; i++) bad = !k->vars[i].name;
-  if (!bad) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "%d vars: the list or a name is null", k->n_vars);
-}
-
 /* m->task from the name of the task. */
 static syn_status syn__config_task(syn_model *m, syn_config *k) {
   size_t i;
@@ -11373,13 +11362,16 @@ static syn_status syn__config_tie(syn_model *m, const syn_config *k) {
    (texts, vars). A text that the task does not use is dropped. */
 static syn_status syn__config_resolve(syn_model *m, const syn_config *given) {
   syn_config *k = &m->config;
+  int vars = 0;
   if (!syn__given(m->c, given, "configuration")) return SYN_E_VALUE;
   *k = *given;
+  while (vars < k->n_vars && k->vars && k->vars[vars].name) vars++;
+  if (vars != k->n_vars) /* names are compared later, where nothing looks for null */
+    return syn__fail(m->c, SYN_E_VALUE, "%d vars: the list or a name is null", k->n_vars);
   if (!k->d_model) k->d_model = 64;
   if (!k->heads) k->heads = 4;
   if (!k->max_len) k->max_len = 128;
-  if (syn__config_vars(m->c, k) || syn__config_task(m, k) || syn__config_tie(m, k))
-    return SYN_E_VALUE;
+  if (syn__config_task(m, k) || syn__config_tie(m, k)) return SYN_E_VALUE;
   if ((m->task->encoder && !k->encoder) || (m->task->decoder && !k->decoder))
     return syn__fail(m->c, SYN_E_VALUE, "%s needs the text of its %s", k->task,
                      m->task->encoder && !k->encoder ? "encoder" : "decoder");
@@ -11555,9 +11547,8 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   if (!n) return SYN_E_MEMORY;
   n->param[0] = syn__param_new(b, m->tie > SYN__TIE_NONE ? "tgt.embed" : "out.w",
                                syn_initial_glorot(width, shape[0]), 2, shape);
-  n->param[1] = syn__param_new(b, "out.b", syn_initial_of(SYN_INIT_CONSTANT, 0.0), 1, shape);
-  n->n_param = 2;
-  if (n->param[0] < 0 || n->param[1] < 0) return SYN_E_MEMORY;
+  n->n_param = 1;
+  if (n->param[0] < 0 || syn__bias_param(b, n, "b", shape[0])) return SYN_E_MEMORY;
   m->final = x;
   m->head = n->id;
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
