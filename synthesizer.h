@@ -7273,42 +7273,46 @@ typedef struct syn__head {
   int sentence, h;
   int heads;      /* in a step: number of heads from h on that are done together */
   int nq, nk;     /* queries, keys */
-  int first;      /* position of the first query in its sentence; not 0 in a step, or where the
-                     queries are a part of the sentence's */
+  int first;      /* position of the first query in its sentence; 0 but in a step */
   size_t q0, k0;  /* first row of its queries, of its keys */
   float *p;       /* [nq,nk] scores, then attention weights; backward: gradient of the scores */
   float *scratch; /* of one thread: see syn__attention_scratch */
 } syn__head;
+
+/* What a kind of score is like. */
+enum {
+  SYN__HAS_KEYS = 1,     /* V: S = q k^T. Its keys go into the KV cache. It prepares first and
+                            finishes last, since other scores may read its q. All others have a
+                            table of N positions, which limits the length of a sentence */
+  SYN__IS_TABLE = 2,     /* S does not depend on the input */
+  SYN__SHARES_OUTPUT = 4 /* accepts shared=1, one output layer for all heads */
+};
 
 /* One kind of score: a struct of functions, as a layer kind is. `s` is its index in the mixture.
    forward   `prepare` once, then `fill` for every sentence and head, by any thread
    backward  `back` for every sentence and head, in any order: it may write only gradients of that
              sentence and head. Then `back_shared` for the sentences of a head in order: gradients
              that sentences share are summed in one order. Then `finish` once.
-   step      `prepare_step` once, then `rows` once per new token, else `row` per token and head
+   step      the same as forward for the new tokens, each of which is a head of one query (t->decode
+             is set); V has no `fill` there, see syn__v_step
    Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
-  int table;   /* 1: S does not depend on the input */
-  int limited; /* 1: has a table of N positions, which limits the length of a sentence */
-  int keys;    /* 1: S = q k^T. Its keys go into the KV cache. It prepares first and finishes last,
-                  since other scores may read its q. Its prepare_step also computes v */
-  int shares;  /* 1: accepts shared=1, one output layer for all heads */
+  int flags;
   /* adds parameters, floats per row (a->row_floats), floats of tables (syn__att_table) */
   syn_status (*shape)(syn_build *b, syn_node *n, int s);
-  void (*prepare)(syn_tape *t, const syn_node *n, int s); /* products over all rows */
-  /* score [nq,nk] = S_h, also where the causal mask hides it */
+  /* products over all rows. V in a step of self-attention: v, too */
+  void (*prepare)(syn_tape *t, const syn_node *n, int s);
+  /* score [nq,nk] = S_h, also where the causal mask hides it; without keys only the columns of
+     syn__att_columns, which the layer repeats */
   void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
   /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
   void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
   /* gradients of parameters and tables are added */
   void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
   void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
-  void (*prepare_step)(syn_tape *t, const syn_node *n, int s); /* products of the new tokens */
-  void (*row)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score); /* [nk] */
-  /* the same for x->heads heads from x->h on, in rows of round16(nk) */
-  void (*rows)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
-  double (*cost)(const syn_node *n, int s, int length); /* multiply-adds per token */
+  /* multiply-adds per token without those of matrices (params[...].matrix) */
+  double (*cost)(const syn_node *n, int s, int length);
 } syn__score;
 
 /* The two layers of D, its variants, FD. Hidden layer: u [rows,units] = relu(x W1^T + b1), or
@@ -7319,6 +7323,7 @@ typedef struct syn__stages {
   int hidden, gated;       /* 1: has a hidden layer; 1: the output is the glu of two linears */
   int w1, b1, w2, b2;      /* gated: w2 + 2, b2 + 2 are those of the gate */
   int head_units, units;   /* columns of u: of a head, of all heads */
+  int inputs;              /* numbers that an output layer reads: the taps' columns of a head */
   int matrices;            /* output layers: one per head, or 1 for all */
   syn_conv first, second;  /* hidden layer, output layer */
   int col;                 /* offset of the im2col rows in the rows buffers, floats per row */
@@ -7332,7 +7337,7 @@ typedef struct syn__att {
   int size;           /* N, or the tile */
   int tile, causal, cross, softmax, shared, mixed, all_tables;
   int n_scores, n_kept;                /* n_kept: matrices of a head in SYN__UNMIXED */
-  int keyed;                           /* index of the score with keys, -1: none */
+  int keyed;                           /* index of the score with keys, V; -1: none */
   int k, a, b;                         /* of FR, of FD */
   int row_floats;                      /* floats per row in SYN__ROWS */
   float scale;
@@ -7372,6 +7377,11 @@ static float *syn__att_y(const syn_tape *t, const syn_node *n, int buffer) {
 }
 static float *syn__score_rows(const syn_tape *t, const syn_node *n, int buffer, int s) {
   return syn__att_block(t, n, buffer, syn__att_of(n)->at[s]);
+}
+/* k [rows,qk] of score s, which is V; its q are syn__score_rows. */
+static float *syn__att_k(const syn_tape *t, const syn_node *n, int buffer, int s) {
+  const syn__att *a = syn__att_of(n);
+  return syn__att_block(t, n, buffer, a->at[s] + a->qk);
 }
 /* Parameter i of score s, its gradient. */
 static const float *syn__att_weight(const syn_tape *t, const syn_node *n, int s, int i) {
@@ -7482,7 +7492,7 @@ static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
   a->table[s] = a->tables;
   a->tables = syn__add_size(a->tables, syn__mul_size(heads, part));
 }
-/* Columns that the table of a limited score has for nk keys. */
+/* Columns that a score with a table of N positions computes for nk keys. */
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
@@ -7510,12 +7520,6 @@ static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, s
 static int syn__att_longest(const syn_tape *t, const syn_node *n) {
   return syn__min(syn__att_stream(t, n)->longest, syn__att_of(n)->size);
 }
-/* tile: copies the first `size` columns of the scores into those behind them. */
-static void syn__tile_columns(const syn__att *a, const syn__head *x, float *score) {
-  int i, j;
-  for (i = 0; i < x->nq && a->tile; i++, score += x->nk)
-    for (j = a->size; j < x->nk; j++) score[j] = score[j % a->size];
-}
 /* Where the head's queries [nq,c], its keys [nk,c] begin in rows [.,e]. */
 static size_t syn__head_q(const syn__att *a, const syn__head *x) {
   return x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
@@ -7523,11 +7527,31 @@ static size_t syn__head_q(const syn__att *a, const syn__head *x) {
 static size_t syn__head_k(const syn__att *a, const syn__head *x) {
   return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
 }
-/* The causal mask of the head's queries. */
-static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x) {
+/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. */
+static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
+                              float *scratch) {
+  const syn__att *a = syn__att_of(n);
+  int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
+  const int *q = t->stream[to].off, *k = t->stream[from].off;
+  syn__head x;
+  memset(&x, 0, sizeof x);
+  x.sentence = sentence;
+  x.h = h;
+  x.q0 = (size_t)q[sentence];
+  x.k0 = (size_t)k[sentence];
+  x.nq = q[sentence + 1] - q[sentence];
+  x.nk = k[sentence + 1] - k[sentence];
+  x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
+        (size_t)h * (size_t)x.nq * (size_t)x.nk;
+  x.scratch = scratch;
+  return x;
+}
+
+/* The causal mask of the head's queries and its first nk keys. */
+static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x, int nk) {
   syn__causal_range g;
   g.nq = x->nq;
-  g.nk = x->nk;
+  g.nk = nk;
   g.causal = a->causal;
   g.first = x->first;
   return g;
@@ -7543,9 +7567,6 @@ static float *syn__head_block(const syn__att *a, const syn__head *x) {
 }
 static float *syn__head_full(const syn__att *a, const syn__head *x) {
   return syn__head_block(a, x) + SYN__QUERIES * syn__block_row(x->nk);
-}
-static float *syn__head_rows(const syn__att *a, const syn__head *x) {
-  return syn__head_full(a, x) + (size_t)x->nq * (size_t)x->nk;
 }
 /* All of it but the two rows, for values of width c. */
 static void syn__attention_scratch(syn_node *n, int c) {
@@ -7602,6 +7623,46 @@ static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, in
   o.drop_row = (size_t)nk;
   o.dropped = t->training && n->drop > 0.0f;
   o.drop = syn__dropout_of(t, 2 * n->id + 1, n->drop);
+  return o;
+}
+/* The gradients lie in their buffer as v, Y, q, k in theirs; without a backward pass there is no
+   such buffer. */
+static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__attention *o) {
+  const float *rows = syn_saved(t, n, SYN__ROWS);
+  float *drows = syn_saved(t, n, SYN__DROWS);
+  if (!drows) return;
+  o->dv = drows + (o->v - rows);
+  o->dy = drows + (o->y - rows);
+  if (!o->q) return;
+  o->dq = drows + (o->q - rows);
+  o->dk = drows + (o->k - rows);
+}
+/* A head of a sentence with its buffers. Of a layer with V the last qk / c heads have q and k. Where
+   P does not depend on the input, all sentences share a dropout mask. */
+static syn__attention syn__head_attention(const syn_tape *t, const syn_node *n,
+                                          const syn__head *x) {
+  const syn__att *a = syn__att_of(n);
+  size_t longest = (size_t)syn__att_stream(t, n)->longest;
+  int column = x->h * a->c - (a->e - a->qk); /* of q and k */
+  syn__attention o = syn__attention_of(t, n, x->nq, x->nk, a->c);
+  o.g = syn__head_range(a, x, x->nk);
+  o.no_softmax = !a->softmax;
+  o.v_row = o.y_row = (size_t)a->e;
+  o.q_row = o.k_row = (size_t)a->qk;
+  o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
+  o.y = syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x);
+  if (a->keyed >= 0 && column >= 0) {
+    o.q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + x->q0 * o.q_row + column;
+    o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + x->k0 * o.k_row + column;
+  }
+  syn__attention_gradients(t, n, &o);
+  o.p = x->p;
+  o.pack = x->scratch;
+  o.x = syn__head_block(a, x);
+  o.z = syn__head_full(a, x);
+  o.drop_index = a->all_tables ? (size_t)x->h * longest * longest
+                               : (size_t)(x->p - syn_saved(t, n, SYN__P));
+  if (a->all_tables) o.drop_row = longest;
   return o;
 }
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
@@ -7765,12 +7826,6 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   return syn__matrix_param(b, n, "w_k", a->qk, d_keys);
 }
 
-/* k [rows,e]; dk in the buffer of gradients */
-static float *syn__att_k(const syn_tape *t, const syn_node *n, int buffer, int s) {
-  const syn__att *a = syn__att_of(n);
-  return syn__att_block(t, n, buffer, a->at[s] + a->qk);
-}
-
 /* -- q and k of all rows, or of the new tokens of a step -- */
 
 /* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
@@ -7805,55 +7860,38 @@ static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   }
   syn_parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
 }
+/* In a step of self-attention v, too. In a step of cross-attention q alone: the keys of the source
+   are in the cache since `start`. */
 static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
   float *q = syn__score_rows(t, n, SYN__ROWS, s);
-  syn__linear_forward(t, n, a->param[s], -1, x, q);
+  if (t->decode && !a->cross) syn__v_project(t, n, s);
+  else syn__linear_forward(t, n, a->param[s], -1, x, q);
   syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->qk, 1);
-  syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
-                      syn__att_k(t, n, SYN__ROWS, s));
-}
-
-/* Cross-attention: q alone, the keys of the source are in the cache since `start`. */
-static void syn__v_prepare_step(syn_tape *t, const syn_node *n, int s) {
-  const syn__att *a = syn__att_of(n);
-  const syn_tensor *x = syn_in(t, n, 0);
-  float *q = syn__score_rows(t, n, SYN__ROWS, s);
-  if (a->cross) syn__linear_forward(t, n, a->param[s], -1, x, q);
-  else syn__v_project(t, n, s);
-  syn_accumulate(t, q, q, a->scale, syn_rows(x) * (size_t)a->e, 1);
+  if (!t->decode)
+    syn__linear_forward(t, n, a->param[s] + 1, -1, syn__att_keys(t, n),
+                        syn__att_k(t, n, SYN__ROWS, s));
 }
 
 /* -- scores of a head -- */
 
-/* S [nq,nk] = q k^T over the columns of the head; the scale is in q */
+/* S [nq,nk] = q k^T; the scale is in q */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  const syn__att *a = syn__att_of(n);
-  const float *q = syn__score_rows(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  const float *k = syn__att_k(t, n, SYN__ROWS, s) + syn__head_k(a, x);
-  syn__causal_range g = syn__head_range(a, x);
-  syn_matrix keys = syn_matrix_of(k, x->nk, a->c, (size_t)a->e);
-  syn__causal_matmul_nt(t, &g,
-                        syn__product_of(syn_matrix_of(score, x->nq, x->nk, 0),
-                                        syn_matrix_of(q, x->nq, a->c, (size_t)a->e),
-                                        syn__pack_keys(t, keys, x->scratch), NULL, 0));
+  syn__attention o = syn__head_attention(t, n, x);
+  SYN__UNUSED(s);
+  o.p = score;
+  syn__dot_scores(t, &o);
 }
 
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
    dk = dS^T (scale q), which the rows buffer holds. */
 static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  size_t e = (size_t)a->e, at_q = syn__head_q(a, x), at_k = syn__head_k(a, x);
-  syn__causal_range g = syn__head_range(a, x);
-  syn_matrix m = syn_matrix_of(ds, x->nq, x->nk, 0);
-  syn_matrix q = syn_matrix_of(syn__score_rows(t, n, SYN__ROWS, s) + at_q, x->nq, a->c, e), dq = q;
-  syn_matrix k = syn_matrix_of(syn__att_k(t, n, SYN__ROWS, s) + at_k, x->nk, a->c, e), dk = k;
-  dq.x = syn__score_rows(t, n, SYN__DROWS, s) + at_q;
-  dk.x = syn__att_k(t, n, SYN__DROWS, s) + at_k;
-  syn__causal_matmul_nn(t, &g, syn__product_of(dq, m, k, NULL, 0));
-  syn__causal_matmul_tn(t, &g, syn__product_of(dk, syn_transposed(m), q, NULL, 0));
+  syn__attention o = syn__head_attention(t, n, x);
+  SYN__UNUSED(s);
+  o.p = (float *)ds; /* read only */
+  syn__dot_scores_back(t, &o);
 }
 
 /* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
@@ -7966,11 +8004,11 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
     syn_parallel(t, syn__task_transpose_block, n, (size_t)rows, (size_t)t->decode->slots);
 }
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
-static void syn__v_step(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
-  const float *q = syn__score_rows(t, n, SYN__ROWS, s) + syn__head_q(a, x);
-  int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are closed */
+  const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + syn__head_q(a, x);
+  int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are full */
   for (j = 0; j < x->nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)x->nk), q,
@@ -7982,11 +8020,11 @@ static void syn__v_step(syn_tape *t, const syn_node *n, int s, const syn__head *
 static double syn__v_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
-  return 2.0 * a->e * a->d + (double)length * a->e;
+  return (double)length * a->e;
 }
-static const syn__score syn__score_v = {
-    "V", 0, 0, 1, 0, syn__v_shape, syn__v_prepare, syn__v_fill, syn__v_back, NULL, syn__v_finish,
-    syn__v_prepare_step, NULL, syn__v_step, syn__v_cost};
+static const syn__score syn__score_v = {"V", SYN__HAS_KEYS, syn__v_shape, syn__v_prepare,
+                                        syn__v_fill, syn__v_back, NULL, syn__v_finish,
+                                        syn__v_cost};
 
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
@@ -8013,46 +8051,39 @@ static syn_status syn__fix_shape(syn_build *b, syn_node *n, int s) {
   return syn__head_param(b, n, "fix", syn_initial_of(SYN_INIT_FIXED, 1.0), N, N);
 }
 
-/* Where head h begins in a table [H,size,size]. */
-static size_t syn__table_at(const syn__att *a, int h) {
-  return (size_t)h * (size_t)a->size * (size_t)a->size;
+/* The table F_h [size,size] of head h, or its gradient: of R and Fix their parameter, of FR, which
+   alone has `prepare`, a saved buffer. */
+static float *syn__r_table(const syn_tape *t, const syn_node *n, int s, int gradient, int h) {
+  const syn__att *a = syn__att_of(n);
+  size_t at = (size_t)h * (size_t)a->size * (size_t)a->size;
+  if (a->score[s]->prepare)
+    return gradient ? syn_saved(t, n, SYN__DTABLE) + at
+                    : syn_saved(t, n, SYN__TABLE) + a->table[s] + at;
+  return gradient ? syn__att_dweight(t, n, s, 0) + at : (float *)syn__att_weight(t, n, s, 0) + at;
 }
-/* score [nq,nk] = the queries' rows of the head's table, columns repeated where it is tiled */
-static void syn__table_fill(const syn__att *a, const float *table, const syn__head *x,
-                            float *score) {
-  int i, j, m;
-  table += syn__table_at(a, x->h);
-  for (i = 0; i < x->nq; i++)
-    for (j = 0; j < x->nk; j += m, score += m) {
-      m = syn__min(a->size, x->nk - j);
-      memcpy(score, table + (size_t)((x->first + i) % a->size) * (size_t)a->size,
-             (size_t)m * sizeof *score);
-    }
-}
-/* dtable_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
-static void syn__table_back(const syn_tape *t, const syn__att *a, const syn__head *x,
-                            const float *ds, float *dtable) {
-  int i;
-  dtable += syn__table_at(a, x->h);
-  for (i = 0; i < x->nq; i++)
-    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds + (size_t)i * (size_t)x->nk,
-              (size_t)syn__att_columns(a, x->nk));
-}
-
-/* R and Fix: the table is their first parameter. */
+/* The queries' rows of the head's table. */
 static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  syn__table_fill(syn__att_of(n), syn__att_weight(t, n, s, 0), x, score);
+  const syn__att *a = syn__att_of(n);
+  const float *table = syn__r_table(t, n, s, 0, x->h);
+  int i;
+  for (i = 0; i < x->nq; i++, score += x->nk)
+    memcpy(score, table + (size_t)((x->first + i) % a->size) * (size_t)a->size,
+           (size_t)syn__att_columns(a, x->nk) * sizeof *score);
 }
+/* dF_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
 static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                         const float *ds) {
-  syn__table_back(t, syn__att_of(n), x, ds, syn__att_dweight(t, n, s, 0));
+  const syn__att *a = syn__att_of(n);
+  float *dtable = syn__r_table(t, n, s, 1, x->h);
+  int i;
+  for (i = 0; i < x->nq; i++, ds += x->nk)
+    t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds,
+              (size_t)syn__att_columns(a, x->nk));
 }
-static const syn__score syn__score_r = {
-    "R", 1, 1, 0, 0, syn__r_shape, NULL, syn__r_fill, NULL, syn__r_back, NULL, NULL, syn__r_fill,
-    NULL, NULL};
-static const syn__score syn__score_fix = {
-    "Fix", 1, 1, 0, 0, syn__fix_shape, NULL, syn__r_fill, NULL, NULL, NULL, NULL, syn__r_fill,
-    NULL, NULL};
+static const syn__score syn__score_r = {"R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL,
+                                        syn__r_back, NULL, NULL};
+static const syn__score syn__score_fix = {"Fix", SYN__IS_TABLE, syn__fix_shape, NULL, syn__r_fill,
+                                          NULL, NULL, NULL, NULL};
 
 /* With r1, r2 uniform within sqrt(3) (k N)^(-1/4), a product of k terms has variance 1/N. */
 static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
@@ -8064,56 +8095,44 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   return syn__head_param(b, n, "r2", init, a->size, a->k);
 }
 
-/* Where head h begins in r1 and r2. */
-static size_t syn__fr_at(const syn__att *a, int h) {
-  return (size_t)h * (size_t)a->size * (size_t)a->k;
+/* L rows of head h of r1 or r2 [H,N,k], or of their gradients: F_h = r1_h r2_h^T */
+static syn_matrix syn__fr_factor(const syn__att *a, const float *r, int h, int L) {
+  return syn_matrix_of(r + (size_t)h * (size_t)a->size * (size_t)a->k, L, a->k, 0);
 }
-/* F_h [L,L] = r1_h r2_h^T once per batch; L is the longest sentence, the rows of F lie N apart */
+/* F_h [L,L] once per batch; L is the longest sentence, the rows of F lie N apart. */
 static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
-  float *table = syn_saved(t, n, SYN__TABLE) + a->table[s];
+  const float *r1 = syn__att_weight(t, n, s, 0), *r2 = syn__att_weight(t, n, s, 1);
   int h, L = syn__att_longest(t, n);
-  for (h = 0; h < a->heads; h++)
-    syn_gemm(t, syn_matrix_of(table + syn__table_at(a, h), L, L, (size_t)a->size),
-             syn_matrix_of(syn__att_weight(t, n, s, 0) + syn__fr_at(a, h), L, a->k, 0),
-             syn_transposed(
-                 syn_matrix_of(syn__att_weight(t, n, s, 1) + syn__fr_at(a, h), L, a->k, 0)),
-             NULL, 0);
+  for (h = 0; h < a->heads && !t->decode; h++)
+    syn_gemm(t, syn_matrix_of(syn__r_table(t, n, s, 0, h), L, L, (size_t)a->size),
+             syn__fr_factor(a, r1, h, L), syn_transposed(syn__fr_factor(a, r2, h, L)), NULL, 0);
 }
-/* As R, with F in place of the parameter. */
+/* As R; a step computes one row of F, with the bits of fr_prepare. */
 static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
   const syn__att *a = syn__att_of(n);
-  syn__table_fill(a, syn_saved(t, n, SYN__TABLE) + a->table[s], x, score);
-}
-static void syn__fr_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
-                         const float *ds) {
-  SYN__UNUSED(s);
-  syn__table_back(t, syn__att_of(n), x, ds, syn_saved(t, n, SYN__DTABLE));
+  int columns = syn__att_columns(a, x->nk);
+  if (t->decode) {
+    syn_matrix r1 = syn__fr_factor(a, syn__att_weight(t, n, s, 0), x->h, a->size);
+    syn_matrix r2 = syn__fr_factor(a, syn__att_weight(t, n, s, 1), x->h, a->size);
+    memset(score, 0, (size_t)columns * sizeof *score);
+    syn__table_dots(t, score, r1.x + (size_t)(x->first % a->size) * r1.row, r2.x, columns, r2.row);
+  } else {
+    syn__r_fill(t, n, s, x, score);
+  }
 }
 /* dr1 += dF r2, dr2 += dF^T r1 */
 static void syn__fr_finish(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
+  const float *r1 = syn__att_weight(t, n, s, 0), *r2 = syn__att_weight(t, n, s, 1);
+  float *dr1 = syn__att_dweight(t, n, s, 0), *dr2 = syn__att_dweight(t, n, s, 1);
   int h, L = syn__att_longest(t, n);
   for (h = 0; h < a->heads; h++) {
-    size_t at = syn__fr_at(a, h);
-    syn_matrix df = syn_matrix_of(syn_saved(t, n, SYN__DTABLE) + syn__table_at(a, h), L, L,
-                                  (size_t)a->size);
-    syn_gemm(t, syn_matrix_of(syn__att_dweight(t, n, s, 0) + at, L, a->k, 0), df,
-             syn_matrix_of(syn__att_weight(t, n, s, 1) + at, L, a->k, 0), NULL, 1);
-    syn_gemm(t, syn_matrix_of(syn__att_dweight(t, n, s, 1) + at, L, a->k, 0), syn_transposed(df),
-             syn_matrix_of(syn__att_weight(t, n, s, 0) + at, L, a->k, 0), NULL, 1);
+    syn_matrix df = syn_matrix_of(syn__r_table(t, n, s, 1, h), L, L, (size_t)a->size);
+    syn_gemm(t, syn__fr_factor(a, dr1, h, L), df, syn__fr_factor(a, r2, h, L), NULL, 1);
+    syn_gemm(t, syn__fr_factor(a, dr2, h, L), syn_transposed(df), syn__fr_factor(a, r1, h, L),
+             NULL, 1);
   }
-}
-/* A step computes one row of F, with the bits of fr_prepare. */
-static void syn__fr_row(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  const syn__att *a = syn__att_of(n);
-  size_t k = (size_t)a->k, head = (size_t)x->h * (size_t)a->size;
-  const float *r1 = syn__att_weight(t, n, s, 0) + (head + (size_t)(x->first % a->size)) * k;
-  const float *r2 = syn__att_weight(t, n, s, 1) + head * k;
-  int columns = syn__att_columns(a, x->nk);
-  memset(score, 0, (size_t)columns * sizeof *score);
-  syn__table_dots(t, score, r1, r2, columns, k);
-  syn__tile_columns(a, x, score);
 }
 static double syn__fr_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
@@ -8121,8 +8140,8 @@ static double syn__fr_cost(const syn_node *n, int s, int length) {
   return (double)syn__min(length, a->size) * a->heads * a->k;
 }
 static const syn__score syn__score_fr = {
-    "FR", 1, 1, 0, 0, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__fr_back,
-    syn__fr_finish, NULL, syn__fr_row, NULL, syn__fr_cost};
+    "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__r_back,
+    syn__fr_finish, syn__fr_cost};
 
 /* ==============================================================================================
    >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
@@ -8179,15 +8198,6 @@ static const syn__stages *syn__stages_of(const syn_node *n, int s) {
 
 /* -- shapes -- */
 
-/* Inputs of one output of a layer that reads `width` columns. */
-static int syn__conv_size(const syn_conv *w, int width) {
-  return syn__max(1, w->taps) * width;
-}
-/* Inputs of one score: the length of z. */
-static int syn__dense_size(const syn__stages *st) {
-  return syn__conv_size(&st->second, st->head_units);
-}
-
 /* Glorot for a convolution: both fans times its taps. */
 static syn_initial syn__glorot_taps(int taps, int inputs, int outputs) {
   double fans = ((double)inputs + (double)outputs) * syn__max(1, taps);
@@ -8230,21 +8240,27 @@ static syn_status syn__hidden_shape(syn_build *b, syn_node *n, int s, const char
   return bias ? syn__bias_param(b, n, bias, st->units) : SYN_OK;
 }
 
-/* One linear of the output layer: W [H,N,taps,head units] and bias [H,N]; without a bias, which is
-   shared=1, W [N,head units]. */
-static syn_status syn__output_params(syn_build *b, syn_node *n, int s, const char *w,
+/* One linear of the output layer: W [H,columns,taps,head units] and bias [H,columns]; without a
+   bias, which is shared=1, W [columns,head units]. */
+static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int columns, const char *w,
                                      const char *bias) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
   int shape[4], taps = st->second.taps;
-  syn_initial init = syn__glorot_taps(taps, st->head_units, a->size);
+  syn_initial init = syn__glorot_taps(taps, st->head_units, columns);
   shape[0] = a->heads;
-  shape[1] = a->size;
+  shape[1] = columns;
   shape[2] = taps ? taps : st->head_units;
   shape[3] = st->head_units;
-  if (!bias) return syn_build_param(b, n, w, init, 2, shape + 1);
-  if (syn_build_param(b, n, w, init, taps ? 4 : 3, shape)) return SYN_E_SHAPE;
-  return syn__att_table_zero(b, n, bias, a->size);
+  if (syn_build_param(b, n, w, init, bias ? (taps ? 4 : 3) : 2, bias ? shape : shape + 1))
+    return SYN_E_SHAPE;
+  b->g->params[n->param[n->n_param - 1]].matrix = 0; /* syn__table_dots reads it as it is */
+  return bias ? syn__att_table_zero(b, n, bias, columns) : SYN_OK;
+}
+
+/* 1: the argument shared=1 applies to score s. */
+static int syn__shares_output(const syn__att *a, int s) {
+  return a->shared && (a->score[s]->flags & SYN__SHARES_OUTPUT);
 }
 
 /* Widths and taps of both layers, from the arguments m, f, f2. */
@@ -8261,9 +8277,12 @@ static syn_status syn__stages_shape(syn_build *b, syn_node *n, int s, const syn_
   st->head_units = f->narrow ? m : a->c;
   st->units = a->heads * st->head_units;
   st->gated = f->w_gate != NULL;
-  st->matrices = a->shared && a->score[s]->shares ? 1 : a->heads;
-  if (syn__stage_taps(b, f->name, f->first, a->d, &st->first)) return SYN_E_SHAPE;
-  return syn__stage_taps(b, f->name, f->second, st->units, &st->second);
+  st->matrices = syn__shares_output(a, s) ? 1 : a->heads;
+  if (syn__stage_taps(b, f->name, f->first, a->d, &st->first) ||
+      syn__stage_taps(b, f->name, f->second, st->units, &st->second))
+    return SYN_E_SHAPE;
+  st->inputs = syn__max(1, st->second.taps) * st->head_units;
+  return SYN_OK;
 }
 
 /* Offsets: im2col rows (of x, then of u in their place), x and u in the KV cache, the two sides of
@@ -8286,7 +8305,7 @@ static void syn__stages_offsets(syn__att *a, int s) {
   st->sides = a->n_kept;
   a->n_kept += 2 * st->gated;
   syn__att_table(a, s, (size_t)(st->matrices * (1 + st->gated)),
-                 syn__mul_size((size_t)syn__dense_size(st), syn__round16((size_t)a->size)));
+                 syn__mul_size((size_t)st->inputs, syn__round16((size_t)a->size)));
 }
 
 /* Parameters in the order w1, b1, w2, b2, w2 and b2 of the gate: those stand 2 behind. */
@@ -8294,7 +8313,7 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   syn__stages *st = &a->stages[s];
   const syn__family *f = syn__families;
-  int shared = a->shared && a->score[s]->shares;
+  int shared = syn__shares_output(a, s);
   while (strcmp(f->name, a->score[s]->name)) f++;
   if (syn__stages_shape(b, n, s, f)) return SYN_E_SHAPE;
   if (f->w1 && syn__hidden_shape(b, n, s, shared && a->keyed >= 0 ? NULL : f->w1,
@@ -8303,8 +8322,8 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   syn__stages_offsets(a, s);
   st->w2 = n->n_param;
   st->b2 = shared ? -1 : st->w2 + 1;
-  if (syn__output_params(b, n, s, f->w2, shared ? NULL : f->b2)) return SYN_E_SHAPE;
-  return f->w_gate ? syn__output_params(b, n, s, f->w_gate, f->b_gate) : SYN_OK;
+  if (syn__output_params(b, n, s, a->size, f->w2, shared ? NULL : f->b2)) return SYN_E_SHAPE;
+  return f->w_gate ? syn__output_params(b, n, s, a->size, f->w_gate, f->b_gate) : SYN_OK;
 }
 
 /* -- hidden layer -- */
@@ -8381,28 +8400,27 @@ static float *syn__stages_u(const syn_tape *t, const syn_node *n, int buffer, in
   if (syn__stages_of(n, s)->hidden) return syn__score_rows(t, n, buffer, s);
   return buffer == SYN__ROWS ? x->x : x->dx;
 }
-/* The im2col rows of head h, one behind the other. */
+/* The im2col rows [rows,inputs] of head h, one head behind the other. */
 static float *syn__dense_col(const syn_tape *t, const syn_node *n, int buffer, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
   return syn__att_block(t, n, buffer, st->col) +
-         (size_t)h * syn__att_rows(t, n) * (size_t)syn__dense_size(st);
+         (size_t)h * syn__att_rows(t, n) * (size_t)st->inputs;
 }
-/* z of the head's first query, or dz; sets the floats between rows. */
-static float *syn__dense_rows(const syn_tape *t, const syn_node *n, int buffer, int s,
-                              const syn__head *x, size_t *row) {
+/* z [nq,inputs] of the head's queries, or dz: columns of u or x, or im2col rows of these. */
+static syn_matrix syn__dense_z(const syn_tape *t, const syn_node *n, int buffer, int s,
+                               const syn__head *x) {
   const syn__stages *st = syn__stages_of(n, s);
   int col = st->second.taps > 1;
-  float *z = col ? syn__dense_col(t, n, buffer, s, x->h)
-                 : syn__stages_u(t, n, buffer, s) + x->h * st->head_units;
-  *row = (size_t)(col ? syn__dense_size(st) : st->units);
-  return z + x->q0 * *row;
+  size_t row = (size_t)(col ? st->inputs : st->units);
+  const float *z = col ? syn__dense_col(t, n, buffer, s, x->h)
+                       : syn__stages_u(t, n, buffer, s) + x->h * st->head_units;
+  return syn_matrix_of(z + x->q0 * row, x->nq, st->inputs, row);
 }
 
-/* Offset of W2_h [N,taps,head units] in its parameter. side 1 below: the gate of GLU. */
+/* Offset of W2_h [N,inputs] in its parameter. side 1 below: the gate of GLU. */
 static size_t syn__dense_w2_at(const syn_node *n, int s, int h) {
   const syn__stages *st = syn__stages_of(n, s);
-  size_t head = st->matrices == 1 ? 0 : (size_t)h;
-  return head * (size_t)syn__att_of(n)->size * (size_t)syn__dense_size(st);
+  return (size_t)(h % st->matrices) * (size_t)syn__att_of(n)->size * (size_t)st->inputs;
 }
 static const float *syn__dense_w2(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   return syn_weight(t, n, syn__stages_of(n, s)->w2 + 2 * side) + syn__dense_w2_at(n, s, h);
@@ -8413,13 +8431,13 @@ static const float *syn__dense_b2(const syn_tape *t, const syn_node *n, int s, i
   if (st->b2 < 0) return NULL;
   return syn_weight(t, n, st->b2 + 2 * side) + (size_t)h * (size_t)syn__att_of(n)->size;
 }
-/* W2_h packed: panels [ceil(N/16)][taps head units][16] */
+/* W2_h in panels [ceil(N/16)][inputs][16] */
 static float *syn__dense_panels(const syn_tape *t, const syn_node *n, int s, int side, int h) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t head = (size_t)(side * st->matrices + (st->matrices == 1 ? 0 : h));
+  size_t matrix = (size_t)(side * st->matrices + h % st->matrices);
   return syn_saved(t, n, SYN__TABLE) + a->table[s] +
-         head * (size_t)syn__dense_size(st) * syn__round16((size_t)a->size);
+         matrix * (size_t)st->inputs * syn__round16((size_t)a->size);
 }
 
 /* im2col of u for every head. */
@@ -8440,124 +8458,116 @@ static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
   const syn__stages *st = &a->stages[s];
   int h, side;
   if (st->hidden) syn__hidden_forward(t, n, s);
-  syn__dense_gather(t, n, s);
-  for (side = 0; side <= st->gated; side++)
-    for (h = 0; h < st->matrices; h++)
-      syn__pack_keys(t, syn_matrix_of(syn__dense_w2(t, n, s, side, h), syn__att_longest(t, n),
-                                      syn__dense_size(st), 0),
-                     syn__dense_panels(t, n, s, side, h));
-}
-static void syn__dense_prepare_step(syn_tape *t, const syn_node *n, int s) {
-  const syn__stages *st = syn__stages_of(n, s);
-  if (st->hidden) syn__hidden_forward(t, n, s);
-  if (st->cache_u >= 0)
+  if (t->decode && st->cache_u >= 0)
     syn__conv_cache_write(t, n, (size_t)st->cache_u, (size_t)st->units,
                           syn__stages_u(t, n, SYN__ROWS, s));
   syn__dense_gather(t, n, s);
+  for (side = 0; side <= st->gated && !t->decode; side++)
+    for (h = 0; h < st->matrices; h++)
+      syn__pack_keys(t, syn_matrix_of(syn__dense_w2(t, n, s, side, h), syn__att_longest(t, n),
+                                      st->inputs, 0),
+                     syn__dense_panels(t, n, s, side, h));
 }
 
-/* One side: score [nq, columns] = z W2^T + b2 */
-static void syn__dense_linear(const syn_tape *t, const syn_node *n, int s, int side,
-                              const syn__head *x, float *score) {
-  const syn__att *a = syn__att_of(n);
-  size_t row;
-  const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int size = syn__dense_size(&a->stages[s]), columns = syn__att_columns(a, x->nk);
-  syn__causal_range g = syn__head_range(a, x);
-  g.nk = columns;
-  syn__causal_matmul_nt(
-      t, &g,
-      syn__product_of(
-          syn_matrix_of(score, x->nq, columns, (size_t)x->nk), syn_matrix_of(u, x->nq, size, row),
-          syn__packed(syn__dense_panels(t, n, s, side, x->h), size, columns),
-          syn__dense_b2(t, n, s, side, x->h), 0));
-}
-
-/* Both sides of GLU are kept for backward. */
-static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
-                            float *score) {
+/* A or B of GLU, which are kept for backward; of the others `score`, or its gradient. */
+static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, int side,
+                                  const syn__head *x, const float *score) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t i, nk = (size_t)x->nk, columns = (size_t)syn__att_columns(a, x->nk);
-  if (!st->gated) {
-    syn__dense_linear(t, n, s, 0, x, score);
-  } else {
-    float *A = syn__head_kept(t, n, x, st->sides), *B = syn__head_kept(t, n, x, st->sides + 1);
-    syn__dense_linear(t, n, s, 0, x, A);
-    syn__dense_linear(t, n, s, 1, x, B);
-    for (i = 0; i < (size_t)x->nq; i++)
-      t->k->glu(score + i * nk, A + i * nk, B + i * nk, columns);
+  return syn_matrix_of(st->gated ? syn__head_kept(t, n, x, st->sides + side) : score, x->nq,
+                       syn__att_columns(a, x->nk), (size_t)x->nk);
+}
+/* A step: W2 is not packed, the bits are the same. The gate's row lies in scratch behind the two
+   rows [nk] of the layer. */
+static void syn__dense_fill_row(const syn_tape *t, const syn_node *n, int s, const syn__head *x,
+                                float *score) {
+  const syn__stages *st = syn__stages_of(n, s);
+  float *gate = x->scratch + 2 * x->nk;
+  int side, columns = syn__att_columns(syn__att_of(n), x->nk);
+  for (side = 0; side <= st->gated; side++) {
+    const float *b2 = syn__dense_b2(t, n, s, side, x->h);
+    float *to = side ? gate : score;
+    if (b2) memcpy(to, b2, (size_t)columns * sizeof *to);
+    else memset(to, 0, (size_t)columns * sizeof *to);
+    syn__table_dots(t, to, syn__dense_z(t, n, SYN__ROWS, s, x).x,
+                    syn__dense_w2(t, n, s, side, x->h), columns, (size_t)st->inputs);
   }
-  syn__tile_columns(a, x, score);
+  if (st->gated) t->k->glu(score, score, gate, (size_t)columns);
+}
+/* score [nq,columns] = z W2^T + b2, for GLU A sigma(B) of two such products */
+static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+                            float *score) {
+  const syn__stages *st = syn__stages_of(n, s);
+  syn_matrix ab[2];
+  int i, side;
+  if (t->decode) {
+    syn__dense_fill_row(t, n, s, x, score);
+    return;
+  }
+  for (side = 0; side <= st->gated; side++) {
+    syn_matrix to = ab[side] = syn__dense_side(t, n, s, side, x, score);
+    syn__causal_range g = syn__head_range(syn__att_of(n), x, to.cols);
+    syn__causal_matmul_nt(
+        t, &g,
+        syn__product_of(to, syn__dense_z(t, n, SYN__ROWS, s, x),
+                        syn__packed(syn__dense_panels(t, n, s, side, x->h), st->inputs, to.cols),
+                        syn__dense_b2(t, n, s, side, x->h), 0));
+  }
+  for (i = 0; st->gated && i < x->nq; i++) {
+    size_t row = (size_t)i * (size_t)x->nk;
+    t->k->glu(score + row, ab[0].x + row, ab[1].x + row, (size_t)ab[0].cols);
+  }
 }
 
 /* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
    copied to scratch, then cleared. */
 static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                 const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  float *A = syn__head_kept(t, n, x, a->stages[s].sides);
-  float *B = syn__head_kept(t, n, x, a->stages[s].sides + 1);
-  float *rows = syn__head_rows(a, x);
-  size_t i, nk = (size_t)x->nk, columns = (size_t)syn__att_columns(a, x->nk);
-  for (i = 0; i < (size_t)x->nq; i++, A += nk, B += nk) {
-    memcpy(rows, A, columns * sizeof *A);
-    memcpy(rows + nk, B, columns * sizeof *B);
-    memset(A, 0, columns * sizeof *A);
-    memset(B, 0, columns * sizeof *B);
-    t->k->glu_back(A, B, rows, rows + nk, ds + i * nk, columns);
+  syn_matrix A = syn__dense_side(t, n, s, 0, x, ds), B = syn__dense_side(t, n, s, 1, x, ds);
+  float *rows = syn__head_full(syn__att_of(n), x) + (size_t)x->nq * (size_t)x->nk;
+  size_t nk = A.row, columns = (size_t)A.cols;
+  int i;
+  for (i = 0; i < x->nq; i++, A.x += nk, B.x += nk, ds += nk) {
+    memcpy(rows, A.x, columns * sizeof *rows);
+    memcpy(rows + nk, B.x, columns * sizeof *rows);
+    memset(A.x, 0, columns * sizeof *rows);
+    memset(B.x, 0, columns * sizeof *rows);
+    t->k->glu_back(A.x, B.x, rows, rows + nk, ds, columns);
   }
-}
-/* dA, or dB */
-static const float *syn__dense_ds(const syn_tape *t, const syn_node *n, int s, int side,
-                                  const syn__head *x, const float *ds) {
-  const syn__stages *st = syn__stages_of(n, s);
-  return st->gated ? syn__head_kept(t, n, x, st->sides + side) : ds;
 }
 
 /* dz = dA W2, for GLU plus dB times the gate's W2. Only this head's columns or im2col rows are
    written. Where z is x itself, dz is added to dx, to which other layers add, too. */
 static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                             const float *ds) {
-  const syn__att *a = syn__att_of(n);
-  const syn__stages *st = &a->stages[s];
-  size_t row;
-  float *to = syn__dense_rows(t, n, SYN__DROWS, s, x, &row);
-  int side, size = syn__dense_size(st), into_x = !st->hidden && st->second.taps < 2;
-  syn__causal_range g = syn__head_range(a, x);
-  g.nk = syn__att_columns(a, x->nk);
+  const syn__stages *st = syn__stages_of(n, s);
+  syn_matrix dz = syn__dense_z(t, n, SYN__DROWS, s, x);
+  int side, into_x = !st->hidden && st->second.taps < 2;
   if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
-  for (side = 0; side <= st->gated; side++)
-    syn__causal_matmul_nn(
-        t, &g,
-        syn__product_of(
-            syn_matrix_of(to, x->nq, size, row),
-            syn_matrix_of(syn__dense_ds(t, n, s, side, x, ds), x->nq, g.nk, (size_t)x->nk),
-            syn_matrix_of(syn__dense_w2(t, n, s, side, x->h), g.nk, size, 0), NULL,
-            into_x || side));
+  for (side = 0; side <= st->gated; side++) {
+    syn_matrix da = syn__dense_side(t, n, s, side, x, ds);
+    syn_matrix w2 = syn_matrix_of(syn__dense_w2(t, n, s, side, x->h), da.cols, st->inputs, 0);
+    syn__causal_range g = syn__head_range(syn__att_of(n), x, da.cols);
+    syn__causal_matmul_nn(t, &g, syn__product_of(dz, da, w2, NULL, into_x || side));
+  }
 }
 /* dW2 += dA^T z, db2 += column sums of dA */
 static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  size_t row, nk = (size_t)x->nk;
-  const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int side, size = syn__dense_size(st);
-  syn__causal_range g = syn__head_range(a, x);
-  g.nk = syn__att_columns(a, x->nk);
+  syn_matrix z = syn__dense_z(t, n, SYN__ROWS, s, x);
+  int side;
   for (side = 0; side <= st->gated; side++) {
-    const float *from = syn__dense_ds(t, n, s, side, x, ds);
-    float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
-    syn__causal_matmul_tn(
-        t, &g,
-        syn__product_of(syn_matrix_of(dw2, g.nk, size, 0),
-                        syn_transposed(syn_matrix_of(from, x->nq, g.nk, nk)),
-                        syn_matrix_of(u, x->nq, size, row), NULL, 1));
+    syn_matrix da = syn__dense_side(t, n, s, side, x, ds);
+    syn_matrix dw2 = syn_matrix_of(
+        syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h), da.cols, st->inputs, 0);
+    syn__causal_range g = syn__head_range(a, x, da.cols);
+    syn__causal_matmul_tn(t, &g, syn__product_of(dw2, syn_transposed(da), z, NULL, 1));
     if (st->b2 >= 0) {
       float *db2 = syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size;
-      syn__product p = syn__sum_of_rows(db2, syn_matrix_of(from, x->nq, g.nk, nk));
-      t->k->gemm(&p, 0, 1, 0, (g.nk + 15) / 16);
+      syn__product sum = syn__sum_of_rows(db2, da);
+      t->k->gemm(&sum, 0, 1, 0, (da.cols + 15) / 16);
     }
   }
 }
@@ -8577,38 +8587,16 @@ static void syn__dense_finish(syn_tape *t, const syn_node *n, int s) {
   if (st->hidden) syn__hidden_back(t, n, s);
 }
 
-/* A step: W2 is not packed, the bits are those of `fill`. The gate's row lies in scratch behind the
-   two rows [nk] of the layer. */
-static void syn__dense_row(syn_tape *t, const syn_node *n, int s, const syn__head *x,
-                           float *score) {
-  const syn__att *a = syn__att_of(n);
-  const syn__stages *st = &a->stages[s];
-  size_t row, size = (size_t)syn__dense_size(st);
-  const float *u = syn__dense_rows(t, n, SYN__ROWS, s, x, &row);
-  int side, columns = syn__att_columns(a, x->nk);
-  for (side = 0; side <= st->gated; side++) {
-    const float *w2 = syn__dense_w2(t, n, s, side, x->h), *b2 = syn__dense_b2(t, n, s, side, x->h);
-    float *to = side ? x->scratch + 2 * x->nk : score;
-    if (b2) memcpy(to, b2, (size_t)columns * sizeof *to);
-    else memset(to, 0, (size_t)columns * sizeof *to);
-    syn__table_dots(t, to, u, w2, columns, size);
-  }
-  if (st->gated) t->k->glu(score, score, x->scratch + 2 * x->nk, (size_t)columns);
-  syn__tile_columns(a, x, score);
-}
 static double syn__dense_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  double hidden = st->hidden && st->w1 >= 0 ? (double)syn__conv_size(&st->first, a->d) : 0.0;
-  double row = (double)syn__min(length, a->size) * a->heads * syn__dense_size(st);
-  return hidden * st->units + row * (1 + st->gated);
+  return (double)syn__min(length, a->size) * a->heads * st->inputs * (1 + st->gated);
 }
 
-#define SYN__FAMILY(name, shares) \
-  {name, 0, 1, 0, shares, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
-   syn__dense_back, syn__dense_back_shared, syn__dense_finish, syn__dense_prepare_step, \
-   syn__dense_row, NULL, syn__dense_cost}
-static const syn__score syn__score_d = SYN__FAMILY("D", 1);
+#define SYN__FAMILY(name, flags) \
+  {name, flags, syn__dense_shape, syn__dense_prepare, syn__dense_fill, syn__dense_back, \
+   syn__dense_back_shared, syn__dense_finish, syn__dense_cost}
+static const syn__score syn__score_d = SYN__FAMILY("D", SYN__SHARES_OUTPUT);
 static const syn__score syn__score_conv = SYN__FAMILY("Conv", 0);
 static const syn__score syn__score_crc = SYN__FAMILY("CRC", 0);
 static const syn__score syn__score_bd = SYN__FAMILY("BD", 0);
@@ -8626,14 +8614,6 @@ static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
    bb [H,b]. A row of S is a copies of B, copy g multiplied by A[g].
    rows buffers, saved for backward: u [rows,e], A [rows,H,a], B [rows,H,b]. */
 
-/* Side 0 is A, side 1 is B: WA, ba or WB, bb. */
-static syn_status syn__fd_side(syn_build *b, syn_node *n, const char *w, const char *bias,
-                               int size) {
-  int c = syn__att_of(n)->c;
-  if (syn__head_param(b, n, w, syn_initial_glorot(c, size), size, c)) return SYN_E_SHAPE;
-  return syn__att_table_zero(b, n, bias, size);
-}
-
 /* a and b as given; a = ceil(sqrt(N)) gives the smallest a + b. */
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
@@ -8648,13 +8628,14 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
     return syn__fail_build(b, SYN_E_SHAPE, "FD: %d heads of a+b = %d+%d, wanted at most %d in all",
                            a->heads, a->a, a->b, SYN__MAX_WIDTH);
   a->stages[s].units = a->e;
+  a->stages[s].head_units = a->c;
   if (syn__hidden_shape(b, n, s, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
   a->row_floats += a->heads * (a->a + a->b);
-  if (syn__fd_side(b, n, "fd_wa", "fd_ba", a->a)) return SYN_E_SHAPE;
-  return syn__fd_side(b, n, "fd_wb", "fd_bb", a->b);
+  if (syn__output_params(b, n, s, a->a, "fd_wa", "fd_ba")) return SYN_E_SHAPE;
+  return syn__output_params(b, n, s, a->b, "fd_wb", "fd_bb");
 }
 
-/* Numbers of a query: a or b. */
+/* Side 0 is A, side 1 is B. Numbers of a query: a or b. */
 static int syn__fd_size(const syn__att *a, int side) { return side ? a->b : a->a; }
 /* A [rows H,a] or B [rows H,b] from row `row` on; row = token * H + head. */
 static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int s, int side,
@@ -8699,7 +8680,6 @@ static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head 
     for (j = 0; j < columns; j += a->b)
       t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
   }
-  syn__tile_columns(a, x, score);
 }
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
    since `finish` reads all of dA and dB. The last group may be shorter than b. */
@@ -8749,16 +8729,15 @@ static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
   syn__fd_side_back(t, n, s, 1);
   syn__hidden_back(t, n, s);
 }
-/* W1, both sides, one product for every column. */
+/* Both sides, one product for every column. */
 static double syn__fd_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);
-  return (double)a->e * a->d + (double)a->e * (a->a + a->b) +
-         (double)syn__min(length, a->size) * a->heads;
+  return (double)a->e * (a->a + a->b) + (double)syn__min(length, a->size) * a->heads;
 }
 static const syn__score syn__score_fd = {
-    "FD", 0, 1, 0, 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL,
-    syn__fd_finish, syn__fd_prepare, syn__fd_fill, NULL, syn__fd_cost};
+    "FD", 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL, syn__fd_finish,
+    syn__fd_cost};
 
 #if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
 #pragma GCC optimize("O1", "fp-contract=off")
@@ -8972,47 +8951,34 @@ static void syn__alpha(const syn_tape *t, const syn_node *n, int h, float *alpha
                   (size_t)a->n_scores);
 }
 
-/* `prepare` of every score, or prepare_step. The score with keys is first: D may read its q. */
-static void syn__att_prepare(syn_tape *t, const syn_node *n, int step) {
+/* `prepare` of every score. The score with keys is first: D may read its q. */
+static void syn__att_prepare(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
-  int i;
-  for (i = -1; i < a->n_scores; i++) {
-    int s = i < 0 ? a->keyed : i;
-    void (*prepare)(syn_tape *, const syn_node *, int);
-    if (s < 0 || i == a->keyed) continue;
-    prepare = step ? a->score[s]->prepare_step : a->score[s]->prepare;
-    if (prepare) prepare(t, n, s);
-  }
+  int s;
+  if (a->keyed >= 0) a->score[a->keyed]->prepare(t, n, a->keyed);
+  for (s = 0; s < a->n_scores; s++)
+    if (s != a->keyed && a->score[s]->prepare) a->score[s]->prepare(t, n, s);
 }
-/* The score with keys is last: D adds to its dq. */
+/* `finish` of every score, the score with keys last, since D adds to its dq; then W_v. */
 static void syn__att_finish(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int s;
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && a->score[s]->finish) a->score[s]->finish(t, n, s);
   if (a->keyed >= 0) a->score[a->keyed]->finish(t, n, a->keyed);
+  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* -- one head of one sentence -- */
 
-/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. */
-static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
-                              float *scratch) {
+/* S_s [nq,nk]; tile: copies the first `size` columns into those behind them. */
+static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+                            float *score) {
   const syn__att *a = syn__att_of(n);
-  int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
-  const int *q = t->stream[to].off, *k = t->stream[from].off;
-  syn__head x;
-  memset(&x, 0, sizeof x);
-  x.sentence = sentence;
-  x.h = h;
-  x.q0 = (size_t)q[sentence];
-  x.k0 = (size_t)k[sentence];
-  x.nq = q[sentence + 1] - q[sentence];
-  x.nk = k[sentence + 1] - k[sentence];
-  x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
-        (size_t)h * (size_t)x.nq * (size_t)x.nk;
-  x.scratch = scratch;
-  return x;
+  int i, j, columns = s == a->keyed ? x->nk : syn__att_columns(a, x->nk);
+  a->score[s]->fill(t, n, s, x, score);
+  for (i = 0; i < x->nq && columns < x->nk; i++, score += x->nk)
+    for (j = columns; j < x->nk; j++) score[j] = score[j - columns];
 }
 
 /* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
@@ -9022,58 +8988,16 @@ static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x)
   size_t size = (size_t)x->nq * (size_t)x->nk;
   float alpha[SYN__MAX_SCORES];
   int s;
-  if (a->n_scores == 1) {
-    a->score[0]->fill(t, n, 0, x, x->p);
-  } else {
-    syn__alpha(t, n, x->h, alpha);
-    for (s = 0; s < a->n_scores; s++) {
-      float *score = syn__head_kept(t, n, x, a->kept[s]);
-      if (!score) score = syn__head_full(a, x);
-      a->score[s]->fill(t, n, s, x, score);
-      if (s == 0) t->k->scale(x->p, alpha[0], score, size);
-      else t->k->acc_scale(x->p, alpha[s], score, size);
-    }
+  syn__alpha(t, n, x->h, alpha);
+  if (a->n_scores == 1) syn__score_fill(t, n, 0, x, x->p);
+  for (s = 0; s < a->n_scores && a->n_scores > 1; s++) {
+    float *score = syn__head_kept(t, n, x, a->kept[s]);
+    if (!score) score = syn__head_full(a, x);
+    syn__score_fill(t, n, s, x, score);
+    if (s == 0) t->k->scale(x->p, alpha[0], score, size);
+    else t->k->acc_scale(x->p, alpha[s], score, size);
   }
   if (a->rel_pos) syn__rel_pos_fill(t, n, x);
-}
-
-/* v, Y, P of the head. Where P does not depend on the input, all sentences share a dropout mask. */
-static syn__attention syn__head_attention(const syn_tape *t, const syn_node *n,
-                                          const syn__head *x) {
-  const syn__att *a = syn__att_of(n);
-  size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  syn__attention o = syn__attention_of(t, n, x->nq, x->nk, a->c);
-  o.g = syn__head_range(a, x);
-  o.no_softmax = !a->softmax;
-  o.v_row = o.y_row = (size_t)a->e;
-  o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
-  o.y = syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x);
-  o.p = x->p;
-  o.pack = x->scratch;
-  o.x = syn__head_block(a, x);
-  o.z = syn__head_full(a, x);
-  o.drop_index = (size_t)(x->p - syn_saved(t, n, SYN__P));
-  if (a->all_tables) {
-    o.drop_index = ((size_t)x->h * longest + (size_t)x->first) * longest;
-    o.drop_row = longest;
-  }
-  return o;
-}
-/* The gradients lie in their buffer as v, Y, q, k in theirs. */
-static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__attention *o) {
-  const float *rows = syn_saved(t, n, SYN__ROWS);
-  float *drows = syn_saved(t, n, SYN__DROWS);
-  o->dv = drows + (o->v - rows);
-  o->dy = drows + (o->y - rows);
-  if (!o->q) return;
-  o->dq = drows + (o->q - rows);
-  o->dk = drows + (o->k - rows);
-}
-static syn__attention syn__head_gradients(const syn_tape *t, const syn_node *n,
-                                          const syn__head *x) {
-  syn__attention o = syn__head_attention(t, n, x);
-  syn__attention_gradients(t, n, &o);
-  return o;
 }
 
 /* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
@@ -9082,7 +9006,7 @@ static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn
   const syn__att *a = syn__att_of(n);
   size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
   float alpha[SYN__MAX_SCORES], *z = syn__head_full(a, x);
-  int i, j, tiled = a->tile && a->score[s]->limited && x->nk > a->size;
+  int i, j, tiled = s != a->keyed && syn__att_columns(a, x->nk) < x->nk;
   syn__alpha(t, n, x->h, alpha);
   if (!tiled && !a->mixed) return x->p;
   t->k->scale(z, alpha[s], x->p, size);
@@ -9103,7 +9027,7 @@ static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) 
   int s;
   for (s = 0; s < a->n_scores && a->mixed; s++) {
     float *score = syn__head_kept(t, n, x, a->kept[s]);
-    if (!score) a->score[s]->fill(t, n, s, x, score = syn__head_full(a, x));
+    if (!score) syn__score_fill(t, n, s, x, score = syn__head_full(a, x));
     syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
         t->k->dot(x->p, score, (size_t)x->nq * (size_t)x->nk);
   }
@@ -9115,7 +9039,7 @@ static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) 
    sentence the top left part of P of the longest. So P, its dropout, dS are computed once for such
    a group of sentences, in the place of the group's first sentence. Only Y, dv and the summands of
    dPd = sum of dY v^T are computed for each sentence. Threads split the heads, or with fewer heads
-   than threads also the queries; for dv, which sums over queries, the sentences. */
+   than threads also the queries; for Y, and for dv, which sums over queries, the sentences. */
 
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
@@ -9128,146 +9052,128 @@ static int syn__next_group(const syn_tape *t, const syn_node *n, int group) {
   const syn_stream *stream = syn__att_stream(t, n);
   int i, next = -1, above = group < 0 ? 0 : syn__stream_length(stream, group);
   if (!a->all_tables) return group + 1 < stream->count ? group + 1 : -1;
-  if (a->causal && group >= 0) return -1;
+  if (a->causal) above = syn__max(above, stream->longest - 1);
   for (i = 0; i < stream->count; i++) {
     int length = syn__stream_length(stream, i);
-    int longer = next < 0 ? 0 : length - syn__stream_length(stream, next);
-    if (length > above && (next < 0 || (a->causal ? longer > 0 : longer < 0))) next = i;
+    if (length > above && (next < 0 || length < syn__stream_length(stream, next))) next = i;
   }
   return next;
 }
 /* 1: sentence i belongs to the group whose first sentence is `group`. */
-static int syn__att_grouped(const syn_tape *t, const syn_node *n, int group, int i) {
+static int syn__in_group(const syn_tape *t, const syn_node *n, int group, int i) {
   const syn_stream *stream = syn__att_stream(t, n);
   return syn__att_of(n)->causal ||
          syn__stream_length(stream, i) == syn__stream_length(stream, group);
 }
+/* The first sentence of the group of sentence i. */
+static int syn__group_of(const syn_tape *t, const syn_node *n, int i) {
+  const syn_stream *stream = syn__att_stream(t, n);
+  int length = syn__att_of(n)->causal ? stream->longest : syn__stream_length(stream, i);
+  for (i = 0; syn__stream_length(stream, i) != length; i++) continue;
+  return i;
+}
 
+/* P of every group. Items: heads. */
+static void syn__task_table_weights(syn_tape *t, const void *job, int thread, size_t begin,
+                                    size_t end) {
+  const syn_node *n = (const syn_node *)job;
+  int h, i;
+  for (h = (int)begin; h < (int)end; h++)
+    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
+      syn__head x = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      syn__attention o = syn__head_attention(t, n, &x);
+      syn__head_scores(t, n, &x);
+      syn__softmax_rows(t, &o, 0, x.nq, o.z, (size_t)x.nk);
+    }
+}
+
+/* Y = Pd v of every sentence, or in backward dv = Pd^T dY, with P of its group. Items: the sentences
+   of head 0, those of head 1 ... Neighbours of one group share Pd. Outside of training
+   syn_run_attention may read P: each sentence gets a copy. */
+typedef struct syn__table_job {
+  const syn_node *n;
+  int backward;
+} syn__table_job;
+static void syn__task_table_values(syn_tape *t, const void *job, int thread, size_t begin,
+                                   size_t end) {
+  const syn__table_job *j = (const syn__table_job *)job;
+  const syn_node *n = j->n;
+  size_t item, nk = 0, sentences = (size_t)syn__att_stream(t, n)->count;
+  syn__head x, group;
+  const float *pd = NULL;
+  int r, h, i;
+  for (item = begin; item < end; item++) {
+    syn__attention o;
+    h = (int)(item / sentences);
+    i = (int)(item % sentences);
+    if (!pd || i == 0 || !syn__in_group(t, n, group.sentence, i)) {
+      group = syn__head_of(t, n, syn__group_of(t, n, i), h, syn_scratch(t, thread));
+      o = syn__head_attention(t, n, &group);
+      pd = syn__dropped_weights(t, &o);
+      nk = (size_t)group.nk;
+    }
+    x = syn__head_of(t, n, i, h, group.scratch);
+    o = syn__head_attention(t, n, &x);
+    if (j->backward) syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, nk));
+    else
+      syn__causal_matmul_nn(t, &o.g,
+                            syn__product_of(syn_matrix_of(o.y, x.nq, o.c, o.y_row),
+                                            syn_matrix_of(pd, x.nq, x.nk, nk),
+                                            syn_matrix_of(o.v, x.nk, o.c, o.v_row), NULL, 0));
+    for (r = 0; r < x.nq && !t->training && i != group.sentence; r++)
+      memcpy(x.p + (size_t)r * (size_t)x.nk, group.p + (size_t)r * nk,
+             (size_t)x.nk * sizeof *x.p);
+  }
+}
+static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
+  syn__table_job j;
+  j.n = n;
+  j.backward = backward;
+  syn_parallel(t, syn__task_table_values, &j,
+               (size_t)syn__att_stream(t, n)->count * (size_t)syn__att_of(n)->heads, 1);
+}
+
+/* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then dS
+   in place of P. */
+static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *x, int begin,
+                                int end) {
+  syn__attention group = syn__head_attention(t, n, x);
+  size_t nk = (size_t)x->nk;
+  float *dp = group.z;
+  int i;
+  memset(dp, 0, (size_t)(end - begin) * nk * sizeof *dp);
+  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
+    syn__head y = syn__head_of(t, n, i, x->h, x->scratch);
+    syn__attention o = syn__head_attention(t, n, &y);
+    if (!syn__in_group(t, n, x->sentence, i) || y.nq <= begin) continue;
+    o.g.first = begin;
+    o.g.nq = syn__min(end, y.nq) - begin;
+    syn__causal_matmul_nt(
+        t, &o.g,
+        syn__product_of(syn_matrix_of(dp, o.g.nq, y.nk, nk),
+                        syn_matrix_of(o.dy + (size_t)begin * o.y_row, o.g.nq, o.c, o.y_row),
+                        syn__pack_keys(t, syn_matrix_of(o.v, y.nk, o.c, o.v_row), o.pack), NULL,
+                        1));
+  }
+  for (i = begin; i < end; i++)
+    syn__softmax_row_back(t, &group, i, dp + (size_t)(i - begin) * nk, 0);
+}
 /* Parts into which the queries of a head are split. */
 static int syn__table_parts(const syn_tape *t, const syn_node *n) {
   int heads = syn__att_of(n)->heads;
   return (t->threads + heads - 1) / heads;
 }
-/* Keeps part `part` of the queries of x; nq may become 0. */
-static void syn__table_part(const syn_tape *t, const syn_node *n, syn__head *x, int part) {
-  int parts = syn__table_parts(t, n), end = x->nq * (part + 1) / parts;
-  x->first = x->nq * part / parts;
-  x->nq = end - x->first;
-  x->p += (size_t)x->first * (size_t)x->nk;
-}
-/* The same queries in sentence i, as many as it has; y.p is that of the whole sentence. */
-static syn__head syn__table_sentence(const syn_tape *t, const syn_node *n, const syn__head *x,
-                                     int i) {
-  syn__head y = syn__head_of(t, n, i, x->h, x->scratch);
-  y.first = syn__min(x->first, y.nq);
-  y.nq = syn__min(x->first + x->nq, y.nq) - y.first;
-  y.q0 += (size_t)y.first;
-  return y;
-}
-
-/* P of the group, Y of every sentence. Outside of training syn_run_attention may read P: each
-   sentence gets a copy. */
-static void syn__table_forward(syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__attention o = syn__head_attention(t, n, x);
-  size_t nk = (size_t)x->nk;
-  const float *pd;
-  int i, r;
-  syn__head_scores(t, n, x);
-  pd = syn__softmax_rows(t, &o, 0, x->nq, o.z, nk);
-  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__head y;
-    float *p;
-    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
-    y = syn__table_sentence(t, n, x, i);
-    p = y.p + (size_t)y.first * (size_t)y.nk;
-    o.g = syn__head_range(syn__att_of(n), &y);
-    syn__causal_matmul_nn(
-        t, &o.g,
-        syn__product_of(
-            syn_matrix_of(syn__att_y(t, n, SYN__ROWS) + syn__head_q(syn__att_of(n), &y), y.nq, o.c,
-                          o.y_row),
-            syn_matrix_of(pd, y.nq, y.nk, nk),
-            syn_matrix_of(syn__att_v(t, n, SYN__ROWS) + syn__head_k(syn__att_of(n), &y), y.nk, o.c,
-                          o.v_row),
-            NULL, 0));
-    for (r = 0; r < y.nq && !t->training && i != x->sentence; r++)
-      memcpy(p + (size_t)r * (size_t)y.nk, x->p + (size_t)r * nk, (size_t)y.nk * sizeof *p);
-  }
-}
-/* dv. Items: the sentences of head 0, those of head 1 ... */
-static void syn__task_tables_values(syn_tape *t, const void *job, int thread, size_t begin,
-                                    size_t end) {
+/* Items: the parts of head 0, those of head 1 ... */
+static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_t begin,
+                                 size_t end) {
   const syn_node *n = (const syn_node *)job;
-  size_t i, sentences = (size_t)syn__att_stream(t, n)->count;
-  int group;
-  for (; begin < end; begin = i) {
-    size_t h = begin / sentences, stop = (h + 1) * sentences < end ? (h + 1) * sentences : end;
-    for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
-      syn__head x = syn__head_of(t, n, group, (int)h, syn_scratch(t, thread));
-      syn__attention whole = syn__head_attention(t, n, &x), o;
-      const float *pd = NULL;
-      for (i = begin; i < stop; i++) {
-        syn__head y;
-        if (!syn__att_grouped(t, n, group, (int)(i - h * sentences))) continue;
-        y = syn__table_sentence(t, n, &x, (int)(i - h * sentences));
-        o = syn__head_gradients(t, n, &y);
-        if (!pd) pd = syn__dropped_weights(t, &whole);
-        syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)x.nk));
-      }
-    }
-    i = stop;
-  }
-}
-
-/* dPd = sum over the sentences of dY v^T, in scratch behind z; then dS in place of P. A head in one
-   part computes dv here too, while dY is in the cache. */
-static void syn__table_backward(syn_tape *t, const syn_node *n, const syn__head *x) {
-  syn__attention o = syn__head_attention(t, n, x);
-  size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
-  const float *pd = syn__table_parts(t, n) == 1 ? syn__dropped_weights(t, &o) : NULL;
-  float *dp = o.z + size;
-  int i;
-  memset(dp, 0, size * sizeof *dp);
-  for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__head y;
-    syn__attention part;
-    if (!syn__att_grouped(t, n, x->sentence, i)) continue;
-    y = syn__table_sentence(t, n, x, i);
-    if (!y.nq) continue;
-    part = syn__head_gradients(t, n, &y);
-    syn__causal_matmul_nt(
-        t, &part.g,
-        syn__product_of(
-            syn_matrix_of(dp, y.nq, y.nk, nk), syn_matrix_of(part.dy, y.nq, o.c, part.y_row),
-            syn__pack_keys(t, syn_matrix_of(part.v, y.nk, o.c, part.v_row), o.pack), NULL, 1));
-    if (pd) syn__causal_matmul_tn(t, &part.g, syn__soft_dv(&part, pd, nk));
-  }
-  for (i = 0; i < x->nq; i++) syn__softmax_row_back(t, &o, i, dp + (size_t)i * nk, 0);
-}
-/* Runs `work` (forward or backward) for each part of each group. Items: the parts of head 0, those
-   of head 1 ... */
-typedef struct syn__table_job {
-  const syn_node *n;
-  void (*work)(syn_tape *t, const syn_node *n, const syn__head *x);
-} syn__table_job;
-static void syn__task_tables(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
-  const syn__table_job *j = (const syn__table_job *)job;
-  const syn_node *n = j->n;
-  int group, parts = syn__table_parts(t, n), i;
+  int i, group, parts = syn__table_parts(t, n);
   for (i = (int)begin; i < (int)end; i++)
     for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
       syn__head x = syn__head_of(t, n, group, i / parts, syn_scratch(t, thread));
-      syn__table_part(t, n, &x, i % parts);
-      if (x.nq) j->work(t, n, &x);
+      int part = i % parts;
+      syn__table_backward(t, n, &x, x.nq * part / parts, x.nq * (part + 1) / parts);
     }
-}
-static void syn__tables(syn_tape *t, const syn_node *n,
-                        void (*work)(syn_tape *, const syn_node *, const syn__head *)) {
-  size_t items = (size_t)syn__att_of(n)->heads * (size_t)syn__table_parts(t, n);
-  syn__table_job j;
-  j.n = n;
-  j.work = work;
-  syn_parallel(t, syn__task_tables, &j, items, 1);
 }
 
 /* -- forward -- */
@@ -9294,10 +9200,14 @@ static void syn__att_forward_by(syn_tape *t, const syn_node *n, syn_task task) {
   const syn__att *a = syn__att_of(n);
   size_t sentences = (size_t)syn__att_stream(t, n)->count;
   syn__linear_forward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__ROWS));
-  syn__att_prepare(t, n, 0);
+  syn__att_prepare(t, n);
   syn__rel_pos_prepare(t, n);
-  if (a->all_tables) syn__tables(t, n, syn__table_forward);
-  else syn_parallel(t, task, n, sentences * (size_t)a->heads, 1);
+  if (a->all_tables) {
+    syn_parallel(t, syn__task_table_weights, n, (size_t)a->heads, 1);
+    syn__table_values(t, n, 0);
+  } else {
+    syn_parallel(t, task, n, sentences * (size_t)a->heads, 1);
+  }
   syn__att_out(t, n);
 }
 static void syn__att_forward(syn_tape *t, const syn_node *n) {
@@ -9325,7 +9235,7 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   int s;
   for (i = begin; i < end; i++) {
     syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    syn__attention o = syn__head_gradients(t, n, &x);
+    syn__attention o = syn__head_attention(t, n, &x);
     syn__attention_back(t, &o);
     syn__head_alpha(t, n, &x);
     for (s = 0; s < a->n_scores; s++)
@@ -9371,32 +9281,28 @@ static void syn__att_backward(syn_tape *t, const syn_node *n) {
   size_t biases = a->rel_pos ? 2 * (size_t)stream->longest * heads : 0;
   memset(syn_saved(t, n, SYN__DTABLE), 0, (a->dtables + biases) * sizeof(float));
   syn__att_out_back(t, n);
-  if (!a->all_tables) {
-    syn_parallel(t, syn__task_heads_back, n, sentences * heads, 1);
+  if (a->all_tables) {
+    syn__table_values(t, n, 1);
+    syn_parallel(t, syn__task_table_back, n, heads * (size_t)syn__table_parts(t, n), 1);
   } else {
-    if (syn__table_parts(t, n) > 1)
-      syn_parallel(t, syn__task_tables_values, n, sentences * heads, 1);
-    syn__tables(t, n, syn__table_backward);
+    syn_parallel(t, syn__task_heads_back, n, sentences * heads, 1);
   }
   if (a->shared) syn__task_shared(t, n, 0, 0, heads); /* one thread: the heads share W2 */
   else syn_parallel(t, syn__task_shared, n, heads, 1);
   syn__att_finish(t, n);
-  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* A backward pass of linformer or fixed_att: `task` computes the gradients of v, q, k. */
 static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) {
-  const syn__att *a = syn__att_of(n);
   syn__att_out_back(t, n);
-  syn_parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * a->heads), 1);
+  syn_parallel(t, task, n, (size_t)(syn__att_stream(t, n)->count * syn__att_of(n)->heads), 1);
   syn__att_finish(t, n);
-  syn__linear_backward(t, n, a->w_v, -1, syn__att_keys(t, n), syn__att_v(t, n, SYN__DROWS));
 }
 
 /* -- a decoding step -- */
 
-/* Attention weights of head x->h of a new token, into `all`: the mixture, where a score with `rows`
-   has left its row in `all`. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
+/* Attention weights of head x->h of a new token, into `all`, where the score with keys has left its
+   row. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
 static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
   const syn__att *a = syn__att_of(n);
   float *sum = x->scratch, *unmixed = sum + x->nk, alpha[SYN__MAX_SCORES];
@@ -9404,8 +9310,8 @@ static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__hea
   int s;
   syn__alpha(t, n, x->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
-    const float *score = a->score[s]->rows ? all : unmixed;
-    if (score == unmixed) a->score[s]->row(t, n, s, x, unmixed);
+    const float *score = s == a->keyed ? all : unmixed;
+    if (s != a->keyed) syn__score_fill(t, n, s, x, unmixed);
     if (s == 0) t->k->scale(sum, alpha[0], score, nk);
     else t->k->acc_scale(sum, alpha[s], score, nk);
   }
@@ -9456,18 +9362,13 @@ static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, 
 }
 
 /* Attention of the heads of one new token. It sees itself and all tokens before it, which are all
-   cached: there is no causal mask to apply. V alone needs no mixture. */
+   cached: there is no causal mask to apply. */
 static void syn__att_step_heads(syn_tape *t, const syn_node *n, const syn__head *x) {
-  const syn__att *a = syn__att_of(n);
-  size_t row = syn__round16((size_t)x->nk);
   float *all = x->scratch + 3 * (size_t)x->nk, *p = all;
   syn__head one = *x;
-  int s;
-  for (s = 0; s < a->n_scores; s++)
-    if (a->score[s]->rows) a->score[s]->rows(t, n, s, x, all);
-  for (; one.h < x->h + x->heads; one.h++, p += row)
-    if (a->n_scores == 1 && a->score[0]->rows && !a->rel_pos) t->k->softmax(p, p, (size_t)x->nk);
-    else syn__att_step_weights(t, n, &one, p);
+  if (syn__att_of(n)->keyed >= 0) syn__v_step(t, n, x, all);
+  for (; one.h < x->h + x->heads; one.h++, p += syn__round16((size_t)x->nk))
+    syn__att_step_weights(t, n, &one, p);
   syn__att_step_values(t, n, x, all);
 }
 
@@ -9507,32 +9408,27 @@ static void syn__att_step_rows(syn_tape *t, const syn_node *n) {
   else syn_parallel(t, syn__task_att_step, n, rows * heads, unit);
 }
 
-/* x goes into the KV cache before prepare_step, whose convolutions read it there. */
+/* x goes into the KV cache before `prepare`, whose convolutions read it there. */
 static void syn__att_step(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *x = syn_in(t, n, 0);
-  if (!a->cross && !n->key_cache) /* else prepare_step computes v together with q and k */
+  if (!a->cross && !n->key_cache) /* else `prepare` computes v together with q and k */
     syn__linear_forward(t, n, a->w_v, -1, x, syn__att_v(t, n, SYN__ROWS));
   if (a->cache_x >= 0) syn__conv_cache_write(t, n, (size_t)a->cache_x, (size_t)a->d, x->x);
-  syn__att_prepare(t, n, 1);
+  syn__att_prepare(t, n);
   if (!a->cross) syn_parallel(t, syn__task_att_cache_write, n, (size_t)t->decode->rows, 32);
   if (!a->cross && n->key_cache) syn__transpose_full_block(t, n);
   syn__att_step_rows(t, n);
   syn__att_out(t, n);
 }
 
-/* Multiply-adds per token: v, out, P v, then those of each score. Cross-attention: the generic cost
-   counts the four projections; q and out are per token, k and v per token of the source, which is
-   assumed to be as long. */
+/* Multiply-adds per token: to the matrices, which the generic cost counts, come P v and the scores.
+   In cross-attention k and v are per token of the source, which is assumed to be as long. */
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
   cost->decode_bytes = 4.0 * (n->cache + n->key_cache);
-  if (a->cross) {
-    cost->multiply_adds += 2.0 * (double)cost->length * a->e;
-    return;
-  }
-  cost->multiply_adds = 2.0 * a->d * a->e + (double)cost->length * a->e;
+  cost->multiply_adds += (double)cost->length * a->e;
   for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->cost) cost->multiply_adds += a->score[s]->cost(n, s, cost->length);
 }
@@ -9557,12 +9453,18 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
   a->cache_x = a->keyed = -1;
   return SYN_OK;
 }
-/* W_v [e, width of u], W_o [d,e] */
-static syn_status syn__att_projections(syn_build *b, syn_node *n, syn__att *a) {
+/* W_v [e, width of u], W_o [d,e], then the parameters of the scores as written. */
+static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
+  int s;
   a->w_v = n->n_param;
   if (syn__matrix_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1))) return SYN_E_SHAPE;
   a->w_o = n->n_param;
-  return syn__matrix_param(b, n, "w_o", a->d, a->e);
+  if (syn__matrix_param(b, n, "w_o", a->d, a->e)) return SYN_E_SHAPE;
+  for (s = 0; s < a->n_scores; s++) {
+    a->param[s] = n->n_param;
+    if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
+  }
+  return SYN_OK;
 }
 
 static const char *syn__score_nearest(syn_text word) {
@@ -9593,7 +9495,7 @@ static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s] == syn__scores[i])
         return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i]->name);
-    if (syn__scores[i]->keys) a->keyed = a->n_scores;
+    if (syn__scores[i]->flags & SYN__HAS_KEYS) a->keyed = a->n_scores;
     a->score[a->n_scores++] = syn__scores[i];
     at = end + 1;
   }
@@ -9605,7 +9507,7 @@ static const char *const syn__mix_names[] = {"alpha", "sum"};
 /* The other arguments, and which of them go together. A score with a table of N limits the length
    of sentences, except with tile. */
 static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
-  int s, limited = 0, shares = 0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
+  int s, any = 0, every = ~0, mix = syn_arg_word(b, "mix", syn__mix_names, 2, 0);
   a->rel_pos = b->rel_pos;
   if (a->rel_pos && a->rel_pos->heads != a->heads)
     return syn__fail_build(b, SYN_E_SHAPE, "the rel_pos before it has %d heads, this layer %d",
@@ -9617,16 +9519,16 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
   a->shared = syn_arg_int(b, "shared", 0, 0, 1);
   a->mixed = a->n_scores > 1 && mix == 0;
   a->causal = b->decoder;
-  a->all_tables = 1;
   for (s = 0; s < a->n_scores; s++) {
-    a->all_tables &= a->score[s]->table;
-    limited |= a->score[s]->limited;
-    shares |= a->score[s]->shares;
+    any |= a->score[s]->flags;
+    every &= a->score[s]->flags;
   }
-  if (limited && !a->tile) n->table = b->config->max_len;
+  a->all_tables = (every & SYN__IS_TABLE) != 0;
+  if (!(every & SYN__HAS_KEYS) && !a->tile) n->table = b->config->max_len;
   if (!a->softmax && !a->all_tables)
     return syn__fail_build(b, SYN_E_TEXT, "softmax=0 goes with R, Fix and FR alone");
-  if (a->shared && !shares) return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
+  if (a->shared && !(any & SYN__SHARES_OUTPUT))
+    return syn__fail_build(b, SYN_E_TEXT, "shared=1 goes with kind D");
   return b->c->status;
 }
 
@@ -9636,15 +9538,15 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_extent e;
   int s, row = a->row_floats;
   for (s = 0; s < a->n_scores; s++)
-    a->kept[s] = a->mixed && !a->score[s]->table ? a->n_kept++ : -1;
+    a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
   memset(&e, 0, sizeof e);
   e.pair = (size_t)a->heads;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
-  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)row)) return SYN_E_SHAPE;
+  if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BOTH, (size_t)row))
+    return SYN_E_SHAPE;
   row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
-  if (syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)row)) return SYN_E_SHAPE;
   e.pair = (size_t)(a->heads * a->n_kept);
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  if (syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)row) || syn_build_save(b, n, SYN_BOTH, e))
+    return SYN_E_SHAPE;
   e.pair = 0;
   e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
   e.fixed = a->tables;
@@ -9656,7 +9558,6 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
     n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
   n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
-  n->scratch.square += (size_t)a->all_tables;
   n->seen_heads = a->heads;
   n->seen = SYN__P;
   return syn__att_parts(b, n, a) ? SYN_E_SHAPE
@@ -9668,18 +9569,13 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
   syn_text v;
-  int s;
   v.at = "V";
   v.size = 1;
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
-  if (syn__syn_att_options(b, n, a) || syn__att_projections(b, n, a)) return SYN_E_SHAPE;
   a->cache = a->e;                                      /* KV cache per token: v, */
   if (b->decoder && a->keyed >= 0) n->key_cache = a->e; /* and k, for a score q k^T */
-  for (s = 0; s < a->n_scores; s++) {
-    a->param[s] = n->n_param;
-    if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
-  }
+  if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
   a->alpha = n->n_param;
   if (a->mixed && syn__att_table_zero(b, n, "alpha", a->n_scores)) return SYN_E_SHAPE;
   n->cache = a->cache;
@@ -9741,15 +9637,14 @@ static int syn__src_att_build(syn_build *b, const syn_layer *l, int x) {
   return syn__node_done(b, n);
 }
 
-/* W_v, W_o, then V as the only score, with W_q and W_k. */
+/* W_v, W_o, then V as the only score, with W_q and W_k, where any head learns. */
 static syn_status syn__att_only_v(syn_build *b, syn_node *n, syn__att *a) {
-  if (syn__att_projections(b, n, a)) return SYN_E_SHAPE;
   a->softmax = 1;
-  a->param[0] = n->n_param;
-  if (!a->qk) return SYN_OK; /* no head learns */
-  a->score[a->n_scores++] = &syn__score_v;
-  a->keyed = 0;
-  return syn__v_shape(b, n, 0);
+  if (a->qk) {
+    a->score[a->n_scores++] = &syn__score_v;
+    a->keyed = 0;
+  }
+  return syn__att_params(b, n, a);
 }
 static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
