@@ -7637,8 +7637,8 @@ static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__
   o->dq = drows + (o->q - rows);
   o->dk = drows + (o->k - rows);
 }
-/* A head of a sentence with its buffers. Of a layer with V the last qk / c heads have q and k. Where
-   P does not depend on the input, all sentences share a dropout mask. */
+/* A head of a sentence with its buffers. Of a layer with V the last qk / c heads have q and k.
+   Where P does not depend on the input, all sentences share a dropout mask. */
 static syn__attention syn__head_attention(const syn_tape *t, const syn_node *n,
                                           const syn__head *x) {
   const syn__att *a = syn__att_of(n);
@@ -7926,14 +7926,6 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
-/* Copies the lanes of `from` [heads,16] whose bit in `lanes` is set. */
-static void syn__copy_lanes(float *score, size_t row, const float *from, int heads,
-                            unsigned lanes) {
-  int h, l;
-  for (h = 0; h < heads; h++, score += row, from += 16)
-    for (l = 0; lanes >> l; l++)
-      if (lanes >> l & 1) score[l] = from[l];
-}
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
@@ -7945,17 +7937,18 @@ static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__h
   size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
   float *part = x->scratch + syn__step_scores_end(a, x->nk);
   unsigned left = 0xFFFF, lanes;
-  int i, slot;
+  int i, slot, one_slot;
   while (left) {
     for (i = 0; !(left >> i & 1); i++) continue;
     slot = past[i] / l->length;
     for (lanes = 0; i < 16; i++)
       if (past[i] / l->length == slot) lanes |= 1u << i;
     left &= ~lanes;
-    i = lanes == 0xFFFF;
-    t->k->scores(i ? score + j : part, i ? row : 16, q,
+    one_slot = lanes == 0xFFFF;
+    t->k->scores(one_slot ? score + j : part, one_slot ? row : 16, q,
                  syn__key_block(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
-    if (!i) syn__copy_lanes(score + j, row, part, x->heads, lanes);
+    for (i = 0; i < 16 * x->heads && !one_slot; i++)
+      if (lanes >> i % 16 & 1) score[(size_t)(i / 16) * row + (size_t)(j + i % 16)] = part[i];
   }
 }
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
@@ -8560,10 +8553,11 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
   int side;
   for (side = 0; side <= st->gated; side++) {
     syn_matrix da = syn__dense_side(t, n, s, side, x, ds);
-    syn_matrix dw2 = syn_matrix_of(
-        syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h), da.cols, st->inputs, 0);
+    float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
     syn__causal_range g = syn__head_range(a, x, da.cols);
-    syn__causal_matmul_tn(t, &g, syn__product_of(dw2, syn_transposed(da), z, NULL, 1));
+    syn__causal_matmul_tn(t, &g,
+                          syn__product_of(syn_matrix_of(dw2, da.cols, st->inputs, 0),
+                                          syn_transposed(da), z, NULL, 1));
     if (st->b2 >= 0) {
       float *db2 = syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size;
       syn__product sum = syn__sum_of_rows(db2, da);
@@ -8644,28 +8638,28 @@ static float *syn__fd_rows(const syn_tape *t, const syn_node *n, int buffer, int
   return syn__att_block(t, n, buffer, a->at[s] + a->e + (side ? a->heads * a->a : 0)) +
          row * (size_t)syn__fd_size(a, side);
 }
-/* Where head h begins in WA [H,a,c] or WB [H,b,c]. */
-static size_t syn__fd_at(const syn__att *a, int side, int h) {
-  return (size_t)h * (size_t)syn__fd_size(a, side) * (size_t)a->c;
+/* WA_h [a,c] or WB_h [b,c] within the parameter, or its gradient. */
+static syn_matrix syn__fd_matrix(const syn__att *a, const float *w, int side, int h) {
+  int size = syn__fd_size(a, side);
+  return syn_matrix_of(w + (size_t)h * (size_t)size * (size_t)a->c, size, a->c, 0);
 }
 
 /* A_h [rows,a] = u_h WA_h^T + ba_h for every head, as columns of [rows,H a]; the same for B.
    Parameters of the score: 0 W1, 1 b1, 2 WA, 3 ba, 4 WB, 5 bb. */
-static void syn__fd_side_forward(syn_tape *t, const syn_node *n, int s, int side) {
-  const syn__att *a = syn__att_of(n);
-  const float *u = syn__score_rows(t, n, SYN__ROWS, s), *w = syn__att_weight(t, n, s, 2 + 2 * side);
-  float *to = syn__fd_rows(t, n, SYN__ROWS, s, side, 0);
-  int h, size = syn__fd_size(a, side), rows = (int)syn_rows(syn_in(t, n, 0));
-  for (h = 0; h < a->heads; h++)
-    syn_gemm(t, syn_matrix_of(to + h * size, rows, size, (size_t)(a->heads * size)),
-             syn_matrix_of(u + h * a->c, rows, a->c, (size_t)a->e),
-             syn_transposed(syn_matrix_of(w + syn__fd_at(a, side, h), size, a->c, 0)),
-             syn__att_weight(t, n, s, 3 + 2 * side) + h * size, 0);
-}
 static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
+  const syn__att *a = syn__att_of(n);
+  const float *u = syn__score_rows(t, n, SYN__ROWS, s);
+  int side, h, rows = (int)syn_rows(syn_in(t, n, 0));
   syn__hidden_forward(t, n, s);
-  syn__fd_side_forward(t, n, s, 0);
-  syn__fd_side_forward(t, n, s, 1);
+  for (side = 0; side < 2; side++)
+    for (h = 0; h < a->heads; h++) {
+      int size = syn__fd_size(a, side);
+      float *to = syn__fd_rows(t, n, SYN__ROWS, s, side, 0) + h * size;
+      syn_matrix w = syn__fd_matrix(a, syn__att_weight(t, n, s, 2 + 2 * side), side, h);
+      syn_gemm(t, syn_matrix_of(to, rows, size, (size_t)(a->heads * size)),
+               syn_matrix_of(u + h * a->c, rows, a->c, (size_t)a->e), syn_transposed(w),
+               syn__att_weight(t, n, s, 3 + 2 * side) + h * size, 0);
+    }
 }
 
 /* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
@@ -8703,30 +8697,27 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     }
   }
 }
-/* du = dA WA + dB WB, dWA += dA^T u, dba += column sums of dA; the same for WB, bb. Side 0 writes
-   du, side 1 adds to it. */
-static void syn__fd_side_back(syn_tape *t, const syn_node *n, int s, int side) {
-  const syn__att *a = syn__att_of(n);
-  const float *u = syn__score_rows(t, n, SYN__ROWS, s);
-  const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side, 0);
-  float *du = syn__score_rows(t, n, SYN__DROWS, s), *dw = syn__att_dweight(t, n, s, 2 + 2 * side);
-  const float *w = syn__att_weight(t, n, s, 2 + 2 * side);
-  size_t e = (size_t)a->e;
-  int h, c = a->c, size = syn__fd_size(a, side), wide = a->heads * size;
-  int rows = (int)syn_rows(syn_in(t, n, 0));
-  for (h = 0; h < a->heads; h++) {
-    size_t at = syn__fd_at(a, side, h);
-    syn_matrix m = syn_matrix_of(d + h * size, rows, size, (size_t)wide); /* dA_h */
-    syn_gemm(t, syn_matrix_of(du + h * c, rows, c, e), m, syn_matrix_of(w + at, size, c, 0), NULL,
-             side);
-    syn_gemm(t, syn_matrix_of(dw + at, size, c, 0), syn_transposed(m),
-             syn_matrix_of(u + h * c, rows, c, e), NULL, 1);
-  }
-  syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, (size_t)rows, (size_t)wide);
-}
+/* dWA += dA^T u, dba += column sums of dA, the same for WB, bb; du = dA WA + dB WB, which side 0
+   writes and side 1 adds to. */
 static void syn__fd_finish(syn_tape *t, const syn_node *n, int s) {
-  syn__fd_side_back(t, n, s, 0);
-  syn__fd_side_back(t, n, s, 1);
+  const syn__att *a = syn__att_of(n);
+  int side, h, c = a->c, rows = (int)syn_rows(syn_in(t, n, 0));
+  for (side = 0; side < 2; side++) {
+    const float *d = syn__fd_rows(t, n, SYN__DROWS, s, side, 0);
+    size_t row = (size_t)(a->heads * syn__fd_size(a, side));
+    for (h = 0; h < a->heads; h++) {
+      syn_matrix w = syn__fd_matrix(a, syn__att_weight(t, n, s, 2 + 2 * side), side, h);
+      syn_matrix dw = syn__fd_matrix(a, syn__att_dweight(t, n, s, 2 + 2 * side), side, h);
+      syn_matrix da = syn_matrix_of(d + h * w.rows, rows, w.rows, row);
+      syn_matrix u = syn_matrix_of(syn__score_rows(t, n, SYN__ROWS, s) + h * c, rows, c,
+                                   (size_t)a->e);
+      syn_matrix du = u;
+      du.x = syn__score_rows(t, n, SYN__DROWS, s) + h * c;
+      syn_gemm(t, du, da, w, NULL, side);
+      syn_gemm(t, dw, syn_transposed(da), u, NULL, 1);
+    }
+    syn__column_sums(t, syn__att_dweight(t, n, s, 3 + 2 * side), d, (size_t)rows, row);
+  }
   syn__hidden_back(t, n, s);
 }
 /* Both sides, one product for every column. */
@@ -8768,47 +8759,18 @@ typedef struct syn__rel_pos {
   int *from;  /* [half] smallest distance of each bucket */
 } syn__rel_pos;
 
-/* -- distances of the buckets, in exact integers -- */
-
-/* x = a^n b^k in digits of 32 bits, the lowest first; returns their number. Factors up to 2^20 and
-   n + k up to 512 need 321 digits. */
-static int syn__digits_powers(uint32_t *x, int a, int n, int b, int k) {
-  int i, factor, size = 1;
-  x[0] = 1;
-  while (n + k > 0) {
-    uint64_t carry = 0;
-    if (n > 0) factor = a, n--;
-    else factor = b, k--;
-    for (i = 0; i < size; i++) {
-      carry += (uint64_t)x[i] * (uint32_t)factor;
-      x[i] = (uint32_t)carry;
-      carry >>= 32;
-    }
-    if (carry) x[size++] = (uint32_t)carry;
-  }
-  return size;
-}
-/* 1: r^n >= max^v e^(n-v) */
-static int syn__distance_reaches(int r, int n, int max, int v, int e) {
-  uint32_t x[SYN__MAX_BUCKETS / 2], y[SYN__MAX_BUCKETS / 2];
-  int i = syn__digits_powers(x, r, n, 1, 0), k = syn__digits_powers(y, max, v, e, n - v);
-  if (i != k) return i > k;
-  while (--i > 0 && x[i] == y[i]) continue;
-  return x[i] >= y[i];
-}
-/* The smallest r with floor(n ln(r/e) / ln(max/e)) >= v, that is r^n >= max^v e^(n-v). A root in
-   double finds it unless the root is next to an integer. There rounding could decide, so integers
-   are compared: a bucket must not depend on the last bit of a logarithm. */
-static int syn__distance_from(int n, int max, int v, int e) {
-  double root = (double)e * syn__pow((double)max / (double)e, (double)v / (double)n);
-  int near = (int)floor(root + 0.5);
-  if (fabs(root - (double)near) > 1e-6) return (int)ceil(root);
-  return syn__distance_reaches(near, n, max, v, e) ? near : near + 1;
-}
-/* from[k]: smallest distance of bucket k of `half` buckets; max is larger than half / 2. */
+/* from[k]: smallest distance of bucket k of `half` buckets; e = half / 2 is less than max. Bucket
+   k > e begins at the smallest r with floor((half-e) ln(r/e) / ln(max/e)) >= k - e, which is
+   e (max/e)^((k-e)/(half-e)) rounded up. Where that is an integer, the rounding error of the power
+   must not raise it to the next one. */
 static void syn__distances(int *from, int half, int max) {
   int k, e = half / 2;
-  for (k = 0; k < half; k++) from[k] = k <= e ? k : syn__distance_from(half - e, max, k - e, e);
+  for (k = 0; k < half; k++) {
+    double r = k, near;
+    if (k > e) r = e * syn__pow((double)max / e, (double)(k - e) / (half - e));
+    near = floor(r + 0.5);
+    from[k] = (int)(fabs(r - near) < 1e-12 * near ? near : ceil(r));
+  }
 }
 
 static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
@@ -9044,33 +9006,27 @@ static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) 
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
 }
-/* The first sentence of the next group, -1: none. `group` is the first sentence of this group, -1
-   before the first. Groups come in the order of their lengths; a decoder has one, of its longest
-   sentence. Without such attention weights every sentence is a group. */
-static int syn__next_group(const syn_tape *t, const syn_node *n, int group) {
-  const syn__att *a = syn__att_of(n);
-  const syn_stream *stream = syn__att_stream(t, n);
-  int i, next = -1, above = group < 0 ? 0 : syn__stream_length(stream, group);
-  if (!a->all_tables) return group + 1 < stream->count ? group + 1 : -1;
-  if (a->causal) above = syn__max(above, stream->longest - 1);
-  for (i = 0; i < stream->count; i++) {
-    int length = syn__stream_length(stream, i);
-    if (length > above && (next < 0 || length < syn__stream_length(stream, next))) next = i;
-  }
-  return next;
-}
-/* 1: sentence i belongs to the group whose first sentence is `group`. */
-static int syn__in_group(const syn_tape *t, const syn_node *n, int group, int i) {
-  const syn_stream *stream = syn__att_stream(t, n);
-  return syn__att_of(n)->causal ||
-         syn__stream_length(stream, i) == syn__stream_length(stream, group);
-}
-/* The first sentence of the group of sentence i. */
+/* The first sentence of the group of sentence i; in a decoder the longest. */
 static int syn__group_of(const syn_tape *t, const syn_node *n, int i) {
   const syn_stream *stream = syn__att_stream(t, n);
   int length = syn__att_of(n)->causal ? stream->longest : syn__stream_length(stream, i);
   for (i = 0; syn__stream_length(stream, i) != length; i++) continue;
   return i;
+}
+/* The first sentence of the next group, -1: none. `group` is the first sentence of this group, -1
+   before the first. Groups come in the order of their lengths. Without such attention weights every
+   sentence is a group. */
+static int syn__next_group(const syn_tape *t, const syn_node *n, int group) {
+  const syn__att *a = syn__att_of(n);
+  const syn_stream *stream = syn__att_stream(t, n);
+  int i, next = -1, above = group < 0 ? 0 : syn__stream_length(stream, group);
+  if (!a->all_tables) return group + 1 < stream->count ? group + 1 : -1;
+  if (a->causal) above = syn__max(above, stream->longest - 1); /* one group */
+  for (i = 0; i < stream->count; i++) {
+    int length = syn__stream_length(stream, i);
+    if (length > above && (next < 0 || length < syn__stream_length(stream, next))) next = i;
+  }
+  return next;
 }
 
 /* P of every group. Items: heads. */
@@ -9087,8 +9043,8 @@ static void syn__task_table_weights(syn_tape *t, const void *job, int thread, si
     }
 }
 
-/* Y = Pd v of every sentence, or in backward dv = Pd^T dY, with P of its group. Items: the sentences
-   of head 0, those of head 1 ... Neighbours of one group share Pd. Outside of training
+/* Y = Pd v of every sentence, or in backward dv = Pd^T dY, with P of its group. Items: the
+   sentences of head 0, those of head 1 ... Neighbours of one group share Pd. Outside of training
    syn_run_attention may read P: each sentence gets a copy. */
 typedef struct syn__table_job {
   const syn_node *n;
@@ -9097,31 +9053,30 @@ typedef struct syn__table_job {
 static void syn__task_table_values(syn_tape *t, const void *job, int thread, size_t begin,
                                    size_t end) {
   const syn__table_job *j = (const syn__table_job *)job;
-  const syn_node *n = j->n;
-  size_t item, nk = 0, sentences = (size_t)syn__att_stream(t, n)->count;
+  size_t item, row, sentences = (size_t)syn__att_stream(t, j->n)->count;
+  const float *pd = NULL; /* [nk,nk] of `group` */
   syn__head x, group;
-  const float *pd = NULL;
-  int r, h, i;
+  syn__attention o;
   for (item = begin; item < end; item++) {
-    syn__attention o;
-    h = (int)(item / sentences);
-    i = (int)(item % sentences);
-    if (!pd || i == 0 || !syn__in_group(t, n, group.sentence, i)) {
-      group = syn__head_of(t, n, syn__group_of(t, n, i), h, syn_scratch(t, thread));
-      o = syn__head_attention(t, n, &group);
+    int h = (int)(item / sentences), i = (int)(item % sentences);
+    int first = syn__group_of(t, j->n, i);
+    if (!pd || i == 0 || group.sentence != first) {
+      group = syn__head_of(t, j->n, first, h, syn_scratch(t, thread));
+      o = syn__head_attention(t, j->n, &group);
       pd = syn__dropped_weights(t, &o);
-      nk = (size_t)group.nk;
     }
-    x = syn__head_of(t, n, i, h, group.scratch);
-    o = syn__head_attention(t, n, &x);
-    if (j->backward) syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, nk));
-    else
-      syn__causal_matmul_nn(t, &o.g,
-                            syn__product_of(syn_matrix_of(o.y, x.nq, o.c, o.y_row),
-                                            syn_matrix_of(pd, x.nq, x.nk, nk),
-                                            syn_matrix_of(o.v, x.nk, o.c, o.v_row), NULL, 0));
-    for (r = 0; r < x.nq && !t->training && i != group.sentence; r++)
-      memcpy(x.p + (size_t)r * (size_t)x.nk, group.p + (size_t)r * nk,
+    x = syn__head_of(t, j->n, i, h, group.scratch);
+    o = syn__head_attention(t, j->n, &x);
+    if (j->backward) {
+      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)group.nk));
+      continue;
+    }
+    syn__causal_matmul_nn(t, &o.g,
+                          syn__product_of(syn_matrix_of(o.y, x.nq, o.c, o.y_row),
+                                          syn_matrix_of(pd, x.nq, x.nk, (size_t)group.nk),
+                                          syn_matrix_of(o.v, x.nk, o.c, o.v_row), NULL, 0));
+    for (row = 0; row < (size_t)x.nq && !t->training && i != first; row++)
+      memcpy(x.p + row * (size_t)x.nk, group.p + row * (size_t)group.nk,
              (size_t)x.nk * sizeof *x.p);
   }
 }
@@ -9133,8 +9088,8 @@ static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
                (size_t)syn__att_stream(t, n)->count * (size_t)syn__att_of(n)->heads, 1);
 }
 
-/* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then dS
-   in place of P. */
+/* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then
+   dS in place of P. */
 static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *x, int begin,
                                 int end) {
   syn__attention group = syn__head_attention(t, n, x);
@@ -9145,7 +9100,7 @@ static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn_
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
     syn__head y = syn__head_of(t, n, i, x->h, x->scratch);
     syn__attention o = syn__head_attention(t, n, &y);
-    if (!syn__in_group(t, n, x->sentence, i) || y.nq <= begin) continue;
+    if (syn__group_of(t, n, i) != x->sentence || y.nq <= begin) continue;
     o.g.first = begin;
     o.g.nq = syn__min(end, y.nq) - begin;
     syn__causal_matmul_nt(
