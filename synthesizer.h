@@ -7268,16 +7268,33 @@ enum {         /* the saved buffers */
   SYN__DTABLE  /* the gradients of SYN__TABLE */
 };
 
-/* One head of one sentence; in a decoding step one head of one new token (nq = 1). */
-typedef struct syn__head {
+typedef struct syn__causal_range {
+  int nq, nk;
+  int causal; /* 1: query i sees the keys 0 .. first + i alone */
+  int first;
+} syn__causal_range;
+
+/* One head of one sentence; in a decoding step of one new token, which is its only query. Rows of
+   q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their gradients too. q and k are
+   only set where S = q k^T. */
+typedef struct syn__attention {
   int sentence, h;
-  int heads;      /* in a step: number of heads from h on that are done together */
-  int nq, nk;     /* queries, keys */
-  int first;      /* position of the first query in its sentence; 0 but in a step */
-  size_t q0, k0;  /* first row of its queries, of its keys */
-  float *p;       /* [nq,nk] scores, then attention weights; backward: gradient of the scores */
-  float *scratch; /* of one thread: see syn__attention_scratch */
-} syn__head;
+  int heads;                /* in a step: number of heads from h on that are done together */
+  syn__causal_range g;      /* nq, nk, causal mask */
+  int c;
+  int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
+  int add_dv;               /* 1: dv is added; else it is written, as dq and dk always are */
+  size_t row;               /* first row of its queries */
+  size_t q_row, k_row, v_row, y_row;
+  float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
+  float *dq, *dk, *dv, *dy; /* null in forward */
+  float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
+  float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk] */
+  int dropped;              /* 1: dropout of attention weights is on */
+  syn__dropout drop;
+  size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
+                                  query */
+} syn__attention;
 
 /* What a kind of score is like. */
 enum {
@@ -7305,11 +7322,12 @@ typedef struct syn__score {
   void (*prepare)(syn_tape *t, const syn_node *n, int s);
   /* score [nq,nk] = S_h, also where the causal mask hides it; without keys only the columns of
      syn__att_columns, which the layer repeats */
-  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score);
+  void (*fill)(syn_tape *t, const syn_node *n, int s, const syn__attention *o, float *score);
   /* ds [nq,nk], 0 where masked; gradients of rows are written, not added */
-  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  void (*back)(syn_tape *t, const syn_node *n, int s, const syn__attention *o, const float *ds);
   /* gradients of parameters and tables are added */
-  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__head *x, const float *ds);
+  void (*back_shared)(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+                      const float *ds);
   void (*finish)(syn_tape *t, const syn_node *n, int s); /* gradients of `prepare` */
   /* multiply-adds per token without those of matrices (params[...].matrix) */
   double (*cost)(const syn_node *n, int s, int length);
@@ -7419,12 +7437,6 @@ static syn_tensor *syn__att_keys(const syn_tape *t, const syn_node *n) {
 
 #define SYN__QUERIES 48 /* queries of a block: whole tiles */
 
-typedef struct syn__causal_range {
-  int nq, nk;
-  int causal; /* 1: query i sees the keys 0 .. first + i alone */
-  int first;
-} syn__causal_range;
-
 /* How many keys query i sees. */
 static int syn__keys_seen(const syn__causal_range *g, int i) {
   return g->causal ? syn__min(g->first + i + 1, g->nk) : g->nk;
@@ -7520,69 +7532,16 @@ static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, s
 static int syn__att_longest(const syn_tape *t, const syn_node *n) {
   return syn__min(syn__att_stream(t, n)->longest, syn__att_of(n)->size);
 }
-/* Where the head's queries [nq,c], its keys [nk,c] begin in rows [.,e]. */
-static size_t syn__head_q(const syn__att *a, const syn__head *x) {
-  return x->q0 * (size_t)a->e + (size_t)(x->h * a->c);
-}
-static size_t syn__head_k(const syn__att *a, const syn__head *x) {
-  return x->k0 * (size_t)a->e + (size_t)(x->h * a->c);
-}
-/* P lies sentence by sentence, [H,nq,nk] each; `pairs` sums nq nk of the sentences before. */
-static syn__head syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
-                              float *scratch) {
-  const syn__att *a = syn__att_of(n);
-  int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
-  const int *q = t->stream[to].off, *k = t->stream[from].off;
-  syn__head x;
-  memset(&x, 0, sizeof x);
-  x.sentence = sentence;
-  x.h = h;
-  x.q0 = (size_t)q[sentence];
-  x.k0 = (size_t)k[sentence];
-  x.nq = q[sentence + 1] - q[sentence];
-  x.nk = k[sentence + 1] - k[sentence];
-  x.p = syn_saved(t, n, SYN__P) + t->pairs[to][from][sentence] * (size_t)a->heads +
-        (size_t)h * (size_t)x.nq * (size_t)x.nk;
-  x.scratch = scratch;
-  return x;
-}
-
-/* The causal mask of the head's queries and its first nk keys. */
-static syn__causal_range syn__head_range(const syn__att *a, const syn__head *x, int nk) {
-  syn__causal_range g;
-  g.nq = x->nq;
-  g.nk = nk;
-  g.causal = a->causal;
-  g.first = x->first;
-  return g;
-}
-
 /* -- scratch of a head: a packed matrix [c,nk]; a block of attention weights; a matrix [nq,nk];
       two rows [nk] -- */
 
 /* Floats between rows of a block. Not a power of two: rows would compete for a few cache lines. */
 static size_t syn__block_row(int nk) { return syn__round16((size_t)nk) + 16; }
-static float *syn__head_block(const syn__att *a, const syn__head *x) {
-  return x->scratch + (size_t)a->c * syn__round16((size_t)x->nk);
-}
-static float *syn__head_full(const syn__att *a, const syn__head *x) {
-  return syn__head_block(a, x) + SYN__QUERIES * syn__block_row(x->nk);
-}
 /* All of it but the two rows, for values of width c. */
 static void syn__attention_scratch(syn_node *n, int c) {
   n->scratch.fixed = 16 * (size_t)c + 32 * SYN__QUERIES;
   n->scratch.length = (size_t)c + SYN__QUERIES;
   n->scratch.square = 1;
-}
-/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1. */
-static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__head *x, int i) {
-  const syn__att *a = syn__att_of(n);
-  size_t size = (size_t)x->nq * (size_t)x->nk;
-  size_t before = (size_t)(x->p - syn_saved(t, n, SYN__P)) - (size_t)x->h * size;
-  if (i < 0) return NULL;
-  return syn_saved(t, n, SYN__UNMIXED) +
-         before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
-         (size_t)(x->h * a->n_kept + i) * size;
 }
 
 /* -- softmax, dropout, values of one head: for every layer with attention weights --
@@ -7592,27 +7551,8 @@ static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__he
    with dPd, which Pd then overwrites. P is saved with the signs of >>row kernels, softmax_drop: a
    dropped attention weight is negative. */
 
-/* One head. Rows of q, k, v, y lie q_row, k_row, v_row, y_row floats apart, those of their
-   gradients too. q and k are only set where S = q k^T. */
-typedef struct syn__attention {
-  syn__causal_range g;      /* nq, nk, causal mask */
-  int c;
-  int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
-  int add;                  /* 1: dk and dv are added; else they are written, as dq always is */
-  size_t q_row, k_row, v_row, y_row;
-  float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
-  float *dq, *dk, *dv, *dy; /* null in forward */
-  float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
-  float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk] */
-  float *k_panels, *v_panels; /* k^T and v^T, if the caller has packed them; else null */
-  int dropped;              /* 1: dropout of attention weights is on */
-  syn__dropout drop;
-  size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
-                                  query */
-} syn__attention;
-
-/* Sizes and dropout; the caller sets the pointers. n->drop is the rate for the attention weights as
-   well as for the layer's output. */
+/* Sizes and dropout; the caller sets the pointers. n->number is the dropout rate of the attention
+   weights (n->drop is that of the layer's output). */
 static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, int nq, int nk,
                                         int c) {
   syn__attention o;
@@ -7637,34 +7577,54 @@ static void syn__attention_gradients(const syn_tape *t, const syn_node *n, syn__
   o->dq = drows + (o->q - rows);
   o->dk = drows + (o->k - rows);
 }
-/* A head of a sentence with its buffers. Of a layer with V the last qk / c heads have q and k.
-   Where P does not depend on the input, all sentences share a dropout mask. */
-static syn__attention syn__head_attention(const syn_tape *t, const syn_node *n,
-                                          const syn__head *x) {
+/* Head h of a sentence with its buffers. P lies sentence by sentence, [H,nq,nk] each; `pairs` sums
+   nq nk of the sentences before. Of a layer with V the last qk / c heads have q and k. Where P does
+   not depend on the input, all sentences share a dropout mask. */
+static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sentence, int h,
+                                   float *scratch) {
   const syn__att *a = syn__att_of(n);
-  size_t longest = (size_t)syn__att_stream(t, n)->longest;
-  int column = x->h * a->c - (a->e - a->qk); /* of q and k */
-  syn__attention o = syn__attention_of(t, n, x->nq, x->nk, a->c);
-  o.g = syn__head_range(a, x, x->nk);
+  int to = t->g->values[n->out].stream, from = t->g->values[n->in[n->n_in - 1]].stream;
+  const int *q = t->stream[to].off + sentence, *k = t->stream[from].off + sentence;
+  size_t longest = (size_t)t->stream[to].longest, first_key = (size_t)k[0], e = (size_t)a->e;
+  int column = h * a->c, keyed = column - (a->e - a->qk); /* of v and y, of q and k */
+  syn__attention o = syn__attention_of(t, n, q[1] - q[0], k[1] - k[0], a->c);
+  o.sentence = sentence;
+  o.h = h;
+  o.row = (size_t)q[0];
+  o.g.causal = a->causal;
   o.no_softmax = !a->softmax;
-  o.v_row = o.y_row = (size_t)a->e;
+  o.v_row = o.y_row = e;
   o.q_row = o.k_row = (size_t)a->qk;
-  o.v = syn__att_v(t, n, SYN__ROWS) + syn__head_k(a, x);
-  o.y = syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x);
-  if (a->keyed >= 0 && column >= 0) {
-    o.q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + x->q0 * o.q_row + column;
-    o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + x->k0 * o.k_row + column;
+  o.v = syn__att_v(t, n, SYN__ROWS) + first_key * e + column;
+  o.y = syn__att_y(t, n, SYN__ROWS) + o.row * e + column;
+  if (a->keyed >= 0 && keyed >= 0) {
+    o.q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o.row * o.q_row + keyed;
+    o.k = syn__att_k(t, n, SYN__ROWS, a->keyed) + first_key * o.k_row + keyed;
   }
   syn__attention_gradients(t, n, &o);
-  o.p = x->p;
-  o.pack = x->scratch;
-  o.x = syn__head_block(a, x);
-  o.z = syn__head_full(a, x);
-  o.drop_index = a->all_tables ? (size_t)x->h * longest * longest
-                               : (size_t)(x->p - syn_saved(t, n, SYN__P));
-  if (a->all_tables) o.drop_row = longest;
+  o.drop_index = t->pairs[to][from][sentence] * (size_t)a->heads +
+                 (size_t)h * (size_t)o.g.nq * (size_t)o.g.nk;
+  o.p = syn_saved(t, n, SYN__P) + o.drop_index;
+  o.pack = scratch;
+  o.x = scratch + (size_t)a->c * syn__round16((size_t)o.g.nk);
+  o.z = o.x + SYN__QUERIES * syn__block_row(o.g.nk);
+  if (a->all_tables) {
+    o.drop_index = (size_t)h * longest * longest;
+    o.drop_row = longest;
+  }
   return o;
 }
+/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1. */
+static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__attention *o, int i) {
+  const syn__att *a = syn__att_of(n);
+  size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
+  size_t before = (size_t)(o->p - syn_saved(t, n, SYN__P)) - (size_t)o->h * size;
+  if (i < 0) return NULL;
+  return syn_saved(t, n, SYN__UNMIXED) +
+         before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
+         (size_t)(o->h * a->n_kept + i) * size;
+}
+
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
 static uint32_t syn__drop_index(const syn__attention *o, int i) {
   return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
@@ -7877,21 +7837,24 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
 /* -- scores of a head -- */
 
 /* S [nq,nk] = q k^T; the scale is in q */
-static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
-  syn__attention o = syn__head_attention(t, n, x);
+static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+                        float *score) {
+  syn__attention x = *o;
+  SYN__UNUSED(n);
   SYN__UNUSED(s);
-  o.p = score;
-  syn__dot_scores(t, &o);
+  x.p = score;
+  syn__dot_scores(t, &x);
 }
 
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
    dk = dS^T (scale q), which the rows buffer holds. */
-static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__v_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                         const float *ds) {
-  syn__attention o = syn__head_attention(t, n, x);
+  syn__attention x = *o;
+  SYN__UNUSED(n);
   SYN__UNUSED(s);
-  o.p = (float *)ds; /* read only */
-  syn__dot_scores_back(t, &o);
+  x.p = (float *)ds; /* read only */
+  syn__dot_scores_back(t, &x);
 }
 
 /* dx += dq W_q, du += dk W_k (u is x in self-attention), dW_q, dW_k */
@@ -7929,13 +7892,13 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
-static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__head *x,
+static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__attention *o,
                               const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
-  const int *past = syn__past(t, (int)x->q0) + j;
+  const int *past = syn__past(t, (int)o->row) + j;
   const syn__att *a = syn__att_of(n);
-  size_t c = (size_t)a->c, row = syn__round16((size_t)x->nk), heads = (size_t)x->heads;
-  float *part = x->scratch + syn__step_scores_end(a, x->nk);
+  size_t c = (size_t)a->c, row = syn__round16((size_t)o->g.nk), heads = (size_t)o->heads;
+  float *part = o->pack + syn__step_scores_end(a, o->g.nk);
   unsigned left = 0xFFFF, lanes;
   int i, slot, one_slot;
   while (left) {
@@ -7946,29 +7909,29 @@ static void syn__v_full_block(const syn_tape *t, const syn_node *n, const syn__h
     left &= ~lanes;
     one_slot = lanes == 0xFFFF;
     t->k->scores(one_slot ? score + j : part, one_slot ? row : 16, q,
-                 syn__key_block(t, n, slot, j) + (size_t)x->h * c * 16, heads, c);
-    for (i = 0; i < 16 * x->heads && !one_slot; i++)
+                 syn__key_block(t, n, slot, j) + (size_t)o->h * c * 16, heads, c);
+    for (i = 0; i < 16 * o->heads && !one_slot; i++)
       if (lanes >> i % 16 & 1) score[(size_t)(i / 16) * row + (size_t)(j + i % 16)] = part[i];
   }
 }
 /* The same for the partial block of the newest tokens, whose keys are row-major: they are
    transposed into scratch [heads c,16]. Keys of several slots are first copied together. */
-static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn__head *x,
+static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn__attention *o,
                                  const float *q, float *score, int j) {
   const syn__decode_state *l = t->decode;
-  const int *past = syn__past(t, (int)x->q0) + j;
+  const int *past = syn__past(t, (int)o->row) + j;
   const syn__att *a = syn__att_of(n);
-  size_t wide = (size_t)(x->heads * a->c), e = (size_t)a->e, at = (size_t)(x->h * a->c);
-  float *rows = x->scratch + syn__step_scores_end(a, x->nk), *transposed = rows + 16 * wide;
+  size_t wide = (size_t)(o->heads * a->c), e = (size_t)a->e, at = (size_t)(o->h * a->c);
+  float *rows = o->pack + syn__step_scores_end(a, o->g.nk), *transposed = rows + 16 * wide;
   const float *keys = syn__key_block(t, n, past[0] / l->length, j) + at;
-  int i, count = x->nk - j, apart = 0; /* 1: in more than one slot */
+  int i, count = o->g.nk - j, apart = 0; /* 1: in more than one slot */
   for (i = 1; i < count; i++) apart |= past[i] - past[0] != i;
   for (i = 0; i < count && apart; i++)
     memcpy(rows + (size_t)i * wide,
            syn__key_block(t, n, past[i] / l->length, j) + (size_t)i * e + at, wide * sizeof *rows);
   syn__pack_keys(t, syn_matrix_of(apart ? rows : keys, count, (int)wide, apart ? wide : e),
                  transposed);
-  t->k->scores(score + j, syn__round16((size_t)x->nk), q, transposed, (size_t)x->heads,
+  t->k->scores(score + j, syn__round16((size_t)o->g.nk), q, transposed, (size_t)o->heads,
                (size_t)a->c);
 }
 /* When a new token begins a block, the block before it is full: its keys are transposed in place,
@@ -7997,18 +7960,19 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
     syn_parallel(t, syn__task_transpose_block, n, (size_t)rows, (size_t)t->decode->slots);
 }
 /* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
-static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__head *x, float *score) {
+static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
+                        float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
-  const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + syn__head_q(a, x);
+  const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e + o->h * a->c;
   int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are full */
-  for (j = 0; j < x->nk; j += 16)
+  for (j = 0; j < o->g.nk; j += 16)
     if (a->cross)
-      t->k->scores(score + j, syn__round16((size_t)x->nk), q,
-                   syn__source_key_block(t, n, x->sentence, j) + (size_t)x->h * c * 16,
-                   (size_t)x->heads, c);
-    else if (j + 16 <= newest) syn__v_full_block(t, n, x, q, score, j);
-    else syn__v_partial_block(t, n, x, q, score, j);
+      t->k->scores(score + j, syn__round16((size_t)o->g.nk), q,
+                   syn__source_key_block(t, n, o->sentence, j) + (size_t)o->h * c * 16,
+                   (size_t)o->heads, c);
+    else if (j + 16 <= newest) syn__v_full_block(t, n, o, q, score, j);
+    else syn__v_partial_block(t, n, o, q, score, j);
 }
 static double syn__v_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
@@ -8055,23 +8019,24 @@ static float *syn__r_table(const syn_tape *t, const syn_node *n, int s, int grad
   return gradient ? syn__att_dweight(t, n, s, 0) + at : (float *)syn__att_weight(t, n, s, 0) + at;
 }
 /* The queries' rows of the head's table. */
-static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+static void syn__r_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+                        float *score) {
   const syn__att *a = syn__att_of(n);
-  const float *table = syn__r_table(t, n, s, 0, x->h);
+  const float *table = syn__r_table(t, n, s, 0, o->h);
   int i;
-  for (i = 0; i < x->nq; i++, score += x->nk)
-    memcpy(score, table + (size_t)((x->first + i) % a->size) * (size_t)a->size,
-           (size_t)syn__att_columns(a, x->nk) * sizeof *score);
+  for (i = 0; i < o->g.nq; i++, score += o->g.nk)
+    memcpy(score, table + (size_t)((o->g.first + i) % a->size) * (size_t)a->size,
+           (size_t)syn__att_columns(a, o->g.nk) * sizeof *score);
 }
 /* dF_ij += dS_ij; the layer has added tiled columns of ds to the first `size` columns */
-static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                         const float *ds) {
   const syn__att *a = syn__att_of(n);
-  float *dtable = syn__r_table(t, n, s, 1, x->h);
+  float *dtable = syn__r_table(t, n, s, 1, o->h);
   int i;
-  for (i = 0; i < x->nq; i++, ds += x->nk)
+  for (i = 0; i < o->g.nq; i++, ds += o->g.nk)
     t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds,
-              (size_t)syn__att_columns(a, x->nk));
+              (size_t)syn__att_columns(a, o->g.nk));
 }
 static const syn__score syn__score_r = {"R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL,
                                         syn__r_back, NULL, NULL};
@@ -8102,16 +8067,18 @@ static void syn__fr_prepare(syn_tape *t, const syn_node *n, int s) {
              syn__fr_factor(a, r1, h, L), syn_transposed(syn__fr_factor(a, r2, h, L)), NULL, 0);
 }
 /* As R; a step computes one row of F, with the bits of fr_prepare. */
-static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+                         float *score) {
   const syn__att *a = syn__att_of(n);
-  int columns = syn__att_columns(a, x->nk);
+  int columns = syn__att_columns(a, o->g.nk);
   if (t->decode) {
-    syn_matrix r1 = syn__fr_factor(a, syn__att_weight(t, n, s, 0), x->h, a->size);
-    syn_matrix r2 = syn__fr_factor(a, syn__att_weight(t, n, s, 1), x->h, a->size);
+    syn_matrix r1 = syn__fr_factor(a, syn__att_weight(t, n, s, 0), o->h, a->size);
+    syn_matrix r2 = syn__fr_factor(a, syn__att_weight(t, n, s, 1), o->h, a->size);
+    r1.x += (size_t)(o->g.first % a->size) * r1.row;
     memset(score, 0, (size_t)columns * sizeof *score);
-    syn__table_dots(t, score, r1.x + (size_t)(x->first % a->size) * r1.row, r2.x, columns, r2.row);
+    syn__table_dots(t, score, r1.x, r2.x, columns, r2.row);
   } else {
-    syn__r_fill(t, n, s, x, score);
+    syn__r_fill(t, n, s, o, score);
   }
 }
 /* dr1 += dF r2, dr2 += dF^T r1 */
@@ -8401,13 +8368,13 @@ static float *syn__dense_col(const syn_tape *t, const syn_node *n, int buffer, i
 }
 /* z [nq,inputs] of the head's queries, or dz: columns of u or x, or im2col rows of these. */
 static syn_matrix syn__dense_z(const syn_tape *t, const syn_node *n, int buffer, int s,
-                               const syn__head *x) {
+                               const syn__attention *o) {
   const syn__stages *st = syn__stages_of(n, s);
   int col = st->second.taps > 1;
   size_t row = (size_t)(col ? st->inputs : st->units);
-  const float *z = col ? syn__dense_col(t, n, buffer, s, x->h)
-                       : syn__stages_u(t, n, buffer, s) + x->h * st->head_units;
-  return syn_matrix_of(z + x->q0 * row, x->nq, st->inputs, row);
+  const float *z = col ? syn__dense_col(t, n, buffer, s, o->h)
+                       : syn__stages_u(t, n, buffer, s) + o->h * st->head_units;
+  return syn_matrix_of(z + o->row * row, o->g.nq, st->inputs, row);
 }
 
 /* Offset of W2_h [N,inputs] in its parameter. side 1 below: the gate of GLU. */
@@ -8464,63 +8431,64 @@ static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
 
 /* A or B of GLU, which are kept for backward; of the others `score`, or its gradient. */
 static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, int side,
-                                  const syn__head *x, const float *score) {
+                                  const syn__attention *o, const float *score) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  return syn_matrix_of(st->gated ? syn__head_kept(t, n, x, st->sides + side) : score, x->nq,
-                       syn__att_columns(a, x->nk), (size_t)x->nk);
+  return syn_matrix_of(st->gated ? syn__head_kept(t, n, o, st->sides + side) : score, o->g.nq,
+                       syn__att_columns(a, o->g.nk), (size_t)o->g.nk);
 }
 /* A step: W2 is not packed, the bits are the same. The gate's row lies in scratch behind the two
    rows [nk] of the layer. */
-static void syn__dense_fill_row(const syn_tape *t, const syn_node *n, int s, const syn__head *x,
-                                float *score) {
+static void syn__dense_fill_row(const syn_tape *t, const syn_node *n, int s,
+                                const syn__attention *o, float *score) {
   const syn__stages *st = syn__stages_of(n, s);
-  float *gate = x->scratch + 2 * x->nk;
-  int side, columns = syn__att_columns(syn__att_of(n), x->nk);
+  float *gate = o->pack + 2 * o->g.nk;
+  int side, columns = syn__att_columns(syn__att_of(n), o->g.nk);
   for (side = 0; side <= st->gated; side++) {
-    const float *b2 = syn__dense_b2(t, n, s, side, x->h);
+    const float *b2 = syn__dense_b2(t, n, s, side, o->h);
     float *to = side ? gate : score;
     if (b2) memcpy(to, b2, (size_t)columns * sizeof *to);
     else memset(to, 0, (size_t)columns * sizeof *to);
-    syn__table_dots(t, to, syn__dense_z(t, n, SYN__ROWS, s, x).x,
-                    syn__dense_w2(t, n, s, side, x->h), columns, (size_t)st->inputs);
+    syn__table_dots(t, to, syn__dense_z(t, n, SYN__ROWS, s, o).x,
+                    syn__dense_w2(t, n, s, side, o->h), columns, (size_t)st->inputs);
   }
   if (st->gated) t->k->glu(score, score, gate, (size_t)columns);
 }
 /* score [nq,columns] = z W2^T + b2, for GLU A sigma(B) of two such products */
-static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
   const syn__stages *st = syn__stages_of(n, s);
   syn_matrix ab[2];
   int i, side;
   if (t->decode) {
-    syn__dense_fill_row(t, n, s, x, score);
+    syn__dense_fill_row(t, n, s, o, score);
     return;
   }
   for (side = 0; side <= st->gated; side++) {
-    syn_matrix to = ab[side] = syn__dense_side(t, n, s, side, x, score);
-    syn__causal_range g = syn__head_range(syn__att_of(n), x, to.cols);
+    syn_matrix to = ab[side] = syn__dense_side(t, n, s, side, o, score);
+    syn__causal_range g = o->g;
+    g.nk = to.cols;
     syn__causal_matmul_nt(
         t, &g,
-        syn__product_of(to, syn__dense_z(t, n, SYN__ROWS, s, x),
-                        syn__packed(syn__dense_panels(t, n, s, side, x->h), st->inputs, to.cols),
-                        syn__dense_b2(t, n, s, side, x->h), 0));
+        syn__product_of(to, syn__dense_z(t, n, SYN__ROWS, s, o),
+                        syn__packed(syn__dense_panels(t, n, s, side, o->h), st->inputs, to.cols),
+                        syn__dense_b2(t, n, s, side, o->h), 0));
   }
-  for (i = 0; st->gated && i < x->nq; i++) {
-    size_t row = (size_t)i * (size_t)x->nk;
+  for (i = 0; st->gated && i < o->g.nq; i++) {
+    size_t row = (size_t)i * (size_t)o->g.nk;
     t->k->glu(score + row, ab[0].x + row, ab[1].x + row, (size_t)ab[0].cols);
   }
 }
 
 /* dA = dS sigma(B), dB = dS A sigma'(B), in place of A and B. The kernel adds: each row is first
    copied to scratch, then cleared. */
-static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, const syn__head *x,
-                                const float *ds) {
-  syn_matrix A = syn__dense_side(t, n, s, 0, x, ds), B = syn__dense_side(t, n, s, 1, x, ds);
-  float *rows = syn__head_full(syn__att_of(n), x) + (size_t)x->nq * (size_t)x->nk;
+static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s,
+                                const syn__attention *o, const float *ds) {
+  syn_matrix A = syn__dense_side(t, n, s, 0, o, ds), B = syn__dense_side(t, n, s, 1, o, ds);
+  float *rows = o->z + (size_t)o->g.nq * (size_t)o->g.nk;
   size_t nk = A.row, columns = (size_t)A.cols;
   int i;
-  for (i = 0; i < x->nq; i++, A.x += nk, B.x += nk, ds += nk) {
+  for (i = 0; i < o->g.nq; i++, A.x += nk, B.x += nk, ds += nk) {
     memcpy(rows, A.x, columns * sizeof *rows);
     memcpy(rows + nk, B.x, columns * sizeof *rows);
     memset(A.x, 0, columns * sizeof *rows);
@@ -8531,38 +8499,38 @@ static void syn__dense_glu_back(const syn_tape *t, const syn_node *n, int s, con
 
 /* dz = dA W2, for GLU plus dB times the gate's W2. Only this head's columns or im2col rows are
    written. Where z is x itself, dz is added to dx, to which other layers add, too. */
-static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__dense_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             const float *ds) {
   const syn__stages *st = syn__stages_of(n, s);
-  syn_matrix dz = syn__dense_z(t, n, SYN__DROWS, s, x);
+  syn_matrix dz = syn__dense_z(t, n, SYN__DROWS, s, o);
   int side, into_x = !st->hidden && st->second.taps < 2;
-  if (st->gated) syn__dense_glu_back(t, n, s, x, ds);
+  if (st->gated) syn__dense_glu_back(t, n, s, o, ds);
   for (side = 0; side <= st->gated; side++) {
-    syn_matrix da = syn__dense_side(t, n, s, side, x, ds);
-    syn_matrix w2 = syn_matrix_of(syn__dense_w2(t, n, s, side, x->h), da.cols, st->inputs, 0);
-    syn__causal_range g = syn__head_range(syn__att_of(n), x, da.cols);
+    syn_matrix da = syn__dense_side(t, n, s, side, o, ds);
+    syn_matrix w2 = syn_matrix_of(syn__dense_w2(t, n, s, side, o->h), da.cols, st->inputs, 0);
+    syn__causal_range g = o->g;
+    g.nk = da.cols;
     syn__causal_matmul_nn(t, &g, syn__product_of(dz, da, w2, NULL, into_x || side));
   }
 }
 /* dW2 += dA^T z, db2 += column sums of dA */
-static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                                    const float *ds) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  syn_matrix z = syn__dense_z(t, n, SYN__ROWS, s, x);
+  syn_matrix z = syn__dense_z(t, n, SYN__ROWS, s, o);
   int side;
   for (side = 0; side <= st->gated; side++) {
-    syn_matrix da = syn__dense_side(t, n, s, side, x, ds);
-    float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, x->h);
-    syn__causal_range g = syn__head_range(a, x, da.cols);
+    syn_matrix da = syn__dense_side(t, n, s, side, o, ds);
+    float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, o->h);
+    syn__causal_range g = o->g;
+    g.nk = da.cols;
     syn__causal_matmul_tn(t, &g,
                           syn__product_of(syn_matrix_of(dw2, da.cols, st->inputs, 0),
                                           syn_transposed(da), z, NULL, 1));
-    if (st->b2 >= 0) {
-      float *db2 = syn_dweight(t, n, st->b2 + 2 * side) + (size_t)x->h * (size_t)a->size;
-      syn__product sum = syn__sum_of_rows(db2, da);
-      t->k->gemm(&sum, 0, 1, 0, (da.cols + 15) / 16);
-    }
+    if (st->b2 >= 0)
+      t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)o->h * (size_t)a->size, da.x,
+                        (size_t)o->g.nq, da.row, 0, (size_t)da.cols);
   }
 }
 
@@ -8663,26 +8631,27 @@ static void syn__fd_prepare(syn_tape *t, const syn_node *n, int s) {
 }
 
 /* Groups of b columns, each multiplied by one number of A. Also a step: a head of one query. */
-static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x, float *score) {
+static void syn__fd_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
+                         float *score) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = syn__att_columns(a, x->nk);
-  for (i = 0; i < x->nq; i++) {
-    size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
+  int i, j, columns = syn__att_columns(a, o->g.nk);
+  for (i = 0; i < o->g.nq; i++) {
+    size_t row = (o->row + (size_t)i) * (size_t)a->heads + (size_t)o->h;
     const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
     const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
-    float *to = score + (size_t)i * (size_t)x->nk;
+    float *to = score + (size_t)i * (size_t)o->g.nk;
     for (j = 0; j < columns; j += a->b)
       t->k->scale(to + j, A[j / a->b], B, (size_t)syn__min(a->b, columns - j));
   }
 }
 /* dA_i[g] = dS of group g . B_i, dB_i += A_i[g] dS of group g. Groups behind the sentence get 0,
    since `finish` reads all of dA and dB. The last group may be shorter than b. */
-static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                          const float *ds) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = syn__att_columns(a, x->nk);
-  for (i = 0; i < x->nq; i++) {
-    size_t row = (x->q0 + (size_t)i) * (size_t)a->heads + (size_t)x->h;
+  int i, j, columns = syn__att_columns(a, o->g.nk);
+  for (i = 0; i < o->g.nq; i++) {
+    size_t row = (o->row + (size_t)i) * (size_t)a->heads + (size_t)o->h;
     const float *A = syn__fd_rows(t, n, SYN__ROWS, s, 0, row);
     const float *B = syn__fd_rows(t, n, SYN__ROWS, s, 1, row);
     float *dA = syn__fd_rows(t, n, SYN__DROWS, s, 0, row);
@@ -8690,7 +8659,7 @@ static void syn__fd_back(syn_tape *t, const syn_node *n, int s, const syn__head 
     memset(dA, 0, (size_t)a->a * sizeof *dA);
     memset(dB, 0, (size_t)a->b * sizeof *dB);
     for (j = 0; j < columns; j += a->b) {
-      const float *group = ds + (size_t)i * (size_t)x->nk + (size_t)j;
+      const float *group = ds + (size_t)i * (size_t)o->g.nk + (size_t)j;
       size_t size = (size_t)syn__min(a->b, columns - j);
       dA[j / a->b] = t->k->dot(group, B, size);
       t->k->acc_scale(dB, A[j / a->b], group, size);
@@ -8841,18 +8810,18 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
                      syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
 /* S_i += biases, also behind the causal mask */
-static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__head *x) {
-  const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, x->h);
+static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+  const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, o->h);
   int i, L = syn__att_stream(t, n)->longest;
-  for (i = 0; i < x->nq; i++)
-    t->k->acc(x->p + (size_t)i * (size_t)x->nk, from + (L - 1 - x->first - i), (size_t)x->nk);
+  for (i = 0; i < o->g.nq; i++)
+    t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
 }
 /* dbiases += dS_i, queries and sentences in order */
-static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__head *x) {
-  float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, x->h);
+static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__attention *o) {
+  float *to = syn__rel_pos_biases(t, n, SYN__DTABLE, o->h);
   int i, L = syn__att_stream(t, n)->longest;
-  for (i = 0; i < x->nq; i++)
-    t->k->acc(to + (L - 1 - i), x->p + (size_t)i * (size_t)x->nk, (size_t)x->nk);
+  for (i = 0; i < o->g.nq; i++)
+    t->k->acc(to + (L - 1 - i), o->p + (size_t)i * (size_t)o->g.nk, (size_t)o->g.nk);
 }
 /* dw[h, bucket(i - j)] += dbiases */
 static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
@@ -8934,46 +8903,47 @@ static void syn__att_finish(syn_tape *t, const syn_node *n) {
 /* -- one head of one sentence -- */
 
 /* S_s [nq,nk]; tile: copies the first `size` columns into those behind them. */
-static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__head *x,
+static void syn__score_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
   const syn__att *a = syn__att_of(n);
-  int i, j, columns = s == a->keyed ? x->nk : syn__att_columns(a, x->nk);
-  a->score[s]->fill(t, n, s, x, score);
-  for (i = 0; i < x->nq && columns < x->nk; i++, score += x->nk)
-    for (j = columns; j < x->nk; j++) score[j] = score[j - columns];
+  int i, j, columns = s == a->keyed ? o->g.nk : syn__att_columns(a, o->g.nk);
+  a->score[s]->fill(t, n, s, o, score);
+  for (i = 0; i < o->g.nq && columns < o->g.nk; i++, score += o->g.nk)
+    for (j = columns; j < o->g.nk; j++) score[j] = score[j - columns];
 }
 
 /* S = sum_s alpha_s S_s + bias, into p. Backward needs the S_s of a mixture: they are kept, except
    tables, which it fills again. */
-static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__head *x) {
+static void syn__head_scores(syn_tape *t, const syn_node *n, const syn__attention *o) {
   const syn__att *a = syn__att_of(n);
-  size_t size = (size_t)x->nq * (size_t)x->nk;
+  size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
   float alpha[SYN__MAX_SCORES];
   int s;
-  syn__alpha(t, n, x->h, alpha);
-  if (a->n_scores == 1) syn__score_fill(t, n, 0, x, x->p);
+  syn__alpha(t, n, o->h, alpha);
+  if (a->n_scores == 1) syn__score_fill(t, n, 0, o, o->p);
   for (s = 0; s < a->n_scores && a->n_scores > 1; s++) {
-    float *score = syn__head_kept(t, n, x, a->kept[s]);
-    if (!score) score = syn__head_full(a, x);
-    syn__score_fill(t, n, s, x, score);
-    if (s == 0) t->k->scale(x->p, alpha[0], score, size);
-    else t->k->acc_scale(x->p, alpha[s], score, size);
+    float *score = syn__head_kept(t, n, o, a->kept[s]);
+    if (!score) score = o->z;
+    syn__score_fill(t, n, s, o, score);
+    if (s == 0) t->k->scale(o->p, alpha[0], score, size);
+    else t->k->acc_scale(o->p, alpha[s], score, size);
   }
-  if (a->rel_pos) syn__rel_pos_fill(t, n, x);
+  if (a->rel_pos) syn__rel_pos_fill(t, n, o);
 }
 
 /* dS_s = alpha_s dS; tile: columns from `size` on are added to those they repeat. Returns p where
    that changes nothing. */
-static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__head *x, int s) {
+static const float *syn__head_ds(const syn_tape *t, const syn_node *n, const syn__attention *o,
+                                 int s) {
   const syn__att *a = syn__att_of(n);
-  size_t nk = (size_t)x->nk, size = (size_t)x->nq * nk;
-  float alpha[SYN__MAX_SCORES], *z = syn__head_full(a, x);
-  int i, j, tiled = s != a->keyed && syn__att_columns(a, x->nk) < x->nk;
-  syn__alpha(t, n, x->h, alpha);
-  if (!tiled && !a->mixed) return x->p;
-  t->k->scale(z, alpha[s], x->p, size);
-  for (i = 0; i < x->nq && tiled; i++)
-    for (j = a->size; j < x->nk; j++)
+  size_t nk = (size_t)o->g.nk, size = (size_t)o->g.nq * nk;
+  float alpha[SYN__MAX_SCORES], *z = o->z;
+  int i, j, tiled = s != a->keyed && syn__att_columns(a, o->g.nk) < o->g.nk;
+  syn__alpha(t, n, o->h, alpha);
+  if (!tiled && !a->mixed) return o->p;
+  t->k->scale(z, alpha[s], o->p, size);
+  for (i = 0; i < o->g.nq && tiled; i++)
+    for (j = a->size; j < o->g.nk; j++)
       z[(size_t)i * nk + (size_t)(j % a->size)] += z[(size_t)i * nk + (size_t)j];
   return z;
 }
@@ -8984,14 +8954,14 @@ static float *syn__alpha_parts(const syn_tape *t, const syn_node *n, int sentenc
   return syn__att_block(t, n, SYN__DROWS, a->row_floats) +
          (size_t)sentence * (size_t)(a->heads * a->n_scores);
 }
-static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__head *x) {
+static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__attention *o) {
   const syn__att *a = syn__att_of(n);
   int s;
   for (s = 0; s < a->n_scores && a->mixed; s++) {
-    float *score = syn__head_kept(t, n, x, a->kept[s]);
-    if (!score) syn__score_fill(t, n, s, x, score = syn__head_full(a, x));
-    syn__alpha_parts(t, n, x->sentence)[x->h * a->n_scores + s] =
-        t->k->dot(x->p, score, (size_t)x->nq * (size_t)x->nk);
+    float *score = syn__head_kept(t, n, o, a->kept[s]);
+    if (!score) syn__score_fill(t, n, s, o, score = o->z);
+    syn__alpha_parts(t, n, o->sentence)[o->h * a->n_scores + s] =
+        t->k->dot(o->p, score, (size_t)o->g.nq * (size_t)o->g.nk);
   }
 }
 
@@ -9036,10 +9006,9 @@ static void syn__task_table_weights(syn_tape *t, const void *job, int thread, si
   int h, i;
   for (h = (int)begin; h < (int)end; h++)
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__head x = syn__head_of(t, n, i, h, syn_scratch(t, thread));
-      syn__attention o = syn__head_attention(t, n, &x);
-      syn__head_scores(t, n, &x);
-      syn__softmax_rows(t, &o, 0, x.nq, o.z, (size_t)x.nk);
+      syn__attention o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      syn__head_scores(t, n, &o);
+      syn__softmax_rows(t, &o, 0, o.g.nq, o.z, (size_t)o.g.nk);
     }
 }
 
@@ -9054,30 +9023,27 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
                                    size_t end) {
   const syn__table_job *j = (const syn__table_job *)job;
   size_t item, row, sentences = (size_t)syn__att_stream(t, j->n)->count;
-  const float *pd = NULL; /* [nk,nk] of `group` */
-  syn__head x, group;
-  syn__attention o;
+  const float *pd = NULL; /* of `group` */
+  syn__attention group, o;
   for (item = begin; item < end; item++) {
     int h = (int)(item / sentences), i = (int)(item % sentences);
     int first = syn__group_of(t, j->n, i);
     if (!pd || i == 0 || group.sentence != first) {
       group = syn__head_of(t, j->n, first, h, syn_scratch(t, thread));
-      o = syn__head_attention(t, j->n, &group);
-      pd = syn__dropped_weights(t, &o);
+      pd = syn__dropped_weights(t, &group);
     }
-    x = syn__head_of(t, j->n, i, h, group.scratch);
-    o = syn__head_attention(t, j->n, &x);
+    o = syn__head_of(t, j->n, i, h, group.pack);
     if (j->backward) {
-      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)group.nk));
+      syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)group.g.nk));
       continue;
     }
     syn__causal_matmul_nn(t, &o.g,
-                          syn__product_of(syn_matrix_of(o.y, x.nq, o.c, o.y_row),
-                                          syn_matrix_of(pd, x.nq, x.nk, (size_t)group.nk),
-                                          syn_matrix_of(o.v, x.nk, o.c, o.v_row), NULL, 0));
-    for (row = 0; row < (size_t)x.nq && !t->training && i != first; row++)
-      memcpy(x.p + row * (size_t)x.nk, group.p + row * (size_t)group.nk,
-             (size_t)x.nk * sizeof *x.p);
+                          syn__product_of(syn_matrix_of(o.y, o.g.nq, o.c, o.y_row),
+                                          syn_matrix_of(pd, o.g.nq, o.g.nk, (size_t)group.g.nk),
+                                          syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), NULL, 0));
+    for (row = 0; row < (size_t)o.g.nq && !t->training && i != first; row++)
+      memcpy(o.p + row * (size_t)o.g.nk, group.p + row * (size_t)group.g.nk,
+             (size_t)o.g.nk * sizeof *o.p);
   }
 }
 static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
@@ -9090,28 +9056,26 @@ static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
 
 /* The queries begin .. end-1 of a group: dPd = sum over the sentences of dY v^T, in scratch; then
    dS in place of P. */
-static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__head *x, int begin,
-                                int end) {
-  syn__attention group = syn__head_attention(t, n, x);
-  size_t nk = (size_t)x->nk;
-  float *dp = group.z;
+static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn__attention *group,
+                                int begin, int end) {
+  size_t nk = (size_t)group->g.nk;
+  float *dp = group->z;
   int i;
   memset(dp, 0, (size_t)(end - begin) * nk * sizeof *dp);
   for (i = 0; i < syn__att_stream(t, n)->count; i++) {
-    syn__head y = syn__head_of(t, n, i, x->h, x->scratch);
-    syn__attention o = syn__head_attention(t, n, &y);
-    if (syn__group_of(t, n, i) != x->sentence || y.nq <= begin) continue;
+    syn__attention o = syn__head_of(t, n, i, group->h, group->pack);
+    if (syn__group_of(t, n, i) != group->sentence || o.g.nq <= begin) continue;
     o.g.first = begin;
-    o.g.nq = syn__min(end, y.nq) - begin;
+    o.g.nq = syn__min(end, o.g.nq) - begin;
     syn__causal_matmul_nt(
         t, &o.g,
-        syn__product_of(syn_matrix_of(dp, o.g.nq, y.nk, nk),
+        syn__product_of(syn_matrix_of(dp, o.g.nq, o.g.nk, nk),
                         syn_matrix_of(o.dy + (size_t)begin * o.y_row, o.g.nq, o.c, o.y_row),
-                        syn__pack_keys(t, syn_matrix_of(o.v, y.nk, o.c, o.v_row), o.pack), NULL,
+                        syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), o.pack), NULL,
                         1));
   }
   for (i = begin; i < end; i++)
-    syn__softmax_row_back(t, &group, i, dp + (size_t)(i - begin) * nk, 0);
+    syn__softmax_row_back(t, group, i, dp + (size_t)(i - begin) * nk, 0);
 }
 /* Parts into which the queries of a head are split. */
 static int syn__table_parts(const syn_tape *t, const syn_node *n) {
@@ -9122,12 +9086,12 @@ static int syn__table_parts(const syn_tape *t, const syn_node *n) {
 static void syn__task_table_back(syn_tape *t, const void *job, int thread, size_t begin,
                                  size_t end) {
   const syn_node *n = (const syn_node *)job;
-  int i, group, parts = syn__table_parts(t, n);
-  for (i = (int)begin; i < (int)end; i++)
-    for (group = syn__next_group(t, n, -1); group >= 0; group = syn__next_group(t, n, group)) {
-      syn__head x = syn__head_of(t, n, group, i / parts, syn_scratch(t, thread));
-      int part = i % parts;
-      syn__table_backward(t, n, &x, x.nq * part / parts, x.nq * (part + 1) / parts);
+  int item, i, parts = syn__table_parts(t, n);
+  for (item = (int)begin; item < (int)end; item++)
+    for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
+      syn__attention o = syn__head_of(t, n, i, item / parts, syn_scratch(t, thread));
+      int part = item % parts;
+      syn__table_backward(t, n, &o, o.g.nq * part / parts, o.g.nq * (part + 1) / parts);
     }
 }
 
@@ -9138,9 +9102,9 @@ static void syn__task_heads(syn_tape *t, const void *job, int thread, size_t beg
   const syn_node *n = (const syn_node *)job;
   size_t i, heads = (size_t)syn__att_of(n)->heads;
   for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    syn__attention o = syn__head_attention(t, n, &x);
-    syn__head_scores(t, n, &x);
+    syn__attention o =
+        syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
+    syn__head_scores(t, n, &o);
     syn__attention_forward(t, &o);
   }
 }
@@ -9189,12 +9153,12 @@ static void syn__task_heads_back(syn_tape *t, const void *job, int thread, size_
   size_t i, heads = (size_t)a->heads;
   int s;
   for (i = begin; i < end; i++) {
-    syn__head x = syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
-    syn__attention o = syn__head_attention(t, n, &x);
+    syn__attention o =
+        syn__head_of(t, n, (int)(i / heads), (int)(i % heads), syn_scratch(t, thread));
     syn__attention_back(t, &o);
-    syn__head_alpha(t, n, &x);
+    syn__head_alpha(t, n, &o);
     for (s = 0; s < a->n_scores; s++)
-      if (a->score[s]->back) a->score[s]->back(t, n, s, &x, syn__head_ds(t, n, &x, s));
+      if (a->score[s]->back) a->score[s]->back(t, n, s, &o, syn__head_ds(t, n, &o, s));
   }
 }
 /* dalpha_s += alpha_s (g_s - sum_k alpha_k g_k), g_s = sum over sentences of dS_ij S_s,ij */
@@ -9218,12 +9182,12 @@ static void syn__task_shared(syn_tape *t, const void *job, int thread, size_t be
   int h, i, s;
   for (h = (int)begin; h < (int)end; h++) {
     for (i = syn__next_group(t, n, -1); i >= 0; i = syn__next_group(t, n, i)) {
-      syn__head x = syn__head_of(t, n, i, h, syn_scratch(t, thread));
-      if (a->all_tables) syn__head_alpha(t, n, &x);
+      syn__attention o = syn__head_of(t, n, i, h, syn_scratch(t, thread));
+      if (a->all_tables) syn__head_alpha(t, n, &o);
       for (s = 0; s < a->n_scores; s++)
         if (a->score[s]->back_shared)
-          a->score[s]->back_shared(t, n, s, &x, syn__head_ds(t, n, &x, s));
-      if (a->rel_pos) syn__rel_pos_back(t, n, &x);
+          a->score[s]->back_shared(t, n, s, &o, syn__head_ds(t, n, &o, s));
+      if (a->rel_pos) syn__rel_pos_back(t, n, &o);
     }
     if (a->rel_pos) syn__rel_pos_finish(t, n, h);
     if (a->mixed) syn__alpha_back(t, n, h);
@@ -9258,20 +9222,21 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 
 /* Attention weights of head x->h of a new token, into `all`, where the score with keys has left its
    row. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
-static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__head *x, float *all) {
+static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__attention *o,
+                                  float *all) {
   const syn__att *a = syn__att_of(n);
-  float *sum = x->scratch, *unmixed = sum + x->nk, alpha[SYN__MAX_SCORES];
-  size_t nk = (size_t)x->nk;
+  float *sum = o->pack, *unmixed = sum + o->g.nk, alpha[SYN__MAX_SCORES];
+  size_t nk = (size_t)o->g.nk;
   int s;
-  syn__alpha(t, n, x->h, alpha);
+  syn__alpha(t, n, o->h, alpha);
   for (s = 0; s < a->n_scores; s++) {
     const float *score = s == a->keyed ? all : unmixed;
-    if (s != a->keyed) syn__score_fill(t, n, s, x, unmixed);
+    if (s != a->keyed) syn__score_fill(t, n, s, o, unmixed);
     if (s == 0) t->k->scale(sum, alpha[0], score, nk);
     else t->k->acc_scale(sum, alpha[s], score, nk);
   }
   if (a->rel_pos) {
-    syn__rel_pos_row(t, a->rel_pos, x->h, x->first, x->nk, unmixed);
+    syn__rel_pos_row(t, a->rel_pos, o->h, o->g.first, o->g.nk, unmixed);
     t->k->acc(sum, unmixed, nk);
   }
   if (a->softmax) t->k->softmax(all, sum, nk);
@@ -9280,22 +9245,22 @@ static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__hea
 
 /* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
    order of forward. */
-static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__head *x,
+static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__attention *o,
                                 const float *p) {
   const syn__att *a = syn__att_of(n);
   const syn__decode_state *l = t->decode;
   syn__weighted_values j;
   j.p = p;
-  j.p_row = syn__round16((size_t)x->nk);
+  j.p_row = syn__round16((size_t)o->g.nk);
   j.v_row = (size_t)(a->cross ? n->source_cache : n->cache);
-  j.v = a->cross ? l->source_cache[n->id] + (size_t)l->source_off[x->sentence] * j.v_row
+  j.v = a->cross ? l->source_cache[n->id] + (size_t)l->source_off[o->sentence] * j.v_row
                  : l->cache[n->id];
-  j.v += x->h * a->c;
-  j.at = a->cross ? NULL : syn__past(t, (int)x->q0);
-  j.count = (size_t)x->nk;
-  j.heads = (size_t)x->heads;
+  j.v += o->h * a->c;
+  j.at = a->cross ? NULL : syn__past(t, (int)o->row);
+  j.count = (size_t)o->g.nk;
+  j.heads = (size_t)o->heads;
   j.c = (size_t)a->c;
-  t->k->values(syn__att_y(t, n, SYN__ROWS) + syn__head_q(a, x), &j);
+  t->k->values(syn__att_y(t, n, SYN__ROWS) + o->row * (size_t)a->e + o->h * a->c, &j);
 }
 
 /* Writes v of the new tokens, and their k if a score has keys, into the KV cache. */
@@ -9316,37 +9281,32 @@ static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, 
   }
 }
 
-/* Attention of the heads of one new token. It sees itself and all tokens before it, which are all
-   cached: there is no causal mask to apply. */
-static void syn__att_step_heads(syn_tape *t, const syn_node *n, const syn__head *x) {
-  float *all = x->scratch + 3 * (size_t)x->nk, *p = all;
-  syn__head one = *x;
-  if (syn__att_of(n)->keyed >= 0) syn__v_step(t, n, x, all);
-  for (; one.h < x->h + x->heads; one.h++, p += syn__round16((size_t)x->nk))
-    syn__att_step_weights(t, n, &one, p);
-  syn__att_step_values(t, n, x, all);
-}
-
 /* Items: the heads of row 0, those of row 1 ...; the heads of a row are done together. A row's
-   hypothesis may belong to any sentence and be of any length. */
+   hypothesis may belong to any sentence and be of any length. A new token sees itself and all
+   tokens before it, which are all cached: there is no causal mask to apply. */
 static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
   size_t i, heads = (size_t)a->heads;
+  syn__attention o;
+  memset(&o, 0, sizeof o);
+  o.g.nq = 1;
+  o.pack = syn_scratch(t, thread);
   for (i = begin; i < end; i = (i / heads + 1) * heads) {
-    int r = (int)(i / heads), place = t->at[SYN_TGT][r], sentence = t->decode->sentence[r];
-    syn__head x;
-    memset(&x, 0, sizeof x);
-    x.sentence = sentence;
-    x.h = (int)(i % heads);
-    x.heads = syn__min(a->heads, x.h + (int)(end - i)) - x.h;
-    x.q0 = (size_t)r;
-    x.first = place;
-    x.nq = 1;
-    x.nk = a->cross ? t->decode->source_off[sentence + 1] - t->decode->source_off[sentence]
-                    : place + 1;
-    x.scratch = syn_scratch(t, thread);
-    syn__att_step_heads(t, n, &x);
+    int h, r = (int)(i / heads);
+    float *all, *p;
+    o.sentence = t->decode->sentence[r];
+    o.row = (size_t)r;
+    o.g.first = t->at[SYN_TGT][r];
+    o.g.nk = a->cross ? syn_source_length(t, r) : o.g.first + 1;
+    o.h = (int)(i % heads);
+    o.heads = h = syn__min(a->heads, o.h + (int)(end - i)) - o.h;
+    all = p = o.pack + 3 * (size_t)o.g.nk;
+    if (a->keyed >= 0) syn__v_step(t, n, &o, all);
+    for (; h > 0; h--, o.h++, p += syn__round16((size_t)o.g.nk))
+      syn__att_step_weights(t, n, &o, p);
+    o.h -= o.heads;
+    syn__att_step_values(t, n, &o, all);
   }
 }
 
@@ -10501,8 +10461,7 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
                                  float *scratch) {
   const syn__att *a = syn__att_of(n);
   size_t longest = (size_t)syn__att_stream(t, n)->longest, at;
-  syn__head x = syn__head_of(t, n, sentence, h, scratch);
-  syn__attention o = syn__head_attention(t, n, &x);
+  syn__attention o = syn__head_of(t, n, sentence, h, scratch);
   if (h < SYN__PATTERNS) {
     o.no_softmax = 1;
     o.drop_index = (size_t)h * longest * longest;
@@ -10511,7 +10470,7 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
   }
   o.drop_index += SYN__PATTERNS * longest * longest; /* behind those of the fixed heads */
   o.q_row = o.k_row = (size_t)a->qk;
-  at = x.q0 * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
+  at = o.row * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
   o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
   o.k = syn__att_k(t, n, SYN__ROWS, 0) + at;
   return o;
