@@ -7259,19 +7259,20 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
    of later convolutions; its k in a block of 16 keys. */
 
 #define SYN__MAX_SCORES 12
-enum {         /* the saved buffers */
-  SYN__P,      /* P [pairs,H], while training negative where it was dropped */
-  SYN__ROWS,   /* v, Y, then what the scores keep for every row */
-  SYN__DROWS,  /* the gradients of SYN__ROWS */
-  SYN__UNMIXED,    /* the S_s of a mixture; both sides of GLU */
-  SYN__TABLE,  /* tables computed from parameters, then the biases of rel_pos */
-  SYN__DTABLE  /* the gradients of SYN__TABLE */
+enum {          /* the saved buffers */
+  SYN__P,       /* P [pairs,H], while training negative where it was dropped */
+  SYN__ROWS,    /* v, Y, then what the scores keep for every row */
+  SYN__DROWS,   /* the gradients of SYN__ROWS */
+  SYN__UNMIXED, /* the S_s of a mixture; both sides of GLU */
+  SYN__TABLE,   /* tables computed from parameters, then the biases of rel_pos */
+  SYN__DTABLE   /* the gradients of SYN__TABLE */
 };
 
+/* Which keys a range of queries sees. */
 typedef struct syn__causal_range {
   int nq, nk;
   int causal; /* 1: query i sees the keys 0 .. first + i alone */
-  int first;
+  int first;  /* position of the first query in its sentence */
 } syn__causal_range;
 
 /* One head of one sentence; in a decoding step of one new token, which is its only query. Rows of
@@ -7287,9 +7288,10 @@ typedef struct syn__attention {
   size_t row;               /* first row of its queries */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
-  float *dq, *dk, *dv, *dy; /* null in forward */
+  float *dq, *dk, *dv, *dy; /* null without a backward pass */
   float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
-  float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk] */
+  float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk]; in a step other
+                               rows, see syn__task_att_step */
   int dropped;              /* 1: dropout of attention weights is on */
   syn__dropout drop;
   size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
@@ -7311,7 +7313,7 @@ enum {
              sentence and head. Then `back_shared` for the sentences of a head in order: gradients
              that sentences share are summed in one order. Then `finish` once.
    step      the same as forward for the new tokens, each of which is a head of one query (t->decode
-             is set); V has no `fill` there, see syn__v_step
+             is set)
    Null: nothing to do. */
 typedef struct syn__score {
   const char *name;
@@ -7614,17 +7616,14 @@ static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sen
   }
   return o;
 }
-/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1. */
+/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1, or in a step. */
 static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__attention *o, int i) {
-  const syn__att *a = syn__att_of(n);
+  size_t kept = (size_t)syn__att_of(n)->n_kept, head = (size_t)o->h, before;
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
-  size_t before = (size_t)(o->p - syn_saved(t, n, SYN__P)) - (size_t)o->h * size;
-  if (i < 0) return NULL;
-  return syn_saved(t, n, SYN__UNMIXED) +
-         before / (size_t)a->heads * (size_t)(a->heads * a->n_kept) +
-         (size_t)(o->h * a->n_kept + i) * size;
+  if (i < 0 || t->decode) return NULL;
+  before = (size_t)(o->p - syn_saved(t, n, SYN__P)) - head * size; /* of all heads */
+  return syn_saved(t, n, SYN__UNMIXED) + before * kept + (head * kept + (size_t)i) * size;
 }
-
 /* Index of the first attention weight of query i: equal indices have equal dropout masks. */
 static uint32_t syn__drop_index(const syn__attention *o, int i) {
   return (uint32_t)(o->drop_index + (size_t)i * o->drop_row);
@@ -7790,35 +7789,32 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
 
 /* Self-attention: v, q, k [rows,e] of the new tokens from packed weights. The three products are
    one task, since waking the threads takes longer than a small product. */
-typedef struct syn__v_job {
-  syn__product p[3];
-} syn__v_job;
 static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t begin,
                                 size_t end) {
-  const syn__v_job *j = (const syn__v_job *)job;
-  int i, panels = (j->p[0].c.cols + 15) / 16;
+  const syn__product *p = (const syn__product *)job;
+  int i, panels = (p->c.cols + 15) / 16;
   SYN__UNUSED(thread);
   for (i = 0; i < 3; i++) {
     int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
-    if (from < to) t->k->gemm(&j->p[i], 0, j->p[i].c.rows, from, to);
+    if (from < to) t->k->gemm(&p[i], 0, p[i].c.rows, from, to);
   }
 }
 static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
   const syn__att *a = syn__att_of(n);
   const int w[3] = {a->w_v, a->param[s], a->param[s] + 1};
   float *to[3];
-  syn__v_job j;
+  syn__product p[3];
   int i;
   to[0] = syn__att_v(t, n, SYN__ROWS);
   to[1] = syn__score_rows(t, n, SYN__ROWS, s);
   to[2] = syn__att_k(t, n, SYN__ROWS, s);
   for (i = 0; i < 3; i++) {
-    j.p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, a->e, 0),
-                             syn_matrix_of(syn_in(t, n, 0)->x, t->decode->rows, a->d, 0),
-                             syn__weight_transposed(t, n, w[i]), NULL, 0);
-    j.p[i].streamed = 1;
+    p[i] = syn__product_of(syn_matrix_of(to[i], t->decode->rows, a->e, 0),
+                           syn_matrix_of(syn_in(t, n, 0)->x, t->decode->rows, a->d, 0),
+                           syn__weight_transposed(t, n, w[i]), NULL, 0);
+    p[i].streamed = 1;
   }
-  syn_parallel(t, syn__task_v_project, &j, 3 * (((size_t)a->e + 15) / 16), 2);
+  syn_parallel(t, syn__task_v_project, p, 3 * (((size_t)a->e + 15) / 16), 2);
 }
 /* In a step of self-attention v, too. In a step of cross-attention q alone: the keys of the source
    are in the cache since `start`. */
@@ -7836,14 +7832,15 @@ static void syn__v_prepare(syn_tape *t, const syn_node *n, int s) {
 
 /* -- scores of a head -- */
 
-/* S [nq,nk] = q k^T; the scale is in q */
+/* S [nq,nk] = q k^T; the scale is in q. In a step syn__v_step has left the head's scores in x. */
 static void syn__v_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                         float *score) {
   syn__attention x = *o;
   SYN__UNUSED(n);
   SYN__UNUSED(s);
   x.p = score;
-  syn__dot_scores(t, &x);
+  if (t->decode) memcpy(score, o->x, (size_t)o->g.nk * sizeof *score);
+  else syn__dot_scores(t, &x);
 }
 
 /* With scale = 1/sqrt(c) and S = (scale q) k^T: dq = scale dS k, where `finish` applies the scale;
@@ -8429,50 +8426,37 @@ static void syn__dense_prepare(syn_tape *t, const syn_node *n, int s) {
                      syn__dense_panels(t, n, s, side, h));
 }
 
-/* A or B of GLU, which are kept for backward; of the others `score`, or its gradient. */
+/* A or B of GLU, which are kept for backward; in a step A becomes S in place, B is a row of scratch
+   behind the two of the layer. Without a gate `score`, or its gradient. */
 static syn_matrix syn__dense_side(const syn_tape *t, const syn_node *n, int s, int side,
                                   const syn__attention *o, const float *score) {
   const syn__att *a = syn__att_of(n);
   const syn__stages *st = &a->stages[s];
-  return syn_matrix_of(st->gated ? syn__head_kept(t, n, o, st->sides + side) : score, o->g.nq,
-                       syn__att_columns(a, o->g.nk), (size_t)o->g.nk);
+  if (t->decode && side) score = o->pack + 2 * o->g.nk;
+  else if (st->gated && !t->decode) score = syn__head_kept(t, n, o, st->sides + side);
+  return syn_matrix_of(score, o->g.nq, syn__att_columns(a, o->g.nk), (size_t)o->g.nk);
 }
-/* A step: W2 is not packed, the bits are the same. The gate's row lies in scratch behind the two
-   rows [nk] of the layer. */
-static void syn__dense_fill_row(const syn_tape *t, const syn_node *n, int s,
-                                const syn__attention *o, float *score) {
-  const syn__stages *st = syn__stages_of(n, s);
-  float *gate = o->pack + 2 * o->g.nk;
-  int side, columns = syn__att_columns(syn__att_of(n), o->g.nk);
-  for (side = 0; side <= st->gated; side++) {
-    const float *b2 = syn__dense_b2(t, n, s, side, o->h);
-    float *to = side ? gate : score;
-    if (b2) memcpy(to, b2, (size_t)columns * sizeof *to);
-    else memset(to, 0, (size_t)columns * sizeof *to);
-    syn__table_dots(t, to, syn__dense_z(t, n, SYN__ROWS, s, o).x,
-                    syn__dense_w2(t, n, s, side, o->h), columns, (size_t)st->inputs);
-  }
-  if (st->gated) t->k->glu(score, score, gate, (size_t)columns);
-}
-/* score [nq,columns] = z W2^T + b2, for GLU A sigma(B) of two such products */
+/* score [nq,columns] = z W2^T + b2, for GLU A sigma(B) of two such products. In a step W2 is not
+   packed; the bits are the same. */
 static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__attention *o,
                             float *score) {
   const syn__stages *st = syn__stages_of(n, s);
-  syn_matrix ab[2];
+  syn_matrix z = syn__dense_z(t, n, SYN__ROWS, s, o), ab[2];
   int i, side;
-  if (t->decode) {
-    syn__dense_fill_row(t, n, s, o, score);
-    return;
-  }
   for (side = 0; side <= st->gated; side++) {
-    syn_matrix to = ab[side] = syn__dense_side(t, n, s, side, o, score);
+    const float *b2 = syn__dense_b2(t, n, s, side, o->h);
+    syn_matrix to = ab[side] = syn__dense_side(t, n, s, side, o, score), w2;
     syn__causal_range g = o->g;
     g.nk = to.cols;
-    syn__causal_matmul_nt(
-        t, &g,
-        syn__product_of(to, syn__dense_z(t, n, SYN__ROWS, s, o),
-                        syn__packed(syn__dense_panels(t, n, s, side, o->h), st->inputs, to.cols),
-                        syn__dense_b2(t, n, s, side, o->h), 0));
+    if (t->decode) {
+      memset(to.x, 0, (size_t)to.cols * sizeof *to.x);
+      if (b2) memcpy(to.x, b2, (size_t)to.cols * sizeof *to.x);
+      syn__table_dots(t, to.x, z.x, syn__dense_w2(t, n, s, side, o->h), to.cols,
+                      (size_t)st->inputs);
+    } else {
+      w2 = syn__packed(syn__dense_panels(t, n, s, side, o->h), st->inputs, to.cols);
+      syn__causal_matmul_nt(t, &g, syn__product_of(to, z, w2, b2, 0));
+    }
   }
   for (i = 0; st->gated && i < o->g.nq; i++) {
     size_t row = (size_t)i * (size_t)o->g.nk;
@@ -8809,12 +8793,15 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
     syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1,
                      syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
-/* S_i += biases, also behind the causal mask */
+/* S_i += biases, also behind the causal mask. A step computes them for its only query. */
 static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__attention *o) {
-  const float *from = syn__rel_pos_biases(t, n, SYN__TABLE, o->h);
-  int i, L = syn__att_stream(t, n)->longest;
+  const float *from = t->decode ? o->z : syn__rel_pos_biases(t, n, SYN__TABLE, o->h);
+  int i, L = t->decode ? o->g.first + 1 : syn__att_stream(t, n)->longest;
+  if (t->decode)
+    syn__rel_pos_row(t, syn__att_of(n)->rel_pos, o->h, o->g.first, o->g.nk, o->z);
   for (i = 0; i < o->g.nq; i++)
-    t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
+    t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i),
+              (size_t)o->g.nk);
 }
 /* dbiases += dS_i, queries and sentences in order */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__attention *o) {
@@ -9220,29 +9207,6 @@ static void syn__att_backward_by(syn_tape *t, const syn_node *n, syn_task task) 
 
 /* -- a decoding step -- */
 
-/* Attention weights of head x->h of a new token, into `all`, where the score with keys has left its
-   row. Scratch: the sum, one score, the gate's row of GLU, [nk] each. */
-static void syn__att_step_weights(syn_tape *t, const syn_node *n, const syn__attention *o,
-                                  float *all) {
-  const syn__att *a = syn__att_of(n);
-  float *sum = o->pack, *unmixed = sum + o->g.nk, alpha[SYN__MAX_SCORES];
-  size_t nk = (size_t)o->g.nk;
-  int s;
-  syn__alpha(t, n, o->h, alpha);
-  for (s = 0; s < a->n_scores; s++) {
-    const float *score = s == a->keyed ? all : unmixed;
-    if (s != a->keyed) syn__score_fill(t, n, s, o, unmixed);
-    if (s == 0) t->k->scale(sum, alpha[0], score, nk);
-    else t->k->acc_scale(sum, alpha[s], score, nk);
-  }
-  if (a->rel_pos) {
-    syn__rel_pos_row(t, a->rel_pos, o->h, o->g.first, o->g.nk, unmixed);
-    t->k->acc(sum, unmixed, nk);
-  }
-  if (a->softmax) t->k->softmax(all, sum, nk);
-  else memcpy(all, sum, nk * sizeof *all);
-}
-
 /* Y = P v for the heads of a new token, P [heads, round16(nk)], v from the KV cache; summed in the
    order of forward. */
 static void syn__att_step_values(syn_tape *t, const syn_node *n, const syn__attention *o,
@@ -9283,7 +9247,9 @@ static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, 
 
 /* Items: the heads of row 0, those of row 1 ...; the heads of a row are done together. A row's
    hypothesis may belong to any sentence and be of any length. A new token sees itself and all
-   tokens before it, which are all cached: there is no causal mask to apply. */
+   tokens before it, which are all cached: there is no causal mask to apply.
+   Scratch: p the mixture, z one score, a row for the gate of GLU, [nk] each; then for each head a
+   row x of round16(nk): the scores of V, which P replaces. */
 static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn__att *a = syn__att_of(n);
@@ -9294,17 +9260,22 @@ static void syn__task_att_step(syn_tape *t, const void *job, int thread, size_t 
   o.pack = syn_scratch(t, thread);
   for (i = begin; i < end; i = (i / heads + 1) * heads) {
     int h, r = (int)(i / heads);
-    float *all, *p;
+    float *all;
     o.sentence = t->decode->sentence[r];
     o.row = (size_t)r;
     o.g.first = t->at[SYN_TGT][r];
     o.g.nk = a->cross ? syn_source_length(t, r) : o.g.first + 1;
     o.h = (int)(i % heads);
     o.heads = h = syn__min(a->heads, o.h + (int)(end - i)) - o.h;
-    all = p = o.pack + 3 * (size_t)o.g.nk;
+    o.p = o.pack;
+    o.z = o.p + o.g.nk;
+    o.x = all = o.pack + 3 * o.g.nk;
     if (a->keyed >= 0) syn__v_step(t, n, &o, all);
-    for (; h > 0; h--, o.h++, p += syn__round16((size_t)o.g.nk))
-      syn__att_step_weights(t, n, &o, p);
+    for (; h > 0; h--, o.h++, o.x += syn__round16((size_t)o.g.nk)) {
+      syn__head_scores(t, n, &o);
+      if (a->softmax) t->k->softmax(o.x, o.p, (size_t)o.g.nk);
+      else memcpy(o.x, o.p, (size_t)o.g.nk * sizeof *o.x);
+    }
     o.h -= o.heads;
     syn__att_step_values(t, n, &o, all);
   }
@@ -9382,16 +9353,9 @@ static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
   return SYN_OK;
 }
 
-static const char *syn__score_nearest(syn_text word) {
-  const char *nearest = NULL;
-  size_t i;
-  for (i = 0; i < SYN__COUNT(syn__scores); i++)
-    nearest = syn__nearer(word.at, word.size, nearest, syn__scores[i]->name);
-  return nearest;
-}
-
 /* Reads "R+V" into the list of scores; alpha has this order. */
 static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
+  const char *nearest = NULL;
   size_t i, at = 0, end;
   int s;
   while (at <= kinds.size) {
@@ -9401,12 +9365,14 @@ static syn_status syn__att_kinds(syn_build *b, syn__att *a, syn_text kinds) {
     word.size = end - at;
     for (i = 0; i < SYN__COUNT(syn__scores) && !syn__text_is(word, syn__scores[i]->name); i++)
       continue;
-    if (i == SYN__COUNT(syn__scores))
+    if (i == SYN__COUNT(syn__scores)) {
+      for (i = 0; i < SYN__COUNT(syn__scores); i++)
+        nearest = syn__nearer(word.at, word.size, nearest, syn__scores[i]->name);
       return syn__fail_build(b, SYN_E_TEXT,
                              "no kind '%.*s'; there are V, R, Fix, FR, D, FD, Conv, CRC,"
                              " BD, BCRC, GLU; did you mean '%s'?",
-                             word.size < 20 ? (int)word.size : 20, word.at,
-                             syn__score_nearest(word));
+                             word.size < 20 ? (int)word.size : 20, word.at, nearest);
+    }
     for (s = 0; s < a->n_scores; s++)
       if (a->score[s] == syn__scores[i])
         return syn__fail_build(b, SYN_E_TEXT, "kind %s is named twice", syn__scores[i]->name);
@@ -10459,8 +10425,7 @@ static void syn__fixed_row(const syn_tape *t, int pattern, int i, int n, const f
    same for all sentences; behind those one index for every attention weight. */
 static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int sentence, int h,
                                  float *scratch) {
-  const syn__att *a = syn__att_of(n);
-  size_t longest = (size_t)syn__att_stream(t, n)->longest, at;
+  size_t longest = (size_t)syn__att_stream(t, n)->longest;
   syn__attention o = syn__head_of(t, n, sentence, h, scratch);
   if (h < SYN__PATTERNS) {
     o.no_softmax = 1;
@@ -10468,11 +10433,7 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
     o.drop_row = longest;
     return o;
   }
-  o.drop_index += SYN__PATTERNS * longest * longest; /* behind those of the fixed heads */
-  o.q_row = o.k_row = (size_t)a->qk;
-  at = o.row * o.q_row + (size_t)((h - SYN__PATTERNS) * a->c);
-  o.q = syn__score_rows(t, n, SYN__ROWS, 0) + at;
-  o.k = syn__att_k(t, n, SYN__ROWS, 0) + at;
+  o.drop_index += SYN__PATTERNS * longest * longest;
   return o;
 }
 
@@ -10498,7 +10459,6 @@ static void syn__task_fixed_back(syn_tape *t, const void *job, int thread, size_
   for (i = begin; i < end; i++) {
     int sentence = (int)(i / heads), h = (int)(i % heads);
     syn__attention o = syn__fixed_head(t, n, sentence, h, syn_scratch(t, thread));
-    syn__attention_gradients(t, n, &o);
     if (o.q) {
       syn__attention_back(t, &o);
       syn__dot_scores_back(t, &o);
