@@ -7284,7 +7284,7 @@ typedef struct syn__attention {
   syn__causal_range g;      /* nq, nk, causal mask */
   int c;
   int no_softmax;           /* 1: the scores are the attention weights; P is saved without signs */
-  int add_dv;               /* 1: dv is added; else it is written, as dq and dk always are */
+  int add;                  /* 1: dk and dv are added; else they are written, as dq always is */
   size_t row;               /* first row of its queries */
   size_t q_row, k_row, v_row, y_row;
   float *q, *k, *v, *y;     /* [nq,c], [nk,c], [nk,c], [nq,c] */
@@ -7292,6 +7292,7 @@ typedef struct syn__attention {
   float *p;                 /* [nq,nk]: S, then P; in backward P, then dS */
   float *pack, *x, *z;      /* scratch: c round16(nk) floats, a block, [nq,nk]; in a step other
                                rows, see syn__task_att_step */
+  float *k_panels, *v_panels; /* k^T and v^T, if the caller has packed them; else null */
   int dropped;              /* 1: dropout of attention weights is on */
   syn__dropout drop;
   size_t drop_index, drop_row; /* index of the first attention weight for dropout; from query to
@@ -7553,8 +7554,8 @@ static void syn__attention_scratch(syn_node *n, int c) {
    with dPd, which Pd then overwrites. P is saved with the signs of >>row kernels, softmax_drop: a
    dropped attention weight is negative. */
 
-/* Sizes and dropout; the caller sets the pointers. n->number is the dropout rate of the attention
-   weights (n->drop is that of the layer's output). */
+/* Sizes and dropout; the caller sets the pointers. n->drop is the rate for the attention weights as
+   well as for the layer's output. */
 static syn__attention syn__attention_of(const syn_tape *t, const syn_node *n, int nq, int nk,
                                         int c) {
   syn__attention o;
@@ -8512,9 +8513,11 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
     syn__causal_matmul_tn(t, &g,
                           syn__product_of(syn_matrix_of(dw2, da.cols, st->inputs, 0),
                                           syn_transposed(da), z, NULL, 1));
-    if (st->b2 >= 0)
-      t->k->column_sums(syn_dweight(t, n, st->b2 + 2 * side) + (size_t)o->h * (size_t)a->size, da.x,
-                        (size_t)o->g.nq, da.row, 0, (size_t)da.cols);
+    if (st->b2 >= 0) {
+      float *db2 = syn_dweight(t, n, st->b2 + 2 * side) + (size_t)o->h * (size_t)a->size;
+      syn__product sum = syn__sum_of_rows(db2, da);
+      t->k->gemm(&sum, 0, 1, 0, (da.cols + 15) / 16);
+    }
   }
 }
 
@@ -10433,7 +10436,7 @@ static syn__attention syn__fixed_head(const syn_tape *t, const syn_node *n, int 
     o.drop_row = longest;
     return o;
   }
-  o.drop_index += SYN__PATTERNS * longest * longest;
+  o.drop_index += SYN__PATTERNS * longest * longest; /* behind those of the fixed heads */
   return o;
 }
 
