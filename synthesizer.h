@@ -76,7 +76,7 @@
      buffers that share memory: syn__item_values (lifetimes), syn__place (offsets)
      threads: syn_parallel; sums over rows: syn__column_sums, each column in one thread
      loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
-     optimizers: syn__optimizers; a step that is refused: syn__train_finish, syn__step_safe
+     optimizers: syn__optimizers; a step that is refused: syn__train_finish
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
      end of an output: syn__beam_sentence, syn__decode_finish, syn__exclude; syn__length_penalty
      tokenizers: >>tokenizer NAME, syn__tokenizer_kinds
@@ -514,7 +514,7 @@ enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST };
 /* Bytes, known before anything is allocated. */
 typedef struct syn_plan {
   size_t weights;      /* the parameters */
-  size_t training;     /* gradients, optimizer, kept checkpoints */
+  size_t training;     /* gradients, optimizer, kept checkpoints, the integers of one batch */
   size_t activations;  /* one training step with the limits given */
   size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
   size_t keep;         /* a run with `keep` and the limits of one training step */
@@ -1428,6 +1428,24 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
 static int syn__given(syn_context *c, const void *object, const char *what) {
   if (!object) syn__fail(c, SYN_E_VALUE, "no %s was given", what);
   return object != NULL;
+}
+
+/* The index of a name in a list that is laid out as for syn__nearest; -1: it is not in it, recorded
+   with the whole list, which fits 100 characters. */
+static int syn__name_index(syn_context *c, const char *what, const char *given, const void *names,
+                           size_t count, size_t step) {
+  const char *at = (const char *)names, *name;
+  char list[100] = "";
+  size_t i;
+  for (i = 0; i < count; i++, at += step) {
+    memcpy(&name, at, sizeof name);
+    if (!strcmp(given, name)) return (int)i;
+    if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
+    strcat(list, name);
+  }
+  syn__fail(c, SYN_E_VALUE, "%s is '%.30s', wanted %s; did you mean '%s'?", what, given, list,
+            syn__nearest(given, strlen(given), names, count, step));
+  return -1;
 }
 
 /* ==============================================================================================
@@ -11095,31 +11113,23 @@ static syn_status syn__config_sizes(syn_context *c, const syn_config *k,
 
 /* m->task from the name of the task. */
 static syn_status syn__config_task(syn_model *m, syn_config *k) {
-  size_t i;
+  int i;
   if (!k->task) k->task = syn__tasks[0].name;
-  for (i = 0; i < SYN__COUNT(syn__tasks); i++)
-    if (!strcmp(k->task, syn__tasks[i].name)) m->task = &syn__tasks[i];
-  if (!m->task)
-    return syn__fail(m->c, SYN_E_VALUE,
-                     "task is '%.30s', wanted seq2seq, lm, classify or tag; did you mean '%s'?",
-                     k->task, syn__nearest(k->task, strlen(k->task), syn__tasks,
-                                           SYN__COUNT(syn__tasks), sizeof *syn__tasks));
+  i = syn__name_index(m->c, "task", k->task, syn__tasks, SYN__COUNT(syn__tasks),
+                      sizeof *syn__tasks);
+  if (i < 0) return SYN_E_VALUE;
+  m->task = &syn__tasks[i];
   k->task = m->task->name;
   return SYN_OK;
 }
 
 /* m->tie from its name; -1 where none is given: syn__build_head chooses. */
 static syn_status syn__config_tie(syn_model *m, const syn_config *k) {
-  size_t i;
   m->tie = -1;
   if (!k->tie) return SYN_OK;
-  for (i = 0; i < SYN__COUNT(syn__ties); i++)
-    if (!strcmp(k->tie, syn__ties[i])) m->tie = (int)i;
-  if (m->tie < 0)
-    return syn__fail(m->c, SYN_E_VALUE,
-                     "tie is '%.30s', wanted none, out or all; did you mean '%s'?", k->tie,
-                     syn__nearest(k->tie, strlen(k->tie), syn__ties, SYN__COUNT(syn__ties),
-                                  sizeof *syn__ties));
+  m->tie = syn__name_index(m->c, "tie", k->tie, syn__ties, SYN__COUNT(syn__ties),
+                           sizeof *syn__ties);
+  if (m->tie < 0) return SYN_E_VALUE;
   if (m->task->classes && m->tie > SYN__TIE_NONE)
     return syn__fail(m->c, SYN_E_VALUE, "tie=%s: %s has only tie=none", k->tie, k->task);
   if (m->task->encoder && m->task->decoder && m->tie == SYN__TIE_ALL &&
@@ -11705,6 +11715,7 @@ typedef struct syn__loss_buffers {
 struct syn_run {
   syn_tape tape;
   const syn_model *m;    /* not owned: it must outlive the run */
+  size_t bytes;          /* of the allocation */
   int mode, nodes;       /* SYN__TRAIN ...; how many nodes of the graph run */
   syn__capacity cap;     /* the largest batch it has memory for */
   int *off[SYN_STREAMS]; /* by stream, [sentences+1]: first row of each sentence */
@@ -11779,14 +11790,13 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   t->weights = (const float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   t->dweights = (float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   syn__layout_batch(r, k);
+  if (r->mode == SYN__KEEP)
+    t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
   t->pack = syn__layout_floats(k, 1, syn__pack_floats(t->threads));
   t->scratch_size = syn__scratch_floats(&shown, &r->cap);
   t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
                                         sizeof(float));
-  if (r->mode == SYN__KEEP) {
-    t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
-    r->dweights = syn__layout_floats(k, 1, r->m->trained);
-  }
+  if (r->mode == SYN__KEEP) r->dweights = syn__layout_floats(k, 1, r->m->trained);
   if (r->mode <= SYN__KEEP) syn__layout_loss(r, k);
   syn__item_values(&l, k->base ? t : NULL);
   syn__item_saved(&l, k->base ? t->saved : NULL);
@@ -11847,6 +11857,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   if (c->status == SYN_OK) r = (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes));
   if (r) {
     *r = measured;
+    r->bytes = head + bytes;
     k.base = (char *)r + head;
     syn__layout_run(r, &k);
     r->items = NULL;
@@ -12551,14 +12562,19 @@ typedef struct syn__trained {
   double rms; /* of its weights before the step: adafactor alone */
 } syn__trained;
 
-/* What is the same for all tensors in one step. */
+/* A training step: what is the same for all tensors. */
 typedef struct syn__step {
-  double t;        /* 1, 2, ... */
+  syn_trainer *t;
+  double number;   /* 1, 2, ... */
   float rate;      /* learning rate */
   float decay;     /* of the weights: rate times weight_decay */
   float scale;     /* of the gradient: 1 / labels, and clipping */
   double gradient; /* bound of every |scale g| */
   double first;    /* bound of every |first moment| after the step */
+  /* arguments of the kernels, as far as tensors share them; a rule sets those that it uses */
+  syn__adam adam;
+  syn__weight_update update;
+  syn__factor factor;
 } syn__step;
 
 /* An update rule. A default of 0 means: beta2, eps: the rule has none; beta1: none by default; lr:
@@ -12569,18 +12585,22 @@ typedef struct syn__optimizer {
   int decays; /* 1: uses weight_decay */
   /* floats it keeps of a tensor in the first (0) or second (1) moment */
   size_t (*state)(const syn_train_config *k, const syn_param *p, int moment);
-  size_t (*workspace)(const syn_param *p); /* floats of workspace for one tensor; or null */
-  /* bound of how far one step can move any weight, without the decay; changes no weight */
-  double (*max_update)(syn_trainer *t, syn__step *s);
-  void (*update)(syn_trainer *t, const syn__step *s); /* one step of all tensors */
+  /* floats of workspace for one tensor; null: the rule is element-wise and needs none */
+  size_t (*workspace)(const syn_param *p);
+  /* Sets s->first and the arguments of the kernels; changes no weight. Returns a bound of how far
+     the step can move any weight, without the decay */
+  double (*prepare)(syn__step *s);
+  /* Updates numbers from .. from+n-1 of a tensor; all of them where there is a workspace */
+  void (*update)(const syn__step *s, const syn__trained *w, size_t from, size_t n);
 } syn__optimizer;
 
-/* The arrays lie in one block, which begins with the gradient (syn__layout_trainer). They belong
-   to the trainer: a model that is only read stays small. */
+/* The arrays belong to the trainer: a model that is only read stays small. Their places in the
+   block: syn__layout_trainer. */
 struct syn_trainer {
   syn_context *c;
   syn_model *m;
   syn_run *run;
+  char *block;              /* holds all arrays below */
   syn_train_config config;  /* with every default resolved */
   const syn__optimizer *optimizer;
   int schedule;
@@ -12588,35 +12608,55 @@ struct syn_trainer {
   size_t floats, firsts, seconds, works; /* of the gradient, both moments, the workspace */
   float *gradient, *first, *second, *work;
   float *best;              /* [average, floats] weights of the kept checkpoints */
-  syn__trained *trained;         /* [n_trained] in the order of the weights */
+  syn__trained *trained;    /* [n_trained] in the order of the weights */
   float **discarded_grads;  /* [params] gradients of frozen tensors, in `discarded`, or null */
   float *discarded;
   char *skip_backward;      /* [nodes] 1: the backward pass skips the node; or null */
   float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
-  double max_first;        /* bound of every |first moment| */
+  double max_first;         /* bound of every |first moment| */
+  double loss_sum;          /* of the batches of this training step so far, */
+  long labels;              /* which have so many labels */
   syn_train_state state;
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
   int *ints;                /* [3 batch_tokens] the padded arrays of one batch */
 };
 
-/* -- the norm of the gradient -- */
+/* -- sums of squares -- */
 
-/* The sum goes by chunks of fixed size, so it does not depend on the number of threads. */
-#define SYN__CHUNK ((size_t)1 << 16)
+/* sum[r] = sum of x^2 along row r of x; with root: of (x root)^2, root [cols] of the matrix of the
+   row */
+typedef struct syn__squares {
+  const float *x, *root; /* [size], rows of `cols`, of which the last may be shorter; or null */
+  float *sum;            /* a number per row */
+  size_t size, cols;
+  size_t rows;           /* of one matrix */
+} syn__squares;
 
-static void syn__task_chunks(syn_tape *tape, const void *job, int thread, size_t begin,
-                             size_t end) {
-  const syn_trainer *t = (const syn_trainer *)job;
-  size_t i, at, n;
+static void syn__task_squares(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__squares *s = (const syn__squares *)job;
   SYN__UNUSED(thread);
-  for (i = begin; i < end; i++) {
-    at = i * SYN__CHUNK;
-    n = t->floats - at < SYN__CHUNK ? t->floats - at : SYN__CHUNK;
-    t->work[i] = tape->k->dot(t->gradient + at, t->gradient + at, n);
+  for (; begin < end; begin++) {
+    const float *x = s->x + begin * s->cols;
+    size_t left = s->size - begin * s->cols, n = left < s->cols ? left : s->cols;
+    s->sum[begin] =
+        s->root ? t->k->squares(x, s->root + begin / s->rows * s->cols, n) : t->k->dot(x, x, n);
   }
 }
+
+/* The smallest slice of a thread, in rows or columns of so many numbers each. */
+static size_t syn__grain(size_t each) { return each < 4096 ? 4096 / each : 1; }
+
+static void syn__sum_squares(syn_tape *t, const syn__squares *s) {
+  syn_parallel(t, syn__task_squares, s, s->size / s->cols + (s->size % s->cols != 0),
+               syn__grain(s->cols));
+}
+
+/* The sum of the gradient goes by chunks of fixed size, so it does not depend on the number of
+   threads. */
+#define SYN__CHUNK ((size_t)1 << 16)
+
 static size_t syn__chunks(size_t floats) {
   return floats / SYN__CHUNK + (floats % SYN__CHUNK != 0);
 }
@@ -12625,10 +12665,11 @@ static size_t syn__chunks(size_t floats) {
    chunks are in float, their sum is in double, in order. Every step takes it, also without
    clipping: any number that is not finite makes the norm not finite. */
 static double syn__gradient_norm(syn_trainer *t) {
-  size_t i, chunks = syn__chunks(t->floats);
+  syn__squares s = {t->gradient, NULL, t->work, t->floats, SYN__CHUNK, 1};
   double sum = 0.0;
-  syn_parallel(&t->run->tape, syn__task_chunks, t, chunks, 1);
-  for (i = 0; i < chunks; i++) sum += (double)t->work[i];
+  size_t i;
+  syn__sum_squares(&t->run->tape, &s);
+  for (i = 0; i < syn__chunks(t->floats); i++) sum += (double)t->work[i];
   return sqrt(sum);
 }
 
@@ -12642,45 +12683,22 @@ static double syn__gradient_norm(syn_trainer *t) {
 #define SYN__MAX_UPDATE 1e30
 #define SYN__MAX_NORM 1e18
 
-/* 1: weights and moments stay finite in this step. `norm`: of the gradient of the summed loss.
-   Comparisons are written so that NaN fails them. */
-static int syn__step_safe(const syn__step *s, double norm, double reach) {
-  return norm <= SYN__MAX_NORM && (double)s->rate <= SYN__MAX_UPDATE && s->decay <= 1.0f &&
-         reach <= SYN__MAX_UPDATE;
-}
-
 /* -- element-wise rules: threads may split tensors anywhere -- */
-
-/* Updates numbers from .. from+n-1 of a tensor; `rule`: the argument struct of the kernel. */
-typedef void (*syn__update_slice)(const syn_trainer *t, const void *rule, const syn__trained *s,
-                          size_t from, size_t n);
-typedef struct syn__update_job {
-  const syn_trainer *t;
-  const void *rule;
-  syn__update_slice update;
-} syn__update_job;
 
 /* A slice of all trained tensors as if they stood in one array, so that small ones share a
    slice. */
 static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t begin,
                              size_t end) {
-  const syn__update_job *j = (const syn__update_job *)job;
+  const syn__step *s = (const syn__step *)job;
   int i;
   SYN__UNUSED(thread);
   SYN__UNUSED(tape);
-  for (i = 0; i < j->t->n_trained; i++) {
-    const syn__trained *s = &j->t->trained[i];
-    size_t from = s->at > begin ? s->at : begin, to = s->at + s->p->size;
+  for (i = 0; i < s->t->n_trained; i++) {
+    const syn__trained *w = &s->t->trained[i];
+    size_t from = w->at > begin ? w->at : begin, to = w->at + w->p->size;
     if (to > end) to = end;
-    if (from < to) j->update(j->t, j->rule, s, from - s->at, to - from);
+    if (from < to) s->t->optimizer->update(s, w, from - w->at, to - from);
   }
-}
-static void syn__update_all(syn_trainer *t, syn__update_slice update, const void *rule) {
-  syn__update_job j;
-  j.t = t;
-  j.rule = rule;
-  j.update = update;
-  syn_parallel(&t->run->tape, syn__task_update, &j, t->floats, 4096);
 }
 
 /* A value below 0 means none. */
@@ -12694,33 +12712,25 @@ static size_t syn__adam_state(const syn_train_config *k, const syn_param *p, int
   SYN__UNUSED(moment);
   return p->size;
 }
-static void syn__adam_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
-                            size_t from, size_t n) {
-  t->c->kernels->adam((const syn__adam *)rule, s->p->x + from, t->first + s->first + from,
-                      t->second + s->second + from, t->gradient + s->at + from, n);
-}
-static syn__adam syn__adam_of(const syn_trainer *t, const syn__step *s) {
-  const syn_train_config *k = &t->config;
-  syn__adam a;
-  a.lr = s->rate;
-  a.beta1 = syn__beta1(k);
-  a.beta2 = k->beta2;
-  a.eps = k->eps;
-  a.decay = s->decay;
-  a.fix1 = (float)(1.0 / (1.0 - syn__pow((double)a.beta1, s->t)));
-  a.fix2 = (float)(1.0 / (1.0 - syn__pow((double)a.beta2, s->t)));
-  a.scale = s->scale;
-  return a;
-}
 /* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g| */
-static double syn__adam_max_update(syn_trainer *t, syn__step *s) {
-  syn__adam a = syn__adam_of(t, s);
-  s->first = (double)a.beta1 * t->max_first + (1.0 - (double)a.beta1) * s->gradient;
-  return (double)a.lr * (double)a.fix1 * s->first / (double)a.eps;
+static double syn__adam_prepare(syn__step *s) {
+  const syn_train_config *k = &s->t->config;
+  syn__adam *a = &s->adam;
+  a->lr = s->rate;
+  a->beta1 = syn__beta1(k);
+  a->beta2 = k->beta2;
+  a->eps = k->eps;
+  a->decay = s->decay;
+  a->fix1 = (float)(1.0 / (1.0 - syn__pow((double)a->beta1, s->number)));
+  a->fix2 = (float)(1.0 / (1.0 - syn__pow((double)a->beta2, s->number)));
+  a->scale = s->scale;
+  s->first = (double)a->beta1 * s->t->max_first + (1.0 - (double)a->beta1) * s->gradient;
+  return (double)a->lr * (double)a->fix1 * s->first / (double)a->eps;
 }
-static void syn__adam_update(syn_trainer *t, const syn__step *s) {
-  syn__adam a = syn__adam_of(t, s);
-  syn__update_all(t, syn__adam_slice, &a);
+static void syn__adam_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
+  const syn_trainer *t = s->t;
+  t->c->kernels->adam(&s->adam, w->p->x + from, t->first + w->first + from,
+                      t->second + w->second + from, t->gradient + w->at + from, n);
 }
 
 /* SGD with momentum (Polyak 1964, the heavy ball; as in Sutskever et al. 2013, equations 1 and 2):
@@ -12730,24 +12740,19 @@ static void syn__adam_update(syn_trainer *t, const syn__step *s) {
 static size_t syn__sgd_state(const syn_train_config *k, const syn_param *p, int moment) {
   return moment == 0 && k->beta1 > 0.0f ? p->size : 0;
 }
-static void syn__sgd_slice(const syn_trainer *t, const void *rule, const syn__trained *s,
-                           size_t from, size_t n) {
-  t->c->kernels->descend((const syn__weight_update *)rule, s->p->x + from,
-                         t->firsts ? t->first + s->first + from : NULL,
-                         t->gradient + s->at + from, NULL, n);
-}
 /* u is the first moment, or the step itself */
-static double syn__sgd_max_update(syn_trainer *t, syn__step *s) {
-  s->first = (double)syn__beta1(&t->config) * t->max_first + (double)s->rate * s->gradient;
+static double syn__sgd_prepare(syn__step *s) {
+  s->update.rate = s->rate * s->scale;
+  s->update.beta = syn__beta1(&s->t->config);
+  s->update.rest = 1.0f;
+  s->update.decay = s->decay;
+  s->first = (double)s->update.beta * s->t->max_first + (double)s->rate * s->gradient;
   return s->first;
 }
-static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
-  syn__weight_update d;
-  d.rate = s->rate * s->scale;
-  d.beta = syn__beta1(&t->config);
-  d.rest = 1.0f;
-  d.decay = s->decay;
-  syn__update_all(t, syn__sgd_slice, &d);
+static void syn__sgd_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
+  const syn_trainer *t = s->t;
+  t->c->kernels->descend(&s->update, w->p->x + from, t->firsts ? t->first + w->first + from : NULL,
+                         t->gradient + w->at + from, NULL, n);
 }
 
 /* -- Adafactor --
@@ -12763,28 +12768,46 @@ static void syn__sgd_update(syn_trainer *t, const syn__step *s) {
    V = C is its full second moment, it keeps no R. With b1 the updates are averaged:
    M = b1 M + (1-b1) update, W -= M.
 
-   Passes: RMS(W) of all tensors first (syn__adafactor_max_update), then four over G and one over W
-   of each tensor. Threads split rows, or columns where rows are summed; one thread adds up the sums
-   of rows, in order, in double. */
+   Passes: RMS(W) of all tensors first (syn__adafactor_prepare), then four over G and one over W of
+   each tensor. Threads split rows, or columns where rows are summed; one thread adds up the sums of
+   rows, in order, in double. */
 
 /* A tensor as matrices [rows,cols], and where its arrays are. */
 typedef struct syn__factored {
   size_t mats, rows, cols;
   float *row, *col;        /* R [mats,rows], null for a vector; C [mats,cols] */
-  float *a, *sum, *b;      /* workspace: 1 / sqrt(R / mean(R)), a sum per row, 1 / sqrt(C) */
+  float *a, *b;            /* workspace: 1 / sqrt(R / mean(R)), 1 / sqrt(C) */
   float *w, *m;            /* weights; first moment, null: none */
   const float *g;
+  syn__squares squares;    /* of w, then of g */
   syn__factor factor;
-  syn__weight_update descent;
+  syn__weight_update update;
 } syn__factored;
 
-/* Products of a shape fit an int (syn__param_new). */
+/* The sizes alone. Products of a shape fit an int (syn__param_new). */
 static syn__factored syn__factored_of(const syn_param *p) {
   syn__factored f;
   memset(&f, 0, sizeof f);
   f.cols = (size_t)p->shape[p->rank - 1];
   f.rows = p->rank > 1 ? (size_t)p->shape[p->rank - 2] : 1;
   f.mats = p->size / (f.rows * f.cols);
+  return f;
+}
+/* The same with the arrays. */
+static syn__factored syn__factored_at(const syn_trainer *t, const syn__trained *w) {
+  syn__factored f = syn__factored_of(w->p);
+  size_t rows = f.mats * f.rows;
+  f.w = w->p->x;
+  f.m = t->firsts ? t->first + w->first : NULL;
+  f.g = t->gradient + w->at;
+  f.row = w->p->rank > 1 ? t->second + w->second : NULL;
+  f.col = t->second + w->second + (f.row ? rows : 0);
+  f.a = t->work;
+  f.b = f.a + 2 * rows;
+  f.squares.sum = f.a + rows;
+  f.squares.size = w->p->size;
+  f.squares.cols = f.cols;
+  f.squares.rows = f.rows;
   return f;
 }
 static size_t syn__adafactor_state(const syn_train_config *k, const syn_param *p, int moment) {
@@ -12797,27 +12820,6 @@ static size_t syn__adafactor_workspace(const syn_param *p) {
   return f.mats * (2 * f.rows + f.cols);
 }
 
-/* The smallest slice of a thread, in rows or columns of so many numbers each. */
-static size_t syn__grain(size_t each) { return each < 4096 ? 4096 / each : 1; }
-
-/* sum = sums of W^2 along the rows */
-static void syn__task_factor_weights(syn_tape *t, const void *job, int thread, size_t begin,
-                                     size_t end) {
-  const syn__factored *f = (const syn__factored *)job;
-  size_t r;
-  SYN__UNUSED(thread);
-  for (r = begin; r < end; r++)
-    f->sum[r] = t->k->dot(f->w + r * f->cols, f->w + r * f->cols, f->cols);
-}
-/* a = sums of G^2 along the rows */
-static void syn__task_factor_rows(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
-  const syn__factored *f = (const syn__factored *)job;
-  size_t r;
-  SYN__UNUSED(thread);
-  for (r = begin; r < end; r++)
-    f->a[r] = t->k->dot(f->g + r * f->cols, f->g + r * f->cols, f->cols);
-}
 /* C, and b from it; columns of all matrices one behind the other */
 static void syn__task_factor_cols(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
@@ -12833,39 +12835,31 @@ static void syn__task_factor_cols(syn_tape *t, const void *job, int thread, size
     t->k->factor(&q, f->col + mat * f->cols, f->b + mat * f->cols, c0, c1);
   }
 }
-/* sum = sums of (G b)^2 along the rows */
-static void syn__task_factor_size(syn_tape *t, const void *job, int thread, size_t begin,
-                                  size_t end) {
-  const syn__factored *f = (const syn__factored *)job;
-  size_t r;
-  SYN__UNUSED(thread);
-  for (r = begin; r < end; r++)
-    f->sum[r] = t->k->squares(f->g + r * f->cols, f->b + r / f->rows * f->cols, f->cols);
-}
 static void syn__task_factor_step(syn_tape *t, const void *job, int thread, size_t begin,
                                   size_t end) {
   const syn__factored *f = (const syn__factored *)job;
-  syn__weight_update d = f->descent;
+  syn__weight_update d = f->update;
   size_t r;
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
     size_t at = r * f->cols;
-    d.rate = f->descent.rate * f->a[r];
+    d.rate = f->update.rate * f->a[r];
     if (d.rate > FLT_MAX) d.rate = FLT_MAX; /* of a row whose gradients are 0: infinity times 0 */
     t->k->descend(&d, f->w + at, f->m ? f->m + at : NULL, f->g + at, f->b + r / f->rows * f->cols,
                   f->cols);
   }
 }
 
-/* From the sums in `a`: R, and then a = sqrt(mean(R) / R). A vector: a = 1. */
+/* From the sums of G^2: R and a = sqrt(mean(R) / R). A vector: a = 1. */
 static void syn__factor_rows(const syn__factored *f) {
   const float square = f->factor.square * (float)f->rows / (float)f->cols;
   size_t i, k;
   for (i = 0; i < f->mats; i++) {
     float *row = f->row ? f->row + i * f->rows : NULL, *a = f->a + i * f->rows;
+    const float *sum = f->squares.sum + i * f->rows;
     double mean = 0.0;
     for (k = 0; k < f->rows && row; k++) {
-      row[k] = f->factor.beta * row[k] + f->factor.rest * (a[k] * square + f->factor.eps);
+      row[k] = f->factor.beta * row[k] + f->factor.rest * (sum[k] * square + f->factor.eps);
       mean += (double)row[k];
     }
     mean /= (double)f->rows;
@@ -12879,74 +12873,64 @@ static double syn__factored_rms(const syn__factored *f, const float *factor) {
   size_t r;
   for (r = 0; r < f->mats * f->rows; r++) {
     double a = factor ? (double)factor[r] : 1.0;
-    sum += a * a * (double)f->sum[r];
+    sum += a * a * (double)f->squares.sum[r];
   }
   return sqrt(sum / ((double)(f->mats * f->rows) * (double)f->cols));
 }
 
-static double syn__factored_rate(const syn__trained *s, const syn__step *step) {
-  return (double)step->rate * (s->rms > 1e-3 ? s->rms : 1e-3);
+static double syn__factored_rate(const syn__trained *w, const syn__step *s) {
+  return (double)s->rate * (w->rms > 1e-3 ? w->rms : 1e-3);
 }
 
 /* RMS(W) of every tensor, before any of them changes. |U| / max(1, RMS(U)) is at most the root of
    the tensor's size; where squares of U are too small for a float and are missing in RMS(U), it is
    at most 1e18. */
-static double syn__adafactor_max_update(syn_trainer *t, syn__step *step) {
-  double most = 0.0, rate, beta1 = (double)syn__beta1(&t->config);
+static double syn__adafactor_prepare(syn__step *s) {
+  double most = 0.0, rate, beta1 = (double)syn__beta1(&s->t->config);
+  double rest = syn__pow(s->number, -0.8);
   int i;
-  for (i = 0; i < t->n_trained; i++) {
-    syn__trained *s = &t->trained[i];
-    syn__factored f = syn__factored_of(s->p);
-    f.w = s->p->x;
-    f.sum = t->work;
-    syn_parallel(&t->run->tape, syn__task_factor_weights, &f, f.mats * f.rows,
-                  syn__grain(f.cols));
-    s->rms = syn__factored_rms(&f, NULL);
-    rate = syn__factored_rate(s, step);
+  s->factor.beta = (float)(1.0 - rest);
+  s->factor.rest = (float)rest;
+  s->factor.eps = 1e-30f;
+  s->update.beta = syn__beta1(&s->t->config);
+  s->update.rest = 1.0f - s->update.beta;
+  s->update.decay = s->decay;
+  for (i = 0; i < s->t->n_trained; i++) {
+    syn__trained *w = &s->t->trained[i];
+    syn__factored f = syn__factored_at(s->t, w);
+    f.squares.x = f.w;
+    syn__sum_squares(&s->t->run->tape, &f.squares);
+    w->rms = syn__factored_rms(&f, NULL);
+    rate = syn__factored_rate(w, s);
     if (!(rate <= most)) most = rate;
   }
-  step->first = beta1 * t->max_first + (1.0 - beta1) * 1e18 * most;
-  return step->first;
+  s->first = beta1 * s->t->max_first + (1.0 - beta1) * 1e18 * most;
+  return s->first;
 }
 
-static void syn__adafactor_tensor(syn_trainer *t, const syn__trained *s, syn__factored *f,
-                                  const syn__step *step) {
-  syn_tape *tape = &t->run->tape;
-  size_t rows = f->mats * f->rows, cols = f->mats * f->cols, grain = syn__grain(f->cols);
-  double rate = syn__factored_rate(s, step), rms;
-  f->w = s->p->x;
-  f->m = t->firsts ? t->first + s->first : NULL;
-  f->g = t->gradient + s->at;
-  f->row = s->p->rank > 1 ? t->second + s->second : NULL;
-  f->col = t->second + s->second + (f->row ? rows : 0);
-  f->a = t->work;
-  f->sum = f->a + rows;
-  f->b = f->sum + rows;
-  syn_parallel(tape, syn__task_factor_rows, f, rows, grain);
-  syn_parallel(tape, syn__task_factor_cols, f, cols, syn__round16(syn__grain(f->rows)));
-  syn__factor_rows(f);
-  syn_parallel(tape, syn__task_factor_size, f, rows, grain);
-  rms = syn__factored_rms(f, f->a) * (double)step->scale;
-  f->descent.rate = (float)(rate * (double)step->scale / (rms > 1.0 ? rms : 1.0));
-  syn_parallel(tape, syn__task_factor_step, f, rows, grain);
-}
-
-static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
-  double rest = syn__pow(s->t, -0.8);
-  int i;
-  for (i = 0; i < t->n_trained; i++) {
-    syn__factored f = syn__factored_of(t->trained[i].p);
-    f.factor.rows = f.rows;
-    f.factor.width = f.cols;
-    f.factor.beta = (float)(1.0 - rest);
-    f.factor.rest = (float)rest;
-    f.factor.square = s->scale * s->scale / (float)f.rows;
-    f.factor.eps = 1e-30f;
-    f.descent.beta = syn__beta1(&t->config);
-    f.descent.rest = 1.0f - f.descent.beta;
-    f.descent.decay = s->decay;
-    syn__adafactor_tensor(t, &t->trained[i], &f, s);
-  }
+static void syn__adafactor_update(const syn__step *s, const syn__trained *w, size_t from,
+                                  size_t n) {
+  syn_tape *tape = &s->t->run->tape;
+  syn__factored f = syn__factored_at(s->t, w);
+  double rms;
+  SYN__UNUSED(from);
+  SYN__UNUSED(n);
+  f.factor = s->factor;
+  f.factor.rows = f.rows;
+  f.factor.width = f.cols;
+  f.factor.square = s->scale * s->scale / (float)f.rows;
+  f.update = s->update;
+  f.squares.x = f.g;
+  syn__sum_squares(tape, &f.squares);
+  syn_parallel(tape, syn__task_factor_cols, &f, f.mats * f.cols,
+               syn__round16(syn__grain(f.rows)));
+  syn__factor_rows(&f);
+  f.squares.root = f.b;
+  syn__sum_squares(tape, &f.squares);
+  rms = syn__factored_rms(&f, f.a) * (double)s->scale;
+  f.update.rate =
+      (float)(syn__factored_rate(w, s) * (double)s->scale / (rms > 1.0 ? rms : 1.0));
+  syn_parallel(tape, syn__task_factor_step, &f, f.mats * f.rows, syn__grain(f.cols));
 }
 
 /* -- the list of optimizers, one step -- */
@@ -12954,13 +12938,13 @@ static void syn__adafactor_update(syn_trainer *t, const syn__step *s) {
 /* adam has no weight decay: L2 in its gradient is not decay (Loshchilov and Hutter 2019); use
    adamw. */
 static const syn__optimizer syn__optimizers[] = {
-    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_state, NULL, syn__adam_max_update,
+    {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, syn__adam_state, NULL, syn__adam_prepare,
      syn__adam_update},
-    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_state, NULL, syn__adam_max_update,
+    {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, syn__adam_state, NULL, syn__adam_prepare,
      syn__adam_update},
     {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, syn__adafactor_state, syn__adafactor_workspace,
-     syn__adafactor_max_update, syn__adafactor_update},
-    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_state, NULL, syn__sgd_max_update, syn__sgd_update}};
+     syn__adafactor_prepare, syn__adafactor_update},
+    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, syn__sgd_state, NULL, syn__sgd_prepare, syn__sgd_update}};
 
 /* The learning rate of step t. Adafactor's own follows no schedule but the factor of plateau. */
 static float syn__rate(const syn_trainer *t, double step) {
@@ -12973,47 +12957,64 @@ static float syn__rate(const syn_trainer *t, double step) {
          t->state.factor;
 }
 
-/* The next step from the gradient of the summed loss of `labels` labels; norm: of its mean.
+/* The training step from the gradient of the summed loss; norm: of the gradient of the mean loss.
    Clipping and the mean are one factor, `scale`, so they cost no pass over the gradient. Weight
    decay is apart from the gradient and follows the learning rate. `gradient` bounds every element:
    the norm, with a margin for what its float sums lose. */
-static syn__step syn__step_of(const syn_trainer *t, long labels, double norm) {
+static syn__step syn__step_of(syn_trainer *t, double norm) {
   const syn_train_config *k = &t->config;
+  double labels = (double)t->labels;
   syn__step s;
-  s.t = (double)(t->state.step + 1);
-  s.rate = syn__rate(t, s.t);
+  memset(&s, 0, sizeof s);
+  s.t = t;
+  s.number = (double)(t->state.step + 1);
+  s.rate = syn__rate(t, s.number);
   s.decay = t->optimizer->decays ? k->weight_decay * s.rate : 0.0f;
-  s.scale = (float)((k->clip > 0.0f && norm > (double)k->clip ? (double)k->clip / norm : 1.0) /
-                    (double)labels);
-  s.gradient = 1.1 * (double)s.scale * (norm * (double)labels + 1e-18);
-  s.first = 0.0;
+  s.scale =
+      (float)((k->clip > 0.0f && norm > (double)k->clip ? (double)k->clip / norm : 1.0) / labels);
+  s.gradient = 1.1 * (double)s.scale * (norm * labels + 1e-18);
   return s;
 }
-static void syn__optimize(syn_trainer *t, const syn__step *s) {
+
+/* One training step of all tensors. */
+static void syn__optimize(const syn__step *s) {
+  syn_trainer *t = s->t;
+  int i;
   t->state.step++;
   t->state.rate = s->rate;
   t->max_first = s->first;
-  t->optimizer->update(t, s);
+  if (!t->optimizer->workspace)
+    syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
+  for (i = 0; t->optimizer->workspace && i < t->n_trained; i++)
+    t->optimizer->update(s, &t->trained[i], 0, t->trained[i].p->size);
 }
 
 /* ==============================================================================================
    >>data   rows of token ids, cut into batches of similar length
    ============================================================================================== */
 
-/* Row i owns tokens at[2i] .. at[2i+1]-1 (source) and at[2i+1] .. at[2i+2]-1 (target): two arrays
-   for any number of rows. */
+/* Tokens begin .. begin+n[0]-1 are the source, the n[1] behind them the target. */
+typedef struct syn__data_row {
+  size_t begin;
+  int n[2];
+  int context; /* leading labels that are ignored; -1: a sentence, with end */
+} syn__data_row;
+
+/* The rows of a batch, by their places in `order`. */
+typedef struct syn__data_range {
+  size_t first, end;
+} syn__data_range;
+
 struct syn_data {
   syn_context *c;
   int *tokens;
-  size_t n_tokens, cap_tokens;
-  size_t *at;              /* [2 * count + 1] source, target, source, ... */
-  int *context;            /* [count] leading labels that are ignored; -1: a sentence, with end */
-  size_t count, cap_at;
-  uint64_t *order;         /* [count] sort keys of the epoch; low 28 bits: number of the row */
-  size_t *first;           /* [n_batches + 1] where each batch begins in `order` */
-  size_t *shuffled;        /* [n_batches] order of the batches */
-  size_t n_batches, cap_order, cap_first, cap_shuffled, cap_context;
-  size_t epoch_count;      /* the epoch laid out in these arrays: of so many rows; 0: none */
+  syn__data_row *rows;       /* [count] */
+  size_t n_tokens, count;
+  uint64_t *order;           /* [count] sort keys of the epoch; low 28 bits: number of the row */
+  syn__data_range *batches;  /* [n_batches] in the order of the epoch */
+  size_t n_batches;
+  size_t cap_tokens, cap_rows, cap_order, cap_batches;
+  size_t epoch_count;        /* the epoch laid out in these arrays: of so many rows; 0: none */
   int epoch_tokens;
   uint64_t epoch_seed;
   long epoch_number;
@@ -13023,7 +13024,6 @@ struct syn_data {
 #define SYN__DATA_ROWS ((size_t)1 << 27) /* within the 28 bits of a sort key */
 #define SYN__DATA_LENGTH (1 << 24)       /* no batch holds a longer row */
 
-/* at[0] is 0, because grown memory is zeroed. */
 syn_data *syn_data_new(syn_context *c) {
   syn_data *d = (syn_data *)syn__alloc(c, 1, sizeof *d);
   if (d) d->c = c;
@@ -13033,28 +13033,30 @@ syn_data *syn_data_new(syn_context *c) {
 void syn_data_free(syn_data *d) {
   if (!d) return;
   syn__free(d->c, d->tokens);
-  syn__free(d->c, d->at);
-  syn__free(d->c, d->context);
+  syn__free(d->c, d->rows);
   syn__free(d->c, d->order);
-  syn__free(d->c, d->first);
-  syn__free(d->c, d->shuffled);
+  syn__free(d->c, d->batches);
   syn__free(d->c, d);
 }
 
 size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
 
-/* The n_src + n_tgt tokens that stand behind those of all rows become a row. All arrays grow before
-   anything is written: a failure leaves whole rows. */
+/* The n_src + n_tgt tokens that stand behind those of all rows become a row. Space for one token
+   more keeps `tokens` from being null where all rows are empty. */
 static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
+  size_t end = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
+  syn__data_row *row;
   if (d->count >= SYN__DATA_ROWS)
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
-  if (syn__grow(d->c, &d->at, &d->cap_at, 2 * d->count + 3, sizeof(size_t)) ||
-      syn__grow(d->c, &d->context, &d->cap_context, d->count + 1, sizeof(int)))
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, end + 1, sizeof(int)) ||
+      syn__grow(d->c, &d->rows, &d->cap_rows, d->count + 1, sizeof *row))
     return SYN_E_MEMORY;
-  d->at[2 * d->count + 1] = d->n_tokens + (size_t)n_src;
-  d->n_tokens += (size_t)n_src + (size_t)n_tgt;
-  d->at[2 * d->count + 2] = d->n_tokens;
-  d->context[d->count++] = -1;
+  row = &d->rows[d->count++];
+  row->begin = d->n_tokens;
+  row->n[SYN_SRC] = n_src;
+  row->n[SYN_TGT] = n_tgt;
+  row->context = -1;
+  d->n_tokens = end;
   return SYN_OK;
 }
 
@@ -13077,43 +13079,32 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 
 /* -- rows as texts -- */
 
-/* A text that is encoded into the tokens of a row. */
-typedef struct syn__text_row {
-  syn_data *d;
-  const syn_model *m;
-  syn_text text;
-  int side;
-} syn__text_row;
-
-static syn_status syn__text_row_fail(const syn__text_row *x, syn_status s, const char *what,
-                                     int given, int most) {
-  return syn__fail(x->d->c, s, "data: row %lu: the %s %s: %d, wanted at most %d",
-                   (unsigned long)x->d->count, syn__stream_names[x->side], what, given, most);
-}
-
-/* Appends the tokens of the text behind those of all rows; *n: how many. The row is added later. */
-static syn_status syn__text_row_encode(const syn__text_row *x, size_t at, int *n) {
-  syn_data *d = x->d;
-  const syn_tokenizer *t = x->m->tokenizer[x->side];
-  int most = x->m->config.max_len;
-  *n = 0;
-  if (x->text.size && !syn__given(d->c, x->text.at, x->side ? "target text" : "source text"))
+/* Writes the tokens of a text where those of the next row will stand, behind `before` others of
+   that row; *n: how many, at most one more than the text has bytes (syn_tokenizer_encode). The row
+   is added later. */
+static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, syn_text text,
+                                   int before, int *n) {
+  const syn_tokenizer *t = m->tokenizer[side];
+  int most = m->config.max_len, end = m->task->labels != SYN_SRC;
+  size_t at = d->n_tokens + (size_t)before, capacity = text.size + 1;
+  if (text.size && !syn__given(d->c, text.at, side ? "target text" : "source text"))
     return SYN_E_VALUE;
   if (!t)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: the model has no tokenizer for the %s",
-                     (unsigned long)d->count, x->side ? "target" : "source");
-  if (x->text.size > SYN__DATA_LENGTH)
-    return syn__text_row_fail(x, SYN_E_SHAPE, "has too many bytes", INT_MAX, SYN__DATA_LENGTH);
-  *n = syn_tokenizer_encode(t, x->text, NULL, 0);
-  if (!x->m->task->classes || x->side == SYN_SRC) {
-    int end = x->m->task->labels != SYN_SRC;
-    if (*n + end > most)
-      return syn__text_row_fail(x, SYN_E_SHAPE, end ? "has too many tokens with its end"
-                                                    : "has too many tokens", *n + end, most);
-  }
-  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + (size_t)*n + 1, sizeof(int)))
+                     (unsigned long)d->count, syn__stream_names[side]);
+  if (text.size > SYN__DATA_LENGTH)
+    return syn__fail(d->c, SYN_E_SHAPE,
+                     "data: row %lu: the %s has too many bytes: %lu, wanted at most %d",
+                     (unsigned long)d->count, syn__stream_names[side], (unsigned long)text.size,
+                     SYN__DATA_LENGTH);
+  if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
     return SYN_E_MEMORY;
-  syn_tokenizer_encode(t, x->text, d->tokens + at, *n);
+  *n = syn_tokenizer_encode(t, text, d->tokens + at, (int)capacity);
+  if (*n + end > most && !(m->task->classes && side == SYN_TGT))
+    return syn__fail(d->c, SYN_E_SHAPE,
+                     "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d",
+                     (unsigned long)d->count, syn__stream_names[side], end ? " with its end" : "", *n + end,
+                     most);
   return SYN_OK;
 }
 
@@ -13126,68 +13117,59 @@ static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
     for (end = i; end < text.size && !strchr(" \t\r\n", text.at[end]); end++) continue;
     if (k-- == 0 || end == text.size) break;
   }
-  text.at += i;
-  text.size = end - i;
-  return text;
+  return syn__text_of(text.at + i, end - i);
 }
 
-static syn_status syn__label_unknown(const syn__text_row *x, int k) {
-  const syn_tokenizer *t = x->m->tokenizer[SYN_TGT];
-  syn_text label = syn__label_text(x->m, x->text, k);
-  char nearest[40] = "";
-  int i, least = 99, size = syn_tokenizer_size(t);
+static syn_status syn__label_unknown(const syn_data *d, const syn_model *m, syn_text text, int k) {
+  const syn_tokenizer *t = m->tokenizer[SYN_TGT];
+  syn_text label = syn__label_text(m, text, k);
+  char nearest[40] = "", name[40];
+  int i, size = syn_tokenizer_size(t);
   for (i = SYN_FIRST_TOKEN; i < size; i++) {
     syn_text piece = syn_tokenizer_piece(t, i, 1);
-    char name[40];
-    int distance;
-    if (piece.size >= sizeof name || label.size >= sizeof name) continue;
+    if (piece.size >= sizeof name) continue;
     memcpy(name, piece.at, piece.size);
     name[piece.size] = 0;
-    distance = syn__edit_distance(label.at, label.size, name);
-    if (distance < least) least = distance, memcpy(nearest, name, sizeof name);
+    if (syn__nearer(label.at, label.size, *nearest ? nearest : NULL, name) == name)
+      memcpy(nearest, name, piece.size + 1);
   }
-  return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
-                   (unsigned long)x->d->count, k, label.size < 60 ? (int)label.size : 60, label.at,
-                   least < 99 ? "; the nearest is " : "", nearest);
+  return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: label %d: no class is named '%.*s'%s%s",
+                   (unsigned long)d->count, k, label.size < 60 ? (int)label.size : 60, label.at,
+                   *nearest ? "; the nearest is " : "", nearest);
 }
 
-/* Tokens of the tokenizer of classes become classes; as many as the task wants. */
-static syn_status syn__text_row_labels(const syn__text_row *x, int *label, int n, int n_src) {
-  int k, wanted = x->m->task->labels == SYN_EACH ? 1 : n_src;
+/* classify wants one label for a row, tag one for every token. */
+static syn_status syn__label_count(syn_context *c, const syn_model *m, size_t row, int tokens,
+                                   int labels) {
+  int tag = m->task->labels == SYN_SRC;
+  if (labels > 0 && labels == (tag ? tokens : 1)) return SYN_OK;
+  return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d source tokens with %d labels, %s",
+                   (unsigned long)row, tokens, labels,
+                   tag ? "tag wants as many, one at least" : "classify wants one");
+}
+
+/* The tokens of a label text become classes. */
+static syn_status syn__data_classes(const syn_data *d, const syn_model *m, syn_text text, int n_src,
+                                    int n) {
+  int *label = d->tokens + d->n_tokens + n_src, k;
   for (k = 0; k < n; k++) {
-    if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(x, k);
-    label[k] -= syn__class_token(x->m);
+    if (label[k] < SYN_FIRST_TOKEN) return syn__label_unknown(d, m, text, k);
+    label[k] -= syn__class_token(m);
   }
-  if (n == wanted && n > 0) return SYN_OK;
-  return syn__fail(x->d->c, SYN_E_VALUE, "data: row %lu has %d source tokens with %d labels, %s",
-                   (unsigned long)x->d->count, n_src, n,
-                   wanted == n_src && x->m->task->labels == SYN_SRC ? "tag wants as many"
-                                                                    : "classify wants one");
+  return syn__label_count(d->c, m, d->count, n_src, n);
 }
 
-/* Tokens are encoded where the new row will stand, so syn_data_add moves nothing. */
+/* Tokens are encoded where the new row will stand, so nothing is moved afterwards. */
 syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, syn_text target) {
-  syn__text_row x;
   int n_src = 0, n_tgt = 0;
-  size_t at;
   if (!d || !syn__given(d->c, m, "model")) return SYN_E_VALUE;
-  at = d->n_tokens;
-  x.d = d;
-  x.m = m;
-  x.text = source;
-  x.side = SYN_SRC;
-  if (m->task->encoder) {
-    if (syn__text_row_encode(&x, at, &n_src)) return d->c->status;
-  } else if (source.size)
+  if (!m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "data: row %lu: a source text, but the task %s has none",
                      (unsigned long)d->count, m->config.task);
-  x.text = target;
-  x.side = SYN_TGT;
-  if (!d->corruption.count || target.size) {
-    if (syn__text_row_encode(&x, at + (size_t)n_src, &n_tgt)) return d->c->status;
-    if (m->task->classes &&
-        syn__text_row_labels(&x, d->tokens + at + (size_t)n_src, n_tgt, n_src))
-      return d->c->status;
+  if (m->task->encoder && syn__data_encode(d, m, SYN_SRC, source, 0, &n_src)) return d->c->status;
+  if (target.size || !d->corruption.count) {
+    if (syn__data_encode(d, m, SYN_TGT, target, n_src, &n_tgt)) return d->c->status;
+    if (m->task->classes && syn__data_classes(d, m, target, n_src, n_tgt)) return d->c->status;
   }
   return syn__data_commit(d, n_src, n_tgt);
 }
@@ -13207,7 +13189,7 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
     if (at && n <= window - stride) break; /* nothing new in it */
     s = syn_data_add(d, NULL, 0, tokens + at, n);
     if (s != SYN_OK) return s;
-    d->context[d->count - 1] = at ? window - stride : 0;
+    d->rows[d->count - 1].context = at ? window - stride : 0;
   }
   return SYN_OK;
 }
@@ -13289,24 +13271,22 @@ syn_status syn_data_corrupt(syn_data *d, const syn_corruption *k) {
 
 /* -- the order of an epoch -- */
 
-/* Tokens of a row as it was added; fits an int, since a row has at most 2^24 tokens. */
-static int syn__data_stored(const syn_data *d, size_t i, int side) {
-  return (int)(d->at[2 * i + (size_t)side + 1] - d->at[2 * i + (size_t)side]);
-}
 /* Tokens of a row after corruption, which depend on the length alone: an epoch is laid out before
    spans are drawn. */
 static int syn__data_length(const syn_data *d, size_t i, int side) {
+  const int *stored = d->rows[i].n;
   int size[2];
-  if (!d->corruption.count) return syn__data_stored(d, i, side);
-  syn_corrupt_sizes(&d->corruption, syn__data_stored(d, i, SYN_SRC), &size[0], &size[1]);
+  if (!d->corruption.count) return stored[side];
+  syn_corrupt_sizes(&d->corruption, stored[SYN_SRC], &size[0], &size[1]);
   return size[side];
 }
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
-  *length = syn__data_stored(d, i, side);
-  return d->tokens ? d->tokens + d->at[2 * i + (size_t)side] : NULL; /* null: all rows are empty */
+  *length = d->rows[i].n[side];
+  return d->tokens + d->rows[i].begin + (side ? d->rows[i].n[SYN_SRC] : 0);
 }
+
 /* Tokens of the longer side with its end: what batch_tokens counts. At least 2, so a batch has at
    most batch_tokens / 2 sentences. */
 static int syn__data_longest(const syn_data *d, size_t i) {
@@ -13321,25 +13301,30 @@ static void syn__sort_keys(uint64_t *keys, size_t n) {
   while (syn__heap_pop(&heap, &largest)) keys[heap.keys.count] = largest;
 }
 
+/* The row at a place of `order`: the lowest bits of its sort key. */
+static size_t syn__data_at(const syn_data *d, size_t place) {
+  return (size_t)(d->order[place] & (2 * SYN__DATA_ROWS - 1));
+}
+
 /* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. `longest`: of the
-   batch so far; `most`: with row i. The pass i == count closes the last batch. Batch k has the
-   rows first[k] .. first[k+1]-1 of `order`. */
+   batch so far; `most`: with the row at i. The pass i == count closes the last batch. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
+  syn__data_range *batch;
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
   for (i = 0; i <= d->count; i++) {
-    int n = i < d->count ? syn__data_longest(d, (size_t)(d->order[i] & 0xFFFFFFF)) : 0;
+    int n = i < d->count ? syn__data_longest(d, syn__data_at(d, i)) : 0;
     int most = syn__max(longest, n);
     if (n > tokens)
       return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
                        tokens);
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (syn__grow(d->c, &d->first, &d->cap_first, d->n_batches + 2, sizeof(size_t)))
+      if (syn__grow(d->c, &d->batches, &d->cap_batches, d->n_batches + 1, sizeof *batch))
         return SYN_E_MEMORY;
-      d->first[d->n_batches] = begin;
-      d->n_batches++;
-      d->first[d->n_batches] = begin = i;
+      batch = &d->batches[d->n_batches++];
+      batch->first = begin;
+      batch->end = begin = i;
       most = n;
     }
     longest = most;
@@ -13352,11 +13337,16 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
    so rows of a batch have similar lengths and little padding. A random remainder before the
    division moves lengths across the border of a step, so batches differ between epochs. epoch < 0:
    by length, not shuffled. Sort key: 12 bits target length / 3, 12 bits source length / 3, 12
-   random bits, 28 bits row number. A failure leaves epoch_count 0. */
+   random bits, 28 bits row number. A failure leaves epoch_count 0.
+
+   Nothing is done where the arrays hold that epoch already. A validation on the training data or a
+   second trainer may have laid out another one, so every reader of batches calls this first. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn_random r;
   size_t i;
-  syn_status s;
+  if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
+      d->epoch_seed == seed && d->epoch_number == epoch)
+    return SYN_OK;
   d->epoch_count = 0;
   r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
@@ -13371,15 +13361,12 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     d->order[i] = tgt << 52 | src << 40 | (chance & 0xFFF) << 28 | (uint64_t)i;
   }
   syn__sort_keys(d->order, d->count);
-  s = syn__data_cut(d, tokens);
-  if (s != SYN_OK) return s;
-  if (syn__grow(d->c, &d->shuffled, &d->cap_shuffled, d->n_batches, sizeof(size_t)))
-    return SYN_E_MEMORY;
-  for (i = 0; i < d->n_batches; i++) d->shuffled[i] = i;
+  if (syn__data_cut(d, tokens)) return d->c->status;
   for (i = d->n_batches; i > 1 && epoch >= 0; i--) {
-    size_t k = (size_t)syn_random_below(&r, (int)i), swap = d->shuffled[k];
-    d->shuffled[k] = d->shuffled[i - 1];
-    d->shuffled[i - 1] = swap;
+    size_t k = (size_t)syn_random_below(&r, (int)i);
+    syn__data_range swap = d->batches[k];
+    d->batches[k] = d->batches[i - 1];
+    d->batches[i - 1] = swap;
   }
   d->epoch_count = d->count;
   d->epoch_tokens = tokens;
@@ -13388,51 +13375,43 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
   return SYN_OK;
 }
 
-/* The same, unless the arrays hold that epoch already. A validation on the training data or a
-   second trainer may have laid out another one, so every reader of batches calls this first. */
-static syn_status syn__data_layout(syn_data *d, int tokens, uint64_t seed, long epoch) {
-  if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
-      d->epoch_seed == seed && d->epoch_number == epoch)
-    return SYN_OK;
-  return syn__data_epoch(d, tokens, seed, epoch);
-}
-
 size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
-  return !d || syn__data_layout(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
+  return !d || syn__data_epoch(d, batch_tokens, seed, 0) ? 0 : d->n_batches;
 }
 
 /* -- batches -- */
 
-/* Sentences of batch k and the widths of its arrays: source with its end (tag: without); decoder
+/* Sentences of a batch and the widths of its arrays: source with its end (tag: without); decoder
    input and labels with begin or end (classify, tag: none). */
-static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task, size_t k) {
+static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task,
+                                 const syn__data_range *range) {
   syn_batch b;
   size_t i;
   memset(&b, 0, sizeof b);
-  for (i = d->first[k]; i < d->first[k + 1]; i++) {
-    size_t row = (size_t)(d->order[i] & 0xFFFFFFF);
+  b.count = (int)(range->end - range->first);
+  for (i = range->first; i < range->end; i++) {
+    size_t row = syn__data_at(d, i);
     b.src_width =
         syn__max(b.src_width, syn__data_length(d, row, SYN_SRC) + (task->labels != SYN_SRC));
     if (task->decoder) b.tgt_width = syn__max(b.tgt_width, syn__data_length(d, row, SYN_TGT) + 1);
-    b.count++;
   }
   return b;
 }
 
 /* Source tokens of a row into s, target into l. Spans are drawn from epoch, seed and row alone, so
    a resumed training sees the same ones. */
-static void syn__data_fill(const syn_data *d, size_t row, int *s, int *l) {
-  int n, m;
-  const int *at = syn_data_row(d, row, SYN_SRC, &n), *labels = syn_data_row(d, row, SYN_TGT, &m);
+static void syn__data_fill(const syn_data *d, size_t i, int *s, int *l) {
+  const syn__data_row *row = &d->rows[i];
+  const int *tokens = d->tokens + row->begin;
   syn_random r;
   if (d->corruption.count) {
-    r.state = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2))) + (uint64_t)row;
+    r.state = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2))) + (uint64_t)i;
     r.state = syn__mix(r.state);
-    syn_corrupt(&d->corruption, at, n, &r, s, l);
+    syn_corrupt(&d->corruption, tokens, row->n[SYN_SRC], &r, s, l);
     return;
   }
-  if (n) memcpy(s, at, (size_t)n * sizeof(int));
-  if (m) memcpy(l, labels, (size_t)m * sizeof(int));
+  memcpy(s, tokens, (size_t)row->n[SYN_SRC] * sizeof(int));
+  memcpy(l, tokens + row->n[SYN_SRC], (size_t)row->n[SYN_TGT] * sizeof(int));
 }
 
 /* Decoder input y of the labels l. Sentence: y = begin y_1 .. y_n, l = y_1 .. y_n end. Window of a
@@ -13450,25 +13429,23 @@ static void syn__data_shift(int *y, int *l, int n, int context) {
    is the only input of a run. */
 static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, size_t number,
                                  int *ints) {
-  size_t k = d->shuffled[number], i, count, width;
-  syn_batch b = syn__data_shape(d, task, k);
-  int *tgt, *labels;
-  count = (size_t)b.count;
-  width = (size_t)(task->decoder ? b.tgt_width : task->labels == SYN_SRC ? b.src_width : 1);
-  tgt = ints + count * (size_t)b.src_width;
-  labels = tgt + count * (size_t)b.tgt_width;
-  memset(ints, 0, count * ((size_t)b.src_width + (size_t)b.tgt_width + width) * sizeof(int));
+  const syn__data_range *range = &d->batches[number];
+  syn_batch b = syn__data_shape(d, task, range);
+  size_t count = (size_t)b.count, src = (size_t)b.src_width, tgt = (size_t)b.tgt_width, i;
+  size_t width = task->decoder ? tgt : task->labels == SYN_SRC ? src : 1; /* of the labels */
+  int *inputs = ints + count * src, *labels = inputs + count * tgt;
+  memset(ints, 0, count * (src + tgt + width) * sizeof(int));
   for (i = 0; i < count; i++) {
-    size_t row = (size_t)(d->order[d->first[k] + i] & 0xFFFFFFF);
-    int *s = ints + i * (size_t)b.src_width, *l = labels + i * width;
+    size_t row = syn__data_at(d, range->first + i);
+    int *s = ints + i * src, *l = labels + i * width;
     syn__data_fill(d, row, s, l);
     if (task->labels != SYN_SRC) s[syn__data_length(d, row, SYN_SRC)] = SYN_END;
     if (task->decoder)
-      syn__data_shift(tgt + i * (size_t)b.tgt_width, l, syn__data_length(d, row, SYN_TGT),
-                      d->context[row]);
+      syn__data_shift(inputs + i * tgt, l, syn__data_length(d, row, SYN_TGT),
+                      d->rows[row].context);
   }
   b.src = ints;
-  b.tgt = task->decoder ? tgt : NULL;
+  b.tgt = task->decoder ? inputs : NULL;
   b.labels = labels;
   return b;
 }
@@ -13494,9 +13471,7 @@ static int syn__pattern_is(syn_text pattern, const char *name) {
 /* The next pattern of a list with |; *at moves behind it, null after the last. */
 static syn_text syn__pattern_next(const char **at) {
   const char *end = strchr(*at, '|');
-  syn_text pattern;
-  pattern.at = *at;
-  pattern.size = end ? (size_t)(end - *at) : strlen(*at);
+  syn_text pattern = syn__text_of(*at, end ? (size_t)(end - *at) : strlen(*at));
   *at = end ? end + 1 : NULL;
   return pattern;
 }
@@ -13603,69 +13578,55 @@ static void syn__train_skipped(const syn_trainer *t) {
 
 /* The memory of the trainer; k->base null: only counted. `freeze` is copied. */
 static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
-  size_t name = t->config.freeze ? strlen(t->config.freeze) + 1 : 0;
-  size_t nodes = name ? t->m->g.n_nodes : 0, params = name ? t->m->g.n_params : 0;
-  char *freeze;
+  const syn_train_config *config = &t->config;
+  size_t name = config->freeze ? strlen(config->freeze) + 1 : 0, average = (size_t)config->average;
+  char *freeze = (char *)syn__layout_add(k, name, 1);
   t->gradient = (float *)syn__layout_add(k, t->floats, sizeof(float));
   t->first = (float *)syn__layout_add(k, t->firsts, sizeof(float));
   t->second = (float *)syn__layout_add(k, t->seconds, sizeof(float));
-  t->best = (float *)syn__layout_add(k, syn__mul_size(t->floats, (size_t)t->config.average),
-                                sizeof(float));
+  t->best = (float *)syn__layout_add(k, syn__mul_size(t->floats, average), sizeof(float));
+  t->best_loss = (float *)syn__layout_add(k, average, sizeof(float));
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
-  t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
-  t->discarded_grads = (float **)syn__layout_add(k, params, sizeof(float *));
-  t->skip_backward = (char *)syn__layout_add(k, nodes, 1);
-  freeze = (char *)syn__layout_add(k, name, 1);
-  if (!k->base || !name) t->discarded_grads = NULL, t->skip_backward = NULL;
+  t->ints = (int *)syn__layout_add(k, 3 * (size_t)config->batch_tokens, sizeof(int));
+  if (name) {
+    t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
+    t->discarded_grads = (float **)syn__layout_add(k, t->m->g.n_params, sizeof(float *));
+    t->skip_backward = (char *)syn__layout_add(k, t->m->g.n_nodes, 1);
+  }
   if (!k->base) return;
-  if (name) t->config.freeze = (char *)memcpy(freeze, t->config.freeze, name);
+  if (name) t->config.freeze = (char *)memcpy(freeze, config->freeze, name);
   syn__train_trained(t);
   if (name) syn__train_discarded(t), syn__train_skipped(t);
 }
 
 static size_t syn__trainer_bytes(syn_trainer *t) {
-  syn__layout k;
-  k.base = NULL;
-  k.used = 0;
+  syn__layout k = {NULL, 0};
   syn__layout_trainer(t, &k);
   return k.used;
 }
 
 /* -- the trainer -- */
 
-/* The index of a name in a list; -1: none. */
-static int syn__name_index(const char *name, const char *const *names, int count) {
-  int i;
-  for (i = 0; i < count; i++)
-    if (!strcmp(name, names[i])) return i;
-  return -1;
-}
-
 /* The optimizer and its defaults. An option that the optimizer does not read is refused. */
 static syn_status syn__train_rule(syn_trainer *t) {
   syn_train_config *k = &t->config;
-  const syn__optimizer *o = NULL;
-  size_t i;
+  const syn__optimizer *o;
+  int i;
   if (!k->optimizer) k->optimizer = "adam";
-  for (i = 0; i < SYN__COUNT(syn__optimizers); i++)
-    if (!strcmp(k->optimizer, syn__optimizers[i].name)) o = &syn__optimizers[i];
-  if (!o)
-    return syn__fail(t->c, SYN_E_VALUE,
-                     "optimizer is '%.30s', wanted adam, adamw, adafactor or sgd; "
-                     "did you mean '%s'?",
-                     k->optimizer, syn__nearest(k->optimizer, strlen(k->optimizer), syn__optimizers,
-                                    SYN__COUNT(syn__optimizers), sizeof *syn__optimizers));
+  i = syn__name_index(t->c, "optimizer", k->optimizer, syn__optimizers,
+                      SYN__COUNT(syn__optimizers), sizeof *syn__optimizers);
+  if (i < 0) return SYN_E_VALUE;
+  t->optimizer = o = &syn__optimizers[i];
   if ((o->beta2 == 0.0f && k->beta2 != 0.0f) || (o->eps == 0.0f && k->eps != 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: beta2 %g, eps %g: %s has no %s",
                      (double)k->beta2, (double)k->eps, o->name,
                      o->beta2 == 0.0f && k->beta2 != 0.0f ? "beta2" : "eps");
-  if (k->lr == 0.0f && o->lr > 0.0f) k->lr = strcmp(k->schedule, "noam") ? o->lr : 1.0f;
+  if (k->lr == 0.0f && o->lr > 0.0f) k->lr = t->schedule == SYN__NOAM ? 1.0f : o->lr;
   if (k->beta1 == 0.0f) k->beta1 = o->beta1;
   if (k->beta2 == 0.0f) k->beta2 = o->beta2;
   if (k->eps == 0.0f) k->eps = o->eps;
   k->optimizer = o->name;
-  t->optimizer = o;
   return SYN_OK;
 }
 
@@ -13680,15 +13641,10 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (!k->steps) k->steps = 1000;
   if (!k->patience) k->patience = 3;
   if (k->freeze && !*k->freeze) k->freeze = NULL;
-  t->schedule = syn__name_index(k->schedule, syn__schedules, (int)SYN__COUNT(syn__schedules));
-  if (t->schedule < 0)
-    return syn__fail(t->c, SYN_E_VALUE,
-                     "schedule is '%.30s', wanted noam, rsqrt, linear, cosine, constant"
-                     " or plateau; did you mean '%s'?",
-                     k->schedule, syn__nearest(k->schedule, strlen(k->schedule), syn__schedules,
-                                    SYN__COUNT(syn__schedules), sizeof *syn__schedules));
+  t->schedule = syn__name_index(t->c, "schedule", k->schedule, syn__schedules,
+                                SYN__COUNT(syn__schedules), sizeof *syn__schedules);
+  if (t->schedule < 0 || syn__train_rule(t)) return SYN_E_VALUE;
   k->schedule = syn__schedules[t->schedule];
-  if (syn__train_rule(t)) return SYN_E_VALUE;
   if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
       k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
       k->steps < 0 || k->warmup < 0)
@@ -13733,38 +13689,33 @@ static syn_status syn__backward_check(const syn_trainer *t) {
   return SYN_OK;
 }
 
+/* Allocates the run and the block with the arrays. */
+static syn_status syn__trainer_memory(syn_trainer *t) {
+  syn_limits limits = syn__train_limits(t->m, t->config.batch_tokens, t->config.length);
+  syn__layout k = {NULL, 0};
+  t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits);
+  t->block = (char *)syn__alloc(t->c, 1, syn__trainer_bytes(t));
+  if (!t->run || !t->block) return t->c->status;
+  k.base = t->block;
+  syn__layout_trainer(t, &k);
+  t->run->tape.discarded_grads = t->discarded_grads;
+  t->run->tape.skip_backward = t->skip_backward;
+  return SYN_OK;
+}
+
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
   syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
-  syn_limits limits;
-  syn__layout k;
   if (!t) return NULL;
   memset(&none, 0, sizeof none);
   t->c = c;
   t->m = m;
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
-  if (syn__train_resolve(t, config ? config : &none) || !syn__tokenizers_fit(c, m) ||
-      syn__weights_own(m)) {
-    syn_trainer_free(t);
-    return NULL;
-  }
-  limits = syn__train_limits(m, t->config.batch_tokens, t->config.length);
-  t->run = syn__run_new(c, m, SYN__TRAIN, &limits);
-  k.base = (char *)syn__alloc(c, 1, syn__trainer_bytes(t));
-  k.used = 0;
-  t->gradient = (float *)(void *)k.base;
-  t->best_loss = (float *)syn__alloc(c, (size_t)t->config.average + 1, sizeof(float));
-  t->ints = (int *)syn__alloc(c, 3 * (size_t)t->config.batch_tokens, sizeof(int));
-  if (!t->run || !t->gradient || !t->best_loss || !t->ints) {
-    syn_trainer_free(t);
-    return NULL;
-  }
-  syn__layout_trainer(t, &k);
-  t->run->tape.discarded_grads = t->discarded_grads;
-  t->run->tape.skip_backward = t->skip_backward;
-  if (syn__backward_check(t) == SYN_OK) return t;
+  if (!syn__train_resolve(t, config ? config : &none) && syn__tokenizers_fit(c, m) &&
+      !syn__weights_own(m) && !syn__trainer_memory(t) && !syn__backward_check(t))
+    return t;
   syn_trainer_free(t);
   return NULL;
 }
@@ -13772,9 +13723,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
 void syn_trainer_free(syn_trainer *t) {
   if (!t) return;
   syn_run_free(t->run);
-  syn__free(t->c, t->gradient);
-  syn__free(t->c, t->best_loss);
-  syn__free(t->c, t->ints);
+  syn__free(t->c, t->block);
   syn__free(t->c, t);
 }
 
@@ -13790,30 +13739,33 @@ static void syn__gradients_clear(syn_trainer *t) {
     t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;
 }
 
-/* Adds the gradients of one batch (of its summed loss times `scale`) and its summed loss.
-   Gradients accumulate over the batches of a step. */
-static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b, float scale, double *sum) {
+/* Adds the gradients of the bound batch (of its summed loss times `scale`), its summed loss and its
+   labels to those of the training step. */
+static void syn__train_pass(syn_trainer *t, float scale) {
   syn_tape *tape = &t->run->tape;
-  syn_status s = syn__bind_labelled(t->run, b);
-  if (s != SYN_OK) return s;
   syn__forward(tape, t->run->nodes);
-  *sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
+  t->loss_sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
+  t->labels += t->run->n_labels;
   syn__backward(tape, t->run->nodes);
   tape->seed = syn__mix(tape->seed + 1); /* other dropout masks for the next batch of the step */
-  return SYN_OK;
+}
+static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b) {
+  syn_status s = syn__bind_labelled(t->run, b);
+  if (s == SYN_OK) syn__train_pass(t, 1.0f);
+  return s;
 }
 
 /* Dropout depends on seed and step alone, so a resumed training has the same masks. The constant
    keeps step 0 from leaving the seed unchanged, since mix(0) = 0. */
 static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__gradients_clear(t);
+  t->loss_sum = 0.0;
+  t->labels = 0;
   t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
 }
 
-/* Bound twice: the first time to count the labels, by which the gradient is divided. */
 syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
-  double sum = 0.0;
   syn_status s;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
@@ -13821,9 +13773,8 @@ syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *l
   if (s != SYN_OK) return s;
   if (!t->run->n_labels) return syn__fail(t->c, SYN_E_VALUE, "a batch without a label");
   syn__train_begin(t, 0);
-  s = syn__train_batch(t, batch, 1.0f / (float)t->run->n_labels, &sum);
-  if (s != SYN_OK) return s;
-  *loss = (float)(sum / (double)t->run->n_labels);
+  syn__train_pass(t, 1.0f / (float)t->run->n_labels);
+  *loss = (float)(t->loss_sum / (double)t->labels);
   return SYN_OK;
 }
 
@@ -13835,19 +13786,25 @@ const float *syn_trainer_gradient(const syn_trainer *t, const syn_param *p) {
   return NULL;
 }
 
-/* The update after its batches. Without a label there is no mean. A loss or gradient that is not
-   finite, or a step that is too large, is refused here: weights, moments and state->step are as
-   before; only *loss, state->diverged, the gradient and the buffers of the run have changed. */
-static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, float *loss) {
-  double norm, reach;
+/* The update after the batches of a training step. It is refused where there is no label (then
+   there is no mean), where the loss or the gradient is not finite, and where a weight could move
+   too far (SYN__MAX_UPDATE). A refused step has changed neither weights nor moments nor their bound
+   max_first; state->step, ->tokens and ->rate stay, so the next step takes the same number and
+   learning rate. It has changed: *loss and state->diverged (not without a label); the gradient with
+   loss_sum and labels, which the next step clears; the workspace, RMS(W) of Adafactor, the buffers
+   and the dropout seed of the run, which the next step computes anew. On data state->epoch and
+   ->batch stand behind the batches of the refused step (syn__train_update). */
+static syn_status syn__train_finish(syn_trainer *t, float *loss) {
+  double norm, reach, labels = (double)t->labels;
   syn__step s;
-  if (!labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
-  norm = syn__gradient_norm(t) / (double)labels;
-  *loss = (float)(sum / (double)labels);
-  s = syn__step_of(t, labels, norm);
-  reach = t->optimizer->max_update(t, &s);
-  t->state.diverged = !(fabs(sum) < (double)INFINITY &&
-                        syn__step_safe(&s, norm * (double)labels, reach));
+  if (!t->labels) return syn__fail(t->c, SYN_E_VALUE, "a training step without a label");
+  norm = syn__gradient_norm(t) / labels;
+  *loss = (float)(t->loss_sum / labels);
+  s = syn__step_of(t, norm);
+  reach = t->optimizer->prepare(&s);
+  t->state.diverged = /* the comparisons are written so that NaN fails them */
+      !(fabs(t->loss_sum) < (double)INFINITY && norm * labels <= SYN__MAX_NORM &&
+        (double)s.rate <= SYN__MAX_UPDATE && s.decay <= 1.0f && reach <= SYN__MAX_UPDATE);
   if (t->state.diverged)
     return syn__fail(t->c, SYN_E_VALUE,
                      "the loss is %g at step %ld, the norm of its gradient %g, the learning rate "
@@ -13855,8 +13812,8 @@ static syn_status syn__train_finish(syn_trainer *t, double sum, long labels, flo
                      "they were before it",
                      (double)*loss, t->state.step + 1, fabs(norm), (double)s.rate, fabs(reach),
                      (double)s.decay);
-  t->state.tokens += labels;
-  syn__optimize(t, &s);
+  t->state.tokens += t->labels;
+  syn__optimize(&s);
   return SYN_OK;
 }
 
@@ -13881,8 +13838,6 @@ static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
    labels. So `count` small batches equal one large batch. After an error the optimizer has not
    run, and the next step clears the gradient. */
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
-  double sum = 0.0;
-  long labels = 0;
   int i;
   syn_status s = SYN_OK;
   *loss = 0.0f;
@@ -13891,10 +13846,9 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
     s = syn__train_ends(t, &batches[i]);
-    if (s == SYN_OK) s = syn__train_batch(t, &batches[i], 1.0f, &sum);
-    labels += t->run->n_labels;
+    if (s == SYN_OK) s = syn__train_batch(t, &batches[i]);
   }
-  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
+  return s != SYN_OK ? s : syn__train_finish(t, loss);
 }
 
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
@@ -13915,31 +13869,20 @@ syn_status syn_trainer_batch_loss(syn_trainer *t, const syn_batch *batch, double
 
 /* -- steps on data -- */
 
-/* Label k of row i (classify, tag). */
-static syn_status syn__data_label(syn_context *c, const syn_model *m, size_t i, int k, int l) {
-  if (l >= 0 && l < m->config.classes) return SYN_OK;
-  return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
-                   (unsigned long)i, k, l, m->config.classes - 1);
-}
-
 /* Checks a row against the task of the model; token ids are checked when they are bound. */
 static syn_status syn__data_row_fits(syn_context *c, const syn_model *m, const syn_data *d,
                                      size_t i) {
-  int n = syn__data_stored(d, i, SYN_SRC), labels, k;
+  int labels, k;
   const int *l = syn_data_row(d, i, SYN_TGT, &labels);
   if (d->corruption.count && labels)
     return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d target tokens, a corrupted text none",
                      (unsigned long)i, labels);
   if (m->task->decoder) return SYN_OK;
-  if (m->task->labels == SYN_EACH && labels != 1)
-    return syn__fail(c, SYN_E_VALUE, "data: row %lu has %d labels, classify wants one",
-                     (unsigned long)i, labels);
-  if (m->task->labels == SYN_SRC && (labels != n || n < 1))
-    return syn__fail(c, SYN_E_VALUE,
-                     "data: row %lu has %d tokens and %d labels, tag wants as many, one at least",
-                     (unsigned long)i, n, labels);
+  if (syn__label_count(c, m, i, d->rows[i].n[SYN_SRC], labels)) return SYN_E_VALUE;
   for (k = 0; k < labels; k++)
-    if (syn__data_label(c, m, i, k, l[k])) return SYN_E_VALUE;
+    if (l[k] < 0 || l[k] >= m->config.classes)
+      return syn__fail(c, SYN_E_VALUE, "data: row %lu: label %d is %d, wanted 0 to %d",
+                       (unsigned long)i, k, l[k], m->config.classes - 1);
   return SYN_OK;
 }
 
@@ -13964,23 +13907,19 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
-  syn_status status = syn__data_layout(d, k->batch_tokens, k->seed, s->epoch);
-  if (status != SYN_OK) return status;
-  if (s->batch >= (long)d->n_batches) {
+  syn_status status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
+  if (status == SYN_OK && s->batch >= (long)d->n_batches) {
     s->epoch++;
     s->batch = 0;
-    status = syn__data_layout(d, k->batch_tokens, k->seed, s->epoch);
-    if (status != SYN_OK) return status;
+    status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
   }
-  *b = syn__data_batch(d, t->m->task, (size_t)s->batch++, t->ints);
-  return SYN_OK;
+  if (status == SYN_OK) *b = syn__data_batch(d, t->m->task, (size_t)s->batch++, t->ints);
+  return status;
 }
 
 /* One update from `accumulate` batches. A refused batch counts as done: the next call continues
    behind it. */
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
-  double sum = 0.0;
-  long labels = 0;
   const syn_train_state before = t->state;
   syn_status s = SYN_OK;
   syn_batch b;
@@ -13988,35 +13927,28 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   syn__train_begin(t, 1);
   for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
     s = syn__cancelled(t->c);
-    if (s != SYN_OK) { /* its batches come again */
-      t->state = before;
-      return s;
-    }
-    s = syn__train_next(t, d, &b);
-    if (s == SYN_OK) s = syn__train_batch(t, &b, 1.0f, &sum);
-    labels += t->run->n_labels;
+    if (s != SYN_OK) t->state = before; /* its batches come again */
+    else s = syn__train_next(t, d, &b);
+    if (s == SYN_OK) s = syn__train_batch(t, &b);
   }
-  return s != SYN_OK ? s : syn__train_finish(t, sum, labels, loss);
+  return s != SYN_OK ? s : syn__train_finish(t, loss);
 }
 
 /* Mean loss over the data. `ints`: arrays of one batch. Epoch -1 is the order by length, so the
-   loss is always summed in one order. *labels was zeroed by the caller. */
+   loss is always summed in one order. *loss and *labels were zeroed by the caller. */
 static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *ints, double *loss,
                                     long *labels) {
   double sum = 0.0;
   size_t i;
   syn_status s = syn__data_task(r->tape.c, r->m, d);
-  if (s == SYN_OK) s = syn__data_layout(d, tokens, 0, -1);
+  if (s == SYN_OK) s = syn__data_epoch(d, tokens, 0, -1);
   for (i = 0; s == SYN_OK && i < d->n_batches; i++) {
-    syn_batch b;
+    syn_batch b = syn__data_batch(d, r->m->task, i, ints);
     s = syn__cancelled(r->tape.c);
-    if (s != SYN_OK) break;
-    b = syn__data_batch(d, r->m->task, i, ints);
-    s = syn__run_loss(r, &b, &sum, labels);
+    if (s == SYN_OK) s = syn__run_loss(r, &b, &sum, labels);
   }
-  if (s != SYN_OK) return s;
-  *loss = *labels ? sum / (double)*labels : 0.0;
-  return SYN_OK;
+  if (s == SYN_OK && *labels) *loss = sum / (double)*labels;
+  return s;
 }
 
 /* On the trainer's buffers. Where d is also the training data, syn__train_next lays it out anew. */
@@ -14038,9 +13970,9 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   *loss = 0.0;
   *labels = 0;
   if (!syn__given(c, m, "model") || !syn__given(c, d, "data")) return SYN_E_VALUE;
-  if (tokens < 2 || tokens > 1 << 24)
+  if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
-                     1 << 24);
+                     SYN__DATA_LENGTH);
   limits = syn__train_limits(m, tokens, 0);
   r = syn__run_new(c, m, SYN__TRAIN, &limits);
   ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
@@ -17549,14 +17481,16 @@ enum { SYN__CHECK_LEN = 9, SYN__CHECK_SENTENCES = 8, SYN__CHECK_WIDTH = SYN__CHE
 typedef struct syn__checker {
   syn_context *c;
   syn_model *m;
-  syn_run *run;  /* a plain one: values share memory */
-  syn_run *kept; /* for steps: every value has memory of its own */
-  int longest;   /* tokens of the longest sentence */
-  int src[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH], tgt[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
+  syn_limits limits; /* of the runs */
+  syn_run *run;      /* a plain one: values share memory */
+  syn_run *kept;     /* for steps: every value has memory of its own */
+  int longest;       /* tokens of the longest sentence */
+  int tokens[2][SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH]; /* source, target */
   int labels[SYN__CHECK_SENTENCES * SYN__CHECK_WIDTH];
   syn_batch b;
-  float *wanted[SYN__CHECK_SENTENCES]; /* [rows, width] logits of a sentence */
-  int rows[SYN__CHECK_SENTENCES], width;
+  float *wanted; /* [sentences, SYN__CHECK_LEN, width] the logits; a sentence may have fewer rows */
+  int width;
+  syn__array file; /* bytes of the model file */
 } syn__checker;
 
 /* All trained weights get noise, so that none is 0 or 1; less of it in deep networks, where
@@ -17576,171 +17510,137 @@ static void syn__check_weights(const syn_model *m) {
    labels are 0, which do not count. */
 static void syn__check_batch(syn__checker *k, int first, int count, int pad) {
   static const int sizes[2][7] = {{5, 2, 4, 9, 1, 7, 3}, {4, 6, 1, 3, 9, 2, 5}};
-  const syn_config *config = &k->m->config;
-  int tag = k->m->task->labels == SYN_SRC, i, j, n[2], width[2] = {1, 1};
-  memset(&k->b, 0, sizeof k->b);
-  memset(k->src, 0, sizeof k->src);
-  memset(k->tgt, 0, sizeof k->tgt);
+  const int vocab[2] = {k->m->config.src_vocab, k->m->config.tgt_vocab};
+  int each = k->m->task->labels == SYN_EACH, labelled = k->m->task->labels != SYN_SRC;
+  int i, j, side, n[2], width[2] = {1, 1};
+  memset(k->tokens, 0, sizeof k->tokens);
   memset(k->labels, 0, sizeof k->labels);
   for (i = first; i < first + count; i++)
-    for (j = 0; j < 2; j++) width[j] = syn__max(width[j], syn__min(sizes[j][i % 7], k->longest));
-  k->b.count = count;
-  k->b.src_width = width[0] + pad;
-  k->b.tgt_width = width[1] + pad;
+    for (side = 0; side < 2; side++)
+      width[side] = syn__max(width[side], syn__min(sizes[side][i % 7], k->longest) + pad);
   for (i = 0; i < count; i++) {
-    int columns = tag ? k->b.src_width : k->b.tgt_width;
+    int *labels = k->labels + (each ? i : i * width[labelled]);
     syn_random r;
     r.state = (uint64_t)(first + i) * 77;
-    for (j = 0; j < 2; j++) n[j] = syn__min(sizes[j][(first + i) % 7], k->longest);
-    for (j = 0; j < n[0]; j++)
-      k->src[i * k->b.src_width + j] = 1 + syn_random_below(&r, config->src_vocab - 1);
-    for (j = 0; j < n[1]; j++)
-      k->tgt[i * k->b.tgt_width + j] =
-          j ? 1 + syn_random_below(&r, config->tgt_vocab - 1) : SYN_BEGIN;
-    for (j = 0; j < n[!tag]; j++)
-      k->labels[i * columns + j] = syn_random_below(&r, tag ? config->classes : config->tgt_vocab);
-    k->labels[i * columns] = 1;
+    for (side = 0; side < 2; side++) {
+      n[side] = syn__min(sizes[side][(first + i) % 7], k->longest);
+      for (j = 0; j < n[side]; j++)
+        k->tokens[side][i * width[side] + j] =
+            side && !j ? SYN_BEGIN : 1 + syn_random_below(&r, vocab[side] - 1);
+    }
+    for (j = 0; j < n[labelled]; j++) labels[j] = syn_random_below(&r, k->width);
+    labels[0] = each ? (first + i * 3) % k->width : 1;
   }
-  for (i = 0; i < count && k->m->task->labels == SYN_EACH; i++)
-    k->labels[i] = (first + i * 3) % config->classes;
-  k->b.src = k->src;
-  k->b.tgt = k->tgt;
+  k->b.count = count;
+  k->b.src = k->tokens[SYN_SRC];
+  k->b.tgt = k->tokens[SYN_TGT];
   k->b.labels = k->labels;
+  k->b.src_width = width[SYN_SRC];
+  k->b.tgt_width = width[SYN_TGT];
 }
 
 /* Everything that a pass computes becomes NaN: no result may depend on what stood there before. */
-static void syn__check_poison(syn_run *r, const syn_limits *limits) {
-  char *begin = (char *)r->tape.scratch;
-  char *end = (char *)r + (sizeof *r + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
-  end += syn__run_bytes(r->tape.c, r->m, r->mode, limits);
-  memset(begin, 0xFF, (size_t)(end - begin)); /* scratch, buffers of the loss, all tensors */
-  memset(r->tape.pack, 0xFF, syn__pack_floats(r->tape.threads) * sizeof(float));
-}
-
-static syn_limits syn__check_limits(const syn__checker *k) {
-  syn_limits limits;
-  memset(&limits, 0, sizeof limits);
-  limits.sentences = SYN__CHECK_SENTENCES;
-  limits.src_rows = limits.tgt_rows = SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
-  limits.length = k->longest;
-  return limits;
+static void syn__check_poison(syn_run *r) {
+  char *begin = (char *)r->tape.pack; /* behind it scratch, buffers of the loss, all tensors */
+  memset(begin, 0xFF, (size_t)((char *)r + r->bytes - begin));
 }
 static syn_status syn__check_pass(syn__checker *k, syn_run *r) {
-  syn_limits limits = syn__check_limits(k);
   k->b.labels = NULL;
-  syn__check_poison(r, &limits);
+  syn__check_poison(r);
   return syn_run_forward(r, &k->b);
+}
+
+/* Where the kept logits of sentence i begin. */
+static float *syn__check_wanted(const syn__checker *k, int i) {
+  return k->wanted + (size_t)i * SYN__CHECK_LEN * (size_t)k->width;
 }
 
 /* A pass over sentences 0 .. count-1, whose logits are kept. */
 static syn_status syn__check_keep(syn__checker *k, int count) {
-  int i;
+  int i, rows;
   syn__check_batch(k, 0, count, 0);
   if (syn__check_pass(k, k->run)) return k->c->status;
   for (i = 0; i < count; i++) {
-    const float *z = syn_run_logits(k->run, i, &k->rows[i]);
-    memcpy(k->wanted[i], z, (size_t)k->rows[i] * (size_t)k->width * sizeof *z);
+    const float *z = syn_run_logits(k->run, i, &rows);
+    memcpy(syn__check_wanted(k, i), z, (size_t)rows * (size_t)k->width * sizeof *z);
   }
   return SYN_OK;
 }
 
-/* Row by row: sentence `at` of the newest pass of r has the bits of the kept sentence i. `text`
-   tells what the two passes differ in. */
-static syn_status syn__check_same(syn__checker *k, const syn_run *r, int i, int at,
+/* Sentence i of the newest pass of r has the bits of the kept sentence first + i in its first
+   `most` rows. `text` tells what the two passes differ in. */
+static syn_status syn__check_same(syn__checker *k, const syn_run *r, int first, int most,
                                   const char *text) {
-  int rows, row, j;
-  const float *z = syn_run_logits(r, at, &rows);
-  for (row = 0; row < rows && row < k->rows[i]; row++)
-    for (j = 0; j < k->width; j++) {
-      const float *got = z + row * k->width + j, *wanted = k->wanted[i] + row * k->width + j;
-      if (memcmp(got, wanted, sizeof *got))
+  int i, j, rows;
+  for (i = 0; i < k->b.count; i++) {
+    const float *got = syn_run_logits(r, i, &rows), *wanted = syn__check_wanted(k, first + i);
+    for (j = 0; j < syn__min(rows, most) * k->width; j++)
+      if (memcmp(&got[j], &wanted[j], sizeof *got))
         return syn__fail(k->c, SYN_E_VALUE,
-                         "%s: sentence %d, row %d, logit %d is %.9g, wanted %.9g", text, i, row, j,
-                         (double)*got, (double)*wanted);
-    }
+                         "%s: sentence %d, row %d, logit %d is %.9g, wanted %.9g", text, first + i,
+                         j / k->width, j % k->width, (double)got[j], (double)wanted[j]);
+  }
   return SYN_OK;
 }
 
-/* Behind token t of every sentence the decoder gets other tokens, then none. */
+/* Behind row `row` of every sentence the decoder gets other tokens, then none. */
 static syn_status syn__check_causal(syn__checker *k) {
   enum { COUNT = 5 };
-  int i, j, t, width;
+  int i, j, row, none, *tgt;
   char text[60];
   if (syn__check_keep(k, COUNT)) return k->c->status;
-  width = k->b.tgt_width;
-  for (t = 0; t < 2 * k->longest; t++) {
-    int rows[COUNT];
-    syn__check_batch(k, 0, COUNT, 0);
-    for (i = 0; i < COUNT; i++)
-      for (j = t / 2 + 1; j < k->rows[i]; j++) {
-        int *at = &k->tgt[i * width + j];
-        *at = t % 2 ? 0 : 1 + (*at + j) % (k->m->config.tgt_vocab - 1);
+  for (row = 0; row < k->longest; row++)
+    for (none = 0; none < 2; none++) {
+      syn__check_batch(k, 0, COUNT, 0);
+      for (i = 0; i < COUNT; i++) {
+        tgt = k->tokens[SYN_TGT] + i * k->b.tgt_width;
+        for (j = row + 1; j < k->b.tgt_width && tgt[j]; j++)
+          tgt[j] = none ? 0 : 1 + (tgt[j] + j) % (k->m->config.tgt_vocab - 1);
       }
-    if (syn__check_pass(k, k->run)) return k->c->status;
-    snprintf(text, sizeof text, "causal: with %s tokens behind row %d", t % 2 ? "no" : "other",
-             t / 2);
-    for (i = 0; i < COUNT; i++) { /* rows up to t / 2 are compared */
-      rows[i] = k->rows[i];
-      k->rows[i] = syn__min(rows[i], t / 2 + 1);
-      syn__check_same(k, k->run, i, i, text);
-      k->rows[i] = rows[i];
+      snprintf(text, sizeof text, "causal: with %s tokens behind row %d", none ? "no" : "other",
+               row);
+      if (syn__check_pass(k, k->run) || syn__check_same(k, k->run, 0, row + 1, text))
+        return k->c->status;
     }
-    if (k->c->status) return k->c->status;
-  }
   return SYN_OK;
 }
 
 /* Every sentence of a batch has the bits that it has with padding, and alone. */
-static syn_status syn__check_packed(syn__checker *k) {
+static syn_status syn__check_padding(syn__checker *k) {
   int i;
   if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
   syn__check_batch(k, 0, SYN__CHECK_SENTENCES, 4);
-  if (syn__check_pass(k, k->run)) return k->c->status;
-  for (i = 0; i < SYN__CHECK_SENTENCES; i++)
-    if (syn__check_same(k, k->run, i, i, "packed: with four columns of padding"))
-      return k->c->status;
+  if (syn__check_pass(k, k->run) ||
+      syn__check_same(k, k->run, 0, SYN__CHECK_LEN, "packed: with four columns of padding"))
+    return k->c->status;
   for (i = 0; i < SYN__CHECK_SENTENCES; i++) {
     syn__check_batch(k, i, 1, 0);
     if (syn__check_pass(k, k->run) ||
-        syn__check_same(k, k->run, i, 0, "packed: without the other sentences"))
+        syn__check_same(k, k->run, i, SYN__CHECK_LEN, "packed: without the other sentences"))
       return k->c->status;
   }
   return SYN_OK;
 }
 
-/* Counts the bytes, or writes them. */
-typedef struct syn__check_bytes {
-  char *at;
-  size_t size;
-} syn__check_bytes;
 static size_t syn__check_write(void *user, const void *bytes, size_t size) {
-  syn__check_bytes *s = (syn__check_bytes *)user;
-  if (s->at) memcpy(s->at + s->size, bytes, size);
-  s->size += size;
-  return size;
+  syn__checker *k = (syn__checker *)user;
+  return syn__append(k->c, &k->file, bytes, size, 1) == SYN_OK ? size : 0;
 }
 
 static syn_status syn__check_file(syn__checker *k) {
-  syn_limits limits = syn__check_limits(k);
-  syn__check_bytes bytes = {NULL, 0};
   syn_sink sink;
   syn_model *m = NULL;
   syn_run *r = NULL;
-  int i;
   sink.write = syn__check_write;
-  sink.user = &bytes;
-  if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
-  if (syn_model_save_to(k->c, k->m, &sink)) return k->c->status;
-  bytes.at = (char *)syn__alloc(k->c, bytes.size, 1);
-  bytes.size = 0;
-  if (bytes.at && syn_model_save_to(k->c, k->m, &sink) == SYN_OK)
-    m = syn_model_view(k->c, bytes.at, bytes.size);
-  if (m) r = syn_run_new(k->c, m, &limits);
+  sink.user = k;
+  if (syn__check_keep(k, SYN__CHECK_SENTENCES) || syn_model_save_to(k->c, k->m, &sink))
+    return k->c->status;
+  m = syn_model_view(k->c, k->file.items, k->file.count);
+  if (m) r = syn_run_new(k->c, m, &k->limits);
   if (r && syn__check_pass(k, r) == SYN_OK)
-    for (i = 0; i < SYN__CHECK_SENTENCES; i++) syn__check_same(k, r, i, i, "file: loaded again");
+    syn__check_same(k, r, 0, SYN__CHECK_LEN, "file: loaded again");
   syn_run_free(r);
   syn_model_free(m);
-  syn__free(k->c, bytes.at);
   return k->c->status;
 }
 
@@ -17754,19 +17654,8 @@ static int syn__check_stop(void *user, int sentence, int token) {
   return 1;
 }
 
-/* Row [width] of a step against that of the full pass: the same bits; within 1e-5 where kernels are
-   not exact. */
-static int syn__check_row(const syn_context *c, const float *got, const float *wanted, int width) {
-  int i;
-  if (c->kernels->exact) return !memcmp(got, wanted, (size_t)width * sizeof *got);
-  for (i = 0; i < width; i++) {
-    double w = (double)wanted[i];
-    if (!(fabs((double)got[i] - w) <= 1e-5 * (fabs(w) > 1.0 ? fabs(w) : 1.0))) return 0;
-  }
-  return 1;
-}
-
-/* Rows of `place` of one node, which begin at row `first` of the step, against the full pass. */
+/* Rows of `place` of one node, which begin at row `first` of the step, against the full pass: the
+   same bits; within 1e-5 where kernels are not exact. */
 static syn_status syn__check_rows(const syn__checker *k, const syn_decoder *d, const syn_node *n,
                                   int place, int first) {
   const syn_tensor *x = syn_out(&k->kept->tape, n), *y = syn_out(&d->run->tape, n);
@@ -17775,11 +17664,15 @@ static syn_status syn__check_rows(const syn__checker *k, const syn_decoder *d, c
     int row = k->kept->tape.stream[SYN_TGT].off[i] + place;
     const float *wanted = x->x + (size_t)row * (size_t)width;
     const float *got = y->x + (size_t)(first + i) * (size_t)width;
-    if (syn__check_row(k->c, got, wanted, width)) continue;
-    for (j = 0; j + 1 < width && got[j] == wanted[j];) j++;
-    return syn__fail(k->c, SYN_E_VALUE,
-                     "step: %s at %s, sentence %d, row %d, column %d is %.9g, by forward %.9g",
-                     n->kind->name, n->path, i, place, j, (double)got[j], (double)wanted[j]);
+    for (j = 0; j < width; j++) {
+      double w = (double)wanted[j], margin = 1e-5 * (fabs(w) > 1.0 ? fabs(w) : 1.0);
+      if (k->c->kernels->exact ? !memcmp(&got[j], &wanted[j], sizeof *got)
+                               : fabs((double)got[j] - w) <= margin)
+        continue;
+      return syn__fail(k->c, SYN_E_VALUE,
+                       "step: %s at %s, sentence %d, row %d, column %d is %.9g, by forward %.9g",
+                       n->kind->name, n->path, i, place, j, (double)got[j], w);
+    }
   }
   return SYN_OK;
 }
@@ -17808,12 +17701,12 @@ static syn_status syn__check_places(syn__checker *k, syn_decoder *d) {
   int *tgt = k->labels, i, j; /* labels are not read here */
   int one = d->config.prefill == 1 || k->m->g.recurrent;
   b.tgt = tgt;
-  syn__check_poison(d->run, &d->limits);
+  syn__check_poison(d->run);
   d->run->tape.tensors[k->m->g.nodes[k->m->head]->out].x = d->logits;
   for (b.tgt_width = 1; b.tgt_width <= k->longest; b.tgt_width++) {
     for (i = 0; i < b.count; i++)
       for (j = 0; j < b.tgt_width; j++)
-        tgt[i * b.tgt_width + j] = k->tgt[i * k->b.tgt_width + j];
+        tgt[i * b.tgt_width + j] = k->b.tgt[i * k->b.tgt_width + j];
     if (syn_decoder_run(d, &b, syn__check_stop, NULL) ||
         syn__check_step(k, d, one ? b.tgt_width - 1 : 0, b.tgt_width))
       return k->c->status;
@@ -17832,17 +17725,16 @@ static syn_status syn__check_decoder(syn__checker *k, int prefill) {
   config.source_len = config.max_len = k->longest;
   config.prefill = prefill;
   d = syn_decoder_new(k->c, k->m, &config);
-  if (d) {
-    own = d->run;
-    d->run = syn__run_new(k->c, k->m, SYN__KEEP, &d->limits);
-    if (d->run) {
-      d->run->tape.packed = own->tape.packed;
-      syn__check_places(k, d);
-    }
-    syn_run_free(d->run);
-    d->run = own;
-    if (k->c->status == SYN_OK) syn__check_places(k, d);
+  if (!d) return k->c->status;
+  own = d->run;
+  d->run = syn__run_new(k->c, k->m, SYN__KEEP, &d->limits);
+  if (d->run) {
+    d->run->tape.packed = own->tape.packed;
+    syn__check_places(k, d);
   }
+  syn_run_free(d->run);
+  d->run = own;
+  if (k->c->status == SYN_OK) syn__check_places(k, d);
   syn_decoder_free(d);
   return k->c->status;
 }
@@ -17850,7 +17742,7 @@ static syn_status syn__check_decoder(syn__checker *k, int prefill) {
 /* Token by token, then prompts in one pass (prefill). */
 static syn_status syn__check_steps(syn__checker *k) {
   enum { COUNT = 4 };
-  syn_limits limits = syn__check_limits(k);
+  syn_limits limits = k->limits;
   int i;
   limits.keep = 1;
   k->kept = syn_run_new(k->c, k->m, &limits);
@@ -17858,7 +17750,8 @@ static syn_status syn__check_steps(syn__checker *k) {
   syn__check_batch(k, 0, COUNT, 0);
   k->b.tgt_width = k->longest;
   for (i = 0; i < COUNT * k->longest; i++)
-    k->tgt[i] = i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
+    k->tokens[SYN_TGT][i] =
+        i % k->longest ? 1 + (i * 7 + i / 3) % (k->m->config.tgt_vocab - 1) : SYN_BEGIN;
   if (syn__check_pass(k, k->kept) || syn__check_decoder(k, 1) || syn__check_decoder(k, 0))
     return k->c->status;
   return SYN_OK;
@@ -17875,25 +17768,27 @@ typedef struct syn__probe {
   double loss;              /* with the weights as they are */
   const float *gradient;    /* [size] */
   float *keep, *direction;  /* [size] the numbers as they are; how they are moved */
+  size_t largest, element;  /* of the largest gradient; the one that the direction moves */
   double got, wanted;       /* of the last comparison: gradient, difference */
 } syn__probe;
 
+static syn_status syn__probe_bind(const syn__probe *q) {
+  q->t->run->tape.training = q->training;
+  q->t->run->tape.seed = 12345;
+  return syn__bind_labelled(q->t->run, q->b);
+}
 static double syn__probe_loss(const syn__probe *q) {
   syn_run *r = q->t->run;
-  if (syn__bind_labelled(r, q->b)) return (double)INFINITY;
-  r->tape.training = q->training;
-  r->tape.seed = 12345;
+  if (syn__probe_bind(q)) return (double)INFINITY;
   syn__forward(&r->tape, r->nodes);
   return syn__loss(r, r->m->config.label_smoothing, 0.0f) / (double)r->n_labels;
 }
 /* The gradient of all weights, in the trainer. */
 static syn_status syn__probe_gradient(const syn__probe *q) {
-  double sum = 0.0;
   syn__gradients_clear(q->t);
-  if (syn__bind_labelled(q->t->run, q->b)) return q->t->c->status;
-  q->t->run->tape.training = q->training;
-  q->t->run->tape.seed = 12345;
-  return syn__train_batch(q->t, q->b, 1.0f / (float)q->t->run->n_labels, &sum);
+  if (syn__probe_bind(q)) return q->t->c->status;
+  syn__train_pass(q->t, 1.0f / (float)q->t->run->n_labels);
+  return SYN_OK;
 }
 
 static double syn__probe_along(const syn__probe *q, double h) {
@@ -17934,76 +17829,76 @@ static int syn__probe_one(syn__probe *q) {
   return kink ? -1 : 0;
 }
 
-/* Direction: the gradient and random numbers, each of length 1, added. 0: the gradient is 0. */
-static int syn__probe_direction(syn__probe *q, syn_random *r) {
+/* Direction i of a parameter. mixed: its gradient and random numbers, each of length 1, added. Else
+   one element: that of the largest gradient, then random ones. */
+static void syn__probe_move(syn__probe *q, syn_random *r, int mixed, int i) {
   double g2 = 0.0, r2 = 0.0;
-  size_t k;
-  for (k = 0; k < q->p->size; k++) {
+  size_t k, n = q->p->size;
+  if (!mixed) {
+    q->element = i ? (size_t)syn_random_below(r, (int)n) : q->largest;
+    memset(q->direction, 0, n * sizeof(float));
+    q->direction[q->element] = 1.0f;
+    return;
+  }
+  for (k = 0; k < n; k++) {
     q->direction[k] = syn_random_normal(r);
     g2 += (double)q->gradient[k] * (double)q->gradient[k];
     r2 += (double)q->direction[k] * (double)q->direction[k];
   }
-  for (k = 0; k < q->p->size && g2 > 0.0; k++)
+  for (k = 0; k < n; k++)
     q->direction[k] =
         (float)((double)q->direction[k] / sqrt(r2) + (double)q->gradient[k] / sqrt(g2));
-  return g2 != 0.0;
 }
 
-/* The i-th direction of a parameter: mixed ones (element SIZE_MAX), its element of the largest
-   gradient, random elements. */
-static size_t syn__probe_move(syn__probe *q, syn_random *r, int mixed, int i) {
-  size_t k, at = 0;
-  if (mixed) {
-    syn__probe_direction(q, r);
-    return SIZE_MAX;
+/* 1: so many directions agree, where others took the place of those that met a kink; 0: one does
+   not; -1: there are too many kinks. */
+static int syn__probe_some(syn__probe *q, syn_random *r, int mixed, int needed) {
+  enum { TRIES = 12 };
+  int i, agree = 0, result;
+  for (i = 0; agree < needed; i++) {
+    syn__probe_move(q, r, mixed, i);
+    result = syn__probe_one(q);
+    if (result == 0 || (result < 0 && i >= TRIES * needed)) return result;
+    agree += result > 0;
   }
-  for (k = 0; k < q->p->size; k++)
-    if (fabsf(q->gradient[k]) > fabsf(q->gradient[at])) at = k;
-  if (i) at = (size_t)syn_random_below(r, (int)q->p->size);
-  memset(q->direction, 0, q->p->size * sizeof(float));
-  q->direction[at] = 1.0f;
-  return at;
+  return 1;
 }
 
-/* One mixed direction and 3 elements must agree; others take the place of those that meet a kink.
-   Where all directions do, as in deep networks of relus, 20 elements must agree. */
+/* One mixed direction and 3 elements must agree. Where all mixed ones meet kinks, as in deep
+   networks of relus, 20 elements must. */
 static syn_status syn__probe_param(syn__probe *q) {
-  enum { TRIES = 12, ELEMENTS = 3, MORE_ELEMENTS = 20 };
+  enum { ELEMENTS = 3, MORE_ELEMENTS = 20 };
   const char *dropout = q->training ? " with dropout" : "";
+  size_t k, columns = q->p->size / (size_t)q->p->shape[0];
+  char element[60] = " along a direction";
   syn_random r;
-  int mixed, i, left, elements = ELEMENTS, result = 0;
+  double sum = 0.0; /* NaN where an element is: then the differences below refuse it */
+  int mixed, result;
   r.state = q->t->m->config.seed;
   memcpy(q->keep, q->p->x, q->p->size * sizeof(float));
-  if (!syn__probe_direction(q, &r))
+  for (q->largest = k = 0; k < q->p->size; k++) {
+    sum += fabs((double)q->gradient[k]);
+    if (fabsf(q->gradient[k]) > fabsf(q->gradient[q->largest])) q->largest = k;
+  }
+  if (sum == 0.0)
     return syn__fail(q->t->c, SYN_E_VALUE, "gradient: that of %s is 0%s", q->p->name, dropout);
-  for (mixed = 1; mixed >= 0; mixed--)
-    for (i = 0, left = mixed ? 1 : elements; left > 0; i++) {
-      size_t at = syn__probe_move(q, &r, mixed, i), columns = q->p->size / (size_t)q->p->shape[0];
-      char element[60] = " along a direction";
-      result = syn__probe_one(q);
-      left -= result > 0;
-      if (result > 0 || (result < 0 && i < TRIES * (mixed ? 1 : elements))) continue;
-      if (mixed && result < 0) {
-        elements = MORE_ELEMENTS;
-        break;
-      }
-      if (!mixed)
-        snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(at / columns),
-                 (unsigned long)(at % columns));
-      return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
-                       q->p->name, element, dropout, q->got, q->wanted,
-                       result < 0 ? ", and so for others, all with kinks" : "");
-    }
-  return SYN_OK;
+  mixed = syn__probe_some(q, &r, 1, 1);
+  result = mixed ? syn__probe_some(q, &r, 0, mixed > 0 ? ELEMENTS : MORE_ELEMENTS) : 0;
+  if (result > 0) return SYN_OK;
+  if (mixed)
+    snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / columns),
+             (unsigned long)(q->element % columns));
+  return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
+                   q->p->name, element, dropout, q->got, q->wanted,
+                   result < 0 ? ", and so for others, all with kinks" : "");
 }
 
 /* All parameters; at the end the gradient comes once more, with the same bits. `gradient` [trained]
    is filled. */
 static syn_status syn__check_params(syn__probe *q, float *gradient) {
   const syn_model *m = q->t->m;
-  syn_limits limits = syn__train_limits(m, q->t->config.batch_tokens, q->t->config.length);
   size_t i;
-  syn__check_poison(q->t->run, &limits);
+  syn__check_poison(q->t->run);
   if (syn__probe_gradient(q)) return q->t->c->status;
   memcpy(gradient, q->t->gradient, m->trained * sizeof *gradient);
   q->loss = syn__probe_loss(q);
@@ -18012,7 +17907,7 @@ static syn_status syn__check_params(syn__probe *q, float *gradient) {
     q->gradient = gradient + q->p->offset;
     if (q->p->trained && syn__probe_param(q)) return q->t->c->status;
   }
-  syn__check_poison(q->t->run, &limits);
+  syn__check_poison(q->t->run);
   if (syn__probe_gradient(q)) return q->t->c->status;
   if (memcmp(gradient, q->t->gradient, m->trained * sizeof *gradient))
     return syn__fail(q->t->c, SYN_E_VALUE, "gradient: the second time it has other bits");
@@ -18047,29 +17942,27 @@ static syn_status syn__check_gradients(syn__checker *k) {
 
 syn_status syn_network_check(syn_context *c, const syn_config *config) {
   syn__checker *k = (syn__checker *)syn__alloc(c, 1, sizeof *k);
-  syn_limits limits;
-  float *logits = NULL;
-  int i;
   if (!k) return SYN_E_MEMORY;
   k->c = c;
   k->m = syn_model_new(c, config);
   if (k->m) {
     k->longest = syn__min(k->m->config.max_len, SYN__CHECK_LEN);
     k->width = k->m->task->classes ? k->m->config.classes : k->m->config.tgt_vocab;
-    limits = syn__check_limits(k);
-    k->run = syn_run_new(c, k->m, &limits);
-    logits = (float *)syn__alloc(c, SYN__CHECK_SENTENCES * SYN__CHECK_LEN,
-                                 (size_t)k->width * sizeof *logits);
+    k->limits.sentences = SYN__CHECK_SENTENCES;
+    k->limits.src_rows = k->limits.tgt_rows = SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
+    k->limits.length = k->longest;
+    k->run = syn_run_new(c, k->m, &k->limits);
+    k->wanted = (float *)syn__alloc(c, SYN__CHECK_SENTENCES * SYN__CHECK_LEN,
+                                    (size_t)k->width * sizeof(float));
   }
-  if (k->run && logits) {
-    for (i = 0; i < SYN__CHECK_SENTENCES; i++)
-      k->wanted[i] = logits + (size_t)(i * SYN__CHECK_LEN) * (size_t)k->width;
+  if (k->run && k->wanted) {
     syn__check_weights(k->m);
-    if (syn__check_packed(k) == SYN_OK && k->m->task->decoder) syn__check_causal(k);
+    if (syn__check_padding(k) == SYN_OK && k->m->task->decoder) syn__check_causal(k);
     if (c->status == SYN_OK && k->m->task->decoder) syn__check_steps(k);
     if (c->status == SYN_OK && syn__check_file(k) == SYN_OK) syn__check_gradients(k);
   }
-  syn__free(c, logits);
+  syn__free(c, k->file.items);
+  syn__free(c, k->wanted);
   syn_run_free(k->kept);
   syn_run_free(k->run);
   syn_model_free(k->m);

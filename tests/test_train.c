@@ -1108,9 +1108,9 @@ static void task_errors(void) {
                {CLASSES, 2, 2, 1, {"row 3", "2 labels", "classify"}},
                {CLASSES, 2, 1, 4, {"row 3", "is 4", "0 to 3"}},
                {CLASSES, 2, 1, -1, {"row 3", "is -1", "0 to 3"}},
-               {TAGS, 2, 1, 1, {"row 3", "2 tokens", "1 labels"}},
-               {TAGS, 2, 3, 1, {"row 3", "2 tokens", "3 labels"}},
-               {TAGS, 0, 0, 1, {"row 3", "0 tokens", "one at least"}},
+               {TAGS, 2, 1, 1, {"row 3", "2 source tokens", "1 labels"}},
+               {TAGS, 2, 3, 1, {"row 3", "2 source tokens", "3 labels"}},
+               {TAGS, 0, 0, 1, {"row 3", "0 source tokens", "one at least"}},
                {TAGS, 2, 2, 4, {"row 3", "is 4", "0 to 3"}},
                {GAPS, 2, 2, 5, {"row 3", "2 target", "corrupted"}}};
   size_t i, w;
