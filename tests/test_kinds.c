@@ -272,7 +272,7 @@ static void test_network(int i, float dropout, uint64_t seed) {
 /* -- gradients of some tensors alone -- */
 
 static int gradient_of(syn_trainer *t, const syn_batch *b, int training) {
-  syn__gradients_clear(t);
+  syn__zero(&t->run->tape, t->gradient, t->floats);
   if (syn__bind_labelled(t->run, b)) return 0;
   t->run->tape.training = training;
   t->run->tape.seed = 12345;
@@ -454,7 +454,7 @@ static float *gradient_poisoned(int i, int poison, size_t *size) {
   t = trainer_of(&b, &k);
   if (t && syn__bind_labelled(t->run, &s.b) == SYN_OK) {
     syn_tape *tape = &t->run->tape;
-    syn__gradients_clear(t);
+    syn__zero(&t->run->tape, t->gradient, t->floats);
     tape->training = 1;
     tape->seed = 12345;
     if (poison && !tape->g->recurrent) forward_poisoned(t->run);
