@@ -9970,7 +9970,8 @@ static void syn__task_mlp_rows(syn_tape *t, const void *job, int thread, size_t 
   const syn__decode_state *l = t->decode;
   const float *rows = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_A);
   float *p = syn_scratch(t, thread);
-  size_t r, d = (size_t)syn_width(y), wide = (size_t)syn__mlp_wide(n), row = (size_t)n->source_cache;
+  size_t r, d = (size_t)syn_width(y), wide = (size_t)syn__mlp_wide(n);
+  size_t row = (size_t)n->source_cache;
   for (r = begin; r < end; r++) {
     const float *b = syn_source_cache(t, n, (int)r, 0);
     const int *off = l->source_off + l->sentence[r];
@@ -12996,8 +12997,8 @@ static void syn__optimize(const syn__step *s) {
    ============================================================================================== */
 
 /* All rows keep their tokens in one array, `tokens`. An epoch is laid out before its first batch:
-   syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_cut makes ranges of
-   this order (`batches`), which are then shuffled. A batch is written as padded arrays when it is
+   syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_cut makes ranges
+   of this order (`batches`), which are then shuffled. A batch is written as padded arrays when it is
    wanted (syn__data_batch), so an epoch costs no second copy of the tokens. Laying out allocates;
    later epochs of the same rows find their memory. */
 
@@ -13111,8 +13112,8 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
   if (*n + end > most && !(m->task->classes && side == SYN_TGT))
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d",
-                     (unsigned long)d->count, syn__stream_names[side], end ? " with its end" : "", *n + end,
-                     most);
+                     (unsigned long)d->count, syn__stream_names[side], end ? " with its end" : "",
+                     *n + end, most);
   return SYN_OK;
 }
 
