@@ -65,10 +65,11 @@
      dtypes json safetensors ...    files: reader, writer, model file, checkpoint
      check                          syn_kind_check proves a layer of your own
 
-   WHERE TO LOOK    grep for these names; a kernel NAME is SYN__N(NAME), one for each ISA
+   WHERE TO LOOK    This prints a function with its comment (calls are indented):
+     grep -n -B12 -A44 '^[a-zA-Z].*NAME(' synthesizer.h        the name of a kernel: SYN__N(NAME)
      a product, down to the inner loop: syn__linear_forward, syn_gemm, syn__task_gemm, gemm, micro
      sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed
-     activations: syn__act_names (the list), enum with SYN__RELU, kernels act_exp, act, derivative
+     activations: syn__act_names, whose comment says how to add one; kernels act, derivative
      a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
      shared parameters (universal, tie): syn__param_new finds a name that is there already
      causal mask: syn__keys_seen; attention weights: syn__softmax_row; KV cache: syn__syn_att_shape
@@ -79,7 +80,7 @@
      optimizers: syn__optimizers; a step that is refused: syn__train_finish
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
      end of an output: syn__beam_sentence, syn__decode_finish, syn__exclude; syn__length_penalty
-     tokenizers: >>tokenizer NAME, syn__tokenizer_kinds
+     tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment says how to add one
      checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
      resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
 
@@ -5003,11 +5004,8 @@ static int syn__drops(const syn_tape *t, const syn_node *n, syn__dropout *d) {
 
 /* Dropout of x [count] in this pass; `stream` as in syn__dropout_of. */
 static void syn__drop_stream(syn_tape *t, int stream, float rate, float *x, size_t count) {
-  syn__drop_job j;
-  if (!t->training || rate <= 0.0f) return;
-  j.d = syn__dropout_of(t, stream, rate);
-  j.x = x;
-  syn_parallel(t, syn__task_drop, &j, count, 4096);
+  syn__drop_job j = {syn__dropout_of(t, stream, rate), x};
+  if (t->training && rate > 0.0f) syn_parallel(t, syn__task_drop, &j, count, 4096);
 }
 /* Of a node's output, and of its gradient: the same mask. */
 static void syn__drop(syn_tape *t, const syn_node *n, float *x) {
@@ -5878,7 +5876,10 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
    x, y of one shape. dx += dy f'(x); each f' stands at its kernel. Saved for backward: nothing, it
    reads x. Only ff and cnn have glu, since it halves the width. */
 
-/* In the order of SYN__RELU ..., then glu. */
+/* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
+   with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
+   sigma(u(x))); the words of syn_act in >>api and of its error below. ff and cnn follow, as do
+   their gradients. Outside: f in tests/test_kernels.c, a case in tests/test_kinds.c, README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -9055,9 +9056,7 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
   }
 }
 static void syn__table_values(syn_tape *t, const syn_node *n, int backward) {
-  syn__table_job j;
-  j.n = n;
-  j.backward = backward;
+  syn__table_job j = {n, backward};
   syn_parallel(t, syn__task_table_values, &j,
                (size_t)syn__att_stream(t, n)->count * (size_t)syn__att_of(n)->heads, 1);
 }
@@ -9334,7 +9333,6 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
 static void syn__att_cost(const syn_node *n, syn_cost *cost) {
   const syn__att *a = syn__att_of(n);
   int s;
-  cost->decode_bytes = 4.0 * (n->cache + n->key_cache);
   cost->multiply_adds += (double)cost->length * a->e;
   for (s = 0; s < a->n_scores; s++)
     if (a->score[s]->cost) cost->multiply_adds += a->score[s]->cost(n, s, cost->length);
@@ -9470,11 +9468,9 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
-  syn_text v;
-  v.at = "V";
-  v.size = 1;
   if (!a) return SYN_E_MEMORY;
-  if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : v)) return SYN_E_SHAPE;
+  if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : syn_text_of("V")))
+    return SYN_E_SHAPE;
   a->cache = a->e;                                      /* KV cache per token: v, */
   if (b->decoder && a->keyed >= 0) n->key_cache = a->e; /* and k, for a score q k^T */
   if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
@@ -9799,7 +9795,6 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
 static void syn__light_cost(const syn_node *n, syn_cost *cost) {
   const syn__light *l = syn__light_of(n);
   cost->multiply_adds += (double)l->taps.taps * l->taps.width - (l->dynamic ? 0 : l->table);
-  cost->decode_bytes = 4.0 * n->cache;
 }
 static const syn_kind syn__kind_light_conv = {
     "light_conv", "i:k i:heads f:dropout", 1, NULL, syn__light_shape, syn__light_forward,
@@ -13293,14 +13288,6 @@ static int syn__data_longest(const syn_data *d, size_t i) {
   return syn__max(1, syn__max(syn__data_length(d, i, 0), syn__data_length(d, i, 1))) + 1;
 }
 
-/* Heapsort, in place: n log n for every input. qsort of libc promises neither. Keys differ, so the
-   order is unique. */
-static void syn__sort_keys(uint64_t *keys, size_t n) {
-  syn__heap heap = syn__heap_of(keys, n);
-  uint64_t largest;
-  while (syn__heap_pop(&heap, &largest)) keys[heap.keys.count] = largest;
-}
-
 /* The row at a place of `order`: the lowest bits of its sort key. */
 static size_t syn__data_at(const syn_data *d, size_t place) {
   return (size_t)(d->order[place] & (2 * SYN__DATA_ROWS - 1));
@@ -13337,11 +13324,13 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
    so rows of a batch have similar lengths and little padding. A random remainder before the
    division moves lengths across the border of a step, so batches differ between epochs. epoch < 0:
    by length, not shuffled. Sort key: 12 bits target length / 3, 12 bits source length / 3, 12
-   random bits, 28 bits row number. A failure leaves epoch_count 0.
+   random bits, 28 bits row number: no two are equal, so the order is unique. A failure leaves epoch_count 0.
 
    Nothing is done where the arrays hold that epoch already. A validation on the training data or a
    second trainer may have laid out another one, so every reader of batches calls this first. */
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
+  syn__heap heap;
+  uint64_t largest;
   syn_random r;
   size_t i;
   if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
@@ -13360,7 +13349,9 @@ static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long e
     if (src > 4095) src = 4095;
     d->order[i] = tgt << 52 | src << 40 | (chance & 0xFFF) << 28 | (uint64_t)i;
   }
-  syn__sort_keys(d->order, d->count);
+  /* Heapsort, in place: n log n for every input. qsort of libc promises neither. */
+  heap = syn__heap_of(d->order, d->count);
+  while (syn__heap_pop(&heap, &largest)) d->order[heap.keys.count] = largest;
   if (syn__data_cut(d, tokens)) return d->c->status;
   for (i = d->n_batches; i > 1 && epoch >= 0; i--) {
     size_t k = (size_t)syn_random_below(&r, (int)i);
@@ -17634,11 +17625,11 @@ static syn_status syn__check_padding(syn__checker *k) {
   int i;
   if (syn__check_keep(k, SYN__CHECK_SENTENCES)) return k->c->status;
   syn__check_batch(k, 0, SYN__CHECK_SENTENCES, 4);
-  if (syn__check_same(k, k->run, 0, SYN__CHECK_LEN, "packed: with four columns of padding"))
+  if (syn__check_same(k, k->run, 0, SYN__CHECK_LEN, "padding: with four columns of it"))
     return k->c->status;
   for (i = 0; i < SYN__CHECK_SENTENCES; i++) {
     syn__check_batch(k, i, 1, 0);
-    if (syn__check_same(k, k->run, i, SYN__CHECK_LEN, "packed: without the other sentences"))
+    if (syn__check_same(k, k->run, i, SYN__CHECK_LEN, "padding: without the other sentences"))
       return k->c->status;
   }
   return SYN_OK;
@@ -17652,11 +17643,9 @@ static size_t syn__check_write(void *user, const void *bytes, size_t size) {
 
 /* The model that a saved file gives back has the same logits. It reads its weights from k->file. */
 static syn_status syn__check_file(syn__checker *k) {
-  syn_sink sink;
+  syn_sink sink = {syn__check_write, k};
   syn_model *m = NULL;
   syn_run *r = NULL;
-  sink.write = syn__check_write;
-  sink.user = k;
   if (syn__check_keep(k, SYN__CHECK_SENTENCES) || syn_model_save_to(k->c, k->m, &sink))
     return k->c->status;
   m = syn_model_view(k->c, k->file.items, k->file.count);

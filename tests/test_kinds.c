@@ -1000,7 +1000,7 @@ static void echo_step(syn_tape *t, const syn_node *n) {
 static void test_refused(void) {
   static const char *const wanted[] = {"", "gradient: tgt.embed", "gradient: decoder.0.g",
     "as an encoder: gradient: src.embed", "step: echo at decoder.0, sentence 0, row 2, column 0",
-    "causal: with other tokens behind row 0: sentence 0, row 0", "packed: ", "gradient: tgt.embed"};
+    "causal: with other tokens behind row 0: sentence 0, row 0", "padding: ", "gradient: tgt.embed"};
   syn_kind echo;
   syn_context c;
   memset(&echo, 0, sizeof echo);
