@@ -12993,9 +12993,9 @@ static void syn__optimize(const syn__step *s) {
 
 /* All rows keep their tokens in one array, `tokens`. An epoch is laid out before its first batch:
    syn__data_epoch puts rows of similar lengths side by side (`order`), syn__data_cut makes ranges
-   of this order (`batches`), which are then shuffled. A batch is written as padded arrays when it is
-   wanted (syn__data_batch), so an epoch costs no second copy of the tokens. Laying out allocates;
-   later epochs of the same rows find their memory. */
+   of this order (`batches`), which are then shuffled. A batch is written as padded arrays when it
+   is wanted (syn__data_batch), so an epoch costs no second copy of the tokens. Laying out
+   allocates; later epochs of the same rows find their memory. */
 
 /* Tokens begin .. begin+n[0]-1 are the source, the n[1] behind them the target. */
 typedef struct syn__data_row {
@@ -13324,7 +13324,8 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
    so rows of a batch have similar lengths and little padding. A random remainder before the
    division moves lengths across the border of a step, so batches differ between epochs. epoch < 0:
    by length, not shuffled. Sort key: 12 bits target length / 3, 12 bits source length / 3, 12
-   random bits, 28 bits row number: no two are equal, so the order is unique. A failure leaves epoch_count 0.
+   random bits, 28 bits row number: no two are equal, so the order is unique. A failure leaves
+   epoch_count 0.
 
    Nothing is done where the arrays hold that epoch already. A validation on the training data or a
    second trainer may have laid out another one, so every reader of batches calls this first. */
