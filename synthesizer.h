@@ -79,7 +79,7 @@
      loss with label smoothing, and its gradient: kernel loss; schedules: syn__schedule
      optimizers: syn__optimizers; a step that is refused: syn__train_finish
      batches: syn__data_epoch (order), syn__data_cut (which rows together)
-     end of an output: syn__beam_sentence, syn__decode_finish, syn__exclude; syn__length_penalty
+     end of an output: syn__choose_extensions, syn__beam_top; its score: syn__length_penalty
      tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment says how to add one
      checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
      resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
@@ -4976,7 +4976,7 @@ static void syn__conv_cached(const syn_tape *t, const syn_node *n, const syn_con
 /* The key of one layer's dropout in one step. Whether an element is dropped is a hash of this key
    and the element's place, so that backward makes the same mask again instead of keeping it, and
    no thread waits for another's random numbers. `stream`: 2 id for the output of a node, 2 id + 1
-   for the weights of an attention. */
+   for the weights of an attention, whose signs keep the mask, too (kernel softmax_drop). */
 static syn__dropout syn__dropout_of(const syn_tape *t, int stream, float rate) {
   uint64_t key = syn__mix(t->seed + 0x9E3779B97F4A7C15u * (uint64_t)(stream + 1));
   uint32_t limit = (uint32_t)(rate * 16777216.0f + 0.5f);
@@ -9464,15 +9464,16 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
                                  : syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 
-/* Parameters in this order: w_v, w_o, those of the scores as written, alpha. */
+/* Parameters in this order: w_v, w_o, those of the scores as written, alpha. The KV cache has e
+   floats per token for v, and with V (a->keyed, the score q k^T) e more for k. */
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : syn_text_of("V")))
     return SYN_E_SHAPE;
-  a->cache = a->e;                                      /* KV cache per token: v, */
-  if (b->decoder && a->keyed >= 0) n->key_cache = a->e; /* and k, for a score q k^T */
+  a->cache = a->e;
+  if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
   if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
   a->alpha = n->n_param;
   if (a->mixed && syn__att_table_zero(b, n, "alpha", a->n_scores)) return SYN_E_SHAPE;
