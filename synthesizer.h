@@ -5445,10 +5445,9 @@ typedef struct syn__mark {
 } syn__mark;
 /* Notes the size before one more tensor; 0, with an error: the tape is full. */
 static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
-  mark->nodes = t->g->n_nodes;
-  mark->values = t->g->n_values;
-  mark->used = t->block_used;
-  return mark->values < SYN__TAPE_TENSORS ||
+  const syn__mark now = {t->g->n_nodes, t->g->n_values, t->block_used};
+  *mark = now;
+  return now.values < SYN__TAPE_TENSORS ||
          !syn__fail(t->c, SYN_E_MEMORY, "a tape of more than %d tensors", SYN__TAPE_TENSORS);
 }
 /* Restores that size and returns null, which callers pass on. */
@@ -5840,9 +5839,7 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
    backward, since the kernel writes where a gradient must accumulate. */
 
 static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
-  syn_extent row;
-  memset(&row, 0, sizeof row);
-  row.fixed = (size_t)syn_build_width(b, n, 0);
+  const syn_extent row = {(size_t)syn_build_width(b, n, 0), 0, 0, 0, 0};
   return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn_build_out_like(b, n, 0);
 }
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
@@ -6258,14 +6255,9 @@ static void syn__norm_forward(syn_tape *t, const syn_node *n) {
 /* What the two kernels of the backward pass read. */
 static syn__norm_rows syn__norm_rows_of(const syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0);
-  syn__norm_rows j;
-  j.x = x->x;
-  j.g = syn_weight(t, n, 0);
-  j.dy = syn_out(t, n)->dx;
-  j.stats = syn_saved(t, n, 0);
-  j.rows = syn_rows(x);
-  j.width = (size_t)syn_width(x);
-  j.rms = n->n_param == 1;
+  const float *g = syn_weight(t, n, 0), *dy = syn_out(t, n)->dx, *stats = syn_saved(t, n, 0);
+  const int rms = n->n_param == 1;
+  const syn__norm_rows j = {x->x, g, dy, stats, syn_rows(x), (size_t)syn_width(x), rms};
   return j;
 }
 /* dx of the rows begin .. end-1; at the first write each row is cleared, since the kernel adds. */
@@ -6382,9 +6374,7 @@ static syn_status syn__rnn_params(syn_build *b, syn_node *n, const syn__rnn *own
 static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *own) {
   size_t width = (size_t)own->n, wide = width * (size_t)own->gates;
   size_t directions = (size_t)own->directions;
-  syn_extent e;
-  memset(&e, 0, sizeof e);
-  e.row = e.length = e.fixed = 1; /* order [sentences], running [longest+1] */
+  syn_extent e = {1, 1, 0, 1, 0}; /* order [sentences], running [longest+1] */
   if (syn_build_save_rows(b, n, SYN_BOTH, directions * wide) ||
       syn_build_save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
     return SYN_E_SHAPE;
@@ -9435,12 +9425,10 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
 /* Saved buffers SYN__P ... SYN__DTABLE, once the scores have stated their sizes; scratch. dalpha
    needs the S_s of a mixture. Tables are filled again, instead of H n^2 floats per sentence. */
 static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
-  syn_extent e;
+  syn_extent e = {0, 0, (size_t)a->heads, 0, 0}; /* per pair */
   int s, row = a->row_floats;
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
-  memset(&e, 0, sizeof e);
-  e.pair = (size_t)a->heads;
   if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BOTH, (size_t)row))
     return SYN_E_SHAPE;
   row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
@@ -9624,7 +9612,7 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
   syn__light *l = (syn__light *)syn_build_own(b, n, sizeof *l);
   int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
   int k = syn_arg_int(b, "k", 7, 1, 65536), d = syn_build_width(b, n, 0), table;
-  syn_extent e;
+  syn_extent e = {0, 0, 0, 0, 0};
   if (!l) return SYN_E_MEMORY;
   if (d % heads)
     return syn__fail_build(b, SYN_E_SHAPE, "%d heads do not divide width %d", heads, d);
@@ -9646,7 +9634,6 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
                : syn__matrix_param(b, n, "w", heads, k)) ||
       syn__matrix_param(b, n, "w_out", d, d) || syn__bias_param(b, n, "b_out", d))
     return SYN_E_SHAPE;
-  memset(&e, 0, sizeof e);
   *(dynamic ? &e.row : &e.fixed) = (size_t)table;
   if (syn_build_save_rows(b, n, SYN_BOTH, 4 * (size_t)d) ||
       syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d) ||
@@ -9830,9 +9817,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   int d_src = syn_build_width(b, n, 1);
   const syn_part parts[] = {{"q", SYN__MLP_ROWS, SYN_PART_ROWS, 0, 1, wide},
                             {"k", SYN__MLP_ROWS, SYN_PART_KEYS, wide, 1, wide}};
-  syn_extent e;
-  memset(&e, 0, sizeof e);
-  e.pair = 1;
+  const syn_extent e = {0, 0, 1, 0, 0}; /* a float per pair */
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
   n->source_cache = wide + d_src;
@@ -9877,13 +9862,8 @@ static syn__attention syn__mlp_head(const syn_tape *t, const syn_node *n, size_t
 /* Operands of the kernel for row a of A and `keys` rows of B, b_row floats apart. */
 static syn__additive syn__mlp_operands(const syn_tape *t, const syn_node *n, const float *a,
                                        const float *b, size_t b_row, int keys) {
-  syn__additive j;
-  j.w = syn_weight(t, n, SYN__MLP_W_S);
-  j.n = (size_t)syn__mlp_wide(n);
-  j.a = a;
-  j.b = b;
-  j.b_row = b_row;
-  j.keys = (size_t)keys;
+  const syn__additive j = {
+      syn_weight(t, n, SYN__MLP_W_S), a, b, (size_t)syn__mlp_wide(n), (size_t)keys, b_row};
   return j;
 }
 /* -- forward, backward -- */
@@ -10356,7 +10336,7 @@ static syn__att *syn__encoder_att(syn_build *b, syn_node *n, int fixed) {
 static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   syn__att *a = syn__encoder_att(b, n, 0);
   syn_initial init;
-  syn_extent part;
+  syn_extent part = {0, 0, 0, 0, 0};
   size_t c, k;
   int shape[2];
   if (!a) return SYN_E_SHAPE;
@@ -10368,7 +10348,6 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
     return SYN_E_SHAPE;
   c = (size_t)a->c;
   k = (size_t)a->k;
-  memset(&part, 0, sizeof part);
   part.row = (size_t)a->heads * k;
   if (syn_build_save(b, n, SYN_BOTH, part) ||
       syn_build_save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
