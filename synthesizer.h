@@ -11441,9 +11441,8 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
   syn_param *p = &m->g.params[i];
   syn_initial init = m->g.inits[i];
   float amount = (float)init.amount;
-  syn_random r;
+  syn_random r = {syn_hash(syn__mix(m->config.seed + 1), p->name, strlen(p->name))};
   size_t k;
-  r.state = syn_hash(syn__mix(m->config.seed + 1), p->name, strlen(p->name));
   if (init.kind == SYN_INIT_ORTHOGONAL) return syn__orthogonal_init(m->c, p, amount, &r);
   for (k = 0; k < p->size; k++)
     p->x[k] = amount * (init.kind == SYN_INIT_CONSTANT  ? 1.0f
@@ -11523,10 +11522,8 @@ const syn_node *syn_model_node(const syn_model *m, size_t i) {
 /* A matrix costs as many multiply-adds per token as it has numbers; an embedding, which has no
    input, only copies a row. The kind adds what depends on the length of the sentence. */
 syn_cost syn_model_cost(const syn_model *m, const syn_node *n, int length) {
-  syn_cost cost;
+  syn_cost cost = {0.0, 0.0, 0.0, length};
   int i;
-  memset(&cost, 0, sizeof cost);
-  cost.length = length;
   if (!m || !n) return cost;
   cost.decode_bytes = 4.0 * (n->cache + n->key_cache);
   for (i = 0; i < n->n_param; i++) {
@@ -12068,9 +12065,8 @@ int syn_run_class(const syn_run *r, int sentence, int row, int rank, float *p) {
 
 syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, float *p) {
   int k = syn_run_class(r, sentence, row, rank, p);
-  syn_text none = {"", 0};
-  const syn_tokenizer *names = k < 0 ? NULL : r->m->tokenizer[SYN_TGT];
-  return names ? syn_tokenizer_piece(names, k + syn__class_token(r->m), 1) : none;
+  const syn_tokenizer *names = k < 0 ? NULL : r->m->tokenizer[SYN_TGT]; /* no names: "" */
+  return syn_tokenizer_piece(names, names ? k + syn__class_token(r->m) : 0, 1);
 }
 
 /* Encodes the text of one side as a sentence of at most `room` tokens. A target begins with the
@@ -12093,15 +12089,12 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
 
 /* A batch of one sentence, without labels. */
 syn_status syn_run_text(syn_run *r, syn_text source, syn_text target) {
-  syn_batch b;
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   int *tgt, longest;
   if (!r) return SYN_E_VALUE;
   longest = (int)r->cap.longest;
-  tgt = r->text + longest;
-  memset(&b, 0, sizeof b);
-  b.count = 1;
   b.src = r->text;
-  b.tgt = tgt;
+  b.tgt = tgt = r->text + longest;
   r->tape.stream[r->m->task->labels].count = 0; /* no results until the pass is done */
   if (r->m->task->encoder)
     b.src_width = syn__text_ids(r->tape.c, r->m, SYN_SRC, source, r->text, longest);
@@ -12120,7 +12113,7 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
 }
 
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
-  const syn_node *n = m ? syn__attention_at(m, i) : NULL;
+  const syn_node *n = syn__attention_at(m, i);
   *heads = n ? n->seen_heads : 0;
   return n ? n->path : NULL;
 }
@@ -12776,6 +12769,7 @@ static syn__factored syn__factored_of(const syn_param *p) {
 static syn__factored syn__factored_at(const syn_trainer *t, const syn__trained *w) {
   syn__factored f = syn__factored_of(w->p);
   size_t rows = f.mats * f.rows;
+  const syn__squares squares = {NULL, NULL, t->work + rows, w->p->size, f.cols, f.rows};
   f.w = w->p->x;
   f.m = t->firsts ? t->first + w->first : NULL;
   f.g = t->gradient + w->at;
@@ -12783,10 +12777,7 @@ static syn__factored syn__factored_at(const syn_trainer *t, const syn__trained *
   f.col = t->second + w->second + (f.row ? rows : 0);
   f.a = t->work;
   f.b = f.a + 2 * rows;
-  f.squares.sum = f.a + rows;
-  f.squares.size = w->p->size;
-  f.squares.cols = f.cols;
-  f.squares.rows = f.rows;
+  f.squares = squares;
   return f;
 }
 static size_t syn__adafactor_second(const syn_param *p) {
@@ -13029,17 +13020,13 @@ size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
    more keeps `tokens` from being null where all rows are empty. */
 static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
   size_t end = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  syn__data_row *row;
+  const syn__data_row row = {d->n_tokens, {n_src, n_tgt}, -1}; /* -1: not a window */
   if (d->count >= SYN__DATA_ROWS)
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, end + 1, sizeof(int)) ||
-      syn__grow(d->c, &d->rows, &d->cap_rows, d->count + 1, sizeof *row))
+      syn__grow(d->c, &d->rows, &d->cap_rows, d->count + 1, sizeof row))
     return SYN_E_MEMORY;
-  row = &d->rows[d->count++];
-  row->begin = d->n_tokens;
-  row->n[SYN_SRC] = n_src;
-  row->n[SYN_TGT] = n_tgt;
-  row->context = -1;
+  d->rows[d->count++] = row;
   d->n_tokens = end;
   return SYN_OK;
 }
@@ -13276,7 +13263,6 @@ static size_t syn__data_at(const syn_data *d, size_t place) {
 /* Cuts the sorted rows into batches of at most `tokens` padded tokens a side. `longest`: of the
    batch so far; `most`: with the row at i. The pass i == count closes the last batch. */
 static syn_status syn__data_cut(syn_data *d, int tokens) {
-  syn__data_range *batch;
   size_t i, begin = 0;
   int longest = 0;
   d->n_batches = 0;
@@ -13287,11 +13273,11 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
       return syn__fail(d->c, SYN_E_SHAPE, "a sentence of %d tokens does not fit a batch of %d", n,
                        tokens);
     if (i == d->count || (size_t)most * (i - begin + 1) > (size_t)tokens) {
-      if (syn__grow(d->c, &d->batches, &d->cap_batches, d->n_batches + 1, sizeof *batch))
+      const syn__data_range batch = {begin, i};
+      if (syn__grow(d->c, &d->batches, &d->cap_batches, d->n_batches + 1, sizeof batch))
         return SYN_E_MEMORY;
-      batch = &d->batches[d->n_batches++];
-      batch->first = begin;
-      batch->end = begin = i;
+      d->batches[d->n_batches++] = batch;
+      begin = i;
       most = n;
     }
     longest = most;
@@ -13312,13 +13298,12 @@ static syn_status syn__data_cut(syn_data *d, int tokens) {
 static syn_status syn__data_epoch(syn_data *d, int tokens, uint64_t seed, long epoch) {
   syn__heap heap;
   uint64_t largest;
-  syn_random r;
+  syn_random r = {syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)))};
   size_t i;
   if (d->epoch_count && d->epoch_count == d->count && d->epoch_tokens == tokens &&
       d->epoch_seed == seed && d->epoch_number == epoch)
     return SYN_OK;
   d->epoch_count = 0;
-  r.state = syn__mix(seed ^ (0xD1B54A32D192ED03u * (uint64_t)(epoch + 2)));
   if (!d->count) return syn__fail(d->c, SYN_E_VALUE, "there is no data");
   if (syn__grow(d->c, &d->order, &d->cap_order, d->count, sizeof(uint64_t)))
     return SYN_E_MEMORY;
@@ -13357,10 +13342,8 @@ size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed) {
    input and labels with begin or end (classify, tag: none). */
 static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task,
                                  const syn__data_range *range) {
-  syn_batch b;
+  syn_batch b = {(int)(range->end - range->first), NULL, NULL, NULL, 0, 0};
   size_t i;
-  memset(&b, 0, sizeof b);
-  b.count = (int)(range->end - range->first);
   for (i = range->first; i < range->end; i++) {
     size_t row = syn__data_at(d, i);
     b.src_width =
@@ -13375,10 +13358,9 @@ static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task,
 static void syn__data_fill(const syn_data *d, size_t i, int *s, int *l) {
   const syn__data_row *row = &d->rows[i];
   const int *tokens = d->tokens + row->begin;
-  syn_random r;
   if (d->corruption.count) {
-    r.state = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2))) + (uint64_t)i;
-    r.state = syn__mix(r.state);
+    const uint64_t epoch = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2)));
+    syn_random r = {syn__mix(epoch + (uint64_t)i)};
     syn_corrupt(&d->corruption, tokens, row->n[SYN_SRC], &r, s, l);
     return;
   }
