@@ -13493,12 +13493,8 @@ static void syn__train_trained(syn_trainer *t) {
     const syn_param *p = &t->m->g.params[i];
     size_t first = o->keeps_first || t->config.beta1 > 0.0f ? p->size : 0;
     size_t second = o->second ? o->second(p) : 0, work = o->workspace ? o->workspace(p) : 0;
-    syn__trained s;
+    const syn__trained s = {p, t->floats, t->firsts, t->seconds, 0.0};
     if (syn__frozen(t, p)) continue;
-    s.p = p;
-    s.at = t->floats;
-    s.first = t->firsts;
-    s.second = t->seconds;
     if (t->trained) t->trained[t->n_trained] = s;
     t->n_trained++;
     t->floats = syn__add_size(t->floats, syn__round16(p->size));
@@ -13601,11 +13597,11 @@ static syn_status syn__train_rule(syn_trainer *t) {
   return SYN_OK;
 }
 
-/* The one place that resolves the defaults of a training. Names become those of our own lists.
-   Comparisons are written so that NaN fails them. */
+/* The one place that resolves the defaults of a training, in a trainer that is zeroed. Names become
+   those of our own lists. Comparisons are written so that NaN fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
   syn_train_config *k = &t->config;
-  *k = *given;
+  if (given) *k = *given;
   if (!k->schedule) k->schedule = "rsqrt";
   if (!k->batch_tokens) k->batch_tokens = 4096;
   if (!k->accumulate) k->accumulate = 1;
@@ -13636,13 +13632,10 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   return syn__freeze_check(t);
 }
 
-/* batch_tokens bounds each side by itself. */
-static syn_limits syn__train_limits(const syn_model *m, int batch_tokens, int length) {
-  syn_limits limits;
-  memset(&limits, 0, sizeof limits);
-  limits.src_rows = limits.tgt_rows = batch_tokens;
-  limits.sentences = batch_tokens; /* an empty row is one token long: its end or its begin */
-  limits.length = length ? length : m->config.max_len;
+/* batch_tokens bounds each side by itself, and so the sentences: an empty row is one token long,
+   its end or its begin. */
+static syn_limits syn__train_limits(int batch_tokens, int length) {
+  const syn_limits limits = {batch_tokens, batch_tokens, batch_tokens, length, 0};
   return limits;
 }
 
@@ -13664,7 +13657,7 @@ static syn_status syn__backward_check(const syn_trainer *t) {
    is at first, for a tensor that is not trained. */
 static syn_status syn__trainer_memory(syn_trainer *t) {
   int i;
-  syn_limits limits = syn__train_limits(t->m, t->config.batch_tokens, t->config.length);
+  syn_limits limits = syn__train_limits(t->config.batch_tokens, t->config.length);
   syn__layout k = {NULL, 0};
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits);
   t->block = (char *)syn__alloc(t->c, 1, syn__trainer_bytes(t));
@@ -13680,15 +13673,13 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
 
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
-  syn_train_config none;
   syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
   if (!t) return NULL;
-  memset(&none, 0, sizeof none);
   t->c = c;
   t->m = m;
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
-  if (!syn__train_resolve(t, config ? config : &none) && syn__tokenizers_fit(c, m) &&
+  if (!syn__train_resolve(t, config) && syn__tokenizers_fit(c, m) &&
       !syn__weights_own(m) && !syn__trainer_memory(t) && !syn__backward_check(t))
     return t;
   syn_trainer_free(t);
@@ -13938,7 +13929,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
                      SYN__DATA_LENGTH);
-  limits = syn__train_limits(m, tokens, 0);
+  limits = syn__train_limits(tokens, 0);
   r = syn__run_new(c, m, SYN__TRAIN, &limits);
   ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
   if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
@@ -13952,12 +13943,12 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
    validation data the loss is -step: the newest). best_loss is sorted; the worst falls out; of
    equal ones the older stays. Frozen tensors are not kept. */
 static void syn__train_keep(syn_trainer *t, float loss) {
-  int most = t->config.average, at = t->n_best < most ? t->n_best : most - 1, k, i;
+  int most = t->config.average, k, i;
   size_t size = t->floats;
   if (most < 1 || !(loss < (float)INFINITY)) return; /* what is not a number would never leave */
-  if (t->n_best == most && !(loss < t->best_loss[at])) return;
+  if (t->n_best == most && !(loss < t->best_loss[most - 1])) return;
   if (t->n_best < most) t->n_best++;
-  for (k = at; k > 0 && loss < t->best_loss[k - 1]; k--) {
+  for (k = t->n_best - 1; k > 0 && loss < t->best_loss[k - 1]; k--) {
     memcpy(t->best + (size_t)k * size, t->best + (size_t)(k - 1) * size, size * sizeof(float));
     t->best_loss[k] = t->best_loss[k - 1];
   }
@@ -13970,12 +13961,11 @@ static void syn__train_keep(syn_trainer *t, float loss) {
 /* `worse` counts validations since the best one: plateau halves the learning rate at every
    `patience` of them, stop_after ends the training (early stopping). */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
-  syn_train_state *s;
+  syn_train_state *s = t ? &t->state : NULL;
   double loss;
   long labels;
   syn_status status;
   if (!t) return SYN_E_VALUE;
-  s = &t->state;
   loss = -(double)s->step; /* without data the newest is the best */
   status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
   if (status != SYN_OK) return status;
@@ -14323,7 +14313,7 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
 syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decode_config *config) {
   syn_decoder *d = syn__given(c, m, "model") ? (syn_decoder *)syn__alloc(c, 1, sizeof *d) : NULL;
   size_t bytes;
-  syn__layout k;
+  syn__layout k = {NULL, 0};
   if (!d) return NULL;
   bytes = syn__decoder_measure(d, c, m, config);
   if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits);
@@ -14333,7 +14323,6 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
     return NULL;
   }
   k.base = (char *)d->block;
-  k.used = 0;
   syn__layout_decoder(d, &k);
   d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
   return d;
@@ -14637,7 +14626,8 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   float *p = d->p;
   syn__heap heap;
   uint64_t top;
-  syn_random random;
+  syn_random random = {d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
+                                : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place))};
   d->c->kernels->scale(p, inverse < 1e20f ? inverse : 1e20f, syn__decode_logits(d, row), v);
   syn__exclude(d, row, p);
   for (i = 0; i < v; i++)
@@ -14650,8 +14640,6 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
     sum += p[syn__sample_token(top)];
     d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
   }
-  random.state = d->seeds ? syn__mix(d->seeds[sentence] ^ syn__mix(place))
-                          : syn__mix(d->config.seed ^ syn__mix(sentence * 0x10001u + place));
   point = syn_random_uniform(&random) * sum;
   for (i = n - 1; i > heap.keys.count; i--) {
     point -= p[syn__sample_token(d->heap[i])];
@@ -14944,17 +14932,14 @@ static int syn__stream_token(void *user, int sentence, int token) {
 /* The batch of one sentence lies in d->ids. */
 syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt,
                                 syn_text_callback call, void *user) {
-  syn__text_stream stream;
-  syn_batch b;
+  syn__text_stream stream = {NULL, call, user, 0, 0, 0, {0}};
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
   syn_status status;
   if (!d) return SYN_E_VALUE;
   d->sentences = 0;
-  memset(&b, 0, sizeof b);
-  memset(&stream, 0, sizeof stream);
   if (!d->m->task->encoder && source.size)
     return syn__fail(d->c, SYN_E_VALUE, "decoding text: the task %s has no source, %lu bytes given",
                      d->m->task->name, (unsigned long)source.size);
-  b.count = 1;
   b.src = d->ids[SYN_SRC];
   b.tgt = d->ids[SYN_TGT];
   if (d->m->task->encoder)
@@ -14962,8 +14947,6 @@ syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_text prompt
   b.tgt_width = syn__text_ids(d->c, d->m, SYN_TGT, prompt, d->ids[SYN_TGT], d->limit);
   if (b.src_width < 0 || b.tgt_width < 0) return d->c->status;
   stream.t = d->m->tokenizer[SYN_TGT];
-  stream.call = call;
-  stream.user = user;
   stream.first = b.tgt_width == 1;
   status = syn_decoder_run(d, &b, call ? syn__stream_token : NULL, &stream);
   if (call) syn__stream_flush(&stream);
@@ -14974,10 +14957,7 @@ size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, cha
                                size_t capacity, float *score) {
   int size;
   const int *ids = syn_decoder_output(d, sentence, rank, &size, score);
-  const syn_tokenizer *t = ids ? d->m->tokenizer[SYN_TGT] : NULL;
-  if (t) return syn_tokenizer_decode(t, ids, size, out, capacity);
-  if (capacity) out[0] = 0;
-  return 0;
+  return syn_tokenizer_decode(ids ? d->m->tokenizer[SYN_TGT] : NULL, ids, size, out, capacity);
 }
 
 /* -- the plan -- */
@@ -14987,20 +14967,17 @@ size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, cha
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
-  syn_train_config none;
   syn_trainer t;
   syn_decoder d;
-  syn_limits limits;
   size_t bytes;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
-  memset(&none, 0, sizeof none);
   memset(&t, 0, sizeof t);
   memset(&d, 0, sizeof d);
   t.c = c;
   t.m = m;
-  if (!syn__train_resolve(&t, train ? train : &none)) {
-    limits = syn__train_limits(m, t.config.batch_tokens, t.config.length);
+  if (!syn__train_resolve(&t, train)) {
+    const syn_limits limits = syn__train_limits(t.config.batch_tokens, t.config.length);
     plan->weights = syn__mul_size(m->floats, sizeof(float));
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);

@@ -324,7 +324,7 @@ static void test_memory(void) {
   train.batch_tokens = 40;
   CHECK(syn_plan_of(&c, &k, &train, NULL, &plan) == SYN_OK, "%s", c.message);
   m = syn_model_new(&c, &k);
-  l = syn__train_limits(m, 40, 0);
+  l = syn__train_limits(40, 0);
   l.keep = 1;
   before = h.live;
   r = syn_run_new(&c, m, &l);
