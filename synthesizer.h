@@ -15098,10 +15098,8 @@ struct syn_tokenizer {
 /* Reads a text of the caller for a tokenizer, without its byte order mark. */
 static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
   size_t mark = syn__bom_size(text.at, text.size);
-  syn__reader r = syn__reader_of(mark ? syn__text_of(text.at + mark, text.size - mark) : text);
-  r.lower = t->flags & SYN_LOWERCASE;
-  r.split = t->kind->split;
-  r.space = r.split && r.text.size > 0; /* an empty text has no word, so no space */
+  int split = t->kind->split, space = split && text.size > mark; /* an empty text has no word */
+  const syn__reader r = {text, mark, t->flags & SYN_LOWERCASE, split, space};
   return r;
 }
 
@@ -15227,11 +15225,10 @@ static syn_status syn__words_learn(syn_tokenizer *t, const syn_text *lines, size
 static syn_status syn__byte_learn(syn_tokenizer *t, const syn_text *lines, size_t count) {
   syn_status status = SYN_OK;
   int i;
-  char byte;
   SYN__UNUSED(lines);
   SYN__UNUSED(count);
   for (i = 0; i < 256 && !status; i++) {
-    byte = (char)i;
+    const char byte = (char)i;
     status = syn__token_add(t, syn__text_of(&byte, 1), (uint64_t)i);
   }
   return status;
@@ -16165,7 +16162,6 @@ static void syn__json_skip(syn__json *j, int depth) {
     while (syn__json_more(j, first == '{' ? "{}" : "[]", &n)) {
       if (first == '{') syn__json_key(j);
       syn__json_skip(j, depth + 1);
-      j->text = text;
     }
   } else if ((size_t)(j->end - j->at) < strlen(word) || memcmp(j->at, word, strlen(word))) {
     syn__json_expected(j, "a value");
@@ -16254,11 +16250,10 @@ static syn_status syn__index_sort(syn_context *c, syn__index *x, syn_status stat
 
 /* The item of this name by bisection; null: there is none, or `name` is null. */
 static const void *syn__index_find(const syn__index *x, const char *name) {
-  size_t low = 0, high = x->n, mid;
-  int order;
+  size_t low = 0, high = x->n;
   while (name && low < high) { /* if it is there, then at low .. high-1 of the sorted ones */
-    mid = low + (high - low) / 2;
-    order = strcmp(name, syn__item_name(x, x->sorted[mid]));
+    size_t mid = low + (high - low) / 2;
+    int order = strcmp(name, syn__item_name(x, x->sorted[mid]));
     if (order == 0) return (const char *)x->items + (size_t)x->sorted[mid] * x->size;
     if (order < 0) high = mid;
     else low = mid + 1;
@@ -16288,7 +16283,6 @@ static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
   char *text = j->text, shown[SYN__SHORT];
   const char *key = syn__json_key(j), *name;
   unsigned i = 0, type = 0; /* of the key in `fields`, of the dtype */
-  size_t n;
   while (i < 3 && strcmp(key, fields[i]) != 0) i++;
   if (i < 3 && (*seen >> i & 1)) syn__json_fail(j, "two times \"%s\"", fields[i]);
   *seen |= 1u << i;
@@ -16299,7 +16293,7 @@ static void syn__header_field(syn__json *j, syn_entry *e, unsigned *seen) {
       syn__json_fail(j, "unknown dtype \"%s\"", syn__shorten(shown, name));
     e->dtype = (syn_dtype)type;
   } else if (i == 1) {
-    n = syn__json_sizes(j, e->shape, SYN_FILE_RANK);
+    size_t n = syn__json_sizes(j, e->shape, SYN_FILE_RANK);
     if (n <= SYN_FILE_RANK) e->rank = (int)n;
     else syn__json_fail(j, "shape of more than %d numbers", SYN_FILE_RANK);
   } else if (i == 2) syn__header_offsets(j, e);
@@ -16378,11 +16372,10 @@ static int syn__header_parse(syn_file *f, const char *where, size_t length, size
   const unsigned char *json = f->start + 8;
   syn__json parser = {f->c, where, NULL, json, json, json + length, f->text, 1, f, data_size};
   syn__json *j = &parser;
-  const char *name;
   size_t n = 0;
   int metadata = 0;
   while (syn__json_more(j, "{}", &n)) {
-    name = syn__json_key(j);
+    const char *name = syn__json_key(j);
     if (strcmp(name, "__metadata__") != 0) syn__header_tensor(j, name);
     else if (metadata++) syn__json_fail(j, "two times \"__metadata__\"");
     else syn__header_metadata(j);
@@ -17190,12 +17183,9 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
 static syn_model *syn__model_of(syn_context *c, syn_file *f) {
   syn_config config;
   syn_model *m = f && !syn__config_read(c, f, &config) ? syn__model_shell(c, &config) : NULL;
-  if (!m) {
-    syn_file_free(f);
-    return NULL;
-  }
-  m->file = f; /* from here on the model frees it */
-  if (!syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
+  if (m) m->file = f; /* from here on the model frees it */
+  else syn_file_free(f);
+  if (m && !syn__weights_read(c, f, m) && !syn__tokenizers_read(c, f, m)) return m;
   syn_model_free(m);
   return NULL;
 }
