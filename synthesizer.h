@@ -17440,9 +17440,8 @@ typedef struct syn__checker {
    differences grow from layer to layer. */
 static void syn__check_weights(const syn_model *m) {
   float amount = m->g.n_nodes > 30 ? 0.05f : 0.35f;
-  syn_random r;
+  syn_random r = {m->config.seed + 99};
   size_t i, k;
-  r.state = m->config.seed + 99;
   for (i = 0; i < m->g.n_params; i++) {
     const syn_param *p = &m->g.params[i];
     for (k = 0; p->trained && k < p->size; k++) p->x[k] += amount * syn_random_normal(&r);
@@ -17463,8 +17462,7 @@ static void syn__check_batch(syn__checker *k, int first, int count, int pad) {
       width[side] = syn__max(width[side], syn__min(sizes[side][i % 7], k->longest) + pad);
   for (i = 0; i < count; i++) {
     int *labels = k->labels + (each ? i : i * width[labelled]);
-    syn_random r;
-    r.state = (uint64_t)(first + i) * 77;
+    syn_random r = {(uint64_t)(first + i) * 77};
     for (side = 0; side < 2; side++) {
       n[side] = syn__min(sizes[side][(first + i) % 7], k->longest);
       for (j = 0; j < n[side]; j++)
@@ -17727,8 +17725,9 @@ static double syn__probe_loss(const syn__probe *q) {
   syn__forward(&r->tape, r->nodes);
   return syn__loss(r, r->m->config.label_smoothing, 0.0f) / (double)r->n_labels;
 }
-/* The gradient of all weights, in the trainer. */
+/* The gradient of all weights, in the trainer, on buffers of NaN. */
 static syn_status syn__probe_gradient(const syn__probe *q) {
+  syn__check_poison(q->t->run);
   if (syn__probe_bind(q)) return q->t->c->status;
   syn__zero(&q->t->run->tape, q->t->gradient, q->t->floats);
   syn__train_pass(q->t, 1.0f / (float)q->t->run->n_labels);
@@ -17816,10 +17815,9 @@ static syn_status syn__probe_param(syn__probe *q) {
   const char *dropout = q->training ? " with dropout" : "";
   size_t k, columns = q->p->size / (size_t)q->p->shape[0];
   char element[60] = " along a direction";
-  syn_random r;
+  syn_random r = {q->t->m->config.seed};
   double sum = 0.0; /* NaN where an element is: then the differences below refuse it */
   int mixed, result;
-  r.state = q->t->m->config.seed;
   memcpy(q->keep, q->p->x, q->p->size * sizeof(float));
   for (q->largest = k = 0; k < q->p->size; k++) {
     sum += fabs((double)q->gradient[k]);
@@ -17843,7 +17841,6 @@ static syn_status syn__probe_param(syn__probe *q) {
 static syn_status syn__check_params(syn__probe *q, float *gradient) {
   const syn_model *m = q->t->m;
   size_t i;
-  syn__check_poison(q->t->run);
   if (syn__probe_gradient(q)) return q->t->c->status;
   memcpy(gradient, q->t->gradient, m->trained * sizeof *gradient);
   q->loss = syn__probe_loss(q);
@@ -17852,7 +17849,6 @@ static syn_status syn__check_params(syn__probe *q, float *gradient) {
     q->gradient = gradient + q->p->offset;
     if (q->p->trained && syn__probe_param(q)) return q->t->c->status;
   }
-  syn__check_poison(q->t->run);
   if (syn__probe_gradient(q)) return q->t->c->status;
   if (memcmp(gradient, q->t->gradient, m->trained * sizeof *gradient))
     return syn__fail(q->t->c, SYN_E_VALUE, "gradient: the second time it has other bits");
