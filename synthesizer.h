@@ -17825,6 +17825,7 @@ static syn_status syn__probe_param(syn__probe *q) {
   }
   if (sum == 0.0)
     return syn__fail(q->t->c, SYN_E_VALUE, "gradient: that of %s is 0%s", q->p->name, dropout);
+  syn__probe_move(q, &r, 1, 0); /* left out: the draws stay those that proved published networks */
   mixed = syn__probe_some(q, &r, 1, 1);
   result = mixed ? syn__probe_some(q, &r, 0, mixed > 0 ? ELEMENTS : MORE_ELEMENTS) : 0;
   if (result > 0) return SYN_OK;
