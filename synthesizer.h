@@ -14096,6 +14096,7 @@ struct syn_decoder {
   float *logits;                   /* [rows, V] */
   float *block_max;                /* [rows, ceil(V/64)] largest logit of every block of 64 */
   float *log_sum;                  /* [rows] log of the sum of exp of the logits; beam search */
+  float *high;                     /* [sentences, 2 * beam] largest block maxima of a row */
   syn__logit_bounds bounds;
   float *p;                        /* [V] probabilities, for sampling */
   uint64_t *heap;                  /* [V] keys of tokens, for sampling */
@@ -14282,6 +14283,7 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   d->logits = syn__layout_floats(k, rows, v);
   d->block_max = syn__layout_floats(k, rows, syn__decode_blocks(d));
   d->log_sum = syn__layout_floats(k, 1, rows);
+  d->high = syn__layout_floats(k, 2, rows);
   d->p = syn__layout_floats(k, 1, v);
   d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
   d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
@@ -14672,6 +14674,20 @@ static void syn__choose_extensions(syn_decoder *d, syn_token_callback call, void
                            decoding and sampling, where K is 1: syn__choose_extensions
      syn__decode_advance   extensions that end become outputs, the best K others live on */
 
+/* What the 2K-th best extension of a row scores at least: the 2K-th largest of its block maxima,
+   each of which is a token; -inf where there are fewer blocks. high [2K]. */
+static float syn__beam_floor(const syn_decoder *d, float *high, const float *block_max,
+                             float base) {
+  int most = 2 * d->config.beam, n = 0, i, k, blocks = (int)syn__decode_blocks(d);
+  for (i = 0; i < blocks; i++) {
+    if (n == most && !(block_max[i] > high[n - 1])) continue;
+    if (n < most) n++;
+    for (k = n - 1; k > 0 && block_max[i] > high[k - 1]; k--) high[k] = high[k - 1];
+    high[k] = block_max[i];
+  }
+  return n == most ? base + high[n - 1] : -INFINITY;
+}
+
 /* The best 2K extensions of rows begin..end-1, those of one sentence, best first; equal scores keep
    the order row, token. log p = logit - log sum exp, so no row of probabilities is ever written. A
    block whose maximum is too small is skipped: its sums are too small too, since rounding keeps the
@@ -14684,13 +14700,16 @@ static void syn__beam_top(const syn_decoder *d, int begin, int end) {
     const float *z = syn__decode_logits(d, e.row);
     const float *block_max = d->block_max + (size_t)e.row * (size_t)blocks;
     float base = d->row[e.row].score - d->log_sum[e.row];
+    float least = syn__beam_floor(d, d->high + (size_t)sentence * (size_t)most, block_max, base);
     for (at = 0; at < blocks; at++) {
-      if (n == most && !(base + block_max[at] > top[n - 1].score)) continue;
+      float best = base + block_max[at];
+      if (best < least || (n == most && !(best > top[n - 1].score))) continue;
       last = syn__min(v, (at + 1) * SYN__BLOCK);
       for (e.token = at * SYN__BLOCK; e.token < last; e.token++) {
         e.score = base + z[e.token];
+        if (e.score < least || z[e.token] == -INFINITY) continue;
+        if (n == most && !(e.score > top[n - 1].score)) continue;
         e.ended = e.token == SYN_END;
-        if (z[e.token] == -INFINITY || (n == most && !(e.score > top[n - 1].score))) continue;
         if (n < most) n++; /* else the worst one leaves */
         for (k = n - 1; k > 0 && e.score > top[k - 1].score; k--) top[k] = top[k - 1];
         top[k] = e;
