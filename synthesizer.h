@@ -8975,6 +8975,11 @@ static void syn__head_alpha(syn_tape *t, const syn_node *n, const syn__attention
 static int syn__stream_length(const syn_stream *stream, int i) {
   return stream->off[i + 1] - stream->off[i];
 }
+/* 1: sentences i and k are of one group. */
+static int syn__same_group(const syn_tape *t, const syn_node *n, int i, int k) {
+  const syn_stream *stream = syn__att_stream(t, n);
+  return syn__att_of(n)->causal || syn__stream_length(stream, i) == syn__stream_length(stream, k);
+}
 /* The first sentence of the group of sentence i; in a decoder the longest. */
 static int syn__group_of(const syn_tape *t, const syn_node *n, int i) {
   const syn_stream *stream = syn__att_stream(t, n);
@@ -9026,9 +9031,8 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
   syn__attention group, o;
   for (item = begin; item < end; item++) {
     int h = (int)(item / sentences), i = (int)(item % sentences);
-    int first = syn__group_of(t, j->n, i);
-    if (!pd || i == 0 || group.sentence != first) {
-      group = syn__head_of(t, j->n, first, h, syn_scratch(t, thread));
+    if (!pd || i == 0 || !syn__same_group(t, j->n, group.sentence, i)) {
+      group = syn__head_of(t, j->n, syn__group_of(t, j->n, i), h, syn_scratch(t, thread));
       pd = syn__dropped_weights(t, &group);
     }
     o = syn__head_of(t, j->n, i, h, group.pack);
@@ -9040,7 +9044,7 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
                           syn__product_of(syn_matrix_of(o.y, o.g.nq, o.c, o.y_row),
                                           syn_matrix_of(pd, o.g.nq, o.g.nk, (size_t)group.g.nk),
                                           syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), NULL, 0));
-    for (row = 0; row < (size_t)o.g.nq && !t->training && i != first; row++)
+    for (row = 0; row < (size_t)o.g.nq && !t->training && i != group.sentence; row++)
       memcpy(o.p + row * (size_t)o.g.nk, group.p + row * (size_t)group.g.nk,
              (size_t)o.g.nk * sizeof *o.p);
   }
@@ -14614,11 +14618,11 @@ static int syn__sample_token(uint64_t key) { return (int)~(uint32_t)key; }
 
 /* Sampling: p = softmax(z / temperature) over what may be chosen. Candidates are the top_k most
    probable tokens (Fan, Lewis, Dauphin 2018), or those whose probabilities first reach top_p
-   (nucleus sampling, Holtzman et al. 2020). A heap gives them one by one in
-   log V, where sorting would take V log V. The point falls uniformly within the candidates' sum;
-   when rounding leaves it behind the last one, that one is chosen. The random number is a hash of
-   seed (or the sentence's own), sentence and place, not a running state: a sentence gets the same
-   output whoever is decoded beside it. */
+   (nucleus sampling, Holtzman et al. 2020). A heap gives them one by one in log V, where sorting
+   would take V log V. The point falls uniformly within the candidates' sum; when rounding leaves it
+   behind the last one, that one is chosen. The random number is a hash of seed (or the sentence's
+   own), sentence and place, not a running state: a sentence gets the same output whoever is decoded
+   beside it. */
 static int syn__choose_sampled(syn_decoder *d, int row) {
   uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
