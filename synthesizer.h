@@ -181,7 +181,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#ifndef SYN_SMALL
 #include <stdio.h>
+#endif
 
 #define SYN_VERSION "0.1"
 
@@ -223,6 +225,46 @@ enum { SYN_PAD = 0, SYN_UNKNOWN = 1, SYN_BEGIN = 2, SYN_END = 3, SYN_FIRST_TOKEN
 extern "C" {
 #endif
 
+/* ==============================================================================================
+   >>small types   small models: integers, for boards without an operating system
+   ============================================================================================== */
+
+/* A small model is an array of 32-bit words that a program keeps in flash: the network as a list of
+   instructions, its weights as int8, its tables. syn_small_step runs it in a block of RAM whose
+   size is known before, without malloc, without libm, and with the same results on every machine.
+   syn_small_write makes the array from a model. With SYN_SMALL defined the header holds nothing but
+   this part. The array has the byte order of the machine: little-endian. */
+
+typedef struct syn_small syn_small;
+
+/* What syn_small_step returns beside tokens, which are 0 and above. */
+enum {
+  SYN_SMALL_MORE = -1,    /* the work is used up: call again */
+  SYN_SMALL_END = -2,     /* the output is complete */
+  SYN_SMALL_E_MODEL = -3, /* the array is not a model, or damaged */
+  SYN_SMALL_E_RAM = -4,   /* too few bytes of RAM, or not aligned to 8 */
+  SYN_SMALL_E_VALUE = -5  /* a token, a length or an option outside its range */
+};
+
+/* How to run. Zeroed, a field means what its comment says. */
+typedef struct syn_small_config {
+  int source_len; /* tokens of the longest source with its end; 0: the model's max_len */
+  int max_len;    /* tokens of an output at most, with its end; 0: the model's max_len */
+} syn_small_config;
+
+/* Checks the array [size bytes] and returns the bytes of RAM that syn_small_open needs; below 0: an
+   error. `config` may be null. */
+SYN_API long syn_small_ram(const void *model, size_t size, const syn_small_config *config);
+/* Prepares `ram` [bytes]. The model stays where it is; it and `ram` must live as long as the
+   result. Null: *error, if it is not null, says why. */
+SYN_API syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
+                                  const syn_small_config *config, int *error);
+/* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error. */
+SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
+/* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. */
+SYN_API int syn_small_step(syn_small *s, long work);
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>types   the structs of the public interface
    ============================================================================================== */
@@ -1202,6 +1244,13 @@ SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const 
 SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
 
+/* -- small models -- */
+
+/* Writes the array of a small model: int8 weights, tables. The model must be a seq2seq of kinds that
+   small models have: an error names another kind and its place. */
+SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink);
+#endif /* !SYN_SMALL */
+
 #ifdef __cplusplus
 }
 #endif
@@ -1233,6 +1282,206 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #define SYN__LEVELS 0
 #endif
 
+/* ==============================================================================================
+   >>small kernels   rows of int8, float functions without libm
+   ============================================================================================== */
+
+/*
+   Weights are int8 with a scale for each output row, activations int8 with a scale for each row,
+   found when the row is quantized:
+
+     s = max_i |x_i| / 127,   q_i = round(x_i / s),   y_j = (sum_i w_ji q_i) (scale_j s) + b_j
+
+   The sum is an int32 and exact. -128 is never used: a sum of two products of it overflows int16.
+   Floats are added, multiplied and divided, never fused, so every machine computes the same bits.
+   What is not finite becomes 0 before it is converted to an integer. */
+
+#include <string.h>
+
+typedef union syn__small_bits {
+  uint32_t u;
+  int32_t i;
+  float f;
+} syn__small_bits;
+
+static float syn__small_float(int32_t word) {
+  syn__small_bits b;
+  b.i = word;
+  return b.f;
+}
+
+/* e^x, relative error below 2e-7; below -87 it is 0, above 88 it is e^88, of a NaN 0. With k =
+   round(x log2 e): e^x = 2^k e^f, |f| <= log 2 / 2, e^f by a polynomial. */
+static float syn__small_exp(float x) {
+  syn__small_bits power;
+  float f, y;
+  int32_t k;
+  if (!(x > -87.0f)) return 0.0f;
+  if (x > 88.0f) x = 88.0f;
+  y = x * 1.44269504f;
+  k = (int32_t)(y < 0.0f ? y - 0.5f : y + 0.5f);
+  f = (x - (float)k * 0.693145752f) - (float)k * 1.42860677e-6f; /* log 2 in two parts */
+  y = 0.166666657f + f * (0.0416657962f + f * (0.00833345205f + f * 0.00139375532f));
+  y = 1.0f + f * (1.0f + f * (0.5f + f * y));
+  power.u = (uint32_t)(k + 127) << 23;
+  return y * power.f;
+}
+
+/* 1 / sqrt(x), relative error below 2e-7, for x from 1e-30 to 1e30: four steps of Newton. */
+static float syn__small_rsqrt(float x) {
+  syn__small_bits y;
+  int i;
+  y.f = x;
+  y.u = UINT32_C(0x5F375A86) - (y.u >> 1);
+  for (i = 0; i < 4; i++) y.f = y.f * (1.5f - x * 0.5f * y.f * y.f);
+  return y.f;
+}
+
+static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f : x + 0.5f); }
+
+/* q [n] = round(x / s); returns s. A row that is 0, tiny or not finite becomes 0. */
+static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
+  syn__small_bits b;
+  uint32_t most = 0;
+  float inverse;
+  int32_t i;
+  for (i = 0; i < n; i++) { /* the bits of floats above 0 are ordered as they are */
+    b.f = x[i];
+    b.u &= UINT32_C(0x7FFFFFFF);
+    if (b.u > most) most = b.u;
+  }
+  b.u = most;
+  if (!(b.f > 1e-30f && b.f < 1e30f)) {
+    memset(q, 0, (size_t)n);
+    return 0.0f;
+  }
+  inverse = 127.0f / b.f;
+  for (i = 0; i < n; i++) q[i] = (int8_t)syn__small_round(x[i] * inverse);
+  return b.f * 0.00787401572f; /* 1 / 127 */
+}
+
+/* sum of a_i b_i, i < n */
+static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
+  int32_t i, sum = 0;
+  for (i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/* sum [4] = four rows of w times x [k]. w is a panel [k/4][4 rows][4]; k is a multiple of 4. */
+static void syn__small_dots(int32_t *sum, const int8_t *w, const int8_t *x, int32_t k) {
+  const int8_t *end = x + k;
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  for (; x < end; x += 4, w += 16) {
+    s0 += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
+    s1 += x[0] * w[4] + x[1] * w[5] + x[2] * w[6] + x[3] * w[7];
+    s2 += x[0] * w[8] + x[1] * w[9] + x[2] * w[10] + x[3] * w[11];
+    s3 += x[0] * w[12] + x[1] * w[13] + x[2] * w[14] + x[3] * w[15];
+  }
+  sum[0] = s0;
+  sum[1] = s1;
+  sum[2] = s2;
+  sum[3] = s3;
+}
+
+/* -- the state, and the operands of instructions -- */
+
+/* The array begins with these words. A place is the index of a word. */
+enum {
+  SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
+  SYN__SMALL_SOURCE_VOCAB, SYN__SMALL_TARGET_VOCAB,
+  SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 16 */
+  SYN__SMALL_HEADS,      /* most heads of an attention */
+  SYN__SMALL_PROGRAMS,   /* [3] places of the programs */
+  SYN__SMALL_ROW_BYTES = SYN__SMALL_PROGRAMS + 3, /* [regions] bytes of a row in each region */
+  SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
+};
+#define SYN__SMALL_VERSION INT32_C(0x314E5953) /* "SYN1" */
+
+/* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
+   row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
+   row that stays (STATE). ENCODER and TARGET share their place: one is needed after the other. */
+enum {
+  SYN__SMALL_ROW, SYN__SMALL_ENCODER, SYN__SMALL_SOURCE, SYN__SMALL_TARGET, SYN__SMALL_STATE,
+  SYN__SMALL_REGIONS
+};
+
+/* The programs run over the rows of the source; over its encoded rows, for the caches of attention
+   to the source; over the newest token of the output, again and again. */
+enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE };
+
+/* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
+     x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
+     c I J  a cache of a[I] heads of width a[J]
+     m I J  place of int8 panels of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
+     f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
+     t I    place of a table of rows of a[I] int16       s  a float
+     n      an integer from 1 to 65535      w  the same, at most the model's widest row
+     h      a number of heads               v  a vocabulary            i  flags
+   where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
+#define SYN__SMALL_LIST(X) \
+  X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") X(linear, "x3x4inwm34f3g3") \
+  X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
+  X(score_table, "ib233hnF23") X(values, "X34c34ihn") X(out, "x2vwm12f1g1")
+#define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
+enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
+#undef SYN__SMALL_ENUM
+
+/* Flags of the instructions. SAME: the input is that of the product before. ACT: times the number
+   of an activation. CAUSAL: the keys are the output's up to this row; else the source's. ADD: to the
+   scores that are there. RAW: the scores are the attention weights. */
+enum { SYN__SMALL_NONE = -1 }; /* no token */
+enum {
+  SYN__SMALL_SAME = 1, SYN__SMALL_ACT = 2, SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2,
+  SYN__SMALL_RAW = 4
+};
+
+struct syn_small {
+  const int32_t *w; /* the model */
+  syn_small_config k;
+  unsigned char *base[SYN__SMALL_REGIONS];
+  int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
+  int8_t *q;        /* [widest] the quantized input of a product */
+  float q_scale;
+  float *scores;    /* [heads, longest] */
+  int16_t *weights; /* [longest] attention weights of a head */
+  int16_t *tokens;  /* [source_len] */
+  int32_t sources;  /* tokens of the source */
+  int32_t phase, at, segment, row, rows; /* program, place in it, of its segment; rows run to `rows` */
+  int32_t token;    /* newest token of the output */
+};
+
+/* Row i of a buffer whose rows have `bytes` bytes. */
+static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
+  int32_t region = operand & 7;
+  return s->base[region] + (operand >> 3) * s->count[region] + (region ? i * bytes : 0);
+}
+static float *syn__small_row(const syn_small *s, int32_t operand, int32_t width) {
+  return (float *)syn__small_at(s, operand, s->row, 4 * width);
+}
+static const float *syn__small_floats(const syn_small *s, int32_t place) {
+  return place ? (const float *)(const void *)(s->w + place) : NULL;
+}
+static const int8_t *syn__small_bytes(const syn_small *s, int32_t place) {
+  return (const int8_t *)(s->w + place);
+}
+static int32_t syn__small_round4(int32_t n) { return (n + 3) & ~3; }
+
+/* s->q = x [k] quantized, with zeros up to a multiple of 4 */
+static void syn__small_input(syn_small *s, const float *x, int32_t k) {
+  s->q_scale = syn__small_quantize(s->q, x, k);
+  while (k & 3) s->q[k++] = 0;
+}
+
+/* A row of a cache: a scale for each head, then the int8 of all heads, c rounded up to 4. */
+static int32_t syn__small_cache_bytes(int32_t heads, int32_t c) {
+  return heads * (4 + syn__small_round4(c));
+}
+/* Keys that this row sees. */
+static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
+  return flags & SYN__SMALL_CAUSAL ? s->row + 1 : s->sources;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>base   includes, checked sizes, UTF-8, elementary functions of the same bits everywhere
    ============================================================================================== */
@@ -2253,6 +2502,7 @@ static const float syn__zeros[16 * 8] = {0}; /* where the sums of up to 8 panels
 
 #define SYN__L2_FLOATS 65536 /* floats of b that stay in the second-level cache */
 
+#endif /* !SYN_SMALL */
 #endif /* !SYN__ISA */
 #ifdef SYN__ISA
 
@@ -3941,6 +4191,7 @@ static const syn_kernels SYN__N(kernels) = {
 
 #endif /* SYN__ISA */
 #ifndef SYN__ISA
+#ifndef SYN_SMALL
 
 /* ==============================================================================================
    >>dispatch   one table of kernels per ISA, chosen once per context
@@ -5615,6 +5866,188 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
 }
 
 /* ==============================================================================================
+   >>small build   the instructions and arrays of a small model, from the nodes of a network
+   ============================================================================================== */
+
+/* Every kind that a small model may have has a function `lower`, which appends the instructions of
+   one of its nodes. It names rows and caches by numbers of values; they get their offsets when all
+   instructions are there.
+
+   The encoder runs row by row as far as it can: a segment is a list of instructions that every row
+   runs before any row runs the next segment. Only attention needs a new segment, since a query
+   needs the keys of all rows. A value that a later segment reads is kept for all rows; but a norm
+   is computed anew in every segment that reads it, which needs no memory. */
+
+typedef struct syn__small_value {
+  int32_t bytes;          /* of a row */
+  int program, segment;   /* where it is written */
+  int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
+  int cache, kept;        /* a cache; read by another program */
+  int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
+  int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
+  int alias;              /* a value whose row it may overwrite, -1: none */
+  int32_t region, offset; /* found by syn__small_offsets */
+} syn__small_value;
+
+typedef struct syn__small_build {
+  syn_context *c;
+  const syn__graph *g;
+  const syn_config *config;
+  syn__array code[3]; /* int32_t, of each program */
+  syn__array data;    /* int32_t; word 0 is unused, since place 0 means none */
+  syn__array values;
+  int *of;            /* [values of the graph] the number of its small value */
+  int32_t *matrix;    /* [params] place of its panels, where it was written already; or 0 */
+  int program, segment;
+  int32_t widest, heads;
+} syn__small_build;
+
+static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
+  return (syn__small_value *)l->values.items + v;
+}
+
+/* -- data: each returns the place of what it appends -- */
+
+/* Memory for `bytes` bytes, zeroed, at the end of the data; null (recorded) without memory. */
+static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
+  size_t words = (bytes + 3) / 4, count = l->data.count;
+  *place = (int32_t)count;
+  if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4)) return NULL;
+  l->data.count = count + words;
+  return memset((int32_t *)l->data.items + count, 0, 4 * words);
+}
+static int32_t syn__lower_floats(syn__small_build *l, const float *x, size_t n) {
+  int32_t place;
+  void *to = syn__lower_data(l, n * sizeof *x, &place);
+  if (to) memcpy(to, x, n * sizeof *x);
+  return place;
+}
+
+/* q [n] = round(127 x / max |x|); returns max |x| / 127. */
+static float syn__lower_row(int8_t *q, const float *x, int n, int step) {
+  float most = 0.0f;
+  int i;
+  for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+  for (i = 0; i < n && most > 0.0f; i++)
+    q[i / 4 * step + i % 4] = (int8_t)syn__small_round(x[i] * (127.0f / most));
+  return most / 127.0f;
+}
+/* Panels and scales of parameter p [n,k], which are written once: a tied embedding is the matrix of
+   the output. *scales: the place of the scales, behind the panels. */
+static int32_t syn__lower_matrix(syn__small_build *l, int p, int32_t *scales) {
+  const syn_param *w = &l->g->params[p];
+  int n = w->shape[0], k = (int)(w->size / (size_t)n), stride = syn__small_round4(k), i;
+  size_t bytes = (size_t)syn__small_round4(n) * (size_t)stride;
+  int32_t place = l->matrix[p];
+  *scales = place + (int32_t)(bytes / 4);
+  if (place) return place;
+  if (!syn__lower_data(l, bytes + (size_t)n * sizeof(float), &place)) return 0;
+  *scales = place + (int32_t)(bytes / 4);
+  for (i = 0; i < n; i++) {
+    int8_t *panel = (int8_t *)((int32_t *)l->data.items + place) + i / 4 * 4 * stride + i % 4 * 4;
+    float scale = syn__lower_row(panel, w->x + (size_t)i * (size_t)k, k, 16);
+    memcpy((int32_t *)l->data.items + *scales + i, &scale, sizeof scale);
+  }
+  return l->matrix[p] = place;
+}
+
+/* -- values and instructions -- */
+
+/* A new row of floats, or a cache, made by the next instruction; -1: failed. */
+static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
+  syn__small_value v;
+  memset(&v, 0, sizeof v);
+  v.bytes = bytes;
+  v.program = l->program;
+  v.segment = v.last = l->segment;
+  v.from = v.to = (int)l->code[l->program].count;
+  v.cache = cache;
+  v.alias = -1;
+  return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
+}
+static int syn__lower_new(syn__small_build *l, int width) {
+  return syn__lower_value(l, 4 * (int32_t)width, 0);
+}
+/* Appends an instruction. */
+static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int n) {
+  int32_t word = code + 256 * (n + 1);
+  if (!syn__append(l->c, &l->code[l->program], &word, 1, sizeof word))
+    syn__append(l->c, &l->code[l->program], a, (size_t)n, sizeof *a);
+}
+/* The next instruction reads value v: returns v, or what its norm makes in this segment. */
+static int syn__lower_read(syn__small_build *l, int v) {
+  syn__small_value *x = syn__lower_at(l, v), *made;
+  int32_t a[6];
+  if (v < 0) return v;
+  if (x->anew) {
+    made = x->made < 0 ? NULL : syn__lower_at(l, x->made);
+    if (made && made->program == l->program && made->segment == l->segment)
+      return syn__lower_read(l, x->made);
+    memcpy(a, x->norm, sizeof a);
+    a[1] = syn__lower_read(l, a[1]);
+    a[0] = syn__lower_new(l, a[2]);
+    if (a[0] < 0) return -1;
+    syn__lower_at(l, v)->made = a[0];
+    syn__lower_at(l, a[0])->alias = a[1];
+    syn__lower_emit(l, SYN__SMALL_OP_norm, a, 6);
+    return syn__lower_read(l, a[0]);
+  }
+  if (x->program != l->program) x->kept = 1;
+  else {
+    x->to = (int)l->code[l->program].count;
+    x->last = l->segment;
+  }
+  return v;
+}
+/* Input i of a node. */
+static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return l->of[n->in[i]]; }
+static int syn__lower_width(const syn__small_build *l, int v) {
+  return v < 0 ? 0 : syn__lower_at(l, v)->bytes / 4;
+}
+/* In the encoder: all rows run what is there before any runs what follows. */
+static void syn__lower_segment(syn__small_build *l) {
+  int32_t forward = 0;
+  if (l->program != SYN__SMALL_ENCODE) return;
+  syn__lower_emit(l, SYN__SMALL_OP_segment, &forward, 1);
+  l->segment++;
+}
+
+/* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
+static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int act) {
+  const syn_param *p = &l->g->params[w];
+  int32_t a[8];
+  a[1] = syn__lower_read(l, x);
+  a[0] = syn__lower_new(l, p->shape[0]);
+  a[2] = act * SYN__SMALL_ACT;
+  a[3] = p->shape[0];
+  a[4] = (int32_t)(p->size / (size_t)p->shape[0]);
+  a[5] = syn__lower_matrix(l, w, &a[6]);
+  a[7] = bias < 0 ? 0 : syn__lower_floats(l, l->g->params[bias].x, (size_t)p->shape[0]);
+  l->widest = syn__max(l->widest, a[4]);
+  syn__lower_emit(l, SYN__SMALL_OP_linear, a, 8);
+  return a[0];
+}
+/* A cache of x: int8 with a scale for each head. */
+static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
+  int32_t a[4];
+  a[1] = syn__lower_read(l, x);
+  a[0] = syn__lower_value(l, syn__small_cache_bytes(heads, c), 1);
+  a[2] = heads;
+  a[3] = c;
+  l->heads = syn__max(l->heads, heads);
+  l->widest = syn__max(l->widest, c);
+  syn__lower_emit(l, SYN__SMALL_OP_store, a, 4);
+  return a[0];
+}
+
+/* Records that a part of a node has no lowering; returns -1. */
+static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char *what) {
+  syn__fail(l->c, SYN_E_VALUE, "a small model cannot have %s of layer %.100s (%s)", what, n->path,
+            n->kind->name);
+  return -1;
+}
+
+/* ==============================================================================================
    >>kind add   y = a + b, also y = a - b or y = a b; b may be a row that repeats, or one number
    ============================================================================================== */
 
@@ -5728,6 +6161,29 @@ syn_tensor *syn_add(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn
 syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_sub, a, b); }
 syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b) { return syn__record_pair(&syn__kind_mul, a, b); }
 
+static int syn__lower_add(syn__small_build *l, const syn_node *n) {
+  int32_t a[4];
+  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[2] = syn__lower_read(l, syn__lower_in(l, n, 1));
+  a[3] = syn__lower_width(l, a[1]);
+  a[0] = syn__lower_new(l, a[3]);
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
+  syn__lower_emit(l, SYN__SMALL_OP_add, a, 4);
+  return a[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* add y, a, b, width */
+static long syn__small_add(syn_small *s, const int32_t *a) {
+  const float *x = syn__small_row(s, a[1], a[3]), *z = syn__small_row(s, a[2], a[3]);
+  float *y = syn__small_row(s, a[0], a[3]);
+  int32_t i;
+  for (i = 0; i < a[3]; i++) y[i] = x[i] + z[i];
+  return a[3];
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind scale   y = s x
    ============================================================================================== */
@@ -5941,6 +6397,21 @@ syn_tensor *syn_act(syn_tensor *x, const char *name) {
   return NULL;
 }
 
+#endif /* !SYN_SMALL */
+
+/* f(x); act - 1 is the place of f in syn__act_names, 0: f(x) = x */
+static float syn__small_act(int32_t act, float x) {
+  float u = x;
+  if (act == 0) return x;
+  if (act == 1) return x > 0.0f ? x : 0.0f;
+  if (act == 2) u = 1.59576912f * (x + 0.044715f * x * x * x);
+  if (act == 3) u = 2.0f * x;
+  u = 1.0f / (1.0f + syn__small_exp(-u)); /* sigma(u) */
+  if (act == 3) return 2.0f * u - 1.0f;
+  return act == 4 ? u : x * u;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
    ============================================================================================== */
@@ -5992,6 +6463,32 @@ static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__linear_shape, syn__linear_kind_forward, syn__linear_kind_backward, NULL, NULL, NULL};
 
+static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
+  return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0],
+                           n->n_param > 1 ? n->param[1] : -1, 0);
+}
+
+#endif /* !SYN_SMALL */
+
+/* linear y, x, flags, n, k, w, scales, bias: y [n] = act(W x + b). The panels of w have rows up to a
+   multiple of 4. */
+static long syn__small_linear(syn_small *s, const int32_t *a) {
+  int32_t n = a[3], k = syn__small_round4(a[4]), i, j, sum[4];
+  const int8_t *w = syn__small_bytes(s, a[5]);
+  const float *scales = syn__small_floats(s, a[6]), *bias = syn__small_floats(s, a[7]);
+  float *y = syn__small_row(s, a[0], n);
+  if (!(a[2] & SYN__SMALL_SAME)) syn__small_input(s, syn__small_row(s, a[1], a[4]), a[4]);
+  for (i = 0; i < n; i += 4, w += 4 * k) {
+    syn__small_dots(sum, w, s->q, k);
+    for (j = i; j < i + 4 && j < n; j++) {
+      float z = (float)sum[j - i] * (scales[j] * s->q_scale);
+      y[j] = syn__small_act(a[2] / SYN__SMALL_ACT, bias ? z + bias[j] : z);
+    }
+  }
+  return (long)n * k;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind ff   y [rows,n] = act(x W^T + b); glu: W [2n,d], y = first half * sigma(second half)
    ============================================================================================== */
@@ -6119,6 +6616,12 @@ static void syn__ff_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL, NULL, NULL};
+
+static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
+  if (syn__act_of(n) == SYN__GLU) return syn__lower_refuse(l, n, "glu");
+  return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0], n->param[1],
+                           1 + syn__act_of(n));
+}
 
 /* ==============================================================================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
@@ -6293,6 +6796,42 @@ static const syn_kind syn__kind_rms_norm = {
     "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__rms_shape,
     syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
 
+static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
+  int d = l->g->values[n->out].shape[1], y = syn__lower_new(l, d);
+  syn__small_value *v = syn__lower_at(l, y);
+  syn__small_bits eps;
+  if (y < 0) return -1;
+  eps.f = SYN__NORM_EPS;
+  v->anew = 1;
+  v->made = -1;
+  v->norm[1] = syn__lower_in(l, n, 0);
+  v->norm[2] = d;
+  v->norm[3] = syn__lower_floats(l, l->g->params[n->param[0]].x, (size_t)d);
+  if (n->n_param > 1) v->norm[4] = syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)d);
+  v->norm[5] = eps.i;
+  return y;
+}
+
+#endif /* !SYN_SMALL */
+
+/* norm y, x, width, gain, bias, eps; bias 0: of rms_norm, without a mean */
+static long syn__small_norm(syn_small *s, const int32_t *a) {
+  int32_t n = a[2], i;
+  const float *x = syn__small_row(s, a[1], n), *gain = syn__small_floats(s, a[3]);
+  const float *bias = syn__small_floats(s, a[4]);
+  float *y = syn__small_row(s, a[0], n), mean = 0.0f, square = 0.0f, r;
+  for (i = 0; i < n && bias; i++) mean = mean + x[i];
+  mean = mean / (float)n;
+  for (i = 0; i < n; i++) square = square + (x[i] - mean) * (x[i] - mean);
+  r = syn__small_rsqrt(square / (float)n + syn__small_float(a[5]));
+  for (i = 0; i < n; i++) {
+    y[i] = (x[i] - mean) * r * gain[i];
+    if (bias) y[i] = y[i] + bias[i];
+  }
+  return 4L * n;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind rnn   h_t = cell(x_t, h_{t-1}): lstm or gru; birnn: one from each end of the sentence
    ============================================================================================== */
@@ -6711,6 +7250,47 @@ static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
     syn__pos_shape, syn__pos_forward, syn__scale_backward, NULL, NULL, NULL};
 
+/* The sinusoids of all places as int16 of 1/32767. */
+static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
+  const syn__pos *own = (const syn__pos *)n->own;
+  size_t i, d = (size_t)own->d, places = (size_t)l->config->max_len;
+  syn__small_bits scale, factor;
+  int32_t a[5];
+  char *to;
+  scale.f = 1.0f / 32767.0f;
+  factor.f = own->scale;
+  if (own->step >= 0 || own->places < l->config->max_len) return syn__lower_refuse(l, n, "its table");
+  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[0] = syn__lower_new(l, own->d);
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
+  a[2] = own->d;
+  a[3] = factor.i;
+  to = (char *)syn__lower_data(l, 4 + 2 * d * places, &a[4]);
+  if (!to) return -1;
+  memcpy(to, &scale.i, sizeof scale.i);
+  for (i = 0; i < d * places; i++) {
+    int16_t q = (int16_t)syn__small_round(own->table[i] * 32767.0f);
+    memcpy(to + 4 + 2 * i, &q, sizeof q);
+  }
+  syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
+  return a[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* places y, x, width, factor, table: y = factor x + the table's row of this place. A table is a
+   scale and rows of int16. */
+static long syn__small_places(syn_small *s, const int32_t *a) {
+  int32_t width = a[2], i;
+  const float *x = syn__small_row(s, a[1], width);
+  const int16_t *row = (const int16_t *)(s->w + a[4] + 1) + s->row * width;
+  float *y = syn__small_row(s, a[0], width), scale = syn__small_floats(s, a[4])[0];
+  float factor = syn__small_float(a[3]);
+  for (i = 0; i < width; i++) y[i] = factor * x[i] + scale * (float)row[i];
+  return 2L * width;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
    ============================================================================================== */
@@ -7101,6 +7681,31 @@ static const syn_kind syn__kind_embedding = {
     "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
     syn__lookup_backward, NULL, NULL, NULL};
 
+static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
+  const syn_param *p = &l->g->params[n->param[0]];
+  int32_t a[5];
+  a[0] = syn__lower_new(l, p->shape[1]);
+  a[1] = p->shape[1];
+  a[2] = p->shape[0];
+  a[3] = syn__lower_matrix(l, n->param[0], &a[4]);
+  syn__lower_emit(l, SYN__SMALL_OP_embed, a, 5);
+  return a[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* embed y, width, vocab, table, scales: y = row of the token */
+static long syn__small_embed(syn_small *s, const int32_t *a) {
+  int32_t width = a[1], stride = syn__small_round4(width), i, j;
+  int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row];
+  const int8_t *panel = syn__small_bytes(s, a[3]) + token / 4 * 4 * stride + token % 4 * 4;
+  float *y = syn__small_row(s, a[0], width), scale = syn__small_floats(s, a[4])[token];
+  for (i = 0; i < width; i += 4, panel += 16)
+    for (j = 0; j < 4 && i + j < width; j++) y[i + j] = scale * (float)panel[j];
+  return width;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind input_feed   y_t = [z_{t-1}; x_t], z = what `out` reads of the token before; z_{-1} = 0
    ============================================================================================== */
@@ -7246,6 +7851,47 @@ static syn_status syn__output_shape(syn_build *b, syn_node *n) {
 static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_shape,
                                           syn__linear_kind_forward, NULL, NULL, NULL, NULL};
 
+static int syn__lower_output(syn__small_build *l, const syn_node *n) {
+  const syn_param *p = &l->g->params[n->param[0]];
+  int32_t a[6];
+  a[0] = syn__lower_read(l, syn__lower_in(l, n, 0));
+  a[1] = p->shape[0];
+  a[2] = p->shape[1];
+  a[3] = syn__lower_matrix(l, n->param[0], &a[4]);
+  a[5] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
+  l->widest = syn__max(l->widest, a[2]);
+  syn__lower_emit(l, SYN__SMALL_OP_out, a, 6);
+  return a[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* out x, vocab, k, w, scales, bias: the token of the largest logit, of equal ones the first; not
+   padding and not begin */
+static long syn__small_out(syn_small *s, const int32_t *a) {
+  int32_t n = a[1], k = syn__small_round4(a[2]), i, j, sum[4];
+  const int8_t *w = syn__small_bytes(s, a[3]);
+  const float *scales = syn__small_floats(s, a[4]), *bias = syn__small_floats(s, a[5]);
+  float best = 0.0f;
+  syn__small_input(s, syn__small_row(s, a[0], a[2]), a[2]);
+  s->token = SYN__SMALL_NONE;
+  for (i = 0; i < n; i += 4, w += 4 * k) {
+    syn__small_dots(sum, w, s->q, k);
+    for (j = i; j < i + 4 && j < n; j++) {
+      float z = (float)sum[j - i] * (scales[j] * s->q_scale);
+      if (bias) z = z + bias[j];
+#ifdef SYN__SMALL_TRACE
+      SYN__SMALL_TRACE(z);
+#endif
+      if (j == SYN_PAD || j == SYN_BEGIN || (s->token != SYN__SMALL_NONE && !(z > best))) continue;
+      s->token = j;
+      best = z;
+    }
+  }
+  return (long)n * k;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>attention heads   attention weights of one head, their product with the values
    ============================================================================================== */
@@ -7772,6 +8418,55 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
   syn__causal_matmul_tn(t, &o->g, syn__product_of(dk, syn_transposed(ds), q, NULL, o->add));
 }
 
+#endif /* !SYN_SMALL */
+
+/* store cache, x, heads, c: the row of x, quantized head by head */
+static long syn__small_store(syn_small *s, const int32_t *a) {
+  int32_t heads = a[2], c = a[3], h, i;
+  const float *x = syn__small_row(s, a[1], heads * c);
+  float *scale = (float *)syn__small_at(s, a[0], s->row, syn__small_cache_bytes(heads, c));
+  int8_t *q = (int8_t *)(scale + heads);
+  for (h = 0; h < heads; h++, q += syn__small_round4(c)) {
+    scale[h] = syn__small_quantize(q, x + h * c, c);
+    for (i = c; i < syn__small_round4(c); i++) q[i] = 0;
+  }
+  return 2L * heads * c;
+}
+
+/* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
+   t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
+   of t) times those of v: below 2^31 for any number of keys. RAW: t_j = S_j times the scale, with
+   the sum of |t|. */
+static long syn__small_values(syn_small *s, const int32_t *a) {
+  int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), h, i, j;
+  int32_t bytes = syn__small_cache_bytes(heads, c), raw = a[2] & SYN__SMALL_RAW;
+  const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
+  float *y = syn__small_row(s, a[0], heads * c), *score = s->scores;
+  for (h = 0; h < heads; h++, score += keys, y += c) {
+    float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
+    for (j = 1; j < keys; j++)
+      if (score[j] > most) most = score[j];
+    for (j = 0; j < keys; j++) {
+      float e = raw ? score[j] : syn__small_exp(score[j] - most);
+      sum = sum + e;
+      score[j] = e * ((const float *)(const void *)(cache + j * bytes))[h];
+      scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
+    }
+    factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
+    for (j = 0; j < keys; j++)
+      s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
+    factor = raw ? scaled / 32767.0f : scaled / (32767.0f * sum);
+    for (i = 0; i < c; i++) {
+      const int8_t *v = (const int8_t *)cache + 4 * heads + h * syn__small_round4(c) + i;
+      int32_t acc = 0;
+      for (j = 0; j < keys; j++) acc += s->weights[j] * v[j * bytes];
+      y[i] = (float)acc * factor;
+    }
+  }
+  return (long)keys * heads * c;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: V   S_ij = q_i . k_j / sqrt(c)
    ============================================================================================== */
@@ -7990,6 +8685,30 @@ static const syn__score syn__score_v = {"V", SYN__HAS_KEYS, syn__v_shape, syn__v
                                         syn__v_fill, syn__v_back, NULL, syn__v_finish,
                                         syn__v_cost};
 
+#endif /* !SYN_SMALL */
+
+/* score_v flags, q, k cache, factors, heads, c: S_hj = factor_h q_h . k_hj */
+static long syn__small_score_v(syn_small *s, const int32_t *a) {
+  int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), h, j;
+  int32_t stride = syn__small_round4(c), bytes = syn__small_cache_bytes(heads, c);
+  const float *q = syn__small_row(s, a[1], heads * c), *factors = syn__small_floats(s, a[3]);
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, q += c, score += keys) {
+    const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
+    float factor;
+    syn__small_input(s, q, c);
+    factor = s->q_scale * factors[h];
+    for (j = 0; j < keys; j++, cache += bytes) {
+      const float *scales = (const float *)(const void *)cache;
+      const int8_t *k = (const int8_t *)(scales + heads) + h * stride;
+      float x = (float)syn__small_dot(s->q, k, stride) * (factor * scales[h]);
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  }
+  return (long)keys * heads * c;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: R, Fix, FR   S_ij = F_ij, a table that no input changes
    ============================================================================================== */
@@ -8110,6 +8829,26 @@ static const syn__score syn__score_fr = {
     "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__r_back,
     syn__fr_finish, syn__fr_cost};
 
+#endif /* !SYN_SMALL */
+
+/* score_table flags, table, heads, size, scales: S_hj = scale_hi table_hij, i this row; rows and
+   columns repeat after `size` of them */
+static long syn__small_score_table(syn_small *s, const int32_t *a) {
+  int32_t heads = a[2], size = a[3], keys = syn__small_keys(s, a[0]), h, j;
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, score += keys) {
+    int32_t at = h * size + s->row % size;
+    const int8_t *row = syn__small_bytes(s, a[1]) + at * size;
+    float scale = syn__small_floats(s, a[4])[at];
+    for (j = 0; j < keys; j++) {
+      float x = scale * (float)row[j % size];
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  }
+  return (long)keys * heads;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: D, its variants   a row of N scores from one token, or from a window of tokens
    ============================================================================================== */
@@ -9478,6 +10217,107 @@ static const syn_kind syn__kind_syn_att = {
     NULL, syn__syn_att_shape, syn__att_forward, syn__att_backward, NULL, syn__att_step,
     syn__att_cost};
 
+#define SYN__MAX_SMALL_HEADS 64
+
+/* Share s of the mixture of head h: softmax of alpha [H,n]. */
+static float syn__lower_share(const syn__small_build *l, const syn_param *alpha, int n, int h, int s) {
+  float share[SYN__MAX_SCORES];
+  l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
+  return share[s];
+}
+/* Scores that no input changes: the table F as int8, with a scale for each row of a head, which
+   takes the share of a mixture, too. */
+static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, const float *share,
+                             int flags) {
+  const syn__att *a = syn__att_of(n);
+  size_t N = (size_t)a->size, rows = (size_t)a->heads * N, i, j, k;
+  const syn_param *p = &l->g->params[n->param[a->param[s]]];
+  int32_t x[5], scales;
+  x[0] = flags;
+  x[2] = a->heads;
+  x[3] = a->size;
+  if (!syn__lower_data(l, rows * N, &x[1]) || !syn__lower_data(l, rows * sizeof(float), &scales))
+    return;
+  x[4] = scales;
+  for (i = 0; i < rows; i++) {
+    int8_t *q = (int8_t *)((int32_t *)l->data.items + x[1]) + i * N;
+    float *scale = (float *)((int32_t *)l->data.items + scales) + i, most = 0.0f, z;
+    int pass;
+    for (pass = 0; pass < 2; pass++)
+      for (j = 0; j < N; j++) {
+        if (a->k && a->score[s] == &syn__score_fr) {
+          const float *r1 = p->x + i * (size_t)a->k;
+          const float *r2 = p[1].x + (i / N * N + j) * (size_t)a->k;
+          for (z = 0.0f, k = 0; k < (size_t)a->k; k++) z += r1[k] * r2[k];
+        } else z = p->x[i * N + j];
+        if (!pass) most = fabsf(z) > most ? fabsf(z) : most;
+        else if (most > 0.0f) q[j] = (int8_t)syn__small_round(z * (127.0f / most));
+      }
+    *scale = most / 127.0f * share[i / N];
+  }
+  syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
+}
+/* The score with keys: q of the row, k of the cache. */
+static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share, int flags) {
+  const syn__att *a = syn__att_of(n);
+  int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]], -1, 0), h;
+  int32_t x[6];
+  float *factor;
+  x[0] = flags;
+  x[1] = syn__lower_read(l, q);
+  x[2] = syn__lower_read(l, k);
+  factor = (float *)syn__lower_data(l, (size_t)a->heads * sizeof *factor, &x[3]);
+  x[4] = a->heads;
+  x[5] = a->c;
+  for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
+  syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
+}
+/* Why a layer cannot be lowered, or null. */
+static const char *syn__lower_att_lacks(const syn__att *a) {
+  int s;
+  if (a->rel_pos) return "rel_pos";
+  if (a->qk != a->e) return "heads without keys";
+  for (s = 0; s < a->n_scores; s++)
+    if (s != a->keyed && a->score[s] != &syn__score_r && a->score[s] != &syn__score_fix &&
+        a->score[s] != &syn__score_fr)
+      return a->score[s]->name;
+  return NULL;
+}
+/* Values and keys of every row into caches; behind that the scores of a row, their softmax, the
+   weighted values, W_o. */
+static int syn__lower_att(syn__small_build *l, const syn_node *n) {
+  const syn__att *a = syn__att_of(n);
+  const char *lacks = syn__lower_att_lacks(a);
+  int program = l->program, u = syn__lower_in(l, n, n->n_in - 1), v, k = -1, s, h, y;
+  int flags = a->causal ? SYN__SMALL_CAUSAL : 0;
+  float share[SYN__MAX_SMALL_HEADS];
+  int32_t x[5];
+  if (lacks) return syn__lower_refuse(l, n, lacks);
+  if (a->heads > SYN__MAX_SMALL_HEADS) return syn__lower_refuse(l, n, "more than 64 heads");
+  if (a->cross) l->program = SYN__SMALL_CACHE;
+  else syn__lower_segment(l); /* the caches of the layer before are free again */
+  v = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->w_v], -1, 0), a->heads, a->c);
+  if (a->keyed >= 0)
+    k = syn__lower_store(l, syn__lower_linear(l, u, n->param[a->param[a->keyed] + 1], -1, 0),
+                         a->heads, a->c);
+  l->program = program;
+  if (!a->cross) syn__lower_segment(l);
+  for (s = 0; s < a->n_scores; s++) {
+    for (h = 0; h < a->heads; h++)
+      share[h] = a->mixed ? syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s)
+                          : 1.0f;
+    if (s == a->keyed) syn__lower_keys(l, n, k, share, flags | (s ? SYN__SMALL_ADD : 0));
+    else syn__lower_table(l, n, s, share, flags | (s ? SYN__SMALL_ADD : 0));
+  }
+  x[1] = syn__lower_read(l, v);
+  x[0] = y = syn__lower_new(l, a->e);
+  x[2] = flags | (a->softmax ? 0 : SYN__SMALL_RAW);
+  x[3] = a->heads;
+  x[4] = a->c;
+  syn__lower_emit(l, SYN__SMALL_OP_values, x, 5);
+  return syn__lower_linear(l, y, n->param[a->w_o], -1, 0);
+}
+
 /* ==============================================================================================
    >>kind mh_dot_src_att   S_ij = scale q_i . k_j, queries of the decoder, keys of the encoder
    ============================================================================================== */
@@ -10527,6 +11367,266 @@ static const syn_kind *const syn__kinds[] = {
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
 
+#endif /* !SYN_SMALL */
+
+/* ==============================================================================================
+   >>small   checks a small model, places its RAM, runs its instructions
+   ============================================================================================== */
+
+/* The instructions that are compiled. A program that runs one model lists those that it needs. */
+#ifndef SYN_SMALL_KINDS
+#define SYN_SMALL_KINDS(X) \
+  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) X(values) X(out)
+#endif
+
+/* -- checks: every operand of every instruction, once, when a model is opened -- */
+
+/* What a check knows: the array, and the smallest sizes that its places must hold. */
+typedef struct syn__small_check {
+  const int32_t *w;
+  int32_t words, program;
+} syn__small_check;
+
+/* 1: `count` elements of `bytes` bytes lie between the place and the end of the array. */
+static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count, int32_t bytes) {
+  return place >= SYN__SMALL_HEADER && place < c->words &&
+         count * bytes <= 4 * (int64_t)(c->words - place);
+}
+/* 1: `bytes` at the operand's offset lie within a row of its region. */
+static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes) {
+  int32_t region = operand & 7, offset = operand >> 3;
+  if (operand < 0 || region >= SYN__SMALL_REGIONS || offset % 4) return 0;
+  if (c->program == SYN__SMALL_DECODE ? region == SYN__SMALL_ENCODER : region == SYN__SMALL_TARGET)
+    return 0;
+  return offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
+}
+/* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
+static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,
+                              const char *at) {
+  const int32_t *head = c->w;
+  int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
+  int64_t k = n && at[1] >= '0' && at[1] <= '9' ? a[at[1] - '0'] : 0;
+  int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
+  switch (kind) {
+    case 'n': return a[i] > 0 && a[i] < 65536;
+    case 'w': return a[i] > 0 && a[i] <= head[SYN__SMALL_WIDEST];
+    case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
+    case 'v': return a[i] == head[c->program == SYN__SMALL_DECODE ? SYN__SMALL_TARGET_VOCAB
+                                                               : SYN__SMALL_SOURCE_VOCAB];
+    case 'x': return syn__small_fits(c, a[i], 4 * n);
+    case 'X': return syn__small_fits(c, a[i], 4 * n * k);
+    case 'c': return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)));
+    case 'm': return syn__small_holds(c, a[i], ((n + 3) & ~(int64_t)3) * ((k + 3) & ~(int64_t)3), 1);
+    case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
+    case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
+    case 'f': return syn__small_holds(c, a[i], n, 4);
+    case 'F': return syn__small_holds(c, a[i], n * k, 4);
+    case 't':
+      return syn__small_holds(c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
+    default: return 1;
+  }
+}
+
+/* 1: the operands of an instruction are right. Sizes first, since places and rows depend on them. */
+static int syn__small_operands(const syn__small_check *c, const int32_t *a, const char *text,
+                               int32_t count) {
+  int sizes;
+  for (sizes = 1; sizes >= 0; sizes--) {
+    const char *at = text;
+    int32_t i;
+    for (i = 0; *at; i++) {
+      char kind = *at++;
+      int is_size = kind == 'n' || kind == 'w' || kind == 'h' || kind == 'v';
+      if (i == count || (is_size == sizes && !syn__small_operand(c, a, i, kind, at))) return 0;
+      while (*at >= '0' && *at <= '9') at++;
+    }
+    if (i != count) return 0;
+  }
+  return 1;
+}
+static const char *syn__small_text(int32_t code) {
+#define SYN__SMALL_TEXT(name, operands) \
+  if (code == SYN__SMALL_OP_##name) return operands;
+  SYN__SMALL_LIST(SYN__SMALL_TEXT)
+#undef SYN__SMALL_TEXT
+  return NULL;
+}
+static int syn__small_program(syn__small_check *c, int32_t program) {
+  int32_t at = c->w[SYN__SMALL_PROGRAMS + program];
+  c->program = program;
+  if (at < SYN__SMALL_HEADER) return 0;
+  for (;;) {
+    int32_t code, words;
+    const char *text;
+    if (at >= c->words) return 0;
+    code = c->w[at] & 255;
+    words = c->w[at] >> 8;
+    text = syn__small_text(code);
+    if (!text || words < 1 || words > c->words - at ||
+        !syn__small_operands(c, c->w + at + 1, text, words - 1) ||
+        (code == SYN__SMALL_OP_segment && program != SYN__SMALL_ENCODE))
+      return 0;
+    if (code == SYN__SMALL_OP_end) return 1;
+    at += words;
+  }
+}
+static int syn__small_model(const int32_t *w, size_t size) {
+  syn__small_check c = {w, 0, 0};
+  int32_t i;
+  if (!w || (uintptr_t)w % 4 || size < 4 * SYN__SMALL_HEADER || size > INT32_MAX ||
+      w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION || w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER ||
+      (size_t)w[SYN__SMALL_BYTES] > size)
+    return 0;
+  c.words = w[SYN__SMALL_BYTES] / 4;
+  for (i = SYN__SMALL_SOURCE_LEN; i < SYN__SMALL_HEADER; i++) {
+    int is_vocab = i == SYN__SMALL_SOURCE_VOCAB || i == SYN__SMALL_TARGET_VOCAB;
+    int most = i < SYN__SMALL_PROGRAMS ? 65535 : 1 << 24;
+    if (w[i] < 0 || w[i] > most || (is_vocab && w[i] < SYN_FIRST_TOKEN)) return 0;
+    if (i >= SYN__SMALL_ROW_BYTES && w[i] % 4) return 0;
+  }
+  return syn__small_program(&c, SYN__SMALL_ENCODE) && syn__small_program(&c, SYN__SMALL_CACHE) &&
+         syn__small_program(&c, SYN__SMALL_DECODE);
+}
+
+/* -- RAM -- */
+
+static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_small_config *from) {
+  memset(k, 0, sizeof *k);
+  if (from) *k = *from;
+  if (!k->source_len) k->source_len = w[SYN__SMALL_SOURCE_LEN];
+  if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
+  return k->source_len > 0 && k->source_len <= w[SYN__SMALL_SOURCE_LEN] && k->max_len > 0 &&
+         k->max_len <= w[SYN__SMALL_TARGET_LEN];
+}
+
+/* The next `bytes` of RAM, rounded up to 8; *used: of what came before. Null base: only counts. */
+static void *syn__small_take(unsigned char *base, int64_t *used, int64_t bytes) {
+  void *at = base ? base + *used : NULL;
+  *used += (bytes + 7) & ~(int64_t)7;
+  return at;
+}
+/* Divides the RAM at s, whose w and k are set; `base` null: only counts. Returns the bytes. */
+static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
+  int64_t used = 0, shared = 0;
+  int32_t longest = s->k.source_len > s->k.max_len ? s->k.source_len : s->k.max_len, r;
+  syn__small_take(base, &used, (int64_t)sizeof(syn_small));
+  for (r = 0; r < SYN__SMALL_REGIONS; r++) {
+    int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
+    s->count[r] = r == SYN__SMALL_TARGET ? s->k.max_len
+                  : r == SYN__SMALL_ENCODER || r == SYN__SMALL_SOURCE ? s->k.source_len : 1;
+    bytes *= s->count[r];
+    if (r == SYN__SMALL_ENCODER || r == SYN__SMALL_TARGET) {
+      if (bytes > shared) shared = bytes;
+    } else s->base[r] = (unsigned char *)syn__small_take(base, &used, bytes);
+  }
+  s->base[SYN__SMALL_ENCODER] = (unsigned char *)syn__small_take(base, &used, shared);
+  s->base[SYN__SMALL_TARGET] = s->base[SYN__SMALL_ENCODER];
+  s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
+  s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
+  s->tokens = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)s->k.source_len);
+  s->q = (int8_t *)syn__small_take(base, &used, s->w[SYN__SMALL_WIDEST] + 4);
+  return used;
+}
+
+long syn_small_ram(const void *model, size_t size, const syn_small_config *config) {
+  syn_small s;
+  int64_t bytes;
+  memset(&s, 0, sizeof s);
+  s.w = (const int32_t *)model;
+  if (!syn__small_model(s.w, size)) return SYN_SMALL_E_MODEL;
+  if (!syn__small_config(&s.k, s.w, config)) return SYN_SMALL_E_VALUE;
+  bytes = syn__small_layout(&s, NULL);
+  return bytes < INT32_MAX ? (long)bytes : SYN_SMALL_E_RAM;
+}
+
+syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
+                          const syn_small_config *config, int *error) {
+  syn_small *s = (syn_small *)ram;
+  long wanted = syn_small_ram(model, size, config);
+  if (wanted >= 0 && (!ram || (uintptr_t)ram % 8 || (size_t)wanted > bytes))
+    wanted = SYN_SMALL_E_RAM;
+  if (error) *error = wanted < 0 ? (int)wanted : 0;
+  if (wanted < 0) return NULL;
+  memset(ram, 0, (size_t)wanted);
+  s->w = (const int32_t *)model;
+  syn__small_config(&s->k, s->w, config);
+  syn__small_layout(s, (unsigned char *)ram);
+  s->phase = SYN__SMALL_IDLE;
+  return s;
+}
+
+/* -- running -- */
+
+/* Runs one instruction; returns about how many multiply-adds it took. */
+static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
+#define SYN__SMALL_CASE(name) \
+  if (code == SYN__SMALL_OP_##name) return syn__small_##name(s, a);
+  SYN_SMALL_KINDS(SYN__SMALL_CASE)
+#undef SYN__SMALL_CASE
+  return 0;
+}
+
+/* Begins a program over the rows row .. row+count-1. */
+static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t count) {
+  s->phase = phase;
+  s->at = s->segment = s->w[SYN__SMALL_PROGRAMS + phase];
+  s->row = row;
+  s->rows = row + count;
+}
+
+int syn_small_source(syn_small *s, const int *tokens, int count) {
+  int i;
+  if (!s || !tokens || count < 1 || count > s->k.source_len) return SYN_SMALL_E_VALUE;
+  s->phase = SYN__SMALL_IDLE;
+  for (i = 0; i < count; i++) {
+    if (tokens[i] <= SYN_PAD || tokens[i] >= s->w[SYN__SMALL_SOURCE_VOCAB])
+      return SYN_SMALL_E_VALUE;
+    s->tokens[i] = (int16_t)tokens[i];
+  }
+  s->sources = count;
+  s->token = SYN_BEGIN;
+  syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
+  return 0;
+}
+
+/* At the end of a segment or of a program: the next row, segment or program. Returns a token when
+   one was chosen. */
+static int syn__small_next(syn_small *s) {
+  if (++s->row < s->rows) {
+    s->at = s->segment;
+  } else if ((s->w[s->at] & 255) == SYN__SMALL_OP_segment) {
+    s->row = 0;
+    s->segment = s->at += s->w[s->at] >> 8;
+  } else if (s->phase == SYN__SMALL_ENCODE) {
+    syn__small_begin(s, SYN__SMALL_CACHE, 0, s->sources);
+  } else if (s->phase == SYN__SMALL_CACHE) {
+    syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
+  } else {
+    if (s->token == SYN_END || s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
+    else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+    return s->token == SYN_END ? SYN_SMALL_END : s->token;
+  }
+  return SYN_SMALL_MORE;
+}
+
+int syn_small_step(syn_small *s, long work) {
+  if (!s) return SYN_SMALL_E_VALUE;
+  if (s->phase == SYN__SMALL_IDLE) return SYN_SMALL_END;
+  for (;;) {
+    int32_t word = s->w[s->at], code = word & 255;
+    int token;
+    if (code > SYN__SMALL_OP_segment) {
+      if (work <= 0) return SYN_SMALL_MORE;
+      work -= syn__small_run(s, code, s->w + s->at + 1);
+      s->at += word >> 8;
+      continue;
+    }
+    token = syn__small_next(s);
+    if (token != SYN_SMALL_MORE) return token;
+  }
+}
+
+#ifndef SYN_SMALL
 #if SYN__LEVELS /* texts, files, bookkeeping: see the end of >>dispatch */
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
@@ -17424,6 +18524,162 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 #endif /* SYN_NO_STDIO */
 
 /* ==============================================================================================
+   >>small model   a model as the array of a small model
+   ============================================================================================== */
+
+typedef struct syn__lowering {
+  const syn_kind *kind;
+  int (*lower)(syn__small_build *l, const syn_node *n); /* the value of the node's output, -1: failed */
+} syn__lowering;
+static const syn__lowering syn__lowerings[] = {
+    {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
+    {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
+    {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
+    {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
+    {&syn__kind_mh_dot_src_att, syn__lower_att},  {&syn__kind_output, syn__lower_output}};
+
+static int syn__lower_node(syn__small_build *l, const syn_node *n) {
+  size_t i;
+  if (n->kind->flags & SYN_IDENTITY) return syn__lower_in(l, n, 0);
+  for (i = 0; i < SYN__COUNT(syn__lowerings); i++)
+    if (syn__lowerings[i].kind == n->kind) return syn__lowerings[i].lower(l, n);
+  return syn__lower_refuse(l, n, "this kind");
+}
+
+/* -- places of values in RAM -- */
+
+/* 1: values v and w need memory of a region at the same time. */
+static int syn__lower_meet(const syn__small_value *v, const syn__small_value *w) {
+  if (v->region != w->region) return 0;
+  if (v->region == SYN__SMALL_ROW)
+    return v->program == w->program && v->from <= w->to && w->from <= v->to;
+  if (v->region != SYN__SMALL_ENCODER) return 1;
+  return (w->kept || v->segment <= w->last) && (v->kept || w->segment <= v->last);
+}
+static int syn__lower_region(const syn__small_value *v) {
+  if (v->program == SYN__SMALL_ENCODE)
+    return v->cache || v->kept || v->last != v->segment ? SYN__SMALL_ENCODER : SYN__SMALL_ROW;
+  if (!v->cache) return SYN__SMALL_ROW;
+  return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
+}
+/* First fit, in the order in which values are written. A value takes the row of its alias where that
+   is read for the last time by its own instruction. */
+static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
+  syn__small_value *v = (syn__small_value *)l->values.items, *w;
+  int i, k, count = (int)l->values.count;
+  for (i = 0; i < count; i++) {
+    v[i].region = syn__lower_region(&v[i]);
+    if (v[i].anew) v[i].bytes = 0; /* a name for what its norm makes */
+  }
+  for (i = 0; i < count; i++) {
+    w = v[i].alias < 0 ? NULL : &v[v[i].alias];
+    if (w && !w->kept && w->program == v[i].program && w->to == v[i].from && w->bytes == v[i].bytes &&
+        (w->region == v[i].region || v[i].region == SYN__SMALL_ROW)) {
+      v[i].region = w->region;
+      v[i].offset = w->offset;
+    } else {
+      for (k = 0; k < i; k++) {
+        if (!syn__lower_meet(&v[i], &v[k]) || v[i].offset >= v[k].offset + v[k].bytes ||
+            v[k].offset >= v[i].offset + v[i].bytes)
+          continue;
+        v[i].offset = v[k].offset + v[k].bytes;
+        k = -1; /* again from the first */
+      }
+    }
+    bytes[v[i].region] = syn__max(bytes[v[i].region], v[i].offset + v[i].bytes);
+  }
+}
+/* Numbers of values become operands, places of the data become places of the array. */
+static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words, int32_t data) {
+  size_t i;
+  for (i = 0; i < words; i += (size_t)(code[i] >> 8)) {
+    const char *at = syn__small_text(code[i] & 255);
+    int32_t *a = code + i + 1;
+    for (; *at; at++) {
+      if (*at >= '0' && *at <= '9') continue;
+      if (strchr("xXc", *at)) {
+        const syn__small_value *v = syn__lower_at(l, *a);
+        *a = 8 * v->offset + v->region;
+      } else if (strchr("mbft", *at) || *at == 'F' || (*at == 'g' && *a)) *a += data;
+      a++;
+    }
+  }
+}
+/* The array from all instructions and data. */
+static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
+  int32_t head[SYN__SMALL_HEADER], *w;
+  size_t at = SYN__SMALL_HEADER, code = 0, p;
+  memset(head, 0, sizeof head);
+  for (p = 0; p < 3; p++) {
+    l->program = (int)p;
+    syn__lower_emit(l, SYN__SMALL_OP_end, NULL, 0);
+    code += l->code[p].count;
+  }
+  *words = at + code + l->data.count;
+  if (l->c->status != SYN_OK || *words > INT32_MAX / 4) return NULL;
+  w = (int32_t *)syn__alloc(l->c, *words, sizeof *w);
+  if (!w) return NULL;
+  syn__lower_offsets(l, head + SYN__SMALL_ROW_BYTES);
+  head[SYN__SMALL_MAGIC] = SYN__SMALL_VERSION;
+  head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
+  head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
+  head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
+  head[SYN__SMALL_TARGET_VOCAB] = l->config->tgt_vocab;
+  head[SYN__SMALL_WIDEST] = (l->widest + 15) / 16 * 16;
+  head[SYN__SMALL_HEADS] = l->heads;
+  for (p = 0; p < 3; p++) {
+    head[SYN__SMALL_PROGRAMS + p] = (int32_t)at;
+    memcpy(w + at, l->code[p].items, l->code[p].count * sizeof *w);
+    syn__lower_resolve(l, w + at, l->code[p].count, (int32_t)(SYN__SMALL_HEADER + code));
+    at += l->code[p].count;
+  }
+  memcpy(w, head, sizeof head);
+  memcpy(w + at, l->data.items, l->data.count * sizeof *w);
+  return w;
+}
+
+/* Lowers all nodes: those of the encoder, then those of the decoder. */
+static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
+  int32_t unused;
+  size_t i;
+  l->program = SYN__SMALL_ENCODE;
+  syn__lower_data(l, 4, &unused); /* place 0 means none */
+  for (i = 0; i < l->g->n_nodes && l->c->status == SYN_OK; i++) {
+    if ((int)i == m->g.n_encoder) l->program = SYN__SMALL_DECODE, l->segment = 0;
+    l->of[l->g->nodes[i]->out] = syn__lower_node(l, l->g->nodes[i]);
+  }
+}
+
+syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink) {
+  syn__small_build l;
+  int32_t *w = NULL;
+  size_t words = 0, i;
+  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink")) return SYN_E_VALUE;
+  if (strcmp(m->task->name, "seq2seq"))
+    return syn__fail(c, SYN_E_VALUE, "a small model of task %s; there are those of seq2seq alone",
+                     m->task->name);
+  memset(&l, 0, sizeof l);
+  l.c = c;
+  l.g = &m->g;
+  l.config = &m->config;
+  l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
+  l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
+  if (l.of && l.matrix) {
+    syn__lower_nodes(&l, m);
+    w = syn__lower_array(&l, &words);
+  }
+  if (w && sink->write(sink->user, w, words * sizeof *w) != words * sizeof *w)
+    syn__fail(c, SYN_E_FILE, "the small model could not be written");
+  for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
+  syn__free(c, l.data.items);
+  syn__free(c, l.values.items);
+  syn__free(c, l.of);
+  syn__free(c, l.matrix);
+  syn__free(c, w);
+  return c->status;
+}
+
+/* ==============================================================================================
    >>check   proves a kind inside small networks: causality, padding, steps, files, gradients
    ============================================================================================== */
 
@@ -17981,6 +19237,7 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
 #if SYN__LEVELS
 #pragma GCC pop_options
 #endif
+#endif /* !SYN_SMALL */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
