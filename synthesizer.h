@@ -1367,21 +1367,68 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
   return sum;
 }
 
-/* sum [4] = four rows of w times x [k]. w is a panel [k/4][4 rows][4]; k is a multiple of 4. */
-static void syn__small_dots(int32_t *sum, const int8_t *w, const int8_t *x, int32_t k) {
-  const int8_t *end = x + k;
+/* sum [4] = four rows of w times x [k]. w is a panel [k/4][4 rows][4]; k is a multiple of 4. Compiled
+   for speed even where the rest is compiled for size. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
+#else
+#define SYN__SMALL_HOT
+#endif
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_FEATURE_MVE)
+/* Cortex-M4, M7, M33. x is int16, in each group of four in the order 0 2 1 3: sxtb16 makes pairs of
+   bytes 0 2 and 1 3 of w, smlad adds two products. A step of 4 takes 18 instructions for the four
+   rows: ldrd reads x, ldm the rows. Assembly, since gcc spills sums between intrinsics. */
+typedef int16_t syn__small_lane;
+#define SYN__SMALL_ROW4(row, sum) \
+  "sxtb16 r10, " row "\n\tsxtb16 " row ", " row ", ror #8\n\t" \
+  "smlad " sum ", r10, r4, " sum "\n\tsmlad " sum ", " row ", r5, " sum "\n\t"
+#define SYN__SMALL_STEP4 \
+  "ldrd r4, r5, [%[x]], #8\n\tldmia %[w]!, {r6, r8, r9, r12}\n\t" \
+  SYN__SMALL_ROW4("r6", "%[s0]") SYN__SMALL_ROW4("r8", "%[s1]") \
+  SYN__SMALL_ROW4("r9", "%[s2]") SYN__SMALL_ROW4("r12", "%[s3]")
+#define SYN__SMALL_STEPS(steps) \
+  __asm__ volatile(steps : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), \
+                   [w] "+r"(w), [x] "+r"(x) : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
+static void syn__small_dots(int32_t *sum, const int8_t *w, const int16_t *x, int32_t k) {
+  const int16_t *end = x + k;
   int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-  for (; x < end; x += 4, w += 16) {
-    s0 += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
-    s1 += x[0] * w[4] + x[1] * w[5] + x[2] * w[6] + x[3] * w[7];
-    s2 += x[0] * w[8] + x[1] * w[9] + x[2] * w[10] + x[3] * w[11];
-    s3 += x[0] * w[12] + x[1] * w[13] + x[2] * w[14] + x[3] * w[15];
-  }
+  if (k & 4) SYN__SMALL_STEPS(SYN__SMALL_STEP4);
+  while (x < end) SYN__SMALL_STEPS(SYN__SMALL_STEP4 SYN__SMALL_STEP4);
   sum[0] = s0;
   sum[1] = s1;
   sum[2] = s2;
   sum[3] = s3;
 }
+static void syn__small_lanes(int16_t *x, const int8_t *q, int32_t k) {
+  int32_t i;
+  for (i = 0; i < k; i += 4) {
+    x[i] = q[i];
+    x[i + 1] = q[i + 2];
+    x[i + 2] = q[i + 1];
+    x[i + 3] = q[i + 3];
+  }
+}
+#else
+typedef int8_t syn__small_lane;
+SYN__SMALL_HOT static void syn__small_dots(int32_t *sum, const int8_t *w, const int8_t *x,
+                                           int32_t k) {
+  const int8_t *end = x + k;
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, i;
+  for (; x < end; x += 4, w += 16)
+    for (i = 0; i < 4; i++) {
+      int32_t xi = x[i];
+      s0 += xi * w[i];
+      s1 += xi * w[4 + i];
+      s2 += xi * w[8 + i];
+      s3 += xi * w[12 + i];
+    }
+  sum[0] = s0;
+  sum[1] = s1;
+  sum[2] = s2;
+  sum[3] = s3;
+}
+static void syn__small_lanes(int8_t *x, const int8_t *q, int32_t k) { memcpy(x, q, (size_t)k); }
+#endif
 
 /* -- the state, and the operands of instructions -- */
 
@@ -1440,7 +1487,8 @@ struct syn_small {
   syn_small_config k;
   unsigned char *base[SYN__SMALL_REGIONS];
   int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
-  int8_t *q;        /* [widest] the quantized input of a product */
+  int8_t *q;        /* [widest] a quantized row */
+  syn__small_lane *x; /* [widest] the input of a product, as its kernel reads it */
   float q_scale;
   float *scores;    /* [heads, longest] */
   int16_t *weights; /* [longest] attention weights of a head */
@@ -6477,9 +6525,12 @@ static long syn__small_linear(syn_small *s, const int32_t *a) {
   const int8_t *w = syn__small_bytes(s, a[5]);
   const float *scales = syn__small_floats(s, a[6]), *bias = syn__small_floats(s, a[7]);
   float *y = syn__small_row(s, a[0], n);
-  if (!(a[2] & SYN__SMALL_SAME)) syn__small_input(s, syn__small_row(s, a[1], a[4]), a[4]);
+  if (!(a[2] & SYN__SMALL_SAME)) {
+    syn__small_input(s, syn__small_row(s, a[1], a[4]), a[4]);
+    syn__small_lanes(s->x, s->q, k);
+  }
   for (i = 0; i < n; i += 4, w += 4 * k) {
-    syn__small_dots(sum, w, s->q, k);
+    syn__small_dots(sum, w, s->x, k);
     for (j = i; j < i + 4 && j < n; j++) {
       float z = (float)sum[j - i] * (scales[j] * s->q_scale);
       y[j] = syn__small_act(a[2] / SYN__SMALL_ACT, bias ? z + bias[j] : z);
@@ -7874,9 +7925,10 @@ static long syn__small_out(syn_small *s, const int32_t *a) {
   const float *scales = syn__small_floats(s, a[4]), *bias = syn__small_floats(s, a[5]);
   float best = 0.0f;
   syn__small_input(s, syn__small_row(s, a[0], a[2]), a[2]);
+  syn__small_lanes(s->x, s->q, k);
   s->token = SYN__SMALL_NONE;
   for (i = 0; i < n; i += 4, w += 4 * k) {
-    syn__small_dots(sum, w, s->q, k);
+    syn__small_dots(sum, w, s->x, k);
     for (j = i; j < i + 4 && j < n; j++) {
       float z = (float)sum[j - i] * (scales[j] * s->q_scale);
       if (bias) z = z + bias[j];
@@ -11524,7 +11576,8 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
   s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
   s->tokens = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)s->k.source_len);
-  s->q = (int8_t *)syn__small_take(base, &used, s->w[SYN__SMALL_WIDEST] + 4);
+  s->q = (int8_t *)syn__small_take(base, &used, s->w[SYN__SMALL_WIDEST]);
+  s->x = (syn__small_lane *)syn__small_take(base, &used, 2 * (int64_t)s->w[SYN__SMALL_WIDEST]);
   return used;
 }
 

@@ -1,0 +1,219 @@
+/* Small models: written from a model, they choose the tokens that the model chooses; RAM is what was
+   planned; a damaged array, tokens and sizes outside their range give an error or an output. */
+#include <stdint.h>
+static void trace(float z);
+#define SYN__SMALL_TRACE(z) trace(z)
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+
+#include "check.h"
+#include "sink.h"
+
+static float logits[64];
+static int n_logits;
+static void trace(float z) {
+  if (n_logits < 64) logits[n_logits++] = z;
+}
+
+enum { LETTERS = 12, LENGTH = 9, VOCAB = SYN_FIRST_TOKEN + LETTERS };
+
+/* Row i: up to 7 letters; the target is the source reversed. */
+static int row_of(uint64_t i, int *src, int *tgt) {
+  syn_random r = {i * 2654435761u + 1};
+  int n = 1 + syn_random_below(&r, LENGTH - 2), k;
+  for (k = 0; k < n; k++) src[k] = tgt[n - 1 - k] = SYN_FIRST_TOKEN + syn_random_below(&r, LETTERS);
+  src[n] = SYN_END;
+  return n;
+}
+
+static syn_model *trained(syn_context *c, const char *encoder, const char *decoder, long steps) {
+  syn_config k;
+  syn_train_config how;
+  syn_data *d = syn_data_new(c);
+  syn_model *m;
+  syn_trainer *t;
+  int i, src[LENGTH], tgt[LENGTH];
+  memset(&k, 0, sizeof k);
+  memset(&how, 0, sizeof how);
+  k.encoder = encoder;
+  k.decoder = decoder;
+  k.d_model = 32;
+  k.heads = 4;
+  k.max_len = LENGTH;
+  k.src_vocab = k.tgt_vocab = VOCAB;
+  k.seed = 1;
+  how.lr = 0.004f;
+  how.warmup = 50;
+  how.steps = steps;
+  how.batch_tokens = 400;
+  m = syn_model_new(c, &k);
+  for (i = 0; i < 2000; i++) {
+    int n = row_of((uint64_t)i, src, tgt);
+    syn_data_add(d, src, n + 1, tgt, n);
+  }
+  t = syn_trainer_new(c, m, &how);
+  syn_trainer_run(t, d, NULL, NULL, NULL);
+  syn_trainer_free(t);
+  syn_data_free(d);
+  return m;
+}
+
+/* The small model of m; free it. *size: its bytes. */
+static int32_t *small_of(syn_context *c, const syn_model *m, size_t *size) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_small_write(c, m, &sink);
+  *size = b.size;
+  return (int32_t *)(void *)b.at;
+}
+
+/* The output of a source by the small model: its tokens without the end; -1: an error. */
+static int output_of(syn_small *s, const int *src, int count, long work, int *out) {
+  int n = 0, token = syn_small_source(s, src, count);
+  while (token >= SYN_SMALL_MORE) {
+    token = syn_small_step(s, work);
+    if (token >= 0 && n < LENGTH) out[n++] = token;
+  }
+  return token == SYN_SMALL_END ? n : -1;
+}
+
+/* Unseen rows: as many are right as by the model, but for a few; in slices of any size the same. */
+static void test_tokens(syn_context *c, const syn_model *m, const char *name) {
+  syn_decode_config config;
+  syn_decoder *d;
+  syn_small *s;
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  long ram = w ? syn_small_ram(w, size, NULL) : 0;
+  void *block = ram > 0 ? malloc((size_t)ram) : NULL;
+  int i, k, error = 0, same = 0, rows = CHECK_QUICK ? 20 : 200;
+  CHECK(w, "%s: %s", name, c->message);
+  if (!w) return;
+  memset(&config, 0, sizeof config);
+  d = syn_decoder_new(c, m, &config);
+  s = block ? syn_small_open(block, (size_t)ram, w, size, NULL, &error) : NULL;
+  CHECK(d && s && !error, "%s: RAM %ld, error %d, %s", name, ram, error, c->message);
+  for (i = 0; i < rows && d && s; i++) {
+    int src[LENGTH], tgt[LENGTH], out[LENGTH], slices[LENGTH], count, n, size_out;
+    const int *want;
+    syn_batch b;
+    count = row_of(100000 + (uint64_t)i, src, tgt) + 1;
+    memset(&b, 0, sizeof b);
+    b.count = 1;
+    b.src = src;
+    b.src_width = count;
+    CHECK(syn_decoder_run(d, &b, NULL, NULL) == SYN_OK, "%s", c->message);
+    want = syn_decoder_output(d, 0, 0, &size_out, NULL);
+    n = output_of(s, src, count, 1000000, out);
+    k = output_of(s, src, count, 1 + i * 37, slices);
+    CHECK(n >= 0 && n == k && !memcmp(out, slices, (size_t)n * sizeof *out), "%s: slices of %d", name,
+          1 + i * 37);
+    if (size_out && want[size_out - 1] == SYN_END) size_out--;
+    same += n == size_out && !memcmp(out, want, (size_t)n * sizeof *out);
+  }
+  CHECK(same * 20 >= rows * 19, "%s: %d of %d outputs are those of the model", name, same, rows);
+  syn_decoder_free(d);
+  free(block);
+  free(w);
+}
+
+/* What is wrong beside the array. */
+static void test_limits(syn_context *c, const syn_model *m) {
+  static const int bad[][3] = {{0, 4, 3}, {4, VOCAB, 3}, {4, -1, 3}};
+  syn_small_config k;
+  size_t size, i;
+  int32_t *w = small_of(c, m, &size);
+  int error, src[LENGTH + 1] = {4, 5, 3};
+  long ram = syn_small_ram(w, size, NULL), less;
+  char *block = (char *)malloc((size_t)ram + 8);
+  syn_small *s;
+  CHECK(!syn_small_open(block, (size_t)ram - 1, w, size, NULL, &error) && error == SYN_SMALL_E_RAM,
+        "one byte less: %d", error);
+  CHECK(!syn_small_open(block + 4, (size_t)ram, w, size, NULL, &error) && error == SYN_SMALL_E_RAM,
+        "not aligned: %d", error);
+  CHECK(!syn_small_open(NULL, (size_t)ram, w, size, NULL, NULL), "no RAM");
+  CHECK(syn_small_ram(NULL, size, NULL) == SYN_SMALL_E_MODEL, "no model");
+  CHECK(syn_small_ram(w, size - 4, NULL) == SYN_SMALL_E_MODEL, "a part of a model");
+  memset(&k, 0, sizeof k);
+  k.source_len = 4;
+  k.max_len = 3;
+  less = syn_small_ram(w, size, &k);
+  CHECK(less > 0 && less < ram, "%ld bytes for short sentences, %ld for all", less, ram);
+  k.source_len = LENGTH + 1;
+  CHECK(syn_small_ram(w, size, &k) == SYN_SMALL_E_VALUE, "longer than the model's");
+  s = syn_small_open(block, (size_t)ram, w, size, NULL, NULL);
+  CHECK(syn_small_step(s, 100) == SYN_SMALL_END, "no source yet");
+  for (i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(syn_small_source(s, bad[i], 3) == SYN_SMALL_E_VALUE, "tokens %d", (int)i);
+  CHECK(syn_small_source(s, src, 0) == SYN_SMALL_E_VALUE, "no token");
+  CHECK(syn_small_source(s, src, LENGTH + 1) == SYN_SMALL_E_VALUE, "too many tokens");
+  CHECK(syn_small_source(NULL, src, 3) == SYN_SMALL_E_VALUE, "null");
+  free(block);
+  free(w);
+}
+
+/* Damaged arrays: refused, or run without harm (under sanitizers) for some steps. */
+static void test_damaged(syn_context *c, const syn_model *m) {
+  size_t size;
+  int32_t *w = small_of(c, m, &size), *copy = (int32_t *)malloc(size);
+  int i, k, run = 0, times = CHECK_QUICK ? 300 : 5000;
+  syn_random r = {7};
+  for (i = 0; i < times; i++) {
+    int changes = 1 + syn_random_below(&r, 3), src[] = {4, 5, 6, 3};
+    long ram;
+    memcpy(copy, w, size);
+    for (k = 0; k < changes; k++) {
+      /* half of them in the header and the instructions */
+      int words = i % 2 ? (int)(size / 4) : w[SYN__SMALL_PROGRAMS + 2] + 200;
+      int at = syn_random_below(&r, words);
+      if (k % 2) copy[at] = (int32_t)syn_random_next(&r);
+      else copy[at] ^= (int32_t)(UINT32_C(1) << syn_random_below(&r, 32));
+    }
+    ram = syn_small_ram(copy, size, NULL);
+    if (ram > 0 && ram < (1 << 24)) {
+      void *block = malloc((size_t)ram);
+      syn_small *s = syn_small_open(block, (size_t)ram, copy, size, NULL, NULL);
+      CHECK(s, "what syn_small_ram accepts, syn_small_open does");
+      if (s && !syn_small_source(s, src, 4))
+        for (k = 0; k < 50 && syn_small_step(s, 1000) >= SYN_SMALL_MORE; k++) continue;
+      free(block);
+      run++;
+    }
+  }
+  CHECK(run > times / 10 && run < times, "%d of %d damaged arrays ran", run, times);
+  free(copy);
+  free(w);
+}
+
+/* A kind without a lowering is named. */
+static void test_refused(syn_context *c) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_model *m = trained(c, "pos -> birnn -> norm", "pos -> res_nd(mh_dot_att) -> norm", 1);
+  CHECK(syn_small_write(c, m, &sink) == SYN_E_VALUE && strstr(c->message, "birnn") && !b.size, "%s",
+        c->message);
+  syn_context_clear(c);
+  syn_model_free(m);
+}
+
+int main(void) {
+  static const char *const pairs[][2] = {
+      {"pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
+       "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm"},
+      {"pos -> res_nd(syn_att(V)) -> res_nd(ffl(64, gelu)) -> norm",
+       "pos -> res_nd(syn_att(FR+V, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> rms_norm"},
+      {"pos -> res(rms_norm -> syn_att(Fix+V)) -> res_nd(ffl(48, tanh)) -> rms_norm",
+       "pos -> res_nd(syn_att(R)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, sigmoid)) -> norm"}};
+  syn_context c;
+  size_t i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], 400);
+    test_tokens(&c, m, pairs[i][0]);
+    if (i == 0) test_limits(&c, m);
+    if (i == 0) test_damaged(&c, m);
+    syn_model_free(m);
+  }
+  test_refused(&c);
+  return CHECK_END("small");
+}
