@@ -6075,6 +6075,31 @@ static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int ac
   syn__lower_emit(l, SYN__SMALL_OP_linear, a, 8);
   return a[0];
 }
+/* y = factor x + the row of its place in the table [N,d], whose numbers become int16. */
+static int syn__lower_places(syn__small_build *l, int x, const float *table, int d, float factor) {
+  size_t i, count = (size_t)d * (size_t)l->config->max_len;
+  syn__small_bits scale, f;
+  int32_t a[5];
+  char *to;
+  f.f = factor;
+  scale.f = 1e-30f; /* not 0: it divides */
+  for (i = 0; i < count; i++) scale.f = fabsf(table[i]) > scale.f ? fabsf(table[i]) : scale.f;
+  scale.f = scale.f / 32767.0f;
+  a[1] = syn__lower_read(l, x);
+  a[0] = syn__lower_new(l, d);
+  a[2] = d;
+  a[3] = f.i;
+  to = (char *)syn__lower_data(l, sizeof scale.f + count * sizeof(int16_t), &a[4]);
+  if (!to || a[0] < 0) return -1;
+  syn__lower_at(l, a[0])->alias = a[1];
+  memcpy(to, &scale.f, sizeof scale.f);
+  for (i = 0; i < count; i++) {
+    int16_t q = (int16_t)syn__small_round(table[i] / scale.f);
+    memcpy(to + sizeof scale.f + i * sizeof q, &q, sizeof q);
+  }
+  syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
+  return a[0];
+}
 /* A cache of x: int8 with a scale for each head. */
 static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
   int32_t a[4];
@@ -7301,30 +7326,11 @@ static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
     syn__pos_shape, syn__pos_forward, syn__scale_backward, NULL, NULL, NULL};
 
-/* The sinusoids of all places as int16 of 1/32767. */
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
-  size_t i, d = (size_t)own->d, places = (size_t)l->config->max_len;
-  syn__small_bits scale, factor;
-  int32_t a[5];
-  char *to;
-  scale.f = 1.0f / 32767.0f;
-  factor.f = own->scale;
-  if (own->step >= 0 || own->places < l->config->max_len) return syn__lower_refuse(l, n, "its table");
-  a[1] = syn__lower_read(l, syn__lower_in(l, n, 0));
-  a[0] = syn__lower_new(l, own->d);
-  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[1];
-  a[2] = own->d;
-  a[3] = factor.i;
-  to = (char *)syn__lower_data(l, 4 + 2 * d * places, &a[4]);
-  if (!to) return -1;
-  memcpy(to, &scale.i, sizeof scale.i);
-  for (i = 0; i < d * places; i++) {
-    int16_t q = (int16_t)syn__small_round(own->table[i] * 32767.0f);
-    memcpy(to + 4 + 2 * i, &q, sizeof q);
-  }
-  syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
-  return a[0];
+  if (own->step >= 0 || own->places < l->config->max_len)
+    return syn__lower_refuse(l, n, "the table");
+  return syn__lower_places(l, syn__lower_in(l, n, 0), own->table, own->d, own->scale);
 }
 
 #endif /* !SYN_SMALL */
@@ -7404,6 +7410,11 @@ static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_learn_pos = {
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
     syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward, NULL, NULL, NULL};
+
+static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
+  const syn_param *p = &l->g->params[n->param[0]];
+  return syn__lower_places(l, syn__lower_in(l, n, 0), p->x, p->shape[1], 1.0f);
+}
 
 /* ==============================================================================================
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
@@ -18586,6 +18597,7 @@ typedef struct syn__lowering {
 } syn__lowering;
 static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
+    {&syn__kind_learn_pos, syn__lower_learn_pos},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
     {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
