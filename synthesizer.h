@@ -1468,7 +1468,8 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
 #define SYN__SMALL_LIST(X) \
   X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") X(linear, "x3x4inwm34f3g3") \
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
-  X(score_table, "ib233hnF23") X(values, "X34c34ihn") X(out, "x2vwm12f1g1")
+  X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
+  X(values, "X34c34ihn") X(out, "x2vwm12f1g1")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -5934,6 +5935,7 @@ typedef struct syn__small_value {
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
   int alias;              /* a value whose row it may overwrite, -1: none */
+  int whole, part;        /* a slice of the row of value `whole`, `part` bytes into it; -1: none */
   int32_t region, offset; /* found by syn__small_offsets */
 } syn__small_value;
 
@@ -5980,23 +5982,28 @@ static float syn__lower_row(int8_t *q, const float *x, int n, int step) {
     q[i / 4 * step + i % 4] = (int8_t)syn__small_round(x[i] * (127.0f / most));
   return most / 127.0f;
 }
-/* Panels and scales of parameter p [n,k], which are written once: a tied embedding is the matrix of
-   the output. *scales: the place of the scales, behind the panels. */
-static int32_t syn__lower_matrix(syn__small_build *l, int p, int32_t *scales) {
-  const syn_param *w = &l->g->params[p];
-  int n = w->shape[0], k = (int)(w->size / (size_t)n), stride = syn__small_round4(k), i;
+/* Panels of x [n,k]; *scales: the place of their scales, behind them. */
+static int32_t syn__lower_panels(syn__small_build *l, const float *x, int n, int k,
+                                 int32_t *scales) {
+  int stride = syn__small_round4(k), i;
   size_t bytes = (size_t)syn__small_round4(n) * (size_t)stride;
-  int32_t place = l->matrix[p];
-  *scales = place + (int32_t)(bytes / 4);
-  if (place) return place;
+  int32_t place;
   if (!syn__lower_data(l, bytes + (size_t)n * sizeof(float), &place)) return 0;
   *scales = place + (int32_t)(bytes / 4);
   for (i = 0; i < n; i++) {
     int8_t *panel = (int8_t *)((int32_t *)l->data.items + place) + i / 4 * 4 * stride + i % 4 * 4;
-    float scale = syn__lower_row(panel, w->x + (size_t)i * (size_t)k, k, 16);
+    float scale = syn__lower_row(panel, x + (size_t)i * (size_t)k, k, 16);
     memcpy((int32_t *)l->data.items + *scales + i, &scale, sizeof scale);
   }
-  return l->matrix[p] = place;
+  return place;
+}
+/* Those of a parameter, written once: a tied embedding is the matrix of the output. */
+static int32_t syn__lower_matrix(syn__small_build *l, int p, int32_t *scales) {
+  const syn_param *w = &l->g->params[p];
+  int n = w->shape[0], k = (int)(w->size / (size_t)n);
+  *scales = l->matrix[p] + syn__small_round4(n) * syn__small_round4(k) / 4;
+  if (!l->matrix[p]) l->matrix[p] = syn__lower_panels(l, w->x, n, k, scales);
+  return l->matrix[p];
 }
 
 /* -- values and instructions -- */
@@ -6010,7 +6017,7 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
   v.segment = v.last = l->segment;
   v.from = v.to = (int)l->code[l->program].count;
   v.cache = cache;
-  v.alias = -1;
+  v.alias = v.whole = -1;
   return syn__append(l->c, &l->values, &v, 1, sizeof v) ? -1 : (int)l->values.count - 1;
 }
 static int syn__lower_new(syn__small_build *l, int width) {
@@ -6045,7 +6052,16 @@ static int syn__lower_read(syn__small_build *l, int v) {
     x->to = (int)l->code[l->program].count;
     x->last = l->segment;
   }
+  if (x->whole >= 0) syn__lower_read(l, x->whole);
   return v;
+}
+/* The numbers at .. at+width-1 of row v, to be read, or to be written by the next instruction. */
+static int syn__lower_slice(syn__small_build *l, int v, int at, int width) {
+  int slice = v < 0 ? -1 : syn__lower_new(l, width);
+  if (slice < 0) return -1;
+  syn__lower_at(l, slice)->whole = v;
+  syn__lower_at(l, slice)->part = 4 * at;
+  return syn__lower_read(l, slice);
 }
 /* Input i of a node. */
 static int syn__lower_in(syn__small_build *l, const syn_node *n, int i) { return l->of[n->in[i]]; }
@@ -9363,6 +9379,22 @@ static const syn__score syn__score_bd = SYN__FAMILY("BD", 0);
 static const syn__score syn__score_bcrc = SYN__FAMILY("BCRC", 0);
 static const syn__score syn__score_glu = SYN__FAMILY("GLU", 0);
 
+#endif /* !SYN_SMALL */
+
+/* score_row flags, rows, heads, size, factors: S_hj = factor_h rows_hj */
+static long syn__small_score_row(syn_small *s, const int32_t *a) {
+  int32_t heads = a[2], size = a[3], keys = syn__small_keys(s, a[0]), h, j;
+  const float *row = syn__small_row(s, a[1], heads * size), *factors = syn__small_floats(s, a[4]);
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, row += size, score += keys)
+    for (j = 0; j < keys; j++) {
+      float x = factors[h] * row[j % size];
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  return (long)keys * heads;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind syn_att: FD   S_ij = A_i[j div b] B_i[j mod b]
    ============================================================================================== */
@@ -9501,6 +9533,22 @@ static const syn__score syn__score_fd = {
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 
+#endif /* !SYN_SMALL */
+
+/* score_factored flags, A, B, heads, a, b, factors: S_hj = factor_h A_h[j div b] B_h[j mod b] */
+static long syn__small_score_factored(syn_small *s, const int32_t *a) {
+  int32_t heads = a[3], keys = syn__small_keys(s, a[0]), h, j;
+  const float *A = syn__small_row(s, a[1], heads * a[4]), *B = syn__small_row(s, a[2], heads * a[5]);
+  float *score = s->scores;
+  for (h = 0; h < heads; h++, A += a[4], B += a[5], score += keys)
+    for (j = 0; j < keys; j++) {
+      float x = syn__small_floats(s, a[6])[h] * A[j / a[5] % a[4]] * B[j % a[5]];
+      score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
+    }
+  return 2L * keys * heads;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind rel_pos   y = x; adds a learned bias of the distance i - j to the scores of later syn_att
    ============================================================================================== */
@@ -10335,14 +10383,54 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
   for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
   syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
 }
+/* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the parameter
+   behind it, on each head's part of u. */
+static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int columns) {
+  const syn__att *a = syn__att_of(n);
+  const syn_param *p = &l->g->params[n->param[w]];
+  int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * columns), h;
+  for (h = 0; h < a->heads && y >= 0; h++) {
+    size_t rows = (size_t)h * (size_t)columns;
+    int32_t x[8];
+    x[1] = syn__lower_slice(l, u, h * units, units);
+    x[0] = syn__lower_slice(l, y, h * columns, columns);
+    x[2] = 0;
+    x[3] = columns;
+    x[4] = units;
+    x[5] = syn__lower_panels(l, p->x + rows * (size_t)units, columns, units, &x[6]);
+    x[7] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)columns);
+    syn__lower_emit(l, SYN__SMALL_OP_linear, x, 8);
+  }
+  return y;
+}
+/* D: S_ij = y_j; FD: S_ij = A_[j div b] B_[j mod b], of rows that the hidden layer u makes. */
+static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, const float *share,
+                             int flags) {
+  const syn__att *a = syn__att_of(n);
+  const syn__stages *st = &a->stages[s];
+  int u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[st->w1], n->param[st->b1], 1);
+  int fd = a->score[s] == &syn__score_fd, w2 = st->b1 + 1, rows, more = -1;
+  int32_t x[7];
+  rows = syn__lower_heads(l, n, u, w2, fd ? a->a : a->size);
+  if (fd) more = syn__lower_heads(l, n, u, w2 + 2, a->b);
+  x[0] = flags;
+  x[1] = syn__lower_read(l, rows);
+  x[2] = fd ? syn__lower_read(l, more) : a->heads;
+  x[3] = fd ? a->heads : a->size;
+  x[4] = fd ? a->a : syn__lower_floats(l, share, (size_t)a->heads);
+  x[5] = a->b;
+  x[6] = fd ? syn__lower_floats(l, share, (size_t)a->heads) : 0;
+  l->heads = syn__max(l->heads, a->heads);
+  syn__lower_emit(l, fd ? SYN__SMALL_OP_score_factored : SYN__SMALL_OP_score_row, x, fd ? 7 : 5);
+}
 /* Why a layer cannot be lowered, or null. */
 static const char *syn__lower_att_lacks(const syn__att *a) {
   int s;
   if (a->rel_pos) return "rel_pos";
   if (a->qk != a->e) return "heads without keys";
   for (s = 0; s < a->n_scores; s++)
-    if (s != a->keyed && a->score[s] != &syn__score_r && a->score[s] != &syn__score_fix &&
-        a->score[s] != &syn__score_fr)
+    if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
+        (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
       return a->score[s]->name;
   return NULL;
 }
@@ -10370,7 +10458,9 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
       share[h] = a->mixed ? syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s)
                           : 1.0f;
     if (s == a->keyed) syn__lower_keys(l, n, k, share, flags | (s ? SYN__SMALL_ADD : 0));
-    else syn__lower_table(l, n, s, share, flags | (s ? SYN__SMALL_ADD : 0));
+    else if (a->score[s]->flags & SYN__IS_TABLE)
+      syn__lower_table(l, n, s, share, flags | (s ? SYN__SMALL_ADD : 0));
+    else syn__lower_dense(l, n, s, share, flags | (s ? SYN__SMALL_ADD : 0));
   }
   x[1] = syn__lower_read(l, v);
   x[0] = y = syn__lower_new(l, a->e);
@@ -11439,7 +11529,8 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 /* The instructions that are compiled. A program that runs one model lists those that it needs. */
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) \
-  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) X(values) X(out)
+  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
+  X(score_row) X(score_factored) X(values) X(out)
 #endif
 
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
@@ -18634,7 +18725,7 @@ static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
   int i, k, count = (int)l->values.count;
   for (i = 0; i < count; i++) {
     v[i].region = syn__lower_region(&v[i]);
-    if (v[i].anew) v[i].bytes = 0; /* a name for what its norm makes */
+    if (v[i].anew || v[i].whole >= 0) v[i].bytes = 0; /* names without memory of their own */
   }
   for (i = 0; i < count; i++) {
     w = v[i].alias < 0 ? NULL : &v[v[i].alias];
@@ -18664,7 +18755,8 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
       if (*at >= '0' && *at <= '9') continue;
       if (strchr("xXc", *at)) {
         const syn__small_value *v = syn__lower_at(l, *a);
-        *a = 8 * v->offset + v->region;
+        const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
+        *a = 8 * (whole->offset + v->part) + whole->region;
       } else if (strchr("mbft", *at) || *at == 'F' || (*at == 'g' && *a)) *a += data;
       a++;
     }

@@ -123,7 +123,7 @@ static void test_limits(syn_context *c, const syn_model *m) {
   syn_small_config k;
   size_t size, i;
   int32_t *w = small_of(c, m, &size);
-  int error, src[LENGTH + 1] = {4, 5, 3};
+  int error = 0, src[LENGTH + 1] = {4, 5, 3};
   long ram = syn_small_ram(w, size, NULL), less;
   char *block = (char *)malloc((size_t)ram + 8);
   syn_small *s;
@@ -200,8 +200,8 @@ int main(void) {
   static const char *const pairs[][2] = {
       {"pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
        "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm"},
-      {"pos -> res_nd(syn_att(V)) -> res_nd(ffl(64, gelu)) -> norm",
-       "pos -> res_nd(syn_att(FR+V, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> rms_norm"},
+      {"pos -> res_nd(syn_att(V+FD)) -> res_nd(ffl(64, gelu)) -> norm",
+       "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> rms_norm"},
       {"pos -> res(rms_norm -> syn_att(Fix+V)) -> res_nd(ffl(48, tanh)) -> rms_norm",
        "learn_pos -> res_nd(syn_att(R)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, sigmoid)) -> norm"}};
   syn_context c;
