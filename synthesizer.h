@@ -1458,6 +1458,7 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
 
 /* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
      x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
+     l I    a row of 4 a[I] floats          r I      a row of 3 a[I] floats
      c I J  a cache of a[I] heads of width a[J]
      m I J  place of int8 panels of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
      f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
@@ -1469,6 +1470,7 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
   X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") X(linear, "x3x4inwm34f3g3") \
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
+  X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(values, "X34c34ihn") X(out, "x2vwm12f1g1")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
@@ -1502,7 +1504,8 @@ struct syn_small {
 /* Row i of a buffer whose rows have `bytes` bytes. */
 static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
   int32_t region = operand & 7;
-  return s->base[region] + (operand >> 3) * s->count[region] + (region ? i * bytes : 0);
+  if (s->count[region] == 1) i = 0;
+  return s->base[region] + (operand >> 3) * s->count[region] + i * bytes;
 }
 static float *syn__small_row(const syn_small *s, int32_t operand, int32_t width) {
   return (float *)syn__small_at(s, operand, s->row, 4 * width);
@@ -5931,7 +5934,7 @@ typedef struct syn__small_value {
   int32_t bytes;          /* of a row */
   int program, segment;   /* where it is written */
   int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
-  int cache, kept;        /* a cache; read by another program */
+  int cache, state, kept; /* a cache; a row that stays; read by another program */
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
   int alias;              /* a value whose row it may overwrite, -1: none */
@@ -6022,6 +6025,12 @@ static int syn__lower_value(syn__small_build *l, int32_t bytes, int cache) {
 }
 static int syn__lower_new(syn__small_build *l, int width) {
   return syn__lower_value(l, 4 * (int32_t)width, 0);
+}
+/* A row that stays from one row to the next; 0 before the first. */
+static int syn__lower_state(syn__small_build *l, int width) {
+  int v = syn__lower_new(l, width);
+  if (v >= 0) syn__lower_at(l, v)->state = 1;
+  return v;
 }
 /* Appends an instruction. */
 static void syn__lower_emit(syn__small_build *l, int code, const int32_t *a, int n) {
@@ -7243,6 +7252,56 @@ static const syn_kind syn__kind_birnn = {
     "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
     NULL, NULL};
 
+/* a and p of the row, then the cell; h and c stay from row to row. */
+static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
+  const syn__rnn *own = (const syn__rnn *)n->own;
+  int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
+  int32_t op[6];
+  if (own->directions > 1) return syn__lower_refuse(l, n, "two directions");
+  h = syn__lower_state(l, own->n);
+  a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
+  p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);
+  op[1] = syn__lower_read(l, a);
+  op[2] = syn__lower_read(l, p);
+  op[3] = h;
+  op[4] = lstm ? syn__lower_state(l, own->n) : own->n;
+  op[5] = own->n;
+  op[0] = syn__lower_new(l, own->n);
+  syn__lower_emit(l, lstm ? SYN__SMALL_OP_lstm : SYN__SMALL_OP_gru, op, lstm ? 6 : 5);
+  return op[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* lstm y, a, p, h, c, n: one token of the cell above; y and h get h_t */
+static long syn__small_lstm(syn_small *s, const int32_t *op) {
+  int32_t n = op[5], k;
+  const float *a = syn__small_row(s, op[1], 4 * n), *p = syn__small_row(s, op[2], 4 * n);
+  float *y = syn__small_row(s, op[0], n), *h = syn__small_row(s, op[3], n);
+  float *c = syn__small_row(s, op[4], n);
+  for (k = 0; k < n; k++) {
+    float i = syn__small_act(4, a[k] + p[k]), f = syn__small_act(4, a[n + k] + p[n + k]);
+    float g = syn__small_act(3, a[2 * n + k] + p[2 * n + k]);
+    float o = syn__small_act(4, a[3 * n + k] + p[3 * n + k]);
+    c[k] = f * c[k] + i * g;
+    h[k] = y[k] = o * syn__small_act(3, c[k]);
+  }
+  return 5L * n;
+}
+/* gru y, a, p, h, n */
+static long syn__small_gru(syn_small *s, const int32_t *op) {
+  int32_t n = op[4], k;
+  const float *a = syn__small_row(s, op[1], 3 * n), *p = syn__small_row(s, op[2], 3 * n);
+  float *y = syn__small_row(s, op[0], n), *h = syn__small_row(s, op[3], n);
+  for (k = 0; k < n; k++) {
+    float r = syn__small_act(4, a[k] + p[k]), z = syn__small_act(4, a[n + k] + p[n + k]);
+    float m = syn__small_act(3, a[2 * n + k] + r * p[2 * n + k]);
+    h[k] = y[k] = (1.0f - z) * m + z * h[k];
+  }
+  return 5L * n;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
@@ -7579,6 +7638,33 @@ static const syn_kind syn__kind_highway = {
     "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
     syn__highway_backward, NULL, NULL, NULL};
 
+static int syn__lower_highway(syn__small_build *l, const syn_node *n) {
+  int x = syn__lower_in(l, n, 0), chain = syn__lower_in(l, n, 1), d = syn__lower_width(l, x);
+  int g = syn__lower_linear(l, x, n->param[0], n->param[1], 1 + SYN__SIGMOID);
+  int32_t a[5];
+  a[1] = syn__lower_read(l, g);
+  a[2] = syn__lower_read(l, x);
+  a[3] = syn__lower_read(l, chain);
+  a[0] = syn__lower_new(l, d);
+  a[4] = d;
+  if (a[0] >= 0) syn__lower_at(l, a[0])->alias = a[2];
+  syn__lower_emit(l, SYN__SMALL_OP_mix, a, 5);
+  return a[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* mix y, g, x, c, width: y = c + g (x - c) */
+static long syn__small_mix(syn_small *s, const int32_t *a) {
+  const float *g = syn__small_row(s, a[1], a[4]), *x = syn__small_row(s, a[2], a[4]);
+  const float *c = syn__small_row(s, a[3], a[4]);
+  float *y = syn__small_row(s, a[0], a[4]);
+  int32_t i;
+  for (i = 0; i < a[4]; i++) y[i] = c[i] + g[i] * (x[i] - c[i]);
+  return 2L * a[4];
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind concat   y = [a(x); b(x); ...] along the width
    ============================================================================================== */
@@ -11530,7 +11616,7 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
-  X(score_row) X(score_factored) X(values) X(out)
+  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(out)
 #endif
 
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
@@ -11569,6 +11655,8 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
                                                                : SYN__SMALL_SOURCE_VOCAB];
     case 'x': return syn__small_fits(c, a[i], 4 * n);
     case 'X': return syn__small_fits(c, a[i], 4 * n * k);
+    case 'l': return syn__small_fits(c, a[i], 16 * n);
+    case 'r': return syn__small_fits(c, a[i], 12 * n);
     case 'c': return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)));
     case 'm': return syn__small_holds(c, a[i], ((n + 3) & ~(int64_t)3) * ((k + 3) & ~(int64_t)3), 1);
     case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
@@ -11740,6 +11828,7 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   }
   s->sources = count;
   s->token = SYN_BEGIN;
+  memset(s->base[SYN__SMALL_STATE], 0, (size_t)s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
   syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
   return 0;
 }
@@ -18690,6 +18779,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
     {&syn__kind_learn_pos, syn__lower_learn_pos},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
+    {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
     {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
     {&syn__kind_mh_dot_src_att, syn__lower_att},  {&syn__kind_output, syn__lower_output}};
@@ -18713,6 +18803,7 @@ static int syn__lower_meet(const syn__small_value *v, const syn__small_value *w)
   return (w->kept || v->segment <= w->last) && (v->kept || w->segment <= v->last);
 }
 static int syn__lower_region(const syn__small_value *v) {
+  if (v->state) return SYN__SMALL_STATE;
   if (v->program == SYN__SMALL_ENCODE)
     return v->cache || v->kept || v->last != v->segment ? SYN__SMALL_ENCODER : SYN__SMALL_ROW;
   if (!v->cache) return SYN__SMALL_ROW;
@@ -18753,7 +18844,7 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
     int32_t *a = code + i + 1;
     for (; *at; at++) {
       if (*at >= '0' && *at <= '9') continue;
-      if (strchr("xXc", *at)) {
+      if (strchr("xXlrc", *at)) {
         const syn__small_value *v = syn__lower_at(l, *a);
         const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
         *a = 8 * (whole->offset + v->part) + whole->region;
