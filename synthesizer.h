@@ -1458,7 +1458,8 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
 
 /* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
      x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
-     l I    a row of 4 a[I] floats          r I      a row of 3 a[I] floats
+     d I    a row of 2 a[I] floats          r I, l I   of 3, of 4 a[I] floats
+     k I    rows of a[I] floats of all tokens of the source
      c I J  a cache of a[I] heads of width a[J]
      m I J  place of int8 panels of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
      f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
@@ -1471,6 +1472,7 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
+  X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
   X(values, "X34c34ihn") X(out, "x2vwm12f1g1")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
@@ -5935,6 +5937,7 @@ typedef struct syn__small_value {
   int program, segment;   /* where it is written */
   int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
   int cache, state, kept; /* a cache; a row that stays; read by another program */
+  int around;             /* rows around the current one are read, too: it must not be overwritten */
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
   int alias;              /* a value whose row it may overwrite, -1: none */
@@ -6135,6 +6138,40 @@ static int syn__lower_store(syn__small_build *l, int x, int heads, int c) {
   l->heads = syn__max(l->heads, heads);
   l->widest = syn__max(l->widest, c);
   syn__lower_emit(l, SYN__SMALL_OP_store, a, 4);
+  return a[0];
+}
+
+/* y = a sigma(b) of z = [a; b] */
+static int syn__lower_glu(syn__small_build *l, int z) {
+  int32_t a[3];
+  a[2] = syn__lower_width(l, z) / 2;
+  a[1] = syn__lower_read(l, z);
+  a[0] = syn__lower_new(l, a[2]);
+  syn__lower_emit(l, SYN__SMALL_OP_glu, a, 3);
+  return a[0];
+}
+/* The taps of a convolution side by side, [taps,d]. The encoder keeps x of all tokens; a decoder
+   keeps the last `taps` rows, oldest first. */
+static int syn__lower_window(syn__small_build *l, int x, int taps, int dilate, int first) {
+  int d = syn__lower_width(l, x);
+  int32_t a[7];
+  a[2] = d;
+  a[3] = taps;
+  a[4] = first;
+  a[5] = dilate;
+  a[6] = 1;
+  x = syn__lower_read(l, x); /* a norm is made here, for all rows */
+  if (l->program == SYN__SMALL_ENCODE) {
+    syn__lower_segment(l);
+    a[1] = syn__lower_read(l, x);
+    a[0] = syn__lower_new(l, taps * d);
+    if (x >= 0) syn__lower_at(l, x)->around = 1;
+    syn__lower_emit(l, SYN__SMALL_OP_window, a, 7);
+  } else {
+    a[1] = x;
+    a[0] = syn__lower_state(l, taps * d);
+    syn__lower_emit(l, SYN__SMALL_OP_shift, a, 4);
+  }
   return a[0];
 }
 
@@ -6510,6 +6547,18 @@ static float syn__small_act(int32_t act, float x) {
 }
 
 #ifndef SYN_SMALL
+#endif /* !SYN_SMALL */
+
+/* glu y, z, n: y = a sigma(b), z = [a; b] */
+static long syn__small_glu(syn_small *s, const int32_t *op) {
+  int32_t n = op[2], i;
+  const float *a = syn__small_row(s, op[1], 2 * n);
+  float *y = syn__small_row(s, op[0], n);
+  for (i = 0; i < n; i++) y[i] = a[i] * syn__small_act(4, a[n + i]);
+  return 2L * n;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind linear   y [rows,n] = x [rows,d] W^T + b; W [n,d], b [n]
    ============================================================================================== */
@@ -6718,11 +6767,16 @@ static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL, NULL, NULL};
 
-static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
-  if (syn__act_of(n) == SYN__GLU) return syn__lower_refuse(l, n, "glu");
-  return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0], n->param[1],
-                           1 + syn__act_of(n));
+/* act(x W^T + b), or its glu, of ff and of a window of cnn */
+static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
+  int glu = syn__act_of(n) == SYN__GLU;
+  int z = syn__lower_linear(l, x, n->param[0], n->param[1], glu ? 0 : 1 + syn__act_of(n));
+  return glu ? syn__lower_glu(l, z) : z;
 }
+static int syn__lower_ff(syn__small_build *l, const syn_node *n) {
+  return syn__lower_ff_act(l, n, syn__lower_in(l, n, 0));
+}
+
 
 /* ==============================================================================================
    >>kind cnn   y_t = act(b + sum_i W_i x_{t + first + i dilate}), i < k, along the sentence
@@ -6820,6 +6874,37 @@ static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
     syn__cnn_backward, NULL, syn__cnn_step, NULL};
 
+static int syn__lower_cnn(syn__small_build *l, const syn_node *n) {
+  const syn_conv *w = syn__cnn_conv(n);
+  if (w->dilate > 1 && l->program == SYN__SMALL_DECODE)
+    return syn__lower_refuse(l, n, "dilation in a decoder");
+  return syn__lower_ff_act(
+      l, n, syn__lower_window(l, syn__lower_in(l, n, 0), w->taps, w->dilate, w->first));
+}
+
+#endif /* !SYN_SMALL */
+
+/* window y, x, width, taps, first, dilate, n: y = the rows i + first + k dilate of x, 0 outside */
+static long syn__small_window(syn_small *s, const int32_t *a) {
+  int32_t width = a[2], k;
+  float *y = syn__small_row(s, a[0], width * a[3]);
+  for (k = 0; k < a[3]; k++, y += width) {
+    int64_t row = (int64_t)s->row + a[4] + (int64_t)k * a[5];
+    if (row < 0 || row >= s->sources) memset(y, 0, (size_t)width * sizeof *y);
+    else memcpy(y, syn__small_at(s, a[1], (int32_t)row, 4 * width), (size_t)width * sizeof *y);
+  }
+  return (long)width * a[3];
+}
+/* shift y, x, width, taps: the rows of y move up by one, x becomes the last */
+static long syn__small_shift(syn_small *s, const int32_t *a) {
+  size_t width = (size_t)a[2], rest = (size_t)(a[3] - 1) * width;
+  float *y = syn__small_row(s, a[0], a[2] * a[3]);
+  memmove(y, y + width, rest * sizeof *y);
+  memcpy(y + rest, syn__small_row(s, a[1], a[2]), width * sizeof *y);
+  return (long)a[2] * a[3];
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind norm   y = (x - mean) / sqrt(var + 1e-6) * g + b along each row
    ============================================================================================== */
@@ -10874,6 +10959,47 @@ static const syn_kind syn__kind_dyn_conv = {
     "dyn_conv", "i:k i:heads f:dropout", 1, NULL, syn__dyn_shape, syn__light_forward,
     syn__light_backward, NULL, syn__light_step, syn__light_cost};
 
+/* light_conv: its tap weights do not depend on the input. */
+static int syn__lower_light(syn__small_build *l, const syn_node *n) {
+  const syn__light *own = syn__light_of(n);
+  const syn__depthwise *t = &own->taps;
+  int u, h;
+  int32_t a[6];
+  float *p;
+  if (own->dynamic) return syn__lower_refuse(l, n, "taps made from the token");
+  u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__W_IN], n->param[SYN__B_IN], 0);
+  u = syn__lower_window(l, syn__lower_glu(l, u), t->taps, 1, t->first);
+  a[1] = syn__lower_read(l, u);
+  p = (float *)syn__lower_data(l, (size_t)own->table * sizeof *p, &a[2]);
+  for (h = 0; h < t->heads && p; h++)
+    l->c->kernels->softmax(p + h * t->taps, l->g->params[n->param[SYN__W_TAPS]].x + h * t->taps,
+                           (size_t)t->taps);
+  a[3] = t->taps;
+  a[4] = t->width;
+  a[5] = t->heads;
+  l->heads = syn__max(l->heads, t->heads);
+  a[0] = u = syn__lower_new(l, t->width);
+  syn__lower_emit(l, SYN__SMALL_OP_taps, a, 6);
+  return syn__lower_linear(l, u, n->param[SYN__W_OUT], n->param[SYN__B_OUT], 0);
+}
+
+#endif /* !SYN_SMALL */
+
+/* taps y, window, weights, taps, width, heads: y_c = sum_k weights_hk window_kc, c of head h */
+static long syn__small_taps(syn_small *s, const int32_t *a) {
+  int32_t taps = a[3], width = a[4], c, k;
+  const float *u = syn__small_row(s, a[1], taps * width), *w = syn__small_floats(s, a[2]);
+  float *y = syn__small_row(s, a[0], width);
+  for (c = 0; c < width; c++) {
+    const float *p = w + (int64_t)c * a[5] / width * taps;
+    float sum = 0.0f;
+    for (k = 0; k < taps; k++) sum = sum + p[k] * u[k * width + c];
+    y[c] = sum;
+  }
+  return (long)taps * width;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind mlp_src_att   s_ij = w_s . tanh(W_q q_i + W_k u_j), context_i = sum_j softmax(s_i)_j u_j
    ============================================================================================== */
@@ -11616,7 +11742,8 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 #ifndef SYN_SMALL_KINDS
 #define SYN_SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
-  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(out)
+  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
+  X(window) X(shift) X(taps) X(out)
 #endif
 
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
@@ -11655,7 +11782,9 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
                                                                : SYN__SMALL_SOURCE_VOCAB];
     case 'x': return syn__small_fits(c, a[i], 4 * n);
     case 'X': return syn__small_fits(c, a[i], 4 * n * k);
+    case 'd': return syn__small_fits(c, a[i], 8 * n);
     case 'l': return syn__small_fits(c, a[i], 16 * n);
+    case 'k': return (a[i] & 7) == SYN__SMALL_ENCODER && syn__small_fits(c, a[i], 4 * n);
     case 'r': return syn__small_fits(c, a[i], 12 * n);
     case 'c': return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)));
     case 'm': return syn__small_holds(c, a[i], ((n + 3) & ~(int64_t)3) * ((k + 3) & ~(int64_t)3), 1);
@@ -18779,6 +18908,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
     {&syn__kind_learn_pos, syn__lower_learn_pos},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
+    {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
     {&syn__kind_ff, syn__lower_ff},               {&syn__kind_syn_att, syn__lower_att},
@@ -18820,7 +18950,7 @@ static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
   }
   for (i = 0; i < count; i++) {
     w = v[i].alias < 0 ? NULL : &v[v[i].alias];
-    if (w && !w->kept && w->program == v[i].program && w->to == v[i].from && w->bytes == v[i].bytes &&
+    if (w && !w->kept && !w->around && w->program == v[i].program && w->to == v[i].from && w->bytes == v[i].bytes &&
         (w->region == v[i].region || v[i].region == SYN__SMALL_ROW)) {
       v[i].region = w->region;
       v[i].offset = w->offset;
@@ -18844,7 +18974,7 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
     int32_t *a = code + i + 1;
     for (; *at; at++) {
       if (*at >= '0' && *at <= '9') continue;
-      if (strchr("xXlrc", *at)) {
+      if (strchr("xXdlrkc", *at)) {
         const syn__small_value *v = syn__lower_at(l, *a);
         const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
         *a = 8 * (whole->offset + v->part) + whole->region;

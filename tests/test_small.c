@@ -204,6 +204,8 @@ int main(void) {
        "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> rms_norm"},
       {"pos -> res(rms_norm -> syn_att(Fix+V)) -> res_nd(ffl(48, tanh)) -> rms_norm",
        "learn_pos -> res_nd(syn_att(R)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, sigmoid)) -> norm"},
+      {"pos -> repeat(2, res_nd(light_conv(5)) -> res(cnn(32, k=3))) -> norm",
+       "pos -> res_nd(light_conv(5)) -> res_nd(mh_dot_att) -> res(cnn(32, k=3, act=relu)) -> res(ff(32, glu)) -> norm"},
       {"rnn(32) -> res_nd(rnn(32, gru)) -> norm", "rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32))"}};
   syn_context c;
   size_t i;
