@@ -1249,6 +1249,10 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 /* Writes the array of a small model: int8 weights, tables. The model must be a seq2seq of kinds that
    small models have: an error names another kind and its place. */
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink);
+/* The same as the text of a C header: the array NAME_model, its RAM for all lengths NAME_RAM, the
+   instructions it needs as SYN_SMALL_KINDS. `name`: a C identifier. */
+SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m, const char *name,
+                                   const syn_sink *sink);
 #endif /* !SYN_SMALL */
 
 #ifdef __cplusplus
@@ -1502,6 +1506,10 @@ struct syn_small {
   int32_t phase, at, segment, row, rows; /* program, place in it, of its segment; rows run to `rows` */
   int32_t token;    /* newest token of the output */
 };
+
+/* Bytes for the struct, whatever the size of a pointer: every machine needs the same RAM. */
+enum { SYN__SMALL_STRUCT = 192 };
+typedef char syn__small_struct_fits[sizeof(syn_small) <= SYN__SMALL_STRUCT ? 1 : -1];
 
 /* Row i of a buffer whose rows have `bytes` bytes. */
 static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
@@ -11880,7 +11888,7 @@ static void *syn__small_take(unsigned char *base, int64_t *used, int64_t bytes) 
 static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   int64_t used = 0, shared = 0;
   int32_t longest = s->k.source_len > s->k.max_len ? s->k.source_len : s->k.max_len, r;
-  syn__small_take(base, &used, (int64_t)sizeof(syn_small));
+  syn__small_take(base, &used, SYN__SMALL_STRUCT);
   for (r = 0; r < SYN__SMALL_REGIONS; r++) {
     int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
     s->count[r] = r == SYN__SMALL_TARGET ? s->k.max_len
@@ -19028,31 +19036,97 @@ static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
   }
 }
 
-syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink) {
+/* The array of a model, which the caller frees; null (recorded): failed. */
+static int32_t *syn__small_array(syn_context *c, const syn_model *m, size_t *words) {
   syn__small_build l;
   int32_t *w = NULL;
-  size_t words = 0, i;
-  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink")) return SYN_E_VALUE;
+  size_t i;
   if (strcmp(m->task->name, "seq2seq"))
-    return syn__fail(c, SYN_E_VALUE, "a small model of task %s; there are those of seq2seq alone",
-                     m->task->name);
+    syn__fail(c, SYN_E_VALUE, "a small model of task %s; there are those of seq2seq alone",
+              m->task->name);
   memset(&l, 0, sizeof l);
   l.c = c;
   l.g = &m->g;
   l.config = &m->config;
-  l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
-  l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
-  if (l.of && l.matrix) {
+  if (c->status == SYN_OK) l.of = (int *)syn__alloc(c, m->g.n_values, sizeof *l.of);
+  if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
+  if (l.matrix) {
     syn__lower_nodes(&l, m);
-    w = syn__lower_array(&l, &words);
+    w = syn__lower_array(&l, words);
   }
-  if (w && sink->write(sink->user, w, words * sizeof *w) != words * sizeof *w)
-    syn__fail(c, SYN_E_FILE, "the small model could not be written");
   for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
   syn__free(c, l.data.items);
   syn__free(c, l.values.items);
   syn__free(c, l.of);
   syn__free(c, l.matrix);
+  return w;
+}
+
+static syn_status syn__small_sink(syn_context *c, const syn_sink *sink, const void *bytes,
+                                  size_t size) {
+  if (sink->write(sink->user, bytes, size) == size) return SYN_OK;
+  return syn__fail(c, SYN_E_FILE, "the small model could not be written");
+}
+
+syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink) {
+  size_t words;
+  int32_t *w;
+  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink")) return SYN_E_VALUE;
+  w = syn__small_array(c, m, &words);
+  if (w) syn__small_sink(c, sink, w, words * sizeof *w);
+  syn__free(c, w);
+  return c->status;
+}
+
+/* The name of an instruction. */
+static const char *syn__small_name(int32_t code) {
+#define SYN__SMALL_NAME(name, operands) \
+  if (code == SYN__SMALL_OP_##name) return #name;
+  SYN__SMALL_LIST(SYN__SMALL_NAME)
+#undef SYN__SMALL_NAME
+  return NULL;
+}
+
+/* The instructions that the programs have, in the order of the list. */
+static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_sink *sink) {
+  char text[40];
+  int32_t code, p, at, used;
+  for (code = SYN__SMALL_OP_segment + 1; code < SYN__SMALL_OPS; code++) {
+    for (used = 0, p = 0; p < SYN__SMALL_IDLE; p++)
+      for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
+        used |= (w[at] & 255) == code;
+    if (used)
+      syn__small_sink(c, sink, text,
+                      (size_t)snprintf(text, sizeof text, " X(%s)", syn__small_name(code)));
+  }
+}
+
+syn_status syn_small_embed(syn_context *c, const syn_model *m, const char *name,
+                           const syn_sink *sink) {
+  size_t words, i;
+  int32_t *w;
+  char line[200];
+  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink") ||
+      !syn__given(c, name, "name"))
+    return SYN_E_VALUE;
+  w = syn__small_array(c, m, &words);
+  if (w) {
+    int n = snprintf(line, sizeof line,
+                     "/* A small model for synthesizer.h: %lu bytes. */\n#define SYN_SMALL_KINDS(X)",
+                     (unsigned long)(words * 4));
+    syn__small_sink(c, sink, line, (size_t)n);
+    syn__small_embed_kinds(c, w, sink);
+    n = snprintf(line, sizeof line,
+                 "\nenum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
+                 syn_small_ram(w, words * 4, NULL), name, (unsigned long)words);
+    syn__small_sink(c, sink, line, (size_t)n);
+    for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
+      n = snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
+                   (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
+      syn__small_sink(c, sink, line, (size_t)n);
+    }
+    syn__small_sink(c, sink, "\n};\n", 4);
+  }
   syn__free(c, w);
   return c->status;
 }

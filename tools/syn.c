@@ -40,6 +40,7 @@
 #include "grad.h"
 #include "golden.h"
 #include "plot.h"
+#include "embed.h"
 
 /* Only an option that every run needs is required by its table. What depends on other options
    (--data, or --src and --tgt) has the default "none", and the command checks it. Where 0 means
@@ -204,6 +205,13 @@ static const option plot_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+static const option embed_options[] = {
+    {"model", 'm', TEXT, NULL, "FILE", "the model"},
+    {"output", 'o', TEXT, NULL, "FILE", "the C header that is written"},
+    {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
 static const command_row commands[] = {
     {"train", "", 0, 0, train_options, run_train, "trains from text files and writes a model"},
     {"run", "[FILE]", 0, 1, run_options, run_run, "one output line per input line"},
@@ -215,7 +223,7 @@ static const command_row commands[] = {
     {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
     {"grad", "", 0, 0, grad_options, run_grad, "gradient check of a network, per parameter"},
     {"quantize", "", 0, 0, NULL, NULL, "smaller weights"},
-    {"embed", "", 0, 0, NULL, NULL, "a model as a constant C array"},
+    {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array, int8"},
     {"plot", "", 0, 0, plot_options, run_plot, "one page of attention maps, weights and loss"},
 };
 
