@@ -19112,7 +19112,8 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const char *name,
   w = syn__small_array(c, m, &words);
   if (w) {
     int n = snprintf(line, sizeof line,
-                     "/* A small model for synthesizer.h: %lu bytes. */\n#define SYN_SMALL_KINDS(X)",
+                     "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n"
+                     "#define SYN_SMALL_KINDS(X)",
                      (unsigned long)(words * 4));
     syn__small_sink(c, sink, line, (size_t)n);
     syn__small_embed_kinds(c, w, sink);
