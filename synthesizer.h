@@ -1438,8 +1438,9 @@ static void syn__small_lanes(int8_t *x, const int8_t *q, int32_t k) { memcpy(x, 
 
 /* The array begins with these words. A place is the index of a word. */
 enum {
-  SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
-  SYN__SMALL_SOURCE_VOCAB, SYN__SMALL_TARGET_VOCAB,
+  SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_TASK, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
+  SYN__SMALL_SOURCE_VOCAB,
+  SYN__SMALL_TARGET_VOCAB, /* of classify and tag: the classes */
   SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 16 */
   SYN__SMALL_HEADS,      /* most heads of an attention */
   SYN__SMALL_PROGRAMS,   /* [3] places of the programs */
@@ -1456,8 +1457,12 @@ enum {
   SYN__SMALL_REGIONS
 };
 
+/* Tasks. */
+enum { SYN__SMALL_SEQ2SEQ, SYN__SMALL_LM, SYN__SMALL_CLASSIFY, SYN__SMALL_TAG };
+
 /* The programs run over the rows of the source; over its encoded rows, for the caches of attention
-   to the source; over the newest token of the output, again and again. */
+   to the source; over the newest token of the output, again and again. lm has the last one alone,
+   classify runs it once, tag has the first one alone. */
 enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE };
 
 /* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
@@ -1469,7 +1474,8 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
      f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
      t I    place of a table of rows of a[I] int16       s  a float
      n      an integer from 1 to 65535      w  the same, at most the model's widest row
-     h      a number of heads               v  a vocabulary            i  flags
+     h      a number of heads      v, o     the vocabulary of the program, of the output
+     i      flags
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
 #define SYN__SMALL_LIST(X) \
   X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") X(linear, "x3x4inwm34f3g3") \
@@ -1477,7 +1483,8 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
-  X(values, "X34c34ihn") X(out, "x2vwm12f1g1")
+  X(values, "X34c34ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
+  X(out, "x2owm12f1g1")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -5962,7 +5969,7 @@ typedef struct syn__small_build {
   syn__array values;
   int *of;            /* [values of the graph] the number of its small value */
   int32_t *matrix;    /* [params] place of its panels, where it was written already; or 0 */
-  int program, segment;
+  int task, program, segment;
   int32_t widest, heads;
 } syn__small_build;
 
@@ -8093,6 +8100,42 @@ static const syn_kind syn__kind_pool = {
     "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward, syn__pool_backward,
     NULL, NULL, NULL};
 
+/* The encoder adds up its rows, which stay; the last program divides them. */
+static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
+  int x = syn__lower_in(l, n, 0), d = syn__lower_width(l, x), sum = syn__lower_state(l, d);
+  int32_t a[3];
+  a[0] = sum;
+  a[1] = syn__lower_read(l, x);
+  a[2] = d;
+  syn__lower_emit(l, SYN__SMALL_OP_sum, a, 3);
+  l->program = SYN__SMALL_DECODE;
+  l->segment = 0;
+  a[1] = sum;
+  a[0] = syn__lower_new(l, d);
+  syn__lower_emit(l, SYN__SMALL_OP_mean, a, 3);
+  return a[0];
+}
+
+#endif /* !SYN_SMALL */
+
+/* sum y, x, width: y += x */
+static long syn__small_sum(syn_small *s, const int32_t *a) {
+  float *y = syn__small_row(s, a[0], a[2]);
+  const float *x = syn__small_row(s, a[1], a[2]);
+  int32_t i;
+  for (i = 0; i < a[2]; i++) y[i] = y[i] + x[i];
+  return a[2];
+}
+/* mean y, x, width: y = x / tokens of the source */
+static long syn__small_mean(syn_small *s, const int32_t *a) {
+  float *y = syn__small_row(s, a[0], a[2]);
+  const float *x = syn__small_row(s, a[1], a[2]);
+  int32_t i;
+  for (i = 0; i < a[2]; i++) y[i] = x[i] / (float)s->sources;
+  return a[2];
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>kind output   logits [rows,V] = x w^T + b
    ============================================================================================== */
@@ -8124,11 +8167,12 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
 #endif /* !SYN_SMALL */
 
 /* out x, vocab, k, w, scales, bias: the token of the largest logit, of equal ones the first; not
-   padding and not begin */
+   padding and not begin. Or the class */
 static long syn__small_out(syn_small *s, const int32_t *a) {
   int32_t n = a[1], k = syn__small_round4(a[2]), i, j, sum[4];
   const int8_t *w = syn__small_bytes(s, a[3]);
   const float *scales = syn__small_floats(s, a[4]), *bias = syn__small_floats(s, a[5]);
+  int text = s->w[SYN__SMALL_TASK] <= SYN__SMALL_LM; /* else a class */
   float best = 0.0f;
   syn__small_input(s, syn__small_row(s, a[0], a[2]), a[2]);
   syn__small_lanes(s->x, s->q, k);
@@ -8141,7 +8185,8 @@ static long syn__small_out(syn_small *s, const int32_t *a) {
 #ifdef SYN__SMALL_TRACE
       SYN__SMALL_TRACE(z);
 #endif
-      if (j == SYN_PAD || j == SYN_BEGIN || (s->token != SYN__SMALL_NONE && !(z > best))) continue;
+      if ((text && (j == SYN_PAD || j == SYN_BEGIN)) || (s->token != SYN__SMALL_NONE && !(z > best)))
+        continue;
       s->token = j;
       best = z;
     }
@@ -11751,7 +11796,7 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 #define SYN_SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(out)
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out)
 #endif
 
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
@@ -11784,6 +11829,7 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
   int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
   switch (kind) {
     case 'n': return a[i] > 0 && a[i] < 65536;
+    case 'o': return a[i] == head[SYN__SMALL_TARGET_VOCAB];
     case 'w': return a[i] > 0 && a[i] <= head[SYN__SMALL_WIDEST];
     case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
     case 'v': return a[i] == head[c->program == SYN__SMALL_DECODE ? SYN__SMALL_TARGET_VOCAB
@@ -11853,14 +11899,17 @@ static int syn__small_model(const int32_t *w, size_t size) {
   syn__small_check c = {w, 0, 0};
   int32_t i;
   if (!w || (uintptr_t)w % 4 || size < 4 * SYN__SMALL_HEADER || size > INT32_MAX ||
-      w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION || w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER ||
+      w[SYN__SMALL_MAGIC] != SYN__SMALL_VERSION || w[SYN__SMALL_TASK] < 0 ||
+      w[SYN__SMALL_TASK] > SYN__SMALL_TAG || w[SYN__SMALL_BYTES] < 4 * SYN__SMALL_HEADER ||
       (size_t)w[SYN__SMALL_BYTES] > size)
     return 0;
   c.words = w[SYN__SMALL_BYTES] / 4;
   for (i = SYN__SMALL_SOURCE_LEN; i < SYN__SMALL_HEADER; i++) {
-    int is_vocab = i == SYN__SMALL_SOURCE_VOCAB || i == SYN__SMALL_TARGET_VOCAB;
     int most = i < SYN__SMALL_PROGRAMS ? 65535 : 1 << 24;
-    if (w[i] < 0 || w[i] > most || (is_vocab && w[i] < SYN_FIRST_TOKEN)) return 0;
+    int least = (i == SYN__SMALL_SOURCE_VOCAB && w[SYN__SMALL_TASK] != SYN__SMALL_LM) ||
+                        (i == SYN__SMALL_TARGET_VOCAB && w[SYN__SMALL_TASK] <= SYN__SMALL_LM)
+                    ? SYN_FIRST_TOKEN : 0;
+    if (w[i] < least || w[i] > most) return 0;
     if (i >= SYN__SMALL_ROW_BYTES && w[i] % 4) return 0;
   }
   return syn__small_program(&c, SYN__SMALL_ENCODE) && syn__small_program(&c, SYN__SMALL_CACHE) &&
@@ -11902,7 +11951,7 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   s->base[SYN__SMALL_TARGET] = s->base[SYN__SMALL_ENCODER];
   s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
   s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
-  s->tokens = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)s->k.source_len);
+  s->tokens = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
   s->q = (int8_t *)syn__small_take(base, &used, s->w[SYN__SMALL_WIDEST]);
   s->x = (syn__small_lane *)syn__small_take(base, &used, 2 * (int64_t)s->w[SYN__SMALL_WIDEST]);
   return used;
@@ -11955,38 +12004,61 @@ static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t c
 }
 
 int syn_small_source(syn_small *s, const int *tokens, int count) {
-  int i;
-  if (!s || !tokens || count < 1 || count > s->k.source_len) return SYN_SMALL_E_VALUE;
+  int i, lm, most;
+  if (!s || count < 0 || (!tokens && count)) return SYN_SMALL_E_VALUE;
+  lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
+  most = lm ? s->k.max_len - 1 : s->k.source_len;
+  if (count > most || count < !lm) return SYN_SMALL_E_VALUE;
   s->phase = SYN__SMALL_IDLE;
   for (i = 0; i < count; i++) {
-    if (tokens[i] <= SYN_PAD || tokens[i] >= s->w[SYN__SMALL_SOURCE_VOCAB])
+    if (tokens[i] <= SYN_PAD ||
+        tokens[i] >= s->w[lm ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB])
       return SYN_SMALL_E_VALUE;
     s->tokens[i] = (int16_t)tokens[i];
   }
   s->sources = count;
   s->token = SYN_BEGIN;
   memset(s->base[SYN__SMALL_STATE], 0, (size_t)s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
-  syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
+  if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
+  else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
   return 0;
+}
+
+/* After a row of the last program: its token, or the next one of an lm's prompt. */
+static int syn__small_chosen(syn_small *s) {
+  int32_t task = s->w[SYN__SMALL_TASK], token = s->token;
+  if (task == SYN__SMALL_LM && s->row <= s->sources) {
+    s->token = s->tokens[s->row - 1];
+    token = SYN_SMALL_MORE;
+  } else if (task == SYN__SMALL_CLASSIFY || (token == SYN_END && task != SYN__SMALL_TAG)) {
+    s->phase = SYN__SMALL_IDLE;
+    return task == SYN__SMALL_CLASSIFY ? token : SYN_SMALL_END;
+  }
+  if (s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
+  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+  return token;
 }
 
 /* At the end of a segment or of a program: the next row, segment or program. Returns a token when
    one was chosen. */
 static int syn__small_next(syn_small *s) {
+  int last = (s->w[s->at] & 255) == SYN__SMALL_OP_end;
+  int tag = s->phase == SYN__SMALL_ENCODE && last && s->w[SYN__SMALL_TASK] == SYN__SMALL_TAG;
   if (++s->row < s->rows) {
     s->at = s->segment;
-  } else if ((s->w[s->at] & 255) == SYN__SMALL_OP_segment) {
+    return tag ? s->token : SYN_SMALL_MORE;
+  }
+  if (!last) {
     s->row = 0;
     s->segment = s->at += s->w[s->at] >> 8;
+  } else if (tag) {
+    s->phase = SYN__SMALL_IDLE;
+    return s->token;
   } else if (s->phase == SYN__SMALL_ENCODE) {
     syn__small_begin(s, SYN__SMALL_CACHE, 0, s->sources);
   } else if (s->phase == SYN__SMALL_CACHE) {
     syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
-  } else {
-    if (s->token == SYN_END || s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
-    else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
-    return s->token == SYN_END ? SYN_SMALL_END : s->token;
-  }
+  } else return syn__small_chosen(s);
   return SYN_SMALL_MORE;
 }
 
@@ -18916,6 +18988,7 @@ static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
     {&syn__kind_learn_pos, syn__lower_learn_pos},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
+    {&syn__kind_pool, syn__lower_pool},
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
@@ -19010,7 +19083,8 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
   head[SYN__SMALL_BYTES] = (int32_t)(*words * 4);
   head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
   head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
-  head[SYN__SMALL_TARGET_VOCAB] = l->config->tgt_vocab;
+  head[SYN__SMALL_TASK] = l->task;
+  head[SYN__SMALL_TARGET_VOCAB] = l->task <= SYN__SMALL_LM ? l->config->tgt_vocab : l->config->classes;
   head[SYN__SMALL_WIDEST] = (l->widest + 15) / 16 * 16;
   head[SYN__SMALL_HEADS] = l->heads;
   for (p = 0; p < 3; p++) {
@@ -19031,7 +19105,10 @@ static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
   l->program = SYN__SMALL_ENCODE;
   syn__lower_data(l, 4, &unused); /* place 0 means none */
   for (i = 0; i < l->g->n_nodes && l->c->status == SYN_OK; i++) {
-    if ((int)i == m->g.n_encoder) l->program = SYN__SMALL_DECODE, l->segment = 0;
+    if (m->task->decoder && (int)i == m->g.n_encoder) {
+      l->program = SYN__SMALL_DECODE;
+      l->segment = 0;
+    }
     l->of[l->g->nodes[i]->out] = syn__lower_node(l, l->g->nodes[i]);
   }
 }
@@ -19041,10 +19118,8 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m, size_t *wor
   syn__small_build l;
   int32_t *w = NULL;
   size_t i;
-  if (strcmp(m->task->name, "seq2seq"))
-    syn__fail(c, SYN_E_VALUE, "a small model of task %s; there are those of seq2seq alone",
-              m->task->name);
   memset(&l, 0, sizeof l);
+  l.task = (int)(m->task - syn__tasks); /* in the order of SYN__SMALL_SEQ2SEQ ... */
   l.c = c;
   l.g = &m->g;
   l.config = &m->config;

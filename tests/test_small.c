@@ -117,6 +117,110 @@ static void test_tokens(syn_context *c, const syn_model *m, const char *name) {
   free(w);
 }
 
+/* -- other tasks: outputs beside those of a run -- */
+
+/* A row of a task: letters in steps of `step`; label of a sentence: step - 1; of a token: its number
+   modulo 3, plus 1. */
+static int letters_of(uint64_t i, int *letters, int *step) {
+  syn_random r = {i * 40503u + 9};
+  int n = 2 + syn_random_below(&r, LENGTH - 3), at = syn_random_below(&r, LETTERS), k;
+  *step = 1 + syn_random_below(&r, 3);
+  for (k = 0; k < n; k++) letters[k] = SYN_FIRST_TOKEN + (at + k * *step) % LETTERS;
+  return n;
+}
+
+static void test_task(syn_context *c, const char *task, const char *text) {
+  int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
+  int rows = CHECK_QUICK ? 20 : 200, x[LENGTH], labels[LENGTH], width;
+  syn_config config;
+  syn_train_config how;
+  syn_data *d = syn_data_new(c);
+  syn_model *m;
+  syn_trainer *t;
+  syn_small *s;
+  syn_run *run;
+  size_t size;
+  int32_t *w;
+  long ram;
+  void *block;
+  memset(&config, 0, sizeof config);
+  memset(&how, 0, sizeof how);
+  config.task = task;
+  if (lm) config.decoder = text;
+  else config.encoder = text;
+  config.d_model = 32;
+  config.max_len = LENGTH;
+  config.src_vocab = config.tgt_vocab = VOCAB;
+  config.classes = tag ? 4 : 3;
+  how.lr = 0.004f;
+  how.steps = 300;
+  how.batch_tokens = 400;
+  m = syn_model_new(c, &config);
+  for (i = 0; i < 1000; i++) {
+    n = letters_of((uint64_t)i, x, &step);
+    for (k = 0; k < n; k++) labels[k] = tag ? 1 + x[k] % 3 : step - 1;
+    x[n] = SYN_END;
+    if (lm) syn_data_add(d, NULL, 0, x, n);
+    else syn_data_add(d, x, tag ? n : n + 1, labels, tag ? n : 1);
+  }
+  t = syn_trainer_new(c, m, &how);
+  syn_trainer_run(t, d, NULL, NULL, NULL);
+  syn_trainer_free(t);
+  syn_data_free(d);
+  w = small_of(c, m, &size);
+  ram = w ? syn_small_ram(w, size, NULL) : 0;
+  block = ram > 0 ? malloc((size_t)ram) : NULL;
+  s = block ? syn_small_open(block, (size_t)ram, w, size, NULL, NULL) : NULL;
+  run = syn_run_new(c, m, NULL);
+  CHECK(s && run, "%s: %ld, %s", task, ram, c->message);
+  for (i = 0; i < rows && s && run; i++) {
+    int got[LENGTH], want[LENGTH], wanted = 0, count = 0, token;
+    syn_batch b;
+    memset(&b, 0, sizeof b);
+    b.count = 1;
+    n = letters_of(70000 + (uint64_t)i, x, &step);
+    if (lm) { /* the prompt: two letters */
+      syn_decode_config how_decode;
+      syn_decoder *decoder;
+      int prompt[3] = {SYN_BEGIN, x[0], x[1]};
+      const int *out;
+      memset(&how_decode, 0, sizeof how_decode);
+      b.tgt = prompt;
+      b.tgt_width = 3;
+      decoder = syn_decoder_new(c, m, &how_decode);
+      syn_decoder_run(decoder, &b, NULL, NULL);
+      out = syn_decoder_output(decoder, 0, 0, &wanted, NULL);
+      for (k = 2; k < wanted; k++) want[k - 2] = out[k];
+      wanted = wanted - 2 - (wanted > 2 && out[wanted - 1] == SYN_END);
+      syn_decoder_free(decoder);
+      token = syn_small_source(s, prompt + 1, 2);
+    } else {
+      x[n] = SYN_END;
+      b.src = x;
+      b.src_width = tag ? n : n + 1;
+      syn_run_forward(run, &b);
+      for (k = 0; k < (tag ? n : 1); k++) {
+        const float *z = syn_run_logits(run, 0, &wanted) + k * (tag ? 4 : 3);
+        for (width = tag ? 4 : 3, want[k] = 0, token = 1; token < width; token++)
+          if (z[token] > z[want[k]]) want[k] = token;
+      }
+      token = syn_small_source(s, x, b.src_width);
+    }
+    while (token >= SYN_SMALL_MORE) {
+      token = syn_small_step(s, 500);
+      if (token >= 0 && count < LENGTH) got[count++] = token;
+    }
+    CHECK(token == SYN_SMALL_END && count == wanted, "%s: %d outputs, wanted %d", task, count, wanted);
+    for (k = 0; k < count && k < wanted; k++) right += got[k] == want[k];
+    all += wanted;
+  }
+  CHECK(all >= rows && right * 20 >= all * 19, "%s: %d of %d outputs are those of the model", task, right, all);
+  syn_run_free(run);
+  syn_model_free(m);
+  free(block);
+  free(w);
+}
+
 /* What is wrong beside the array. */
 static void test_limits(syn_context *c, const syn_model *m) {
   static const int bad[][3] = {{0, 4, 3}, {4, VOCAB, 3}, {4, -1, 3}};
@@ -217,6 +321,9 @@ int main(void) {
     if (i == 0) test_damaged(&c, m);
     syn_model_free(m);
   }
+  test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm");
+  test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm");
+  test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm");
   test_refused(&c);
   return CHECK_END("small");
 }
