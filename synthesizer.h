@@ -63,6 +63,7 @@
      decode state sampling search   one step of decoding; the next token; beam search
      tokenizer NAME ...             one section for each tokenizer
      dtypes json safetensors ...    files: reader, writer, model file, checkpoint
+     small types ... kernels ...    a second, tiny engine of integers for boards: SYN_SMALL
      check                          syn_kind_check proves a layer of your own
 
    WHERE TO LOOK    This prints a function with its comment (calls are indented):
@@ -82,6 +83,7 @@
      end of an output: syn__choose_extensions, syn__beam_top; its score: syn__length_penalty
      tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment says how to add one
      checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
+     small models: syn_small_step; from a node to instructions: syn__lowerings; SYN__SMALL_LIST
      resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
 
    THE MODEL    A text is a chain of layers, "->" between them; an encoder reads source tokens, a
@@ -99,7 +101,7 @@
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
-   madvise. SYN_EXACT: fmaf even where it is slow. With -fopenmp, syn_options.threads counts.
+   madvise. SYN_EXACT: fmaf even where it is slow. SYN_SMALL: only the small models. With -fopenmp, syn_options.threads counts.
 
    MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
    lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
@@ -195,7 +197,8 @@
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
    SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink.
-   SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory. */
+   SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
+   SYN_SMALL, defined by the user: nothing but small models, see >>small types. */
 
 /* How public functions are linked: extern, or for example `static` in a program of one file, or
    __declspec(dllexport) in a shared library. */
@@ -259,7 +262,8 @@ SYN_API long syn_small_ram(const void *model, size_t size, const syn_small_confi
    result. Null: *error, if it is not null, says why. */
 SYN_API syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
                                   const syn_small_config *config, int *error);
-/* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error. */
+/* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error.
+   An lm has a prompt instead, of 0 tokens or more, without an end. */
 SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
 /* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. */
 SYN_API int syn_small_step(syn_small *s, long work);
@@ -1246,8 +1250,8 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 
 /* -- small models -- */
 
-/* Writes the array of a small model: int8 weights, tables. The model must be a seq2seq of kinds that
-   small models have: an error names another kind and its place. */
+/* Writes the array of a small model: int8 weights, tables. An error names a layer whose kind a
+   small model cannot have. */
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink);
 /* The same as the text of a C header: the array NAME_model, its RAM for all lengths NAME_RAM, the
    instructions it needs as SYN_SMALL_KINDS. `name`: a C identifier. */
@@ -1371,8 +1375,8 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
   return sum;
 }
 
-/* sum [4] = four rows of w times x [k]. w is a panel [k/4][4 rows][4]; k is a multiple of 4. Compiled
-   for speed even where the rest is compiled for size. */
+/* sum [4] = four rows of w times x [k]. w is a panel [k/4][4 rows][4]; k is a multiple of 4.
+   Compiled for speed even where the rest is compiled for size. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
 #else
@@ -1391,8 +1395,10 @@ typedef int16_t syn__small_lane;
   SYN__SMALL_ROW4("r6", "%[s0]") SYN__SMALL_ROW4("r8", "%[s1]") \
   SYN__SMALL_ROW4("r9", "%[s2]") SYN__SMALL_ROW4("r12", "%[s3]")
 #define SYN__SMALL_STEPS(steps) \
-  __asm__ volatile(steps : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), \
-                   [w] "+r"(w), [x] "+r"(x) : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
+  __asm__ volatile(steps \
+                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [w] "+r"(w), \
+                     [x] "+r"(x) \
+                   : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
 static void syn__small_dots(int32_t *sum, const int8_t *w, const int16_t *x, int32_t k) {
   const int16_t *end = x + k;
   int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -1478,7 +1484,8 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
      i      flags
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
 #define SYN__SMALL_LIST(X) \
-  X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") X(linear, "x3x4inwm34f3g3") \
+  X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") \
+  X(linear, "x3x4inwm34f3g3") \
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
@@ -1489,13 +1496,13 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
 
-/* Flags of the instructions. SAME: the input is that of the product before. ACT: times the number
-   of an activation. CAUSAL: the keys are the output's up to this row; else the source's. ADD: to the
-   scores that are there. RAW: the scores are the attention weights. */
 enum { SYN__SMALL_NONE = -1 }; /* no token */
+/* Flags of the instructions. SAME: the input is that of the product before. ACT: times the number
+   of an activation. CAUSAL: the keys are the output's up to this row; else the source's. ADD: to
+   the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
 enum {
   SYN__SMALL_SAME = 1, SYN__SMALL_ACT = 2, SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2,
-  SYN__SMALL_RAW = 4
+  SYN__SMALL_NO_SOFTMAX = 4
 };
 
 struct syn_small {
@@ -1510,7 +1517,8 @@ struct syn_small {
   int16_t *weights; /* [longest] attention weights of a head */
   int16_t *tokens;  /* [source_len] */
   int32_t sources;  /* tokens of the source */
-  int32_t phase, at, segment, row, rows; /* program, place in it, of its segment; rows run to `rows` */
+  int32_t phase, at, segment; /* program, place in it, place of its segment */
+  int32_t row, rows;          /* the current row; the program ends at row `rows` */
   int32_t token;    /* newest token of the output */
 };
 
@@ -5935,7 +5943,7 @@ float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h) {
 }
 
 /* ==============================================================================================
-   >>small build   the instructions and arrays of a small model, from the nodes of a network
+   >>small build   instructions of a small model, made from the nodes of a network
    ============================================================================================== */
 
 /* Every kind that a small model may have has a function `lower`, which appends the instructions of
@@ -5952,7 +5960,7 @@ typedef struct syn__small_value {
   int program, segment;   /* where it is written */
   int from, to, last;     /* instructions: its maker, its last reader; segment of that reader */
   int cache, state, kept; /* a cache; a row that stays; read by another program */
-  int around;             /* rows around the current one are read, too: it must not be overwritten */
+  int around;             /* rows around the current one are read: it must not be overwritten */
   int anew, made;         /* 1: made by `norm` where it is read; the value made last, -1: none */
   int32_t norm[6];        /* operands; norm[1] is the number of the value that it reads */
   int alias;              /* a value whose row it may overwrite, -1: none */
@@ -5983,7 +5991,8 @@ static syn__small_value *syn__lower_at(const syn__small_build *l, int v) {
 static void *syn__lower_data(syn__small_build *l, size_t bytes, int32_t *place) {
   size_t words = (bytes + 3) / 4, count = l->data.count;
   *place = (int32_t)count;
-  if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4)) return NULL;
+  if (syn__grow(l->c, &l->data.items, &l->data.capacity, syn__add_size(count, words), 4))
+    return NULL;
   l->data.count = count + words;
   return memset((int32_t *)l->data.items + count, 0, 4 * words);
 }
@@ -6632,8 +6641,8 @@ static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
 
 #endif /* !SYN_SMALL */
 
-/* linear y, x, flags, n, k, w, scales, bias: y [n] = act(W x + b). The panels of w have rows up to a
-   multiple of 4. */
+/* linear y, x, flags, n, k, w, scales, bias: y [n] = act(W x + b). The panels of w have rows up to
+   a multiple of 4. */
 static long syn__small_linear(syn_small *s, const int32_t *a) {
   int32_t n = a[3], k = syn__small_round4(a[4]), i, j, sum[4];
   const int8_t *w = syn__small_bytes(s, a[5]);
@@ -8185,10 +8194,11 @@ static long syn__small_out(syn_small *s, const int32_t *a) {
 #ifdef SYN__SMALL_TRACE
       SYN__SMALL_TRACE(z);
 #endif
-      if ((text && (j == SYN_PAD || j == SYN_BEGIN)) || (s->token != SYN__SMALL_NONE && !(z > best)))
-        continue;
-      s->token = j;
-      best = z;
+      if (text && (j == SYN_PAD || j == SYN_BEGIN)) continue;
+      if (s->token == SYN__SMALL_NONE || z > best) {
+        s->token = j;
+        best = z;
+      }
     }
   }
   return (long)n * k;
@@ -8738,11 +8748,12 @@ static long syn__small_store(syn_small *s, const int32_t *a) {
 
 /* values y, v cache, flags, heads, c: y_h = sum_j p_j v_j of every head, p = softmax(scores). With
    t_j = e^(S_j - max) times the scale of v_j, the sum runs over the integers round(32767 t_j / sum
-   of t) times those of v: below 2^31 for any number of keys. RAW: t_j = S_j times the scale, with
-   the sum of |t|. */
+   of t) times those of v: below 2^31 for any number of keys. NO_SOFTMAX: t_j = S_j times the scale,
+   with the sum of |t|. */
 static long syn__small_values(syn_small *s, const int32_t *a) {
   int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), h, i, j;
-  int32_t bytes = syn__small_cache_bytes(heads, c), raw = a[2] & SYN__SMALL_RAW;
+  int32_t bytes = syn__small_cache_bytes(heads, c);
+  int32_t softmax = !(a[2] & SYN__SMALL_NO_SOFTMAX);
   const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
   float *y = syn__small_row(s, a[0], heads * c), *score = s->scores;
   for (h = 0; h < heads; h++, score += keys, y += c) {
@@ -8750,7 +8761,7 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
     for (j = 1; j < keys; j++)
       if (score[j] > most) most = score[j];
     for (j = 0; j < keys; j++) {
-      float e = raw ? score[j] : syn__small_exp(score[j] - most);
+      float e = softmax ? syn__small_exp(score[j] - most) : score[j];
       sum = sum + e;
       score[j] = e * ((const float *)(const void *)(cache + j * bytes))[h];
       scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
@@ -8758,7 +8769,7 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
     factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
     for (j = 0; j < keys; j++)
       s->weights[j] = factor > 0.0f ? (int16_t)syn__small_round(score[j] * factor) : 0;
-    factor = raw ? scaled / 32767.0f : scaled / (32767.0f * sum);
+    factor = softmax ? scaled / (32767.0f * sum) : scaled / 32767.0f;
     for (i = 0; i < c; i++) {
       const int8_t *v = (const int8_t *)cache + 4 * heads + h * syn__small_round4(c) + i;
       int32_t acc = 0;
@@ -9762,7 +9773,8 @@ static const syn__score syn__score_fd = {
 /* score_factored flags, A, B, heads, a, b, factors: S_hj = factor_h A_h[j div b] B_h[j mod b] */
 static long syn__small_score_factored(syn_small *s, const int32_t *a) {
   int32_t heads = a[3], keys = syn__small_keys(s, a[0]), h, j;
-  const float *A = syn__small_row(s, a[1], heads * a[4]), *B = syn__small_row(s, a[2], heads * a[5]);
+  const float *A = syn__small_row(s, a[1], heads * a[4]);
+  const float *B = syn__small_row(s, a[2], heads * a[5]);
   float *score = s->scores;
   for (h = 0; h < heads; h++, A += a[4], B += a[5], score += keys)
     for (j = 0; j < keys; j++) {
@@ -10555,7 +10567,8 @@ static const syn_kind syn__kind_syn_att = {
 #define SYN__MAX_SMALL_HEADS 64
 
 /* Share s of the mixture of head h: softmax of alpha [H,n]. */
-static float syn__lower_share(const syn__small_build *l, const syn_param *alpha, int n, int h, int s) {
+static float syn__lower_share(const syn__small_build *l, const syn_param *alpha, int n, int h,
+                              int s) {
   float share[SYN__MAX_SCORES];
   l->c->kernels->softmax(share, alpha->x + h * n, (size_t)n);
   return share[s];
@@ -10593,7 +10606,8 @@ static void syn__lower_table(syn__small_build *l, const syn_node *n, int s, cons
   syn__lower_emit(l, SYN__SMALL_OP_score_table, x, 5);
 }
 /* The score with keys: q of the row, k of the cache. */
-static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share, int flags) {
+static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const float *share,
+                            int flags) {
   const syn__att *a = syn__att_of(n);
   int q = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[a->param[a->keyed]], -1, 0), h;
   int32_t x[6];
@@ -10607,8 +10621,8 @@ static void syn__lower_keys(syn__small_build *l, const syn_node *n, int k, const
   for (h = 0; h < a->heads && factor; h++) factor[h] = a->scale * share[h];
   syn__lower_emit(l, SYN__SMALL_OP_score_v, x, 6);
 }
-/* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the parameter
-   behind it, on each head's part of u. */
+/* One linear of the output layer of D or FD: W [H,columns,units] and its bias, which is the
+   parameter behind it, on each head's part of u. */
 static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w, int columns) {
   const syn__att *a = syn__att_of(n);
   const syn_param *p = &l->g->params[n->param[w]];
@@ -10678,17 +10692,19 @@ static int syn__lower_att(syn__small_build *l, const syn_node *n) {
   l->program = program;
   if (!a->cross) syn__lower_segment(l);
   for (s = 0; s < a->n_scores; s++) {
-    for (h = 0; h < a->heads; h++)
-      share[h] = a->mixed ? syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s)
-                          : 1.0f;
-    if (s == a->keyed) syn__lower_keys(l, n, k, share, flags | (s ? SYN__SMALL_ADD : 0));
-    else if (a->score[s]->flags & SYN__IS_TABLE)
-      syn__lower_table(l, n, s, share, flags | (s ? SYN__SMALL_ADD : 0));
-    else syn__lower_dense(l, n, s, share, flags | (s ? SYN__SMALL_ADD : 0));
+    int how = flags | (s ? SYN__SMALL_ADD : 0);
+    for (h = 0; h < a->heads; h++) {
+      share[h] = 1.0f;
+      if (a->mixed)
+        share[h] = syn__lower_share(l, &l->g->params[n->param[a->alpha]], a->n_scores, h, s);
+    }
+    if (s == a->keyed) syn__lower_keys(l, n, k, share, how);
+    else if (a->score[s]->flags & SYN__IS_TABLE) syn__lower_table(l, n, s, share, how);
+    else syn__lower_dense(l, n, s, share, how);
   }
   x[1] = syn__lower_read(l, v);
   x[0] = y = syn__lower_new(l, a->e);
-  x[2] = flags | (a->softmax ? 0 : SYN__SMALL_RAW);
+  x[2] = flags | (a->softmax ? 0 : SYN__SMALL_NO_SOFTMAX);
   x[3] = a->heads;
   x[4] = a->c;
   syn__lower_emit(l, SYN__SMALL_OP_values, x, 5);
@@ -11808,7 +11824,8 @@ typedef struct syn__small_check {
 } syn__small_check;
 
 /* 1: `count` elements of `bytes` bytes lie between the place and the end of the array. */
-static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count, int32_t bytes) {
+static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count,
+                            int32_t bytes) {
   return place >= SYN__SMALL_HEADER && place < c->words &&
          count * bytes <= 4 * (int64_t)(c->words - place);
 }
@@ -11841,18 +11858,20 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
     case 'k': return (a[i] & 7) == SYN__SMALL_ENCODER && syn__small_fits(c, a[i], 4 * n);
     case 'r': return syn__small_fits(c, a[i], 12 * n);
     case 'c': return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)));
-    case 'm': return syn__small_holds(c, a[i], ((n + 3) & ~(int64_t)3) * ((k + 3) & ~(int64_t)3), 1);
+    case 'm':
+      return syn__small_holds(c, a[i], ((n + 3) & ~(int64_t)3) * ((k + 3) & ~(int64_t)3), 1);
     case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
     case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
     case 'f': return syn__small_holds(c, a[i], n, 4);
     case 'F': return syn__small_holds(c, a[i], n * k, 4);
     case 't':
-      return syn__small_holds(c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
+      return syn__small_holds(
+          c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
     default: return 1;
   }
 }
 
-/* 1: the operands of an instruction are right. Sizes first, since places and rows depend on them. */
+/* 1: the operands of an instruction are right. Sizes first: places and rows depend on them. */
 static int syn__small_operands(const syn__small_check *c, const int32_t *a, const char *text,
                                int32_t count) {
   int sizes;
@@ -18982,13 +19001,13 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
 
 typedef struct syn__lowering {
   const syn_kind *kind;
-  int (*lower)(syn__small_build *l, const syn_node *n); /* the value of the node's output, -1: failed */
+  /* returns the number of the node's output value, -1: failed */
+  int (*lower)(syn__small_build *l, const syn_node *n);
 } syn__lowering;
 static const syn__lowering syn__lowerings[] = {
     {&syn__kind_embedding, syn__lower_embedding}, {&syn__kind_pos, syn__lower_pos},
-    {&syn__kind_learn_pos, syn__lower_learn_pos},
+    {&syn__kind_learn_pos, syn__lower_learn_pos}, {&syn__kind_pool, syn__lower_pool},
     {&syn__kind_norm, syn__lower_norm},           {&syn__kind_rms_norm, syn__lower_norm},
-    {&syn__kind_pool, syn__lower_pool},
     {&syn__kind_cnn, syn__lower_cnn},             {&syn__kind_light_conv, syn__lower_light},
     {&syn__kind_rnn, syn__lower_rnn},             {&syn__kind_highway, syn__lower_highway},
     {&syn__kind_add, syn__lower_add},             {&syn__kind_linear, syn__lower_linear_kind},
@@ -19020,8 +19039,8 @@ static int syn__lower_region(const syn__small_value *v) {
   if (!v->cache) return SYN__SMALL_ROW;
   return v->program == SYN__SMALL_CACHE ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET;
 }
-/* First fit, in the order in which values are written. A value takes the row of its alias where that
-   is read for the last time by its own instruction. */
+/* First fit, in the order in which values are written. A value takes the row of its alias where
+   that is read for the last time by its own instruction. */
 static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
   syn__small_value *v = (syn__small_value *)l->values.items, *w;
   int i, k, count = (int)l->values.count;
@@ -19031,8 +19050,8 @@ static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
   }
   for (i = 0; i < count; i++) {
     w = v[i].alias < 0 ? NULL : &v[v[i].alias];
-    if (w && !w->kept && !w->around && w->program == v[i].program && w->to == v[i].from && w->bytes == v[i].bytes &&
-        (w->region == v[i].region || v[i].region == SYN__SMALL_ROW)) {
+    if (w && !w->kept && !w->around && w->program == v[i].program && w->to == v[i].from &&
+        w->bytes == v[i].bytes && (w->region == v[i].region || v[i].region == SYN__SMALL_ROW)) {
       v[i].region = w->region;
       v[i].offset = w->offset;
     } else {
@@ -19048,7 +19067,8 @@ static void syn__lower_offsets(syn__small_build *l, int32_t *bytes) {
   }
 }
 /* Numbers of values become operands, places of the data become places of the array. */
-static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words, int32_t data) {
+static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t words,
+                               int32_t data) {
   size_t i;
   for (i = 0; i < words; i += (size_t)(code[i] >> 8)) {
     const char *at = syn__small_text(code[i] & 255);
@@ -19084,7 +19104,8 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
   head[SYN__SMALL_SOURCE_LEN] = head[SYN__SMALL_TARGET_LEN] = l->config->max_len;
   head[SYN__SMALL_SOURCE_VOCAB] = l->config->src_vocab;
   head[SYN__SMALL_TASK] = l->task;
-  head[SYN__SMALL_TARGET_VOCAB] = l->task <= SYN__SMALL_LM ? l->config->tgt_vocab : l->config->classes;
+  head[SYN__SMALL_TARGET_VOCAB] =
+      l->task <= SYN__SMALL_LM ? l->config->tgt_vocab : l->config->classes;
   head[SYN__SMALL_WIDEST] = (l->widest + 15) / 16 * 16;
   head[SYN__SMALL_HEADS] = l->heads;
   for (p = 0; p < 3; p++) {
