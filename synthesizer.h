@@ -101,7 +101,8 @@
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
-   madvise. SYN_EXACT: fmaf even where it is slow. SYN_SMALL: only the small models. With -fopenmp, syn_options.threads counts.
+   madvise. SYN_EXACT: fmaf even where it is slow. SYN_SMALL: only the small models. With
+   -fopenmp, syn_options.threads counts.
 
    MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
    lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
@@ -249,10 +250,19 @@ enum {
   SYN_SMALL_E_VALUE = -5  /* a token, a length or an option outside its range */
 };
 
-/* How to run. Zeroed, a field means what its comment says. */
+#define SYN_SMALL_MAX_BEAM 16
+
+/* How to run. Zeroed, a field means what its comment says. A beam and a temperature exclude one
+   another; both are for seq2seq and lm alone. */
 typedef struct syn_small_config {
-  int source_len; /* tokens of the longest source with its end; 0: the model's max_len */
-  int max_len;    /* tokens of an output at most, with its end; 0: the model's max_len */
+  int source_len;    /* tokens of the longest source with its end; 0: the model's max_len */
+  int max_len;       /* tokens of an output at most, with its end; 0: the model's max_len */
+  int beam;          /* hypotheses of a beam search, 1 to 16; 0: 1, greedy */
+  float alpha;       /* length penalty of a beam; 0: 0.6; below 0: none */
+  float temperature; /* above 0: sampling; 0: none */
+  int top_k;         /* sampling: the candidates at most, of 8 bytes each; 0: the vocabulary */
+  float top_p;       /* sampling: their probability in sum, 0 to 1; 0: 1 */
+  uint32_t seed;     /* sampling: equal seeds give equal outputs, one source after the other */
 } syn_small_config;
 
 /* Checks the array [size bytes] and returns the bytes of RAM that syn_small_open needs; below 0: an
@@ -265,7 +275,8 @@ SYN_API syn_small *syn_small_open(void *ram, size_t bytes, const void *model, si
 /* Begins an output. tokens [count]: the source with its end token, copied. Returns 0 or an error.
    An lm has a prompt instead, of 0 tokens or more, without an end. */
 SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
-/* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. */
+/* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. A beam search
+   gives its best output when it is complete, a token a call. */
 SYN_API int syn_small_step(syn_small *s, long work);
 
 #ifndef SYN_SMALL
@@ -1335,6 +1346,22 @@ static float syn__small_exp(float x) {
   return y * power.f;
 }
 
+/* log x, absolute error below 1e-6, for finite x above 1e-37: x = 2^k m, 0.7 < m < 1.42, and
+   log m = 2 artanh((m - 1) / (m + 1)) by its series. */
+static float syn__small_log(float x) {
+  syn__small_bits m;
+  float r, q;
+  int32_t k;
+  m.f = x;
+  k = (int32_t)((m.u - UINT32_C(0x3F350000)) >> 23);
+  if (k > 127) k -= 512; /* the shift dropped the sign */
+  m.u -= (uint32_t)k << 23;
+  r = (m.f - 1.0f) / (m.f + 1.0f);
+  q = r * r;
+  q = 1.0f + q * (0.333333343f + q * (0.2f + q * (0.142857149f + q * 0.111111112f)));
+  return (float)k * 0.693147182f + 2.0f * r * q;
+}
+
 /* 1 / sqrt(x), relative error below 2e-7, for x from 1e-30 to 1e30: four steps of Newton. */
 static float syn__small_rsqrt(float x) {
   syn__small_bits y;
@@ -1469,7 +1496,11 @@ enum { SYN__SMALL_SEQ2SEQ, SYN__SMALL_LM, SYN__SMALL_CLASSIFY, SYN__SMALL_TAG };
 /* The programs run over the rows of the source; over its encoded rows, for the caches of attention
    to the source; over the newest token of the output, again and again. lm has the last one alone,
    classify runs it once, tag has the first one alone. */
-enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE };
+enum {
+  SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE,
+  SYN__SMALL_IDLE,  /* no output is begun */
+  SYN__SMALL_ANSWER /* the answer of a beam search is being returned */
+};
 
 /* The instructions: name, operands. An instruction is a word code + 256 * words, then its operands:
      x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
@@ -1481,7 +1512,7 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
      t I    place of a table of rows of a[I] int16       s  a float
      n      an integer from 1 to 65535      w  the same, at most the model's widest row
      h      a number of heads      v, o     the vocabulary of the program, of the output
-     i      flags
+     i      flags                  !        is in no program: it runs in place of `out`
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
 #define SYN__SMALL_LIST(X) \
   X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") \
@@ -1491,12 +1522,11 @@ enum { SYN__SMALL_ENCODE, SYN__SMALL_CACHE, SYN__SMALL_DECODE, SYN__SMALL_IDLE }
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
   X(values, "X34c34ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
-  X(out, "x2owm12f1g1")
+  X(out, "x2owm12f1g1") X(sample, "!") X(beam, "!")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
 
-enum { SYN__SMALL_NONE = -1 }; /* no token */
 /* Flags of the instructions. SAME: the input is that of the product before. ACT: times the number
    of an activation. CAUSAL: the keys are the output's up to this row; else the source's. ADD: to
    the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
@@ -1504,6 +1534,29 @@ enum {
   SYN__SMALL_SAME = 1, SYN__SMALL_ACT = 2, SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2,
   SYN__SMALL_NO_SOFTMAX = 4
 };
+
+/* A candidate for the next token: logit or sum of log p, and the hypothesis that it extends. */
+typedef struct syn__small_pick {
+  float score;
+  uint16_t token, row;
+} syn__small_pick;
+
+/* The state of sampling and beam search, K = beam. A hypothesis has a slot. At place t it writes
+   its keys and values into row t of its slot's part of a cache; `lineage` tells in which slot the
+   ancestor of a hypothesis stood at each place. When the next hypotheses are chosen, they are
+   copied from one half of lineage, text, score, states to the other. */
+typedef struct syn__small_search {
+  syn__small_pick *picks, *best; /* [most] of the newest row; [2K] of all rows; best first */
+  unsigned char *lineage;        /* [2,K,max_len] */
+  unsigned char *states;         /* [2,K,bytes of region STATE] */
+  uint16_t *text, *answer;       /* [2,K,max_len], [max_len] */
+  float *score;                  /* [2,K] sums of log p */
+  float answer_score;            /* divided by the length penalty */
+  float top, sum;                /* of a row: the largest logit, sum of e^(logit - top) */
+  int32_t most, n_picks, n_best;
+  int32_t live, half;            /* hypotheses; the half that is current */
+  int32_t n_answers, size, at;   /* 1: there is an answer; its tokens, those that were returned */
+} syn__small_search;
 
 struct syn_small {
   const int32_t *w; /* the model */
@@ -1515,16 +1568,22 @@ struct syn_small {
   float q_scale;
   float *scores;    /* [heads, longest] */
   int16_t *weights; /* [longest] attention weights of a head */
-  int16_t *tokens;  /* [source_len] */
+  uint16_t *tokens; /* [source_len] */
   int32_t sources;  /* tokens of the source */
   int32_t phase, at, segment; /* program, place in it, place of its segment */
   int32_t row, rows;          /* the current row; the program ends at row `rows` */
-  int32_t token;    /* newest token of the output */
+  int32_t slot;               /* of the hypothesis that runs; 0 without a beam */
+  int32_t token;    /* newest token of the output; SYN_PAD: none yet of this row */
+  float logit;      /* of it */
+  int32_t choose;   /* the instruction that runs in place of `out` */
+  uint32_t outputs; /* begun until now */
+  syn__small_search *search; /* null: greedy */
 };
 
 /* Bytes for the struct, whatever the size of a pointer: every machine needs the same RAM. */
-enum { SYN__SMALL_STRUCT = 192 };
-typedef char syn__small_struct_fits[sizeof(syn_small) <= SYN__SMALL_STRUCT ? 1 : -1];
+enum { SYN__SMALL_STRUCT = 248, SYN__SMALL_SEARCH = 120 };
+typedef char syn__small_struct_fits[sizeof(syn_small) <= SYN__SMALL_STRUCT &&
+                                    sizeof(syn__small_search) <= SYN__SMALL_SEARCH ? 1 : -1];
 
 /* Row i of a buffer whose rows have `bytes` bytes. */
 static void *syn__small_at(const syn_small *s, int32_t operand, int32_t i, int32_t bytes) {
@@ -1556,6 +1615,18 @@ static int32_t syn__small_cache_bytes(int32_t heads, int32_t c) {
 /* Keys that this row sees. */
 static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
   return flags & SYN__SMALL_CAUSAL ? s->row + 1 : s->sources;
+}
+/* In a beam search: the slots [row + 1] of the ancestors of this hypothesis, then its own. Else,
+   and in attention to the source, null. */
+static const unsigned char *syn__small_lineage(const syn_small *s, int32_t flags) {
+  const syn__small_search *b = s->search;
+  if (!b || !b->lineage || !(flags & SYN__SMALL_CAUSAL)) return NULL;
+  b->lineage[(b->half * s->k.beam + s->slot) * s->k.max_len + s->row] = (unsigned char)s->slot;
+  return b->lineage + (b->half * s->k.beam + s->slot) * s->k.max_len;
+}
+/* The row of key j in its cache. */
+static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, int32_t j) {
+  return lineage ? lineage[j] * s->k.max_len + j : j;
 }
 
 #ifndef SYN_SMALL
@@ -8175,17 +8246,14 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
 
 #endif /* !SYN_SMALL */
 
-/* out x, vocab, k, w, scales, bias: the token of the largest logit, of equal ones the first; not
-   padding and not begin. Or the class */
-static long syn__small_out(syn_small *s, const int32_t *a) {
+/* Passes all logits to `see`. a: the operands of `out`. */
+typedef void (*syn__small_see)(syn_small *s, int32_t token, float logit);
+static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see) {
   int32_t n = a[1], k = syn__small_round4(a[2]), i, j, sum[4];
   const int8_t *w = syn__small_bytes(s, a[3]);
   const float *scales = syn__small_floats(s, a[4]), *bias = syn__small_floats(s, a[5]);
-  int text = s->w[SYN__SMALL_TASK] <= SYN__SMALL_LM; /* else a class */
-  float best = 0.0f;
   syn__small_input(s, syn__small_row(s, a[0], a[2]), a[2]);
   syn__small_lanes(s->x, s->q, k);
-  s->token = SYN__SMALL_NONE;
   for (i = 0; i < n; i += 4, w += 4 * k) {
     syn__small_dots(sum, w, s->x, k);
     for (j = i; j < i + 4 && j < n; j++) {
@@ -8194,14 +8262,99 @@ static long syn__small_out(syn_small *s, const int32_t *a) {
 #ifdef SYN__SMALL_TRACE
       SYN__SMALL_TRACE(z);
 #endif
-      if (text && (j == SYN_PAD || j == SYN_BEGIN)) continue;
-      if (s->token == SYN__SMALL_NONE || z > best) {
-        s->token = j;
-        best = z;
-      }
+      see(s, j, z);
     }
   }
   return (long)n * k;
+}
+/* A text has neither padding nor a second begin; every class may be chosen. */
+static int syn__small_may(const syn_small *s, int32_t token) {
+  return (token != SYN_PAD && token != SYN_BEGIN) || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM;
+}
+
+/* out x, vocab, k, w, scales, bias: the token of the largest logit, of equal ones the first; or the
+   class. */
+static void syn__small_see_best(syn_small *s, int32_t token, float z) {
+  if (!syn__small_may(s, token) || (s->token >= 0 && !(z > s->logit))) return;
+  s->token = token;
+  s->logit = z;
+}
+static long syn__small_out(syn_small *s, const int32_t *a) {
+  s->token = -1;
+  return syn__small_logits(s, a, syn__small_see_best);
+}
+
+/* Inserts a candidate into a list of n, the best `most`, best first; returns how many are there. */
+static int32_t syn__small_insert(syn__small_pick *list, int32_t n, int32_t most,
+                                 syn__small_pick pick) {
+  int32_t k;
+  if (n == most && !(pick.score > list[n - 1].score)) return n;
+  if (n < most) n++;
+  for (k = n - 1; k > 0 && pick.score > list[k - 1].score; k--) list[k] = list[k - 1];
+  list[k] = pick;
+  return n;
+}
+/* Keeps the best candidates of the row, and the sum of e^z over all of its logits. */
+static void syn__small_see_all(syn_small *s, int32_t token, float z) {
+  syn__small_search *b = s->search;
+  syn__small_pick pick;
+  if (s->k.temperature > 0.0f) z = z / s->k.temperature;
+  pick.score = z;
+  pick.token = (uint16_t)token;
+  pick.row = (uint16_t)s->slot;
+  if (syn__small_may(s, token)) {
+    b->n_picks = syn__small_insert(b->picks, b->n_picks, b->most, pick);
+  } else if (s->k.temperature > 0.0f) return; /* a sample is one of those that may be chosen */
+  if (z > b->top) {
+    b->sum = b->sum * syn__small_exp(b->top - z) + 1.0f;
+    b->top = z;
+  } else b->sum = b->sum + syn__small_exp(z - b->top);
+}
+static long syn__small_see_row(syn_small *s, const int32_t *a) {
+  s->search->n_picks = 0;
+  s->search->top = -1e30f;
+  s->search->sum = 0.0f;
+  return syn__small_logits(s, a, syn__small_see_all);
+}
+
+/* sample: one of the top_k most probable tokens (Fan, Lewis, Dauphin 2018) whose probabilities
+   first reach top_p (Holtzman et al. 2020). The random number is a hash of the seed, the number of
+   the output, the place: two rounds of the finaliser of MurmurHash3. */
+static long syn__small_sample(syn_small *s, const int32_t *a) {
+  syn__small_search *b = s->search;
+  long work = syn__small_see_row(s, a);
+  float sum = 0.0f, wanted = s->k.top_p > 0.0f ? s->k.top_p : 1.0f, point;
+  uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
+  int32_t i, n;
+  for (i = 0; i < 2; i++) {
+    h = (h ^ h >> 16) * UINT32_C(0x85EBCA6B);
+    h = (h ^ h >> 13) * UINT32_C(0xC2B2AE35);
+    h = (h ^ h >> 16) + (uint32_t)s->row * UINT32_C(0x9E3779B9);
+  }
+  for (n = 0; n < b->n_picks && sum < wanted; n++) {
+    b->picks[n].score = syn__small_exp(b->picks[n].score - b->top) / b->sum;
+    sum = sum + b->picks[n].score;
+  }
+  point = (float)(h >> 8) * 5.96046448e-8f * sum; /* 2^-24 */
+  for (i = 0; i + 1 < n; i++) {
+    point = point - b->picks[i].score;
+    if (point < 0.0f) break;
+  }
+  s->token = n ? b->picks[i].token : SYN_END;
+  return work;
+}
+
+/* beam: the row's candidates join those of the other hypotheses, with the sum of log p as score. */
+static long syn__small_beam(syn_small *s, const int32_t *a) {
+  syn__small_search *b = s->search;
+  long work = syn__small_see_row(s, a);
+  float base = b->score[b->half * s->k.beam + s->slot] - b->top - syn__small_log(b->sum);
+  int32_t i;
+  for (i = 0; i < b->n_picks; i++) {
+    b->picks[i].score = b->picks[i].score + base;
+    b->n_best = syn__small_insert(b->best, b->n_best, 2 * s->k.beam, b->picks[i]);
+  }
+  return work;
 }
 
 #ifndef SYN_SMALL
@@ -8737,7 +8890,8 @@ static void syn__dot_scores_back(const syn_tape *t, const syn__attention *o) {
 static long syn__small_store(syn_small *s, const int32_t *a) {
   int32_t heads = a[2], c = a[3], h, i;
   const float *x = syn__small_row(s, a[1], heads * c);
-  float *scale = (float *)syn__small_at(s, a[0], s->row, syn__small_cache_bytes(heads, c));
+  int32_t row = s->row + ((a[0] & 7) == SYN__SMALL_TARGET ? s->slot * s->k.max_len : 0);
+  float *scale = (float *)syn__small_at(s, a[0], row, syn__small_cache_bytes(heads, c));
   int8_t *q = (int8_t *)(scale + heads);
   for (h = 0; h < heads; h++, q += syn__small_round4(c)) {
     scale[h] = syn__small_quantize(q, x + h * c, c);
@@ -8754,16 +8908,19 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
   int32_t heads = a[3], c = a[4], keys = syn__small_keys(s, a[2]), h, i, j;
   int32_t bytes = syn__small_cache_bytes(heads, c);
   int32_t softmax = !(a[2] & SYN__SMALL_NO_SOFTMAX);
+  const unsigned char *lineage = syn__small_lineage(s, a[2]);
   const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[1], 0, bytes);
   float *y = syn__small_row(s, a[0], heads * c), *score = s->scores;
   for (h = 0; h < heads; h++, score += keys, y += c) {
     float most = score[0], sum = 0.0f, scaled = 0.0f, factor;
+    const void *key;
     for (j = 1; j < keys; j++)
       if (score[j] > most) most = score[j];
     for (j = 0; j < keys; j++) {
       float e = softmax ? syn__small_exp(score[j] - most) : score[j];
       sum = sum + e;
-      score[j] = e * ((const float *)(const void *)(cache + j * bytes))[h];
+      key = cache + syn__small_key(s, lineage, j) * bytes;
+      score[j] = e * ((const float *)key)[h];
       scaled = scaled + (score[j] < 0.0f ? -score[j] : score[j]);
     }
     factor = scaled > 1e-30f && scaled < 1e30f ? 32767.0f / scaled : 0.0f;
@@ -8773,7 +8930,7 @@ static long syn__small_values(syn_small *s, const int32_t *a) {
     for (i = 0; i < c; i++) {
       const int8_t *v = (const int8_t *)cache + 4 * heads + h * syn__small_round4(c) + i;
       int32_t acc = 0;
-      for (j = 0; j < keys; j++) acc += s->weights[j] * v[j * bytes];
+      for (j = 0; j < keys; j++) acc += s->weights[j] * v[syn__small_key(s, lineage, j) * bytes];
       y[i] = (float)acc * factor;
     }
   }
@@ -9006,14 +9163,16 @@ static long syn__small_score_v(syn_small *s, const int32_t *a) {
   int32_t heads = a[4], c = a[5], keys = syn__small_keys(s, a[0]), h, j;
   int32_t stride = syn__small_round4(c), bytes = syn__small_cache_bytes(heads, c);
   const float *q = syn__small_row(s, a[1], heads * c), *factors = syn__small_floats(s, a[3]);
+  const unsigned char *lineage = syn__small_lineage(s, a[0]);
+  const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
   float *score = s->scores;
   for (h = 0; h < heads; h++, q += c, score += keys) {
-    const unsigned char *cache = (const unsigned char *)syn__small_at(s, a[2], 0, bytes);
     float factor;
     syn__small_input(s, q, c);
     factor = s->q_scale * factors[h];
-    for (j = 0; j < keys; j++, cache += bytes) {
-      const float *scales = (const float *)(const void *)cache;
+    for (j = 0; j < keys; j++) {
+      const void *key = cache + syn__small_key(s, lineage, j) * bytes;
+      const float *scales = (const float *)key;
       const int8_t *k = (const int8_t *)(scales + heads) + h * stride;
       float x = (float)syn__small_dot(s->q, k, stride) * (factor * scales[h]);
       score[j] = a[0] & SYN__SMALL_ADD ? score[j] + x : x;
@@ -11812,8 +11971,16 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
 #define SYN_SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out)
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
 #endif
+/* 1: the instruction is compiled. */
+static int syn__small_has(int32_t code) {
+#define SYN__SMALL_IS(name) \
+  if (code == SYN__SMALL_OP_##name) return 1;
+  SYN_SMALL_KINDS(SYN__SMALL_IS)
+#undef SYN__SMALL_IS
+  return code == SYN__SMALL_OP_end || code == SYN__SMALL_OP_segment;
+}
 
 /* -- checks: every operand of every instruction, once, when a model is opened -- */
 
@@ -11867,7 +12034,7 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
     case 't':
       return syn__small_holds(
           c, a[i], 2 + n * (c->program == SYN__SMALL_DECODE ? target : source), 2);
-    default: return 1;
+    default: return kind != '!';
   }
 }
 
@@ -11906,7 +12073,7 @@ static int syn__small_program(syn__small_check *c, int32_t program) {
     code = c->w[at] & 255;
     words = c->w[at] >> 8;
     text = syn__small_text(code);
-    if (!text || words < 1 || words > c->words - at ||
+    if (!text || !syn__small_has(code) || words < 1 || words > c->words - at ||
         !syn__small_operands(c, c->w + at + 1, text, words - 1) ||
         (code == SYN__SMALL_OP_segment && program != SYN__SMALL_ENCODE))
       return 0;
@@ -11937,13 +12104,24 @@ static int syn__small_model(const int32_t *w, size_t size) {
 
 /* -- RAM -- */
 
+/* The configuration with its defaults; 0: a value outside its range. */
 static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_small_config *from) {
+  int text = w[SYN__SMALL_TASK] <= SYN__SMALL_LM;
   memset(k, 0, sizeof *k);
   if (from) *k = *from;
   if (!k->source_len) k->source_len = w[SYN__SMALL_SOURCE_LEN];
   if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
+  if (!k->beam) k->beam = 1;
+  if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
+  if (!(k->alpha < 0.0f || k->alpha > 0.0f)) k->alpha = 0.6f;
+  if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (k->beam > 1 && (!text || !syn__small_has(SYN__SMALL_OP_beam))) return 0;
+  if (k->temperature > 0.0f && (!text || k->beam > 1 || !syn__small_has(SYN__SMALL_OP_sample)))
+    return 0;
   return k->source_len > 0 && k->source_len <= w[SYN__SMALL_SOURCE_LEN] && k->max_len > 0 &&
-         k->max_len <= w[SYN__SMALL_TARGET_LEN];
+         k->max_len <= w[SYN__SMALL_TARGET_LEN] && k->beam > 0 && k->beam <= SYN_SMALL_MAX_BEAM &&
+         k->alpha <= 100.0f && k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
+         k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
 }
 
 /* The next `bytes` of RAM, rounded up to 8; *used: of what came before. Null base: only counts. */
@@ -11952,6 +12130,25 @@ static void *syn__small_take(unsigned char *base, int64_t *used, int64_t bytes) 
   *used += (bytes + 7) & ~(int64_t)7;
   return at;
 }
+/* The memory of sampling, of a beam search; null where there is neither. */
+static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *used) {
+  int64_t beam = s->k.beam, rows = 2 * beam * s->k.max_len;
+  int64_t most = beam > 1 ? 2 * beam : s->k.top_k, pick = sizeof(syn__small_pick);
+  syn__small_search unused, *b;
+  if (beam == 1 && !(s->k.temperature > 0.0f)) return;
+  s->search = (syn__small_search *)syn__small_take(base, used, SYN__SMALL_SEARCH);
+  b = base ? s->search : &unused; /* only counted */
+  b->most = (int32_t)most;
+  b->picks = (syn__small_pick *)syn__small_take(base, used, most * pick);
+  if (beam == 1) return;
+  b->best = (syn__small_pick *)syn__small_take(base, used, most * pick);
+  b->score = (float *)syn__small_take(base, used, 2 * beam * 4);
+  b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
+  b->answer = (uint16_t *)syn__small_take(base, used, s->k.max_len * 2);
+  b->lineage = (unsigned char *)syn__small_take(base, used, rows);
+  b->states = (unsigned char *)syn__small_take(
+      base, used, 2 * beam * s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
+}
 /* Divides the RAM at s, whose w and k are set; `base` null: only counts. Returns the bytes. */
 static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   int64_t used = 0, shared = 0;
@@ -11959,20 +12156,22 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   syn__small_take(base, &used, SYN__SMALL_STRUCT);
   for (r = 0; r < SYN__SMALL_REGIONS; r++) {
     int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
-    s->count[r] = r == SYN__SMALL_TARGET ? s->k.max_len
+    s->count[r] = r == SYN__SMALL_TARGET ? s->k.max_len * s->k.beam
                   : r == SYN__SMALL_ENCODER || r == SYN__SMALL_SOURCE ? s->k.source_len : 1;
     bytes *= s->count[r];
     if (r == SYN__SMALL_ENCODER || r == SYN__SMALL_TARGET) {
       if (bytes > shared) shared = bytes;
-    } else s->base[r] = (unsigned char *)syn__small_take(base, &used, bytes);
+    } else if (r != SYN__SMALL_STATE || s->k.beam == 1)
+      s->base[r] = (unsigned char *)syn__small_take(base, &used, bytes);
   }
   s->base[SYN__SMALL_ENCODER] = (unsigned char *)syn__small_take(base, &used, shared);
   s->base[SYN__SMALL_TARGET] = s->base[SYN__SMALL_ENCODER];
   s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
   s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
-  s->tokens = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
+  s->tokens = (uint16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
   s->q = (int8_t *)syn__small_take(base, &used, s->w[SYN__SMALL_WIDEST]);
   s->x = (syn__small_lane *)syn__small_take(base, &used, 2 * (int64_t)s->w[SYN__SMALL_WIDEST]);
+  syn__small_take_search(s, base, &used);
   return used;
 }
 
@@ -12000,6 +12199,8 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   syn__small_config(&s->k, s->w, config);
   syn__small_layout(s, (unsigned char *)ram);
   s->phase = SYN__SMALL_IDLE;
+  s->choose = s->k.beam > 1 ? SYN__SMALL_OP_beam
+              : s->search ? SYN__SMALL_OP_sample : SYN__SMALL_OP_out;
   return s;
 }
 
@@ -12022,6 +12223,102 @@ static void syn__small_begin(syn_small *s, int32_t phase, int32_t row, int32_t c
   s->rows = row + count;
 }
 
+/* -- beam search: as >>search, with one answer -- */
+
+/* Hypothesis `slot` runs the last program for place `row`: its newest token, its state. */
+static void syn__small_hypothesis(syn_small *s, int32_t slot, int32_t row) {
+  syn__small_search *b = s->search;
+  int32_t at = b->half * s->k.beam + slot;
+  s->slot = slot;
+  s->base[SYN__SMALL_STATE] =
+      b->states + at * s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE];
+  if (row) s->token = b->text[at * s->k.max_len + row - 1];
+  syn__small_begin(s, SYN__SMALL_DECODE, row, 1);
+}
+/* Before the source is read: one hypothesis, no answer. */
+static void syn__small_search_begin(syn_small *s) {
+  syn__small_search *b = s->search;
+  b->live = 1;
+  b->half = b->size = b->at = b->n_best = b->n_answers = 0;
+  b->score[0] = 0.0f;
+  syn__small_hypothesis(s, 0, 0);
+}
+
+/* The length penalty of Wu et al. 2016, section 7: ((5 + length) / 6)^alpha. */
+static float syn__small_penalty(const syn_small *s, int32_t length) {
+  return syn__small_exp(s->k.alpha * syn__small_log((float)(5 + length) * 0.166666672f));
+}
+/* A hypothesis is complete with its text [place], which may be the best answer. `ended`: by an end
+   token, which counts for the length. */
+static void syn__small_finish(syn_small *s, const uint16_t *text, int32_t place, float score,
+                              int ended) {
+  syn__small_search *b = s->search;
+  score = score / syn__small_penalty(s, place + ended);
+  if (b->n_answers && !(ended && score > b->answer_score)) return;
+  b->n_answers = 1;
+  b->answer_score = score;
+  b->size = place;
+  memcpy(b->answer, text, (size_t)place * sizeof *text);
+}
+/* Hypothesis `to` of the other half: `pick` behind the text [place] of hypothesis pick.row. */
+static void syn__small_extend(syn_small *s, int32_t to, syn__small_pick pick, int32_t place) {
+  syn__small_search *b = s->search;
+  int32_t len = s->k.max_len, state = s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE];
+  int32_t from = b->half * s->k.beam + pick.row;
+  to += !b->half * s->k.beam;
+  memcpy(b->text + to * len, b->text + from * len, (size_t)place * sizeof *b->text);
+  memcpy(b->lineage + to * len, b->lineage + from * len, (size_t)place);
+  memcpy(b->states + to * state, b->states + from * state, (size_t)state);
+  b->text[to * len + place] = pick.token;
+  b->lineage[to * len + place] = (unsigned char)pick.row;
+  b->score[to] = pick.score;
+}
+/* The best extensions become answers and the next hypotheses. 0: no hypothesis is left, or none
+   can win any more, since log p only falls. */
+static int syn__small_choose(syn_small *s, int32_t place) {
+  syn__small_search *b = s->search;
+  int32_t kept = 0, len = s->k.max_len, last = place + 1 == len, i;
+  for (i = 0; i < b->n_best; i++) {
+    syn__small_pick pick = b->best[i];
+    int32_t from = b->half * s->k.beam + pick.row;
+    if (pick.token == SYN_END) syn__small_finish(s, b->text + from * len, place, pick.score, 1);
+    else if (kept < s->k.beam) syn__small_extend(s, kept++, pick, place);
+  }
+  b->half = !b->half;
+  b->live = kept;
+  for (i = 0; i < kept && last; i++) {
+    int32_t at = b->half * s->k.beam + i;
+    syn__small_finish(s, b->text + at * len, len, b->score[at], 0);
+  }
+  if (!kept || last) return 0;
+  return !b->n_answers ||
+         b->score[b->half * s->k.beam] / syn__small_penalty(s, len) > b->answer_score;
+}
+/* After a hypothesis: the next one; after the last one the next place, or the answer. In a prompt
+   there is one hypothesis, which gets `given` as its token; else that is -1. */
+static int syn__small_advance(syn_small *s, int32_t given) {
+  syn__small_search *b = s->search;
+  int go = given >= 0;
+  if (go) {
+    syn__small_pick pick = {0.0f, 0, 0};
+    pick.token = (uint16_t)given;
+    syn__small_extend(s, 0, pick, s->row - 1);
+    b->half = !b->half;
+  } else if (s->slot + 1 < b->live) {
+    syn__small_hypothesis(s, s->slot + 1, s->row - 1);
+    return SYN_SMALL_MORE;
+  } else go = syn__small_choose(s, s->row - 1);
+  b->n_best = 0;
+  if (go) syn__small_hypothesis(s, 0, s->row);
+  else {
+    b->at = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM ? s->sources : 0; /* behind the prompt */
+    s->phase = SYN__SMALL_ANSWER;
+  }
+  return SYN_SMALL_MORE;
+}
+
+/* -- the loop -- */
+
 int syn_small_source(syn_small *s, const int *tokens, int count) {
   int i, lm, most;
   if (!s || count < 0 || (!tokens && count)) return SYN_SMALL_E_VALUE;
@@ -12033,10 +12330,13 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
     if (tokens[i] <= SYN_PAD ||
         tokens[i] >= s->w[lm ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB])
       return SYN_SMALL_E_VALUE;
-    s->tokens[i] = (int16_t)tokens[i];
+    s->tokens[i] = (uint16_t)tokens[i];
   }
   s->sources = count;
   s->token = SYN_BEGIN;
+  s->slot = 0;
+  s->outputs++;
+  if (s->k.beam > 1) syn__small_search_begin(s);
   memset(s->base[SYN__SMALL_STATE], 0, (size_t)s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
   if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
   else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
@@ -12046,16 +12346,17 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
 /* After a row of the last program: its token, or the next one of an lm's prompt. */
 static int syn__small_chosen(syn_small *s) {
   int32_t task = s->w[SYN__SMALL_TASK], token = s->token;
-  if (task == SYN__SMALL_LM && s->row <= s->sources) {
-    s->token = s->tokens[s->row - 1];
-    token = SYN_SMALL_MORE;
-  } else if (task == SYN__SMALL_CLASSIFY || (token == SYN_END && task != SYN__SMALL_TAG)) {
+  int prompt = task == SYN__SMALL_LM && s->row <= s->sources;
+  if (prompt) token = s->tokens[s->row - 1];
+  if (s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
+  if (!prompt && (task == SYN__SMALL_CLASSIFY || token == SYN_END)) {
     s->phase = SYN__SMALL_IDLE;
     return task == SYN__SMALL_CLASSIFY ? token : SYN_SMALL_END;
   }
+  s->token = token;
   if (s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
   else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
-  return token;
+  return prompt ? SYN_SMALL_MORE : token;
 }
 
 /* At the end of a segment or of a program: the next row, segment or program. Returns a token when
@@ -12083,12 +12384,17 @@ static int syn__small_next(syn_small *s) {
 
 int syn_small_step(syn_small *s, long work) {
   if (!s) return SYN_SMALL_E_VALUE;
-  if (s->phase == SYN__SMALL_IDLE) return SYN_SMALL_END;
   for (;;) {
-    int32_t word = s->w[s->at], code = word & 255;
+    int32_t word, code;
     int token;
+    if (s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
+      return s->search->answer[s->search->at++];
+    if (s->phase >= SYN__SMALL_IDLE) return SYN_SMALL_END;
+    word = s->w[s->at];
+    code = word & 255;
     if (code > SYN__SMALL_OP_segment) {
       if (work <= 0) return SYN_SMALL_MORE;
+      if (code == SYN__SMALL_OP_out) code = s->choose;
       work -= syn__small_run(s, code, s->w + s->at + 1);
       s->at += word >> 8;
       continue;

@@ -1,5 +1,6 @@
-/* Small models: written from a model, they choose the tokens that the model chooses; RAM is what was
-   planned; a damaged array, tokens and sizes outside their range give an error or an output. */
+/* Small models: written from a model, they choose the tokens that the model chooses, greedy and
+   with a beam; samples have their frequencies; RAM is what was planned; a damaged array, tokens and
+   sizes outside their range give an error or an output. */
 #include <stdint.h>
 static void trace(float z);
 #define SYN__SMALL_TRACE(z) trace(z)
@@ -77,21 +78,28 @@ static int output_of(syn_small *s, const int *src, int count, long work, int *ou
   return token == SYN_SMALL_END ? n : -1;
 }
 
-/* Unseen rows: as many are right as by the model, but for a few; in slices of any size the same. */
-static void test_tokens(syn_context *c, const syn_model *m, const char *name) {
+/* Unseen rows: the outputs are those of the model, but for a few; slices of any size change
+   nothing. */
+static void test_tokens(syn_context *c, const syn_model *m, int beam, const char *name) {
   syn_decode_config config;
+  syn_small_config how;
   syn_decoder *d;
   syn_small *s;
   size_t size;
   int32_t *w = small_of(c, m, &size);
-  long ram = w ? syn_small_ram(w, size, NULL) : 0;
-  void *block = ram > 0 ? malloc((size_t)ram) : NULL;
+  long ram;
+  void *block;
   int i, k, error = 0, same = 0, rows = CHECK_QUICK ? 20 : 200;
   CHECK(w, "%s: %s", name, c->message);
   if (!w) return;
+  memset(&how, 0, sizeof how);
+  how.beam = beam;
+  ram = syn_small_ram(w, size, &how);
+  block = ram > 0 ? malloc((size_t)ram) : NULL;
   memset(&config, 0, sizeof config);
+  config.beam = beam;
   d = syn_decoder_new(c, m, &config);
-  s = block ? syn_small_open(block, (size_t)ram, w, size, NULL, &error) : NULL;
+  s = block ? syn_small_open(block, (size_t)ram, w, size, &how, &error) : NULL;
   CHECK(d && s && !error, "%s: RAM %ld, error %d, %s", name, ram, error, c->message);
   for (i = 0; i < rows && d && s; i++) {
     int src[LENGTH], tgt[LENGTH], out[LENGTH], slices[LENGTH], count, n, size_out;
@@ -106,12 +114,13 @@ static void test_tokens(syn_context *c, const syn_model *m, const char *name) {
     want = syn_decoder_output(d, 0, 0, &size_out, NULL);
     n = output_of(s, src, count, 1000000, out);
     k = output_of(s, src, count, 1 + i * 37, slices);
-    CHECK(n >= 0 && n == k && !memcmp(out, slices, (size_t)n * sizeof *out), "%s: slices of %d", name,
-          1 + i * 37);
+    CHECK(n >= 0 && n == k && !memcmp(out, slices, (size_t)n * sizeof *out), "%s: slices of %d",
+          name, 1 + i * 37);
     if (size_out && want[size_out - 1] == SYN_END) size_out--;
     same += n == size_out && !memcmp(out, want, (size_t)n * sizeof *out);
   }
-  CHECK(same * 10 >= rows * 9, "%s: %d of %d outputs are those of the model", name, same, rows);
+  CHECK(same * 10 >= rows * 9, "%s, beam %d: %d of %d outputs are those of the model", name, beam,
+        same, rows);
   syn_decoder_free(d);
   free(block);
   free(w);
@@ -119,8 +128,8 @@ static void test_tokens(syn_context *c, const syn_model *m, const char *name) {
 
 /* -- other tasks: outputs beside those of a run -- */
 
-/* A row of a task: letters in steps of `step`; label of a sentence: step - 1; of a token: its number
-   modulo 3, plus 1. */
+/* A row of a task: letters in steps of `step`; label of a sentence: step - 1; of a token: its
+   number modulo 3, plus 1. */
 static int letters_of(uint64_t i, int *letters, int *step) {
   syn_random r = {i * 40503u + 9};
   int n = 2 + syn_random_below(&r, LENGTH - 3), at = syn_random_below(&r, LETTERS), k;
@@ -129,11 +138,12 @@ static int letters_of(uint64_t i, int *letters, int *step) {
   return n;
 }
 
-static void test_task(syn_context *c, const char *task, const char *text) {
+static void test_task(syn_context *c, const char *task, const char *text, int beam) {
   int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
   int rows = CHECK_QUICK ? 20 : 200, x[LENGTH], labels[LENGTH], width;
   syn_config config;
   syn_train_config how;
+  syn_small_config how_small;
   syn_data *d = syn_data_new(c);
   syn_model *m;
   syn_trainer *t;
@@ -168,9 +178,11 @@ static void test_task(syn_context *c, const char *task, const char *text) {
   syn_trainer_free(t);
   syn_data_free(d);
   w = small_of(c, m, &size);
-  ram = w ? syn_small_ram(w, size, NULL) : 0;
+  memset(&how_small, 0, sizeof how_small);
+  how_small.beam = beam;
+  ram = w ? syn_small_ram(w, size, &how_small) : 0;
   block = ram > 0 ? malloc((size_t)ram) : NULL;
-  s = block ? syn_small_open(block, (size_t)ram, w, size, NULL, NULL) : NULL;
+  s = block ? syn_small_open(block, (size_t)ram, w, size, &how_small, NULL) : NULL;
   run = syn_run_new(c, m, NULL);
   CHECK(s && run, "%s: %ld, %s", task, ram, c->message);
   for (i = 0; i < rows && s && run; i++) {
@@ -185,6 +197,7 @@ static void test_task(syn_context *c, const char *task, const char *text) {
       int prompt[3] = {SYN_BEGIN, x[0], x[1]};
       const int *out;
       memset(&how_decode, 0, sizeof how_decode);
+      how_decode.beam = beam;
       b.tgt = prompt;
       b.tgt_width = 3;
       decoder = syn_decoder_new(c, m, &how_decode);
@@ -210,14 +223,82 @@ static void test_task(syn_context *c, const char *task, const char *text) {
       token = syn_small_step(s, 500);
       if (token >= 0 && count < LENGTH) got[count++] = token;
     }
-    CHECK(token == SYN_SMALL_END && count == wanted, "%s: %d outputs, wanted %d", task, count, wanted);
+    CHECK(token == SYN_SMALL_END && count == wanted, "%s: %d outputs, wanted %d", task, count,
+          wanted);
     for (k = 0; k < count && k < wanted; k++) right += got[k] == want[k];
     all += wanted;
   }
-  CHECK(all >= rows && right * 20 >= all * 19, "%s: %d of %d outputs are those of the model", task, right, all);
+  CHECK(all >= rows / beam && right * 20 >= all * 19, "%s: %d of %d outputs are those of the model", task,
+        right, all);
   syn_run_free(run);
   syn_model_free(m);
   free(block);
+  free(w);
+}
+
+/* -- sampling -- */
+
+/* The first tokens of many samples have the frequencies of the probabilities. */
+static void test_samples(const int32_t *w, size_t size, const syn_small_config *how, int nucleus) {
+  int rows = 4000, i, src[] = {4, 5, 3}, seen[VOCAB] = {0}, order[VOCAB], n = 0;
+  long ram = syn_small_ram(w, size, how);
+  void *block = malloc((size_t)(ram > 0 ? ram : 1));
+  syn_small *s = syn_small_open(block, (size_t)ram, w, size, how, NULL);
+  double p[VOCAB], sum = 0.0, kept = 0.0;
+  CHECK(s, "sampling needs %ld bytes", ram);
+  for (i = 0; i < rows && s; i++) {
+    int token = syn_small_source(s, src, 3);
+    n_logits = 0;
+    while (token == 0 || token == SYN_SMALL_MORE) token = syn_small_step(s, 1000000);
+    if (token == SYN_SMALL_END) token = SYN_END;
+    CHECK(token > SYN_BEGIN || token == SYN_UNKNOWN, "token %d", token);
+    seen[token > 0 ? token : 0]++;
+  }
+  for (i = 0; i < VOCAB; i++) {
+    p[i] = i == SYN_PAD || i == SYN_BEGIN ? 0.0 : exp((double)(logits[i] / how->temperature));
+    sum += p[i];
+  }
+  for (i = 0; i < VOCAB; i++) { /* sorted, the most probable first */
+    int k;
+    p[i] /= sum;
+    for (k = i; k > 0 && p[i] > p[order[k - 1]]; k--) order[k] = order[k - 1];
+    order[k] = i;
+  }
+  while (n < (how->top_k ? how->top_k : VOCAB) && kept < (double)how->top_p) kept += p[order[n++]];
+  CHECK(nucleus == n, "%d candidates, wanted %d", n, nucleus);
+  for (i = 0; i < VOCAB; i++) {
+    double q = i < n ? p[order[i]] / kept : 0.0, sd = sqrt(q * (1.0 - q) / rows);
+    double got = (double)seen[order[i]] / rows;
+    CHECK(fabs(got - q) <= 4.5 * sd + 1e-9, "token %d: %.4f of the samples, probability %.4f",
+          order[i], got, q);
+  }
+  free(block);
+}
+static void test_sampling(syn_context *c) {
+  syn_small_config how;
+  syn_model *m =
+      trained(c, "pos -> res_nd(syn_att(V)) -> norm", "pos -> res_nd(mh_dot_att) -> norm", 3);
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  memset(&how, 0, sizeof how);
+  how.temperature = 0.7f;
+  how.top_p = 0.9999f;
+  how.seed = 5;
+  test_samples(w, size, &how, VOCAB - 2);
+  how.top_k = 5;
+  test_samples(w, size, &how, 5);
+  how.top_k = 1;
+  test_samples(w, size, &how, 1);
+  how.beam = 2;
+  CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "a beam of samples");
+  how.temperature = 0.0f;
+  CHECK(syn_small_ram(w, size, &how) > 0, "a beam");
+  how.beam = SYN_SMALL_MAX_BEAM + 1;
+  CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "a beam of 17");
+  how.beam = 0;
+  how.top_k = VOCAB + 1;
+  CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "more candidates than tokens");
+  syn_model_free(m);
   free(w);
 }
 
@@ -264,7 +345,11 @@ static void test_damaged(syn_context *c, const syn_model *m) {
   syn_random r = {7};
   for (i = 0; i < times; i++) {
     int changes = 1 + syn_random_below(&r, 3), src[] = {4, 5, 6, 3};
+    syn_small_config how;
     long ram;
+    memset(&how, 0, sizeof how);
+    if (i % 3 == 1) how.beam = 1 + syn_random_below(&r, 4);
+    if (i % 3 == 2) how.temperature = 1.0f;
     memcpy(copy, w, size);
     for (k = 0; k < changes; k++) {
       /* half of them in the header and the instructions */
@@ -273,10 +358,10 @@ static void test_damaged(syn_context *c, const syn_model *m) {
       if (k % 2) copy[at] = (int32_t)syn_random_next(&r);
       else copy[at] ^= (int32_t)(UINT32_C(1) << syn_random_below(&r, 32));
     }
-    ram = syn_small_ram(copy, size, NULL);
+    ram = syn_small_ram(copy, size, &how);
     if (ram > 0 && ram < (1 << 24)) {
       void *block = malloc((size_t)ram);
-      syn_small *s = syn_small_open(block, (size_t)ram, copy, size, NULL, NULL);
+      syn_small *s = syn_small_open(block, (size_t)ram, copy, size, &how, NULL);
       CHECK(s, "what syn_small_ram accepts, syn_small_open does");
       if (s && !syn_small_source(s, src, 4))
         for (k = 0; k < 50 && syn_small_step(s, 1000) >= SYN_SMALL_MORE; k++) continue;
@@ -305,25 +390,31 @@ int main(void) {
       {"pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm",
        "pos -> res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl) -> norm"},
       {"pos -> res_nd(syn_att(V+FD)) -> res_nd(ffl(64, gelu)) -> norm",
-       "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> rms_norm"},
+       "pos -> res_nd(syn_att(FR+V+D, mix=sum)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, swish)) -> "
+       "rms_norm"},
       {"pos -> res(rms_norm -> syn_att(Fix+V)) -> res_nd(ffl(48, tanh)) -> rms_norm",
        "learn_pos -> res_nd(syn_att(R)) -> res_nd(mh_dot_att) -> res_nd(ffl(64, sigmoid)) -> norm"},
       {"pos -> repeat(2, res_nd(light_conv(5)) -> res(cnn(32, k=3))) -> norm",
-       "pos -> res_nd(light_conv(5)) -> res_nd(mh_dot_att) -> res(cnn(32, k=3, act=relu)) -> res(ff(32, glu)) -> norm"},
-      {"rnn(32) -> res_nd(rnn(32, gru)) -> norm", "rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32))"}};
+       "pos -> res_nd(light_conv(5)) -> res_nd(mh_dot_att) -> res(cnn(32, k=3, act=relu)) -> "
+       "res(ff(32, glu)) -> norm"},
+      {"rnn(32) -> res_nd(rnn(32, gru)) -> norm",
+       "rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32))"}};
   syn_context c;
   size_t i;
   syn_context_init(&c, NULL);
   for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     syn_model *m = trained(&c, pairs[i][0], pairs[i][1], 400);
-    test_tokens(&c, m, pairs[i][0]);
+    test_tokens(&c, m, 1, pairs[i][0]);
+    test_tokens(&c, m, 4, pairs[i][0]);
     if (i == 0) test_limits(&c, m);
     if (i == 0) test_damaged(&c, m);
     syn_model_free(m);
   }
-  test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm");
-  test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm");
-  test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm");
+  test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm", 1);
+  test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm", 3);
+  test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm", 1);
+  test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm", 1);
+  test_sampling(&c);
   test_refused(&c);
   return CHECK_END("small");
 }
