@@ -239,6 +239,12 @@ extern "C" {
    syn_small_write makes the array from a model. With SYN_SMALL defined the header holds nothing but
    this part. The array has the byte order of the machine: little-endian. */
 
+/* A piece of text that need not end in 0. */
+typedef struct syn_text {
+  const char *at;
+  size_t size; /* bytes */
+} syn_text;
+
 typedef struct syn_small syn_small;
 
 /* What syn_small_step returns beside tokens, which are 0 and above. */
@@ -278,6 +284,17 @@ SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
 /* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. A beam search
    gives its best output when it is complete, a token a call. */
 SYN_API int syn_small_step(syn_small *s, long work);
+/* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
+   with the end where it needs one. Returns how many; E_VALUE: more than `capacity`, which must hold
+   the characters of a word, too, before bpe merges them; E_MODEL: no tokenizer. */
+SYN_API int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity);
+/* The text of a token, class or tag that syn_small_step returned, in the model's array; `first`: 1
+   where an output begins, which then begins without a space. at is null: no tokenizer. */
+SYN_API syn_text syn_small_piece(syn_small *s, int token, int first);
+/* The text of an output with a final 0, cut to `capacity` bytes. Returns the bytes of all of it, or
+   E_MODEL: no tokenizer. */
+SYN_API long syn_small_decode(syn_small *s, const int *tokens, int count, char *out,
+                              size_t capacity);
 
 #ifndef SYN_SMALL
 /* ==============================================================================================
@@ -338,12 +355,6 @@ typedef struct syn_context {
   syn_status status;   /* the first failure since syn_context_init or syn_context_clear */
   char message[400];   /* that failure in one line: what was given, what was wanted, where */
 } syn_context;
-
-/* A piece of text that need not end in 0. */
-typedef struct syn_text {
-  const char *at;
-  size_t size; /* bytes */
-} syn_text;
 
 /* -- tensors and the tape -- */
 
@@ -1261,12 +1272,20 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 
 /* -- small models -- */
 
+/* What a small model consists of. Zeroed, or null: without tokenizers, for all lengths, greedy. */
+typedef struct syn_small_options {
+  int tokenizers;                 /* 1: the model's tokenizers, too */
+  const syn_small_config *config; /* what NAME_RAM is for */
+} syn_small_options;
+
 /* Writes the array of a small model: int8 weights, tables. An error names a layer whose kind a
-   small model cannot have. */
-SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink);
-/* The same as the text of a C header: the array NAME_model, its RAM for all lengths NAME_RAM, the
-   instructions it needs as SYN_SMALL_KINDS. `name`: a C identifier. */
-SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m, const char *name,
+   small model cannot have. `options` may be null. */
+SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
+                                   const syn_small_options *options, const syn_sink *sink);
+/* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
+   it needs as SYN_SMALL_KINDS. `name`: a C identifier. */
+SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
+                                   const syn_small_options *options, const char *name,
                                    const syn_sink *sink);
 #endif /* !SYN_SMALL */
 
@@ -1477,7 +1496,8 @@ enum {
   SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 16 */
   SYN__SMALL_HEADS,      /* most heads of an attention */
   SYN__SMALL_PROGRAMS,   /* [3] places of the programs */
-  SYN__SMALL_ROW_BYTES = SYN__SMALL_PROGRAMS + 3, /* [regions] bytes of a row in each region */
+  SYN__SMALL_TOKENIZERS = SYN__SMALL_PROGRAMS + 3, /* [2] their places: source, target; 0: none */
+  SYN__SMALL_ROW_BYTES = SYN__SMALL_TOKENIZERS + 2, /* [regions] bytes of a row in each region */
   SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
 };
 #define SYN__SMALL_VERSION INT32_C(0x314E5953) /* "SYN1" */
@@ -2017,7 +2037,6 @@ int syn_random_below(syn_random *r, int n) {
    >>utf-8   decoding, encoding, lower case; texts that are fit for a message
    ============================================================================================== */
 
-#define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
 #define SYN__SHORT 84                 /* bytes of a name in a message, with the final 0 */
 
 syn_text syn_text_of(const char *text) {
@@ -2037,6 +2056,10 @@ static int syn__text_compare(syn_text a, syn_text b) {
   int order = shared ? memcmp(a.at, b.at, shared) : 0;
   return order ? order : (a.size > b.size) - (a.size < b.size);
 }
+
+#endif /* !SYN_SMALL */
+
+#define SYN__INVALID_BYTE 0x80000000u /* set in a "code point" that is one byte, not UTF-8 */
 
 /* Decodes the code point at *at, moves *at behind it; for an invalid sequence returns its first
    byte with SYN__INVALID_BYTE and moves one byte on, so that no valid character is skipped. Strict:
@@ -2073,22 +2096,6 @@ static size_t syn__utf8_encode(uint32_t ch, char *out) {
   return size;
 }
 
-/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
-   UTF-8 alone, so what they will hold is checked where it is given. */
-static const char *syn__utf8_invalid(const char *text) {
-  syn_text all = syn__text_of(text, strlen(text));
-  size_t at = 0, next = 0;
-  for (; next < all.size; at = next)
-    if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
-  return text + all.size;
-}
-
-/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
-   no part of the text. */
-static size_t syn__bom_size(const char *at, size_t size) {
-  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
-}
-
 /* The simple lower-case mappings of the Unicode data file for Latin-1, Latin Extended-A, Greek and
    Cyrillic: every `step`-th character from `first` to `last` moves by `add` (in Latin Extended-A
    the cases alternate, so step 2). Sorted by `first`: the search stops at the first range above ch.
@@ -2112,10 +2119,27 @@ static uint32_t syn__lower(uint32_t ch) {
       {0x04C0, 0x04C0, 15, 1},   {0x04C1, 0x04CD, 1, 2},   {0x04D0, 0x052E, 1, 2}};
   size_t i;
   if (ch < 0x80) return ch >= 'A' && ch <= 'Z' ? ch + 32 : ch;
-  for (i = 0; i < SYN__COUNT(ranges) && ch >= ranges[i].first; i++)
+  for (i = 0; i < sizeof ranges / sizeof *ranges && ch >= ranges[i].first; i++)
     if (ch <= ranges[i].last && ((int)ch - ranges[i].first) % ranges[i].step == 0)
       return (uint32_t)((int)ch + ranges[i].add);
   return ch;
+}
+
+#ifndef SYN_SMALL
+/* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
+   UTF-8 alone, so what they will hold is checked where it is given. */
+static const char *syn__utf8_invalid(const char *text) {
+  syn_text all = syn__text_of(text, strlen(text));
+  size_t at = 0, next = 0;
+  for (; next < all.size; at = next)
+    if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
+  return text + all.size;
+}
+
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
+   no part of the text. */
+static size_t syn__bom_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -6048,6 +6072,7 @@ typedef struct syn__small_build {
   syn__array values;
   int *of;            /* [values of the graph] the number of its small value */
   int32_t *matrix;    /* [params] place of its panels, where it was written already; or 0 */
+  int32_t tokenizer[2]; /* places, 0: none */
   int task, program, segment;
   int32_t widest, heads;
 } syn__small_build;
@@ -16912,7 +16937,11 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 #define SYN__MAX_VOCAB (1 << 24)         /* sizes in a saved tokenizer then fit in 32 bits */
 #define SYN__SENTINELS 100               /* as many as T5 has */
-#define SYN__REPLACEMENT "\xEF\xBF\xBD"  /* U+FFFD in UTF-8 */
+
+#endif /* !SYN_SMALL */
+
+#define SYN__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD in UTF-8 */
+#define SYN__MAX_WORD 256 /* bpe: characters of a word; the rest is a new word */
 
 /* Reads the characters of a text. Learning and encoding both read through it, so they see the same
    words. A copy keeps a position. */
@@ -16923,12 +16952,6 @@ typedef struct syn__reader {
   int split;  /* 1: a word begins at white space; 0: the whole text is one word */
   int space;  /* 1: a space comes next, before the text */
 } syn__reader;
-
-/* Every character of a text as it is. */
-static syn__reader syn__reader_of(syn_text text) {
-  syn__reader r = {text, 0, 0, 0, 0};
-  return r;
-}
 
 /* 1: there is another character, for which the caller may call syn__reader_next. */
 static int syn__reader_more(const syn__reader *r) { return r->space || r->at < r->text.size; }
@@ -16949,6 +16972,13 @@ static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byt
 /* After a character: does its word go on? */
 static int syn__reader_in_word(const syn__reader *r) {
   return r->at < r->text.size && !(r->split && syn__is_white(r->text.at[r->at]));
+}
+
+#ifndef SYN_SMALL
+/* Every character of a text as it is. */
+static syn__reader syn__reader_of(syn_text text) {
+  syn__reader r = {text, 0, 0, 0, 0};
+  return r;
 }
 
 /* Where encoding writes: all ids are counted, the first `capacity` are kept. */
@@ -17241,8 +17271,6 @@ static const syn__tokenizer_kind syn__tokenizer_space = {
    in the step that makes one of its two tokens, so a heap entry is at worst too high: when it comes
    first, it is pushed again with its true count. A merge costs what changes in the words that hold
    its pair. Links are indices, because arrays move when they grow. */
-
-#define SYN__MAX_WORD 256 /* characters of a word; the rest is a new word */
 
 /* Ids are at least 1, so a pair is at least 2^32 and no code point in the same map. */
 static uint64_t syn__pair_key(int left, int right) {
@@ -17753,6 +17781,212 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
   return syn__tokenizer_finish(t, status);
 }
 
+/* ==============================================================================================
+   >>small text   the tokenizers of a small model
+   ============================================================================================== */
+
+#endif /* !SYN_SMALL */
+
+/* A tokenizer in the array of a small model. Its words are: the numbers below up to `merges`; ends
+   [count + 1] of the tokens' bytes; order [by_bytes] 16-bit; pairs [merges,2] 16-bit; pair_order
+   [merges] 16-bit; the bytes of all tokens. Each list begins at a whole word. Tokens are found by
+   binary search in `order`, merges in `pair_order`. */
+enum { SYN__TEXT_BYTE, SYN__TEXT_CHAR, SYN__TEXT_SPACE, SYN__TEXT_BPE, SYN__TEXT_LINE };
+enum { SYN__TEXT_HEADER = 5 };
+typedef struct syn__small_tokenizer {
+  int32_t kind;     /* as in syn__tokenizer_kinds */
+  int32_t lower;    /* 1: texts are read in lower case */
+  int32_t count;    /* tokens from SYN_FIRST_TOKEN on */
+  int32_t by_bytes; /* tokens that are found by their bytes, the first ones; byte: 0 */
+  int32_t merges;   /* the next ones, merges of bpe; then come sentinels */
+  const uint32_t *ends;
+  const uint16_t *order, *pairs, *pair_order;
+  const char *bytes;
+} syn__small_tokenizer;
+
+/* The tokenizer of a side, checked; 0: there is none. Checked each time: a program that uses no
+   texts needs no check, and it takes less time than a token. */
+static int syn__small_tokenizer_of(const syn_small *s, int side, syn__small_tokenizer *t) {
+  int64_t place = s->w[SYN__SMALL_TOKENIZERS + side], words = s->w[SYN__SMALL_BYTES] / 4;
+  const int32_t *w = s->w + place;
+  int32_t i;
+  if (place < SYN__SMALL_HEADER || place + SYN__TEXT_HEADER > words) return 0;
+  t->kind = w[0];
+  t->lower = w[1];
+  t->count = w[2];
+  t->by_bytes = w[3];
+  t->merges = w[4];
+  place += SYN__TEXT_HEADER;
+  if (t->count < 0 || t->by_bytes < 0 || t->merges < 0 || t->count > 65535 ||
+      t->by_bytes > t->count || t->merges > t->count - t->by_bytes)
+    return 0;
+  t->ends = (const uint32_t *)(const void *)(s->w + place);
+  place += t->count + 1;
+  t->order = (const uint16_t *)(const void *)(s->w + place);
+  place += (t->by_bytes + 1) / 2;
+  t->pairs = (const uint16_t *)(const void *)(s->w + place);
+  place += t->merges;
+  t->pair_order = (const uint16_t *)(const void *)(s->w + place);
+  place += (t->merges + 1) / 2;
+  t->bytes = (const char *)(s->w + place);
+  if (place > words || t->ends[t->count] > (uint64_t)(words - place) * 4) return 0;
+  for (i = 0; i < t->count; i++)
+    if (t->ends[i] > t->ends[i + 1]) return 0;
+  for (i = 0; i < t->by_bytes; i++)
+    if (t->order[i] >= t->count) return 0;
+  for (i = 0; i < t->merges; i++)
+    if (t->pair_order[i] >= t->merges) return 0;
+  return 1;
+}
+static syn_text syn__small_token_text(const syn__small_tokenizer *t, int32_t i) {
+  syn_text text = {t->bytes + t->ends[i], t->ends[i + 1] - t->ends[i]};
+  return text;
+}
+
+/* < 0, 0, > 0: the word of at most `most` characters at r beside a token. *r moves behind the word
+   or to the first difference. */
+static int syn__small_compare(syn__reader *r, int32_t most, syn_text token) {
+  char bytes[4];
+  size_t at = 0, n, i;
+  do {
+    n = syn__utf8_encode(syn__reader_next(r), bytes);
+    for (i = 0; i < n; i++, at++) {
+      if (at == token.size) return 1;
+      if (bytes[i] != token.at[at])
+        return (unsigned char)bytes[i] < (unsigned char)token.at[at] ? -1 : 1;
+    }
+  } while (--most && syn__reader_in_word(r));
+  return at < token.size ? -1 : 0;
+}
+/* The id of the word at r. */
+static int syn__small_find(const syn__small_tokenizer *t, syn__reader r, int32_t most) {
+  int32_t low = 0, high = t->by_bytes;
+  while (low < high) {
+    int32_t middle = (low + high) / 2, i = t->order[middle];
+    syn__reader word = r;
+    int order = syn__small_compare(&word, most, syn__small_token_text(t, i));
+    if (!order) return SYN_FIRST_TOKEN + i;
+    if (order < 0) high = middle;
+    else low = middle + 1;
+  }
+  return SYN_UNKNOWN;
+}
+/* The id of the merge of two neighbours, 0: none. */
+static int syn__small_pair(const syn__small_tokenizer *t, const int *s) {
+  int32_t low = 0, high = t->merges;
+  while (low < high) {
+    int32_t middle = (low + high) / 2, i = t->pair_order[middle];
+    int order = s[0] != t->pairs[2 * i] ? s[0] - t->pairs[2 * i] : s[1] - t->pairs[2 * i + 1];
+    if (!order) return SYN_FIRST_TOKEN + t->by_bytes + i;
+    if (order < 0) high = middle;
+    else low = middle + 1;
+  }
+  return 0;
+}
+/* Merges the characters s [n] of a word as syn__merge_word does; returns how many ids are left. */
+static int syn__small_merge(const syn__small_tokenizer *t, int *s, int n) {
+  for (;;) {
+    int low = 0, best = 0, i;
+    for (i = 0; i + 1 < n; i++) {
+      int id = syn__small_pair(t, s + i);
+      if (id && (!low || id < low)) {
+        low = id;
+        best = i;
+      }
+    }
+    if (!low) return n;
+    s[best] = low;
+    for (i = best + 1, n--; i < n; i++) s[i] = s[i + 1];
+  }
+}
+/* The ids of the word at *r, which moves on; -1: more than `room`. */
+static int syn__small_word(const syn__small_tokenizer *t, syn__reader *r, int *ids, int room) {
+  int one = t->kind == SYN__TEXT_CHAR || t->kind == SYN__TEXT_BPE, n = 0, i;
+  if (t->kind == SYN__TEXT_BYTE) {
+    char bytes[4];
+    n = (int)syn__utf8_encode(syn__reader_next(r), bytes);
+    for (i = 0; i < n && n <= room; i++) ids[i] = SYN_FIRST_TOKEN + (unsigned char)bytes[i];
+    return n <= room ? n : -1;
+  }
+  do {
+    if (n == room) return -1;
+    ids[n++] = syn__small_find(t, *r, one ? 1 : 0);
+    do syn__reader_next(r);
+    while (!one && syn__reader_in_word(r));
+  } while (t->kind == SYN__TEXT_BPE && n < SYN__MAX_WORD && syn__reader_in_word(r));
+  return t->kind == SYN__TEXT_BPE ? syn__small_merge(t, ids, n) : n;
+}
+
+int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
+  syn__small_tokenizer t;
+  syn__reader r;
+  int lm, end, n = 0, more;
+  if (!s || (!text.at && text.size) || (!tokens && capacity)) return SYN_SMALL_E_VALUE;
+  lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
+  end = s->w[SYN__SMALL_TASK] == SYN__SMALL_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__SMALL_CLASSIFY;
+  if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
+  memset(&r, 0, sizeof r);
+  r.text = text;
+  r.lower = t.lower;
+  r.split = t.kind == SYN__TEXT_SPACE || t.kind == SYN__TEXT_BPE;
+  if (text.size >= 3 && text.at[0] == '\xEF' && text.at[1] == '\xBB' && text.at[2] == '\xBF')
+    r.at = 3; /* a byte order mark */
+  r.space = r.split && text.size > r.at;
+  while (syn__reader_more(&r)) {
+    more = syn__small_word(&t, &r, tokens + n, capacity - n - end);
+    if (more < 0) return SYN_SMALL_E_VALUE;
+    n += more;
+  }
+  if (end && n >= capacity) return SYN_SMALL_E_VALUE;
+  if (end) tokens[n++] = SYN_END;
+  return n;
+}
+
+static syn_text syn__small_piece(const syn__small_tokenizer *t, int token, int first) {
+  int split = t->kind == SYN__TEXT_SPACE || t->kind == SYN__TEXT_BPE;
+  syn_text text = {" " SYN__REPLACEMENT, 4};
+  if (t->kind != SYN__TEXT_SPACE) text.at++, text.size--;
+  if (token == SYN_PAD || token == SYN_BEGIN || token == SYN_END) text.size = 0;
+  else if (token >= SYN_FIRST_TOKEN && token - SYN_FIRST_TOKEN < t->count)
+    text = syn__small_token_text(t, token - SYN_FIRST_TOKEN);
+  if (first && split && text.size && text.at[0] == ' ') text.at++, text.size--;
+  return text;
+}
+/* Classes are the tokens from SYN_FIRST_TOKEN on; tags, too, behind the class of padding. */
+static int syn__small_first_token(const syn_small *s) {
+  int32_t task = s->w[SYN__SMALL_TASK];
+  return task <= SYN__SMALL_LM ? 0 : task == SYN__SMALL_CLASSIFY ? SYN_FIRST_TOKEN : SYN_END;
+}
+
+syn_text syn_small_piece(syn_small *s, int token, int first) {
+  syn_text none = {NULL, 0};
+  syn__small_tokenizer t;
+  if (!s || !syn__small_tokenizer_of(s, 1, &t)) return none;
+  return syn__small_piece(&t, token < 0 ? SYN_PAD : token + syn__small_first_token(s), first);
+}
+
+long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, size_t capacity) {
+  syn__small_tokenizer t;
+  size_t size = 0, kept = 0;
+  int i, first = 1;
+  if (!s || count < 0 || (!tokens && count) || (!out && capacity)) return SYN_SMALL_E_VALUE;
+  if (!syn__small_tokenizer_of(s, 1, &t)) return SYN_SMALL_E_MODEL;
+  for (i = 0; i < count; i++) {
+    int token = tokens[i] + syn__small_first_token(s);
+    syn_text text = syn__small_piece(&t, token, first);
+    if (token == SYN_END) break;
+    if (token != SYN_PAD && token != SYN_BEGIN) first = 0;
+    if (kept == size && text.size < capacity - kept) { /* the final 0 fits, too */
+      memcpy(out + kept, text.at, text.size);
+      kept += text.size;
+    }
+    size += text.size;
+  }
+  if (capacity) out[kept] = 0;
+  return (long)size;
+}
+
+#ifndef SYN_SMALL
 /* ==============================================================================================
    >>dtypes   element types of tensors in files: names, sizes, byte order, half precision
    ============================================================================================== */
@@ -19390,6 +19624,61 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
     }
   }
 }
+/* -- tokenizers -- */
+
+/* Orders of tokens by their bytes, of merges by their pair. */
+static int syn__order_token(const void *owner, int a, int b) {
+  const syn__texts *t = &((const syn_tokenizer *)owner)->vocab;
+  return syn__text_compare(syn__texts_at(t, (size_t)a), syn__texts_at(t, (size_t)b));
+}
+static int syn__order_merge(const void *owner, int a, int b) {
+  const syn__merge *m = (const syn__merge *)((const syn_tokenizer *)owner)->merges.items;
+  return m[a].left != m[b].left ? m[a].left - m[b].left : m[a].right - m[b].right;
+}
+/* The numbers 0 .. n-1 in an order, 16 bits each. */
+static void syn__lower_order(syn__small_build *l, const syn_tokenizer *t, size_t n,
+                             syn__order order) {
+  int *sorted = syn__sorted(l->c, t, n, order);
+  int32_t place;
+  uint16_t *to = sorted ? (uint16_t *)syn__lower_data(l, 2 * n, &place) : NULL;
+  size_t i;
+  for (i = 0; i < n && to; i++) to[i] = (uint16_t)sorted[i];
+  syn__free(l->c, sorted);
+}
+/* Returns the place of the tokenizer, see >>small text; 0: failed. */
+static int32_t syn__lower_tokenizer(syn__small_build *l, const syn_tokenizer *t) {
+  size_t count = t->vocab.ends.count, merges = t->merges.count, i, k = 0;
+  size_t by_bytes = t->kind == &syn__tokenizer_byte ? 0 : t->n_learned - merges;
+  int32_t place, unused, *head = (int32_t *)syn__lower_data(l, 4 * (SYN__TEXT_HEADER + count + 1),
+                                                            &place);
+  uint16_t *pair;
+  void *bytes;
+  if (count > 65535 - SYN_FIRST_TOKEN) {
+    syn__fail(l->c, SYN_E_VALUE, "a small model has at most 65535 tokens, the tokenizer has %lu",
+              (unsigned long)count);
+    return 0;
+  }
+  if (!head) return 0;
+  while (k + 1 < SYN__COUNT(syn__tokenizer_kinds) && syn__tokenizer_kinds[k] != t->kind) k++;
+  head[0] = (int32_t)k;
+  head[1] = !!(t->flags & SYN_LOWERCASE);
+  head[2] = (int32_t)count;
+  head[3] = (int32_t)by_bytes;
+  head[4] = (int32_t)merges;
+  for (i = 0; i < count; i++)
+    head[SYN__TEXT_HEADER + 1 + i] = (int32_t)((const size_t *)t->vocab.ends.items)[i];
+  syn__lower_order(l, t, by_bytes, syn__order_token);
+  pair = (uint16_t *)syn__lower_data(l, 4 * merges, &unused);
+  for (i = 0; i < merges && pair; i++) {
+    pair[2 * i] = (uint16_t)((const syn__merge *)t->merges.items)[i].left;
+    pair[2 * i + 1] = (uint16_t)((const syn__merge *)t->merges.items)[i].right;
+  }
+  syn__lower_order(l, t, merges, syn__order_merge);
+  bytes = syn__lower_data(l, t->vocab.bytes.count, &unused);
+  if (bytes && t->vocab.bytes.count) memcpy(bytes, t->vocab.bytes.items, t->vocab.bytes.count);
+  return place;
+}
+
 /* The array from all instructions and data. */
 static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
   int32_t head[SYN__SMALL_HEADER], *w;
@@ -19420,6 +19709,9 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
     syn__lower_resolve(l, w + at, l->code[p].count, (int32_t)(SYN__SMALL_HEADER + code));
     at += l->code[p].count;
   }
+  for (p = 0; p < 2; p++)
+    if (l->tokenizer[p])
+      head[SYN__SMALL_TOKENIZERS + p] = l->tokenizer[p] + (int32_t)(SYN__SMALL_HEADER + code);
   memcpy(w, head, sizeof head);
   memcpy(w + at, l->data.items, l->data.count * sizeof *w);
   return w;
@@ -19441,7 +19733,9 @@ static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
 }
 
 /* The array of a model, which the caller frees; null (recorded): failed. */
-static int32_t *syn__small_array(syn_context *c, const syn_model *m, size_t *words) {
+static int32_t *syn__small_array(syn_context *c, const syn_model *m,
+                                 const syn_small_options *options, size_t *words) {
+  const syn_tokenizer *source = m->tokenizer[SYN_SRC], *target = m->tokenizer[SYN_TGT];
   syn__small_build l;
   int32_t *w = NULL;
   size_t i;
@@ -19454,6 +19748,11 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m, size_t *wor
   if (l.of) l.matrix = (int32_t *)syn__alloc(c, m->g.n_params, sizeof *l.matrix);
   if (l.matrix) {
     syn__lower_nodes(&l, m);
+    if (options && options->tokenizers) {
+      if (source) l.tokenizer[0] = syn__lower_tokenizer(&l, source);
+      l.tokenizer[1] = l.tokenizer[0];
+      if (target && target != source) l.tokenizer[1] = syn__lower_tokenizer(&l, target);
+    }
     w = syn__lower_array(&l, words);
   }
   for (i = 0; i < 3; i++) syn__free(c, l.code[i].items);
@@ -19470,11 +19769,12 @@ static syn_status syn__small_sink(syn_context *c, const syn_sink *sink, const vo
   return syn__fail(c, SYN_E_FILE, "the small model could not be written");
 }
 
-syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_sink *sink) {
+syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_options *options,
+                           const syn_sink *sink) {
   size_t words;
   int32_t *w;
   if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink")) return SYN_E_VALUE;
-  w = syn__small_array(c, m, &words);
+  w = syn__small_array(c, m, options, &words);
   if (w) syn__small_sink(c, sink, w, words * sizeof *w);
   syn__free(c, w);
   return c->status;
@@ -19489,39 +19789,49 @@ static const char *syn__small_name(int32_t code) {
   return NULL;
 }
 
-/* The instructions that the programs have, in the order of the list. */
-static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_sink *sink) {
+/* What a program needs that runs the model, in the order of the list: the instructions that it has,
+   and how the configuration chooses tokens. */
+static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_small_config *config,
+                                   const syn_sink *sink) {
   char text[40];
   int32_t code, p, at, used;
   for (code = SYN__SMALL_OP_segment + 1; code < SYN__SMALL_OPS; code++) {
     for (used = 0, p = 0; p < SYN__SMALL_IDLE; p++)
       for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
         used |= (w[at] & 255) == code;
+    if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
+    if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
     if (used)
       syn__small_sink(c, sink, text,
                       (size_t)snprintf(text, sizeof text, " X(%s)", syn__small_name(code)));
   }
 }
 
-syn_status syn_small_embed(syn_context *c, const syn_model *m, const char *name,
-                           const syn_sink *sink) {
+syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
+                           const char *name, const syn_sink *sink) {
+  const syn_small_config *config = options ? options->config : NULL;
   size_t words, i;
+  long ram;
   int32_t *w;
   char line[200];
   if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink") ||
       !syn__given(c, name, "name"))
     return SYN_E_VALUE;
-  w = syn__small_array(c, m, &words);
-  if (w) {
+  w = syn__small_array(c, m, options, &words);
+  ram = w ? syn_small_ram(w, words * 4, config) : 0;
+  if (ram < 0)
+    syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
+              "it needs 2 GB of RAM and more");
+  if (ram > 0) {
     int n = snprintf(line, sizeof line,
                      "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n"
                      "#define SYN_SMALL_KINDS(X)",
                      (unsigned long)(words * 4));
     syn__small_sink(c, sink, line, (size_t)n);
-    syn__small_embed_kinds(c, w, sink);
+    syn__small_embed_kinds(c, w, config, sink);
     n = snprintf(line, sizeof line,
                  "\nenum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
-                 syn_small_ram(w, words * 4, NULL), name, (unsigned long)words);
+                 ram, name, (unsigned long)words);
     syn__small_sink(c, sink, line, (size_t)n);
     for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
       n = snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",

@@ -63,7 +63,7 @@ static syn_model *trained(syn_context *c, const char *encoder, const char *decod
 static int32_t *small_of(syn_context *c, const syn_model *m, size_t *size) {
   bytes b;
   syn_sink sink = sink_of(&b);
-  syn_small_write(c, m, &sink);
+  syn_small_write(c, m, NULL, &sink);
   *size = b.size;
   return (int32_t *)(void *)b.at;
 }
@@ -228,8 +228,8 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
     for (k = 0; k < count && k < wanted; k++) right += got[k] == want[k];
     all += wanted;
   }
-  CHECK(all >= rows / beam && right * 20 >= all * 19, "%s: %d of %d outputs are those of the model", task,
-        right, all);
+  CHECK(all >= rows / beam && right * 20 >= all * 19, "%s: %d of %d outputs are those of the model",
+        task, right, all);
   syn_run_free(run);
   syn_model_free(m);
   free(block);
@@ -300,6 +300,81 @@ static void test_sampling(syn_context *c) {
   CHECK(syn_small_ram(w, size, &how) == SYN_SMALL_E_VALUE, "more candidates than tokens");
   syn_model_free(m);
   free(w);
+}
+
+/* -- text -- */
+
+/* Encodes and decodes as the tokenizer of the model does. */
+static void test_text(syn_context *c, const char *spec, int flags) {
+  static const char *const lines[] = {
+      "The low lower lowest lows slow", "a newer new news  and low",
+      "\xC3\x84pfel und \xC3\xA4pfel, Gr\xC3\xBC\xC3\x9F", "tab\tand lower  spaces ", "x", "",
+      "\xEF\xBB\xBFlow mark", "unseen \xE2\x82\xAC and \xFF byte, lowerest", " low"};
+  enum { LINES = sizeof lines / sizeof *lines };
+  syn_text given[LINES];
+  syn_tokenizer *t;
+  syn_config config;
+  syn_small_options options;
+  syn_model *m;
+  syn_small *s;
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  void *block;
+  long ram;
+  int i, k;
+  for (i = 0; i < LINES; i++) given[i] = syn_text_of(lines[i]);
+  t = syn_tokenizer_learn(c, spec, flags, given, 5);
+  memset(&config, 0, sizeof config);
+  config.encoder = "pos";
+  config.decoder = "mh_dot_att";
+  config.d_model = 8;
+  config.heads = 1;
+  config.max_len = 64;
+  config.src_vocab = config.tgt_vocab = syn_tokenizer_size(t);
+  m = syn_model_new(c, &config);
+  syn_model_set_tokenizers(m, t, t);
+  memset(&options, 0, sizeof options);
+  options.tokenizers = 1;
+  CHECK(!syn_small_write(c, m, &options, &sink), "%s", c->message);
+  ram = syn_small_ram(b.at, b.size, NULL);
+  block = malloc(ram > 0 ? (size_t)ram : 1);
+  s = ram > 0 ? syn_small_open(block, (size_t)ram, b.at, b.size, NULL, NULL) : NULL;
+  CHECK(s, "%s: RAM %ld", spec, ram);
+  for (i = 0; i < LINES && s; i++) {
+    int want[100], got[100], n = syn_tokenizer_encode(t, given[i], want, 99), m2;
+    char text[200], back[200];
+    size_t size;
+    want[n++] = SYN_END;
+    m2 = syn_small_encode(s, given[i], got, 100);
+    CHECK(m2 == n && !memcmp(got, want, (size_t)n * sizeof *got), "%s: line %d has %d tokens, %d",
+          spec, i, n, m2);
+    CHECK(syn_small_encode(s, given[i], got, n - 1) == SYN_SMALL_E_VALUE, "%s: no room", spec);
+    size = syn_tokenizer_decode(t, want, n, text, sizeof text);
+    CHECK(syn_small_decode(s, want, n, back, sizeof back) == (long)size && !strcmp(text, back),
+          "%s: line %d is \"%s\", wanted \"%s\"", spec, i, back, text);
+    for (k = 0; k < n; k++) {
+      syn_text piece = syn_small_piece(s, want[k], !k), whole = syn_tokenizer_piece(t, want[k], !k);
+      CHECK(piece.size == whole.size && !memcmp(piece.at, whole.at, piece.size), "%s: token %d",
+            spec, want[k]);
+    }
+  }
+  for (i = 0; s && i < (CHECK_QUICK ? 500 : 20000); i++) { /* damaged words of the tokenizer */
+    syn_random r = {(uint64_t)i};
+    int32_t *w = (int32_t *)(void *)b.at, begin = w[SYN__SMALL_TOKENIZERS], *at, kept;
+    int got[100], ids[3] = {4, 9, -1};
+    char back[50];
+    at = w + (i % 8 ? begin + syn_random_below(&r, i % 2 ? 8 : (int)(b.size / 4) - begin)
+                    : SYN__SMALL_TOKENIZERS);
+    kept = *at;
+    *at = i % 3 ? *at ^ (int32_t)(UINT32_C(1) << syn_random_below(&r, 32))
+                : (int32_t)syn_random_next(&r);
+    syn_small_encode(s, given[i % LINES], got, 100);
+    syn_small_decode(s, ids, 3, back, sizeof back);
+    *at = kept;
+  }
+  free(block);
+  free(b.at);
+  syn_model_free(m);
 }
 
 /* What is wrong beside the array. */
@@ -379,8 +454,8 @@ static void test_refused(syn_context *c) {
   bytes b;
   syn_sink sink = sink_of(&b);
   syn_model *m = trained(c, "pos -> birnn -> norm", "pos -> res_nd(mh_dot_att) -> norm", 1);
-  CHECK(syn_small_write(c, m, &sink) == SYN_E_VALUE && strstr(c->message, "birnn") && !b.size, "%s",
-        c->message);
+  CHECK(syn_small_write(c, m, NULL, &sink) == SYN_E_VALUE && strstr(c->message, "birnn") && !b.size,
+        "%s", c->message);
   syn_context_clear(c);
   syn_model_free(m);
 }
@@ -415,6 +490,13 @@ int main(void) {
   test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm", 1);
   test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm", 1);
   test_sampling(&c);
+  test_text(&c, "byte", 0);
+  test_text(&c, "byte", SYN_LOWERCASE);
+  test_text(&c, "char", SYN_LOWERCASE | SYN_SENTINELS);
+  test_text(&c, "space", 0);
+  test_text(&c, "bpe:40", SYN_LOWERCASE);
+  test_text(&c, "bpe:60", SYN_SENTINELS);
+  test_text(&c, "line", 0);
   test_refused(&c);
   return CHECK_END("small");
 }

@@ -12,7 +12,8 @@ static void embed_name(char *name, size_t capacity, const char *path) {
     if (*path == '/' || *path == '\\') at = path + 1;
   if (*at >= '0' && *at <= '9') name[n++] = '_';
   for (; *at && *at != '.' && n + 1 < capacity; at++) {
-    int letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
+    int letter =
+        (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
     name[n++] = letter ? *at : '_';
   }
   name[n] = 0;
@@ -22,6 +23,8 @@ static void embed_name(char *name, size_t capacity, const char *path) {
 static int run_embed(const arguments *a) {
   const char *path = opt_text(a, "output");
   char name[41];
+  syn_small_config config;
+  syn_small_options options;
   syn_context c;
   syn_model *m;
   syn_sink sink;
@@ -34,8 +37,18 @@ static int run_embed(const arguments *a) {
   sink.write = embed_write;
   sink.user = f;
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
-  syn_small_embed(&c, m, name, &sink);
-  if (fclose(f) && c.status == SYN_OK) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
+  memset(&options, 0, sizeof options);
+  memset(&config, 0, sizeof config);
+  options.tokenizers = !strcmp(opt_text(a, "tokenizers"), "yes");
+  options.config = &config;
+  config.source_len = opt_int(a, "source-len");
+  config.max_len = opt_int(a, "max-len");
+  config.beam = opt_int(a, "beam");
+  config.top_k = opt_int(a, "top-k");
+  config.temperature = !strcmp(opt_text(a, "sampling"), "yes");
+  syn_small_embed(&c, m, &options, name, &sink);
+  if (fclose(f) && c.status == SYN_OK)
+    fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
   if (c.status != SYN_OK) remove(path);
   check(&c);
   syn_model_free(m);

@@ -209,6 +209,12 @@ static const option embed_options[] = {
     {"model", 'm', TEXT, NULL, "FILE", "the model"},
     {"output", 'o', TEXT, NULL, "FILE", "the C header that is written"},
     {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
+    {"tokenizers", 0, CHOICE, "no", "no|yes", "with the tokenizers, to read and write text"},
+    {"source-len", 0, INT, "0", "0..65535", "tokens of the longest source; 0: the model's max-len"},
+    {"max-len", 0, INT, "0", "0..65535", "tokens of the longest output; 0: the model's max-len"},
+    {"beam", 0, INT, "1", "1..16", "hypotheses that NAME_RAM has room for"},
+    {"sampling", 0, CHOICE, "no", "no|yes", "NAME_RAM has room for sampling"},
+    {"top-k", 0, INT, "0", "0..65535", "candidates of sampling; 0: the vocabulary"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
