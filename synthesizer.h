@@ -8365,7 +8365,7 @@ static long syn__small_sample(syn_small *s, const int32_t *a) {
     point = point - b->picks[i].score;
     if (point < 0.0f) break;
   }
-  s->token = n ? b->picks[i].token : SYN_END;
+  s->token = n ? (int32_t)b->picks[i].token : (int32_t)SYN_END;
   return work;
 }
 
@@ -17952,17 +17952,20 @@ static syn_text syn__small_piece(const syn__small_tokenizer *t, int token, int f
   if (first && split && text.size && text.at[0] == ' ') text.at++, text.size--;
   return text;
 }
-/* Classes are the tokens from SYN_FIRST_TOKEN on; tags, too, behind the class of padding. */
-static int syn__small_first_token(const syn_small *s) {
+/* The token of an output: class k is the k-th token, tag k the one before, since tag 0 means
+   padding. What is outside every vocabulary becomes SYN_PAD. */
+static int syn__small_token(const syn_small *s, int output) {
   int32_t task = s->w[SYN__SMALL_TASK];
-  return task <= SYN__SMALL_LM ? 0 : task == SYN__SMALL_CLASSIFY ? SYN_FIRST_TOKEN : SYN_END;
+  if (output < 0 || output > 65535) return SYN_PAD;
+  return output + (task <= SYN__SMALL_LM ? 0
+                   : task == SYN__SMALL_CLASSIFY ? SYN_FIRST_TOKEN : SYN_FIRST_TOKEN - 1);
 }
 
 syn_text syn_small_piece(syn_small *s, int token, int first) {
   syn_text none = {NULL, 0};
   syn__small_tokenizer t;
   if (!s || !syn__small_tokenizer_of(s, 1, &t)) return none;
-  return syn__small_piece(&t, token < 0 ? SYN_PAD : token + syn__small_first_token(s), first);
+  return syn__small_piece(&t, syn__small_token(s, token), first);
 }
 
 long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, size_t capacity) {
@@ -17972,7 +17975,7 @@ long syn_small_decode(syn_small *s, const int *tokens, int count, char *out, siz
   if (!s || count < 0 || (!tokens && count) || (!out && capacity)) return SYN_SMALL_E_VALUE;
   if (!syn__small_tokenizer_of(s, 1, &t)) return SYN_SMALL_E_MODEL;
   for (i = 0; i < count; i++) {
-    int token = tokens[i] + syn__small_first_token(s);
+    int token = syn__small_token(s, tokens[i]);
     syn_text text = syn__small_piece(&t, token, first);
     if (token == SYN_END) break;
     if (token != SYN_PAD && token != SYN_BEGIN) first = 0;
