@@ -1547,6 +1547,21 @@ enum {
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
 
+/* The instructions that are compiled. A program that runs one model lists those that it needs. */
+#ifndef SYN_SMALL_KINDS
+#define SYN_SMALL_KINDS(X) \
+  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
+  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
+  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
+#endif
+/* 1: beam search, sampling are compiled. */
+#define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
+#define SYN__SMALL_OR_SAMPLE(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_sample
+enum {
+  SYN__SMALL_BEAM = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_BEAM),
+  SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE)
+};
+
 /* Flags of the instructions. SAME: the input is that of the product before. ACT: times the number
    of an activation. CAUSAL: the keys are the output's up to this row; else the source's. ADD: to
    the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
@@ -1640,7 +1655,7 @@ static int32_t syn__small_keys(const syn_small *s, int32_t flags) {
    and in attention to the source, null. */
 static const unsigned char *syn__small_lineage(const syn_small *s, int32_t flags) {
   const syn__small_search *b = s->search;
-  if (!b || !b->lineage || !(flags & SYN__SMALL_CAUSAL)) return NULL;
+  if (!SYN__SMALL_BEAM || s->k.beam == 1 || !(flags & SYN__SMALL_CAUSAL)) return NULL;
   b->lineage[(b->half * s->k.beam + s->slot) * s->k.max_len + s->row] = (unsigned char)s->slot;
   return b->lineage + (b->half * s->k.beam + s->slot) * s->k.max_len;
 }
@@ -7017,10 +7032,11 @@ static long syn__small_window(syn_small *s, const int32_t *a) {
 }
 /* shift y, x, width, taps: the rows of y move up by one, x becomes the last */
 static long syn__small_shift(syn_small *s, const int32_t *a) {
-  size_t width = (size_t)a[2], rest = (size_t)(a[3] - 1) * width;
+  size_t width = (size_t)a[2];
   float *y = syn__small_row(s, a[0], a[2] * a[3]);
-  memmove(y, y + width, rest * sizeof *y);
-  memcpy(y + rest, syn__small_row(s, a[1], a[2]), width * sizeof *y);
+  int32_t k;
+  for (k = 1; k < a[3]; k++, y += width) memcpy(y, y + width, width * sizeof *y);
+  memcpy(y, syn__small_row(s, a[1], a[2]), width * sizeof *y);
   return (long)a[2] * a[3];
 }
 
@@ -11244,7 +11260,7 @@ static long syn__small_taps(syn_small *s, const int32_t *a) {
   const float *u = syn__small_row(s, a[1], taps * width), *w = syn__small_floats(s, a[2]);
   float *y = syn__small_row(s, a[0], width);
   for (c = 0; c < width; c++) {
-    const float *p = w + (int64_t)c * a[5] / width * taps;
+    const float *p = w + (uint32_t)c * (uint32_t)a[5] / (uint32_t)width * (uint32_t)taps;
     float sum = 0.0f;
     for (k = 0; k < taps; k++) sum = sum + p[k] * u[k * width + c];
     y[c] = sum;
@@ -11991,13 +12007,6 @@ const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn_
    >>small   checks a small model, places its RAM, runs its instructions
    ============================================================================================== */
 
-/* The instructions that are compiled. A program that runs one model lists those that it needs. */
-#ifndef SYN_SMALL_KINDS
-#define SYN_SMALL_KINDS(X) \
-  X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
-  X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
-  X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
-#endif
 /* 1: the instruction is compiled. */
 static int syn__small_has(int32_t code) {
 #define SYN__SMALL_IS(name) \
@@ -12140,9 +12149,8 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
   if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
   if (!(k->alpha < 0.0f || k->alpha > 0.0f)) k->alpha = 0.6f;
   if (k->alpha < 0.0f) k->alpha = 0.0f;
-  if (k->beam > 1 && (!text || !syn__small_has(SYN__SMALL_OP_beam))) return 0;
-  if (k->temperature > 0.0f && (!text || k->beam > 1 || !syn__small_has(SYN__SMALL_OP_sample)))
-    return 0;
+  if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
+  if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
   return k->source_len > 0 && k->source_len <= w[SYN__SMALL_SOURCE_LEN] && k->max_len > 0 &&
          k->max_len <= w[SYN__SMALL_TARGET_LEN] && k->beam > 0 && k->beam <= SYN_SMALL_MAX_BEAM &&
          k->alpha <= 100.0f && k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
@@ -12160,12 +12168,12 @@ static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *u
   int64_t beam = s->k.beam, rows = 2 * beam * s->k.max_len;
   int64_t most = beam > 1 ? 2 * beam : s->k.top_k, pick = sizeof(syn__small_pick);
   syn__small_search unused, *b;
-  if (beam == 1 && !(s->k.temperature > 0.0f)) return;
+  if (!(SYN__SMALL_BEAM && beam > 1) && !(SYN__SMALL_SAMPLE && s->k.temperature > 0.0f)) return;
   s->search = (syn__small_search *)syn__small_take(base, used, SYN__SMALL_SEARCH);
   b = base ? s->search : &unused; /* only counted */
   b->most = (int32_t)most;
   b->picks = (syn__small_pick *)syn__small_take(base, used, most * pick);
-  if (beam == 1) return;
+  if (!SYN__SMALL_BEAM || beam == 1) return;
   b->best = (syn__small_pick *)syn__small_take(base, used, most * pick);
   b->score = (float *)syn__small_take(base, used, 2 * beam * 4);
   b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
@@ -12224,8 +12232,9 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   syn__small_config(&s->k, s->w, config);
   syn__small_layout(s, (unsigned char *)ram);
   s->phase = SYN__SMALL_IDLE;
-  s->choose = s->k.beam > 1 ? SYN__SMALL_OP_beam
-              : s->search ? SYN__SMALL_OP_sample : SYN__SMALL_OP_out;
+  s->choose = SYN__SMALL_OP_out;
+  if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
+  if (SYN__SMALL_SAMPLE && s->k.temperature > 0.0f) s->choose = SYN__SMALL_OP_sample;
   return s;
 }
 
@@ -12361,7 +12370,7 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   s->token = SYN_BEGIN;
   s->slot = 0;
   s->outputs++;
-  if (s->k.beam > 1) syn__small_search_begin(s);
+  if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
   memset(s->base[SYN__SMALL_STATE], 0, (size_t)s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
   if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
   else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
@@ -12373,7 +12382,7 @@ static int syn__small_chosen(syn_small *s) {
   int32_t task = s->w[SYN__SMALL_TASK], token = s->token;
   int prompt = task == SYN__SMALL_LM && s->row <= s->sources;
   if (prompt) token = s->tokens[s->row - 1];
-  if (s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
+  if (SYN__SMALL_BEAM && s->k.beam > 1) return syn__small_advance(s, prompt ? token : -1);
   if (!prompt && (task == SYN__SMALL_CLASSIFY || token == SYN_END)) {
     s->phase = SYN__SMALL_IDLE;
     return task == SYN__SMALL_CLASSIFY ? token : SYN_SMALL_END;
@@ -12412,7 +12421,7 @@ int syn_small_step(syn_small *s, long work) {
   for (;;) {
     int32_t word, code;
     int token;
-    if (s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
+    if (SYN__SMALL_BEAM && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
       return s->search->answer[s->search->at++];
     if (s->phase >= SYN__SMALL_IDLE) return SYN_SMALL_END;
     word = s->w[s->at];
@@ -17883,20 +17892,22 @@ static int syn__small_pair(const syn__small_tokenizer *t, const int *s) {
   }
   return 0;
 }
-/* Merges the characters s [n] of a word as syn__merge_word does; returns how many ids are left. */
+/* Merges the characters s [n] of a word, again and again the pair of the lowest id wherever it
+   stands; returns how many ids are left. */
 static int syn__small_merge(const syn__small_tokenizer *t, int *s, int n) {
   for (;;) {
-    int low = 0, best = 0, i;
+    int low = 0, i, k;
     for (i = 0; i + 1 < n; i++) {
       int id = syn__small_pair(t, s + i);
-      if (id && (!low || id < low)) {
-        low = id;
-        best = i;
-      }
+      if (id && (!low || id < low)) low = id;
     }
     if (!low) return n;
-    s[best] = low;
-    for (i = best + 1, n--; i < n; i++) s[i] = s[i + 1];
+    for (i = k = 0; i < n; i++) {
+      int found = i + 1 < n && syn__small_pair(t, s + i) == low;
+      s[k++] = found ? low : s[i];
+      i += found;
+    }
+    n = k;
   }
 }
 /* The ids of the word at *r, which moves on; -1: more than `room`. */
