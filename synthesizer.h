@@ -284,6 +284,8 @@ SYN_API int syn_small_source(syn_small *s, const int *tokens, int count);
 /* Does about `work` multiply-adds. Returns the next token, MORE, END or an error. A beam search
    gives its best output when it is complete, a token a call. */
 SYN_API int syn_small_step(syn_small *s, long work);
+/* The multiply-adds since syn_small_open. */
+SYN_API uint64_t syn_small_work(const syn_small *s);
 /* For models with tokenizers: the tokens of a source, or of an lm's prompt, for syn_small_source,
    with the end where it needs one. Returns how many; E_VALUE: more than `capacity`, which must hold
    the characters of a word, too, before bpe merges them; E_MODEL: no tokenizer. */
@@ -1308,6 +1310,11 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
+#if defined(__thumb__) && !defined(__thumb2__) && !defined(__clang__)
+/* gcc 12 with -Os for Cortex-M0: a callee that frees its stack by popping r1 to r3 destroys them,
+   which its caller does not expect with this optimization. */
+#pragma GCC optimize("no-ipa-ra")
+#endif
 #endif
 
 /* gcc -O2 spends most of its time on code in which a program spends none. 1: sections say
@@ -1612,6 +1619,7 @@ struct syn_small {
   float logit;      /* of it */
   int32_t choose;   /* the instruction that runs in place of `out` */
   uint32_t outputs; /* begun until now */
+  uint64_t work;    /* multiply-adds until now */
   syn__small_search *search; /* null: greedy */
 };
 
@@ -12416,10 +12424,13 @@ static int syn__small_next(syn_small *s) {
   return SYN_SMALL_MORE;
 }
 
+uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
+
 int syn_small_step(syn_small *s, long work) {
   if (!s) return SYN_SMALL_E_VALUE;
   for (;;) {
     int32_t word, code;
+    long done;
     int token;
     if (SYN__SMALL_BEAM && s->phase == SYN__SMALL_ANSWER && s->search->at < s->search->size)
       return s->search->answer[s->search->at++];
@@ -12429,7 +12440,9 @@ int syn_small_step(syn_small *s, long work) {
     if (code > SYN__SMALL_OP_segment) {
       if (work <= 0) return SYN_SMALL_MORE;
       if (code == SYN__SMALL_OP_out) code = s->choose;
-      work -= syn__small_run(s, code, s->w + s->at + 1);
+      done = syn__small_run(s, code, s->w + s->at + 1);
+      work -= done;
+      s->work += (uint64_t)done;
       s->at += word >> 8;
       continue;
     }
