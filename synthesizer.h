@@ -1274,18 +1274,24 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 
 /* -- small models -- */
 
-/* What a small model consists of. Zeroed, or null: without tokenizers, for all lengths, greedy. */
+/* What a small model consists of. Zeroed, or null: int8, without tokenizers, for all lengths,
+   greedy. */
 typedef struct syn_small_options {
   int tokenizers;                 /* 1: the model's tokenizers, too */
   const syn_small_config *config; /* what NAME_RAM is for */
+  const char *type; /* of weights: "i8"; "i4": half the bytes, a scale for each 32. 0: i8 */
+  /* of i8, the order that a machine reads fastest: "smlad", Cortex-M4, M7, M33, Cortex-A and PCs;
+     "mve", Cortex-M55, M85; "rows", row-major. Every machine runs all, with the same results. 0:
+     smlad */
+  const char *layout;
 } syn_small_options;
 
-/* Writes the array of a small model: int8 weights, tables. An error names a layer whose kind a
-   small model cannot have. `options` may be null. */
+/* Writes the array of a small model: weights, tables. An error names a layer whose kind a small
+   model cannot have. `options` may be null. */
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const syn_sink *sink);
 /* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
-   it needs as SYN_SMALL_KINDS. `name`: a C identifier. */
+   and formats it needs as SYN_SMALL_KINDS and SYN_SMALL_FORMATS. `name`: a C identifier. */
 SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const char *name,
                                    const syn_sink *sink);
@@ -1400,9 +1406,21 @@ static float syn__small_rsqrt(float x) {
 
 static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f : x + 0.5f); }
 
-/* q [n] = round(x / s); returns s. A row that is 0, tiny or not finite becomes 0. */
-static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
-  syn__small_bits b;
+/* Rows without a larger number become 0. So no product of two scales is below the normal floats,
+   which the vectors of some machines flush to 0. */
+#define SYN__SMALL_TINY 1e-16f
+
+/* Compiled for speed even where the rest is compiled for size. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
+#else
+#define SYN__SMALL_HOT
+#endif
+
+/* q [n] = round(x / s), a tie to the even integer; returns s. A row that is 0, tiny or not finite
+   becomes 0. 1.5 * 2^23 + y is rounded to an integer, which the lowest bits hold. */
+SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
+  syn__small_bits b, magic;
   uint32_t most = 0;
   float inverse;
   int32_t i;
@@ -1412,12 +1430,17 @@ static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
     if (b.u > most) most = b.u;
   }
   b.u = most;
-  if (!(b.f > 1e-30f && b.f < 1e30f)) {
+  if (!(b.f > SYN__SMALL_TINY && b.f < 1e30f)) {
     memset(q, 0, (size_t)n);
     return 0.0f;
   }
   inverse = 127.0f / b.f;
-  for (i = 0; i < n; i++) q[i] = (int8_t)syn__small_round(x[i] * inverse);
+  magic.f = 12582912.0f;
+  for (i = 0; i < n; i++) {
+    syn__small_bits y;
+    y.f = x[i] * inverse + magic.f;
+    q[i] = (int8_t)(y.i - magic.i);
+  }
   return b.f * 0.00787401572f; /* 1 / 127 */
 }
 
@@ -1428,18 +1451,266 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
   return sum;
 }
 
-/* sum [4] = four rows of w times x [k]. w is a panel [k/4][4 rows][4]; k is a multiple of 4.
-   Compiled for speed even where the rest is compiled for size. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
-#else
-#define SYN__SMALL_HOT
+/* -- products: sum [4] = four rows of a matrix times x [k] -- */
+
+/* Formats of a matrix of weights [n,k]. Its data are a word that names the format, the float scales
+   of the rows, and panels of four rows with k columns; n and k are rounded up, filled with 0.
+
+     name    panel                              k rounded to  kernels
+     smlad   [k/4][4 rows][4]                   4             Cortex-M4, M7, M33; NEON; AVX2, VNNI
+     rows    [4 rows][k], row-major             16            C
+     mve     [k/16][4 rows][16]                 16            Cortex-M55, M85
+     i4      [k/32] times [4][4 rows][4], [4]   32            Cortex-M4, M7, M33
+
+   Every format runs on every machine, in C where it has no kernel, with the same integers. A byte
+   of i4 holds two columns, the first in its low half, each from -7 to 7 with 8 added; behind 32
+   columns are their scales, a byte for each row:  sum_i w_i q_i = sum_g scale_g sum_{i in g} w_i
+   q_i.  This stays below 2^31 up to 8192 columns. A program that runs one model lists the formats
+   it needs. */
+#ifndef SYN_SMALL_FORMATS
+#define SYN_SMALL_FORMATS(X) X(smlad) X(rows) X(mve) X(i4)
 #endif
-#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_FEATURE_MVE)
-/* Cortex-M4, M7, M33. x is int16, in each group of four in the order 0 2 1 3: sxtb16 makes pairs of
-   bytes 0 2 and 1 3 of w, smlad adds two products. A step of 4 takes 18 instructions for the four
-   rows: ldrd reads x, ldm the rows. Assembly, since gcc spills sums between intrinsics. */
-typedef int16_t syn__small_lane;
+enum {
+  SYN__SMALL_smlad, SYN__SMALL_rows, SYN__SMALL_mve, SYN__SMALL_i4,
+  SYN__SMALL_I4_COLUMNS = 8192, /* of a matrix of i4 at most */
+  SYN__SMALL_I4_BYTES = 68      /* of 32 columns of four rows, with their scales */
+};
+
+static int32_t syn__small_round_up(int32_t n, int32_t to) { return (n + to - 1) & -to; }
+static int32_t syn__small_round4(int32_t n) { return syn__small_round_up(n, 4); }
+static int32_t syn__small_columns(int32_t format, int32_t k) {
+  return syn__small_round_up(k, format == SYN__SMALL_smlad ? 4 : format == SYN__SMALL_i4 ? 32 : 16);
+}
+/* Bytes of a panel. */
+static int32_t syn__small_panel(int32_t format, int32_t columns) {
+  return format == SYN__SMALL_i4 ? columns / 32 * SYN__SMALL_I4_BYTES : 4 * columns;
+}
+/* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
+static int32_t syn__small_offset(int32_t format, int32_t columns, int32_t r, int32_t i) {
+  int32_t step = format == SYN__SMALL_rows ? columns : format == SYN__SMALL_mve ? 16 : 4;
+  return i / step * 4 * step + r * step + i % step + (format == SYN__SMALL_i4 ? i / 16 * 4 : 0);
+}
+/* The weight of row r, column i; of i4 times the scale of its columns. */
+static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t columns, int32_t r,
+                                 int32_t i) {
+  int32_t pair;
+  if (format != SYN__SMALL_i4) return panel[syn__small_offset(format, columns, r, i)];
+  pair = (uint8_t)panel[syn__small_offset(format, columns, r, i / 2)];
+  return ((pair >> i % 2 * 4 & 15) - 8) * (uint8_t)panel[i / 32 * SYN__SMALL_I4_BYTES + 64 + r];
+}
+
+#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
+#define SYN__SMALL_HAS_MVE 1
+#include <arm_mve.h>
+#else
+#define SYN__SMALL_HAS_MVE 0
+#endif
+#if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
+#define SYN__SMALL_HAS_NEON 1
+#include <arm_neon.h>
+#else
+#define SYN__SMALL_HAS_NEON 0
+#endif
+/* clang has the intrinsics of sdot only where the whole program is compiled for it. */
+#if SYN__SMALL_HAS_NEON && defined(__aarch64__) && \
+    (defined(__ARM_FEATURE_DOTPROD) || (defined(__linux__) && !defined(__clang__)))
+#define SYN__SMALL_HAS_SDOT 1
+#if !defined(__ARM_FEATURE_DOTPROD)
+#include <sys/auxv.h>
+#endif
+#else
+#define SYN__SMALL_HAS_SDOT 0
+#endif
+#if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__)
+#define SYN__SMALL_HAS_X86 1
+#include <immintrin.h>
+#else
+#define SYN__SMALL_HAS_X86 0
+#endif
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !SYN__SMALL_HAS_MVE && \
+    !SYN__SMALL_HAS_NEON
+#define SYN__SMALL_HAS_SMLAD 1
+#else
+#define SYN__SMALL_HAS_SMLAD 0
+#endif
+
+/* Kernels that are chosen when a model is opened: C; AVX2 or NEON; AVX-512 VNNI or sdot. A board
+   has one kernel for each format. */
+enum { SYN__SMALL_C, SYN__SMALL_SIMD, SYN__SMALL_DOT };
+static int32_t syn__small_isa(void) {
+#if SYN__SMALL_HAS_X86
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vnni")) return SYN__SMALL_DOT;
+  if (__builtin_cpu_supports("avx2")) return SYN__SMALL_SIMD;
+#elif SYN__SMALL_HAS_SDOT && defined(__ARM_FEATURE_DOTPROD)
+  return SYN__SMALL_DOT;
+#elif SYN__SMALL_HAS_SDOT
+  if (getauxval(AT_HWCAP) >> 20 & 1) return SYN__SMALL_DOT; /* HWCAP_ASIMDDP */
+#endif
+#if SYN__SMALL_HAS_NEON
+  return SYN__SMALL_SIMD;
+#else
+  return SYN__SMALL_C;
+#endif
+}
+
+typedef void syn__small_dots(int32_t *sum, const int8_t *w, const void *x, int32_t k);
+
+/* -- in C: x are the k bytes -- */
+
+#if !SYN__SMALL_HAS_SMLAD
+/* Eight columns of smlad in C, or four. */
+#define SYN__SMALL_COLUMN(i, p) \
+  v = x[i]; \
+  s0 += v * w[p]; \
+  s1 += v * w[p + 4]; \
+  s2 += v * w[p + 8]; \
+  s3 += v * w[p + 12];
+#define SYN__SMALL_COLUMNS(i, p) \
+  SYN__SMALL_COLUMN(i, p) SYN__SMALL_COLUMN(i + 1, p + 1) \
+  SYN__SMALL_COLUMN(i + 2, p + 2) SYN__SMALL_COLUMN(i + 3, p + 3)
+SYN__SMALL_HOT static void syn__small_c(int32_t *sum, const int8_t *w, const void *input,
+                                        int32_t k) {
+  const int8_t *x = (const int8_t *)input, *end = x + k;
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, v;
+  if (k & 4) {
+    SYN__SMALL_COLUMNS(0, 0)
+    x += 4;
+    w += 16;
+  }
+  for (; x < end; x += 8, w += 32) {
+    SYN__SMALL_COLUMNS(0, 0)
+    SYN__SMALL_COLUMNS(4, 16)
+  }
+  sum[0] = s0;
+  sum[1] = s1;
+  sum[2] = s2;
+  sum[3] = s3;
+}
+#endif
+/* rows, and with steps of 16 mve */
+SYN__SMALL_HOT static void syn__small_c_steps(int32_t *sum, const int8_t *w, const int8_t *x,
+                                              int32_t k, int32_t step) {
+  int32_t r;
+  memset(sum, 0, 4 * sizeof *sum);
+  for (; k > 0; k -= step, x += step)
+    for (r = 0; r < 4; r++, w += step) sum[r] += syn__small_dot(w, x, step);
+}
+static void syn__small_c_rows(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
+  syn__small_c_steps(sum, w, (const int8_t *)x, k, k);
+}
+#if !SYN__SMALL_HAS_MVE
+static void syn__small_c_mve(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
+  syn__small_c_steps(sum, w, (const int8_t *)x, k, 16);
+}
+#endif
+#if !SYN__SMALL_HAS_SMLAD
+SYN__SMALL_HOT static void syn__small_c_i4(int32_t *sum, const int8_t *w, const void *input,
+                                           int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  int32_t r, i;
+  memset(sum, 0, 4 * sizeof *sum);
+  for (; k > 0; k -= 32, x += 32, w += SYN__SMALL_I4_BYTES)
+    for (r = 0; r < 4; r++) {
+      int32_t group = 0;
+      for (i = 0; i < 16; i++) {
+        int32_t pair = (uint8_t)w[i / 4 * 16 + r * 4 + i % 4];
+        group += ((pair & 15) - 8) * x[2 * i] + ((pair >> 4) - 8) * x[2 * i + 1];
+      }
+      sum[r] += group * (uint8_t)w[64 + r];
+    }
+}
+#endif
+
+/* -- with SIMD instructions -- */
+
+#if SYN__SMALL_HAS_X86
+__attribute__((target("avx2"))) static void syn__small_avx2(int32_t *sum, const int8_t *w,
+                                                            const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  __m256i acc = _mm256_setzero_si256(); /* two sums for each row */
+  __m128i pairs;
+  for (; k > 0; k -= 4, x += 4, w += 16) {
+    __m256i u = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)w)), v;
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    v = _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
+    acc = _mm256_add_epi32(acc, _mm256_madd_epi16(u, v));
+  }
+  pairs = _mm_hadd_epi32(_mm256_castsi256_si128(acc), _mm256_extracti128_si256(acc, 1));
+  _mm_storeu_si128((__m128i *)(void *)sum, pairs);
+}
+/* vpdpbusd multiplies bytes without a sign by bytes with one: w x = w (x + 128) - 128 w. Reads x up
+   to a multiple of 16. */
+__attribute__((target("avx512f,avx512vnni"))) static void syn__small_vnni(
+    int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  const __m512i spread = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+  const __m512i bias = _mm512_set1_epi32((int32_t)UINT32_C(0x80808080));
+  __m512i acc = _mm512_setzero_si512(), less = acc;
+  __m128i rows;
+  for (; k > 0; k -= 16, x += 16, w += 64) {
+    __mmask16 mask = (__mmask16)(k < 16 ? (1 << k) - 1 : 0xFFFF);
+    __m512i u = _mm512_maskz_loadu_epi32(mask, w);
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)x));
+    v = _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xFFFF, spread, v), bias);
+    acc = _mm512_dpbusd_epi32(acc, v, u);
+    less = _mm512_dpbusd_epi32(less, bias, u);
+  }
+  acc = _mm512_sub_epi32(acc, less);
+  rows = _mm_add_epi32(_mm512_castsi512_si128(acc), _mm512_extracti32x4_epi32(acc, 1));
+  rows = _mm_add_epi32(rows, _mm512_extracti32x4_epi32(acc, 2));
+  rows = _mm_add_epi32(rows, _mm512_extracti32x4_epi32(acc, 3));
+  _mm_storeu_si128((__m128i *)(void *)sum, rows);
+}
+#endif
+
+#if SYN__SMALL_HAS_NEON
+static void syn__small_neon(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  int32x4_t a = vdupq_n_s32(0), b = a; /* rows 0 and 1, 2 and 3: two sums for each */
+  for (; k > 0; k -= 4, x += 4, w += 16) {
+    int8x8_t v;
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    v = vreinterpret_s8_s32(vdup_n_s32(four));
+    a = vpadalq_s16(a, vmull_s8(vld1_s8(w), v));
+    b = vpadalq_s16(b, vmull_s8(vld1_s8(w + 8), v));
+  }
+  vst1_s32(sum, vpadd_s32(vget_low_s32(a), vget_high_s32(a)));
+  vst1_s32(sum + 2, vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
+}
+#if SYN__SMALL_HAS_SDOT
+#ifndef __ARM_FEATURE_DOTPROD
+__attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+static void syn__small_sdot(
+    int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  int32x4_t a = vdupq_n_s32(0), b = a;
+  for (; k & 15; k -= 4, x += 4, w += 16) {
+    int8x16_t v;
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    v = vreinterpretq_s8_s32(vdupq_n_s32(four));
+    a = vdotq_s32(a, vld1q_s8(w), v);
+  }
+  for (; k > 0; k -= 16, x += 16, w += 64) {
+    int8x16_t v = vld1q_s8(x);
+    a = vdotq_laneq_s32(a, vld1q_s8(w), v, 0);
+    b = vdotq_laneq_s32(b, vld1q_s8(w + 16), v, 1);
+    a = vdotq_laneq_s32(a, vld1q_s8(w + 32), v, 2);
+    b = vdotq_laneq_s32(b, vld1q_s8(w + 48), v, 3);
+  }
+  vst1q_s32(sum, vaddq_s32(a, b));
+}
+#endif
+#endif
+
+#if SYN__SMALL_HAS_SMLAD
+/* x is int16, in each group of four in the order 0 2 1 3: sxtb16 makes pairs of bytes 0 2 and 1 3
+   of w, smlad adds two products. A step of 4 takes 18 instructions for the four rows: ldrd reads x,
+   ldm the rows. Assembly, since gcc spills sums between intrinsics. */
 #define SYN__SMALL_ROW4(row, sum) \
   "sxtb16 r10, " row "\n\tsxtb16 " row ", " row ", ror #8\n\t" \
   "smlad " sum ", r10, r4, " sum "\n\tsmlad " sum ", " row ", r5, " sum "\n\t"
@@ -1452,8 +1723,8 @@ typedef int16_t syn__small_lane;
                    : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [w] "+r"(w), \
                      [x] "+r"(x) \
                    : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
-static void syn__small_dots(int32_t *sum, const int8_t *w, const int16_t *x, int32_t k) {
-  const int16_t *end = x + k;
+static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+  const int16_t *x = (const int16_t *)input, *end = x + k;
   int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
   if (k & 4) SYN__SMALL_STEPS(SYN__SMALL_STEP4);
   while (x < end) SYN__SMALL_STEPS(SYN__SMALL_STEP4 SYN__SMALL_STEP4);
@@ -1462,36 +1733,137 @@ static void syn__small_dots(int32_t *sum, const int8_t *w, const int16_t *x, int
   sum[2] = s2;
   sum[3] = s3;
 }
-static void syn__small_lanes(int16_t *x, const int8_t *q, int32_t k) {
-  int32_t i;
-  for (i = 0; i < k; i += 4) {
-    x[i] = q[i];
-    x[i + 1] = q[i + 2];
-    x[i + 2] = q[i + 1];
-    x[i + 3] = q[i + 3];
-  }
+/* 32 columns of i4. x: an int32, -8 times the sum of the 32, since w has 8 added; then int16, in
+   each group of eight in the order 0 4 1 5 2 6 3 7, as `and` makes pairs of w. r4 r5 r6 r8 are the
+   sums of the 32, which fit in int16. */
+#define SYN__SMALL_PAIR4(shift, pair) \
+  "and r0, lr, r9" shift "\n\tsmlad r4, r0, " pair ", r4\n\t" \
+  "and r0, lr, r10" shift "\n\tsmlad r5, r0, " pair ", r5\n\t" \
+  "and r0, lr, r11" shift "\n\tsmlad r6, r0, " pair ", r6\n\t" \
+  "and r0, lr, r12" shift "\n\tsmlad r8, r0, " pair ", r8\n\t"
+#define SYN__SMALL_STEP8 \
+  "ldmia %[w]!, {r9, r10, r11, r12}\n\tldrd r2, r3, [%[x]], #8\n\t" \
+  SYN__SMALL_PAIR4("", "r2") SYN__SMALL_PAIR4(", lsr #4", "r3") \
+  "ldrd r2, r3, [%[x]], #8\n\t" \
+  SYN__SMALL_PAIR4(", lsr #8", "r2") SYN__SMALL_PAIR4(", lsr #12", "r3")
+typedef struct syn__small_pair {
+  int32_t a, b;
+} syn__small_pair;
+SYN__SMALL_HOT static void syn__small_smlad4(int32_t *sum, const int8_t *w, const void *input,
+                                             int32_t k) {
+  const int16_t *x = (const int16_t *)input;
+  syn__small_pair s01 = {0, 0}, s23 = {0, 0};
+  const int8_t *end = w + k / 32 * SYN__SMALL_I4_BYTES;
+  while (w < end)
+    __asm__ volatile(
+        "mov lr, #0x000F000F\n\tldr r4, [%[x]], #4\n\tmov r5, r4\n\tmov r6, r4\n\tmov r8, r4\n\t"
+        SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8
+        "ldr r0, [%[w]], #4\n\tuxtb16 r9, r0\n\tuxtb16 r10, r0, ror #8\n\t"
+        "ldrd r2, r3, %[s01]\n\tsmlabb r2, r4, r9, r2\n\tsmlabb r3, r5, r10, r3\n\t"
+        "strd r2, r3, %[s01]\n\tldrd r2, r3, %[s23]\n\tsmlabt r2, r6, r9, r2\n\t"
+        "smlabt r3, r8, r10, r3\n\tstrd r2, r3, %[s23]\n\t"
+        : [w] "+r"(w), [x] "+r"(x), [s01] "+m"(s01), [s23] "+m"(s23)
+        : : "r0", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "memory");
+  sum[0] = s01.a;
+  sum[1] = s01.b;
+  sum[2] = s23.a;
+  sum[3] = s23.b;
 }
-#else
-typedef int8_t syn__small_lane;
-SYN__SMALL_HOT static void syn__small_dots(int32_t *sum, const int8_t *w, const int8_t *x,
-                                           int32_t k) {
-  const int8_t *end = x + k;
-  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, i;
-  for (; x < end; x += 4, w += 16)
-    for (i = 0; i < 4; i++) {
-      int32_t xi = x[i];
-      s0 += xi * w[i];
-      s1 += xi * w[4 + i];
-      s2 += xi * w[8 + i];
-      s3 += xi * w[12 + i];
-    }
+#endif
+#if SYN__SMALL_HAS_MVE
+/* A step of 16 takes 10 instructions for the four rows. Assembly, since gcc adds to pointers. */
+#define SYN__SMALL_ROW16(sum) "vldrb.8 q1, [%[w]], #16\n\tvmladava.s8 " sum ", q0, q1\n\t"
+static void syn__small_mve(int32_t *sum, const int8_t *w, const void *x, int32_t k) {
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  __asm__ volatile("dls lr, %[n]\n1:\n\tvldrb.8 q0, [%[x]], #16\n\t"
+                   SYN__SMALL_ROW16("%[s0]") SYN__SMALL_ROW16("%[s1]")
+                   SYN__SMALL_ROW16("%[s2]") SYN__SMALL_ROW16("%[s3]") "le lr, 1b"
+                   : [s0] "+Te"(s0), [s1] "+Te"(s1), [s2] "+Te"(s2), [s3] "+Te"(s3),
+                     [w] "+r"(w), [x] "+r"(x)
+                   : [n] "r"(k >> 4) : "lr", "q0", "q1", "memory");
   sum[0] = s0;
   sum[1] = s1;
   sum[2] = s2;
   sum[3] = s3;
 }
-static void syn__small_lanes(int8_t *x, const int8_t *q, int32_t k) { memcpy(x, q, (size_t)k); }
 #endif
+
+/* -- the kernel of each format -- */
+
+static syn__small_dots *syn__small_kernel_smlad(int32_t isa) {
+  (void)isa;
+#if SYN__SMALL_HAS_SMLAD
+  return syn__small_smlad;
+#else
+#if SYN__SMALL_HAS_X86
+  if (isa == SYN__SMALL_DOT) return syn__small_vnni;
+  if (isa == SYN__SMALL_SIMD) return syn__small_avx2;
+#elif SYN__SMALL_HAS_NEON
+#if SYN__SMALL_HAS_SDOT
+  if (isa == SYN__SMALL_DOT) return syn__small_sdot;
+#endif
+  if (isa == SYN__SMALL_SIMD) return syn__small_neon;
+#endif
+  return syn__small_c;
+#endif
+}
+static syn__small_dots *syn__small_kernel_rows(int32_t isa) {
+  (void)isa;
+  return syn__small_c_rows;
+}
+static syn__small_dots *syn__small_kernel_mve(int32_t isa) {
+  (void)isa;
+#if SYN__SMALL_HAS_MVE
+  return syn__small_mve;
+#else
+  return syn__small_c_mve;
+#endif
+}
+static syn__small_dots *syn__small_kernel_i4(int32_t isa) {
+  (void)isa;
+#if SYN__SMALL_HAS_SMLAD
+  return syn__small_smlad4;
+#else
+  return syn__small_c_i4;
+#endif
+}
+/* Null: not compiled. */
+static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
+#define SYN__SMALL_KERNEL(name) \
+  if (format == SYN__SMALL_##name) return syn__small_kernel_##name(isa);
+  SYN_SMALL_FORMATS(SYN__SMALL_KERNEL)
+#undef SYN__SMALL_KERNEL
+  return NULL;
+}
+
+/* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
+static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {
+#if SYN__SMALL_HAS_SMLAD
+  int16_t *to = (int16_t *)x;
+  int32_t i, sum;
+  if (format == SYN__SMALL_smlad)
+    for (i = 0; i < k; i += 4, q += 4, to += 4) {
+      to[0] = q[0];
+      to[1] = q[2];
+      to[2] = q[1];
+      to[3] = q[3];
+    }
+  if (format == SYN__SMALL_i4)
+    for (; k > 0; k -= 32, q += 32, to += 34) {
+      for (sum = 0, i = 0; i < 32; i++) {
+        sum -= 8 * q[i];
+        to[2 + i] = q[i / 8 * 8 + i % 8 / 2 + i % 2 * 4];
+      }
+      memcpy(to, &sum, sizeof sum);
+    }
+  if (format == SYN__SMALL_smlad || format == SYN__SMALL_i4) return x;
+#else
+  (void)x;
+  (void)k;
+  (void)format;
+#endif
+  return q;
+}
 
 /* -- the state, and the operands of instructions -- */
 
@@ -1500,14 +1872,14 @@ enum {
   SYN__SMALL_MAGIC, SYN__SMALL_BYTES, SYN__SMALL_TASK, SYN__SMALL_SOURCE_LEN, SYN__SMALL_TARGET_LEN,
   SYN__SMALL_SOURCE_VOCAB,
   SYN__SMALL_TARGET_VOCAB, /* of classify and tag: the classes */
-  SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 16 */
+  SYN__SMALL_WIDEST,     /* longest row that is quantized, a multiple of 32 */
   SYN__SMALL_HEADS,      /* most heads of an attention */
   SYN__SMALL_PROGRAMS,   /* [3] places of the programs */
   SYN__SMALL_TOKENIZERS = SYN__SMALL_PROGRAMS + 3, /* [2] their places: source, target; 0: none */
   SYN__SMALL_ROW_BYTES = SYN__SMALL_TOKENIZERS + 2, /* [regions] bytes of a row in each region */
   SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
 };
-#define SYN__SMALL_VERSION INT32_C(0x314E5953) /* "SYN1" */
+#define SYN__SMALL_VERSION INT32_C(0x324E5953) /* "SYN2" */
 
 /* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
    row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
@@ -1534,7 +1906,7 @@ enum {
      d I    a row of 2 a[I] floats          r I, l I   of 3, of 4 a[I] floats
      k I    rows of a[I] floats of all tokens of the source
      c I J  a cache of a[I] heads of width a[J]
-     m I J  place of int8 panels of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
+     m I J  place of a matrix of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
      f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
      t I    place of a table of rows of a[I] int16       s  a float
      n      an integer from 1 to 65535      w  the same, at most the model's widest row
@@ -1542,14 +1914,14 @@ enum {
      i      flags                  !        is in no program: it runs in place of `out`
    where a[I] is operand I. A row or cache is 8 * offset + region, the offset in bytes per row. */
 #define SYN__SMALL_LIST(X) \
-  X(end, "") X(segment, "i") X(embed, "x1nvm21f2") X(places, "x2x2nst2") \
-  X(linear, "x3x4inwm34f3g3") \
+  X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
+  X(linear, "x3x4inwm34g3") \
   X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
   X(values, "X34c34ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
-  X(out, "x2owm12f1g1") X(sample, "!") X(beam, "!")
+  X(out, "x2owm12g1") X(sample, "!") X(beam, "!")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
@@ -1569,13 +1941,9 @@ enum {
   SYN__SMALL_SAMPLE = 0 SYN_SMALL_KINDS(SYN__SMALL_OR_SAMPLE)
 };
 
-/* Flags of the instructions. SAME: the input is that of the product before. ACT: times the number
-   of an activation. CAUSAL: the keys are the output's up to this row; else the source's. ADD: to
-   the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
-enum {
-  SYN__SMALL_SAME = 1, SYN__SMALL_ACT = 2, SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2,
-  SYN__SMALL_NO_SOFTMAX = 4
-};
+/* Flags of the instructions. CAUSAL: the keys are the output's up to this row; else the source's.
+   ADD: to the scores that are there. NO_SOFTMAX: the scores are the attention weights. */
+enum { SYN__SMALL_CAUSAL = 1, SYN__SMALL_ADD = 2, SYN__SMALL_NO_SOFTMAX = 4 };
 
 /* A candidate for the next token: logit or sum of log p, and the hypothesis that it extends. */
 typedef struct syn__small_pick {
@@ -1605,8 +1973,10 @@ struct syn_small {
   syn_small_config k;
   unsigned char *base[SYN__SMALL_REGIONS];
   int32_t count[SYN__SMALL_REGIONS]; /* rows of each region */
-  int8_t *q;        /* [widest] a quantized row */
-  syn__small_lane *x; /* [widest] the input of a product, as its kernel reads it */
+  int32_t isa;
+  int8_t *q;         /* [widest] a quantized row */
+  void *x;           /* [17/8 widest bytes] the same as a kernel reads it */
+  const void *input; /* of the product: one of both */
   float q_scale;
   float *scores;    /* [heads, longest] */
   int16_t *weights; /* [longest] attention weights of a head */
@@ -1643,12 +2013,64 @@ static const float *syn__small_floats(const syn_small *s, int32_t place) {
 static const int8_t *syn__small_bytes(const syn_small *s, int32_t place) {
   return (const int8_t *)(s->w + place);
 }
-static int32_t syn__small_round4(int32_t n) { return (n + 3) & ~3; }
 
-/* s->q = x [k] quantized, with zeros up to a multiple of 4 */
-static void syn__small_input(syn_small *s, const float *x, int32_t k) {
+/* s->q = x [k] quantized, with zeros up to `columns` */
+static void syn__small_input(syn_small *s, const float *x, int32_t k, int32_t columns) {
   s->q_scale = syn__small_quantize(s->q, x, k);
-  while (k & 3) s->q[k++] = 0;
+  for (; k < columns; k++) s->q[k] = 0;
+}
+
+/* The matrix [n,k] at a place. */
+typedef struct syn__small_matrix {
+  int32_t format, columns, panel; /* bytes of a panel */
+  const float *scales;
+  const int8_t *w;
+} syn__small_matrix;
+static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place, int32_t n,
+                                              int32_t k) {
+  syn__small_matrix m;
+  m.format = s->w[place];
+  m.columns = syn__small_columns(m.format, k);
+  m.panel = syn__small_panel(m.format, m.columns);
+  m.scales = syn__small_floats(s, place + 1);
+  m.w = syn__small_bytes(s, place + 1 + syn__small_round4(n));
+  return m;
+}
+/* x [k] becomes the input of products with m. */
+static void syn__small_multiply(syn_small *s, const syn__small_matrix *m, const float *x,
+                                int32_t k) {
+  syn__small_input(s, x, k, m->columns);
+  s->input = syn__small_lanes(s->x, s->q, m->columns, m->format);
+}
+/* y [count] = rows first .. of W x + b, first a multiple of 4; b may be null */
+SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_matrix *m,
+                                           const float *b, int32_t first, int32_t count,
+                                           float *y) {
+  syn__small_dots *dots = syn__small_kernel(m->format, s->isa);
+  const int8_t *w = m->w + first / 4 * m->panel;
+  const float *scales = m->scales + first;
+  const void *x = s->input;
+  float q_scale = s->q_scale;
+  int32_t k = m->columns, sum[4], i;
+  if (b) b += first;
+  for (; count > 0; count -= 4, w += m->panel, scales += 4, y += 4) {
+    dots(sum, w, x, k);
+#if SYN__SMALL_HAS_MVE
+    mve_pred16_t p = vctp32q((uint32_t)count);
+    float32x4_t z = vmulq_n_f32(vldrwq_f32(scales), q_scale);
+    z = vmulq_f32(vcvtq_f32_s32(vldrwq_s32(sum)), z);
+    if (b) z = vaddq_f32(z, vldrwq_z_f32(b, p));
+    vstrwq_p_f32(y, z, p);
+    (void)i;
+#else
+    int32_t here = count < 4 ? count : 4;
+    for (i = 0; i < here; i++) {
+      float z = (float)sum[i] * (scales[i] * q_scale);
+      y[i] = b ? z + b[i] : z;
+    }
+#endif
+    if (b) b += 4;
+  }
 }
 
 /* A row of a cache: a scale for each head, then the int8 of all heads, c rounded up to 4. */
@@ -6094,9 +6516,10 @@ typedef struct syn__small_build {
   syn__array data;    /* int32_t; word 0 is unused, since place 0 means none */
   syn__array values;
   int *of;            /* [values of the graph] the number of its small value */
-  int32_t *matrix;    /* [params] place of its panels, where it was written already; or 0 */
+  int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
   int32_t tokenizer[2]; /* places, 0: none */
   int task, program, segment;
+  int32_t format; /* of matrices */
   int32_t widest, heads;
 } syn__small_build;
 
@@ -6122,36 +6545,100 @@ static int32_t syn__lower_floats(syn__small_build *l, const float *x, size_t n) 
   return place;
 }
 
-/* q [n] = round(127 x / max |x|); returns max |x| / 127. */
-static float syn__lower_row(int8_t *q, const float *x, int n, int step) {
+static float syn__lower_most(const float *x, int n) {
   float most = 0.0f;
   int i;
   for (i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-  for (i = 0; i < n && most > 0.0f; i++)
-    q[i / 4 * step + i % 4] = (int8_t)syn__small_round(x[i] * (127.0f / most));
+  return most;
+}
+static int syn__lower_round(float x, int most) {
+  int q = (int)syn__small_round(x);
+  return q > most ? most : q < -most ? -most : q;
+}
+/* Row r of a panel = x [k] in int8; returns its scale. */
+static float syn__lower_i8(int8_t *panel, int format, int r, const float *x, int k) {
+  int32_t columns = syn__small_columns(format, k);
+  float most = syn__lower_most(x, k);
+  int i;
+  if (most < SYN__SMALL_TINY) return 0.0f;
+  for (i = 0; i < k; i++)
+    panel[syn__small_offset(format, columns, r, i)] =
+        (int8_t)syn__lower_round(x[i] * (127.0f / most), 127);
   return most / 127.0f;
 }
-/* Panels of x [n,k]; *scales: the place of their scales, behind them. */
-static int32_t syn__lower_panels(syn__small_build *l, const float *x, int n, int k,
-                                 int32_t *scales) {
-  int stride = syn__small_round4(k), i;
-  size_t bytes = (size_t)syn__small_round4(n) * (size_t)stride;
-  int32_t place;
-  if (!syn__lower_data(l, bytes + (size_t)n * sizeof(float), &place)) return 0;
-  *scales = place + (int32_t)(bytes / 4);
+/* The sum of squared errors of x [n] in steps of `step` from -7 to 7. */
+static float syn__lower_error(const float *x, int n, float step) {
+  float sum = 0.0f, factor = 1.0f / step;
+  int i;
   for (i = 0; i < n; i++) {
-    int8_t *panel = (int8_t *)((int32_t *)l->data.items + place) + i / 4 * 4 * stride + i % 4 * 4;
-    float scale = syn__lower_row(panel, x + (size_t)i * (size_t)k, k, 16);
-    memcpy((int32_t *)l->data.items + *scales + i, &scale, sizeof scale);
+    float error = x[i] - step * (float)syn__lower_round(x[i] * factor, 7);
+    sum += error * error;
+  }
+  return sum;
+}
+/* The scale, from 0 to 255 times that of the row, with the smallest error for x [n]. */
+static int syn__lower_group(const float *x, int n, float scale) {
+  int most = scale > 0.0f ? syn__lower_round(syn__lower_most(x, n) / (7.0f * scale), 255) : 0;
+  int best = most, at;
+  float least = most ? syn__lower_error(x, n, scale * (float)most) : 0.0f;
+  for (at = most - 1; at > most / 2; at--) {
+    float error = syn__lower_error(x, n, scale * (float)at);
+    if (error < least) {
+      least = error;
+      best = at;
+    }
+  }
+  return best;
+}
+/* The same in i4: the largest scale of 32 columns is at most 255 times that of the row. */
+static float syn__lower_i4(int8_t *panel, int r, const float *x, int k) {
+  float most = syn__lower_most(x, k);
+  float scale = most < SYN__SMALL_TINY ? 0.0f : most / (7.0f * 255.0f);
+  int g, i;
+  for (g = 0; g < k; g += 32, panel += SYN__SMALL_I4_BYTES) {
+    int size = k - g < 32 ? k - g : 32, of_group = syn__lower_group(x + g, size, scale);
+    float factor = of_group ? 1.0f / (scale * (float)of_group) : 0.0f;
+    panel[64 + r] = (int8_t)(uint8_t)of_group;
+    for (i = 0; i < 32; i += 2) {
+      int low = i < size ? syn__lower_round(x[g + i] * factor, 7) : 0;
+      int high = i + 1 < size ? syn__lower_round(x[g + i + 1] * factor, 7) : 0;
+      panel[syn__small_offset(SYN__SMALL_i4, 32, r, i / 2)] =
+          (int8_t)(uint8_t)(low + 8 + 16 * (high + 8));
+    }
+  }
+  return scale;
+}
+/* The data of the matrix x [n,k]; 0: failed. */
+static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, int k) {
+  int32_t rows = syn__small_round4(n), panel, place, i;
+  char *scales;
+  int8_t *to;
+  if (l->format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS) {
+    syn__fail(l->c, SYN_E_VALUE, "i4: a matrix with rows of %d weights; at most %d", k,
+              SYN__SMALL_I4_COLUMNS);
+    return 0;
+  }
+  panel = syn__small_panel(l->format, syn__small_columns(l->format, k));
+  scales = (char *)syn__lower_data(
+      l, 4 + (size_t)rows * sizeof(float) + (size_t)(rows / 4) * (size_t)panel, &place);
+  if (!scales) return 0;
+  memcpy(scales, &l->format, sizeof l->format);
+  scales += sizeof l->format;
+  to = (int8_t *)scales + (size_t)rows * sizeof(float);
+  for (i = 0; i < n; i++) {
+    const float *row = x + (size_t)i * (size_t)k;
+    float scale = l->format == SYN__SMALL_i4
+                      ? syn__lower_i4(to + i / 4 * panel, i % 4, row, k)
+                      : syn__lower_i8(to + i / 4 * panel, l->format, i % 4, row, k);
+    memcpy(scales + (size_t)i * sizeof scale, &scale, sizeof scale);
   }
   return place;
 }
 /* Those of a parameter, written once: a tied embedding is the matrix of the output. */
-static int32_t syn__lower_matrix(syn__small_build *l, int p, int32_t *scales) {
+static int32_t syn__lower_matrix(syn__small_build *l, int p) {
   const syn_param *w = &l->g->params[p];
-  int n = w->shape[0], k = (int)(w->size / (size_t)n);
-  *scales = l->matrix[p] + syn__small_round4(n) * syn__small_round4(k) / 4;
-  if (!l->matrix[p]) l->matrix[p] = syn__lower_panels(l, w->x, n, k, scales);
+  int n = w->shape[0];
+  if (!l->matrix[p]) l->matrix[p] = syn__lower_weights(l, w->x, n, (int)(w->size / (size_t)n));
   return l->matrix[p];
 }
 
@@ -6234,16 +6721,16 @@ static void syn__lower_segment(syn__small_build *l) {
 /* y = act(W x + b); act: 1 + its place in syn__act_names, 0: none; bias -1: none */
 static int syn__lower_linear(syn__small_build *l, int x, int w, int bias, int act) {
   const syn_param *p = &l->g->params[w];
-  int32_t a[8];
+  int32_t a[7];
   a[1] = syn__lower_read(l, x);
   a[0] = syn__lower_new(l, p->shape[0]);
-  a[2] = act * SYN__SMALL_ACT;
+  a[2] = act;
   a[3] = p->shape[0];
   a[4] = (int32_t)(p->size / (size_t)p->shape[0]);
-  a[5] = syn__lower_matrix(l, w, &a[6]);
-  a[7] = bias < 0 ? 0 : syn__lower_floats(l, l->g->params[bias].x, (size_t)p->shape[0]);
+  a[5] = syn__lower_matrix(l, w);
+  a[6] = bias < 0 ? 0 : syn__lower_floats(l, l->g->params[bias].x, (size_t)p->shape[0]);
   l->widest = syn__max(l->widest, a[4]);
-  syn__lower_emit(l, SYN__SMALL_OP_linear, a, 8);
+  syn__lower_emit(l, SYN__SMALL_OP_linear, a, 7);
   return a[0];
 }
 /* y = factor x + the row of its place in the table [N,d], whose numbers become int16. */
@@ -6760,24 +7247,14 @@ static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
 
 #endif /* !SYN_SMALL */
 
-/* linear y, x, flags, n, k, w, scales, bias: y [n] = act(W x + b). The panels of w have rows up to
-   a multiple of 4. */
+/* linear y, x, act, n, k, w, bias: y [n] = act(W x + b) */
 static long syn__small_linear(syn_small *s, const int32_t *a) {
-  int32_t n = a[3], k = syn__small_round4(a[4]), i, j, sum[4];
-  const int8_t *w = syn__small_bytes(s, a[5]);
-  const float *scales = syn__small_floats(s, a[6]), *bias = syn__small_floats(s, a[7]);
+  int32_t n = a[3], k = a[4], i;
+  syn__small_matrix m = syn__small_matrix_at(s, a[5], n, k);
   float *y = syn__small_row(s, a[0], n);
-  if (!(a[2] & SYN__SMALL_SAME)) {
-    syn__small_input(s, syn__small_row(s, a[1], a[4]), a[4]);
-    syn__small_lanes(s->x, s->q, k);
-  }
-  for (i = 0; i < n; i += 4, w += 4 * k) {
-    syn__small_dots(sum, w, s->x, k);
-    for (j = i; j < i + 4 && j < n; j++) {
-      float z = (float)sum[j - i] * (scales[j] * s->q_scale);
-      y[j] = syn__small_act(a[2] / SYN__SMALL_ACT, bias ? z + bias[j] : z);
-    }
-  }
+  syn__small_multiply(s, &m, syn__small_row(s, a[1], k), k);
+  syn__small_rows(s, &m, syn__small_floats(s, a[6]), 0, n, y);
+  for (i = 0; a[2] && i < n; i++) y[i] = syn__small_act(a[2], y[i]);
   return (long)n * k;
 }
 
@@ -8076,26 +8553,26 @@ static const syn_kind syn__kind_embedding = {
 
 static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  int32_t a[5];
+  int32_t a[4];
   a[0] = syn__lower_new(l, p->shape[1]);
   a[1] = p->shape[1];
   a[2] = p->shape[0];
-  a[3] = syn__lower_matrix(l, n->param[0], &a[4]);
-  syn__lower_emit(l, SYN__SMALL_OP_embed, a, 5);
+  a[3] = syn__lower_matrix(l, n->param[0]);
+  syn__lower_emit(l, SYN__SMALL_OP_embed, a, 4);
   return a[0];
 }
 
 #endif /* !SYN_SMALL */
 
-/* embed y, width, vocab, table, scales: y = row of the token */
+/* embed y, width, vocab, table: y = row of the token */
 static long syn__small_embed(syn_small *s, const int32_t *a) {
-  int32_t width = a[1], stride = syn__small_round4(width), i, j;
-  int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row];
-  const int8_t *panel = syn__small_bytes(s, a[3]) + token / 4 * 4 * stride + token % 4 * 4;
-  float *y = syn__small_row(s, a[0], width), scale = syn__small_floats(s, a[4])[token];
-  for (i = 0; i < width; i += 4, panel += 16)
-    for (j = 0; j < 4 && i + j < width; j++) y[i + j] = scale * (float)panel[j];
-  return width;
+  int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row], i;
+  syn__small_matrix m = syn__small_matrix_at(s, a[3], a[2], a[1]);
+  float *y = syn__small_row(s, a[0], a[1]);
+  for (i = 0; i < a[1]; i++)
+    y[i] = m.scales[token] *
+           (float)syn__small_weight(m.w + token / 4 * m.panel, m.format, m.columns, token % 4, i);
+  return a[1];
 }
 
 #ifndef SYN_SMALL
@@ -8282,14 +8759,14 @@ static const syn_kind syn__kind_output = {"output", "", 0, NULL, syn__output_sha
 
 static int syn__lower_output(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
-  int32_t a[6];
+  int32_t a[5];
   a[0] = syn__lower_read(l, syn__lower_in(l, n, 0));
   a[1] = p->shape[0];
   a[2] = p->shape[1];
-  a[3] = syn__lower_matrix(l, n->param[0], &a[4]);
-  a[5] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
+  a[3] = syn__lower_matrix(l, n->param[0]);
+  a[4] = n->n_param > 1 ? syn__lower_floats(l, l->g->params[n->param[1]].x, (size_t)a[1]) : 0;
   l->widest = syn__max(l->widest, a[2]);
-  syn__lower_emit(l, SYN__SMALL_OP_out, a, 6);
+  syn__lower_emit(l, SYN__SMALL_OP_out, a, 5);
   return a[0];
 }
 
@@ -8298,20 +8775,17 @@ static int syn__lower_output(syn__small_build *l, const syn_node *n) {
 /* Passes all logits to `see`. a: the operands of `out`. */
 typedef void (*syn__small_see)(syn_small *s, int32_t token, float logit);
 static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see) {
-  int32_t n = a[1], k = syn__small_round4(a[2]), i, j, sum[4];
-  const int8_t *w = syn__small_bytes(s, a[3]);
-  const float *scales = syn__small_floats(s, a[4]), *bias = syn__small_floats(s, a[5]);
-  syn__small_input(s, syn__small_row(s, a[0], a[2]), a[2]);
-  syn__small_lanes(s->x, s->q, k);
-  for (i = 0; i < n; i += 4, w += 4 * k) {
-    syn__small_dots(sum, w, s->x, k);
+  int32_t n = a[1], k = a[2], i, j;
+  syn__small_matrix m = syn__small_matrix_at(s, a[3], n, k);
+  float z[4];
+  syn__small_multiply(s, &m, syn__small_row(s, a[0], k), k);
+  for (i = 0; i < n; i += 4) {
+    syn__small_rows(s, &m, syn__small_floats(s, a[4]), i, n - i < 4 ? n - i : 4, z);
     for (j = i; j < i + 4 && j < n; j++) {
-      float z = (float)sum[j - i] * (scales[j] * s->q_scale);
-      if (bias) z = z + bias[j];
 #ifdef SYN__SMALL_TRACE
-      SYN__SMALL_TRACE(z);
+      SYN__SMALL_TRACE(z[j - i]);
 #endif
-      see(s, j, z);
+      see(s, j, z[j - i]);
     }
   }
   return (long)n * k;
@@ -9217,7 +9691,7 @@ static long syn__small_score_v(syn_small *s, const int32_t *a) {
   float *score = s->scores;
   for (h = 0; h < heads; h++, q += c, score += keys) {
     float factor;
-    syn__small_input(s, q, c);
+    syn__small_input(s, q, c, stride);
     factor = s->q_scale * factors[h];
     for (j = 0; j < keys; j++) {
       const void *key = cache + syn__small_key(s, lineage, j) * bytes;
@@ -10837,15 +11311,15 @@ static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w
   int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * columns), h;
   for (h = 0; h < a->heads && y >= 0; h++) {
     size_t rows = (size_t)h * (size_t)columns;
-    int32_t x[8];
+    int32_t x[7];
     x[1] = syn__lower_slice(l, u, h * units, units);
     x[0] = syn__lower_slice(l, y, h * columns, columns);
     x[2] = 0;
     x[3] = columns;
     x[4] = units;
-    x[5] = syn__lower_panels(l, p->x + rows * (size_t)units, columns, units, &x[6]);
-    x[7] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)columns);
-    syn__lower_emit(l, SYN__SMALL_OP_linear, x, 8);
+    x[5] = syn__lower_weights(l, p->x + rows * (size_t)units, columns, units);
+    x[6] = syn__lower_floats(l, l->g->params[n->param[w + 1]].x + rows, (size_t)columns);
+    syn__lower_emit(l, SYN__SMALL_OP_linear, x, 7);
   }
   return y;
 }
@@ -12046,6 +12520,16 @@ static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t b
     return 0;
   return offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
 }
+/* 1: the data of a matrix [n,k], of a format that is compiled. */
+static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_t n, int32_t k) {
+  int32_t format;
+  if (!syn__small_holds(c, place, 1, 4)) return 0;
+  format = c->w[place];
+  if (!syn__small_kernel(format, 0) || (format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS))
+    return 0;
+  k = syn__small_panel(format, syn__small_columns(format, k)) / 4 + 4;
+  return syn__small_holds(c, place, 1 + (int64_t)syn__small_round4(n) / 4 * k, 4);
+}
 /* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
 static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,
                               const char *at) {
@@ -12067,8 +12551,7 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
     case 'k': return (a[i] & 7) == SYN__SMALL_ENCODER && syn__small_fits(c, a[i], 4 * n);
     case 'r': return syn__small_fits(c, a[i], 12 * n);
     case 'c': return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)));
-    case 'm':
-      return syn__small_holds(c, a[i], ((n + 3) & ~(int64_t)3) * ((k + 3) & ~(int64_t)3), 1);
+    case 'm': return syn__small_is_matrix(c, a[i], (int32_t)n, (int32_t)k);
     case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
     case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
     case 'f': return syn__small_holds(c, a[i], n, 4);
@@ -12194,6 +12677,7 @@ static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *u
 static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   int64_t used = 0, shared = 0;
   int32_t longest = s->k.source_len > s->k.max_len ? s->k.source_len : s->k.max_len, r;
+  int32_t widest = syn__small_round_up(s->w[SYN__SMALL_WIDEST], 32);
   syn__small_take(base, &used, SYN__SMALL_STRUCT);
   for (r = 0; r < SYN__SMALL_REGIONS; r++) {
     int64_t bytes = s->w[SYN__SMALL_ROW_BYTES + r];
@@ -12210,8 +12694,8 @@ static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
   s->scores = (float *)syn__small_take(base, &used, 4 * (int64_t)longest * s->w[SYN__SMALL_HEADS]);
   s->weights = (int16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
   s->tokens = (uint16_t *)syn__small_take(base, &used, 2 * (int64_t)longest);
-  s->q = (int8_t *)syn__small_take(base, &used, s->w[SYN__SMALL_WIDEST]);
-  s->x = (syn__small_lane *)syn__small_take(base, &used, 2 * (int64_t)s->w[SYN__SMALL_WIDEST]);
+  s->q = (int8_t *)syn__small_take(base, &used, widest);
+  s->x = syn__small_take(base, &used, (int64_t)widest / 8 * 17);
   syn__small_take_search(s, base, &used);
   return used;
 }
@@ -12224,7 +12708,7 @@ long syn_small_ram(const void *model, size_t size, const syn_small_config *confi
   if (!syn__small_model(s.w, size)) return SYN_SMALL_E_MODEL;
   if (!syn__small_config(&s.k, s.w, config)) return SYN_SMALL_E_VALUE;
   bytes = syn__small_layout(&s, NULL);
-  return bytes < INT32_MAX ? (long)bytes : SYN_SMALL_E_RAM;
+  return bytes < INT32_MAX ? (long)bytes : (long)SYN_SMALL_E_RAM;
 }
 
 syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t size,
@@ -12239,6 +12723,7 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
   s->w = (const int32_t *)model;
   syn__small_config(&s->k, s->w, config);
   syn__small_layout(s, (unsigned char *)ram);
+  s->isa = syn__small_isa();
   s->phase = SYN__SMALL_IDLE;
   s->choose = SYN__SMALL_OP_out;
   if (SYN__SMALL_BEAM && s->k.beam > 1) s->choose = SYN__SMALL_OP_beam;
@@ -19728,7 +20213,7 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
   head[SYN__SMALL_TASK] = l->task;
   head[SYN__SMALL_TARGET_VOCAB] =
       l->task <= SYN__SMALL_LM ? l->config->tgt_vocab : l->config->classes;
-  head[SYN__SMALL_WIDEST] = (l->widest + 15) / 16 * 16;
+  head[SYN__SMALL_WIDEST] = syn__small_round_up(l->widest, 32);
   head[SYN__SMALL_HEADS] = l->heads;
   for (p = 0; p < 3; p++) {
     head[SYN__SMALL_PROGRAMS + p] = (int32_t)at;
@@ -19759,6 +20244,20 @@ static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
   }
 }
 
+/* The format of the matrices; below 0 (recorded): no such format. */
+static int32_t syn__small_format(syn_context *c, const syn_small_options *options) {
+  const char *type = options && options->type ? options->type : "i8";
+  const char *layout = options && options->layout ? options->layout : "smlad";
+  if (!strcmp(type, "i4")) return SYN__SMALL_i4;
+  if (!strcmp(type, "i8") && !strcmp(layout, "smlad")) return SYN__SMALL_smlad;
+  if (!strcmp(type, "i8") && !strcmp(layout, "rows")) return SYN__SMALL_rows;
+  if (!strcmp(type, "i8") && !strcmp(layout, "mve")) return SYN__SMALL_mve;
+  syn__fail(c, SYN_E_VALUE,
+            "small model: type %.20s, layout %.20s; types are i8, i4, layouts smlad, rows, mve",
+            type, layout);
+  return -1;
+}
+
 /* The array of a model, which the caller frees; null (recorded): failed. */
 static int32_t *syn__small_array(syn_context *c, const syn_model *m,
                                  const syn_small_options *options, size_t *words) {
@@ -19767,6 +20266,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   int32_t *w = NULL;
   size_t i;
   memset(&l, 0, sizeof l);
+  l.format = syn__small_format(c, options);
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__SMALL_SEQ2SEQ ... */
   l.c = c;
   l.g = &m->g;
@@ -19807,6 +20307,10 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
   return c->status;
 }
 
+static void syn__small_print(syn_context *c, const syn_sink *sink, const char *text) {
+  syn__small_sink(c, sink, text, strlen(text));
+}
+
 /* The name of an instruction. */
 static const char *syn__small_name(int32_t code) {
 #define SYN__SMALL_NAME(name, operands) \
@@ -19822,16 +20326,33 @@ static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_s
                                    const syn_sink *sink) {
   char text[40];
   int32_t code, p, at, used;
+  syn__small_print(c, sink, "#define SYN_SMALL_KINDS(X)");
   for (code = SYN__SMALL_OP_segment + 1; code < SYN__SMALL_OPS; code++) {
     for (used = 0, p = 0; p < SYN__SMALL_IDLE; p++)
       for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
         used |= (w[at] & 255) == code;
     if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
     if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
-    if (used)
-      syn__small_sink(c, sink, text,
-                      (size_t)snprintf(text, sizeof text, " X(%s)", syn__small_name(code)));
+    if (!used) continue;
+    snprintf(text, sizeof text, " X(%s)", syn__small_name(code));
+    syn__small_print(c, sink, text);
   }
+}
+/* The formats of their matrices. */
+static void syn__small_embed_formats(syn_context *c, const int32_t *w, const syn_sink *sink) {
+  static const char *const names[] = {" X(smlad)", " X(rows)", " X(mve)", " X(i4)"};
+  int32_t p, at, used = 0, i;
+  for (p = 0; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
+      const char *text = syn__small_text(w[at] & 255);
+      for (i = at; *text; text++) {
+        if (*text < '0' || *text > '9') i++;
+        if (*text == 'm') used |= 1 << w[w[i]];
+      }
+    }
+  syn__small_print(c, sink, "\n#define SYN_SMALL_FORMATS(X)");
+  for (i = 0; i < (int32_t)SYN__COUNT(names); i++)
+    if (used >> i & 1) syn__small_print(c, sink, names[i]);
 }
 
 syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_options *options,
@@ -19851,11 +20372,11 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
               "it needs 2 GB of RAM and more");
   if (ram > 0) {
     int n = snprintf(line, sizeof line,
-                     "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n"
-                     "#define SYN_SMALL_KINDS(X)",
+                     "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n",
                      (unsigned long)(words * 4));
     syn__small_sink(c, sink, line, (size_t)n);
     syn__small_embed_kinds(c, w, config, sink);
+    syn__small_embed_formats(c, w, sink);
     n = snprintf(line, sizeof line,
                  "\nenum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
                  ram, name, (unsigned long)words);
@@ -19865,7 +20386,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
                    (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
       syn__small_sink(c, sink, line, (size_t)n);
     }
-    syn__small_sink(c, sink, "\n};\n", 4);
+    syn__small_print(c, sink, "\n};\n");
   }
   syn__free(c, w);
   return c->status;

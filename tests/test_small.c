@@ -60,13 +60,22 @@ static syn_model *trained(syn_context *c, const char *encoder, const char *decod
   return m;
 }
 
-/* The small model of m; free it. *size: its bytes. */
-static int32_t *small_of(syn_context *c, const syn_model *m, size_t *size) {
+/* The small model of m with a type and layout, null: the default; free it. *size: its bytes. */
+static int32_t *small_with(syn_context *c, const syn_model *m, const char *type, const char *layout,
+                           size_t *size) {
   bytes b;
   syn_sink sink = sink_of(&b);
-  syn_small_write(c, m, NULL, &sink);
+  syn_small_options options;
+  memset(&options, 0, sizeof options);
+  options.type = type;
+  options.layout = layout;
+  syn_small_write(c, m, &options, &sink);
   *size = b.size;
   return (int32_t *)(void *)b.at;
+}
+
+static int32_t *small_of(syn_context *c, const syn_model *m, size_t *size) {
+  return small_with(c, m, NULL, NULL, size);
 }
 
 /* The output of a source by the small model: its tokens without the end; -1: an error. */
@@ -127,6 +136,89 @@ static void test_tokens(syn_context *c, const syn_model *m, int beam, const char
   free(w);
 }
 
+/* -- formats of matrices and their kernels -- */
+
+/* One panel of a format: the kernel gives the integers of the definition, for each ISA. mode 0:
+   weights and inputs of any value; 1: the largest everywhere; 2: of either sign. The panel ends
+   where its memory ends. */
+static void test_kernel(int format, int isa, int k, int mode) {
+  int32_t columns = syn__small_columns(format, k), size = syn__small_panel(format, columns), sum[4];
+  int8_t *w = (int8_t *)malloc((size_t)size), q[8192 + 32];
+  static int32_t lanes[8192 / 32 * 17];
+  syn_random r = {(uint64_t)(k + mode)};
+  int i, row;
+  memset(q, 0, sizeof q);
+  for (i = 0; i < size; i++) {
+    int any = syn_random_below(&r, 256) - 128, sign = syn_random_below(&r, 2) ? 127 : -127;
+    w[i] = (int8_t)(mode == 0 ? any : mode == 1 ? 127 : sign);
+    if (format == SYN__SMALL_i4 && mode) w[i] = -1; /* two weights of 7, or a scale of 255 */
+  }
+  for (i = 0; i < k; i++)
+    q[i] = (int8_t)(mode == 0 ? syn_random_below(&r, 255) - 127 : mode == 1 || i % 2 ? 127 : -127);
+  syn__small_kernel(format, isa)(sum, w, syn__small_lanes(lanes, q, columns, format), columns);
+  for (row = 0; row < 4; row++) {
+    int64_t want = 0;
+    for (i = 0; i < k; i++) want += syn__small_weight(w, format, columns, row, i) * (int64_t)q[i];
+    CHECK(sum[row] == want, "format %d, ISA %d, %d columns, mode %d, row %d: %ld, wanted %ld",
+          format, isa, k, mode, row, (long)sum[row], (long)want);
+  }
+  free(w);
+}
+static void test_kernels(void) {
+  static const int columns[] = {1,  4,  5,  8,  12, 15,  16,  20,  28,
+                                31, 32, 36, 64, 95, 100, 257, 1000, 8192};
+  int format, isa, mode;
+  size_t i;
+  for (format = 0; format <= SYN__SMALL_i4; format++)
+    for (isa = 0; isa <= syn__small_isa(); isa++)
+      for (i = 0; i < sizeof columns / sizeof *columns; i++)
+        for (mode = 0; mode < 3; mode++) test_kernel(format, isa, columns[i], mode);
+  CHECK(!syn__small_kernel(-1, 0) && !syn__small_kernel(SYN__SMALL_i4 + 1, 0), "no such format");
+}
+
+/* Every layout and ISA gives the same outputs and logits; i4 has others. */
+static void test_formats(syn_context *c, const syn_model *m) {
+  static const char *const formats[][2] = {
+      {"i8", "smlad"}, {"i8", "rows"}, {"i8", "mve"}, {"i4", NULL}};
+  enum { ROWS = 20 };
+  static int first[ROWS][LENGTH + 1];
+  float bits[64];
+  int out[LENGTH + 1], src[LENGTH], tgt[LENGTH], isa, i, f;
+  size_t size, whole = 0;
+  for (f = 0; f < 4; f++)
+    for (isa = 0; isa <= syn__small_isa(); isa++) {
+      int32_t *w = small_with(c, m, formats[f][0], formats[f][1], &size);
+      long ram = syn_small_ram(w, size, NULL);
+      void *block = malloc(ram > 0 ? (size_t)ram : 1);
+      syn_small *s = ram > 0 ? syn_small_open(block, (size_t)ram, w, size, NULL, NULL) : NULL;
+      CHECK(s, "format %d: RAM %ld, %s", f, ram, c->message);
+      if (s) s->isa = isa;
+      for (i = n_logits = 0; i < ROWS && s; i++) {
+        memset(out, 0, sizeof out);
+        out[LENGTH] = output_of(s, src, row_of(7000 + (uint64_t)i, src, tgt) + 1, 900, out);
+        if (f % 3 == 0 && !isa) memcpy(first[i], out, sizeof out);
+        CHECK(out[LENGTH] >= 0 && !memcmp(out, first[i], sizeof out),
+              "format %d, ISA %d: another output %d", f, isa, i);
+      }
+      if (f % 3 == 0 && !isa) memcpy(bits, logits, sizeof bits);
+      CHECK(!memcmp(bits, logits, sizeof bits), "format %d, ISA %d: other logits", f, isa);
+      if (!f) whole = size;
+      CHECK(f < 3 || size < whole * 7 / 10, "i4: %d bytes, i8: %d", (int)size, (int)whole);
+      free(block);
+      free(w);
+    }
+}
+/* A type or layout without a name in the list. */
+static void test_options(syn_context *c, const syn_model *m) {
+  static const char *const bad[][2] = {{"i5", NULL}, {"i8", "i4"}, {NULL, "columns"}, {"", NULL}};
+  size_t i, size;
+  for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+    free(small_with(c, m, bad[i][0], bad[i][1], &size));
+    CHECK(c->status == SYN_E_VALUE && !size && strstr(c->message, "types are"), "%s", c->message);
+    syn_context_clear(c);
+  }
+}
+
 /* -- other tasks: outputs beside those of a run -- */
 
 /* A row of a task: letters in steps of `step`; label of a sentence: step - 1; of a token: its
@@ -139,7 +231,8 @@ static int letters_of(uint64_t i, int *letters, int *step) {
   return n;
 }
 
-static void test_task(syn_context *c, const char *task, const char *text, int beam) {
+static void test_task(syn_context *c, const char *task, const char *text, int beam,
+                      const char *type) {
   int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
   int rows = CHECK_QUICK ? 20 : 200, x[LENGTH], labels[LENGTH], width;
   syn_config config;
@@ -178,7 +271,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   syn_trainer_run(t, d, NULL, NULL, NULL);
   syn_trainer_free(t);
   syn_data_free(d);
-  w = small_of(c, m, &size);
+  w = small_with(c, m, type, NULL, &size);
   memset(&how_small, 0, sizeof how_small);
   how_small.beam = beam;
   ram = w ? syn_small_ram(w, size, &how_small) : 0;
@@ -229,8 +322,8 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
     for (k = 0; k < count && k < wanted; k++) right += got[k] == want[k];
     all += wanted;
   }
-  CHECK(all >= rows / beam && right * 20 >= all * 19, "%s: %d of %d outputs are those of the model",
-        task, right, all);
+  CHECK(all >= rows / beam && right * 20 >= all * 19,
+        "%s, %s: %d of %d outputs are those of the model", task, type, right, all);
   syn_run_free(run);
   syn_model_free(m);
   free(block);
@@ -414,9 +507,9 @@ static void test_limits(syn_context *c, const syn_model *m) {
 }
 
 /* Damaged arrays: refused, or run without harm (under sanitizers) for some steps. */
-static void test_damaged(syn_context *c, const syn_model *m) {
+static void test_damaged(syn_context *c, const syn_model *m, const char *type) {
   size_t size;
-  int32_t *w = small_of(c, m, &size), *copy = (int32_t *)malloc(size);
+  int32_t *w = small_with(c, m, type, NULL, &size), *copy = (int32_t *)malloc(size);
   int i, k, run = 0, times = CHECK_QUICK ? 300 : 5000;
   syn_random r = {7};
   for (i = 0; i < times; i++) {
@@ -478,18 +571,25 @@ int main(void) {
   syn_context c;
   size_t i;
   syn_context_init(&c, NULL);
+  test_kernels();
   for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     syn_model *m = trained(&c, pairs[i][0], pairs[i][1], 400);
     test_tokens(&c, m, 1, pairs[i][0]);
     test_tokens(&c, m, 4, pairs[i][0]);
     if (i == 0) test_limits(&c, m);
-    if (i == 0) test_damaged(&c, m);
+    if (i == 0) test_damaged(&c, m, NULL);
+    if (i == 0) test_damaged(&c, m, "i4");
+    if (i == 0) test_formats(&c, m);
+    if (i == 0) test_options(&c, m);
     syn_model_free(m);
   }
-  test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm", 1);
-  test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm", 3);
-  test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm", 1);
-  test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm", 1);
+  for (i = 1; i < 4; i += 2)
+    test_task(&c, "lm", "pos -> repeat(2, res_nd(syn_att(D+V)) -> res_nd(ffl)) -> norm", (int)i, "i8");
+  for (i = 0; i < 2; i++) {
+    const char *type = i ? "i4" : "i8";
+    test_task(&c, "classify", "pos -> res_nd(syn_att(V)) -> res_nd(ffl) -> norm", 1, type);
+    test_task(&c, "tag", "pos -> res_nd(syn_att(R+V)) -> res_nd(rnn(32, gru)) -> norm", 1, type);
+  }
   test_sampling(&c);
   test_text(&c, "byte", 0);
   test_text(&c, "byte", SYN_LOWERCASE);

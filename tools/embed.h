@@ -41,6 +41,8 @@ static int run_embed(const arguments *a) {
   memset(&config, 0, sizeof config);
   options.tokenizers = !strcmp(opt_text(a, "tokenizers"), "yes");
   options.config = &config;
+  options.type = opt_text(a, "type");
+  options.layout = opt_text(a, "layout");
   config.source_len = opt_int(a, "source-len");
   config.max_len = opt_int(a, "max-len");
   config.beam = opt_int(a, "beam");

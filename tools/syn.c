@@ -209,6 +209,9 @@ static const option embed_options[] = {
     {"model", 'm', TEXT, NULL, "FILE", "the model"},
     {"output", 'o', TEXT, NULL, "FILE", "the C header that is written"},
     {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
+    {"type", 0, CHOICE, "i8", "i8|i4", "of weights; i4: half the bytes, a scale for each 32"},
+    {"layout", 0, CHOICE, "smlad", "smlad|mve|rows",
+     "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major. All run everywhere"},
     {"tokenizers", 0, CHOICE, "no", "no|yes", "with the tokenizers, to read and write text"},
     {"source-len", 0, INT, "0", "0..65535", "tokens of the longest source; 0: the model's max-len"},
     {"max-len", 0, INT, "0", "0..65535", "tokens of the longest output; 0: the model's max-len"},
@@ -229,7 +232,7 @@ static const command_row commands[] = {
     {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
     {"grad", "", 0, 0, grad_options, run_grad, "gradient check of a network, per parameter"},
     {"quantize", "", 0, 0, NULL, NULL, "smaller weights"},
-    {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array, int8"},
+    {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array, int8 or int4"},
     {"plot", "", 0, 0, plot_options, run_plot, "one page of attention maps, weights and loss"},
 };
 
