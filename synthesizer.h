@@ -1648,7 +1648,7 @@ __attribute__((target("avx512f,avx512vnni"))) static void syn__small_vnni(
   const __m512i spread = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
   const __m512i bias = _mm512_set1_epi32((int32_t)UINT32_C(0x80808080));
   __m512i acc = _mm512_setzero_si512(), less = acc;
-  __m128i rows;
+  int32_t all[16], i;
   for (; k > 0; k -= 16, x += 16, w += 64) {
     __mmask16 mask = (__mmask16)(k < 16 ? (1 << k) - 1 : 0xFFFF);
     __m512i u = _mm512_maskz_loadu_epi32(mask, w);
@@ -1657,11 +1657,8 @@ __attribute__((target("avx512f,avx512vnni"))) static void syn__small_vnni(
     acc = _mm512_dpbusd_epi32(acc, v, u);
     less = _mm512_dpbusd_epi32(less, bias, u);
   }
-  acc = _mm512_sub_epi32(acc, less);
-  rows = _mm_add_epi32(_mm512_castsi512_si128(acc), _mm512_extracti32x4_epi32(acc, 1));
-  rows = _mm_add_epi32(rows, _mm512_extracti32x4_epi32(acc, 2));
-  rows = _mm_add_epi32(rows, _mm512_extracti32x4_epi32(acc, 3));
-  _mm_storeu_si128((__m128i *)(void *)sum, rows);
+  _mm512_storeu_si512(all, _mm512_sub_epi32(acc, less));
+  for (i = 0; i < 4; i++) sum[i] = all[i] + all[4 + i] + all[8 + i] + all[12 + i];
 }
 #endif
 
@@ -1746,13 +1743,13 @@ static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input, i
   SYN__SMALL_PAIR4("", "r2") SYN__SMALL_PAIR4(", lsr #4", "r3") \
   "ldrd r2, r3, [%[x]], #8\n\t" \
   SYN__SMALL_PAIR4(", lsr #8", "r2") SYN__SMALL_PAIR4(", lsr #12", "r3")
-typedef struct syn__small_pair {
+typedef struct syn__small_sums {
   int32_t a, b;
-} syn__small_pair;
+} syn__small_sums;
 SYN__SMALL_HOT static void syn__small_smlad4(int32_t *sum, const int8_t *w, const void *input,
                                              int32_t k) {
   const int16_t *x = (const int16_t *)input;
-  syn__small_pair s01 = {0, 0}, s23 = {0, 0};
+  syn__small_sums s01 = {0, 0}, s23 = {0, 0};
   const int8_t *end = w + k / 32 * SYN__SMALL_I4_BYTES;
   while (w < end)
     __asm__ volatile(
@@ -8795,7 +8792,7 @@ static int syn__small_may(const syn_small *s, int32_t token) {
   return (token != SYN_PAD && token != SYN_BEGIN) || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM;
 }
 
-/* out x, vocab, k, w, scales, bias: the token of the largest logit, of equal ones the first; or the
+/* out x, vocab, k, w, bias: the token of the largest logit, of equal ones the first; or the
    class. */
 static void syn__small_see_best(syn_small *s, int32_t token, float z) {
   if (!syn__small_may(s, token) || (s->token >= 0 && !(z > s->logit))) return;
