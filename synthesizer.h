@@ -1410,6 +1410,13 @@ static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f 
    which the vectors of some machines flush to 0. */
 #define SYN__SMALL_TINY 1e-16f
 
+#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
+#define SYN__SMALL_HAS_MVE 1
+#include <arm_mve.h>
+#else
+#define SYN__SMALL_HAS_MVE 0
+#endif
+
 /* Compiled for speed even where the rest is compiled for size. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define SYN__SMALL_HOT __attribute__((optimize("O2", "fp-contract=off"), noinline))
@@ -1423,8 +1430,12 @@ SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32
   syn__small_bits b, magic;
   uint32_t most = 0;
   float inverse;
-  int32_t i;
-  for (i = 0; i < n; i++) { /* the bits of floats above 0 are ordered as they are */
+  int32_t i = 0;
+#if SYN__SMALL_HAS_MVE
+  for (; i + 4 <= n; i += 4)
+    most = vmaxvq_u32(most, vbicq_n_u32(vreinterpretq_u32_f32(vldrwq_f32(x + i)), 0x80000000));
+#endif
+  for (; i < n; i++) { /* the bits of floats above 0 are ordered as they are */
     b.f = x[i];
     b.u &= UINT32_C(0x7FFFFFFF);
     if (b.u > most) most = b.u;
@@ -1436,7 +1447,14 @@ SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32
   }
   inverse = 127.0f / b.f;
   magic.f = 12582912.0f;
-  for (i = 0; i < n; i++) {
+  i = 0;
+#if SYN__SMALL_HAS_MVE
+  for (; i + 4 <= n; i += 4) {
+    float32x4_t y = vaddq_n_f32(vmulq_n_f32(vldrwq_f32(x + i), inverse), magic.f);
+    vstrbq_s32(q + i, vreinterpretq_s32_f32(y));
+  }
+#endif
+  for (; i < n; i++) {
     syn__small_bits y;
     y.f = x[i] * inverse + magic.f;
     q[i] = (int8_t)(y.i - magic.i);
@@ -1460,7 +1478,7 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
      smlad   [k/4][4 rows][4]                   4             Cortex-M4, M7, M33; NEON; AVX2, VNNI
      rows    [4 rows][k], row-major             16            C
      mve     [k/16][4 rows][16]                 16            Cortex-M55, M85
-     i4      [k/32] times [4][4 rows][4], [4]   32            Cortex-M4, M7, M33
+     i4      [k/32] times [4][4 rows][4], [4]   32            Cortex-M4, M7, M33; M55, M85
 
    Every format runs on every machine, in C where it has no kernel, with the same integers. A byte
    of i4 holds two columns, the first in its low half, each from -7 to 7 with 8 added; behind 32
@@ -1499,12 +1517,6 @@ static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t co
   return ((pair >> i % 2 * 4 & 15) - 8) * (uint8_t)panel[i / 32 * SYN__SMALL_I4_BYTES + 64 + r];
 }
 
-#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
-#define SYN__SMALL_HAS_MVE 1
-#include <arm_mve.h>
-#else
-#define SYN__SMALL_HAS_MVE 0
-#endif
 #if !defined(SYN_NO_SIMD) && defined(__GNUC__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
 #define SYN__SMALL_HAS_NEON 1
 #include <arm_neon.h>
@@ -1604,7 +1616,7 @@ static void syn__small_c_mve(int32_t *sum, const int8_t *w, const void *x, int32
   syn__small_c_steps(sum, w, (const int8_t *)x, k, 16);
 }
 #endif
-#if !SYN__SMALL_HAS_SMLAD
+#if !SYN__SMALL_HAS_SMLAD && !SYN__SMALL_HAS_MVE
 SYN__SMALL_HOT static void syn__small_c_i4(int32_t *sum, const int8_t *w, const void *input,
                                            int32_t k) {
   const int8_t *x = (const int8_t *)input;
@@ -1783,6 +1795,26 @@ static void syn__small_mve(int32_t *sum, const int8_t *w, const void *x, int32_t
   sum[2] = s2;
   sum[3] = s3;
 }
+/* i4: a gather reads the 16 bytes of a row; x is split into even and odd columns. */
+SYN__SMALL_HOT static void syn__small_mve4(int32_t *sum, const int8_t *w, const void *input,
+                                           int32_t k) {
+  const int8_t *x = (const int8_t *)input;
+  const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), 16);
+  int32_t r;
+  memset(sum, 0, 4 * sizeof *sum);
+  for (; k > 0; k -= 32, x += 32, w += SYN__SMALL_I4_BYTES) {
+    int8x16x2_t v = vld2q_s8(x);
+    int32_t less = 8 * vaddvaq_s8(vaddvq_s8(v.val[0]), v.val[1]);
+    for (r = 0; r < 4; r++) {
+      const uint32_t *words = (const uint32_t *)(const void *)(w + 4 * r);
+      uint8x16_t u = vreinterpretq_u8_u32(vldrwq_gather_offset_u32(words, offsets));
+      uint8x16_t low = vandq_u8(u, vdupq_n_u8(15));
+      int32_t group = vmladavq_s8(vreinterpretq_s8_u8(low), v.val[0]);
+      group = vmladavaq_s8(group, vreinterpretq_s8_u8(vshrq_n_u8(u, 4)), v.val[1]);
+      sum[r] += (group - less) * (uint8_t)w[64 + r];
+    }
+  }
+}
 #endif
 
 /* -- the kernel of each format -- */
@@ -1820,6 +1852,8 @@ static syn__small_dots *syn__small_kernel_i4(int32_t isa) {
   (void)isa;
 #if SYN__SMALL_HAS_SMLAD
   return syn__small_smlad4;
+#elif SYN__SMALL_HAS_MVE
+  return syn__small_mve4;
 #else
   return syn__small_c_i4;
 #endif
