@@ -61,6 +61,9 @@ steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
 [ -z "$QUICK" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
 small='--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01'
 net="--data data.tsv --valid valid.tsv $small"
+one_layer='--encoder pos->res_nd(syn_att(R+V))->res_nd(ffl)->norm'
+one_layer="$one_layer --decoder pos->res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl)->norm"
+[ -z "$QUICK" ] || net="$net $one_layer --batch 100"
 
 # -- train: the loss falls, progress in its two forms --
 train $net -o m --steps $steps --every 10 --json >log 2>err
