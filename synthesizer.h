@@ -297,6 +297,15 @@ SYN_API syn_text syn_small_piece(syn_small *s, int token, int first);
    E_MODEL: no tokenizer. */
 SYN_API long syn_small_decode(syn_small *s, const int *tokens, int count, char *out,
                               size_t capacity);
+/* Learning on the board: memory [floats], yours, is added to the output layer. It holds weights
+   [V, d], biases [V], both 0 before anything is learned, then the newest logits [V]. It must live
+   as long as s uses it; null: nothing is added. Returns the floats that it must have, or an
+   error. */
+SYN_API long syn_small_learn(syn_small *s, float *memory, long floats);
+/* After a token or END: `token` was the right one. One step of SGD on the cross-entropy of this
+   place changes the memory of syn_small_learn; the output goes on with `token`. Not with a beam.
+   Returns 0 or an error. */
+SYN_API int syn_small_correct(syn_small *s, int token, float rate);
 
 #ifndef SYN_SMALL
 /* ==============================================================================================
@@ -1957,12 +1966,14 @@ enum {
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
 #undef SYN__SMALL_ENUM
 
-/* The instructions that are compiled. A program that runs one model lists those that it needs. */
-#ifndef SYN_SMALL_KINDS
-#define SYN_SMALL_KINDS(X) \
+/* All instructions that have a function, and those that are compiled: a program that runs one model
+   lists those that it needs. */
+#define SYN__SMALL_KINDS(X) \
   X(embed) X(places) X(linear) X(norm) X(add) X(store) X(score_v) X(score_table) \
   X(score_row) X(score_factored) X(values) X(lstm) X(gru) X(mix) X(glu) \
   X(window) X(shift) X(taps) X(sum) X(mean) X(out) X(sample) X(beam)
+#ifndef SYN_SMALL_KINDS
+#define SYN_SMALL_KINDS(X) SYN__SMALL_KINDS(X)
 #endif
 /* 1: beam search, sampling are compiled. */
 #define SYN__SMALL_OR_BEAM(name) || SYN__SMALL_OP_##name == SYN__SMALL_OP_beam
@@ -2022,6 +2033,9 @@ struct syn_small {
   uint32_t outputs; /* begun until now */
   uint64_t work;    /* multiply-adds until now */
   syn__small_search *search; /* null: greedy */
+  int32_t chosen;   /* 1: the last step returned a token or END */
+  int32_t out;      /* place of the operands of the output layer; 0: nothing is learned */
+  float *learned;   /* [V, d] weights, [V] biases, [V] logits of the caller */
 };
 
 /* Bytes for the struct, whatever the size of a pointer: every machine needs the same RAM. */
@@ -2043,6 +2057,17 @@ static const float *syn__small_floats(const syn_small *s, int32_t place) {
 }
 static const int8_t *syn__small_bytes(const syn_small *s, int32_t place) {
   return (const int8_t *)(s->w + place);
+}
+
+/* Logit j of n, from an input of k, with what was learned; it is kept. */
+static float syn__small_learned(const syn_small *s, int32_t j, int32_t n, int32_t k, float z) {
+  const float *u = s->learned + j * k;
+  float sum = 0.0f;
+  int32_t i;
+  for (i = 0; i < k; i++) sum = sum + u[i] * (float)s->q[i];
+  z = z + (sum * s->q_scale + s->learned[n * k + j]);
+  s->learned[n * k + n + j] = z;
+  return z;
 }
 
 /* s->q = x [k] quantized, with zeros up to `columns` */
@@ -8813,6 +8838,7 @@ static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see
   for (i = 0; i < n; i += 4) {
     syn__small_rows(s, &m, syn__small_floats(s, a[4]), i, n - i < 4 ? n - i : 4, z);
     for (j = i; j < i + 4 && j < n; j++) {
+      if (a == s->w + s->out) z[j - i] = syn__small_learned(s, j, n, k, z[j - i]);
 #ifdef SYN__SMALL_TRACE
       SYN__SMALL_TRACE(z[j - i]);
 #endif
@@ -12768,7 +12794,10 @@ syn_small *syn_small_open(void *ram, size_t bytes, const void *model, size_t siz
 static long syn__small_run(syn_small *s, int32_t code, const int32_t *a) {
 #define SYN__SMALL_CASE(name) \
   if (code == SYN__SMALL_OP_##name) return syn__small_##name(s, a);
+#define SYN__SMALL_NAMED(name) (void)syn__small_##name; /* no warning for those that are left out */
   SYN_SMALL_KINDS(SYN__SMALL_CASE)
+  SYN__SMALL_KINDS(SYN__SMALL_NAMED)
+#undef SYN__SMALL_NAMED
 #undef SYN__SMALL_CASE
   return 0;
 }
@@ -12884,6 +12913,7 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   most = lm ? s->k.max_len - 1 : s->k.source_len;
   if (count > most || count < !lm) return SYN_SMALL_E_VALUE;
   s->phase = SYN__SMALL_IDLE;
+  s->chosen = 0;
   for (i = 0; i < count; i++) {
     if (tokens[i] <= SYN_PAD ||
         tokens[i] >= s->w[lm ? SYN__SMALL_TARGET_VOCAB : SYN__SMALL_SOURCE_VOCAB])
@@ -12944,6 +12974,7 @@ uint64_t syn_small_work(const syn_small *s) { return s ? s->work : 0; }
 
 int syn_small_step(syn_small *s, long work) {
   if (!s) return SYN_SMALL_E_VALUE;
+  s->chosen = 0;
   for (;;) {
     int32_t word, code;
     long done;
@@ -12963,8 +12994,67 @@ int syn_small_step(syn_small *s, long work) {
       continue;
     }
     token = syn__small_next(s);
-    if (token != SYN_SMALL_MORE) return token;
+    if (token == SYN_SMALL_MORE) continue;
+    s->chosen = 1;
+    return token;
   }
+}
+
+/* -- learning: the output layer alone, z = (W + U) h + b + c, with h as int8 -- */
+
+/* Place of the operands of the first output layer; 0: there is none. */
+static int32_t syn__small_find_out(const int32_t *w) {
+  int32_t p, at;
+  for (p = SYN__SMALL_ENCODE; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
+      if ((w[at] & 255) == SYN__SMALL_OP_out) return at + 1;
+  return 0;
+}
+
+long syn_small_learn(syn_small *s, float *memory, long floats) {
+  int32_t out = s ? syn__small_find_out(s->w) : 0;
+  int64_t wanted;
+  if (!s) return SYN_SMALL_E_VALUE;
+  if (!out) return SYN_SMALL_E_MODEL;
+  wanted = (int64_t)s->w[out + 1] * (s->w[out + 2] + 2);
+  if (wanted > INT32_MAX / 4 || (memory && floats < wanted)) return SYN_SMALL_E_RAM;
+  s->out = memory ? out : 0;
+  s->learned = memory;
+  return (long)wanted;
+}
+
+/* Gradients of -log p_t, p = softmax(z): dz_j = p_j - [j = t], dU_ji = dz_j h_i, dc_j = dz_j. */
+int syn_small_correct(syn_small *s, int token, float rate) {
+  int32_t i, j, n, k, text;
+  float *u, *bias, *z, most, sum = 0.0f;
+  if (!s || !s->learned || !s->chosen || s->k.beam > 1 || !(rate > 0.0f && rate < 1e6f))
+    return SYN_SMALL_E_VALUE;
+  n = s->w[s->out + 1];
+  k = s->w[s->out + 2];
+  text = s->w[SYN__SMALL_TASK] <= SYN__SMALL_LM;
+  if (token < 0 || token >= n || (text && (token == SYN_PAD || token == SYN_BEGIN)))
+    return SYN_SMALL_E_VALUE;
+  u = s->learned;
+  bias = u + n * k;
+  z = bias + n;
+  for (most = z[0], j = 1; j < n; j++)
+    if (z[j] > most) most = z[j];
+  for (j = 0; j < n; j++) {
+    z[j] = syn__small_exp(z[j] - most);
+    sum = sum + z[j];
+  }
+  for (j = 0; j < n && sum > 0.0f; j++, u += k) {
+    float step = rate * ((float)(j == token) - z[j] / sum);
+    bias[j] = bias[j] + step;
+    step = step * s->q_scale;
+    for (i = 0; i < k; i++) u[i] = u[i] + step * (float)s->q[i];
+  }
+  s->chosen = 0;
+  if (!text) return 0;
+  s->token = token;
+  if (token == SYN_END || s->row == s->k.max_len) s->phase = SYN__SMALL_IDLE;
+  else syn__small_begin(s, SYN__SMALL_DECODE, s->row, 1);
+  return 0;
 }
 
 #ifndef SYN_SMALL

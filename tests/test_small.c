@@ -543,6 +543,72 @@ static void test_damaged(syn_context *c, const syn_model *m, const char *type) {
   free(w);
 }
 
+/* Corrects the output of a source to the letters of `right` and END. Returns 0 or an error. */
+static int correct_all(syn_small *s, const int *src, int count, const int *right, int n) {
+  int k, token, error = syn_small_source(s, src, count);
+  for (k = 0; k <= n && !error; k++) {
+    do token = syn_small_step(s, 300);
+    while (token == SYN_SMALL_MORE);
+    error = syn_small_correct(s, k < n ? right[k] : SYN_END, 0.05f);
+  }
+  return error;
+}
+
+/* Learning: zeros change nothing; one step is that of the gradient; corrections lead to the output
+   that was wanted, twice to the same bits; without the memory all is as before. */
+static void test_learning(syn_context *c, const syn_model *m) {
+  static const int right[] = {5, 6, 4, 7};
+  int src[LENGTH], tgt[LENGTH], before[LENGTH], out[LENGTH], count, n, k, pass;
+  size_t size;
+  int32_t *w = small_of(c, m, &size);
+  long ram = syn_small_ram(w, size, NULL), floats;
+  void *block = malloc((size_t)ram);
+  syn_small *s = syn_small_open(block, (size_t)ram, w, size, NULL, NULL);
+  float *memory, *again, sum = 0, wanted[VOCAB];
+  count = row_of(100000, src, tgt) + 1;
+  n = output_of(s, src, count, 1000, before);
+  floats = syn_small_learn(s, NULL, 0);
+  CHECK(floats == VOCAB * (32 + 2), "%ld floats", floats);
+  memory = (float *)calloc((size_t)floats, sizeof *memory);
+  again = (float *)calloc((size_t)floats, sizeof *again);
+  CHECK(syn_small_learn(s, memory, floats - 1) == SYN_SMALL_E_RAM, "one float less");
+  CHECK(syn_small_correct(s, 4, 0.1f) == SYN_SMALL_E_VALUE, "no memory");
+  CHECK(syn_small_learn(s, memory, floats) == floats, "memory");
+  CHECK(output_of(s, src, count, 1000, out) == n && !memcmp(out, before, (size_t)n * sizeof *out),
+        "zeros change nothing");
+  syn_small_source(s, src, count);
+  CHECK(syn_small_correct(s, 4, 0.1f) == SYN_SMALL_E_VALUE, "no token yet");
+  n_logits = 0;
+  while (syn_small_step(s, 100) == SYN_SMALL_MORE) continue;
+  CHECK(syn_small_correct(s, VOCAB, 0.1f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, SYN_PAD, 0.1f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, 4, -1.0f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, 4, (float)NAN) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(NULL, 4, 0.1f) == SYN_SMALL_E_VALUE, "tokens and rates");
+  for (k = 0; k < VOCAB; k++) sum += expf(logits[k]);
+  for (k = 0; k < VOCAB; k++) wanted[k] = 0.1f * ((float)(k == 4) - expf(logits[k]) / sum);
+  CHECK(!syn_small_correct(s, 4, 0.1f) && syn_small_correct(s, 4, 0.1f) == SYN_SMALL_E_VALUE,
+        "once for a token");
+  for (k = 0; k < VOCAB; k++)
+    CHECK(fabsf(memory[VOCAB * 32 + k] - wanted[k]) < 1e-6f, "bias %d: %g, wanted %g", k,
+          (double)memory[VOCAB * 32 + k], (double)wanted[k]);
+  memset(memory, 0, (size_t)floats * sizeof *memory);
+  for (pass = 0; pass < 60; pass++)
+    CHECK(!correct_all(s, src, count, right, 4), "correction %d", pass);
+  n = output_of(s, src, count, 1000, out);
+  CHECK(n == 4 && !memcmp(out, right, sizeof right), "learned: %d tokens", n);
+  syn_small_learn(s, again, floats);
+  for (pass = 0; pass < 60; pass++) correct_all(s, src, count, right, 4);
+  CHECK(!memcmp(memory, again, (size_t)(VOCAB * 33) * sizeof *memory), "the same weights again");
+  syn_small_learn(s, NULL, 0);
+  n = output_of(s, src, count, 1000, out);
+  CHECK(!memcmp(out, before, (size_t)n * sizeof *out), "without memory");
+  free(again);
+  free(memory);
+  free(block);
+  free(w);
+}
+
 /* A kind without a lowering is named. */
 static void test_refused(syn_context *c) {
   bytes b;
@@ -577,6 +643,7 @@ int main(void) {
     test_tokens(&c, m, 1, pairs[i][0]);
     test_tokens(&c, m, 4, pairs[i][0]);
     if (i == 0) test_limits(&c, m);
+    if (i == 0) test_learning(&c, m);
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");
     if (i == 0) test_formats(&c, m);
