@@ -1,0 +1,24 @@
+/* commands.c   Commands in English or German switch pins: "turn on the light in the kitchen" gives
+   a0=1, "heize im bad auf zwanzig grad" gives b3=20. The model runs in slices of SLICE
+   multiply-adds, between which a program can do other work. The interrupt of the SysTick timer goes
+   on all the while. At the end the program prints how long the longest slice took.
+
+   make run DEMO=commands BOARD=an386 */
+#include "commands_model.h"
+#include "commands_text.h"
+#include "demo.h"
+
+enum { SLICE = 1000 };
+
+static uint64_t ram[(commands_RAM + 7) / 8];
+static demo commands = {DEMO_MODEL(commands), SLICE, NULL, NULL, 0, 0, {0}, 0};
+
+int main(void) {
+  int status = demo_start(&commands, ram, sizeof ram);
+  if (status) return status;
+  board_clock_start();
+  commands.longest = 0;
+  status = demo_lines(&commands);
+  demo_put_figure("longest slice in microseconds", commands.longest);
+  return status;
+}

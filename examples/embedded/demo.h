@@ -1,0 +1,157 @@
+/* demo.h   what the demos share: the self-test of a model, lines of text that come over the serial
+   line, the answers to them. Include NAME_model.h and NAME_text.h before it. */
+#include "board.h"
+
+/* With DEMO_TEST all logits go into a hash, which must be the same on every machine. */
+#ifdef DEMO_TEST
+static uint64_t demo_hash = UINT64_C(0xCBF29CE484222325);
+static void demo_trace(float z);
+#define SYN__SMALL_TRACE(z) demo_trace(z)
+#endif
+
+#define SYN_SMALL
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../../synthesizer.h"
+
+#ifndef DEMO_LINE
+enum { DEMO_LINE = 120, DEMO_TOKENS = 24 }; /* bytes and tokens of a line at most, with its end */
+#endif
+
+typedef struct demo {
+  const int32_t *model;
+  size_t size;
+  uint64_t hash;                 /* of the model */
+  const char *sentence, *answer; /* of the self-test */
+  long work;                     /* multiply-adds of a slice */
+  syn_small *s;
+  const char *want;  /* text with which an answer is compared instead of being written */
+  uint32_t longest;  /* microseconds of the longest slice */
+  uint32_t tokens;   /* of all answers, their ends included */
+  int ids[DEMO_TOKENS], count; /* the line that was read; count below 0: it does not fit */
+} demo;
+
+/* The first fields of a demo for the model NAME. */
+#define DEMO_MODEL(name) \
+  name##_model, sizeof name##_model, name##_HASH, name##_SENTENCE, name##_ANSWER
+
+static uint64_t demo_fnv(uint64_t hash, const void *bytes, size_t size) { /* FNV-1a */
+  const unsigned char *at = (const unsigned char *)bytes;
+  for (; size; size--) hash = (hash ^ *at++) * UINT64_C(0x100000001B3);
+  return hash;
+}
+#ifdef DEMO_TEST
+__attribute__((noinline)) static void demo_trace(float z) {
+  demo_hash = demo_fnv(demo_hash, &z, sizeof z);
+}
+#endif
+
+static void demo_put_hash(uint64_t hash) {
+  char digit[2] = {0, 0};
+  int shift;
+  for (shift = 60; shift >= 0; shift -= 4) {
+    digit[0] = "0123456789abcdef"[hash >> shift & 15];
+    board_put(digit);
+  }
+}
+/* A line of a measured figure begins with #. */
+static void demo_put_figure(const char *name, uint32_t n) {
+  board_put("# ");
+  board_put(name);
+  board_put(" ");
+  board_put_number(n);
+  board_put("\n");
+}
+
+/* -- lines and answers -- */
+
+static void demo_encode(demo *d, const char *line, size_t size) {
+  syn_text text;
+  text.at = line;
+  text.size = size;
+  d->count = syn_small_encode(d->s, text, d->ids, DEMO_TOKENS);
+}
+/* Reads a line and makes it tokens. Returns 0 for an empty line and at the end of all. */
+static int demo_read(demo *d) {
+  char line[DEMO_LINE];
+  int byte, size = 0;
+  while ((byte = board_get()) >= 0 && byte != '\n')
+    if (byte != '\r' && size < DEMO_LINE) line[size++] = (char)byte;
+  demo_encode(d, line, (size_t)size);
+  return size;
+}
+
+static void demo_write(demo *d, syn_text text) {
+  size_t i;
+  for (i = 0; i < text.size; i++) {
+    char one[2] = {0, 0};
+    one[0] = text.at[i];
+    if (!d->want) board_put(one);
+    else if (*d->want == one[0]) d->want++;
+    else d->want = "?"; /* no answer ends like this */
+  }
+}
+/* Writes the answer to the line in ids, token by token. Returns 0 or an error. */
+static int demo_answer(demo *d) {
+  int token = syn_small_source(d->s, d->ids, d->count), any = 0;
+  while (token >= SYN_SMALL_MORE) {
+    uint32_t start = board_microseconds(), took;
+    token = syn_small_step(d->s, d->work);
+    took = board_microseconds() - start;
+    if (took > d->longest) d->longest = took;
+    d->tokens += token != SYN_SMALL_MORE;
+    if (token >= 0) demo_write(d, syn_small_piece(d->s, token, !any++));
+  }
+  return token == SYN_SMALL_END ? 0 : token;
+}
+
+/* -- start -- */
+
+/* Opens the model in `ram` and tests it: the hash of its array, the answer to one sentence. Prints
+   the bytes of stack that each function of the library takes. Returns 0 or an exit status. */
+static int demo_start(demo *d, void *ram, size_t bytes) {
+  uint64_t hash = demo_fnv(SYN_HASH_START, d->model, d->size);
+  int error = 0, passed;
+  board_put("model ");
+  demo_put_hash(hash);
+  board_put("\n");
+  board_stack_paint();
+  d->s = syn_small_open(ram, bytes, d->model, d->size, NULL, &error);
+  demo_put_figure("stack of open", board_stack_used());
+  if (!d->s) {
+    board_put(error == SYN_SMALL_E_RAM ? "too little RAM\n" : "the model is damaged\n");
+    return 1;
+  }
+  board_stack_paint();
+  demo_encode(d, d->sentence, strlen(d->sentence));
+  demo_put_figure("stack of encode", board_stack_used());
+  board_stack_paint();
+  syn_small_source(d->s, d->ids, d->count);
+  demo_put_figure("stack of source", board_stack_used());
+  board_stack_paint();
+  while (syn_small_step(d->s, 1000000) >= SYN_SMALL_MORE) continue;
+  demo_put_figure("stack of step", board_stack_used());
+  d->want = d->answer;
+  passed = hash == d->hash && !demo_answer(d) && !*d->want;
+  d->want = NULL;
+  demo_put_figure("self-test tokens", d->tokens);
+  board_put(passed ? "self-test passed\n" : "self-test FAILED\n");
+  return !passed;
+}
+/* Answers every line up to an empty one. Returns an exit status. */
+static int demo_lines(demo *d) {
+  uint32_t lines = 0;
+  d->tokens = 0;
+  while (demo_read(d)) {
+    if (demo_answer(d)) board_put("too long");
+    board_put("\n");
+    lines++;
+  }
+  demo_put_figure("lines", lines);
+  demo_put_figure("tokens", d->tokens);
+#ifdef DEMO_TEST
+  board_put("logits ");
+  demo_put_hash(demo_hash);
+  board_put("\n");
+#endif
+  return 0;
+}

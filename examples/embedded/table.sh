@@ -1,0 +1,30 @@
+#!/bin/sh
+# table.sh MAKE...   for each board: instructions of the library for a token of the output, bytes of flash
+# (program and model), of RAM (stack of STACK_SIZE bytes included) and of the library's code.
+cd "$(dirname "$0")" || exit 1
+. ./lib.sh
+make="$*"
+if ! have_tools; then echo "table: skipped, needs $missing"; exit 0; fi
+$make "$OUT/dates_data" "$OUT/letters_data" || exit 1
+"$OUT/dates_data" test 20 | cut -f 1 >"$OUT/dates.few"
+"$OUT/letters_data" 20 | cut -f 1 >"$OUT/letters.few"
+printf '%-8s %-17s %14s %8s %8s %8s\n' demo board instructions flash RAM code
+for demo in dates letters; do
+  for pair in $MACHINES; do
+    board=${pair%%:*}
+    elf=$OUT/$board/$demo-table.elf
+    if ! $make "$elf" >"$OUT/build.log" 2>&1; then # too little memory on this board
+      printf '%-8s %-17s %14s\n' $demo "$board" "does not fit"
+      continue
+    fi
+    emulate "$board" "$elf" "$OUT/$demo.few" "$OUT/table.out" -plugin "$OUT/icnt.so" -d plugin -D "$OUT/table.count"
+    count=$(sed -n 's/^library \([0-9]*\) .*/\1/p' "$OUT/table.count")
+    # the self-test answers its sentence twice, the second time counted
+    tokens=$(($(figure tokens "$OUT/table.out") + 2 * $(figure "self-test tokens" "$OUT/table.out")))
+    code=$("${CROSS}nm" -S "$elf" | awk '$3 ~ /[tT]/ && $4 ~ /^syn_/ { print "0x" $2 }' |
+      while read -r n; do echo $((n)); done | awk '{ n += $1 } END { print n }')
+    "${CROSS}size" "$elf" | awk 'NR == 2 { print $1 + $2, $2 + $3 }' >"$OUT/table.size"
+    read -r flash ram <"$OUT/table.size"
+    printf '%-8s %-17s %14s %8s %8s %8s\n' $demo "$board" $((count / tokens)) "$flash" "$ram" "$code"
+  done
+done

@@ -1,0 +1,85 @@
+#!/bin/sh
+# test.sh MAKE...   the demos on the PC, then on every emulated board, whose answers and hashes must be those
+# of the PC. Ends with "N passed, N failed", status 1 when any failed. INPUTS lines are sent to dates.
+cd "$(dirname "$0")" || exit 1
+. ./lib.sh
+passed=0 failed=0
+verdict() { # STATUS NAME TEXT
+  if [ "$1" = 0 ]; then passed=$((passed + 1)) word=passed; else failed=$((failed + 1)) word=FAILED; fi
+  echo "$2: $word${3:+, $3}"
+}
+answers() { grep -v '^[#]' "$1"; } # without the lines of figures
+
+# The lines that are sent, with the right answers.
+prepare() { # DEMO DATA COUNT ARGUMENTS...
+  demo=$1 data=$2 count=$3
+  shift 3
+  "$OUT/$data" "$@" "$count" >"$OUT/$demo.test"
+  cut -f 1 "$OUT/$demo.test" >"$OUT/$demo.in"
+}
+# pc DEMO LEAST: at least LEAST percent of the answers are right
+pc() {
+  (cat "$OUT/$1.in"; echo) | "$OUT/pc/$1" >"$OUT/$1.pc" || { verdict 1 "$1 on the PC" "its self-test"; return; }
+  cut -f 2 "$OUT/$1.test" >"$OUT/$1.want"
+  total=$(wc -l <"$OUT/$1.want")
+  right=$(answers "$OUT/$1.pc" | sed '/^model /d; /^self-test /d; /^learned /d' | head -n "$total" | paste -d '|' - "$OUT/$1.want" |
+    awk -F '|' '$1 == $2' | wc -l)
+  [ $((right * 100)) -ge $((total * $2)) ]
+  verdict $? "$1 on the PC" "$right of $total answers right, $2 % wanted"
+}
+# on BOARD DEMO QEMU-OPTIONS...: builds and runs; answers, hash and stack
+on() {
+  board=$1 demo=$2 out=$OUT/$1/$2.out
+  shift 2
+  if ! $make "$OUT/$board/$demo-test.elf" >"$OUT/build.log" 2>&1; then
+    verdict 1 "$demo on $board" "does not build: $(tail -n 1 "$OUT/build.log")"
+    return
+  fi
+  emulate "$board" "$OUT/$board/$demo-test.elf" "$OUT/$demo.in" "$out" "$@"
+  status=$?
+  if [ $status != 0 ]; then verdict 1 "$demo on $board" "status $status"; return; fi
+  answers "$out" >"$out.answers"
+  answers "$OUT/$demo.pc" | cmp -s - "$out.answers" || { verdict 1 "$demo on $board" "not the answers of the PC"; return; }
+  stack=$(for call in open encode source step; do figure "stack of $call" "$out"; done | tr '\n' ' ')
+  most=$(echo "$stack" | tr ' ' '\n' | sort -n | tail -n 1)
+  [ "$most" -le 512 ]
+  verdict $? "$demo on $board" "the answers and logits of the PC; stack of open, encode, source, step: $stack"
+}
+
+make="$*"
+mkdir -p "$OUT"
+$make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/commands" \
+  "$OUT/pc/learn" "$OUT/pc/letters" || exit 1
+prepare dates dates_data "$INPUTS" test
+prepare commands commands_data 200 test
+sed 's/0=/5=/' "$OUT/commands.test" >"$OUT/learn.test"
+cp "$OUT/commands.in" "$OUT/learn.in"
+"$OUT/letters_data" 20 unseen >"$OUT/letters.test"
+cut -f 1 "$OUT/letters.test" >"$OUT/letters.in"
+pc dates 95
+pc commands 95
+pc learn 95
+if [ -f "$OUT/letters.short" ]; then pc letters 50; else pc letters 0; fi # or the words of another model
+
+if $make "$OUT/mutate" >"$OUT/build.log" 2>&1; then
+  text=$("$OUT/mutate" 2>"$OUT/mutate.log" | tail -n 1)
+  [ -n "$text" ] && [ ! -s "$OUT/mutate.log" ]
+  verdict $? "damaged models" "$text$(head -n 3 "$OUT/mutate.log")"
+else
+  echo "damaged models: skipped, needs a compiler with sanitizers"
+fi
+
+if have_tools; then
+  for pair in $MACHINES; do on "${pair%%:*}" dates; done
+  for board in m0 an386 an505; do on $board learn; done
+  for board in an385 an386 an547; do on $board letters; done
+  on an386 commands -icount shift=5
+  echo "   the longest slice of $(sed -n 's/.*SLICE = \([0-9]*\).*/\1/p' commands.c) multiply-adds takes" \
+    "$(figure "longest slice in microseconds" "$OUT/an386/commands.out") microseconds at 32 ns an instruction"
+  echo "   RAM with which learn learns: $(figure "RAM without stack" "$OUT/an386/learn.out") bytes and the stack," \
+    "$(figure "stack of learning" "$OUT/an386/learn.out") bytes"
+else
+  echo "boards: skipped, needs $missing"
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
