@@ -551,6 +551,7 @@ typedef struct syn_param {
   /* 1: a matrix product reads it as [shape[0], the rest]: rank 2, and the [n,k,d] of a convolution;
      0: a vector, or a table of heads */
   int matrix;
+  int panels; /* 1: a matrix that decoding reads in panels alone, see syn_model_load_packed */
   float *x;                  /* in the model's memory or in the file it was loaded from */
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
@@ -5130,6 +5131,7 @@ typedef struct syn__graph {
   syn_initial *inits;  /* [n_params] how the numbers of each begin */
   size_t n_nodes, cap_nodes, n_values, cap_values, n_params, cap_params, cap_inits;
   int n_encoder; /* nodes before the decoder's first */
+  size_t pack;   /* floats of B that products of a decoder pack, beside weights in panels */
   int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
 } syn__graph;
 
@@ -5640,6 +5642,13 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
 
 /* Floats of t->pack: the block of b that all threads read, then the block of a of each. */
 static size_t syn__pack_floats(int threads) { return SYN__PACK_B + (size_t)threads * SYN__PACK_A; }
+/* Columns of a block of b [k,n] at most; floats of the block that syn_gemm packs. */
+static int syn__block_columns(int k) {
+  return SYN__NC * (SYN__KC / syn__max(64, syn__min(SYN__KC, k)));
+}
+static size_t syn__block_floats(int k, int n) {
+  return (size_t)syn__min(SYN__KC, k) * syn__round16((size_t)syn__min(syn__block_columns(k), n));
+}
 
 syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row) {
   syn_matrix m = {(float *)x, rows, cols, row ? row : (size_t)cols, 1, 0};
@@ -5720,7 +5729,7 @@ static void syn__gemm_packed(syn_tape *t, syn__product *p) {
 void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float *bias,
               int accumulate) {
   syn__product p = syn__product_of(c, a, b, bias, accumulate);
-  int n0, k0, nc = SYN__NC * (SYN__KC / syn__max(64, syn__min(SYN__KC, a.cols)));
+  int n0, k0, nc = syn__block_columns(a.cols);
   if (b.panel) {
     p.streamed = t->decode || (t->packed && c.rows <= 64);
     syn__gemm_packed(t, &p);
@@ -10384,6 +10393,7 @@ static long syn__small_score_row(syn_small *s, const int32_t *a) {
 static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   syn__att *a = (syn__att *)n->own;
   int root = 1;
+  size_t pack;
   while (root * root < a->size) root++;
   a->a = syn_arg_int(b, "a", root, 1, 1 << 16);
   a->b = syn_arg_int(b, "b", (a->size + a->a - 1) / a->a, 1, 1 << 16);
@@ -10397,6 +10407,8 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
   a->stages[s].head_units = a->c;
   if (syn__hidden_shape(b, n, s, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
   a->row_floats += a->heads * (a->a + a->b);
+  pack = syn__block_floats(a->c, syn__max(a->a, a->b)); /* of syn__fd_prepare */
+  if (b->g->pack < pack) b->g->pack = pack;
   if (syn__output_params(b, n, s, a->a, "fd_wa", "fd_ba")) return SYN_E_SHAPE;
   return syn__output_params(b, n, s, a->b, "fd_wb", "fd_bb");
 }
@@ -14012,6 +14024,34 @@ void syn_model_free(syn_model *m) {
   syn__free(m->c, m);
 }
 
+/* 1: a kind of the caller's, of whose functions nothing is known. */
+static int syn__kind_foreign(const syn_context *c, const syn_kind *kind) {
+  size_t i;
+  int k;
+  for (i = 0; i < SYN__COUNT(syn__kinds); i++)
+    if (syn__kinds[i] == kind) return 0;
+  for (k = 0; k < c->options.n_kinds; k++)
+    if (c->options.kinds[k] == kind) return 1;
+  return 0;
+}
+
+/* Decoding reads a matrix in panels alone where only products of the library's kinds read it: not
+   an embedding, whose node has no input, unless it is the output's matrix too (a tied tgt.embed).
+   Kinds of the caller read weights as they are stored, and may pack any matrix. */
+static void syn__panels_mark(syn_model *m) {
+  syn__graph *g = &m->g;
+  size_t i;
+  int k;
+  for (i = 0; i < g->n_params; i++) g->params[i].panels = g->params[i].matrix;
+  for (i = 0; i < g->n_nodes; i++) {
+    const syn_node *n = g->nodes[i];
+    int foreign = syn__kind_foreign(m->c, n->kind);
+    if (foreign) g->pack = SIZE_MAX;
+    for (k = 0; k < n->n_param && (foreign || !n->n_in); k++) g->params[n->param[k]].panels = 0;
+  }
+  g->params[g->nodes[m->head]->param[0]].panels = 1;
+}
+
 /* A model without memory for its weights: what plans, new and loaded models have in common. The
    status is checked, too, because a kind may record an error and still return. */
 static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
@@ -14022,6 +14062,7 @@ static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
   if (syn__config_resolve(m, config) == SYN_OK && syn__build_network(m) == SYN_OK &&
       c->status == SYN_OK) {
     syn__weights_place(m);
+    syn__panels_mark(m);
     return m;
   }
   syn_model_free(m);
@@ -14281,6 +14322,12 @@ static void syn__layout_loss(syn_run *r, syn__layout *k) {
   l->which = syn__layout_ints(k, 1, r->cap.rows[r->m->task->labels]);
 }
 
+/* Floats of t->pack. A decoder has its weights in panels and packs nothing but g.pack. */
+static size_t syn__run_pack(const syn_run *r) {
+  size_t any = syn__pack_floats(r->tape.threads);
+  return r->mode == SYN__INFER && r->m->g.pack < any ? r->m->g.pack : any;
+}
+
 /* All buffers. Values and saved buffers come last: syn__place overlays those whose lifetimes do
    not meet, so it needs all of them together. In training and in decoders the head does not
    run, and its value (the logits of all rows) is left out of `shown`. */
@@ -14300,7 +14347,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   syn__layout_batch(r, k);
   if (r->mode == SYN__KEEP)
     t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
-  t->pack = syn__layout_floats(k, 1, syn__pack_floats(t->threads));
+  t->pack = (float *)syn__layout_add(k, syn__run_pack(r), sizeof(float));
   t->scratch_size = syn__scratch_floats(&shown, &r->cap);
   t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
                                         sizeof(float));
@@ -16718,8 +16765,7 @@ static void syn__layout_cache(syn_decoder *d, syn__layout *k) {
 }
 
 /* Packs the matrices of products into panels of 16 outputs, once, so that a step reads them from
-   the beginning to the end. An embedding is read row by row and is packed only where it is the
-   output's matrix too (a tied tgt.embed). Tables of heads are not packed. */
+   the beginning to the end. */
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   size_t i;
@@ -16729,8 +16775,7 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
     size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
     syn_matrix w;
     float *at;
-    if (!p->matrix || !strcmp(p->name, "src.embed")) continue;
-    if (!strcmp(p->name, "tgt.embed") && (int)i != g->nodes[d->m->head]->param[0]) continue;
+    if (!p->panels) continue;
     at = syn__layout_floats(k, rows, columns);
     if (!k->base) continue;
     w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)columns, 0));
