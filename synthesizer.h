@@ -13488,24 +13488,28 @@ static syn_layer *syn__parse(syn_build *b) {
   return NULL;
 }
 
-/* Variable substitution: a copy of the text with every $NAME replaced by its number, so that a
-   model file alone says what the network is. A $NAME in a comment may have no number and stays.
-   17 digits give every double back exactly. */
-static char *syn__text_replaced(syn_build *b, const char *text) {
-  char *out = (char *)syn__arena_get(&b->g->arena, SYN_MAX_TEXT + 1, 1);
-  size_t used = 0;
-  if (!out) return NULL;
-  for (b->at = text; *b->at && used <= SYN_MAX_TEXT;) { /* a byte, or a $NAME, at a time */
+/* Variable substitution: the text with every $NAME replaced by its number, so that a model file
+   alone says what the network is. A $NAME in a comment may have no number and stays. 17 digits give
+   every double back exactly. Returns the bytes; with `out` null it only counts them. */
+static size_t syn__replace_names(syn_build *b, const char *text, char *out) {
+  size_t used = 0, size;
+  char number[40];
+  for (b->at = text; *b->at; used += size) { /* a byte, or a $NAME, at a time */
     const char *from = b->at++;
     const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
-    if (var) {
-      used += syn__number_write(out + used, SYN_MAX_TEXT + 1 - used, 17, var->value);
-    } else {
-      out[used++] = *from;
-      b->at = from + 1;
-    }
+    if (!var) b->at = from + 1;
+    size = var ? syn__number_write(number, sizeof number, 17, var->value) : 1;
+    if (out) memcpy(out + used, var ? number : from, size);
   }
-  return syn__text_too_long(b, used) ? NULL : out;
+  return used;
+}
+/* The same as a copy in the arena. */
+static char *syn__text_replaced(syn_build *b, const char *text) {
+  size_t size = syn__replace_names(b, text, NULL);
+  char *out = NULL;
+  if (!syn__text_too_long(b, size)) out = (char *)syn__arena_get(&b->g->arena, size + 1, 1);
+  if (out) syn__replace_names(b, text, out);
+  return out;
 }
 
 /* ==============================================================================================
