@@ -184,7 +184,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#ifndef SYN_SMALL
+#if !defined(SYN_SMALL) && !defined(SYN_NO_STDIO)
 #include <stdio.h>
 #endif
 
@@ -197,7 +197,8 @@
 
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
-   SYN_NO_STDIO, defined by the user: no file is opened; models come from memory, go to a sink.
+   SYN_NO_STDIO, defined by the user: no file is opened and stdio.h is not included (of it only
+   vsnprintf is called); models come from memory, go to a sink.
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
    SYN_SMALL, defined by the user: nothing but small models, see >>small types. */
 
@@ -2176,6 +2177,27 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #define SYN__INLINE static inline
 #define SYN__PRINTF(fmt, args)
 #endif
+/* Without stdio.h: the compiler knows vsnprintf, or C lets a program declare it. */
+#if !defined(SYN_NO_STDIO)
+#define syn__vsnprintf vsnprintf
+#elif defined(__GNUC__) || defined(__clang__)
+#define syn__vsnprintf __builtin_vsnprintf
+#else
+#ifdef __cplusplus
+extern "C"
+#endif
+int vsnprintf(char *out, size_t capacity, const char *format, va_list args);
+#define syn__vsnprintf vsnprintf
+#endif
+SYN__PRINTF(3, 4)
+static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
+  va_list args;
+  int size;
+  va_start(args, format);
+  size = syn__vsnprintf(out, capacity, format, args);
+  va_end(args);
+  return size;
+}
 #define SYN__UNUSED(x) ((void)(x))
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -2335,7 +2357,7 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
   if (!c || c->status != SYN_OK) return status;
   c->status = status;
   va_start(args, format);
-  vsnprintf(c->message, sizeof c->message, format, args);
+  syn__vsnprintf(c->message, sizeof c->message, format, args);
   va_end(args);
   for (at = c->message; *at; at++)
     if ((unsigned char)*at < 32 || *at == 127) *at = '?';
@@ -5074,7 +5096,7 @@ static void syn__print(syn__text_out *w, const char *format, ...) {
   va_list args;
   int n;
   va_start(args, format);
-  n = vsnprintf(left ? w->out + w->used : NULL, left, format, args);
+  n = syn__vsnprintf(left ? w->out + w->used : NULL, left, format, args);
   va_end(args);
   if (n > 0) w->used += (size_t)n;
 }
@@ -5239,10 +5261,11 @@ static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format
   size_t used;
   va_list args;
   if (l)
-    snprintf(text, sizeof text, "%.*s: ", l->name.size < 40 ? (int)l->name.size : 40, l->name.at);
+    syn__snprintf(text, sizeof text, "%.*s: ", l->name.size < 40 ? (int)l->name.size : 40,
+                  l->name.at);
   used = strlen(text);
   va_start(args, format);
-  vsnprintf(text + used, sizeof text - used, format, args);
+  syn__vsnprintf(text + used, sizeof text - used, format, args);
   va_end(args);
   return l ? syn__fail_place(b, l->name.at, s, text) : syn__fail(b->c, s, "%s", text);
 }
@@ -5373,7 +5396,7 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
   if (!name || strlen(name) > 60 || *syn__utf8_invalid(name))
     return syn_build_fail(b, "a parameter of the kind has no name of at most 60 bytes of UTF-8");
-  snprintf(full, sizeof full, "%s.%s", n->path, name);
+  syn__snprintf(full, sizeof full, "%s.%s", n->path, name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
   n->param[n->n_param++] = id;
@@ -6321,7 +6344,7 @@ int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->cha
 /* Appends .number to the path. A path that were cut would give two layers the same name. */
 static syn_status syn__path_push(syn_build *b, int number) {
   size_t size = strlen(b->path), capacity = sizeof b->path - size;
-  if (snprintf(b->path + size, capacity, ".%d", number) < (int)capacity) return SYN_OK;
+  if (syn__snprintf(b->path + size, capacity, ".%d", number) < (int)capacity) return SYN_OK;
   b->path[size] = 0;
   return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
                          (int)sizeof b->path - 1);
@@ -13219,9 +13242,9 @@ static syn_status syn__fail_at(const syn_build *b, const char *at, const char *w
   int size = *at ? 0 : (int)strlen(token), used;
   while (size < 40 && syn__is_name(token[size])) size++;
   while (!size || ((unsigned char)token[size] & 0xC0) == 0x80) size++;
-  used = snprintf(text, sizeof text, "'%.*s': %.200s", size, token, what);
+  used = syn__snprintf(text, sizeof text, "'%.*s': %.200s", size, token, what);
   if (nearest)
-    snprintf(text + used, sizeof text - (size_t)used, "; did you mean '%.*s'?",
+    syn__snprintf(text + used, sizeof text - (size_t)used, "; did you mean '%.*s'?",
              syn__min(40, (int)strcspn(nearest, " ")), nearest);
   return syn__fail_place(b, at, SYN_E_TEXT, text);
 }
@@ -13278,7 +13301,7 @@ static size_t syn__number_read(const char *text, double *number) {
 /* The number as its shortest text of `digits` digits, with a point in every locale. Returns the
    bytes of the text, also where they do not fit. */
 static size_t syn__number_write(char *out, size_t capacity, int digits, double number) {
-  int size = snprintf(out, capacity, "%.*g", digits, number), i;
+  int size = syn__snprintf(out, capacity, "%.*g", digits, number), i;
   for (i = 0; i < size && (size_t)i < capacity; i++)
     if (out[i] == ',') out[i] = '.';
   return (size_t)size;
@@ -13409,14 +13432,14 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
   }
   if (!type && !key.size) return syn__fail_at(b, from, "one argument too many", NULL);
   if (!type) {
-    snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
+    syn__snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
              l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
     return syn__fail_at(b, from, text, nearest);
   }
   a = syn__arg_new(b, l, syn__arena_text(&b->g->arena, name.at, name.size));
   if (!a || !a->name) return SYN_E_MEMORY;
   if (type != 'C' && syn__arg_find(l, a->name) != a) {
-    snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
+    syn__snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
     return syn__fail_at(b, from, text, NULL);
   }
   if (type == 'c' || type == 'C') {
@@ -13476,7 +13499,7 @@ static syn_layer *syn__parse(syn_build *b) {
   char text[40];
   if (syn__text_too_long(b, strlen(b->text))) return NULL;
   if (*bad) {
-    snprintf(text, sizeof text, "byte 0x%02X is not UTF-8", (unsigned)(unsigned char)*bad);
+    syn__snprintf(text, sizeof text, "byte 0x%02X is not UTF-8", (unsigned)(unsigned char)*bad);
     syn__fail_place(b, bad, SYN_E_TEXT, text);
     return NULL;
   }
@@ -13698,7 +13721,7 @@ static void syn__build_side(syn_build *b, const char *side, const char *text) {
   b->text = text + syn__bom_size(text, strlen(text));
   b->decoder = side[0] == 'd';
   b->layer = NULL;
-  snprintf(b->path, sizeof b->path, "%s", side);
+  syn__snprintf(b->path, sizeof b->path, "%s", side);
 }
 
 /* The embeddings of one side, [rows, d_model]; returns the value, -1: failed. Standard deviation
@@ -13751,7 +13774,7 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--;
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
-    snprintf(b->path, sizeof b->path, "%s", b->g->nodes[last]->path);
+    syn__snprintf(b->path, sizeof b->path, "%s", b->g->nodes[last]->path);
     b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
     if (b->blocks[i] < 0) return SYN_E_SHAPE;
   }
@@ -13845,7 +13868,7 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
   int shape[2] = {m->task->classes ? m->config.classes : m->config.tgt_vocab, width};
   b->layer = NULL;
-  snprintf(b->path, sizeof b->path, "out");
+  syn__snprintf(b->path, sizeof b->path, "out");
   if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
   if (m->tie > SYN__TIE_NONE && !fits)
     return syn__fail(b->c, SYN_E_SHAPE,
@@ -14923,7 +14946,7 @@ enum { SYN__VALUE_NAME = SYN__PATH + 64 };
 static void syn__nearest_path(char nearest[SYN__VALUE_NAME], const char *wanted, const char *path,
                               const char *dot, const char *part) {
   char name[SYN__VALUE_NAME];
-  snprintf(name, sizeof name, "%s%s%s", path, dot, part);
+  syn__snprintf(name, sizeof name, "%s%s%s", path, dot, part);
   if (syn__nearer(wanted, strlen(wanted), *nearest ? nearest : NULL, name) == name)
     memcpy(nearest, name, sizeof name);
 }
@@ -18241,7 +18264,7 @@ static const syn__tokenizer_kind *syn__tokenizer_spec(syn_context *c, const char
     n = strlen(kind->name);
     *size = 0;
     if (used < sizeof names)
-      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s, ", kind->name,
+      used += (size_t)syn__snprintf(names + used, sizeof names - used, "%s%s, ", kind->name,
                                kind->sized ? ":SIZE" : "");
     if (!spec || strncmp(spec, kind->name, n) != 0 || spec[n] != (kind->sized ? ':' : 0)) continue;
     while (kind->sized && spec[++n] >= '0' && spec[n] <= '9' && *size <= SYN__MAX_VOCAB)
@@ -18263,7 +18286,7 @@ static syn_tokenizer *syn__tokenizer_new(syn_context *c, const syn__tokenizer_ki
   t->kind = kind;
   t->flags = flags;
   t->size = (int)size;
-  snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
+  syn__snprintf(t->type, sizeof t->type, kind->sized ? "%s:%d" : "%s", kind->name, t->size);
   return t;
 }
 
@@ -18277,7 +18300,7 @@ static syn_tokenizer *syn__tokenizer_finish(syn_tokenizer *t, syn_status status)
   if (!status && syn_tokenizer_size(t) + n > SYN__MAX_VOCAB)
     status = syn__token_refuse(t, "among 2^24 with its sentinels");
   for (i = 0; i < n && !status; i++) {
-    snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
+    syn__snprintf(text, sizeof text, "%s<%d>", t->kind->split ? " " : "", i);
     if (syn__texts_write(&t->vocab, syn__text_of(text, strlen(text))) ||
         syn__append(t->c, &t->vocab.ends, &t->vocab.bytes.count, 1, sizeof(size_t)))
       status = SYN_E_MEMORY;
@@ -18808,7 +18831,7 @@ static void syn__json_fail(syn__json *j, const char *format, ...) {
   j->ok = 0;
   j->at = j->end; /* all loops stop */
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  syn__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   syn__shorten(shown, j->tensor ? j->tensor : "");
   syn__fail(j->c, SYN_E_FORMAT, "%s: %s%s%s%s (byte %lu of the header)", j->where,
@@ -19845,8 +19868,8 @@ static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const cha
     *out = number;
     return SYN_OK;
   }
-  snprintf(wanted, sizeof wanted, "a whole number from %s to %s", syn__signed_decimal(low, least),
-           syn__signed_decimal(high, most));
+  syn__snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
+                syn__signed_decimal(low, least), syn__signed_decimal(high, most));
   return syn__metadata_fail(c, key, value, wanted);
 }
 
@@ -20504,7 +20527,7 @@ static void syn__small_embed_kinds(syn_context *c, const int32_t *w, const syn_s
     if (code == SYN__SMALL_OP_sample) used = config && config->temperature > 0.0f;
     if (code == SYN__SMALL_OP_beam) used = config && config->beam > 1;
     if (!used) continue;
-    snprintf(text, sizeof text, " X(%s)", syn__small_name(code));
+    syn__snprintf(text, sizeof text, " X(%s)", syn__small_name(code));
     syn__small_print(c, sink, text);
   }
 }
@@ -20541,18 +20564,18 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
     syn__fail(c, SYN_E_VALUE, "small model: a length, beam or temperature is outside its range, or "
               "it needs 2 GB of RAM and more");
   if (ram > 0) {
-    int n = snprintf(line, sizeof line,
+    int n = syn__snprintf(line, sizeof line,
                      "/* A small model for synthesizer.h: %lu bytes. */\n#include <stdint.h>\n",
                      (unsigned long)(words * 4));
     syn__small_sink(c, sink, line, (size_t)n);
     syn__small_embed_kinds(c, w, config, sink);
     syn__small_embed_formats(c, w, sink);
-    n = snprintf(line, sizeof line,
+    n = syn__snprintf(line, sizeof line,
                  "\nenum { %.40s_RAM = %ld };\nstatic const int32_t %.40s_model[%lu] = {", name,
                  ram, name, (unsigned long)words);
     syn__small_sink(c, sink, line, (size_t)n);
     for (i = 0; i < words && c->status == SYN_OK; i++) { /* the least int32 has no literal */
-      n = snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
+      n = syn__snprintf(line, sizeof line, "%s%ld%s", i % 10 ? " " : "\n",
                    (long)(w[i] == INT32_MIN ? w[i] + 1 : w[i]), w[i] == INT32_MIN ? "-1," : ",");
       syn__small_sink(c, sink, line, (size_t)n);
     }
@@ -20703,8 +20726,8 @@ static syn_status syn__check_causal(syn__checker *k) {
         for (j = row + 1; j < k->b.tgt_width && tgt[j]; j++)
           tgt[j] = none ? 0 : 1 + (tgt[j] + j) % (k->m->config.tgt_vocab - 1);
       }
-      snprintf(text, sizeof text, "causal: with %s tokens behind row %d", none ? "no" : "other",
-               row);
+      syn__snprintf(text, sizeof text, "causal: with %s tokens behind row %d",
+                    none ? "no" : "other", row);
       if (syn__check_same(k, k->run, 0, row + 1, text)) return k->c->status;
     }
   return SYN_OK;
@@ -20992,7 +21015,7 @@ static syn_status syn__probe_param(syn__probe *q) {
   result = mixed ? syn__probe_some(q, &r, 0, mixed > 0 ? ELEMENTS : MORE_ELEMENTS) : 0;
   if (result > 0) return SYN_OK;
   if (mixed)
-    snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / columns),
+    syn__snprintf(element, sizeof element, "[%lu,%lu]", (unsigned long)(q->element / columns),
              (unsigned long)(q->element % columns));
   return syn__fail(q->t->c, SYN_E_VALUE, "gradient: %s%s%s: %.6g, finite differences %.6g%s",
                    q->p->name, element, dropout, q->got, q->wanted,
@@ -21096,7 +21119,7 @@ syn_status syn_kind_check(syn_context *c, const syn_kind *kind, const char *text
     for (i = 0; i < c->options.n_kinds; i++) kinds[i + 1] = c->options.kinds[i];
     inner.options.kinds = kinds;
     inner.options.n_kinds = c->options.n_kinds + 1;
-    snprintf(beside, strlen(text) + 16, "concat(id | %s)", text);
+    syn__snprintf(beside, strlen(text) + 16, "concat(id | %s)", text);
   }
   memset(&k, 0, sizeof k);
   k.d_model = 8, k.heads = 2, k.max_len = SYN__CHECK_LEN, k.classes = 5, k.dropout = 0.25f;
