@@ -5200,7 +5200,7 @@ struct syn_tape {
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
   float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
-  const float **packed;                /* weights in panels, while decoding; else null */
+  const float *const *packed; /* weights in panels, while decoding and of a packed model; or null */
   float *pack; /* the packed block of a large product, then one of a per thread */
   float *scratch;                      /* threads * scratch_size floats */
   size_t scratch_size;
@@ -5686,6 +5686,9 @@ static syn_matrix syn__packed(const float *panels, int rows, int cols) {
   syn_matrix m = {(float *)panels, rows, cols, 16, 1, 16 * (size_t)rows};
   return m;
 }
+/* Row `row` of a matrix [n,k] in panels [ceil(n/16)][k][16] begins here; its numbers lie 16 floats
+   apart. */
+static size_t syn__panel_row(size_t row, size_t k) { return row / 16 * 16 * k + row % 16; }
 /* Rows and columns of a matrix that is not packed. */
 static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int cols) {
   a.x += (size_t)row * a.row + (size_t)col * a.col;
@@ -8247,13 +8250,17 @@ static void syn__task_lookup(syn_tape *t, const void *job, int thread, size_t be
   const syn_node *n = (const syn_node *)job;
   const float *x = n->n_in ? syn_in(t, n, 0)->x : NULL;
   const int *at = syn__lookup_rows(t, n);
-  size_t r, d = (size_t)syn_width(syn_out(t, n));
+  const float *w = syn_weight(t, n, 0); /* null: in panels, as the matrix of the output */
+  size_t r, i, d = (size_t)syn_width(syn_out(t, n));
   SYN__UNUSED(thread);
   for (r = begin; r < end; r++) {
-    const float *w = syn_weight(t, n, 0) + (size_t)at[r] * d;
+    size_t row = (size_t)at[r];
+    const float *panel = w ? NULL : t->packed[n->param[0]] + syn__panel_row(row, d);
     float *y = syn_out(t, n)->x + r * d;
-    if (x) t->k->add(y, x + r * d, w, d);
-    else memcpy(y, w, d * sizeof *y);
+    if (x) t->k->add(y, x + r * d, w + row * d, d);
+    else if (w) memcpy(y, w + row * d, d * sizeof *y);
+    else
+      for (i = 0; i < d; i++) y[i] = panel[16 * i];
   }
 }
 static void syn__lookup_forward(syn_tape *t, const syn_node *n) {
@@ -13564,7 +13571,9 @@ struct syn_model {
   syn__graph g;
   int tie;                     /* SYN__TIE_...; -1: not given, until the head is built */
   int final, head;             /* the value that `out` reads; the node `out` */
-  float *weights;              /* the block of all weights; null: they lie in the file */
+  float *weights;              /* the block of all weights; null: they lie in the file, in panels */
+  int packed;                  /* 1: decoders share `panels`, unless there is a block of weights */
+  float **panels;              /* by number of the parameter; null: this one is not in panels */
   size_t trained, floats;      /* floats of trained weights, which come first; of all weights */
   syn_tokenizer *tokenizer[2]; /* source, target; may be the same; null: none */
   syn_file *file;              /* what it was loaded from, kept for its metadata; or null */
@@ -14025,9 +14034,26 @@ static syn_status syn__weights_init(syn_model *m, size_t i) {
   return SYN_OK;
 }
 
+/* 1: matrices lie in panels alone, which runs and decoders share. */
+static int syn__in_panels(const syn_model *m) { return m->packed && !m->weights; }
+
+/* 1: the weights can be read by row. */
+static int syn__weights_by_row(syn_context *c, const syn_model *m) {
+  return !syn__in_panels(m) ||
+         !syn__fail(c, SYN_E_VALUE, "the model was loaded for decoding alone, its weights lie in "
+                    "panels: load it with syn_model_load");
+}
+
+/* Copies a matrix x [n,k] out of its panels. */
+static void syn__unpack(float *x, const float *panels, const syn_param *p) {
+  size_t n = (size_t)p->shape[0], k = p->size / n, row, i;
+  for (row = 0; row < n; row++, x += k)
+    for (i = 0; i < k; i++) x[i] = panels[syn__panel_row(row, k) + 16 * i];
+}
+
 /* Allocates the block of all weights if there is none: zeros, or copies of the weights that lie in
-   a file. Called before weights are changed: those in a file may be read-only (syn_model_view).
-   Runs that exist already go on reading the file. */
+   a file or in panels. Called before weights are changed: those in a file may be read-only
+   (syn_model_view). Runs that exist already go on reading the file or the panels. */
 static syn_status syn__weights_own(syn_model *m) {
   size_t i;
   if (m->weights) return SYN_OK;
@@ -14037,6 +14063,7 @@ static syn_status syn__weights_own(syn_model *m) {
     syn_param *p = &m->g.params[i];
     float *x = m->weights + p->offset;
     if (p->x) memcpy(x, p->x, p->size * sizeof *x);
+    else if (m->panels) syn__unpack(x, m->panels[i], p);
     p->x = x;
   }
   return SYN_OK;
@@ -14047,6 +14074,7 @@ void syn_model_free(syn_model *m) {
   syn_model_set_tokenizers(m, NULL, NULL); /* frees them */
   syn_file_free(m->file);
   syn__free(m->c, m->weights);
+  syn__free(m->c, m->panels);
   syn__graph_free(m->c, &m->g);
   syn__free(m->c, m);
 }
@@ -14229,7 +14257,8 @@ int syn_model_init_from(syn_model *m, const syn_model *from, int flags, syn_init
                         void *user) {
   int same[2], copied = 0;
   size_t i;
-  if (!m || !syn__given(m->c, from, "model to begin from")) return -1;
+  if (!m || !syn__given(m->c, from, "model to begin from") || !syn__weights_by_row(m->c, from))
+    return -1;
   if (m->task != from->task && !(flags & SYN_OTHER_TASK)) {
     syn__fail(m->c, SYN_E_VALUE, "a model of the task %s was given to begin one of %s from",
               from->task->name, m->task->name);
@@ -14440,6 +14469,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
   if (r) {
     *r = measured;
     r->bytes = head + bytes;
+    if (syn__in_panels(m)) r->tape.packed = (const float *const *)m->panels;
     k.base = (char *)r + head;
     syn__layout_run(r, &k);
     r->items = NULL;
@@ -14779,7 +14809,8 @@ size_t syn_attention_shades(const float *row, int keys, char *out, size_t capaci
 typedef struct syn__loss_job {
   const syn_run *r;
   const syn_node *head;
-  size_t d, classes; /* out.w [classes,d] */
+  size_t d, classes;
+  syn_matrix w;      /* out.w^T [d,classes] in panels */
   int first, rows;   /* of `which` */
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
@@ -14805,8 +14836,7 @@ static void syn__loss_logits(syn_tape *t, const syn__loss_job *j) {
     memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d,
            j->d * sizeof *x);
   syn_gemm(t, syn_matrix_of(l->logits, j->rows, classes, 0),
-           syn_matrix_of(l->rows, j->rows, d, 0), syn__packed(l->panels, d, classes),
-           syn_weight(t, j->head, 1), 0);
+           syn_matrix_of(l->rows, j->rows, d, 0), j->w, syn_weight(t, j->head, 1), 0);
 }
 
 /* Copies rows [rows of the block,width] to their places among all rows of the batch. */
@@ -14841,8 +14871,8 @@ static double syn__loss(syn_run *r, float eps, float scale) {
   int i, all = 0, rows = x->shape[0];
   double sum = 0.0;
   syn_matrix w = syn__weight_transposed(t, head, 0);
-  syn__loss_job j = {r, head, (size_t)w.rows, (size_t)w.cols, 0, 0, eps, scale};
-  syn__pack_b(t, w, r->loss.panels); /* once for all blocks */
+  syn__loss_job j = {r, head, (size_t)w.rows, (size_t)w.cols, w, 0, 0, eps, scale};
+  if (!w.panel) j.w = syn__pack_b(t, w, r->loss.panels); /* once for all blocks */
   for (i = 0; i < rows; i++)
     if (r->m->task->labels == SYN_EACH || r->labels[i]) r->loss.which[all++] = i;
   if (scale != 0.0f && all < rows) syn__zero(t, x->dx, syn_count(x));
@@ -15039,6 +15069,7 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
   p = syn_model_find(r->m, path);
   n = p ? NULL : syn__value_find(r->m, path, &part);
   if (!p && !n) return syn__value_unknown(r, path);
+  if (p && !p->x) return syn__weights_by_row(r->tape.c, r->m) ? SYN_OK : SYN_E_VALUE;
   if (p) syn__value_param(r, p, value);
   else if (sentence < 0 || sentence >= syn_out_stream(&r->tape, n)->count)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%.80s: sentence %d, the last pass had %d", path,
@@ -15087,6 +15118,9 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   if (r->mode != SYN__KEEP)
     return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the run was made without `keep`, "
                      "so it has no memory for gradients");
+  if (r->tape.packed)
+    return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the model was loaded for decoding "
+                     "alone: load it with syn_model_load");
   s = syn__bind_labelled(r, batch);
   if (s != SYN_OK) return s;
   if (!r->n_labels) return syn__fail(r->tape.c, SYN_E_VALUE, "a batch without a label");
@@ -16791,28 +16825,45 @@ static void syn__layout_cache(syn_decoder *d, syn__layout *k) {
   }
 }
 
-/* Packs the matrices of products into panels of 16 outputs, once, so that a step reads them from
-   the beginning to the end. */
+/* The panels of 16 outputs of a matrix: a step reads them from the beginning to the end. */
+static float *syn__layout_panels(const syn_param *p, syn__layout *k) {
+  size_t rows = (size_t)p->shape[0];
+  return syn__layout_floats(k, syn__round16(rows), p->size / rows);
+}
+
+/* Packs the matrices of products, once, unless the model has them in panels already. */
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
+  const float **packed;
   size_t i;
-  const float **packed = (const float **)syn__layout_add(k, g->n_params, sizeof(float *));
+  if (syn__in_panels(d->m)) return;
+  packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
   for (i = 0; i < g->n_params; i++) {
     const syn_param *p = &g->params[i];
-    size_t rows = syn__round16((size_t)p->shape[0]), columns = p->size / (size_t)p->shape[0];
+    float *at = p->panels ? syn__layout_panels(p, k) : NULL;
     syn_matrix w;
-    float *at;
-    if (!p->panels) continue;
-    at = syn__layout_floats(k, rows, columns);
-    if (!k->base) continue;
-    w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)columns, 0));
+    if (!k->base || !at) continue;
+    w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0));
     d->c->kernels->pack_b(&w, at);
     packed[i] = at;
   }
   if (k->base) d->run->tape.packed = packed;
 }
 
-/* One row w [d] of out.w: q counts steps of `scale`, 127 of them for the largest number. With
+/* All weights of a model that only decodes: matrices in panels, the others as they are. */
+static void syn__layout_weights(syn_model *m, syn__layout *k) {
+  size_t i;
+  m->panels = (float **)syn__layout_add(k, m->g.n_params, sizeof *m->panels);
+  for (i = 0; i < m->g.n_params; i++) {
+    syn_param *p = &m->g.params[i];
+    float *at = p->panels ? syn__layout_panels(p, k) : syn__layout_floats(k, 1, p->size);
+    if (!k->base) continue;
+    if (p->panels) m->panels[i] = at;
+    else p->x = at;
+  }
+}
+
+/* One row w [d] of out.w, in a panel: q counts steps of `scale`, 127 of them for the largest number. With
    e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded d times by
    at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few operations
    behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a bound. */
@@ -16821,15 +16872,17 @@ static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scal
   float top = 0.0f, step;
   size_t i;
   for (i = 0; i < d; i++) {
-    top = fabsf(w[i]) > top ? fabsf(w[i]) : top;
-    sum += (double)w[i] * (double)w[i];
+    float x = w[16 * i];
+    top = fabsf(x) > top ? fabsf(x) : top;
+    sum += (double)x * (double)x;
   }
   if (!(sum < 1e30)) return 0;
   *scale = step = top > 1e-30f ? top / 127.0f : 1.0f;
   for (i = 0; i < d; i++) {
-    int n = (int)floorf(w[i] / step + 0.5f);
+    float x = w[16 * i];
+    int n = (int)floorf(x / step + 0.5f);
     q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
-    e = (double)w[i] - (double)step * (double)q[16 * i];
+    e = (double)x - (double)step * (double)q[16 * i];
     error += e * e;
   }
   sum = sqrt(sum), error = sqrt(error);
@@ -16845,6 +16898,7 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   const syn_param *w = &d->m->g.params[head->param[0]], *b = &d->m->g.params[head->param[1]];
   size_t i, v = (size_t)w->shape[0], width = w->size / v, wide = syn__round16(v);
   syn__logit_bounds *s = &d->bounds;
+  const float *panels;
   float most = 0.0f;
   if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__BOUNDS_LEAST) return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
@@ -16856,10 +16910,11 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   s->width = width;
   if (!k->base) return;
   memset(s->q, 0, wide * width);
+  panels = d->run->tape.packed[head->param[0]];
   for (i = 0; i < v; i++) {
-    if (!(fabsf(b->x[i]) < 1e15f) ||
-        !syn__bounds_row(w->x + i * width, width, s->q + i / 16 * 16 * width + i % 16,
-                         &s->scale[i], &s->radius[i])) {
+    size_t at = syn__panel_row(i, width);
+    if (!(fabsf(b->x[i]) < 1e15f) || !syn__bounds_row(panels + at, width, s->q + at,
+                                                      &s->scale[i], &s->radius[i])) {
       s->q = NULL;
       return;
     }
@@ -17139,21 +17194,25 @@ static void syn__task_bounds(syn_tape *t, const void *job, int thread, size_t be
   t->k->gemv_int8(s->high + 16 * begin, s->x, s->q + 16 * n * begin, n, end - begin);
 }
 
-/* The most probable of the n candidates, whose logits are computed 16 at a time. */
-static int syn__choose_candidate(syn_decoder *d, int n) {
+/* The most probable of the n candidates, in rising order. The logits of a panel are computed
+   together, at their places in the row. */
+static int syn__choose_candidate(syn_decoder *d, int row, int n) {
   syn_tape *t = &d->run->tape;
   const syn_node *head = t->g->nodes[d->m->head];
   const syn__logit_bounds *s = &d->bounds;
-  const float *rows[16], *w = syn_weight(t, head, 0), *b = syn_weight(t, head, 1);
-  float z[16], top = -INFINITY;
-  int i, k, count, best = -1;
-  for (i = 0; i < n; i += 16) {
-    const int *tokens = s->candidates + i;
-    count = syn__min(16, n - i);
-    for (k = 0; k < count; k++) rows[k] = w + (size_t)tokens[k] * s->width, z[k] = b[tokens[k]];
-    t->k->dots(z, s->x, rows, s->width, (size_t)count);
-    for (k = 0; k < count; k++)
-      if (z[k] > top) top = z[k], best = tokens[k];
+  syn_matrix w = syn__weight_transposed(t, head, 0);
+  float *z = syn__decode_logits(d, row), top = -INFINITY;
+  syn__product p =
+      syn__product_of(syn_matrix_of(z, 1, w.cols, 0), syn_matrix_of(s->x, 1, w.rows, 0), w,
+                      syn_weight(t, head, 1), 0);
+  int i, panel = -1, best = -1;
+  for (i = 0; i < n; i++) {
+    int token = s->candidates[i];
+    if (token / 16 != panel) {
+      panel = token / 16;
+      t->k->gemm(&p, 0, 1, panel, panel + 1);
+    }
+    if (z[token] > top) top = z[token], best = token;
   }
   return best;
 }
@@ -17186,7 +17245,7 @@ static int syn__choose_bounded(syn_decoder *d, int row) {
       s->candidates[n++] = (int)i;
     }
   }
-  return syn__choose_candidate(d, n);
+  return syn__choose_candidate(d, row, n);
 }
 
 /* Greedy: the most probable token of a row. Ties: the smaller token, on every machine. It lies in
