@@ -69,7 +69,8 @@
    WHERE TO LOOK    This prints a function with its comment (calls are indented):
      grep -n -B12 -A44 '^[a-zA-Z].*NAME(' synthesizer.h        the name of a kernel: SYN__N(NAME)
      a product, down to the inner loop: syn__linear_forward, syn_gemm, syn__task_gemm, gemm, micro
-     sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed
+     sizes of its register block: SYN__MR, SYN__NR at each ISA; packed weights: syn__layout_packed,
+     syn__layout_weights
      activations: syn__act_names, whose comment says how to add one; kernels act, derivative
      a layer: struct syn_kind, >>kind NAME, syn__kinds; its cache while decoding: syn_cache_new
      shared parameters (universal, tie): syn__param_new finds a name that is there already
@@ -145,6 +146,8 @@
      - res needs equal widths; heads must divide d; a decoder of seq2seq needs attention to the
        source.
      - A decoder packs the weights when it is made: make a new one after training on.
+     - A process that only decodes should load with syn_model_load_packed: the weights are then in
+       memory once, for all decoders, where syn_model_load keeps them and each decoder packs a copy.
      - syn_trainer_new moves the weights of a loaded model; runs and decoders made before keep
        reading the old ones.
 
@@ -553,7 +556,8 @@ typedef struct syn_param {
      0: a vector, or a table of heads */
   int matrix;
   int panels; /* 1: a matrix that decoding reads in panels alone, see syn_model_load_packed */
-  float *x;                  /* in the model's memory or in the file it was loaded from */
+  /* in the model's memory or in the file it was loaded from; null: the matrix lies in panels */
+  float *x;
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
@@ -599,6 +603,7 @@ typedef struct syn_plan {
   size_t training;     /* gradients, optimizer, kept checkpoints, the integers of one batch */
   size_t activations;  /* one training step with the limits given */
   size_t decoding;     /* one decoder with the limits given; 0 where the task has none */
+  size_t packed;       /* a model of syn_model_load_packed with one such decoder */
   size_t keep;         /* a run with `keep` and the limits of one training step */
 } syn_plan;
 
@@ -1136,7 +1141,8 @@ SYN_API int syn_trainer_average(syn_trainer *t);
 
 /* `config` may be null. Many decoders may use one model at the same time, each with its own
    context. The weights are packed as they are now. Memory: the KV cache of sentences * beam *
-   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights. */
+   max_len tokens (syn_cost.decode_bytes each), and a copy of the weights, but for a model of
+   syn_model_load_packed, whose decoders share its panels. */
 SYN_API syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m,
                                      const syn_decode_config *config);
 SYN_API void syn_decoder_free(syn_decoder *d);
@@ -1274,6 +1280,16 @@ SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loade
 #ifndef SYN_NO_STDIO
 SYN_API syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
 SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
+/* The same for a process that decodes, or runs forward passes: the matrices of products become the
+   panels that all decoders and runs of the model read, while the file is read. So neither file nor
+   weights are in memory twice. The panels belong to the model, live as long as it does and are
+   never written again. syn_param.x of those matrices is null (syn_param.panels, but not of layers
+   with kinds of the caller), and so are the data of all tensors of syn_model_file. Reading weights
+   by name, saving, gradients of a run: SYN_E_VALUE. syn_trainer_new and syn_model_init_from copy
+   the weights out of the panels first; then the model is one as syn_model_load makes it, saving
+   included, and decoders and runs made before keep reading the old weights in the panels, which
+   stay until syn_model_free. */
+SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
@@ -16843,7 +16859,8 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
     float *at = p->panels ? syn__layout_panels(p, k) : NULL;
     syn_matrix w;
     if (!k->base || !at) continue;
-    w = syn_transposed(syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0));
+    w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
+    w = syn_transposed(w);
     d->c->kernels->pack_b(&w, at);
     packed[i] = at;
   }
@@ -16863,8 +16880,8 @@ static void syn__layout_weights(syn_model *m, syn__layout *k) {
   }
 }
 
-/* One row w [d] of out.w, in a panel: q counts steps of `scale`, 127 of them for the largest number. With
-   e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded d times by
+/* One row w [d] of out.w, in a panel: q counts steps of `scale`, 127 of them for the largest
+   number. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded d times by
    at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few operations
    behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a bound. */
 static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scale, float *radius) {
@@ -17647,18 +17664,27 @@ size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int rank, cha
 
 /* -- the plan -- */
 
+/* A decoder with its run; 0: the task has none, or refused. */
+static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
+                                 const syn_decode_config *config) {
+  syn_decoder d;
+  size_t bytes;
+  if (!m->task->decoder) return 0;
+  memset(&d, 0, sizeof d);
+  bytes = syn__decoder_measure(&d, c, m, config);
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits)) : 0;
+}
+
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
    Trainer and decoder resolve their configurations themselves; neither has memory here. */
 syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train_config *train,
                        const syn_decode_config *decode, syn_plan *plan) {
   syn_model *m = syn__model_shell(c, config);
+  syn__layout panels = {NULL, 0};
   syn_trainer t;
-  syn_decoder d;
-  size_t bytes;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
   memset(&t, 0, sizeof t);
-  memset(&d, 0, sizeof d);
   t.c = c;
   t.m = m;
   if (!syn__train_resolve(&t, train)) {
@@ -17667,8 +17693,10 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->training = syn__trainer_bytes(&t);
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
     plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
-    bytes = m->task->decoder ? syn__decoder_measure(&d, c, m, decode) : 0;
-    if (bytes) plan->decoding = syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits));
+    plan->decoding = syn__decoder_bytes(c, m, decode);
+    m->packed = 1;
+    syn__layout_weights(m, &panels);
+    plan->packed = syn__add_size(panels.used, syn__decoder_bytes(c, m, decode));
   }
   if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);
@@ -19160,8 +19188,8 @@ static const void *syn__index_find(const syn__index *x, const char *name) {
   return NULL;
 }
 
-/* [begin, end], counted from the first byte of the data, becomes a pointer and a size. The pointer
-   is computed after both were checked: computing one outside the block is undefined. */
+/* [begin, end], counted from the first byte of the data, becomes a pointer and a size. Addresses
+   are computed as integers, since only the header may be in memory (syn_model_load_packed). */
 static void syn__header_offsets(syn__json *j, syn_entry *e) {
   size_t range[2] = {0, 0}, n = syn__json_sizes(j, range, 2);
   if (n != 2) {
@@ -19170,7 +19198,7 @@ static void syn__header_offsets(syn__json *j, syn_entry *e) {
     syn__json_fail(j, "data_offsets [%lu,%lu] in %lu bytes of data", (unsigned long)range[0],
                    (unsigned long)range[1], (unsigned long)j->data_size);
   } else {
-    e->data = j->end + range[0];
+    e->data = (const void *)((uintptr_t)j->end + range[0]);
     e->bytes = range[1] - range[0];
   }
 }
@@ -19234,7 +19262,7 @@ static void syn__header_metadata(syn__json *j) {
 static int syn__order_offset(const void *owner, int a, int b) {
   const syn_entry *entries = (const syn_entry *)((const syn_file *)owner)->entries.items;
   const syn_entry *x = entries + a, *y = entries + b;
-  const char *p = (const char *)x->data, *q = (const char *)y->data;
+  uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
   if (p != q) return p < q ? -1 : 1;
   return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
@@ -19249,7 +19277,7 @@ static int syn__header_covers(const syn__json *j) {
   if (!sorted) return 0; /* recorded */
   for (i = 0; i < f->entries.count && !status; i++) {
     const syn_entry *e = (const syn_entry *)f->entries.items + sorted[i];
-    size_t begin = (size_t)((const unsigned char *)e->data - j->end);
+    size_t begin = (size_t)((uintptr_t)e->data - (uintptr_t)j->end);
     if (begin != end)
       status = syn__fail(f->c, SYN_E_FORMAT,
                          "%s: tensor \"%s\" begins at byte %lu of the data, not at %lu where the "
@@ -19309,14 +19337,13 @@ static int syn__file_sort(syn_file *f, const char *where) {
          !syn__index_sort(f->c, &f->keys, SYN_E_FORMAT, where, "metadata keys");
 }
 
-/* The file of these bytes; null (recorded) when they are not valid. In order: header length, JSON,
-   offsets without overlap or hole, unique names. `block` is the block they lie in, or null for the
-   caller's memory; it is freed with the file. On a big-endian machine the numbers in the block are
-   swapped; tensors do not overlap, so no byte is swapped twice. */
-static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
-                                size_t size) {
+/* The file of `size` bytes that begins with the header in `bytes`; null (recorded) when it is not
+   valid. In order: header length, JSON, offsets without overlap or hole, unique names. `block` is
+   the block they lie in, or null for the caller's memory; it is freed with the file. */
+static syn_file *syn__file_parse(syn_context *c, const char *where, void *block, const void *bytes,
+                                 size_t size) {
   syn_file *f = (syn_file *)syn__alloc(c, 1, sizeof *f);
-  size_t length, i;
+  size_t length;
   if (!f) {
     syn__free(c, block);
     return NULL;
@@ -19331,7 +19358,16 @@ static syn_file *syn__file_open(syn_context *c, const char *where, void *block, 
     syn_file_free(f);
     return NULL;
   }
-  for (i = 0; syn__big_endian() && i < f->entries.count; i++) {
+  return f;
+}
+
+/* The same with all bytes in memory. On a big-endian machine the numbers in the block are swapped;
+   tensors do not overlap, so no byte is swapped twice. */
+static syn_file *syn__file_open(syn_context *c, const char *where, void *block, const void *bytes,
+                                size_t size) {
+  syn_file *f = syn__file_parse(c, where, block, bytes, size);
+  size_t i;
+  for (i = 0; f && syn__big_endian() && i < f->entries.count; i++) {
     const syn_entry *e = (const syn_entry *)f->entries.items + i;
     syn__swap((unsigned char *)block + ((const unsigned char *)e->data - f->start), e->bytes,
               syn__dtype_at(e->dtype)->unit);
@@ -19409,46 +19445,65 @@ static uint64_t syn__file_length(FILE *in) {
   return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-/* The whole file as one block, or null. The first 8 bytes are read first: on Unix a folder opens as
-   a file and fails only here. Memory is allocated only when they can begin a safetensors file of
-   that size. */
-static unsigned char *syn__file_read(syn_context *c, const char *path, FILE *in, size_t *size) {
-  unsigned char head[8], *block;
-  uint64_t length;
+/* An open file, and what was read of it. */
+typedef struct syn__stream_in {
+  syn_context *c;
+  const char *path;
+  FILE *in;
+  size_t at, size; /* bytes read so far; of the file */
+} syn__stream_in;
+
+/* Opens the file; *length: of its header, 0 (recorded): no safetensors file. The first 8 bytes are
+   read before its size is asked for: on Unix a folder opens as a file and fails only here. Then it
+   is at its beginning again. */
+static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t *length) {
+  syn__stream_in s = {c, path, NULL, 0, 0};
+  unsigned char head[8];
+  uint64_t size;
+  size_t got;
+  *length = 0;
+  errno = 0;
+  s.in = path ? fopen(path, "rb") : NULL;
+  if (!s.in) {
+    syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
+    return s;
+  }
+  got = fread(head, 1, 8, s.in);
+  size = ferror(s.in) ? UINT64_MAX : syn__file_length(s.in);
+  s.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
+  if (size == UINT64_MAX) syn__path_fail(c, path, ferror(s.in) ? "read" : "tell its size", errno);
+  else *length = syn__header_length(c, syn__path_end(path), head, got < 8 ? got : s.size);
+  return s;
+}
+
+/* The next `size` bytes. */
+static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
   size_t got;
   errno = 0;
-  got = fread(head, 1, 8, in);
-  length = ferror(in) ? UINT64_MAX : syn__file_length(in);
-  if (length == UINT64_MAX) {
-    syn__path_fail(c, path, ferror(in) ? "read" : "tell its size", errno);
-    return NULL;
-  }
-  *size = length < SIZE_MAX / 2 ? (size_t)length : SIZE_MAX / 2;
-  if (!syn__header_length(c, syn__path_end(path), head, got < 8 ? got : *size)) return NULL;
-  block = (unsigned char *)syn__alloc(c, *size, 1);
-  if (!block) return NULL;
-  got = fread(block, 1, *size, in);
-  if (got == *size) return block;
-  syn__fail(c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s", syn__path_end(path),
-            (unsigned long)got, (unsigned long)*size,
-            ferror(in) ? strerror(errno) : "the file ends");
-  syn__free(c, block);
+  got = fread(to, 1, size, s->in);
+  s->at += got;
+  if (got == size) return SYN_OK;
+  return syn__fail(s->c, SYN_E_FILE, "%s: only %lu of %lu bytes can be read: %s",
+                   syn__path_end(s->path), (unsigned long)s->at, (unsigned long)s->size,
+                   ferror(s->in) ? strerror(errno) : "the file ends");
+}
+
+/* The first `size` bytes as a block; null (recorded): failed. */
+static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
+  unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
+  if (!block || !syn__stream_read(s, block, size)) return block;
+  syn__free(s->c, block);
   return NULL;
 }
 
+/* The whole file is one block. Memory is allocated only where the first bytes can begin a
+   safetensors file of that size. */
 syn_file *syn_file_load(syn_context *c, const char *path) {
-  void *block;
-  size_t size = 0;
-  FILE *in;
-  errno = 0;
-  in = path ? fopen(path, "rb") : NULL;
-  if (!in) {
-    syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
-    return NULL;
-  }
-  block = syn__file_read(c, path, in, &size);
-  fclose(in);
-  return block ? syn__file_open(c, syn__path_end(path), block, block, size) : NULL;
+  size_t length;
+  syn__stream_in s = syn__stream_open(c, path, &length);
+  void *block = length ? syn__stream_block(&s, s.size) : NULL;
+  if (s.in) fclose(s.in);
+  return block ? syn__file_open(c, syn__path_end(path), block, block, s.size) : NULL;
 }
 
 #endif /* !SYN_NO_STDIO */
@@ -19872,7 +19927,7 @@ static void syn__add_model(syn__builder *b, const syn_model *m) {
 
 syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
   syn__builder b = SYN__BUILDER(c);
-  if (!syn__given(c, m, "model")) return SYN_E_VALUE;
+  if (!syn__given(c, m, "model") || !syn__weights_by_row(c, m)) return SYN_E_VALUE;
   syn__add_model(&b, m);
   if (!b.status)
     b.status = syn_file_write_to(c, sink, (const syn_pair *)b.pairs.items, b.pairs.count,
@@ -19893,7 +19948,7 @@ static syn_status syn__builder_save(syn__builder *b, const char *path) {
 
 syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
   syn__builder b = SYN__BUILDER(c);
-  if (!syn__given(c, m, "model")) return SYN_E_VALUE;
+  if (!syn__given(c, m, "model") || !syn__weights_by_row(c, m)) return SYN_E_VALUE;
   syn__add_model(&b, m);
   return syn__builder_save(&b, path);
 }
@@ -19990,9 +20045,10 @@ static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
 }
 
 /* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
-   result, and unless `negative` is 1 those below 0. */
-static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
-                                    int negative) {
+   result, and unless `negative` is 1 those below 0. The data of e are the numbers of a tensor from
+   `first` on, which begin at byte `at` of the file. */
+static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
+                                      int negative) {
   size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
   char shown[SYN__SHORT];
   for (i = 0; i < n && !c->options.not_finite; i++) {
@@ -20001,21 +20057,26 @@ static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn
       return syn__fail(c, SYN_E_FORMAT,
                        "model file: tensor %s: number %lu, at byte %lu of the file, is not "
                        "finite%s (syn_options.not_finite accepts it)",
-                       syn__shorten(shown, e->name), (unsigned long)i,
-                       (unsigned long)((const unsigned char *)e->data + i * width - f->start),
-                       negative ? "" : " or below 0");
+                       syn__shorten(shown, e->name), (unsigned long)(first + i),
+                       (unsigned long)(at + i * width), negative ? "" : " or below 0");
   }
   return SYN_OK;
 }
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int negative) {
+  size_t at = (size_t)((const unsigned char *)e->data - f->start);
+  return syn__numbers_finite(c, e, 0, at, negative);
+}
 
 /* The entry of a weight, checked; null (recorded) when it is missing or does not fit. Every tensor
-   is checked before memory for weights is allocated. */
+   is checked before memory for weights is allocated; numbers that are not in memory, later. */
 static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
   const syn_entry *e = syn_file_find(f, w->name), want = syn__weight_entry(w);
   size_t bytes = (size_t)want.rank * sizeof *want.shape; /* of the numbers of its shape */
   int same = e && e->rank == want.rank && memcmp(e->shape, want.shape, bytes) == 0;
   char wanted[60], given[60]; /* shapes for the message */
-  if (same && syn__float_width(e->dtype)) return syn__entry_finite(c, f, e, 1) ? NULL : e;
+  if (same && syn__float_width(e->dtype))
+    return e->data && syn__entry_finite(c, f, e, 1) ? NULL : e;
   syn__shape_text(wanted, sizeof wanted, &want);
   if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
   else if (same)
@@ -20095,6 +20156,125 @@ syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
 #ifndef SYN_NO_STDIO
 syn_model *syn_model_load(syn_context *c, const char *path) {
   return syn__model_of(c, syn_file_load(c, path));
+}
+
+/* -- loading into panels -- */
+
+/* Reads the tensors of a model file in the order of their data. */
+typedef struct syn__tensor_reader {
+  syn__stream_in s;
+  syn_model *m;
+  unsigned char *bytes; /* of some numbers as they are in the file */
+  void *tokenizer[2];   /* the bytes of each; null: not in the file */
+} syn__tensor_reader;
+
+/* Numbers that are read together: a row of a matrix in panels, some of any other tensor. */
+static size_t syn__read_together(const syn_param *p) {
+  return p->panels ? p->size / (size_t)p->shape[0] : 16384;
+}
+
+/* The next n numbers of e, from number `first` on, become to[0], to[stride] ... */
+static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, size_t first,
+                                    size_t n, float *to, size_t stride) {
+  size_t at = r->s.at, i;
+  syn_entry part = *e;
+  part.data = r->bytes;
+  part.bytes = n * syn__float_width(e->dtype);
+  if (syn__stream_read(&r->s, r->bytes, part.bytes)) return SYN_E_FILE;
+  if (syn__big_endian()) syn__swap(r->bytes, part.bytes, syn__dtype_at(e->dtype)->unit);
+  if (syn__numbers_finite(r->s.c, &part, first, at, 1)) return SYN_E_FORMAT;
+  for (i = 0; i < n; i++) {
+    uint32_t bits = syn__entry_float_bits(&part, i);
+    memcpy(to + i * stride, &bits, 4);
+  }
+  return SYN_OK;
+}
+
+/* The tensor whose data come next: a weight, a tokenizer, or one that the model does not need. */
+static syn_status syn__tensor_read(syn__tensor_reader *r, const syn_entry *e) {
+  const syn_param *p = syn_model_find(r->m, e->name);
+  size_t at, n, rows = 0, together = p ? syn__read_together(p) : 16384;
+  float *panels = p && p->panels ? r->m->panels[p - r->m->g.params] : NULL;
+  int side = strcmp(e->name, syn__tokenizer_names[0]) ? 1 : 0;
+  syn_status status = SYN_OK;
+  if (!p && !strcmp(e->name, syn__tokenizer_names[side])) {
+    r->tokenizer[side] = syn__alloc(r->s.c, e->bytes, 1);
+    return r->tokenizer[side] ? syn__stream_read(&r->s, r->tokenizer[side], e->bytes)
+                              : SYN_E_MEMORY;
+  }
+  for (at = 0; p && at < p->size && !status; at += n, rows++) {
+    float *to = panels ? panels + syn__panel_row(rows, together) : p->x + at;
+    n = p->size - at < together ? p->size - at : together;
+    status = syn__numbers_read(r, e, at, n, to, panels ? 16 : 1);
+  }
+  for (at = 0; !p && at < e->bytes && !status; at += n) {
+    n = e->bytes - at < together ? e->bytes - at : together;
+    status = syn__stream_read(&r->s, r->bytes, n);
+  }
+  return status;
+}
+
+/* Memory for the weights, then all tensors. No entry keeps data: what a tokenizer is read from is
+   freed, the rest never was in memory. `order`: the entries by their place in the file. */
+static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
+  syn_context *c = r->s.c;
+  syn_file *f = r->m->file;
+  syn_entry *entries = (syn_entry *)f->entries.items, *e;
+  syn__layout k = {NULL, 0};
+  size_t most = 16384, i;
+  syn_status status = SYN_OK;
+  int side;
+  for (i = 0; i < r->m->g.n_params; i++) {
+    size_t together = syn__read_together(&r->m->g.params[i]);
+    most = together > most ? together : most;
+  }
+  syn__layout_weights(r->m, &k);
+  r->bytes = (unsigned char *)syn__alloc(c, most, sizeof(float));
+  k.base = r->bytes ? (char *)syn__alloc(c, 1, k.used) : NULL;
+  if (!k.base) return SYN_E_MEMORY;
+  k.used = 0;
+  syn__layout_weights(r->m, &k);
+  for (i = 0; i < f->entries.count && !status; i++)
+    status = syn__tensor_read(r, entries + order[i]);
+  for (side = 0; side < 2; side++)
+    if ((e = (syn_entry *)syn_file_find(f, syn__tokenizer_names[side])) != NULL)
+      e->data = r->tokenizer[side];
+  if (!status) status = syn__tokenizers_read(c, f, r->m);
+  for (i = 0; i < f->entries.count; i++) entries[i].data = NULL;
+  return status;
+}
+
+/* The model of the header f, which it takes; null (recorded): failed. */
+static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f) {
+  syn__tensor_reader r = {*s, NULL, NULL, {NULL, NULL}};
+  int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
+  syn_status status = SYN_E_FORMAT;
+  syn_config config;
+  size_t i;
+  for (i = 0; i < f->entries.count; i++) ((syn_entry *)f->entries.items)[i].data = NULL;
+  if (order && !syn__config_read(s->c, f, &config)) r.m = syn__model_shell(s->c, &config);
+  if (r.m) {
+    r.m->file = f;
+    r.m->packed = 1;
+    if (!syn__weights_check(s->c, f, r.m)) status = syn__tensors_read(&r, order);
+  } else syn_file_free(f);
+  syn__free(s->c, order);
+  syn__free(s->c, r.bytes);
+  syn__free(s->c, r.tokenizer[0]);
+  syn__free(s->c, r.tokenizer[1]);
+  if (!status) return r.m;
+  syn_model_free(r.m);
+  return NULL;
+}
+
+syn_model *syn_model_load_packed(syn_context *c, const char *path) {
+  size_t length;
+  syn__stream_in s = syn__stream_open(c, path, &length);
+  void *block = length ? syn__stream_block(&s, 8 + length) : NULL;
+  syn_file *f = block ? syn__file_parse(c, syn__path_end(path), block, block, s.size) : NULL;
+  syn_model *m = f ? syn__model_packed(&s, f) : NULL;
+  if (s.in) fclose(s.in);
+  return m;
 }
 #endif
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
@@ -20552,7 +20732,9 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
                            const syn_sink *sink) {
   size_t words;
   int32_t *w;
-  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink")) return SYN_E_VALUE;
+  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink") ||
+      !syn__weights_by_row(c, m))
+    return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
   if (w) syn__small_sink(c, sink, w, words * sizeof *w);
   syn__free(c, w);
@@ -20615,7 +20797,7 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
   int32_t *w;
   char line[200];
   if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink") ||
-      !syn__given(c, name, "name"))
+      !syn__given(c, name, "name") || !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
   ram = w ? syn_small_ram(w, words * 4, config) : 0;

@@ -336,6 +336,18 @@ static void decode_print(const arguments *a, const network *n, double ms) {
          tokens / ms * 1e3, ms, peak_mib());
 }
 
+/* With a path the model is written there, freed and loaded for decoding alone: the peak of memory is
+   then that of a process that only decodes. */
+static syn_model *decode_model(syn_context *c, const network *n, const char *path) {
+  syn_model *m = network_model(c, n, "V", 0.0);
+  if (!*path) return m;
+  syn_model_save(c, m, path);
+  syn_model_free(m);
+  m = syn_model_load_packed(c, path);
+  check(c);
+  return m;
+}
+
 static int run_decode(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
   int reps = opt_int(a, "reps"), i;
@@ -351,7 +363,7 @@ static int run_decode(const arguments *a) {
   b.count = opt_int(a, "batch");
   b.src_width = n->src;
   if (n->src) b.src = random_rows(&r, n, b.count, n->src, 0);
-  m = network_model(&c, n, "V", 0.0);
+  m = decode_model(&c, n, opt_text(a, "file"));
   d = decode_open(&c, m, n, a);
   decode_once(&c, d, &b, n->tgt);
   for (i = 0; i < reps; i++) times[i] = decode_once(&c, d, &b, n->tgt) * 1e3;
@@ -1045,6 +1057,7 @@ static const option decode_options[] = {
     {"batch", 0, INT, "1", "1..4096", "sentences decoded together"},
     {"beam", 0, INT, "1", "1..64", "hypotheses per sentence; 1: greedy"},
     {"reps", 0, INT, "5", "1..100000", "measured runs, after one that is not"},
+    {"file", 0, TEXT, "", "", "a path: the model is written there and loaded for decoding alone"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 

@@ -97,7 +97,10 @@ static void info_plan(const description *d, syn_context *c, const arguments *a) 
   snprintf(what, sizeof what, "of one training step with --batch %d", opt_int(a, "batch"));
   info_bytes(d, "activations", what, plan.activations);
   snprintf(what, sizeof what, "one sentence with --beam %d", opt_int(a, "beam"));
-  if (plan.decoding) info_bytes(d, "decoding", what, plan.decoding);
+  if (!plan.decoding) return;
+  info_bytes(d, "decoding", what, plan.decoding);
+  info_bytes(d, "packed", "weights and decoding in a process that only decodes: syn run",
+             plan.packed);
 }
 
 static void info_facts(const description *d) {

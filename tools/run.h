@@ -34,14 +34,14 @@ typedef struct runner {
   int refused; /* number of tokens of a line that was too long; 0: none was */
 } runner;
 
-/* Halves the batch until the decoder needs at most 512 MiB. */
+/* Halves the batch until the decoder needs at most 512 MiB beside the weights. */
 static void runner_batch(runner *r) {
   syn_plan plan;
   for (;; r->batch /= 2) {
     r->config.sentences = r->batch;
     syn_plan_of(r->c, syn_model_config(r->m), NULL, &r->config, &plan);
     check_use(r->c);
-    if (r->batch == 1 || plan.decoding <= (size_t)512 << 20) return;
+    if (r->batch == 1 || plan.packed - plan.weights <= (size_t)512 << 20) return;
   }
 }
 
@@ -353,7 +353,7 @@ static int run_run(const arguments *a) {
   FILE *in = from_file ? fopen(a->words[0], "rb") : stdin;
   if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
   context_open(&c, a);
-  m = syn_model_load(&c, opt_text(a, "model"));
+  m = syn_model_load_packed(&c, opt_text(a, "model"));
   check_file(&c, opt_text(a, "model"));
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
@@ -549,7 +549,7 @@ static int run_eval(const arguments *a) {
   e.loss = -1.0;
   e.options = metric_options_of(a);
   context_open(&e.c, a);
-  e.m = syn_model_load(&e.c, opt_text(a, "model"));
+  e.m = syn_model_load_packed(&e.c, opt_text(a, "model"));
   check_file(&e.c, opt_text(a, "model"));
   e.of = task_of(syn_model_config(e.m)->task);
   lm = e.of == LM;
