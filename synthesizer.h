@@ -5160,6 +5160,9 @@ typedef struct syn__recurrence {
   void (*step)(syn_tape *t, const syn_node *n, const syn_tensor *z);
 } syn__recurrence;
 
+/* In syn_param.panels while the network is built: a matrix W that is not read as x W^T. */
+enum { SYN__BY_ROW = -1 };
+
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
   syn__arena arena;
@@ -11668,6 +11671,7 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
                : syn__matrix_param(b, n, "w", heads, k)) ||
       syn__matrix_param(b, n, "w_out", d, d) || syn__bias_param(b, n, "b_out", d))
     return SYN_E_SHAPE;
+  b->g->params[n->param[SYN__W_TAPS]].matrix = dynamic; /* else no product reads it */
   *(dynamic ? &e.row : &e.fixed) = (size_t)table;
   if (syn_build_save_rows(b, n, SYN_BOTH, 4 * (size_t)d) ||
       syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d) ||
@@ -11813,10 +11817,10 @@ static void syn__light_backward(syn_tape *t, const syn_node *n) {
   syn__linear_backward(t, n, SYN__W_IN, SYN__B_IN, syn_in(t, n, 0), dz);
 }
 
-/* The generic cost counts the parameters; w [H,k] of light_conv is no matrix. Convolution: k d. */
+/* The generic cost counts the matrices. Convolution: k d. */
 static void syn__light_cost(const syn_node *n, syn_cost *cost) {
   const syn__light *l = syn__light_of(n);
-  cost->multiply_adds += (double)l->taps.taps * l->taps.width - (l->dynamic ? 0 : l->table);
+  cost->multiply_adds += (double)l->taps.taps * l->taps.width;
 }
 static const syn_kind syn__kind_light_conv = {
     "light_conv", "i:k i:heads f:dropout", 1, NULL, syn__light_shape, syn__light_forward,
@@ -12413,7 +12417,7 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   syn_initial init;
   syn_extent part = {0, 0, 0, 0, 0};
   size_t c, k;
-  int shape[2];
+  int shape[2], i;
   if (!a) return SYN_E_SHAPE;
   shape[0] = a->k = n->seen_keys = syn_arg_int(b, "k", 32, 1, 65536);
   shape[1] = a->size = n->table = b->config->max_len;
@@ -12421,6 +12425,7 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   init = syn_initial_glorot(shape[1], shape[0]);
   if (syn_build_param(b, n, "e", init, 2, shape) || syn_build_param(b, n, "f", init, 2, shape))
     return SYN_E_SHAPE;
+  for (i = 1; i <= 2; i++) b->g->params[n->param[n->n_param - i]].panels = SYN__BY_ROW;
   c = (size_t)a->c;
   k = (size_t)a->k;
   part.row = (size_t)a->heads * k;
@@ -14113,7 +14118,8 @@ static void syn__panels_mark(syn_model *m) {
   syn__graph *g = &m->g;
   size_t i;
   int k;
-  for (i = 0; i < g->n_params; i++) g->params[i].panels = g->params[i].matrix;
+  for (i = 0; i < g->n_params; i++)
+    g->params[i].panels = g->params[i].matrix && g->params[i].panels != SYN__BY_ROW;
   for (i = 0; i < g->n_nodes; i++) {
     const syn_node *n = g->nodes[i];
     int foreign = syn__kind_foreign(m->c, n->kind);

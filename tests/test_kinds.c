@@ -1165,6 +1165,78 @@ static int test_strings(const char *path) {
   return CHECK_END("strings");
 }
 
+/* -- a model that was loaded for decoding: its products read panels that all of it shares -- */
+
+/* Hash of the logits of a forward pass; of the outputs and last logits of a decoder, 0 where the task has none. */
+static void answers_of(const bench *b, const syn_model *m, const sheet *s, uint64_t hash[2]) {
+  syn_decode_config k;
+  syn_context c;
+  syn_decoder *d;
+  syn_run *r;
+  syn_batch batch = s->b;
+  int i, size;
+  syn_context_init(&c, NULL);
+  hash[0] = hash[1] = 0;
+  r = syn_run_new(&c, m, NULL);
+  CHECK(r && syn_run_forward(r, &batch) == SYN_OK, "%s: %s", b->name, c.message);
+  if (r) {
+    const syn_tensor *z = &r->tape.tensors[m->g.nodes[m->head]->out];
+    hash[0] = syn_hash(SYN_HASH_START, z->x, syn_count(z) * sizeof(float));
+  }
+  syn_run_free(r);
+  if (!m->task->decoder) return;
+  memset(&k, 0, sizeof k);
+  k.sentences = batch.count;
+  batch.tgt = NULL;
+  d = syn_decoder_new(&c, m, &k);
+  CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s: %s", b->name, c.message);
+  hash[1] = d ? syn_hash(SYN_HASH_START, d->logits, (size_t)b->v_tgt * sizeof(float)) : 0;
+  for (i = 0; d && i < batch.count; i++) {
+    const int *text = syn_decoder_output(d, i, 0, &size, NULL);
+    hash[1] = syn_hash(hash[1], text, (size_t)size * sizeof *text);
+  }
+  syn_decoder_free(d);
+}
+
+/* The same bits as the model has that is loaded as it is stored; also after training on. */
+static void test_packed(int i) {
+  static sheet s;
+  bench b;
+  syn_model *m, *plain;
+  syn_trainer *t;
+  uint64_t want[2], got[2];
+  size_t k;
+  float loss[2];
+  if (!bench_make(&b, i, 24, 0.1f, NULL)) return;
+  sheet_fill(&s, &b, 0, 5, 0);
+  CHECK(syn_model_save(&b.c, b.m, "packed.safetensors") == SYN_OK, "%s", b.c.message);
+  plain = syn_model_load(&b.c, "packed.safetensors");
+  m = syn_model_load_packed(&b.c, "packed.safetensors");
+  CHECK(m && plain, "%s: %s", b.name, b.c.message);
+  if (m && plain) {
+    answers_of(&b, plain, &s, want);
+    answers_of(&b, m, &s, got);
+    CHECK(got[0] == want[0] && got[1] == want[1], "%s: other bits from panels", b.name);
+    for (k = 0; k < m->g.n_params; k++)
+      CHECK((m->g.params[k].x == NULL) == m->g.params[k].panels && m->g.params[k].panels <= m->g.params[k].matrix,
+            "%s: %s", b.name, m->g.params[k].name);
+    for (k = 0; k < 2; k++) {
+      syn_model *of = k ? m : plain;
+      t = syn_trainer_new(&b.c, of, NULL);
+      CHECK(t && syn_trainer_step(t, &s.b, 1, &loss[k]) == SYN_OK, "%s: %s", b.name, b.c.message);
+      syn_trainer_free(t);
+    }
+    CHECK(loss[0] == loss[1] && !memcmp(m->weights, plain->weights, m->floats * sizeof(float)),
+          "%s: training after decoding gives other bits", b.name);
+    answers_of(&b, plain, &s, want);
+    answers_of(&b, m, &s, got);
+    CHECK(got[0] == want[0] && got[1] == want[1], "%s: after training, old weights", b.name);
+  }
+  syn_model_free(m);
+  syn_model_free(plain);
+  syn_model_free(b.m);
+}
+
 int main(int argc, char **argv) {
   static const char *const linear_in_masks[] = {
       "dropout", "linear -> dropout", "ff -> linear", "pos", "learn_pos", "syn_att(V)", "syn_att(R)",
@@ -1183,6 +1255,7 @@ int main(int argc, char **argv) {
     if (!CHECK_QUICK || (i + i / 2) % 2) test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);
     if (!CHECK_QUICK || i % 8 == 0) test_machines(i);
     test_dropout_seed(i);
+    test_packed(i);
     if (!CHECK_QUICK || i % 4 == 2) test_keep(i);
     test_not_needed(i);
     if (!CHECK_QUICK || i % 4 == 1) test_frozen(i);

@@ -99,6 +99,15 @@ static int work_load(syn_context *c) {
   syn_model_free(m);
   return t != NULL;
 }
+static int work_packed(syn_context *c) {
+  syn_model *m = syn_model_load_packed(c, "good.safetensors");
+  syn_decoder *d = m ? syn_decoder_new(c, m, NULL) : NULL;
+  syn_trainer *t = d ? syn_trainer_new(c, m, NULL) : NULL; /* copies the weights out of the panels */
+  syn_trainer_free(t);
+  syn_decoder_free(d);
+  syn_model_free(m);
+  return t != NULL;
+}
 static int work_plan(syn_context *c) {
   syn_config k = two_config("lm");
   syn_plan plan;
@@ -203,6 +212,7 @@ static void test_refused(void) {
   static const job works[] = {{"model_new", work_model}, {"trainer_new", work_trainer}, {"decoder_new", work_decoder},
                               {"run_new", work_run},     {"save", work_save},           {"view", work_view},
                               {"half", work_half},       {"load", work_load},           {"plan", work_plan},
+                              {"packed", work_packed},
                               {"train", work_train},     {"evaluate", work_evaluate}};
   size_t i;
   for (i = 0; i < sizeof works / sizeof works[0]; i++) {
@@ -846,6 +856,11 @@ static void test_files(void) {
   free(shifted);
 }
 
+static void file_put(const char *path, const char *at, size_t size) {
+  FILE *out = fopen(path, "wb");
+  CHECK(out && fwrite(at, 1, size, out) == size && !fclose(out), "%s cannot be written", path);
+}
+
 /* Writes a number that is not finite over number `k` of a tensor; the message must name both, unless the context
    accepts such weights. */
 static void not_finite_case(const bytes *file, const char *name, size_t k, uint32_t number) {
@@ -875,6 +890,11 @@ static void not_finite_case(const bytes *file, const char *name, size_t k, uint3
            (unsigned long)k, (unsigned long)at);
   m = syn_model_view(&c, copy, file->size);
   CHECK(!m && c.status == SYN_E_FORMAT && strstr(c.message, words), "%s: %s", words, c.message);
+  syn_model_free(m);
+  file_put("cut.safetensors", copy, file->size);
+  syn_context_clear(&c);
+  m = syn_model_load_packed(&c, "cut.safetensors");
+  CHECK(!m && c.status == SYN_E_FORMAT && strstr(c.message, words), "into panels: %s: %s", words, c.message);
   syn_model_free(m);
   o.not_finite = 1;
   syn_context_init(&c, &o);
@@ -1024,6 +1044,188 @@ static int damaged(const char *at, size_t size) {
   return ok;
 }
 
+/* -- models that were loaded for decoding -- */
+
+/* Decodes the two sentences: what is told of them. */
+static uint64_t outputs_hash(syn_decoder *d) {
+  syn_batch b = two("seq2seq");
+  uint64_t hash = SYN_HASH_START;
+  int i, size;
+  b.tgt = NULL;
+  if (!d || syn_decoder_run(d, &b, NULL, NULL)) return 0;
+  for (i = 0; i < 2; i++) {
+    float score;
+    const int *text = syn_decoder_output(d, i, 0, &size, &score);
+    hash = syn_hash(syn_hash(hash, text, (size_t)size * sizeof *text), &score, sizeof score);
+  }
+  return hash;
+}
+static syn_decoder *two_decoder(syn_context *c, const syn_model *m, int beam, float temperature) {
+  syn_decode_config k;
+  memset(&k, 0, sizeof k);
+  k.sentences = 2;
+  k.beam = beam;
+  k.temperature = temperature;
+  return syn_decoder_new(c, m, &k);
+}
+
+/* What needs weights by row says so, until a trainer has copied them. */
+static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
+  syn_limits limits;
+  syn_value v;
+  syn_batch b = two("seq2seq");
+  bytes out;
+  syn_sink sink = sink_of(&out);
+  syn_run *r;
+  float loss;
+#define REFUSES(call) \
+  CHECK((call) && c->status == SYN_E_VALUE && strstr(c->message, "syn_model_load"), "%s", c->message); \
+  syn_context_clear(c)
+  memset(&limits, 0, sizeof limits);
+  limits.keep = 1;
+  r = syn_run_new(c, m, &limits);
+  CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c->message);
+  REFUSES(syn_model_save_to(c, m, &sink));
+  REFUSES(syn_model_save(c, m, "never.safetensors"));
+  REFUSES(syn_small_write(c, m, &sink));
+  REFUSES(syn_small_embed(c, m, "m", &sink));
+  REFUSES(syn_run_backward(r, &b, &loss));
+  REFUSES(syn_run_value(r, "decoder.1.1.w_o", 0, &v) && !v.x);
+  REFUSES(syn_model_init_from(other, m, 0, NULL, NULL) == -1);
+#undef REFUSES
+  CHECK(syn_run_value(r, "out.b", 0, &v) == SYN_OK && v.x, "a vector is no matrix: %s", c->message);
+  CHECK(syn_run_value(r, "decoder.1.1", 0, &v) == SYN_OK && v.x, "%s", c->message);
+  CHECK(out.size == 0, "%lu bytes were written", (unsigned long)out.size);
+  free(out.at);
+  syn_run_free(r);
+}
+
+/* Two decoders read one set of panels, in every way of decoding; training on leaves it to them. */
+static void test_packed(void) {
+  syn_context c, second;
+  syn_model *m, *other;
+  syn_decoder *d[2];
+  syn_trainer *t;
+  syn_batch b = two("seq2seq");
+  bytes again;
+  uint64_t want;
+  float loss;
+  int way;
+  syn_context_init(&c, NULL);
+  syn_context_init(&second, NULL);
+  m = syn_model_load_packed(&c, "good.safetensors");
+  other = syn_model_load(&c, "good.safetensors");
+  CHECK(m && other && logits_hash(&c, m) == logits_hash(&c, other), "%s", c.message);
+  if (!m || !other) return;
+  CHECK(syn_tokenizer_size(syn_model_tokenizer(m, SYN_SRC)) == syn_tokenizer_size(good_tokenizer) &&
+            syn_file_value(syn_model_file(m), "task") && !syn_file_entry(syn_model_file(m), 0)->data,
+        "what is not a weight");
+  for (way = 0; way < 3; way++) {
+    d[0] = two_decoder(&c, other, way == 1 ? 3 : 1, way == 2 ? 1.0f : 0.0f);
+    want = outputs_hash(d[0]);
+    syn_decoder_free(d[0]);
+    d[0] = two_decoder(&c, m, way == 1 ? 3 : 1, way == 2 ? 1.0f : 0.0f);
+    d[1] = two_decoder(&second, m, way == 1 ? 3 : 1, way == 2 ? 1.0f : 0.0f);
+    CHECK(d[0] && d[1] && d[0]->run->tape.packed == d[1]->run->tape.packed &&
+              (const void *)d[0]->run->tape.packed == (const void *)m->panels, "way %d: other panels", way);
+    CHECK(want && outputs_hash(d[0]) == want && outputs_hash(d[1]) == want, "way %d: other outputs", way);
+    syn_decoder_free(d[1]);
+    if (way < 2) syn_decoder_free(d[0]);
+  }
+  packed_errors(&c, m, other);
+  t = syn_trainer_new(&c, m, NULL);
+  CHECK(t && syn_trainer_step(t, &b, 1, &loss) == SYN_OK, "%s", c.message);
+  CHECK(outputs_hash(d[0]) == want, "the old decoder reads other weights");
+  d[1] = two_decoder(&c, m, 1, 1.0f);
+  CHECK(d[1] && d[1]->run->tape.packed != d[0]->run->tape.packed, "a new decoder reads the old panels");
+  again = saved(&c, m); /* now it can be saved */
+  CHECK(again.size == good_file.size && memcmp(again.at, good_file.at, again.size), "the trained weights");
+  free(again.at);
+  syn_decoder_free(d[0]);
+  syn_decoder_free(d[1]);
+  syn_trainer_free(t);
+  syn_model_free(m);
+  syn_model_free(other);
+}
+
+/* The plan against the memory that loading and one decoder take at most: beside it only the graph, the header of
+   the file and some numbers on their way. */
+static void test_packed_plan(void) {
+  syn_config k = two_config("seq2seq");
+  syn_decode_config decode;
+  syn_plan plan;
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d;
+  heap h;
+  size_t extra, before;
+  k.d_model = 64;
+  k.src_vocab = k.tgt_vocab = 9001;
+  k.decoder = "repeat(3, res_nd(syn_att(V)) -> res_nd(mh_dot_att) -> res_nd(ff(700) -> linear(64)))";
+  memset(&decode, 0, sizeof decode);
+  context_on(&c, &h, 0);
+  m = syn_model_new(&c, &k);
+  CHECK(m && syn_model_save(&c, m, "work.safetensors") == SYN_OK, "%s", c.message);
+  syn_model_free(m);
+  context_on(&c, &h, 0);
+  CHECK(syn_plan_of(&c, &k, NULL, &decode, &plan) == SYN_OK, "%s", c.message);
+  context_on(&c, &h, 0);
+  m = syn_model_load_packed(&c, "work.safetensors");
+  CHECK(m && h.most < h.live + 200000, "%lu bytes while loading, %lu after it", (unsigned long)h.most,
+        (unsigned long)h.live);
+  before = h.live;
+  d = syn_decoder_new(&c, m, &decode);
+  extra = h.live - plan.packed;
+  CHECK(d && h.live > plan.packed && extra < 200000, "planned %lu, %lu at most, %lu with a decoder",
+        (unsigned long)plan.packed, (unsigned long)h.most, (unsigned long)h.live);
+  CHECK(h.most < plan.packed + 200000, "planned %lu, %lu at most", (unsigned long)plan.packed, (unsigned long)h.most);
+  CHECK(h.live - before < plan.weights / 4, "a decoder of %lu bytes", (unsigned long)(h.live - before));
+  syn_decoder_free(d);
+  syn_model_free(m);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+}
+
+/* Files of 16 bits; a number that is not finite; every truncation, and bits that are flipped: the same verdict as
+   that of a view, and nothing is left. */
+static void test_packed_files(void) {
+  uint64_t want = logits_hash(&good, good_model);
+  syn_context c, view;
+  syn_model *m, *of;
+  bytes b;
+  size_t i;
+  heap h;
+  file_put("half.safetensors", half_file.at, half_file.size);
+  syn_context_init(&c, NULL);
+  m = syn_model_load_packed(&c, "half.safetensors");
+  CHECK(m && logits_hash(&c, m) == want, "F16: %s", c.message);
+  syn_model_free(m);
+  CHECK(!syn_model_load_packed(&c, "nowhere.safetensors") && c.status == SYN_E_FILE, "%s", c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_model_load_packed(&c, NULL) && c.status == SYN_E_FILE, "%s", c.message);
+  b = small_file();
+  for (i = 0; i < b.size; i += CHECK_QUICK ? 7 : 1) {
+    file_put("cut.safetensors", b.at, i);
+    context_on(&c, &h, 0);
+    CHECK(!syn_model_load_packed(&c, "cut.safetensors") && c.status != SYN_OK && h.blocks == 0,
+          "%lu of %lu bytes: %s", (unsigned long)i, (unsigned long)b.size, c.message);
+  }
+  for (i = 0; i < b.size * 8; i += CHECK_QUICK ? 31 : 3) {
+    b.at[i / 8] = (char)(b.at[i / 8] ^ 1 << i % 8);
+    file_put("cut.safetensors", b.at, b.size);
+    context_on(&c, &h, 0);
+    syn_context_init(&view, NULL);
+    of = syn_model_view(&view, b.at, b.size);
+    m = syn_model_load_packed(&c, "cut.safetensors");
+    CHECK(!m == !of && c.status == view.status, "bit %lu: %s; viewed: %s", (unsigned long)i, c.message,
+          view.message);
+    syn_model_free(m);
+    syn_model_free(of);
+    CHECK(h.blocks == 0, "bit %lu: %ld blocks left", (unsigned long)i, h.blocks);
+    b.at[i / 8] = (char)(b.at[i / 8] ^ 1 << i % 8);
+  }
+  free(b.at);
+}
+
 static void test_damage(void) {
   bytes b = small_file();
   size_t i, header = 0;
@@ -1063,7 +1265,7 @@ static void test_damage(void) {
 
 #ifdef _OPENMP
 enum { ROUNDS = 40 };
-static void decode_alone(int round, int *out) {
+static void decode_alone(const syn_model *m, int round, int *out) {
   syn_context c;
   syn_decode_config k;
   syn_decoder *d;
@@ -1076,7 +1278,7 @@ static void decode_alone(int round, int *out) {
   k.temperature = round % 4 == 2 ? 1.0f : 0.0f;
   k.seed = (uint64_t)round;
   b.tgt = NULL;
-  d = syn_decoder_new(&c, good_model, &k);
+  d = syn_decoder_new(&c, m, &k);
   memset(out, 0, 20 * sizeof *out);
   if (!d || syn_decoder_run(d, &b, NULL, NULL) != SYN_OK) return;
   for (i = 0; i < 2; i++) {
@@ -1086,18 +1288,29 @@ static void decode_alone(int round, int *out) {
   syn_decoder_free(d);
 }
 
-static void test_two_threads(void) {
+static void test_two_threads(const syn_model *m) {
   static int alone[ROUNDS][20], together[ROUNDS][20];
   int i;
-  for (i = 0; i < ROUNDS; i++) decode_alone(i, alone[i]);
+  for (i = 0; i < ROUNDS; i++) decode_alone(good_model, i, alone[i]);
 #pragma omp parallel for num_threads(2) schedule(static, 1)
-  for (i = 0; i < ROUNDS; i++) decode_alone(i, together[i]);
+  for (i = 0; i < ROUNDS; i++) decode_alone(m, i, together[i]);
   for (i = 0; i < ROUNDS; i++)
     CHECK(alone[i][0] && !memcmp(alone[i], together[i], sizeof alone[i]), "round %d differs beside another", i);
 }
 #else
-static void test_two_threads(void) {}
+static void test_two_threads(const syn_model *m) { (void)m; }
 #endif
+
+/* The same with a model whose decoders share panels. */
+static void shared_packed(void) {
+  syn_context c;
+  syn_model *m;
+  syn_context_init(&c, NULL);
+  m = syn_model_load_packed(&c, "good.safetensors");
+  CHECK(m, "%s", c.message);
+  if (m) test_two_threads(m);
+  syn_model_free(m);
+}
 
 /* -- what can be looked at -- */
 
@@ -1206,7 +1419,11 @@ int main(void) {
   test_metadata();
   test_bad_files();
   test_damage();
-  test_two_threads();
+  test_packed();
+  test_packed_plan();
+  test_packed_files();
+  test_two_threads(good_model);
+  shared_packed();
   test_attention();
   test_cost();
   test_null();
