@@ -16887,9 +16887,10 @@ static void syn__layout_weights(syn_model *m, syn__layout *k) {
 }
 
 /* One row w [d] of out.w, in a panel: q counts steps of `scale`, 127 of them for the largest
-   number. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded d times by
-   at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few operations
-   behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a bound. */
+   number. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded
+   d times by at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few
+   operations behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a
+   bound. */
 static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scale, float *radius) {
   double sum = 0.0, error = 0.0, e;
   float top = 0.0f, step;
@@ -19460,7 +19461,7 @@ typedef struct syn__stream_in {
 } syn__stream_in;
 
 /* Opens the file; *length: of its header, 0 (recorded): no safetensors file. The first 8 bytes are
-   read before its size is asked for: on Unix a folder opens as a file and fails only here. Then it
+   read before its size is measured: on Unix a folder opens as a file and fails only here. Then it
    is at its beginning again. */
 static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t *length) {
   syn__stream_in s = {c, path, NULL, 0, 0};

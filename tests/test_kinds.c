@@ -1237,6 +1237,58 @@ static void test_packed(int i) {
   syn_model_free(b.m);
 }
 
+static syn_kind linear_kind(void) {
+  size_t i = 0;
+  while (strcmp(syn_kind_at(i)->name, "linear")) i++;
+  return *syn_kind_at(i);
+}
+
+/* A kind of the caller's reads its matrix as it is stored, and may pack any: nothing of it lies in panels. */
+static void test_packed_foreign(void) {
+  static sheet s;
+  syn_kind mine = linear_kind();
+  const syn_kind *kinds[1] = {&mine};
+  syn_options o;
+  bench b;
+  syn_config k;
+  syn_model *m = NULL;
+  const syn_param *p;
+  uint64_t want[2], got[2];
+  int of;
+  memset(&o, 0, sizeof o);
+  memset(&b, 0, sizeof b);
+  mine.name = "mine";
+  o.kinds = kinds;
+  o.n_kinds = 1;
+  b.n.task = "lm";
+  b.v_tgt = b.v_src = 13;
+  for (of = 0; of < 2; of++) {
+    b.n.decoder = of ? "pos -> res(mine(24)) -> linear" : "pos -> res(linear(24)) -> linear";
+    syn_context_init(&b.c, &o);
+    k = config_of(&b.n, 24, 0.0f, b.vars);
+    k.src_vocab = k.tgt_vocab = 13;
+    b.m = syn_model_new(&b.c, &k);
+    CHECK(b.m && syn_model_save(&b.c, b.m, "packed.safetensors") == SYN_OK, "%s", b.c.message);
+    if (!b.m) return;
+    if (!of) {
+      sheet_fill(&s, &b, 0, 5, 0);
+      answers_of(&b, b.m, &s, want);
+      syn_model_free(b.m);
+    }
+  }
+  m = syn_model_load_packed(&b.c, "packed.safetensors");
+  p = syn_model_find(m, "decoder.1.0.w");
+  CHECK(p && p->matrix && !p->panels && p->x, "%s", b.c.message);
+  p = syn_model_find(m, "decoder.2.w");
+  CHECK(p && p->panels && !p->x, "%s", b.c.message);
+  answers_of(&b, m, &s, got);
+  CHECK(got[0] == want[0] && got[1] == want[1], "a kind of the caller's: other bits");
+  answers_of(&b, b.m, &s, got);
+  CHECK(got[0] == want[0] && got[1] == want[1], "a kind of the caller's, as stored: other bits");
+  syn_model_free(m);
+  syn_model_free(b.m);
+}
+
 int main(int argc, char **argv) {
   static const char *const linear_in_masks[] = {
       "dropout", "linear -> dropout", "ff -> linear", "pos", "learn_pos", "syn_att(V)", "syn_att(R)",
@@ -1251,6 +1303,7 @@ int main(int argc, char **argv) {
   test_costs();
   test_buckets();
   test_scope();
+  test_packed_foreign();
   for (i = 0; i < N_CASES; i++) {
     if (!CHECK_QUICK || (i + i / 2) % 2) test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);
     if (!CHECK_QUICK || i % 8 == 0) test_machines(i);

@@ -293,17 +293,21 @@ static int run_train(const arguments *a) {
    >>bench decode   the time of decoding outputs of a fixed length
    ============================================================================================== */
 
-/* A decoder that never chooses the end token, whose bias is set to -10000. */
+/* A decoder that never chooses the end token, whose bias is set to -10000. *plan: the planned MiB of
+   model and decoder. */
 static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
-                                const arguments *a) {
+                                const arguments *a, double *plan) {
   syn_decode_config k;
   syn_decoder *d;
+  syn_plan p;
   memset(&k, 0, sizeof k);
   k.sentences = opt_int(a, "batch");
   k.beam = opt_int(a, "beam");
   k.source_len = n->src;
   k.max_len = n->tgt;
   syn_model_find(m, "out.b")->x[SYN_END] = -1e4f;
+  syn_plan_of(c, syn_model_config(m), NULL, &k, &p);
+  *plan = (double)(*opt_text(a, "file") ? p.packed : p.weights + p.decoding) / 1048576.0;
   d = syn_decoder_new(c, m, &k);
   check(c);
   return d;
@@ -325,15 +329,16 @@ static double decode_once(syn_context *c, syn_decoder *d, const syn_batch *b, in
   return time;
 }
 
-static void decode_print(const arguments *a, const network *n, double ms) {
+static void decode_print(const arguments *a, const network *n, double ms, double plan) {
   double tokens = opt_number(a, "batch") * n->tgt;
   const char *format =
       opt_flag(a, "json")
           ? "{\"config\":\"%s\",\"batch\":%d,\"beam\":%d,\"threads\":%d,\"tok_s\":%.1f,"
-            "\"ms\":%.3f,\"rss_mb\":%.1f}\n"
-          : "decode %s, batch %d, beam %d, %d threads: %.1f tokens/s, %.2f ms, %.0f MiB\n";
+            "\"ms\":%.3f,\"plan_mb\":%.1f,\"rss_mb\":%.1f}\n"
+          : "decode %s, batch %d, beam %d, %d threads: %.1f tokens/s, %.2f ms, %.0f MiB planned, "
+            "%.0f MiB\n";
   printf(format, n->name, opt_int(a, "batch"), opt_int(a, "beam"), opt_int(a, "threads"),
-         tokens / ms * 1e3, ms, peak_mib());
+         tokens / ms * 1e3, ms, plan, peak_mib());
 }
 
 /* With a path the model is written there, freed and loaded for decoding alone: the peak of memory is
@@ -351,7 +356,7 @@ static syn_model *decode_model(syn_context *c, const network *n, const char *pat
 static int run_decode(const arguments *a) {
   const network *n = network_of(opt_text(a, "config"));
   int reps = opt_int(a, "reps"), i;
-  double *times = (double *)take((size_t)reps, sizeof *times);
+  double *times = (double *)take((size_t)reps, sizeof *times), plan;
   syn_context c;
   syn_model *m;
   syn_decoder *d;
@@ -364,10 +369,10 @@ static int run_decode(const arguments *a) {
   b.src_width = n->src;
   if (n->src) b.src = random_rows(&r, n, b.count, n->src, 0);
   m = decode_model(&c, n, opt_text(a, "file"));
-  d = decode_open(&c, m, n, a);
+  d = decode_open(&c, m, n, a, &plan);
   decode_once(&c, d, &b, n->tgt);
   for (i = 0; i < reps; i++) times[i] = decode_once(&c, d, &b, n->tgt) * 1e3;
-  decode_print(a, n, median(times, (size_t)reps));
+  decode_print(a, n, median(times, (size_t)reps), plan);
   syn_decoder_free(d);
   syn_model_free(m);
   return 0;
