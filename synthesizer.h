@@ -16887,7 +16887,7 @@ static void syn__layout_weights(syn_model *m, syn__layout *k) {
 }
 
 /* One row w [d] of out.w, in a panel: q counts steps of `scale`, 127 of them for the largest
-   number. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms and are rounded
+   number. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms, rounded
    d times by at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few
    operations behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a
    bound. */
