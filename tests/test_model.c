@@ -1087,8 +1087,8 @@ static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
   CHECK(r && syn_run_forward(r, &b) == SYN_OK, "%s", c->message);
   REFUSES(syn_model_save_to(c, m, &sink));
   REFUSES(syn_model_save(c, m, "never.safetensors"));
-  REFUSES(syn_small_write(c, m, &sink));
-  REFUSES(syn_small_embed(c, m, "m", &sink));
+  REFUSES(syn_small_write(c, m, NULL, &sink));
+  REFUSES(syn_small_embed(c, m, NULL, "m", &sink));
   REFUSES(syn_run_backward(r, &b, &loss));
   REFUSES(syn_run_value(r, "decoder.1.1.w_o", 0, &v) && !v.x);
   REFUSES(syn_model_init_from(other, m, 0, NULL, NULL) == -1);
