@@ -20187,6 +20187,7 @@ static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, s
   syn_entry part = *e;
   part.data = r->bytes;
   part.bytes = n * syn__float_width(e->dtype);
+  if (syn__floats_check(r->s.c, &part, n)) return SYN_E_FORMAT;
   if (syn__stream_read(&r->s, r->bytes, part.bytes)) return SYN_E_FILE;
   if (syn__big_endian()) syn__swap(r->bytes, part.bytes, syn__dtype_at(e->dtype)->unit);
   if (syn__numbers_finite(r->s.c, &part, first, at, 1)) return SYN_E_FORMAT;

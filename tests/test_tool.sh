@@ -462,7 +462,7 @@ is 'info: sums' same "$("$SYN" info -m m --json | awk -F '[:,"}]+' '
   /"layer"/ && !/"total"/ { sum += $7 } /"all"/ { all = $7 } /"weights"/ { bytes = $5 }
   END { if (sum == all && 4 * all <= bytes && bytes < 4 * all + 64 * NR) print "same"
         else print sum, all, bytes }')"
-has 'info of options' '*encoder.1.0.0.1 *syn_att *decoding*' "$("$SYN" info)"
+has 'info of options' '*encoder.1.0.0.1 *syn_att *decoding* MiB *packed * MiB *' "$("$SYN" info)"
 has 'grad' '*encoder.0.0.w *ok*15 of 15 parameters ok' "$("$SYN" grad --d-model 8 --heads 2 \
   --encoder 'res(linear)' --decoder 'pos->res(syn_att(R+V))->res(mh_dot_att)')"
 
