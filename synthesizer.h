@@ -682,6 +682,9 @@ typedef struct syn_decode_config {
   /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
      outputs are the same */
   int prefill;
+  /* "f32" (0 means that), or "i8": matrix products, in int8, of weights rounded with a scale for each
+     output and of rows rounded as they come. Faster, a quarter of the memory, other outputs */
+  const char *type;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -3016,6 +3019,42 @@ typedef struct syn__weighted_values {
   size_t p_row, v_row, count, heads, c;
 } syn__weighted_values;
 
+/* y [rows,cols] = x W^T + bias in int8, of panels p0..p1. x and W hold integers within +-127, the
+   sums are exact, and y = sum * (scale of the output * scale of the row) + bias, by a product and an
+   addition that are not fused: so every ISA gives the same bits.
+   A panel of W holds 16 outputs: their scales, float [16]; -128 times the sum of the bytes of each,
+   int32 [16], for kernels that read x + 128; the bytes, [k/4][16][4]. k is a multiple of 4, at most
+   SYN__INT8_MAX: more terms could overflow an int32. */
+#define SYN__INT8_MAX 131072
+#define SYN__INT8_HEAD 128 /* bytes of a panel before its weights */
+#define SYN__INT8_GROUP 24 /* panels that all rows pass over together */
+typedef struct syn__int8_product {
+  const signed char *x, *w; /* rows of x are x_row bytes apart; w: the panels */
+  const float *x_scale;     /* [rows] */
+  const float *bias;        /* [cols]; null: 0 */
+  float *y;                 /* rows are y_row floats apart */
+  size_t x_row, y_row, k;
+  int rows, cols;
+} syn__int8_product;
+
+/* A tile: `rows` rows by a number of panels, or by one. */
+typedef struct syn__int8_tile {
+  int rows, panels;
+  void (*full)(const syn__int8_product *p, int m, int j);
+  void (*edge)(const syn__int8_product *p, int m, int j);
+} syn__int8_tile;
+
+/* The int8 kernels of one ISA, or of one of its extensions (VNNI). */
+typedef struct syn__int8_kernels {
+  const char *name;
+  int flip; /* 0x80: `gemm` reads the bytes of x + 128; 0: of x */
+  /* q [row] = round(x / s) for i < n, then 0, each xor flip; returns s = max |x| / 127. row is a
+     multiple of 16. A row that is 0, tiny or not finite becomes 0, with s = 0. As
+     syn__small_quantize */
+  float (*quantize)(signed char *q, const float *x, size_t n, size_t row, int flip);
+  void (*gemm)(const syn__int8_product *p, int p0, int p1);
+} syn__int8_kernels;
+
 /* The kernels of one ISA. Lengths are any, 0 included; pointers need the alignment of a float only;
    nothing past the n-th element is read or written. An output may be an input where element i
    depends on elements i only; else arrays do not overlap. */
@@ -3050,6 +3089,7 @@ struct syn_kernels {
   void (*values)(float *y, const syn__weighted_values *j);
   /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
   void (*gemv_int8)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
+  const syn__int8_kernels *int8; /* the extensions of the machine may have faster ones */
   float (*max)(const float *x, size_t n);
   /* max[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
   void (*block_max)(float *max, const float *x, size_t n);
@@ -3122,6 +3162,11 @@ struct syn_kernels {
 #define SYN__ISA_AVX2 1
 #define SYN__ISA_AVX512 2
 #define SYN__ISA_NEON 3
+/* What the products of int8 are made of, SYN__DOT: an ISA, or an extension that not every machine of
+   its ISA has. An extension has a pass of its own, which compiles only >>simd and >>int8 kernels. */
+#define SYN__DOT_AVX_VNNI 4
+#define SYN__DOT_VNNI 5
+#define SYN__DOT_NEON 6
 
 /* Two macros, since an argument of ## is not expanded and SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
@@ -3143,6 +3188,28 @@ struct syn_kernels {
 #include <arm_neon.h>
 #else
 #define SYN__HAS_NEON 0
+#endif
+
+/* Products of bytes (VNNI), with 512 bits and with 256: these compilers know both. */
+#if SYN__HAS_X86 && (defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11)
+#define SYN__HAS_VNNI 1
+#else
+#define SYN__HAS_VNNI 0
+#endif
+/* Products of bytes of NEON (sdot): compiled for a machine that we may not have where the compiler
+   allows that and the system tells. */
+#if SYN__HAS_NEON && defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
+#define SYN__HAS_NEON_DOT 1
+#define SYN__NEON_DOT_TARGET
+#define SYN__NEON_DOT_END
+#elif SYN__HAS_NEON && defined(__aarch64__) && defined(__linux__) && !defined(__clang__) && \
+    __GNUC__ >= 8
+#define SYN__HAS_NEON_DOT 2 /* 2: asked at run time */
+#define SYN__NEON_DOT_TARGET _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
+#define SYN__NEON_DOT_END _Pragma("GCC pop_options")
+#include <sys/auxv.h>
+#else
+#define SYN__HAS_NEON_DOT 0
 #endif
 
 /* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
@@ -3321,7 +3388,7 @@ typedef __m256 syn__reg;
 #define SYN__REGS 4
 #define SYN__LANES 4
 typedef float32x4_t syn__reg;
-static const uint32_t syn__blends[2][4] = {{0, ~0u, 0, ~0u}, {0, 0, ~0u, ~0u}};
+static const uint32_t SYN__N(blends)[2][4] = {{0, ~0u, 0, ~0u}, {0, 0, ~0u, ~0u}};
 #define syn__rset vdupq_n_f32
 #define syn__rload vld1q_f32
 #define syn__rload_i8 SYN__N(rload_i8)
@@ -3335,7 +3402,7 @@ static const uint32_t syn__blends[2][4] = {{0, ~0u, 0, ~0u}, {0, 0, ~0u, ~0u}};
 #define syn__rmax(a, b) syn__rselect(a, b, a, b)
 #define syn__rmin(a, b) syn__rselect(b, a, a, b)
 #define syn__rswap(a, h) ((h) == 2 ? vextq_f32(a, a, 2) : vrev64q_f32(a))
-#define syn__rblend(a, b, h) vbslq_f32(vld1q_u32(syn__blends[(h) / 2]), b, a)
+#define syn__rblend(a, b, h) vbslq_f32(vld1q_u32(SYN__N(blends)[(h) / 2]), b, a)
 SYN__INLINE syn__reg SYN__N(rload_i8)(const signed char *p) {
   int32_t four;
   memcpy(&four, p, sizeof four);
@@ -3599,6 +3666,321 @@ SYN__INLINE float SYN__N(reduce)(syn__v16 a, int max) {
 SYN__OP float syn__vsum(syn__v16 a) { return SYN__N(reduce)(a, 0); }
 /* The largest lane, by the same tree, since 0 and -0 compare equal; no lane may be NaN. */
 SYN__OP float syn__vmax_lane(syn__v16 a) { return SYN__N(reduce)(a, 1); }
+
+/* ==============================================================================================
+   >>int8 kernels   products of int8, for decoding
+   ============================================================================================== */
+
+/* Written once over a few operations on the sums of a panel:
+     syn__dreg                  a register: of SYN__SUMS for the sums of a panel, of SYN__QUADS for
+                                the 64 bytes w of four k and 16 outputs
+     dot4(sum, x, w)            adds the products of w and the four bytes x of a row
+     syn__dot_float(sum, i)     the sums of register i of a vector of 16 floats, as floats
+   A tile is SYN__INT8_MR rows x SYN__INT8_NR panels; rows that are left go one by one, with
+   SYN__INT8_NR1 panels.
+
+   An instruction of x86 multiplies unsigned by signed bytes. vpdpbusd (VNNI) gets x + 128, and the
+   sums start at -128 sum w; it is assembly, since gcc copies the sums of the intrinsic. AVX2 multiplies |x| by w with the sign of x: within +-127 the sum of two
+   products fits the int16 of vpmaddubsw. */
+
+#ifndef SYN__DOT
+#define SYN__DOT SYN__ISA
+#else
+#define SYN__ONLY_INT8
+#endif
+#if SYN__DOT == SYN__ISA_AVX512 /* without VNNI it has no products of bytes: AVX2 serves */
+#define SYN__INT8_TABLE syn__int8_avx2
+#else
+#define SYN__INT8_TABLE SYN__N(int8)
+
+#if SYN__DOT == SYN__DOT_VNNI
+#define SYN__DOT_NAME "avx512_vnni"
+#define SYN__DOT_FLIP 0x80
+#define SYN__SUMS 1
+#define SYN__QUADS 1
+#define SYN__INT8_MR 8
+#define SYN__INT8_NR 3
+#define SYN__INT8_MID 4 /* rows, and panels, of a tile for fewer rows */
+#define SYN__INT8_NR1 8
+#define syn__dreg __m512i
+#define syn__dset _mm512_set1_epi32
+#define syn__dload(p) _mm512_loadu_si512((const void *)(p))
+#define syn__dot_float(sum, i) _mm512_maskz_cvtepi32_ps(SYN__ALL, (sum)[i])
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum[0]) : "v"(syn__dset(x)), "v"(w[0]));
+}
+
+#elif SYN__DOT == SYN__DOT_AVX_VNNI || SYN__DOT == SYN__ISA_AVX2
+#define SYN__SUMS 2
+#define SYN__QUADS 2
+#define syn__dreg __m256i
+#define syn__dset _mm256_set1_epi32
+#define syn__dload(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define syn__dot_float(sum, i) _mm256_cvtepi32_ps((sum)[i])
+#if SYN__DOT == SYN__DOT_AVX_VNNI
+#define SYN__DOT_NAME "avx_vnni"
+#define SYN__DOT_FLIP 0x80
+#define SYN__INT8_MR 4
+#define SYN__INT8_NR 1
+#define SYN__INT8_NR1 4
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum[0]) : "x"(syn__dset(x)), "x"(w[0]));
+  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum[1]) : "x"(syn__dset(x)), "x"(w[1]));
+}
+#else
+#define SYN__DOT_NAME "avx2"
+#define SYN__DOT_FLIP 0
+#define SYN__INT8_MR 4
+#define SYN__INT8_NR 1
+#define SYN__INT8_NR1 2
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  const syn__dreg four = syn__dset(x), size = _mm256_abs_epi8(four);
+  const syn__dreg one = _mm256_set1_epi16(1);
+  int i;
+  SYN__UNROLL for (i = 0; i < 2; i++) {
+    syn__dreg pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(w[i], four));
+    sum[i] = _mm256_add_epi32(sum[i], _mm256_madd_epi16(pairs, one));
+  }
+}
+#endif
+
+#elif SYN__DOT == SYN__DOT_NEON
+#define SYN__DOT_NAME "neon_dot"
+#define SYN__DOT_FLIP 0
+#define SYN__SUMS 4
+#define SYN__QUADS 4
+#define SYN__INT8_MR 4
+#define SYN__INT8_NR 1
+#define SYN__INT8_NR1 4
+#define syn__dreg int32x4_t
+#define syn__dset vdupq_n_s32
+#define syn__dload(p) vreinterpretq_s32_s8(vld1q_s8(p))
+#define syn__dot_float(sum, i) vcvtq_f32_s32((sum)[i])
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  const int8x16_t four = vreinterpretq_s8_s32(syn__dset(x));
+  int i;
+  SYN__UNROLL for (i = 0; i < 4; i++) sum[i] = vdotq_s32(sum[i], vreinterpretq_s8_s32(w[i]), four);
+}
+
+#elif SYN__DOT == SYN__ISA_NEON
+/* A product of 8 bytes holds the k 0 1 2 3 of two outputs; added in pairs, each output has two
+   sums, which become one at the end. */
+#define SYN__DOT_NAME "neon"
+#define SYN__DOT_FLIP 0
+#define SYN__SUMS 8
+#define SYN__QUADS 4
+#define SYN__INT8_MR 2
+#define SYN__INT8_NR 1
+#define SYN__INT8_NR1 2
+#define syn__dreg int32x4_t
+#define syn__dset vdupq_n_s32
+#define syn__dload(p) vreinterpretq_s32_s8(vld1q_s8(p))
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  const int8x8_t four = vreinterpret_s8_s32(vdup_n_s32(x));
+  int i;
+  SYN__UNROLL for (i = 0; i < 4; i++) {
+    const int8x16_t b = vreinterpretq_s8_s32(w[i]);
+    sum[2 * i] = vpadalq_s16(sum[2 * i], vmull_s8(vget_low_s8(b), four));
+    sum[2 * i + 1] = vpadalq_s16(sum[2 * i + 1], vmull_s8(vget_high_s8(b), four));
+  }
+}
+SYN__INLINE syn__reg SYN__N(dot_float)(const syn__dreg *sum, int i) {
+  int32x2_t low = vpadd_s32(vget_low_s32(sum[2 * i]), vget_high_s32(sum[2 * i]));
+  int32x2_t high = vpadd_s32(vget_low_s32(sum[2 * i + 1]), vget_high_s32(sum[2 * i + 1]));
+  return vcvtq_f32_s32(vcombine_s32(low, high));
+}
+#define syn__dot_float SYN__N(dot_float)
+
+#else
+#define SYN__DOT_NAME "scalar"
+#define SYN__DOT_FLIP 0
+#define SYN__SUMS 16
+#define SYN__QUADS 16
+#define SYN__INT8_MR 1
+#define SYN__INT8_NR 1
+#define SYN__INT8_NR1 1
+#define syn__dreg int32_t /* of the weights: four bytes */
+#define syn__dset(x) (x)
+#define syn__dload SYN__N(dload)
+#define syn__dot_float(sum, i) ((float)(sum)[i])
+SYN__INLINE syn__dreg SYN__N(dload)(const signed char *p) {
+  syn__dreg four;
+  memcpy(&four, p, sizeof four);
+  return four;
+}
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  signed char a[4], b[4];
+  int i;
+  memcpy(a, &x, 4);
+  for (i = 0; i < 16; i++) {
+    memcpy(b, &w[i], 4);
+    sum[i] += a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
+  }
+}
+#endif
+
+/* -- rows of x -- */
+
+/* 16 floats, which fit int8, as bytes rounded towards 0, each xor flip */
+#if SYN__LANES == 16
+SYN__INLINE void SYN__N(store_int8)(signed char *q, syn__v16 a, int flip) {
+  __m128i b = _mm512_maskz_cvtepi32_epi8(SYN__ALL, _mm512_maskz_cvttps_epi32(SYN__ALL, a.p[0]));
+  _mm_storeu_si128((__m128i *)(void *)q, _mm_xor_si128(b, _mm_set1_epi8((char)flip)));
+}
+#elif SYN__LANES == 8
+SYN__INLINE void SYN__N(store_int8)(signed char *q, syn__v16 a, int flip) {
+  __m256i b = _mm256_packs_epi32(_mm256_cvttps_epi32(a.p[0]), _mm256_cvttps_epi32(a.p[1]));
+  __m128i c = _mm_packs_epi16(_mm256_castsi256_si128(b), _mm256_extracti128_si256(b, 1));
+  c = _mm_shuffle_epi32(c, 0xD8); /* packing goes by halves of a register */
+  _mm_storeu_si128((__m128i *)(void *)q, _mm_xor_si128(c, _mm_set1_epi8((char)flip)));
+}
+#else
+SYN__INLINE void SYN__N(store_int8)(signed char *q, syn__v16 a, int flip) {
+  float f[16];
+  int i;
+  syn__vstore(f, a);
+  for (i = 0; i < 16; i++) q[i] = (signed char)((int)f[i] ^ flip);
+}
+#endif
+/* round(x inverse): half away from 0, as syn__small_round */
+SYN__OP syn__v16 SYN__N(vround)(syn__v16 x, syn__v16 inverse) {
+  const syn__reg half = syn__rset(0.5f), sign = syn__rset(-0.0f);
+  x = syn__vmul(x, inverse);
+  SYN__EACH(x.p[i] = syn__radd(x.p[i], syn__rcast((syn__icast(x.p[i]) & syn__icast(sign)) |
+                                                  syn__icast(half))));
+  return x;
+}
+SYN__OP syn__v16 SYN__N(vabs)(syn__v16 x) {
+  const syn__reg sign = syn__rset(-0.0f);
+  SYN__EACH(x.p[i] = syn__rcast(syn__icast(x.p[i]) & ~syn__icast(sign)));
+  return x;
+}
+/* 0 x is 0 unless x is not finite: the maximum alone would miss a NaN. */
+static float SYN__N(quantize)(signed char *q, const float *x, size_t n, size_t row, int flip) {
+  syn__v16 most = syn__vset(0.0f), zero = most, inverse;
+  const syn__v16 none = most;
+  float top;
+  size_t i;
+  for (i = 0; i < n; i += 16) {
+    syn__v16 a = syn__vload_n(x + i, n - i);
+    most = syn__vmax(SYN__N(vabs)(a), most);
+    zero = syn__vfma(a, none, zero);
+  }
+  top = syn__vmax_lane(most);
+  if (!(top > 1e-30f && top < 1e30f && syn__vsum(zero) == 0.0f)) top = 0.0f;
+  inverse = syn__vset(top > 0.0f ? 127.0f / top : 0.0f);
+  for (i = 0; i < row; i += 16) {
+    syn__v16 a = none;
+    if (top > 0.0f && i < n) a = SYN__N(vround)(syn__vload_n(x + i, n - i), inverse);
+    SYN__N(store_int8)(q + i, a, flip);
+  }
+  return top * 0.00787401572f; /* 1 / 127 */
+}
+
+/* -- products -- */
+
+/* The panel j: its scales, its first sums and its weights lie one behind the other. */
+SYN__INLINE const signed char *SYN__N(int8_panel)(const syn__int8_product *p, int j) {
+  return p->w + (size_t)j * (16 * p->k + SYN__INT8_HEAD);
+}
+/* The sums of row m and panel j become 16 floats of y. */
+SYN__INLINE void SYN__N(int8_finish)(const syn__int8_product *p, const syn__dreg *sum, int m,
+                                     int j) {
+  const size_t left = (size_t)(p->cols - 16 * j);
+  const float *scales = (const float *)(const void *)SYN__N(int8_panel)(p, j);
+  syn__v16 z;
+  SYN__EACH(z.p[i] = syn__dot_float(sum, i));
+  z = syn__vmul(z, syn__vmul(syn__vload(scales), syn__vset(p->x_scale[m])));
+  if (p->bias) z = syn__vadd(z, syn__vload_n(p->bias + 16 * j, left));
+  syn__vstore_n(p->y + (size_t)m * p->y_row + 16 * j, z, left);
+}
+/* A tile: `rows` rows at m by `panels` panels at j, constants where it is inlined. */
+SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int rows,
+                                   int panels) {
+  syn__dreg sum[SYN__INT8_MR][SYN__INT8_NR1][SYN__SUMS], w[SYN__INT8_NR1][SYN__QUADS];
+  const size_t panel = 16 * p->k + SYN__INT8_HEAD, x_row = p->x_row;
+  const signed char *x = p->x + (size_t)m * x_row, *at = SYN__N(int8_panel)(p, j);
+  size_t i;
+  int r, v, g, four;
+  SYN__UNROLL for (r = 0; r < rows; r++)
+    SYN__UNROLL for (v = 0; v < panels; v++)
+      SYN__UNROLL for (g = 0; g < SYN__SUMS; g++)
+        sum[r][v][g] = SYN__DOT_FLIP ? syn__dload(at + (size_t)v * panel + 64 + 64 / SYN__SUMS * g)
+                                     : syn__dset(0);
+  at += SYN__INT8_HEAD;
+  for (i = 0; i < p->k; i += 4, at += 64) {
+    SYN__UNROLL for (v = 0; v < panels; v++)
+      SYN__UNROLL for (g = 0; g < SYN__QUADS; g++)
+        w[v][g] = syn__dload(at + (size_t)v * panel + 64 / SYN__QUADS * g);
+    SYN__UNROLL for (r = 0; r < rows; r++) {
+      memcpy(&four, x + (size_t)r * x_row + i, 4);
+      SYN__UNROLL for (v = 0; v < panels; v++) SYN__N(dot4)(sum[r][v], four, w[v]);
+    }
+  }
+  SYN__UNROLL for (r = 0; r < rows; r++)
+    SYN__UNROLL for (v = 0; v < panels; v++) SYN__N(int8_finish)(p, sum[r][v], m + r, j + v);
+}
+
+/* Each a function of its own, as the micro-kernels of gemm. */
+SYN__NOINLINE void SYN__N(int8_full)(const syn__int8_product *p, int m, int j) {
+  SYN__N(int8_tile)(p, m, j, SYN__INT8_MR, SYN__INT8_NR);
+}
+SYN__NOINLINE void SYN__N(int8_edge)(const syn__int8_product *p, int m, int j) {
+  SYN__N(int8_tile)(p, m, j, SYN__INT8_MR, 1);
+}
+#ifdef SYN__INT8_MID
+SYN__NOINLINE void SYN__N(int8_mid_full)(const syn__int8_product *p, int m, int j) {
+  SYN__N(int8_tile)(p, m, j, SYN__INT8_MID, SYN__INT8_MID);
+}
+SYN__NOINLINE void SYN__N(int8_mid_edge)(const syn__int8_product *p, int m, int j) {
+  SYN__N(int8_tile)(p, m, j, SYN__INT8_MID, 1);
+}
+#endif
+SYN__NOINLINE void SYN__N(int8_row_full)(const syn__int8_product *p, int m, int j) {
+  SYN__N(int8_tile)(p, m, j, 1, SYN__INT8_NR1);
+}
+SYN__NOINLINE void SYN__N(int8_row_edge)(const syn__int8_product *p, int m, int j) {
+  SYN__N(int8_tile)(p, m, j, 1, 1);
+}
+static const syn__int8_tile SYN__N(int8_tiles)[] = {
+    {SYN__INT8_MR, SYN__INT8_NR, SYN__N(int8_full), SYN__N(int8_edge)},
+#ifdef SYN__INT8_MID
+    {SYN__INT8_MID, SYN__INT8_MID, SYN__N(int8_mid_full), SYN__N(int8_mid_edge)},
+#endif
+    {1, SYN__INT8_NR1, SYN__N(int8_row_full), SYN__N(int8_row_edge)},
+};
+
+/* All rows pass over SYN__INT8_GROUP panels at a time: these come from memory once. */
+static void SYN__N(int8_gemm)(const syn__int8_product *p, int p0, int p1) {
+  const syn__int8_tile *s;
+  for (; p0 < p1; p0 += SYN__INT8_GROUP) {
+    int end = syn__min(p1, p0 + SYN__INT8_GROUP), m = 0, j;
+    for (s = SYN__N(int8_tiles); m < p->rows; s++)
+      for (; m + s->rows <= p->rows; m += s->rows) {
+        for (j = p0; j + s->panels <= end; j += s->panels) s->full(p, m, j);
+        for (; j < end; j++) s->edge(p, m, j);
+      }
+  }
+}
+
+static const syn__int8_kernels SYN__INT8_TABLE = {SYN__DOT_NAME, SYN__DOT_FLIP, SYN__N(quantize),
+                                               SYN__N(int8_gemm)};
+
+#undef SYN__DOT_NAME
+#undef SYN__DOT_FLIP
+#undef SYN__SUMS
+#undef SYN__QUADS
+#undef SYN__INT8_MR
+#undef SYN__INT8_NR
+#undef SYN__INT8_NR1
+#undef SYN__INT8_MID
+#undef syn__dreg
+#undef syn__dset
+#undef syn__dload
+#undef syn__dot_float
+
+#endif /* SYN__DOT */
+#ifndef SYN__ONLY_INT8
 
 /* ==============================================================================================
    >>simd math   exponential, sigmoid, tanh over one register
@@ -4850,7 +5232,7 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
-    SYN__N(gemv_int8), SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
+    SYN__N(gemv_int8), &SYN__INT8_TABLE, SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
     SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(taps), SYN__N(dropout),
@@ -4860,6 +5242,7 @@ static const syn_kernels SYN__N(kernels) = {
 #if SYN__LEVELS
 #pragma GCC pop_options
 #endif
+#endif /* SYN__ONLY_INT8 */
 
 /* The next ISA defines all of these again; a macro left out here is redefined there with a
  * warning. */
@@ -4900,6 +5283,10 @@ static const syn_kernels SYN__N(kernels) = {
 #undef syn__rmin
 #undef syn__rkeep
 #undef syn__icast
+
+#undef SYN__DOT
+#undef SYN__ONLY_INT8
+#undef SYN__INT8_TABLE
 
 #endif /* SYN__ISA */
 #ifndef SYN__ISA
@@ -4953,12 +5340,28 @@ SYN__TARGET("avx2,fma")
 #include SYN_SELF
 SYN__TARGET_END
 
+#if SYN__HAS_VNNI
+#define SYN__DOT SYN__DOT_AVX_VNNI
+#define SYN__SUFFIX avx_vnni
+SYN__TARGET("avxvnni,avx2,fma")
+#include SYN_SELF
+SYN__TARGET_END
+#endif
+
 #undef SYN__ISA
 #define SYN__ISA SYN__ISA_AVX512
 #define SYN__SUFFIX avx512
 SYN__TARGET("avx512f,avx2,fma")
 #include SYN_SELF
 SYN__TARGET_END
+
+#if SYN__HAS_VNNI
+#define SYN__DOT SYN__DOT_VNNI
+#define SYN__SUFFIX avx512_vnni
+SYN__TARGET("avx512f,avx512vnni,avx2,fma")
+#include SYN_SELF
+SYN__TARGET_END
+#endif
 #endif /* SYN__HAS_X86 */
 
 /* No target region: where arm_neon.h works, the whole program is compiled for NEON. */
@@ -4967,6 +5370,13 @@ SYN__TARGET_END
 #define SYN__ISA SYN__ISA_NEON
 #define SYN__SUFFIX neon
 #include SYN_SELF
+#if SYN__HAS_NEON_DOT
+#define SYN__DOT SYN__DOT_NEON
+#define SYN__SUFFIX neon_dot
+SYN__NEON_DOT_TARGET
+#include SYN_SELF
+SYN__NEON_DOT_END
+#endif
 #endif
 #undef SYN__ISA
 
@@ -5011,6 +5421,25 @@ static const syn_kernels *syn__isa_kernels(int i) {
   if (i == 0 && __builtin_cpu_supports("fma")) return &syn__kernels_fused;
 #endif
   return syn__isas[i];
+}
+
+/* The int8 kernels of an ISA and of its extensions, slowest first: number i of them; null: the build
+   or the machine has no more. */
+static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
+  if (i == 0) return k->int8;
+#if SYN__HAS_VNNI
+  __builtin_cpu_init();
+  if (i == 1 && k == &syn__kernels_avx2 && __builtin_cpu_supports("avxvnni"))
+    return &syn__int8_avx_vnni;
+  if (i == 1 && k == &syn__kernels_avx512 && __builtin_cpu_supports("avx512vnni"))
+    return &syn__int8_avx512_vnni;
+#endif
+#if SYN__HAS_NEON_DOT == 2
+  if (i == 1 && getauxval(AT_HWCAP) & HWCAP_ASIMDDP) return &syn__int8_neon_dot;
+#elif SYN__HAS_NEON_DOT
+  if (i == 1) return &syn__int8_neon_dot;
+#endif
+  return NULL;
 }
 
 /* Picks the best ISA, or the one that is named. If that is not usable, the context works with the
@@ -5220,6 +5649,9 @@ struct syn_tape {
   float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
   const float *const *packed; /* weights in panels, while decoding and of a packed model; or null */
+  const syn__int8_kernels *int8; /* not null: these panels are int8, see syn__int8_product */
+  char *int8_rows;               /* rows of x of each thread, int8_bytes of them */
+  size_t int8_bytes;
   float *pack; /* the packed block of a large product, then one of a per thread */
   float *scratch;                      /* threads * scratch_size floats */
   size_t scratch_size;
@@ -5676,6 +6108,7 @@ void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, siz
    never a copy. A block of k resumes each sum from the float that the block before has stored, so
    no block size changes a bit. */
 
+#define SYN__INT8_ROWS 64 /* rows of x that a thread quantizes at a time */
 #define SYN__KC 512 /* a block of 512 x 512 floats stays in a second-level cache of 2 MiB */
 #define SYN__NC 512
 #define SYN__MC 48 /* a multiple of every MR */
@@ -5690,6 +6123,12 @@ static int syn__block_columns(int k) {
 }
 static size_t syn__block_floats(int k, int n) {
   return (size_t)syn__min(SYN__KC, k) * syn__round16((size_t)syn__min(syn__block_columns(k), n));
+}
+
+/* Bytes of a panel of int8 weights with k inputs; of SYN__INT8_ROWS rows of them, and their scales. */
+static size_t syn__int8_panel_bytes(size_t k) { return 16 * ((k + 3) / 4 * 4) + SYN__INT8_HEAD; }
+static size_t syn__int8_rows_bytes(size_t k) {
+  return SYN__INT8_ROWS * (syn__round16(k) + sizeof(float));
 }
 
 syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row) {
@@ -5708,6 +6147,11 @@ static syn_matrix syn__packed(const float *panels, int rows, int cols) {
 /* Row `row` of a matrix [n,k] in panels [ceil(n/16)][k][16] begins here; its numbers lie 16 floats
    apart. */
 static size_t syn__panel_row(size_t row, size_t k) { return row / 16 * 16 * k + row % 16; }
+/* b [rows,cols] in int8 panels, which `col` = 0 tells */
+static syn_matrix syn__int8_packed(const float *panels, int rows, int cols) {
+  syn_matrix m = {(float *)panels, rows, cols, 0, 0, syn__int8_panel_bytes((size_t)rows)};
+  return m;
+}
 /* Rows and columns of a matrix that is not packed. */
 static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int cols) {
   a.x += (size_t)row * a.row + (size_t)col * a.col;
@@ -5739,12 +6183,38 @@ static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
   return syn__packed(panels, b.rows, b.cols);
 }
 
+/* The rows or the panels of c of one thread, where b is int8. Each thread quantizes the rows that it
+   needs: rows are few where threads share the panels, and another barrier would cost more. The
+   inputs that a does not have count as 0 (the first state of a recurrent layer). */
+static void syn__gemm_int8(const syn_tape *t, const syn__product *p, int thread, size_t begin,
+                           size_t end) {
+  const size_t row = syn__round16((size_t)p->b.rows);
+  char *own = t->int8_rows + (size_t)thread * t->int8_bytes;
+  float *scale = (float *)(void *)own;
+  signed char *x = (signed char *)own + SYN__INT8_ROWS * sizeof *scale;
+  syn__int8_product q = {x, (const signed char *)(const void *)p->b.x, scale, p->bias, NULL, row,
+                         p->c.row, (size_t)(p->b.rows + 3) / 4 * 4, 0, p->c.cols};
+  int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, i;
+  for (; m < m1; m += q.rows) {
+    q.rows = syn__min(SYN__INT8_ROWS, m1 - m);
+    q.y = p->c.x + (size_t)m * p->c.row;
+    for (i = 0; i < q.rows; i++)
+      scale[i] = t->int8->quantize(x + (size_t)i * row, p->a.x + (size_t)(m + i) * p->a.row,
+                                   (size_t)p->a.cols, row, t->int8->flip);
+    t->int8->gemm(&q, p->by_rows ? 0 : (int)begin, p->by_rows ? (p->c.cols + 15) / 16 : (int)end);
+  }
+}
+
 /* Loop 3: the rows or the panels of c of one thread. A transposed a is packed by blocks of MC rows:
    its rows are often a power of two apart, so they would share a few lines of the cache. */
 static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__product *p = (const syn__product *)job;
   int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, rows;
   int p0 = p->by_rows ? 0 : (int)begin, p1 = p->by_rows ? (p->c.cols + 15) / 16 : (int)end;
+  if (p->b.panel && !p->b.col) {
+    syn__gemm_int8(t, p, thread, begin, end);
+    return;
+  }
   if (p->a.row != 1 || p->a.col <= 16 || p->c.rows <= 4 || p->a.cols > SYN__KC) {
     t->k->gemm(p, m, m1, p0, p1);
     return;
@@ -5814,7 +6284,8 @@ static syn_matrix syn__weight_matrix(const syn_tape *t, const syn_node *n, int w
 static syn_matrix syn__weight_transposed(const syn_tape *t, const syn_node *n, int w) {
   syn_matrix m = syn__weight_matrix(t, n, w);
   const float *panels = t->packed ? t->packed[n->param[w]] : NULL;
-  return panels ? syn__packed(panels, m.cols, m.rows) : syn_transposed(m);
+  if (!panels) return syn_transposed(m);
+  return t->int8 ? syn__int8_packed(panels, m.cols, m.rows) : syn__packed(panels, m.cols, m.rows);
 }
 /* y [rows,out] = x [rows,in] W^T + b with the parameters `w` [out,in] and `bias` [out] (-1: none)
    of a node. The rows are those of x: keys and values of attention to the source have more than
@@ -9607,10 +10078,9 @@ static void syn__task_v_project(syn_tape *t, const void *job, int thread, size_t
                                 size_t end) {
   const syn__product *p = (const syn__product *)job;
   int i, panels = (p->c.cols + 15) / 16;
-  SYN__UNUSED(thread);
   for (i = 0; i < 3; i++) {
     int from = syn__max(0, (int)begin - i * panels), to = syn__min(panels, (int)end - i * panels);
-    if (from < to) t->k->gemm(&p[i], 0, p[i].c.rows, from, to);
+    if (from < to) syn__task_gemm(t, &p[i], thread, (size_t)from, (size_t)to);
   }
 }
 static void syn__v_project(syn_tape *t, const syn_node *n, int s) {
@@ -16744,6 +17214,7 @@ struct syn_decoder {
   int rows, step_rows, limit;      /* limit: most tokens of an output, L */
   int live, sentences;
   int place;                       /* of the newest tokens: so many were read before them */
+  const syn__int8_kernels *int8;   /* of type i8; null: products are of floats */
   int last;                        /* 1: no step follows this one */
   int cancelled;                   /* 1: by syn_options.cancel */
   int has_logits;                  /* 1: this step's logits are computed */
@@ -16769,6 +17240,24 @@ struct syn_decoder {
   void *block;
 };
 
+/* The fastest int8 kernels of the ISA, where the type is i8. */
+static syn_status syn__decode_type(syn_decoder *d) {
+  static const char *const types[] = {"f32", "i8"};
+  const char *type = d->config.type ? d->config.type : types[0];
+  int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
+  size_t i;
+  if (which < 0) return SYN_E_VALUE;
+  for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
+    d->int8 = syn__int8_table(d->c->kernels, k);
+  for (i = 0; which && i < d->m->g.n_params; i++) {
+    const syn_param *p = &d->m->g.params[i];
+    if (p->matrix && p->size / (size_t)p->shape[0] > SYN__INT8_MAX)
+      return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 wants at most %d inputs, %s has %lu",
+                       SYN__INT8_MAX, p->name, (unsigned long)(p->size / (size_t)p->shape[0]));
+  }
+  return SYN_OK;
+}
+
 /* Fills in the defaults; `given` may be null. The limits keep products inside an int:
    1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
@@ -16790,6 +17279,7 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
                      "decoding: beam %d (1 to 1024), best %d (1 to beam), %d sentences "
                      "(1 to 65536), prefill %d (1 to 65536)",
                      k->beam, k->best, k->sentences, k->prefill);
+  if (syn__decode_type(d)) return SYN_E_VALUE;
   if (k->max_len < 1 || k->max_len > d->m->config.max_len)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: max_len %d, wanted 1 to the model's %d",
                      k->max_len, d->m->config.max_len);
@@ -16853,22 +17343,76 @@ static float *syn__layout_panels(const syn_param *p, syn__layout *k) {
   return syn__layout_floats(k, syn__round16(rows), p->size / rows);
 }
 
+/* -- int8 weights, see syn__int8_product -- */
+
+typedef struct syn__int8_job {
+  const syn_param *w;
+  signed char *panels;
+} syn__int8_job;
+
+/* The panels begin .. end-1 of a matrix. Rows that it does not have are 0. */
+static void syn__task_int8(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
+  const syn__int8_job *j = (const syn__int8_job *)job;
+  size_t rows = (size_t)j->w->shape[0], k = j->w->size / rows, bytes = syn__int8_panel_bytes(k);
+  size_t width = (k + 3) / 4 * 4, row, i;
+  signed char *q = (signed char *)t->int8_rows + (size_t)thread * t->int8_bytes;
+  for (row = 16 * begin; row < 16 * end; row++) {
+    signed char *panel = j->panels + row / 16 * bytes, *at = panel + SYN__INT8_HEAD + row % 16 * 4;
+    size_t n = row < rows ? k : 0;
+    float scale = t->int8->quantize(q, j->w->x + (n ? row * k : 0), n, syn__round16(k), 0);
+    int32_t sum = 0;
+    for (i = 0; i < k; i++) sum += q[i];
+    for (i = 0; i < width; i += 4, at += 64) memcpy(at, q + i, 4);
+    sum *= -128;
+    memcpy(panel + row % 16 * 4, &scale, 4);
+    memcpy(panel + 64 + row % 16 * 4, &sum, 4);
+  }
+}
+/* A matrix as int8 panels, in an array of floats as other panels are. */
+static float *syn__layout_int8(syn_decoder *d, syn__layout *k, const syn_param *w) {
+  size_t rows = (size_t)w->shape[0], panels = (rows + 15) / 16;
+  syn__int8_job j = {w, NULL};
+  void *at = syn__layout_add(k, panels, syn__int8_panel_bytes(w->size / rows));
+  j.panels = (signed char *)at;
+  if (at) syn_parallel(&d->run->tape, syn__task_int8, &j, panels, 1);
+  return (float *)at;
+}
+/* The memory of the threads for quantized rows, as long as the longest row of a matrix. */
+static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
+  size_t most = 0, i, threads = (size_t)d->c->options.threads;
+  char *rows;
+  for (i = 0; i < d->m->g.n_params; i++) {
+    const syn_param *p = &d->m->g.params[i];
+    size_t columns = p->size / (size_t)p->shape[0];
+    if (p->matrix && columns > most) most = columns;
+  }
+  most = (syn__int8_rows_bytes(most) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
+  rows = (char *)syn__layout_add(k, threads, most);
+  if (!k->base) return;
+  d->run->tape.int8_rows = rows;
+  d->run->tape.int8_bytes = most;
+  d->run->tape.int8 = d->int8;
+}
+
 /* Packs the matrices of products, once, unless the model has them in panels already. */
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   const float **packed;
   size_t i;
   if (syn__in_panels(d->m)) return;
+  if (d->int8) syn__layout_int8_rows(d, k);
   packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
   for (i = 0; i < g->n_params; i++) {
     const syn_param *p = &g->params[i];
-    float *at = p->panels ? syn__layout_panels(p, k) : NULL;
+    float *at = NULL;
     syn_matrix w;
+    if (p->panels) at = d->int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
     if (!k->base || !at) continue;
+    packed[i] = at;
+    if (d->int8) continue;
     w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
     w = syn_transposed(w);
     d->c->kernels->pack_b(&w, at);
-    packed[i] = at;
   }
   if (k->base) d->run->tape.packed = packed;
 }
@@ -16924,7 +17468,8 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   syn__logit_bounds *s = &d->bounds;
   const float *panels;
   float most = 0.0f;
-  if (d->config.beam > 1 || d->config.temperature > 0.0f || w->size < SYN__BOUNDS_LEAST) return;
+  if (d->config.beam > 1 || d->config.temperature > 0.0f || d->int8 || w->size < SYN__BOUNDS_LEAST)
+    return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
   s->scale = syn__layout_floats(k, 1, wide);
   s->radius = syn__layout_floats(k, 1, wide);

@@ -504,6 +504,103 @@ static void test_gemv_int8(const syn_kernels *k) {
   }
 }
 
+/* -- int8 -- */
+
+/* Rows of many sizes, a row of zeros, one that is not finite: the bytes and the scale of small models. */
+static void test_quantize(const syn__int8_kernels *k) {
+  static const size_t widths[] = {0, 1, 7, 16, 17, 33, 64, 100, 257};
+  size_t s, i, n;
+  int special;
+  for (s = 0; s < SYN__COUNT(widths); s++)
+    for (special = 0; special < 6; special++) {
+      size_t row = syn__round16(widths[s]) + 16, bad = 0;
+      buffer x = numbers(widths[s], 70 + s, -3.0f, 3.0f);
+      signed char *q = (signed char *)malloc(row);
+      int8_t want[300] = {0};
+      float scale, wanted;
+      n = widths[s];
+      if (!q) exit(2);
+      for (i = 0; i < n && special == 1; i++) x.at[i] = 0.0f;
+      for (i = 0; i < n && special == 5; i++) x.at[i] = (float)((int)i % 255 - 127) * 0.5f; /* ties */
+      if (n && special == 2) x.at[n / 2] = NAN;
+      if (n && special == 3) x.at[n - 1] = -INFINITY;
+      if (n && special == 4) x.at[n - 1] = 1e29f;
+      scale = k->quantize(q, x.at, n, row, k->flip);
+      wanted = syn__small_quantize(want, x.at, (int32_t)n);
+      for (i = 0; i < row; i++) bad += (q[i] ^ (signed char)k->flip) != want[i];
+      CHECK(!bad && !memcmp(&scale, &wanted, 4), "%s quantize: n %d, case %d: %d bytes, scale %g, wanted %g",
+            k->name, (int)n, special, (int)bad, (double)scale, (double)wanted);
+      free(x.block), free(q);
+    }
+}
+
+/* Weights [cols,k] with scales as int8 panels. */
+static signed char *int8_panels(const signed char *w, const float *scales, size_t cols, size_t k) {
+  size_t bytes = syn__int8_panel_bytes(k), panels = (cols + 15) / 16, o, i;
+  signed char *all = (signed char *)calloc(panels, bytes);
+  if (!all) exit(2);
+  for (o = 0; o < cols; o++) {
+    signed char *panel = all + o / 16 * bytes;
+    int32_t sum = 0;
+    for (i = 0; i < k; i++) {
+      panel[SYN__INT8_HEAD + i / 4 * 64 + o % 16 * 4 + i % 4] = w[o * k + i];
+      sum -= 128 * w[o * k + i];
+    }
+    memcpy(panel + o % 16 * 4, &scales[o], 4);
+    memcpy(panel + 64 + o % 16 * 4, &sum, 4);
+  }
+  return all;
+}
+
+/* Sums of 64 bits, then the same float operations. Largest bytes of one sign come first: sums of two
+   products that overflow 16 bits would show. */
+static void test_int8_case(const syn__int8_kernels *k, const size_t shape[3]) {
+  size_t rows = shape[0], cols = shape[1], n = shape[2], row = syn__round16(n), i, o, r, bad = 0;
+  signed char *x = (signed char *)malloc(rows * row + 1), *w = (signed char *)malloc(cols * n + 1), *panels;
+  buffer scales = numbers(cols, 80, 0.001f, 0.01f), x_scale = numbers(rows, 81, 0.001f, 0.01f);
+  buffer bias = numbers(cols, 82, -1.0f, 1.0f), y = output(rows * cols, NULL);
+  syn__int8_product p;
+  int with;
+  if (!x || !w) exit(2);
+  for (i = 0; i < cols * n; i++) w[i] = (signed char)(i < 3 * n ? (i < n ? 127 : -127) : (int)(i * 37 % 255) - 127);
+  for (i = 0; i < rows * row; i++) {
+    int a = i % row >= n ? 0 : i < row ? 127 : (int)(i * 53 % 255) - 127;
+    x[i] = (signed char)(a ^ k->flip);
+  }
+  panels = int8_panels(w, scales.at, cols, n);
+  memset(&p, 0, sizeof p);
+  p.x = x, p.w = panels, p.x_scale = x_scale.at, p.y = y.at, p.x_row = row, p.y_row = cols;
+  p.k = (n + 3) / 4 * 4, p.rows = (int)rows, p.cols = (int)cols;
+  for (with = 0; with < 2; with++) {
+    int all = ((int)cols + 15) / 16;
+    p.bias = with ? bias.at : NULL;
+    k->gemm(&p, 0, all / 2); /* as two threads do */
+    k->gemm(&p, all / 2, all);
+    for (r = 0; r < rows; r++)
+      for (o = 0; o < cols; o++) {
+        volatile float s = scales.at[o] * x_scale.at[r], z;
+        int64_t sum = 0;
+        for (i = 0; i < n; i++) sum += (x[r * row + i] ^ (signed char)k->flip) * w[o * n + i];
+        z = (float)sum * s;
+        if (with) z = z + bias.at[o];
+        bad += y.at[r * cols + o] != z;
+      }
+    guards(y, k->name, "int8 gemm");
+  }
+  CHECK(!bad, "%s: %d x %d x %d: %d products differ", k->name, (int)rows, (int)cols, (int)n, (int)bad);
+  free(x), free(w), free(panels), free(scales.block), free(x_scale.block), free(bias.block), free(y.block);
+}
+static void test_int8(const syn_kernels *k) {
+  static const size_t shapes[][3] = {{1, 1, 1}, {1, 16, 4}, {1, 133, 65}, {2, 40, 30}, {3, 17, 100}, {4, 64, 32},
+                                     {5, 400, 7}, {9, 50, 64}, {13, 100, 48}, {20, 48, 256}, {33, 31, 12}};
+  size_t s;
+  int i;
+  for (i = 0; syn__int8_table(k, i); i++) {
+    test_quantize(syn__int8_table(k, i));
+    for (s = 0; s < SYN__COUNT(shapes); s++) test_int8_case(syn__int8_table(k, i), shapes[s]);
+  }
+}
+
 /* -- special values -- */
 
 /* exp through softmax is hidden; the words are reached by glu, tanh and sigmoid over the whole
@@ -1102,7 +1199,7 @@ static void test_isa(const syn_kernels *k) {
   test_glu_back(k);
   test_cells(k);
   test_additive(k);
-  test_reductions(k), test_dots(k), test_tokens(k), test_gemv_int8(k);
+  test_reductions(k), test_dots(k), test_tokens(k), test_gemv_int8(k), test_int8(k);
   test_range(k);
   test_special(k);
   test_norm(k);

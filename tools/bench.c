@@ -305,6 +305,7 @@ static syn_decoder *decode_open(syn_context *c, syn_model *m, const network *n,
   k.beam = opt_int(a, "beam");
   k.source_len = n->src;
   k.max_len = n->tgt;
+  k.type = opt_text(a, "type");
   syn_model_find(m, "out.b")->x[SYN_END] = -1e4f;
   syn_plan_of(c, syn_model_config(m), NULL, &k, &p);
   *plan = (double)(*opt_text(a, "file") ? p.packed : p.weights + p.decoding) / 1048576.0;
@@ -333,12 +334,12 @@ static void decode_print(const arguments *a, const network *n, double ms, double
   double tokens = opt_number(a, "batch") * n->tgt;
   const char *format =
       opt_flag(a, "json")
-          ? "{\"config\":\"%s\",\"batch\":%d,\"beam\":%d,\"threads\":%d,\"tok_s\":%.1f,"
-            "\"ms\":%.3f,\"plan_mb\":%.1f,\"rss_mb\":%.1f}\n"
-          : "decode %s, batch %d, beam %d, %d threads: %.1f tokens/s, %.2f ms, %.0f MiB planned, "
-            "%.0f MiB\n";
+          ? "{\"config\":\"%s\",\"batch\":%d,\"beam\":%d,\"threads\":%d,\"type\":\"%s\","
+            "\"tok_s\":%.1f,\"ms\":%.3f,\"plan_mb\":%.1f,\"rss_mb\":%.1f}\n"
+          : "decode %s, batch %d, beam %d, %d threads, %s: %.1f tokens/s, %.2f ms, %.0f MiB "
+            "planned, %.0f MiB\n";
   printf(format, n->name, opt_int(a, "batch"), opt_int(a, "beam"), opt_int(a, "threads"),
-         tokens / ms * 1e3, ms, plan, peak_mib());
+         opt_text(a, "type"), tokens / ms * 1e3, ms, plan, peak_mib());
 }
 
 /* With a path the model is written there, freed and loaded for decoding alone: the peak of memory is
@@ -1061,6 +1062,7 @@ static const option decode_options[] = {
      "the network and the length of its outputs: 32, 32, 64, 256 tokens"},
     {"batch", 0, INT, "1", "1..4096", "sentences decoded together"},
     {"beam", 0, INT, "1", "1..64", "hypotheses per sentence; 1: greedy"},
+    {"type", 0, CHOICE, "f32", "f32|i8", "of the matrix products"},
     {"reps", 0, INT, "5", "1..100000", "measured runs, after one that is not"},
     {"file", 0, TEXT, "", "", "a path: the model is written there and loaded for decoding alone"},
     MACHINE_OPTIONS,

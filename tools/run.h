@@ -65,6 +65,7 @@ static void runner_open(runner *r, syn_context *c, const syn_model *m, const arg
     fail(WRONG_USE, "%s --max-len wants at most %d, the model's, given: %d", a->command->name,
          r->most, r->config.max_len);
   if (r->lm && r->config.max_len) r->most = r->config.max_len;
+  r->config.type = opt_text(a, "type");
   r->batch = opt_int(a, "batch");
   r->config.best = 1;
 }

@@ -74,7 +74,8 @@
   {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
   {"max-len", 0, INT, "0", "0..1000000", \
    "longest output in tokens (lm: with the line given); 0: the model's"}, \
-  {"batch", 0, INT, "32", "1..65536", "lines decoded together"}
+  {"batch", 0, INT, "32", "1..65536", "lines decoded together"}, \
+  {"type", 0, CHOICE, "f32", "f32|i8", "of the matrix products while decoding; i8 is faster"}
 
 static const option train_options[] = {
     NETWORK_OPTIONS,
