@@ -1394,7 +1394,145 @@ static void test_large(void) {
   for (i = 0; i < 6; i++) large_greedy(NULL, i), large_greedy("scalar", i);
 }
 
+/* -- type i8: the same bits on every ISA, for every number of threads, alone or in a batch -- */
+
+static const char *const int8_texts[][3] = {
+    {"seq2seq", "pos -> repeat(2, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm",
+     "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl(40, gelu))) -> norm"},
+    {"seq2seq", "birnn -> light_conv(3) -> cnn(18, 3, relu) -> linear",
+     "input_feed -> rnn(18, lstm) -> mlp_src_att -> res_nd(aop(keys=20)) -> norm"},
+    {"seq2seq", "pos -> linformer(4) -> highway(syn_att(D)) -> norm",
+     "pos -> highway(syn_att(CRC)) -> parallel(rnn(9, gru) | cnn(9, 3, glu)) -> res_nd(mh_dot_att) -> norm"},
+    {"lm", NULL, "pos -> repeat(2, res(rms_norm -> syn_att(V)) -> res(rms_norm -> ff(70, glu) -> linear)) -> norm"}};
+enum { I8_V = 61, I8_N = 12, I8_S = 5 };
+
+static syn_model *int8_model(syn_context *c, int which) {
+  syn_config k;
+  syn_random r = {99};
+  syn_model *m;
+  size_t i, n;
+  memset(&k, 0, sizeof k);
+  k.task = int8_texts[which][0];
+  k.encoder = int8_texts[which][1];
+  k.decoder = int8_texts[which][2];
+  k.d_model = 18; /* no multiple of 4 */
+  k.heads = 3;
+  k.max_len = I8_N;
+  k.src_vocab = k.tgt_vocab = I8_V;
+  m = syn_model_new(c, &k);
+  CHECK(m, "case %d: %s", which, c->message);
+  for (n = 0; m && n < syn_model_param_count(m); n++)
+    for (i = 0; i < syn_model_param(m, n)->size; i++)
+      syn_model_param(m, n)->x[i] += 0.2f * syn_random_normal(&r);
+  return m;
+}
+
+static void int8_backwards(void *user, void (*task)(void *arg, int i), void *arg, int n) {
+  (void)user;
+  while (n-- > 0) task(arg, n);
+}
+
+/* A hash of the outputs and scores, decoded `together` at a time. table: which int8 kernels of the ISA;
+   -1: type f32. 0: it has no such kernels. */
+static uint64_t int8_outputs(const syn_options *o, int which, int table, int beam, int together) {
+  static const int src[I8_S * 6] = {4, 9, 30, 60, 3, 0, 7, 3, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0,
+                                    22, 23, 24, 25, 26, 3, 50, 4, 3, 0, 0, 0};
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d = NULL;
+  syn_decode_config k;
+  uint64_t hash = 1;
+  int first, i, lm = !int8_texts[which][1];
+  memset(&k, 0, sizeof k);
+  syn_context_init(&c, o);
+  m = int8_model(&c, which);
+  k.sentences = together, k.beam = beam, k.best = beam, k.type = table < 0 ? "f32" : "i8";
+  if (table < 0 || syn__int8_table(c.kernels, table)) d = syn_decoder_new(&c, m, &k);
+  CHECK(d || table >= 0, "case %d: %s", which, c.message);
+  if (d && table >= 0) d->run->tape.int8 = syn__int8_table(c.kernels, table);
+  for (first = 0; d && first < I8_S; first += together) {
+    syn_batch b;
+    memset(&b, 0, sizeof b);
+    b.count = syn__min(together, I8_S - first);
+    b.src = lm ? NULL : src + 6 * first, b.src_width = lm ? 0 : 6;
+    CHECK(syn_decoder_run(d, &b, NULL, NULL) == SYN_OK, "case %d: %s", which, c.message);
+    for (i = 0; i < b.count * beam; i++) {
+      float score;
+      int size;
+      const int *text = syn_decoder_output(d, i / beam, i % beam, &size, &score);
+      hash = syn_hash(syn_hash(hash, &score, sizeof score), text, (size_t)size * sizeof *text);
+    }
+  }
+  syn_decoder_free(d);
+  syn_model_free(m);
+  return d ? hash : 0;
+}
+
+static void test_int8(void) {
+  syn_options o;
+  uint64_t wanted, got;
+  int which, beam, row, table;
+  for (which = 0; which < (int)SYN__COUNT(int8_texts); which++)
+    for (beam = 1; beam < 5; beam += 3) {
+      memset(&o, 0, sizeof o);
+      wanted = int8_outputs(&o, which, 0, beam, I8_S);
+      CHECK(wanted != int8_outputs(&o, which, -1, beam, I8_S) || beam == 1, "case %d: type i8 does nothing", which);
+      for (row = 0; row < syn_isa_count(); row++)
+        for (o.isa = syn_isa_name(row), table = 0; table < 4 && syn_isa_usable(row); table++) {
+          syn_context c;
+          if (syn_context_init(&c, &o) != SYN_OK || !syn_context_exact(&c)) continue;
+          got = int8_outputs(&o, which, table, beam, I8_S);
+          CHECK(!got || got == wanted, "case %d beam %d: other bits on %s, table %d", which, beam, o.isa, table);
+        }
+      o.isa = NULL;
+      got = int8_outputs(&o, which, 0, beam, 2);
+      CHECK(got == wanted, "case %d beam %d: other bits in batches of 2", which, beam);
+      o.threads = 3, o.parallel = int8_backwards;
+      got = int8_outputs(&o, which, 0, beam, I8_S);
+      CHECK(got == wanted, "case %d beam %d: other bits with threads", which, beam);
+    }
+}
+
+/* The logits of the first step are near those of floats. */
+static void test_int8_near(void) {
+  syn_context c;
+  syn_model *m;
+  syn_decode_config k;
+  syn_decoder *d[2];
+  const float *z[2];
+  float error = 0.0f, most = 0.0f;
+  int i;
+  memset(&k, 0, sizeof k);
+  syn_context_init(&c, NULL);
+  m = int8_model(&c, 3);
+  for (i = 0; m && i < 2; i++) {
+    syn_batch b;
+    memset(&b, 0, sizeof b);
+    b.count = 1;
+    k.type = i ? "i8" : NULL;
+    k.max_len = 1;
+    k.beam = 2; /* all logits, no bounds */
+    d[i] = syn_decoder_new(&c, m, &k);
+    CHECK(d[i] && syn_decoder_run(d[i], &b, NULL, NULL) == SYN_OK, "%s", c.message);
+    if (!d[i]) return;
+    z[i] = syn__decode_logits(d[i], 0);
+  }
+  for (i = SYN_END; m && i < I8_V; i++) {
+    error = fabsf(z[0][i] - z[1][i]) > error ? fabsf(z[0][i] - z[1][i]) : error;
+    most = fabsf(z[0][i]) > most ? fabsf(z[0][i]) : most;
+  }
+  CHECK(error > 0.0f && error < 0.05f * most, "logits of type i8 differ by %g, the largest is %g", (double)error,
+        (double)most);
+  for (i = 0; m && i < 2; i++) syn_decoder_free(d[i]);
+  k.type = "i7";
+  CHECK(m && !syn_decoder_new(&c, m, &k) && strstr(c.message, "i7") && strstr(c.message, "f32 or i8"), "%s",
+        c.message);
+  syn_model_free(m);
+}
+
 int main(void) {
+  test_int8();
+  test_int8_near();
   test_large();
   test_beam();
   test_exhaustive();
