@@ -62,7 +62,7 @@
      optim data train               optimizers; rows and batches; updates, validation
      decode state sampling search   one step of decoding; the next token; beam search
      tokenizer NAME ...             one section for each tokenizer
-     dtypes json safetensors ...    files: reader, writer, model file, checkpoint
+     dtypes json safetensors ...    files: reader, writer, weight types, model file, checkpoint
      small types ... kernels ...    a second, tiny engine of integers for boards: SYN_SMALL
      check                          syn_kind_check proves a layer of your own
 
@@ -558,6 +558,7 @@ typedef struct syn_param {
   int panels; /* 1: a matrix that decoding reads in panels alone, see syn_model_load_packed */
   /* in the model's memory or in the file it was loaded from; null: the matrix lies in panels */
   float *x;
+  const char *type;          /* of its file, as in syn_model_save_as; "f32" where there is none */
   size_t offset;             /* of its first number in the block of all weights */
 } syn_param;
 
@@ -682,8 +683,8 @@ typedef struct syn_decode_config {
   /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
      outputs are the same */
   int prefill;
-  /* "f32" (0 means that), or "i8": matrix products, in int8, of weights rounded with a scale for each
-     output and of rows rounded as they come. Faster, a quarter of the memory, other outputs */
+  /* "f32" (0 means that) or "i8": matrix products in int8, of weights with a scale for each output
+     and of rows that are rounded as they come; faster, other outputs. Attention stays float */
   const char *type;
 } syn_decode_config;
 
@@ -1273,8 +1274,14 @@ SYN_API syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const
 /* Writes the model with its tokenizers, weights as F32; a file as syn_file_write does, or into a
    sink. Other metadata of the file that a model was loaded from are written, too. */
 SYN_API syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink);
+/* The same with parameters of rank 2 or more in fewer bits: "f16", "bf16", "i8" (a scale for each
+   row) or "i4" (also one for each 32 columns); "f32" as above. It is loaded as any model. What was
+   loaded in that type and has not changed is written as it was. SYN_E_VALUE: another type, or a
+   number that is not finite or too large (f16: 65,520, i8 and i4: 1e30). */
+SYN_API syn_status syn_model_save_as_to(syn_context *c, const syn_model *m, const char *type,
+                                        const syn_sink *sink);
 /* A model from a file in memory. F32 weights at multiples of 4 bytes are used where they lie, so
-   the bytes must outlive the model; F16 and BF16 weights are converted into memory of their own.
+   the bytes must outlive the model; those of other types become floats in memory of their own.
    Null (SYN_E_FORMAT): no model file, or a tensor missing, surplus or of another shape than the
    network in the metadata wants; the message names it. So is a weight that is not finite, unless
    syn_options.not_finite says otherwise: the message names tensor and byte. */
@@ -1282,6 +1289,8 @@ SYN_API syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size
 SYN_API const syn_file *syn_model_file(const syn_model *m); /* what it was loaded from, or null */
 #ifndef SYN_NO_STDIO
 SYN_API syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path);
+SYN_API syn_status syn_model_save_as(syn_context *c, const syn_model *m, const char *type,
+                                     const char *path);
 SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
 /* The same for a process that decodes, or runs forward passes: the matrices of products become the
    panels that all decoders and runs of the model read, while the file is read. So neither file nor
@@ -1291,7 +1300,7 @@ SYN_API syn_model *syn_model_load(syn_context *c, const char *path);
    by name, saving, gradients of a run: SYN_E_VALUE. syn_trainer_new and syn_model_init_from copy
    the weights out of the panels first; then the model is one as syn_model_load makes it, saving
    included, and decoders and runs made before keep reading the old weights in the panels, which
-   stay until syn_model_free. */
+   stay until syn_model_free. A file whose weights are integers is loaded as by syn_model_load. */
 SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
@@ -3020,8 +3029,8 @@ typedef struct syn__weighted_values {
 } syn__weighted_values;
 
 /* y [rows,cols] = x W^T + bias in int8, of panels p0..p1. x and W hold integers within +-127, the
-   sums are exact, and y = sum * (scale of the output * scale of the row) + bias, by a product and an
-   addition that are not fused: so every ISA gives the same bits.
+   sums are exact, and y = sum * (scale of the output * scale of the row) + bias. This product and
+   this addition are not fused, as in small models: so every ISA gives the same bits.
    A panel of W holds 16 outputs: their scales, float [16]; -128 times the sum of the bytes of each,
    int32 [16], for kernels that read x + 128; the bytes, [k/4][16][4]. k is a multiple of 4, at most
    SYN__INT8_MAX: more terms could overflow an int32. */
@@ -3162,8 +3171,8 @@ struct syn_kernels {
 #define SYN__ISA_AVX2 1
 #define SYN__ISA_AVX512 2
 #define SYN__ISA_NEON 3
-/* What the products of int8 are made of, SYN__DOT: an ISA, or an extension that not every machine of
-   its ISA has. An extension has a pass of its own, which compiles only >>simd and >>int8 kernels. */
+/* What the products of int8 are made of, SYN__DOT: an ISA, or an extension that not every machine
+   of its ISA has. That has a pass of its own, which compiles only >>simd and >>int8 kernels. */
 #define SYN__DOT_AVX_VNNI 4
 #define SYN__DOT_VNNI 5
 #define SYN__DOT_NEON 6
@@ -3193,6 +3202,7 @@ struct syn_kernels {
 /* Products of bytes (VNNI), with 512 bits and with 256: these compilers know both. */
 #if SYN__HAS_X86 && (defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11)
 #define SYN__HAS_VNNI 1
+#include <cpuid.h>
 #else
 #define SYN__HAS_VNNI 0
 #endif
@@ -3205,7 +3215,8 @@ struct syn_kernels {
 #elif SYN__HAS_NEON && defined(__aarch64__) && defined(__linux__) && !defined(__clang__) && \
     __GNUC__ >= 8
 #define SYN__HAS_NEON_DOT 2 /* 2: asked at run time */
-#define SYN__NEON_DOT_TARGET _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
+#define SYN__NEON_DOT_TARGET \
+  _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
 #define SYN__NEON_DOT_END _Pragma("GCC pop_options")
 #include <sys/auxv.h>
 #else
@@ -3680,8 +3691,9 @@ SYN__OP float syn__vmax_lane(syn__v16 a) { return SYN__N(reduce)(a, 1); }
    SYN__INT8_NR1 panels.
 
    An instruction of x86 multiplies unsigned by signed bytes. vpdpbusd (VNNI) gets x + 128, and the
-   sums start at -128 sum w; it is assembly, since gcc copies the sums of the intrinsic. AVX2 multiplies |x| by w with the sign of x: within +-127 the sum of two
-   products fits the int16 of vpmaddubsw. */
+   sums start at -128 sum w; it is assembly, since gcc copies the sums of the intrinsic. AVX2
+   multiplies |x| by w with the sign of x: within +-127 the sum of two products fits the int16 of
+   vpmaddubsw. */
 
 #ifndef SYN__DOT
 #define SYN__DOT SYN__ISA
@@ -5232,7 +5244,8 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
-    SYN__N(gemv_int8), &SYN__INT8_TABLE, SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
+    SYN__N(gemv_int8), &SYN__INT8_TABLE,
+    SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
     SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
     SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
     SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(taps), SYN__N(dropout),
@@ -5423,14 +5436,15 @@ static const syn_kernels *syn__isa_kernels(int i) {
   return syn__isas[i];
 }
 
-/* The int8 kernels of an ISA and of its extensions, slowest first: number i of them; null: the build
-   or the machine has no more. */
+/* The int8 kernels of an ISA and of its extensions, slowest first: number i of them; null: the
+   build or the machine has no more. */
 static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
   if (i == 0) return k->int8;
 #if SYN__HAS_VNNI
+  unsigned a, b, c, d;
   __builtin_cpu_init();
-  if (i == 1 && k == &syn__kernels_avx2 && __builtin_cpu_supports("avxvnni"))
-    return &syn__int8_avx_vnni;
+  if (i == 1 && k == &syn__kernels_avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 16))
+    return &syn__int8_avx_vnni; /* older compilers cannot ask for avxvnni by name */
   if (i == 1 && k == &syn__kernels_avx512 && __builtin_cpu_supports("avx512vnni"))
     return &syn__int8_avx512_vnni;
 #endif
@@ -5834,6 +5848,7 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
   p->rank = rank;
   memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
   p->size = (size_t)numbers;
+  p->type = "f32";
   p->matrix = rank == 2; /* kinds with other matrices correct it */
   p->trained = init.kind != SYN_INIT_FIXED;
   g->inits[g->n_params] = init;
@@ -6125,7 +6140,7 @@ static size_t syn__block_floats(int k, int n) {
   return (size_t)syn__min(SYN__KC, k) * syn__round16((size_t)syn__min(syn__block_columns(k), n));
 }
 
-/* Bytes of a panel of int8 weights with k inputs; of SYN__INT8_ROWS rows of them, and their scales. */
+/* Bytes of a panel of int8 weights with k inputs; of SYN__INT8_ROWS rows and their scales. */
 static size_t syn__int8_panel_bytes(size_t k) { return 16 * ((k + 3) / 4 * 4) + SYN__INT8_HEAD; }
 static size_t syn__int8_rows_bytes(size_t k) {
   return SYN__INT8_ROWS * (syn__round16(k) + sizeof(float));
@@ -6183,9 +6198,9 @@ static syn_matrix syn__pack_b(syn_tape *t, syn_matrix b, float *panels) {
   return syn__packed(panels, b.rows, b.cols);
 }
 
-/* The rows or the panels of c of one thread, where b is int8. Each thread quantizes the rows that it
-   needs: rows are few where threads share the panels, and another barrier would cost more. The
-   inputs that a does not have count as 0 (the first state of a recurrent layer). */
+/* The rows or the panels of c of one thread, where b is int8. Each thread quantizes the rows that
+   it needs: rows are few where threads share the panels, and another barrier would cost more.
+   Inputs that a does not have count as 0 (the first state of a recurrent layer). */
 static void syn__gemm_int8(const syn_tape *t, const syn__product *p, int thread, size_t begin,
                            size_t end) {
   const size_t row = syn__round16((size_t)p->b.rows);
@@ -17247,6 +17262,9 @@ static syn_status syn__decode_type(syn_decoder *d) {
   int which = syn__name_index(d->c, "decoding: type", type, types, 2, sizeof *types), k;
   size_t i;
   if (which < 0) return SYN_E_VALUE;
+  if (which && syn__in_panels(d->m))
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8 of a model of syn_model_load_packed, "
+                     "which holds panels of floats; syn_model_load wanted");
   for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
     d->int8 = syn__int8_table(d->c->kernels, k);
   for (i = 0; which && i < d->m->g.n_params; i++) {
@@ -18246,9 +18264,12 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
     plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
     plan->decoding = syn__decoder_bytes(c, m, decode);
-    m->packed = 1;
-    syn__layout_weights(m, &panels);
-    plan->packed = syn__add_size(panels.used, syn__decoder_bytes(c, m, decode));
+    plan->packed = syn__add_size(plan->weights, plan->decoding);
+    if (!decode || !decode->type || strcmp(decode->type, "i8")) {
+      m->packed = 1;
+      syn__layout_weights(m, &panels);
+      plan->packed = syn__add_size(panels.used, syn__decoder_bytes(c, m, decode));
+    }
   }
   if (c->status) memset(plan, 0, sizeof *plan); /* half of it is no plan */
   syn_model_free(m);
@@ -20347,6 +20368,194 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
 #endif /* !SYN_NO_STDIO */
 
 /* ==============================================================================================
+   >>weight types   the weights of a model file in F32, F16, BF16, int8, or 4 bits
+   ============================================================================================== */
+
+/* Parameters of rank 2 or more (embeddings, matrices of products, tables of attention) can be
+   stored in fewer bits. Vectors (biases, gains of norms) are small and stay F32. A row has a scale
+   of its own: of a matrix of a product it is what one output reads, shape[0] of them; of any other
+   parameter it runs along the last axis. w [rows,k] is stored as
+
+     f16, bf16   NAME in its shape, rounded to the nearest, ties to even
+     i8          NAME I8 in its shape, NAME.scale F32 [rows]: w = q scale, q within +-127, as
+                 quantized rows of small models
+     i4          NAME U8 [rows,ceil(k/2)], NAME.group U8 [rows,ceil(k/32)], NAME.scale F32 [rows]:
+                 w = (q group) scale, q within +-7 in 4 bits, two's complement, of an even column
+                 the low ones. A group is 32 columns.
+
+   Loaded, all of them are floats. */
+
+enum { SYN__TYPE_F32, SYN__TYPE_F16, SYN__TYPE_BF16, SYN__TYPE_I8, SYN__TYPE_I4, SYN__TYPES };
+static const char *const syn__type_names[] = {"f32", "f16", "bf16", "i8", "i4"};
+static const syn_dtype syn__type_dtypes[] = {SYN_F32, SYN_F16, SYN_BF16, SYN_I8, SYN_U8};
+#define SYN__I4_GROUP 32
+
+/* A parameter as its tensors: its own, the scales, the groups. */
+typedef struct syn__stored {
+  int type, count; /* of the entries: 1, i8 2, i4 3 */
+  size_t rows, k;
+  syn_entry entry[3];
+} syn__stored;
+
+/* What the tensors of w are in that type, without data; the name is that of w for all. */
+static syn__stored syn__stored_of(const syn_param *w, int type) {
+  syn__stored s;
+  int i;
+  memset(&s, 0, sizeof s);
+  s.type = type;
+  s.count = type == SYN__TYPE_I4 ? 3 : type == SYN__TYPE_I8 ? 2 : 1;
+  s.rows = w->matrix ? (size_t)w->shape[0] : w->size / (size_t)w->shape[w->rank - 1];
+  s.k = w->size / s.rows;
+  for (i = 0; i < 3; i++) {
+    s.entry[i].name = w->name;
+    s.entry[i].dtype = i == 0 ? syn__type_dtypes[type] : i == 1 ? SYN_F32 : SYN_U8;
+    s.entry[i].rank = i == 1 ? 1 : 2;
+    s.entry[i].shape[0] = s.rows;
+    s.entry[i].shape[1] = i ? (s.k + SYN__I4_GROUP - 1) / SYN__I4_GROUP : (s.k + 1) / 2;
+  }
+  for (i = 0; i < w->rank && type != SYN__TYPE_I4; i++)
+    s.entry[0].shape[i] = (size_t)w->shape[i];
+  if (type != SYN__TYPE_I4) s.entry[0].rank = w->rank;
+  for (i = 0; i < 3; i++) s.entry[i].bytes = syn__entry_bytes(&s.entry[i]);
+  return s;
+}
+/* The name of tensor i of a parameter. */
+#define SYN__STORED_NAME (SYN__PATH + 100)
+static const char *syn__stored_name(char out[SYN__STORED_NAME], const char *name, int i) {
+  syn__snprintf(out, SYN__STORED_NAME, "%s%s", name, i == 0 ? "" : i == 1 ? ".scale" : ".group");
+  return out;
+}
+
+/* Weight i of a row. */
+static float syn__stored_value(const syn__stored *s, size_t row, size_t i) {
+  const unsigned char *q = (const unsigned char *)s->entry[0].data;
+  uint32_t bits;
+  float x;
+  int n;
+  if (s->type < SYN__TYPE_I8) {
+    bits = syn__entry_float_bits(&s->entry[0], row * s->k + i);
+    memcpy(&x, &bits, 4);
+    return x;
+  }
+  bits = syn__entry_float_bits(&s->entry[1], row);
+  memcpy(&x, &bits, 4);
+  if (s->type == SYN__TYPE_I8) return (float)((const signed char *)q)[row * s->k + i] * x;
+  n = q[row * ((s->k + 1) / 2) + i / 2] >> (i % 2 ? 4 : 0) & 15;
+  n = n < 8 ? n : n - 16;
+  q = (const unsigned char *)s->entry[2].data;
+  n *= q[row * s->entry[2].shape[1] + i / SYN__I4_GROUP];
+  return (float)n * x;
+}
+
+/* -- from floats -- */
+
+/* The bits of the nearest half of a float below 65520, ties to even. */
+static uint16_t syn__to_f16(uint32_t bits) {
+  uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7FFFFFFFu, n;
+  float x, rest;
+  if (size >= 0x38800000u) /* a normal half: the exponent's bias is 112 less */
+    return (uint16_t)(sign | (((size + 0xFFFu + (size >> 13 & 1u)) >> 13) - (112u << 10)));
+  memcpy(&x, &size, 4);
+  x *= 16777216.0f; /* below 2^10 steps of 2^-24 */
+  n = (uint32_t)x;
+  rest = x - (float)n;
+  return (uint16_t)(sign | (n + (rest > 0.5f || (rest == 0.5f && n % 2 == 1))));
+}
+/* A row of halves; 0: a number is too large. */
+static int syn__row_halves(const float *x, size_t k, int type, uint16_t *out) {
+  size_t i;
+  uint32_t bits;
+  for (i = 0; i < k; i++) {
+    memcpy(&bits, &x[i], 4);
+    if ((bits & 0x7FFFFFFFu) >= (type == SYN__TYPE_F16 ? 0x477FF000u : 0x7F7F8000u)) return 0;
+    out[i] = type == SYN__TYPE_F16 ? syn__to_f16(bits)
+                                   : (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+  }
+  return 1;
+}
+
+/* max |x|; infinite where a number is not finite */
+static float syn__largest(const float *x, size_t n) {
+  float most = 0.0f;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    if (!(fabsf(x[i]) < INFINITY)) return INFINITY;
+    if (fabsf(x[i]) > most) most = fabsf(x[i]);
+  }
+  return most;
+}
+/* A group of n weights in steps of `step`; returns the sum of the squared errors. */
+static float syn__group_q(const float *x, size_t n, float step, int *q) {
+  float sum = 0.0f;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    float z = step > 0.0f ? x[i] / step : 0.0f, e;
+    q[i] = (int)(z < -7.0f ? -7.0f : z > 7.0f ? 7.0f : z < 0.0f ? z - 0.5f : z + 0.5f);
+    e = x[i] - (float)q[i] * step;
+    sum += e * e;
+  }
+  return sum;
+}
+/* A row in 4 bits; returns its scale. The largest group has group scale 255. Of eight group scales,
+   from the one that keeps the largest weight down to two thirds of it, the one with the least error
+   is taken. */
+static float syn__row_i4(const float *x, size_t k, unsigned char *q, unsigned char *group) {
+  float most = syn__largest(x, k), scale = most / (7.0f * 255.0f);
+  size_t g, i, n;
+  for (g = 0; g < k; g += n) {
+    int part[SYN__I4_GROUP], at, from, best = 0;
+    float least = INFINITY, error;
+    n = k - g < SYN__I4_GROUP ? k - g : SYN__I4_GROUP;
+    from = scale > 0.0f ? (int)ceilf(syn__largest(x + g, n) / (7.0f * scale) - 1e-3f) : 0;
+    from = syn__min(from, 255);
+    for (i = 0; i < 8; i++) {
+      at = from - from * (int)i / 24;
+      error = syn__group_q(x + g, n, (float)at * scale, part);
+      if (error < least) least = error, best = at;
+    }
+    syn__group_q(x + g, n, (float)best * scale, part);
+    group[g / SYN__I4_GROUP] = (unsigned char)best;
+    for (i = 0; i < n; i++)
+      q[(g + i) / 2] = (unsigned char)(q[(g + i) / 2] | (part[i] & 15) << (i % 2 ? 4 : 0));
+  }
+  return scale;
+}
+
+/* One row of a parameter; 0: a number is not finite, or too large for the type. */
+static int syn__stored_row(const syn__stored *s, size_t row, const float *x, void *const *data) {
+  float scale, most = syn__largest(x, s->k);
+  if (!(most < 1e30f)) return 0;
+  if (s->type < SYN__TYPE_I8)
+    return syn__row_halves(x, s->k, s->type, (uint16_t *)data[0] + row * s->k);
+  if (s->type == SYN__TYPE_I8)
+    scale = syn__small_quantize((int8_t *)data[0] + row * s->k, x, (int32_t)s->k);
+  else
+    scale = syn__row_i4(x, s->k, (unsigned char *)data[0] + row * s->entry[0].shape[1],
+                        (unsigned char *)data[2] + row * s->entry[2].shape[1]);
+  ((float *)data[1])[row] = scale;
+  return 1;
+}
+/* The tensors of w in that type, in the arena. */
+static syn_status syn__stored_make(syn__arena *a, const syn_param *w, int type, syn__stored *s) {
+  char name[SYN__STORED_NAME];
+  void *data[3];
+  size_t row;
+  int i;
+  *s = syn__stored_of(w, type);
+  for (i = 0; i < s->count; i++) {
+    syn__stored_name(name, w->name, i);
+    s->entry[i].name = syn__arena_text(a, name, strlen(name));
+    s->entry[i].data = data[i] = syn__arena_get(a, s->entry[i].bytes, 1);
+    if (!data[i] || !s->entry[i].name) return SYN_E_MEMORY;
+  }
+  for (row = 0; row < s->rows; row++)
+    if (!syn__stored_row(s, row, w->x + row * s->k, data))
+      return syn__fail(a->c, SYN_E_VALUE, "type %s: row %lu of %s has a number that is too large",
+                       syn__type_names[type], (unsigned long)row, w->name);
+  return SYN_OK;
+}
+
+/* ==============================================================================================
    >>model file   a model becomes metadata with tensors; a file becomes a model
    ============================================================================================== */
 
@@ -20466,26 +20675,140 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
   syn__add_tensor(b, syn__vector_entry(syn__tokenizer_names[side], SYN_U8, bytes, size));
 }
 
-/* The configuration, metadata that came with the model, weights in the order of the network as F32,
+/* The shape as text, "[3,4]", cut off at `capacity`. */
+static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
+  syn__text_out w = {out, capacity, 0};
+  int i;
+  syn__print(&w, "[");
+  for (i = 0; i < e->rank; i++) syn__print(&w, "%s%lu", i ? "," : "", (unsigned long)e->shape[i]);
+  syn__print(&w, "]");
+}
+
+/* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
+   result, and unless `negative` is 1 those below 0. The data of e are the numbers of a tensor from
+   `first` on, which begin at byte `at` of the file. */
+static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
+                                      int negative) {
+  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
+  char shown[SYN__SHORT];
+  for (i = 0; i < n && !c->options.not_finite; i++) {
+    uint32_t bits = syn__entry_float_bits(e, i);
+    if ((bits & 0x7F800000u) == 0x7F800000u || (!negative && bits >> 31))
+      return syn__fail(c, SYN_E_FORMAT,
+                       "model file: tensor %s: number %lu, at byte %lu of the file, is not "
+                       "finite%s (syn_options.not_finite accepts it)",
+                       syn__shorten(shown, e->name), (unsigned long)(first + i),
+                       (unsigned long)(at + i * width), negative ? "" : " or below 0");
+  }
+  return SYN_OK;
+}
+static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
+                                    int negative) {
+  size_t at = (size_t)((const unsigned char *)e->data - f->start);
+  return syn__numbers_finite(c, e, 0, at, negative);
+}
+
+/* The largest weight of a row is 7 * 255 or 128 times its scale, and must be a number. */
+static syn_status syn__scales_check(syn_context *c, const syn_entry *e) {
+  char shown[SYN__SHORT];
+  size_t i;
+  for (i = 0; i < e->shape[0] && !c->options.not_finite; i++) {
+    uint32_t bits = syn__entry_float_bits(e, i) & 0x7FFFFFFFu;
+    if (bits > 0x79A00000u) /* about 1e35 */
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s: scale %lu is above 1e35",
+                       syn__shorten(shown, e->name), (unsigned long)i);
+  }
+  return SYN_OK;
+}
+/* The tensors of a weight, checked. Every tensor is checked before memory for weights is
+   allocated; numbers that are not in memory, later. */
+static syn_status syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w,
+                                   syn__stored *s) {
+  const syn_entry *e = syn_file_find(f, w->name);
+  char name[SYN__STORED_NAME], shown[SYN__SHORT], wanted[60], given[60];
+  int type = SYN__TYPES - 1, i;
+  while (type > 0 && (!e || e->dtype != syn__type_dtypes[type] ||
+                      (w->rank < 2 && type >= SYN__TYPE_I8)))
+    type--;
+  *s = syn__stored_of(w, type);
+  for (i = 0; i < s->count; i++, e = syn_file_find(f, syn__stored_name(name, w->name, i))) {
+    const syn_entry *want = &s->entry[i];
+    syn__shorten(shown, syn__stored_name(name, w->name, i));
+    syn__shape_text(wanted, sizeof wanted, want);
+    if (!e)
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", shown, wanted);
+    syn__shape_text(given, sizeof given, e);
+    if (e->rank != want->rank || memcmp(e->shape, want->shape, (size_t)e->rank * sizeof *e->shape))
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", shown, given,
+                       wanted);
+    if (e->dtype != want->dtype)
+      return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted %s", shown,
+                       syn_dtype_name(e->dtype),
+                       i ? syn_dtype_name(want->dtype) : "F32, F16, BF16, I8 or U8 (4 bits)");
+    if (e->data && syn__float_width(e->dtype) && syn__entry_finite(c, f, e, 1))
+      return SYN_E_FORMAT;
+    if (e->data && i == 1 && syn__scales_check(c, e)) return SYN_E_FORMAT;
+    s->entry[i] = *e;
+  }
+  return SYN_OK;
+}
+/* 1: the file of the model has w in that type, and w is still what it holds: `s` are its tensors.
+   So the same model gives the same bytes, however often it is written in that type. */
+static int syn__stored_kept(const syn_model *m, const syn_param *w, int type, syn__stored *s) {
+  size_t row, i;
+  if (!m->file || strcmp(w->type, syn__type_names[type]) ||
+      syn__weight_find(m->c, m->file, w, s))
+    return 0;
+  for (row = 0; row < s->rows; row++)
+    for (i = 0; i < s->k; i++)
+      if (syn__stored_value(s, row, i) != w->x[row * s->k + i]) return 0;
+  return 1;
+}
+static void syn__add_weight(syn__builder *b, const syn_model *m, const syn_param *w, int type) {
+  syn__stored s;
+  int i;
+  if (type == SYN__TYPE_F32 || w->rank < 2) {
+    syn__add_tensor(b, syn__weight_entry(w));
+    return;
+  }
+  if (b->status) return;
+  if (!syn__stored_kept(m, w, type, &s)) b->status = syn__stored_make(&b->arena, w, type, &s);
+  for (i = 0; i < s.count; i++) syn__add_tensor(b, s.entry[i]);
+}
+
+/* The configuration, metadata that came with the model, weights in the order of the network,
    tokenizers. */
-static void syn__add_model(syn__builder *b, const syn_model *m) {
+static void syn__add_model(syn__builder *b, const syn_model *m, int type) {
   size_t i;
   syn__add_config(b, m);
   syn__add_foreign(b, m);
-  for (i = 0; i < m->g.n_params; i++) syn__add_tensor(b, syn__weight_entry(&m->g.params[i]));
+  for (i = 0; i < m->g.n_params; i++) syn__add_weight(b, m, &m->g.params[i], type);
   syn__add_tokenizer(b, m, SYN_SRC);
   syn__add_tokenizer(b, m, SYN_TGT);
 }
 
-syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
+/* The builder of a model file; a wrong type is its failure. */
+static syn__builder syn__model_builder(syn_context *c, const syn_model *m, const char *type) {
   syn__builder b = SYN__BUILDER(c);
-  if (!syn__given(c, m, "model") || !syn__weights_by_row(c, m)) return SYN_E_VALUE;
-  syn__add_model(&b, m);
+  int which = -1;
+  if (syn__given(c, m, "model") && syn__given(c, type, "type") && syn__weights_by_row(c, m))
+    which = syn__name_index(c, "saving a model: type", type, syn__type_names, SYN__TYPES,
+                            sizeof *syn__type_names);
+  if (which < 0) b.status = SYN_E_VALUE;
+  else syn__add_model(&b, m, which);
+  return b;
+}
+syn_status syn_model_save_as_to(syn_context *c, const syn_model *m, const char *type,
+                                const syn_sink *sink) {
+  syn__builder b = syn__model_builder(c, m, type);
   if (!b.status)
     b.status = syn_file_write_to(c, sink, (const syn_pair *)b.pairs.items, b.pairs.count,
                                  (const syn_entry *)b.entries.items, b.entries.count);
   syn__builder_free(&b);
   return b.status;
+}
+syn_status syn_model_save_to(syn_context *c, const syn_model *m, const syn_sink *sink) {
+  return syn_model_save_as_to(c, m, "f32", sink);
 }
 
 #ifndef SYN_NO_STDIO
@@ -20498,11 +20821,13 @@ static syn_status syn__builder_save(syn__builder *b, const char *path) {
   return b->status;
 }
 
-syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
-  syn__builder b = SYN__BUILDER(c);
-  if (!syn__given(c, m, "model") || !syn__weights_by_row(c, m)) return SYN_E_VALUE;
-  syn__add_model(&b, m);
+syn_status syn_model_save_as(syn_context *c, const syn_model *m, const char *type,
+                             const char *path) {
+  syn__builder b = syn__model_builder(c, m, type);
   return syn__builder_save(&b, path);
+}
+syn_status syn_model_save(syn_context *c, const syn_model *m, const char *path) {
+  return syn_model_save_as(c, m, "f32", path);
 }
 #endif
 
@@ -20587,75 +20912,50 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
   return SYN_OK;
 }
 
-/* The shape as text, "[3,4]", cut off at `capacity`. */
-static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
-  syn__text_out w = {out, capacity, 0};
+/* 1: a tensor with the scales or groups of a parameter that is stored with them. */
+static int syn__companion(const syn_file *f, const syn_model *m, const char *name) {
+  const char *dot = strrchr(name, '.');
+  char own[SYN__STORED_NAME], again[SYN__STORED_NAME];
+  size_t size = dot ? (size_t)(dot - name) : sizeof own;
+  const syn_param *w;
+  const syn_entry *e;
   int i;
-  syn__print(&w, "[");
-  for (i = 0; i < e->rank; i++) syn__print(&w, "%s%lu", i ? "," : "", (unsigned long)e->shape[i]);
-  syn__print(&w, "]");
+  if (size >= sizeof own) return 0;
+  memcpy(own, name, size);
+  own[size] = 0;
+  w = syn_model_find(m, own);
+  e = w ? syn_file_find(f, own) : NULL;
+  for (i = 1; e && i < (e->dtype == SYN_U8 ? 3 : e->dtype == SYN_I8 ? 2 : 1); i++)
+    if (!strcmp(syn__stored_name(again, own, i), name)) return 1;
+  return 0;
 }
-
-/* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
-   result, and unless `negative` is 1 those below 0. The data of e are the numbers of a tensor from
-   `first` on, which begin at byte `at` of the file. */
-static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
-                                      int negative) {
-  size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
-  char shown[SYN__SHORT];
-  for (i = 0; i < n && !c->options.not_finite; i++) {
-    uint32_t bits = syn__entry_float_bits(e, i);
-    if ((bits & 0x7F800000u) == 0x7F800000u || (!negative && bits >> 31))
-      return syn__fail(c, SYN_E_FORMAT,
-                       "model file: tensor %s: number %lu, at byte %lu of the file, is not "
-                       "finite%s (syn_options.not_finite accepts it)",
-                       syn__shorten(shown, e->name), (unsigned long)(first + i),
-                       (unsigned long)(at + i * width), negative ? "" : " or below 0");
-  }
-  return SYN_OK;
-}
-static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
-                                    int negative) {
-  size_t at = (size_t)((const unsigned char *)e->data - f->start);
-  return syn__numbers_finite(c, e, 0, at, negative);
-}
-
-/* The entry of a weight, checked; null (recorded) when it is missing or does not fit. Every tensor
-   is checked before memory for weights is allocated; numbers that are not in memory, later. */
-static const syn_entry *syn__weight_find(syn_context *c, const syn_file *f, const syn_param *w) {
-  const syn_entry *e = syn_file_find(f, w->name), want = syn__weight_entry(w);
-  size_t bytes = (size_t)want.rank * sizeof *want.shape; /* of the numbers of its shape */
-  int same = e && e->rank == want.rank && memcmp(e->shape, want.shape, bytes) == 0;
-  char wanted[60], given[60]; /* shapes for the message */
-  if (same && syn__float_width(e->dtype))
-    return e->data && syn__entry_finite(c, f, e, 1) ? NULL : e;
-  syn__shape_text(wanted, sizeof wanted, &want);
-  if (!e) syn__fail(c, SYN_E_FORMAT, "model file: tensor %s %s is missing", w->name, wanted);
-  else if (same)
-    syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted F32, F16 or BF16",
-              w->name, syn_dtype_name(e->dtype));
-  else {
-    syn__shape_text(given, sizeof given, e);
-    syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is %s, wanted %s", w->name, given, wanted);
-  }
-  return NULL;
-}
-
 /* Checks every weight, then refuses a surplus tensor: the metadata would describe another network
    than the weights. */
 static syn_status syn__weights_check(syn_context *c, const syn_file *f, const syn_model *m) {
   size_t i;
   char shown[SYN__SHORT];
+  syn__stored s;
   for (i = 0; i < m->g.n_params; i++)
-    if (!syn__weight_find(c, f, &m->g.params[i])) return SYN_E_FORMAT;
+    if (syn__weight_find(c, f, &m->g.params[i], &s)) return SYN_E_FORMAT;
   for (i = 0; i < syn_file_count(f); i++) {
     const char *name = syn_file_entry(f, i)->name; /* three prefixes name no weights */
     if (strncmp(name, "test.", 5) && strncmp(name, "optimizer.", 10) &&
-        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name))
+        strncmp(name, "tokenizer.", 10) && !syn_model_find(m, name) && !syn__companion(f, m, name))
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s is not part of this network",
                        syn__shorten(shown, name));
   }
   return SYN_OK;
+}
+
+/* Fills a weight, whose tensors are checked, with floats; returns its type in the file. */
+static const char *syn__weight_copy(syn_context *c, const syn_file *f, const syn_param *w) {
+  syn__stored s;
+  size_t row, i;
+  syn__weight_find(c, f, w, &s);
+  for (row = 0; row < s.rows && s.type >= SYN__TYPE_I8; row++)
+    for (i = 0; i < s.k; i++) w->x[row * s.k + i] = syn__stored_value(&s, row, i);
+  if (s.type < SYN__TYPE_I8) syn_entry_floats(c, &s.entry[0], w->x, w->size);
+  return syn__type_names[s.type];
 }
 
 /* Weights are used in place if all are F32 at multiples of 4 bytes; else they are copied. Every
@@ -20671,11 +20971,10 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
   if (!in_place && syn__weights_own(m)) return SYN_E_MEMORY; /* only now, after all checks */
   for (i = 0; i < m->g.n_params; i++) {
     syn_param *w = &m->g.params[i];
-    const syn_entry *e = syn_file_find(f, w->name);
     union { const void *from; void *to; } data; /* read only: training copies first */
-    data.from = e->data;
+    data.from = syn_file_find(f, w->name)->data;
     if (in_place) w->x = (float *)data.to;
-    else syn_entry_floats(c, e, w->x, w->size);
+    else w->type = syn__weight_copy(c, f, w);
   }
   return SYN_OK;
 }
@@ -20797,8 +21096,18 @@ static syn_status syn__tensors_read(syn__tensor_reader *r, const int *order) {
   return status;
 }
 
-/* The model of the header f, which it takes; null (recorded): failed. */
-static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f) {
+/* 1: a weight is stored as integers, of which none is read into panels. */
+static int syn__stored_as_integers(const syn_file *f, const syn_model *m) {
+  size_t i;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_entry *e = syn_file_find(f, m->g.params[i].name);
+    if (e && (e->dtype == SYN_I8 || e->dtype == SYN_U8)) return 1;
+  }
+  return 0;
+}
+
+/* The model of the header f, which it takes; null: failed (recorded), or *integers is 1. */
+static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f, int *integers) {
   syn__tensor_reader r = {*s, NULL, NULL, {NULL, NULL}};
   int *order = syn__sorted(s->c, f, f->entries.count, syn__order_offset);
   syn_status status = SYN_E_FORMAT;
@@ -20809,7 +21118,8 @@ static syn_model *syn__model_packed(syn__stream_in *s, syn_file *f) {
   if (r.m) {
     r.m->file = f;
     r.m->packed = 1;
-    if (!syn__weights_check(s->c, f, r.m)) status = syn__tensors_read(&r, order);
+    *integers = syn__stored_as_integers(f, r.m);
+    if (!*integers && !syn__weights_check(s->c, f, r.m)) status = syn__tensors_read(&r, order);
   } else syn_file_free(f);
   syn__free(s->c, order);
   syn__free(s->c, r.bytes);
@@ -20825,9 +21135,10 @@ syn_model *syn_model_load_packed(syn_context *c, const char *path) {
   syn__stream_in s = syn__stream_open(c, path, &length);
   void *block = length ? syn__stream_block(&s, 8 + length) : NULL;
   syn_file *f = block ? syn__file_parse(c, syn__path_end(path), block, block, s.size) : NULL;
-  syn_model *m = f ? syn__model_packed(&s, f) : NULL;
+  int integers = 0;
+  syn_model *m = f ? syn__model_packed(&s, f, &integers) : NULL;
   if (s.in) fclose(s.in);
-  return m;
+  return integers ? syn_model_load(c, path) : m;
 }
 #endif
 const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; }
@@ -20911,7 +21222,7 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   syn__builder b = SYN__BUILDER(c);
   int i;
   if (!syn__given(c, t, "trainer")) return SYN_E_VALUE;
-  syn__add_model(&b, t->m);
+  syn__add_model(&b, t->m, SYN__TYPE_F32);
   syn__add_text(&b, "train.optimizer", t->optimizer->name);
   if (t->config.freeze) syn__add_text(&b, "train.freeze", t->config.freeze);
   state = t->state;
@@ -20992,10 +21303,7 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
                                     const syn__state_field *n) {
   float *const to[SYN__STATE_TENSORS] = {t->first, t->second, t->best, t->best_loss};
   size_t i;
-  for (i = 0; i < t->m->g.n_params; i++) {
-    const syn_param *w = &t->m->g.params[i];
-    syn_entry_floats(t->c, syn_file_find(f, w->name), w->x, w->size);
-  }
+  for (i = 0; i < t->m->g.n_params; i++) syn__weight_copy(t->c, f, &t->m->g.params[i]);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (list[i].bytes)
       syn_entry_floats(t->c, syn_file_find(f, list[i].name), to[i], list[i].shape[0]);

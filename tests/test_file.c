@@ -800,6 +800,233 @@ static void test_golden(const char *folder) {
 #endif
 }
 
+/* -- weights in fewer bits -- */
+
+static const char *const weight_types[] = {"f32", "f16", "bf16", "i8", "i4"};
+
+static syn_model *small_model(syn_context *c) {
+  syn_config k;
+  syn_model *m;
+  syn_random r = {5};
+  size_t n, i;
+  memset(&k, 0, sizeof k);
+  k.task = "lm";
+  k.decoder = "pos -> res_nd(syn_att(R+V)) -> cnn(35, 3, relu)";
+  k.d_model = 35; /* more than a group; odd */
+  k.heads = 5;
+  k.max_len = 4;
+  k.tgt_vocab = 7;
+  k.tie = "none";
+  m = syn_model_new(c, &k);
+  CHECK(m, "%s", c->message);
+  for (n = 0; n < syn_model_param_count(m); n++) {
+    const syn_param *p = syn_model_param(m, n);
+    for (i = 0; i < p->size; i++) p->x[i] = syn_random_normal(&r) * (i % 40 == 3 ? 3.0f : 1.0f);
+    for (i = 0; p->rank > 1 && i < (size_t)p->shape[p->rank - 1]; i++) p->x[i] = 0.0f; /* a row of zeros */
+  }
+  return m;
+}
+
+typedef struct large {
+  unsigned char at[65536];
+  size_t size;
+} large;
+static size_t large_write(void *user, const void *from, size_t size) {
+  large *b = (large *)user;
+  if (size > sizeof b->at - b->size) return 0;
+  memcpy(b->at + b->size, from, size);
+  b->size += size;
+  return size;
+}
+static syn_status large_save(syn_context *c, const syn_model *m, const char *type, large *b) {
+  syn_sink sink;
+  sink.write = large_write;
+  sink.user = b;
+  b->size = 0;
+  return syn_model_save_as_to(c, m, type, &sink);
+}
+
+/* The largest error of a weight as a share of the largest of its tensor (f16, bf16: of itself), and
+   the root of the mean square. */
+static void weight_errors(const syn_model *m, const syn_model *q, const char *type) {
+  static const double most[] = {0.0, 1.0 / 2048, 1.0 / 256, 0.5 / 126, 0.25};
+  int t = 0;
+  size_t n, i;
+  double sum = 0.0, all = 0.0;
+  while (strcmp(weight_types[t], type)) t++;
+  for (n = 0; n < syn_model_param_count(m); n++) {
+    const syn_param *a = syn_model_param(m, n), *b = syn_model_param(q, n);
+    double top = 0.0, worst = 0.0;
+    CHECK(!strcmp(b->type, a->rank > 1 ? type : "f32"), "%s has type %s", b->name, b->type);
+    for (i = 0; i < a->size; i++) top = fmax(top, fabs((double)a->x[i]));
+    for (i = 0; i < a->size; i++) {
+      double e = fabs((double)a->x[i] - (double)b->x[i]), unit = t < 3 ? fabs((double)a->x[i]) : top;
+      if (e > 0.0) worst = fmax(worst, e / unit);
+      sum += e * e, all += (double)a->x[i] * (double)a->x[i];
+    }
+    CHECK(worst <= (a->rank > 1 ? most[t] : 0.0), "%s as %s: error %g", a->name, type, worst);
+  }
+  CHECK(sqrt(sum / all) < (t < 4 ? 0.01 : 0.11), "%s: errors of %g", type, sqrt(sum / all));
+}
+
+static void test_types(void) {
+  static large b, again, plain;
+  static const size_t sizes[] = {4, 2, 2, 1, 1};
+  syn_context c;
+  heap h;
+  syn_model *m, *q, *m32;
+  size_t t, first = 0;
+  context_on(&c, &h, 0);
+  m = small_model(&c);
+  for (t = 0; m && t < 5; t++) {
+    CHECK(large_save(&c, m, weight_types[t], &b) == SYN_OK, "%s: %s", weight_types[t], c.message);
+    if (t == 0) first = b.size;
+    CHECK(b.size < first * sizes[t] / 4 + 4000, "%s: %lu bytes", weight_types[t], (unsigned long)b.size);
+    q = syn_model_view(&c, b.at, b.size);
+    CHECK(q, "%s: %s", weight_types[t], c.message);
+    if (!q) continue;
+    weight_errors(m, q, weight_types[t]);
+    CHECK(!large_save(&c, q, weight_types[t], &again) && again.size == b.size && !memcmp(again.at, b.at, b.size),
+          "%s of %s: other bytes", weight_types[t], weight_types[t]);
+    CHECK(!large_save(&c, q, "f32", &plain), "%s", c.message);
+    if (t > 2) { /* a changed weight is written as it is now */
+      syn_param *p = (syn_param *)syn_model_find(q, "out.w");
+      syn_model *changed;
+      p->x[36] = 20.0f;
+      CHECK(!large_save(&c, q, weight_types[t], &again) && memcmp(again.at, b.at, b.size), "not changed");
+      changed = syn_model_view(&c, again.at, again.size);
+      CHECK(changed && fabsf(syn_model_find(changed, "out.w")->x[36] - 20.0f) < (t == 3 ? 0.1f : 1.5f), "%s",
+            c.message);
+      syn_model_free(changed);
+    }
+    syn_model_free(q);
+    q = syn_model_view(&c, b.at, b.size); /* the same floats as the file in f32 */
+    m32 = syn_model_view(&c, plain.at, plain.size);
+    CHECK(m32, "%s", c.message);
+    if (q && m32) weight_errors(q, m32, "f32");
+    syn_model_free(m32);
+    syn_model_free(q);
+  }
+  if (m) {
+    syn_model_find(m, "out.w")->x[0] = 70000.0f;
+    CHECK(large_save(&c, m, "f16", &b) == SYN_E_VALUE && strstr(c.message, "out.w"), "%s", c.message);
+    syn_context_clear(&c);
+    syn_model_find(m, "out.w")->x[0] = INFINITY;
+    for (t = 1; t < 5; t++, syn_context_clear(&c))
+      CHECK(large_save(&c, m, weight_types[t], &b) == SYN_E_VALUE && strstr(c.message, "row 0 of out.w"),
+            "%s", c.message);
+    CHECK(large_save(&c, m, "i5", &b) == SYN_E_VALUE && strstr(c.message, "i5"), "%s", c.message);
+  }
+  syn_model_free(m);
+  CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
+}
+
+/* The file with tensor `name` changed to `e` (null: left out) is refused with these words. */
+static void refuse_weights(const large *b, const char *name, const syn_entry *e, const char *words) {
+  static large bad;
+  syn_entry entries[64];
+  syn_pair pairs[32];
+  syn_context c;
+  heap h;
+  syn_sink sink;
+  syn_file *f;
+  size_t i, n = 0, found = 0;
+  context_on(&c, &h, 0);
+  f = syn_file_view(&c, b->at, b->size);
+  for (i = 0; i < syn_file_pair_count(f); i++) pairs[i] = *syn_file_pair(f, i);
+  for (i = 0; i < syn_file_count(f); i++) {
+    entries[n] = *syn_file_entry(f, i);
+    if (!strcmp(entries[n].name, name)) {
+      found = 1;
+      if (!e) continue;
+      entries[n] = *e;
+    }
+    n++;
+  }
+  if (!found && e) entries[n++] = *e; /* a surplus tensor */
+  sink.write = large_write, sink.user = &bad, bad.size = 0;
+  CHECK(!syn_file_write_to(&c, &sink, pairs, syn_file_pair_count(f), entries, n), "%s", c.message);
+  syn_file_free(f);
+  CHECK(!syn_model_view(&c, bad.at, bad.size) && c.status == SYN_E_FORMAT && strstr(c.message, words),
+        "wanted %s, got %s", words, c.message);
+  CHECK(h.blocks == 0, "%s: %ld blocks left", words, h.blocks);
+}
+
+static void hostile_scale(const large *b, float value, const char *words) {
+  float scale[7] = {1, 1, 1, 1, 1, 1, 1};
+  syn_entry e = entry_of("out.w.scale", SYN_F32, 7, 0, scale, sizeof scale);
+  e.rank = 1;
+  scale[4] = value;
+  refuse_weights(b, e.name, &e, words);
+}
+static void test_hostile_types(void) {
+  static large b;
+  static unsigned char zeros[300];
+  syn_context c;
+  heap h;
+  syn_model *m, *q;
+  syn_entry e;
+  size_t t, i;
+  long n;
+  context_on(&c, &h, 0);
+  m = small_model(&c);
+  for (t = 3; m && t < 5; t++) {
+    syn_context_clear(&c);
+    CHECK(large_save(&c, m, weight_types[t], &b) == SYN_OK, "%s", c.message);
+    hostile_scale(&b, NAN, "out.w.scale: number 4");
+    hostile_scale(&b, -INFINITY, "out.w.scale: number 4");
+    hostile_scale(&b, 2e35f, "scale 4 is above");
+    refuse_weights(&b, "out.w.scale", NULL, "out.w.scale [7] is missing");
+    e = entry_of("out.w.scale", SYN_F32, 1, 7, zeros, 28);
+    refuse_weights(&b, e.name, &e, "is [1,7], wanted [7]");
+    e = entry_of("out.w.scale", SYN_F16, 7, 0, zeros, 14);
+    e.rank = 1;
+    refuse_weights(&b, e.name, &e, "out.w.scale has dtype F16, wanted F32");
+    e = entry_of("out.b", t == 3 ? SYN_I8 : SYN_U8, 7, 0, zeros, 7);
+    e.rank = 1;
+    refuse_weights(&b, e.name, &e, "out.b has dtype");
+    e = entry_of("out.b.scale", SYN_F32, 7, 0, zeros, 28);
+    e.rank = 1;
+    refuse_weights(&b, e.name, &e, "out.b.scale is not part");
+    e = entry_of("out.w", t == 3 ? SYN_I8 : SYN_U8, 7, 34, zeros, 238);
+    refuse_weights(&b, e.name, &e, "out.w is [7,34], wanted [7,");
+    e = entry_of("out.w.group", SYN_U8, 7, t == 3 ? 2 : 3, zeros, t == 3 ? 14 : 21);
+    refuse_weights(&b, e.name, &e, t == 3 ? "out.w.group is not part" : "is [7,3], wanted [7,2]");
+    for (i = 0; i < b.size; i += 97) { /* truncated; one byte of the header or the data changed */
+      unsigned char *block = (unsigned char *)malloc(b.size);
+      if (!block) exit(2);
+      memcpy(block, b.at, b.size);
+      syn_context_clear(&c);
+      CHECK(!syn_model_view(&c, block, i) && c.status, "%lu bytes", (unsigned long)i);
+      syn_context_clear(&c);
+      block[i] ^= 0x55;
+      syn_model_free(syn_model_view(&c, block, b.size));
+      free(block);
+    }
+    syn_context_clear(&c);
+  }
+  for (n = 1, q = NULL; m && n < 200 && !q; n++) {
+    heap h2;
+    syn_context c2;
+    context_on(&c2, &h2, n);
+    q = syn_model_view(&c2, b.at, b.size);
+    CHECK(q || (c2.status == SYN_E_MEMORY && !h2.blocks), "allocation %ld: %s", n, c2.message);
+    if (q) {
+      long calls = h2.calls, k;
+      static large out;
+      for (k = 1; k < 200; k++) {
+        h2.fail_at = h2.calls + k;
+        syn_context_clear(&c2);
+        if (!large_save(&c2, q, "i8", &out)) break;
+        CHECK(c2.status == SYN_E_MEMORY, "allocation %ld of saving: %s", k, c2.message);
+      }
+      CHECK(calls && k > 2 && k < 200, "saving: %ld", k);
+      syn_model_free(q);
+    }
+  }
+  syn_model_free(m);
+}
+
 int main(int argc, char **argv) {
   static content t;
   static bytes whole;
@@ -816,6 +1043,8 @@ int main(int argc, char **argv) {
   test_halves();
   test_swap();
   test_many();
+  test_types();
+  test_hostile_types();
   test_golden(argc > 1 ? argv[1] : getenv("SYN_GOLDEN"));
   remove(SCRATCH);
   return check_end("file");

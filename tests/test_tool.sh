@@ -776,6 +776,31 @@ if [ -c /dev/full ]; then # a checkpoint that cannot be written
   is 'the last checkpoint fails: the model is written' 40 \
     "$("$SYN" run -m n lines | wc -l | tr -d ' ')"
 fi
+
+# -- smaller weights; a model file as an array --
+for type in f32 f16 bf16 i8 i4; do
+  "$SYN" quantize -m m -o q --type $type
+  is "quantize $type: status" 0 $?
+  cp q twice
+  "$SYN" quantize -m twice -o twice --type $type
+  same "quantize $type twice" q twice
+  is "run reads $type" 40 "$("$SYN" run -m q lines | wc -l | tr -d ' ')"
+  is "info: bytes of $type" 1 "$("$SYN" info --json -m q | grep -c "\"file_$type\"")"
+done
+is 'run --type i8' 40 "$("$SYN" run -m m --type i8 lines | wc -l | tr -d ' ')"
+refused 'quantize: no such type' 2 'syn: quantize --type wants f32|f16|*' quantize -m m -o q --type i5
+refused 'quantize: no model' 1 'syn: lines: *' quantize -m lines -o q --type i8
+"$SYN" embed -m m -o net.h --layout file
+cat >net.c <<END
+#include <stdio.h>
+#include "net.h"
+int main(void) {
+  return fwrite(net_model.bytes, 1, sizeof net_model.bytes, stdout) != sizeof net_model.bytes;
+}
+END
+${CC:-cc} net.c -o net && ./net >net.bytes
+same 'embed --layout file: the bytes of the file' m net.bytes
+
 rm -f ./*.tmp # of killed trainings
 (ulimit -f 8 && train $net -o m --steps 1 --warmup 1 --json >log 2>err)
 is 'full disk: status' 1 $?

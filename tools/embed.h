@@ -20,23 +20,14 @@ static void embed_name(char *name, size_t capacity, const char *path) {
   if (!n) snprintf(name, capacity, "small");
 }
 
-static int run_embed(const arguments *a) {
-  const char *path = opt_text(a, "output");
-  char name[41];
+/* The array of a small model. */
+static void embed_small(syn_context *c, const syn_model *m, const arguments *a, const char *name,
+                        FILE *f) {
   syn_small_config config;
   syn_small_options options;
-  syn_context c;
-  syn_model *m;
   syn_sink sink;
-  FILE *f;
-  context_open(&c, a);
-  m = syn_model_load(&c, opt_text(a, "model"));
-  check(&c);
-  f = fopen(path, "w");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
   sink.write = embed_write;
   sink.user = f;
-  embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
   memset(&options, 0, sizeof options);
   memset(&config, 0, sizeof config);
   options.tokenizers = !strcmp(opt_text(a, "tokenizers"), "yes");
@@ -48,7 +39,41 @@ static int run_embed(const arguments *a) {
   config.beam = opt_int(a, "beam");
   config.top_k = opt_int(a, "top-k");
   config.temperature = !strcmp(opt_text(a, "sampling"), "yes");
-  syn_small_embed(&c, m, &options, name, &sink);
+  syn_small_embed(c, m, &options, name, &sink);
+}
+
+/* The bytes of the model file. A union with a double aligns them to 8 bytes, so that weights of F32
+   are used where they lie; compilers that can align them to a cache line. */
+static void embed_file(const char *model, const char *name, FILE *f) {
+  buffer bytes = read_file(model);
+  size_t i;
+  fprintf(f, "/* The model file %s for synthesizer.h:\n"
+             "     syn_model *m = syn_model_view(&c, %s_model.bytes, sizeof %s_model.bytes);\n"
+             "   Weights of F32 are read where they lie, others become floats in memory. */\n"
+             "#ifndef %s_MODEL_H\n#define %s_MODEL_H\n"
+             "static const union {\n  unsigned char bytes[%lu];\n  double align;\n} %s_model\n"
+             "#if defined(__GNUC__)\n    __attribute__((aligned(64)))\n#endif\n    = {{",
+          name, name, name, name, name, (unsigned long)bytes.size, name);
+  for (i = 0; i < bytes.size; i++)
+    fprintf(f, "%s%u,", i % 24 ? "" : "\n", (unsigned)(unsigned char)bytes.at[i]);
+  fprintf(f, "\n}};\n#endif\n");
+  free(bytes.at);
+}
+
+static int run_embed(const arguments *a) {
+  const char *path = opt_text(a, "output");
+  char name[41];
+  syn_context c;
+  syn_model *m;
+  FILE *f;
+  context_open(&c, a);
+  m = syn_model_load(&c, opt_text(a, "model"));
+  check(&c);
+  f = fopen(path, "w");
+  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
+  embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
+  if (!strcmp(opt_text(a, "layout"), "file")) embed_file(opt_text(a, "model"), name, f);
+  else embed_small(&c, m, a, name, f);
   if (fclose(f) && c.status == SYN_OK)
     fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
   if (c.status != SYN_OK) remove(path);

@@ -80,6 +80,29 @@ static void info_bytes(const description *d, const char *name, const char *what,
   else printf("%-12s %10.2f MiB %s\n", name, (double)bytes / 1048576.0, what);
 }
 
+/* Bytes of the weights in the file, by type. In memory all are floats. */
+static void info_types(const description *d) {
+  static const char *const types[] = {"f32", "f16", "bf16", "i8", "i4"}, *const parts[] = {"", ".scale", ".group"};
+  const syn_file *f = syn_model_file(d->m);
+  size_t t, i, k;
+  for (t = 0; t < COUNT(types) && f; t++) {
+    size_t bytes = 0;
+    char name[2000], what[100];
+    for (i = 0; i < syn_model_param_count(d->m); i++) {
+      const syn_param *p = syn_model_param(d->m, i);
+      for (k = 0; k < COUNT(parts) && !strcmp(p->type, types[t]); k++) {
+        const syn_entry *e;
+        snprintf(name, sizeof name, "%s%s", p->name, parts[k]);
+        e = syn_file_find(f, name);
+        if (e && (!k || !syn_model_find(d->m, name))) bytes += e->bytes;
+      }
+    }
+    snprintf(what, sizeof what, "of the file, %s", types[t]);
+    snprintf(name, sizeof name, "file_%s", types[t]);
+    if (bytes) info_bytes(d, name, what, bytes);
+  }
+}
+
 /* Prints the memory plan of training and decoding, computed from the configuration. */
 static void info_plan(const description *d, syn_context *c, const arguments *a) {
   syn_train_config train;
@@ -173,6 +196,7 @@ static int run_info(const arguments *a) {
   if (!d.json)
     printf("mult-adds: per token of sentences of %d, source and target; decode bytes: kept per\n"
            "token decoded, by attention to the source per token of the source\n\n", d.length);
+  info_types(&d);
   info_plan(&d, &c, a);
   syn_model_free(m);
   return 0;

@@ -45,6 +45,13 @@ static void runner_batch(runner *r) {
   }
 }
 
+/* Decoding in int8 makes its panels from the weights; decoding in floats needs panels alone. */
+static syn_model *runner_model(syn_context *c, const arguments *a) {
+  const char *path = opt_text(a, "model");
+  return strcmp(opt_text(a, "type"), "i8") ? syn_model_load_packed(c, path)
+                                           : syn_model_load(c, path);
+}
+
 /* Reads DECODE_OPTIONS; run_configure reads those of sampling, which only `run` has. */
 static void runner_open(runner *r, syn_context *c, const syn_model *m, const arguments *a) {
   memset(r, 0, sizeof *r);
@@ -354,7 +361,7 @@ static int run_run(const arguments *a) {
   FILE *in = from_file ? fopen(a->words[0], "rb") : stdin;
   if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
   context_open(&c, a);
-  m = syn_model_load_packed(&c, opt_text(a, "model"));
+  m = runner_model(&c, a);
   check_file(&c, opt_text(a, "model"));
   runner_open(&r, &c, m, a);
   run_configure(&r, a);
@@ -550,7 +557,7 @@ static int run_eval(const arguments *a) {
   e.loss = -1.0;
   e.options = metric_options_of(a);
   context_open(&e.c, a);
-  e.m = syn_model_load_packed(&e.c, opt_text(a, "model"));
+  e.m = runner_model(&e.c, a);
   check_file(&e.c, opt_text(a, "model"));
   e.of = task_of(syn_model_config(e.m)->task);
   lm = e.of == LM;

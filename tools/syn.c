@@ -41,6 +41,7 @@
 #include "golden.h"
 #include "plot.h"
 #include "embed.h"
+#include "quantize.h"
 
 /* Only an option that every run needs is required by its table. What depends on other options
    (--data, or --src and --tgt) has the default "none", and the command checks it. Where 0 means
@@ -206,13 +207,23 @@ static const option plot_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+static const option quantize_options[] = {
+    MODEL_FILE,
+    {"output", 'o', TEXT, NULL, "FILE", "the model to write; it may be the same file"},
+    {"type", 0, CHOICE, "i8", "f32|f16|bf16|i8|i4",
+     "of matrices, embeddings and tables; i8 has a scale for each row, i4 one for each 32 columns, "
+     "too. Biases and gains stay f32"},
+    MACHINE_OPTIONS,
+    END_OF_OPTIONS};
+
 static const option embed_options[] = {
     {"model", 'm', TEXT, NULL, "FILE", "the model"},
     {"output", 'o', TEXT, NULL, "FILE", "the C header that is written"},
     {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
     {"type", 0, CHOICE, "i8", "i8|i4", "of weights; i4: half the bytes, a scale for each 32"},
-    {"layout", 0, CHOICE, "smlad", "smlad|mve|rows",
-     "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major. All run everywhere"},
+    {"layout", 0, CHOICE, "smlad", "smlad|mve|rows|file",
+     "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major: all run everywhere; file: "
+     "the bytes of the model file, for syn_model_view; then the options below are not used"},
     {"tokenizers", 0, CHOICE, "no", "no|yes", "with the tokenizers, to read and write text"},
     {"source-len", 0, INT, "0", "0..65535", "tokens of the longest source; 0: the model's max-len"},
     {"max-len", 0, INT, "0", "0..65535", "tokens of the longest output; 0: the model's max-len"},
@@ -232,8 +243,9 @@ static const command_row commands[] = {
      "the networks of the papers: sizes and sources; with names: their texts too"},
     {"golden", "FILE...", 1, -1, golden_options, run_golden, "checks golden files"},
     {"grad", "", 0, 0, grad_options, run_grad, "gradient check of a network, per parameter"},
-    {"quantize", "", 0, 0, NULL, NULL, "smaller weights"},
-    {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array, int8 or int4"},
+    {"quantize", "", 0, 0, quantize_options, run_quantize,
+     "a model file with smaller weights, read like any other"},
+    {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
     {"plot", "", 0, 0, plot_options, run_plot, "one page of attention maps, weights and loss"},
 };
 
