@@ -177,7 +177,12 @@ uint32_t board_microseconds(void) {
   return before * TICK + (TICK - 1 - left / (BOARD_HZ / 1000000));
 }
 
-__attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
-    &ld_stack_top, (void *)board_reset, (void *)board_fault, (void *)board_fault,
-    (void *)board_fault, (void *)board_fault, (void *)board_fault, 0, 0, 0, 0, 0, 0, 0, 0,
-    (void *)board_tick};
+/* The processor starts with the first two; number 15 is SysTick. */
+typedef struct vector_table {
+  uint32_t *stack;
+  void (*handlers[15])(void);
+} vector_table;
+__attribute__((section(".vectors"), used)) static const vector_table vectors = {
+    &ld_stack_top,
+    {board_reset, board_fault, board_fault, board_fault, board_fault, board_fault, 0, 0, 0, 0, 0, 0,
+     0, 0, board_tick}};
