@@ -1455,6 +1455,17 @@ static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f 
 #else
 #define SYN__SMALL_HAS_MVE 0
 #endif
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_FEATURE_MVE) && \
+    !defined(__ARM_NEON)
+#define SYN__SMALL_HAS_SMLAD 1
+#else
+#define SYN__SMALL_HAS_SMLAD 0
+#endif
+#if SYN__SMALL_HAS_SMLAD && !defined(__clang__)
+#define SYN__SMALL_HAS_SMLAD4 1 /* clang has too few registers for it */
+#else
+#define SYN__SMALL_HAS_SMLAD4 0
+#endif
 
 /* Compiled for speed even where the rest is compiled for size. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -1472,7 +1483,7 @@ SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32
   int32_t i = 0;
 #if SYN__SMALL_HAS_MVE
   for (; i + 4 <= n; i += 4)
-    most = vmaxvq_u32(most, vbicq_n_u32(vreinterpretq_u32_f32(vldrwq_f32(x + i)), 0x80000000));
+    most = vmaxvq_u32(most, vreinterpretq_u32_f32(vabsq_f32(vldrwq_f32(x + i))));
 #endif
   for (; i < n; i++) { /* the bits of floats above 0 are ordered as they are */
     b.f = x[i];
@@ -1503,8 +1514,14 @@ SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32
 
 /* sum of a_i b_i, i < n */
 static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
-  int32_t i, sum = 0;
-  for (i = 0; i < n; i++) sum += a[i] * b[i];
+  int32_t i = 0, sum = 0;
+#if SYN__SMALL_HAS_MVE
+  for (; i < n; i += 16) {
+    mve_pred16_t p = vctp8q((uint32_t)(n - i));
+    sum = vmladavaq_p_s8(sum, vldrbq_z_s8(a + i, p), vldrbq_z_s8(b + i, p), p);
+  }
+#endif
+  for (; i < n; i++) sum += a[i] * b[i];
   return sum;
 }
 
@@ -1578,12 +1595,6 @@ static int32_t syn__small_weight(const int8_t *panel, int32_t format, int32_t co
 #else
 #define SYN__SMALL_HAS_X86 0
 #endif
-#if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !SYN__SMALL_HAS_MVE && \
-    !SYN__SMALL_HAS_NEON
-#define SYN__SMALL_HAS_SMLAD 1
-#else
-#define SYN__SMALL_HAS_SMLAD 0
-#endif
 
 /* Kernels that are chosen when a model is opened: C; AVX2 or NEON; AVX-512 VNNI or sdot. A board
    has one kernel for each format. */
@@ -1655,7 +1666,7 @@ static void syn__small_c_mve(int32_t *sum, const int8_t *w, const void *x, int32
   syn__small_c_steps(sum, w, (const int8_t *)x, k, 16);
 }
 #endif
-#if !SYN__SMALL_HAS_SMLAD && !SYN__SMALL_HAS_MVE
+#if !SYN__SMALL_HAS_SMLAD4 && !SYN__SMALL_HAS_MVE
 SYN__SMALL_HOT static void syn__small_c_i4(int32_t *sum, const int8_t *w, const void *input,
                                            int32_t k) {
   const int8_t *x = (const int8_t *)input;
@@ -1771,7 +1782,8 @@ static void syn__small_sdot(
                    : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [w] "+r"(w), \
                      [x] "+r"(x) \
                    : : "r4", "r5", "r6", "r8", "r9", "r10", "r12", "memory")
-static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+SYN__SMALL_HOT static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input,
+                                            int32_t k) {
   const int16_t *x = (const int16_t *)input, *end = x + k;
   int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
   if (k & 4) SYN__SMALL_STEPS(SYN__SMALL_STEP4);
@@ -1781,19 +1793,21 @@ static void syn__small_smlad(int32_t *sum, const int8_t *w, const void *input, i
   sum[2] = s2;
   sum[3] = s3;
 }
-/* 32 columns of i4. x: an int32, -8 times the sum of the 32, since w has 8 added; then int16, in
-   each group of eight in the order 0 4 1 5 2 6 3 7, as `and` makes pairs of w. r4 r5 r6 r8 are the
-   sums of the 32, which fit in int16. */
-#define SYN__SMALL_PAIR4(shift, pair) \
-  "and r0, lr, r9" shift "\n\tsmlad r4, r0, " pair ", r4\n\t" \
-  "and r0, lr, r10" shift "\n\tsmlad r5, r0, " pair ", r5\n\t" \
-  "and r0, lr, r11" shift "\n\tsmlad r6, r0, " pair ", r6\n\t" \
-  "and r0, lr, r12" shift "\n\tsmlad r8, r0, " pair ", r8\n\t"
-#define SYN__SMALL_STEP8 \
-  "ldmia %[w]!, {r9, r10, r11, r12}\n\tldrd r2, r3, [%[x]], #8\n\t" \
-  SYN__SMALL_PAIR4("", "r2") SYN__SMALL_PAIR4(", lsr #4", "r3") \
+#endif
+#if SYN__SMALL_HAS_SMLAD4
+/* i4: a byte is b = l + 16 h, of columns l and h, with 8 added to both. Two smlad add
+   b 16 x_l + 16 h (x_h - 16 x_l) = 16 (l x_l + h x_h). x are, for each 32 columns, an int32, -128
+   times their sum, and 16 x_l, x_h - 16 x_l in int16, two bytes of w at a time: 0 2, then 1 3. r4 r5
+   r6 r8 are 16 times the sums of the 32, which fit in int16. */
+#define SYN__SMALL_PAIR(row, sum, rotate) \
+  "uxtb16 r0, " row rotate "\n\tsmlad " sum ", r0, r2, " sum "\n\t" \
+  "and r0, r0, #0x00F000F0\n\tsmlad " sum ", r0, r3, " sum "\n\t"
+#define SYN__SMALL_PAIRS(rotate) \
   "ldrd r2, r3, [%[x]], #8\n\t" \
-  SYN__SMALL_PAIR4(", lsr #8", "r2") SYN__SMALL_PAIR4(", lsr #12", "r3")
+  SYN__SMALL_PAIR("r9", "r4", rotate) SYN__SMALL_PAIR("r10", "r5", rotate) \
+  SYN__SMALL_PAIR("r11", "r6", rotate) SYN__SMALL_PAIR("r12", "r8", rotate)
+#define SYN__SMALL_STEP8 \
+  "ldmia %[w]!, {r9, r10, r11, r12}\n\t" SYN__SMALL_PAIRS("") SYN__SMALL_PAIRS(", ror #8")
 typedef struct syn__small_sums {
   int32_t a, b;
 } syn__small_sums;
@@ -1804,14 +1818,15 @@ SYN__SMALL_HOT static void syn__small_smlad4(int32_t *sum, const int8_t *w, cons
   const int8_t *end = w + k / 32 * SYN__SMALL_I4_BYTES;
   while (w < end)
     __asm__ volatile(
-        "mov lr, #0x000F000F\n\tldr r4, [%[x]], #4\n\tmov r5, r4\n\tmov r6, r4\n\tmov r8, r4\n\t"
+        "ldr r4, [%[x]], #4\n\tmov r5, r4\n\tmov r6, r4\n\tmov r8, r4\n\t"
         SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8 SYN__SMALL_STEP8
+        "asr r4, r4, #4\n\tasr r5, r5, #4\n\tasr r6, r6, #4\n\tasr r8, r8, #4\n\t"
         "ldr r0, [%[w]], #4\n\tuxtb16 r9, r0\n\tuxtb16 r10, r0, ror #8\n\t"
         "ldrd r2, r3, %[s01]\n\tsmlabb r2, r4, r9, r2\n\tsmlabb r3, r5, r10, r3\n\t"
         "strd r2, r3, %[s01]\n\tldrd r2, r3, %[s23]\n\tsmlabt r2, r6, r9, r2\n\t"
         "smlabt r3, r8, r10, r3\n\tstrd r2, r3, %[s23]\n\t"
         : [w] "+r"(w), [x] "+r"(x), [s01] "+m"(s01), [s23] "+m"(s23)
-        : : "r0", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "memory");
+        : : "r0", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "memory");
   sum[0] = s01.a;
   sum[1] = s01.b;
   sum[2] = s23.a;
@@ -1889,7 +1904,7 @@ static syn__small_dots *syn__small_kernel_mve(int32_t isa) {
 }
 static syn__small_dots *syn__small_kernel_i4(int32_t isa) {
   (void)isa;
-#if SYN__SMALL_HAS_SMLAD
+#if SYN__SMALL_HAS_SMLAD4
   return syn__small_smlad4;
 #elif SYN__SMALL_HAS_MVE
   return syn__small_mve4;
@@ -1908,30 +1923,29 @@ static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
 
 /* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
 static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {
-#if SYN__SMALL_HAS_SMLAD
   int16_t *to = (int16_t *)x;
   int32_t i, sum;
-  if (format == SYN__SMALL_smlad)
+  if (SYN__SMALL_HAS_SMLAD && format == SYN__SMALL_smlad) {
     for (i = 0; i < k; i += 4, q += 4, to += 4) {
       to[0] = q[0];
       to[1] = q[2];
       to[2] = q[1];
       to[3] = q[3];
     }
-  if (format == SYN__SMALL_i4)
+    return x;
+  }
+  if (SYN__SMALL_HAS_SMLAD4 && format == SYN__SMALL_i4) {
     for (; k > 0; k -= 32, q += 32, to += 34) {
-      for (sum = 0, i = 0; i < 32; i++) {
-        sum -= 8 * q[i];
-        to[2 + i] = q[i / 8 * 8 + i % 8 / 2 + i % 2 * 4];
+      for (sum = 0, i = 0; i < 32; i += 2) {
+        int16_t *pair = to + 2 + i / 8 * 8 + i % 4 * 2 + i % 8 / 4;
+        sum -= 128 * (q[i] + q[i + 1]);
+        pair[0] = (int16_t)(16 * q[i]);
+        pair[2] = (int16_t)(q[i + 1] - 16 * q[i]);
       }
       memcpy(to, &sum, sizeof sum);
     }
-  if (format == SYN__SMALL_smlad || format == SYN__SMALL_i4) return x;
-#else
-  (void)x;
-  (void)k;
-  (void)format;
-#endif
+    return x;
+  }
   return q;
 }
 
