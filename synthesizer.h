@@ -1525,7 +1525,9 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
   return sum;
 }
 
-/* -- products: sum [4] = four rows of a matrix times x [k] -- */
+/* ==============================================================================================
+   >>small products   formats of matrices; four rows times a vector, on each machine
+   ============================================================================================== */
 
 /* Formats of a matrix of weights [n,k]. Its data are a word that names the format, the float scales
    of the rows, and panels of four rows with k columns; n and k are rounded up, filled with 0.
@@ -1797,8 +1799,8 @@ SYN__SMALL_HOT static void syn__small_smlad(int32_t *sum, const int8_t *w, const
 #if SYN__SMALL_HAS_SMLAD4
 /* i4: a byte is b = l + 16 h, of columns l and h, with 8 added to both. Two smlad add
    b 16 x_l + 16 h (x_h - 16 x_l) = 16 (l x_l + h x_h). x are, for each 32 columns, an int32, -128
-   times their sum, and 16 x_l, x_h - 16 x_l in int16, two bytes of w at a time: 0 2, then 1 3. r4 r5
-   r6 r8 are 16 times the sums of the 32, which fit in int16. */
+   times their sum, and 16 x_l, x_h - 16 x_l in int16, two bytes of w at a time: 0 2, then 1 3. r4
+   r5 r6 r8 are 16 times the sums of the 32, which fit in int16. */
 #define SYN__SMALL_PAIR(row, sum, rotate) \
   "uxtb16 r0, " row rotate "\n\tsmlad " sum ", r0, r2, " sum "\n\t" \
   "and r0, r0, #0x00F000F0\n\tsmlad " sum ", r0, r3, " sum "\n\t"
@@ -1949,7 +1951,9 @@ static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t
   return q;
 }
 
-/* -- the state, and the operands of instructions -- */
+/* ==============================================================================================
+   >>small state   header of the array, operands of instructions, struct syn_small
+   ============================================================================================== */
 
 /* The array begins with these words. A place is the index of a word. */
 enum {
