@@ -966,7 +966,7 @@ static void test_bad_files(void) {
   BAD_TENSOR(reshape, "decoder.1.1.w_v", "tensor decoder.1.1.w_v is [16,4], wanted [8,8]");
   with = no_change(), with.rename = "out.b", with.to = "out.c", bad_file(with, "out.b");
   with = no_change(), with.rename = "tokenizer.src", with.to = "spare", bad_file(with, "spare is not part");
-  with = no_change(), with.dtype = SYN_I16, bad_file(with, "dtype I16, wanted F32, F16 or BF16");
+  with = no_change(), with.dtype = SYN_I16, bad_file(with, "dtype I16, wanted F32, F16, BF16, I8 or U8");
   BAD_PAIR("format", "gguf", "format is 'gguf'");
   BAD_PAIR("format", NULL, "format");
   BAD_PAIR("version", "2", "version is '2'");
