@@ -5462,7 +5462,7 @@ static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
   unsigned a, b, c, d;
   __builtin_cpu_init();
   if (i == 1 && k == &syn__kernels_avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 16))
-    return &syn__int8_avx_vnni; /* older compilers cannot ask for avxvnni by name */
+    return &syn__int8_avx_vnni; /* older compilers do not know the name avxvnni */
   if (i == 1 && k == &syn__kernels_avx512 && __builtin_cpu_supports("avx512vnni"))
     return &syn__int8_avx512_vnni;
 #endif
