@@ -1552,6 +1552,14 @@ enum {
   SYN__SMALL_I4_BYTES = 68      /* of 32 columns of four rows, with their scales */
 };
 
+/* The format itself: a constant where only one is compiled, so the code of others is left out. */
+#define SYN__SMALL_COUNT(name) +1
+#define SYN__SMALL_NUMBER(name) +SYN__SMALL_##name
+static int32_t syn__small_compiled(int32_t format) {
+  return 0 SYN_SMALL_FORMATS(SYN__SMALL_COUNT) == 1 ? 0 SYN_SMALL_FORMATS(SYN__SMALL_NUMBER)
+                                                    : format;
+}
+
 static int32_t syn__small_round_up(int32_t n, int32_t to) { return (n + to - 1) & -to; }
 static int32_t syn__small_round4(int32_t n) { return syn__small_round_up(n, 4); }
 static int32_t syn__small_columns(int32_t format, int32_t k) {
@@ -2133,7 +2141,7 @@ typedef struct syn__small_matrix {
 static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place, int32_t n,
                                               int32_t k) {
   syn__small_matrix m;
-  m.format = s->w[place];
+  m.format = syn__small_compiled(s->w[place]);
   m.columns = syn__small_columns(m.format, k);
   m.panel = syn__small_panel(m.format, m.columns);
   m.scales = syn__small_floats(s, place + 1);
@@ -2144,13 +2152,13 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
 static void syn__small_multiply(syn_small *s, const syn__small_matrix *m, const float *x,
                                 int32_t k) {
   syn__small_input(s, x, k, m->columns);
-  s->input = syn__small_lanes(s->x, s->q, m->columns, m->format);
+  s->input = syn__small_lanes(s->x, s->q, m->columns, syn__small_compiled(m->format));
 }
 /* y [count] = rows first .. of W x + b, first a multiple of 4; b may be null */
 SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_matrix *m,
                                            const float *b, int32_t first, int32_t count,
                                            float *y) {
-  syn__small_dots *dots = syn__small_kernel(m->format, s->isa);
+  syn__small_dots *dots = syn__small_kernel(syn__small_compiled(m->format), s->isa);
   const int8_t *w = m->w + first / 4 * m->panel;
   const float *scales = m->scales + first;
   const void *x = s->input;
@@ -9186,10 +9194,11 @@ static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
 static long syn__small_embed(syn_small *s, const int32_t *a) {
   int32_t token = s->phase == SYN__SMALL_DECODE ? s->token : s->tokens[s->row], i;
   syn__small_matrix m = syn__small_matrix_at(s, a[3], a[2], a[1]);
+  int32_t format = syn__small_compiled(m.format);
   float *y = syn__small_row(s, a[0], a[1]);
   for (i = 0; i < a[1]; i++)
     y[i] = m.scales[token] *
-           (float)syn__small_weight(m.w + token / 4 * m.panel, m.format, m.columns, token % 4, i);
+           (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.columns, token % 4, i);
   return a[1];
 }
 
