@@ -82,7 +82,8 @@ static void info_bytes(const description *d, const char *name, const char *what,
 
 /* Bytes of the weights in the file, by type. In memory all are floats. */
 static void info_types(const description *d) {
-  static const char *const types[] = {"f32", "f16", "bf16", "i8", "i4"}, *const parts[] = {"", ".scale", ".group"};
+  static const char *const types[] = {"f32", "f16", "bf16", "i8", "i4"};
+  static const char *const parts[] = {"", ".scale", ".group"}; /* tensors of one parameter */
   const syn_file *f = syn_model_file(d->m);
   size_t t, i, k;
   for (t = 0; t < COUNT(types) && f; t++) {

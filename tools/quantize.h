@@ -1,4 +1,5 @@
-/* quantize.h   a model file with smaller weights. A part of syn.c, which includes it behind data.h. */
+/* quantize.h   a model file with smaller weights.
+   A part of syn.c, which includes it behind embed.h. */
 
 static int run_quantize(const arguments *a) {
   syn_context c;
