@@ -1318,7 +1318,9 @@ SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 typedef struct syn_small_options {
   int tokenizers;                 /* 1: the model's tokenizers, too */
   const syn_small_config *config; /* what NAME_RAM is for */
-  const char *type; /* of weights: "i8"; "i4": half the bytes, a scale for each 32. 0: i8 */
+  /* of weights: "i8"; "i4": half the bytes, a scale for each 32. 0: i4 for a model from a file of
+     such weights, else i8 */
+  const char *type;
   /* of i8, the order that a machine reads fastest: "smlad", Cortex-M4, M7, M33, Cortex-A and PCs;
      "mve", Cortex-M55, M85; "rows", row-major. Every machine runs all, with the same results. 0:
      smlad */
@@ -11939,6 +11941,7 @@ static int syn__lower_heads(syn__small_build *l, const syn_node *n, int u, int w
   const syn__att *a = syn__att_of(n);
   const syn_param *p = &l->g->params[n->param[w]];
   int units = syn__lower_width(l, u) / a->heads, y = syn__lower_new(l, a->heads * columns), h;
+  l->widest = syn__max(l->widest, units);
   for (h = 0; h < a->heads && y >= 0; h++) {
     size_t rows = (size_t)h * (size_t)columns;
     int32_t x[7];
@@ -21565,9 +21568,14 @@ static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
 }
 
 /* The format of the matrices; below 0 (recorded): no such format. */
-static int32_t syn__small_format(syn_context *c, const syn_small_options *options) {
-  const char *type = options && options->type ? options->type : "i8";
+static int32_t syn__small_format(syn_context *c, const syn_model *m,
+                                 const syn_small_options *options) {
+  const char *type = options && options->type ? options->type : NULL;
   const char *layout = options && options->layout ? options->layout : "smlad";
+  size_t i;
+  for (i = 0; i < m->g.n_params && !type; i++)
+    if (!strcmp(m->g.params[i].type, "i4")) type = "i4";
+  if (!type) type = "i8";
   if (!strcmp(type, "i4")) return SYN__SMALL_i4;
   if (!strcmp(type, "i8") && !strcmp(layout, "smlad")) return SYN__SMALL_smlad;
   if (!strcmp(type, "i8") && !strcmp(layout, "rows")) return SYN__SMALL_rows;
@@ -21586,7 +21594,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   int32_t *w = NULL;
   size_t i;
   memset(&l, 0, sizeof l);
-  l.format = syn__small_format(c, options);
+  l.format = syn__small_format(c, m, options);
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__SMALL_SEQ2SEQ ... */
   l.c = c;
   l.g = &m->g;

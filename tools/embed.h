@@ -32,7 +32,7 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
   memset(&config, 0, sizeof config);
   options.tokenizers = !strcmp(opt_text(a, "tokenizers"), "yes");
   options.config = &config;
-  options.type = opt_text(a, "type");
+  options.type = strcmp(opt_text(a, "type"), "auto") ? opt_text(a, "type") : NULL;
   options.layout = opt_text(a, "layout");
   config.source_len = opt_int(a, "source-len");
   config.max_len = opt_int(a, "max-len");

@@ -220,7 +220,8 @@ static const option embed_options[] = {
     {"model", 'm', TEXT, NULL, "FILE", "the model"},
     {"output", 'o', TEXT, NULL, "FILE", "the C header that is written"},
     {"name", 0, TEXT, "", "NAME", "of the array: NAME_model; none: from the name of the file"},
-    {"type", 0, CHOICE, "i8", "i8|i4", "of weights; i4: half the bytes, a scale for each 32"},
+    {"type", 0, CHOICE, "auto", "auto|i8|i4",
+     "of weights; i4: half the bytes, a scale for each 32; auto: i4 where the file has 4 bits"},
     {"layout", 0, CHOICE, "smlad", "smlad|mve|rows|file",
      "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major: all run everywhere; file: "
      "the bytes of the model file, for syn_model_view; then the options below are not used"},
