@@ -3100,6 +3100,7 @@ struct syn_kernels {
   /* 1: with fused multiply-add and denormals: its bits are those of every exact ISA */
   int exact;
   int mr; /* rows of a tile of the micro-kernel */
+  int direct; /* 1: gemm reads a b with contiguous columns (W^T) where it lies, not packed */
   /* b [k,n] into micro-panels [ceil(n/16)][k][16]; columns past n are 0 */
   void (*pack_b)(const syn_matrix *b, float *panels);
   /* a [m,k], whose columns are contiguous, into micro-panels [ceil(m/mr)][k][mr], each followed by
@@ -3534,7 +3535,7 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 /* SYN__EACH(step): the step for every register i; a macro, because a function cannot take a
    statement. Unrolled by hand: loops would cost compile time in every operation of every kernel.
    `i` is a constant in each copy, so p[i] is a register. A scalar operation is a loop over 16
-   floats in memory, and a call: inlined, they would cost gcc seconds. */
+   floats in memory, and beside other ISAs a call: inlined, they would cost gcc seconds. */
 #define SYN__DO(at, step) { const int i = at; step; }
 #if SYN__REGS == 1
 #define SYN__EACH(step) SYN__DO(0, step)
@@ -3545,11 +3546,11 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #else
 #define SYN__EACH(step) { int i; for (i = 0; i < SYN__REGS; i++) step; }
 #endif
-#if SYN__LANES == 1
+#if SYN__LANES == 1 && (SYN__HAS_X86 || SYN__HAS_NEON)
 #define SYN__OP SYN__NOINLINE
-#define SYN__UNROLL
 #else
 #define SYN__OP SYN__INLINE
+#endif
 #if defined(__clang__)
 #if __has_feature(undefined_behavior_sanitizer) /* its checks in every copy: 80 s to compile, 20 */
 #define SYN__UNROLL
@@ -3559,14 +3560,13 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #else
 #define SYN__UNROLL _Pragma("GCC unroll 16") /* gcc -O2 else leaves arrays of vectors in memory */
 #endif
-#endif
 
 /* The vector types of the kernels, passed by value: inlined, they are registers. */
 typedef struct syn__v16 {
   syn__reg p[SYN__REGS];
 } syn__v16;
 
-/* -- operations on vectors; SYN__OP: inlined, but called in the scalar ISA -- */
+/* -- operations on vectors; SYN__OP: inlined, but called in the scalar ISA beside others -- */
 
 SYN__OP syn__v16 syn__vset(float x) {
   syn__v16 r;
@@ -4236,6 +4236,113 @@ static void SYN__N(pack_a)(const syn_matrix *a, float *panels) {
 }
 #endif
 
+#if SYN__LANES == 1
+/* -- the scalar micro-kernel -- */
+
+/* With -Os, gcc for ARM would copy every pointer of a tile before it adds to it. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE_SIZE__)
+#pragma GCC push_options
+#pragma GCC optimize("no-ivopts", "fp-contract=off")
+#endif
+
+/* Column j of b. */
+SYN__INLINE const float *SYN__N(column)(const syn_matrix *b, int j) {
+  return b->panel ? b->x + (size_t)(j / 16) * b->panel + (size_t)(j % 16)
+                  : b->x + (size_t)j * b->col;
+}
+/* Row m of a. */
+SYN__INLINE const float *SYN__N(row)(const syn_matrix *a, int m) {
+  return a->panel ? a->x + (size_t)(m / SYN__MR) * a->panel + (size_t)(m % SYN__MR)
+                  : a->x + (size_t)m * a->row;
+}
+
+/* A tile of c: its sums, and where it is in rows of a and columns of b. Each is a register. */
+typedef struct SYN__N(tile) {
+  const float *a[SYN__MR], *b[8];
+  float sum[SYN__MR][8];
+} SYN__N(tile);
+
+/* The next `steps` steps of k: sum[r][v] += a[r] b[v]. */
+SYN__INLINE void SYN__N(rank1)(SYN__N(tile) *t, size_t a_col, size_t b_row, int rows, int cols,
+                               int steps) {
+  int i, r, v;
+  SYN__UNROLL for (i = 0; i < steps; i++) {
+    float b[8];
+    SYN__UNROLL for (v = 0; v < cols; v++) b[v] = t->b[v][(size_t)i * b_row];
+    SYN__UNROLL for (r = 0; r < rows; r++) {
+      const float x = t->a[r][(size_t)i * a_col];
+      SYN__UNROLL for (v = 0; v < cols; v++) t->sum[r][v] = syn__fma1(x, b[v], t->sum[r][v]);
+    }
+  }
+  SYN__UNROLL for (r = 0; r < rows; r++) t->a[r] += (size_t)steps * a_col;
+  SYN__UNROLL for (v = 0; v < cols; v++) t->b[v] += (size_t)steps * b_row;
+}
+
+/* A tile of c, `rows` rows at m by `cols` columns at j. rows, cols and along are constants where it
+   is inlined. along: 1 where rows of a and columns of b are contiguous; the addresses in four steps
+   of k are then offsets. */
+SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, int cols,
+                               int along) {
+  const size_t a_col = along ? 1 : p->a.col, b_row = along ? 1 : p->b.row;
+  const size_t b_col = p->b.panel ? 1 : p->b.col; /* no tile spans two panels */
+  const float *a = SYN__N(row)(&p->a, m), *b = SYN__N(column)(&p->b, j);
+  const float *from = p->bias ? p->bias + j : syn__zeros;
+  float *c = p->c.x + (size_t)m * p->c.row + j;
+  SYN__N(tile) t;
+  int r, v, k = p->a.cols;
+  SYN__UNROLL for (v = 0; v < cols; v++) t.b[v] = b + (size_t)v * b_col;
+  SYN__UNROLL for (r = 0; r < rows; r++) {
+    t.a[r] = a + (size_t)r * p->a.row;
+    if (p->accumulate) from = c + (size_t)r * p->c.row;
+    SYN__UNROLL for (v = 0; v < cols; v++) t.sum[r][v] = from[v];
+  }
+  if (along)
+    for (; k >= 4; k -= 4) SYN__N(rank1)(&t, 1, 1, rows, cols, 4);
+  for (; k > 0; k--) SYN__N(rank1)(&t, a_col, b_row, rows, cols, 1);
+  SYN__UNROLL for (r = 0; r < rows; r++, c += p->c.row)
+    SYN__UNROLL for (v = 0; v < cols; v++) c[v] = t.sum[r][v];
+}
+
+/* The micro-kernels, each a function of its own for the registers' sake. The last one serves
+   whatever is left. */
+SYN__NOINLINE void SYN__N(micro_4x4)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, 4, 1);
+}
+SYN__NOINLINE void SYN__N(micro_1x8)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, 8, 1);
+}
+SYN__NOINLINE void SYN__N(micro_strided)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, SYN__MR, 4, 0);
+}
+SYN__NOINLINE void SYN__N(micro_1x4)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, 4, 0);
+}
+SYN__NOINLINE void SYN__N(micro_1x1)(const syn__product *p, int m, int j) {
+  SYN__N(micro)(p, m, j, 1, 1, 0);
+}
+
+/* Rows m0..m1 and panels p0..p1 of c: MR rows at a time, then row by row; at the end the columns
+   that fill no tile. */
+static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) {
+  const int end = syn__min(p->c.cols, 16 * p1), whole = m1 - (m1 - m0) % SYN__MR;
+  const int along = p->a.col == 1 && p->b.row == 1;
+  int m, j;
+  for (j = 16 * p0; j + 4 <= end; j += 4)
+    for (m = m0; m < whole; m += SYN__MR)
+      if (along) SYN__N(micro_4x4)(p, m, j);
+      else SYN__N(micro_strided)(p, m, j);
+  for (m = whole; m < m1; m++) {
+    for (j = 16 * p0; along && j + 8 <= end; j += 8) SYN__N(micro_1x8)(p, m, j);
+    for (; j + 4 <= end; j += 4) SYN__N(micro_1x4)(p, m, j);
+  }
+  for (j = end - end % 4; j < end; j++)
+    for (m = m0; m < m1; m++) SYN__N(micro_1x1)(p, m, j);
+}
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE_SIZE__)
+#pragma GCC pop_options
+#endif
+#else
 /* -- the micro-kernel -- */
 
 /* Where a micro-kernel is in its panels of a and b. a: the first row and a_mid, the middle one:
@@ -4469,6 +4576,7 @@ static void SYN__N(gemm)(const syn__product *p, int m0, int m1, int p0, int p1) 
       }
   }
 }
+#endif /* SYN__LANES > 1 */
 
 /* ==============================================================================================
    >>decoding kernels   one new token: int8 products, attention scores, attention output
@@ -5269,7 +5377,8 @@ static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, con
 
 /* In the order of the struct; C++11 has no designated initializers. */
 static const syn_kernels SYN__N(kernels) = {
-    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__N(pack_b), SYN__N(pack_a), SYN__N(gemm),
+    SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
+    SYN__N(gemm),
     SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
     SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
     SYN__N(gemv_int8), &SYN__INT8_TABLE,
@@ -6195,6 +6304,10 @@ static syn_matrix syn__int8_packed(const float *panels, int rows, int cols) {
   syn_matrix m = {(float *)panels, rows, cols, 0, 0, syn__int8_panel_bytes((size_t)rows)};
   return m;
 }
+/* 1: the kernel gemm reads b where it lies. */
+static int syn__is_direct(const syn_tape *t, syn_matrix b) {
+  return b.panel != 0 || (t->k->direct && b.row == 1);
+}
 /* Rows and columns of a matrix that is not packed. */
 static syn_matrix syn__submatrix(syn_matrix a, int row, int rows, int col, int cols) {
   a.x += (size_t)row * a.row + (size_t)col * a.col;
@@ -6288,7 +6401,7 @@ void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float
               int accumulate) {
   syn__product p = syn__product_of(c, a, b, bias, accumulate);
   int n0, k0, nc = syn__block_columns(a.cols);
-  if (b.panel) {
+  if (syn__is_direct(t, b)) {
     p.streamed = t->decode || (t->packed && c.rows <= 64);
     syn__gemm_packed(t, &p);
     return;
@@ -6309,7 +6422,7 @@ void syn_gemm(syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b, const float
 static void syn__gemm_serial(const syn_tape *t, syn_matrix c, syn_matrix a, syn_matrix b,
                              int accumulate, float *pack) {
   syn__product p = syn__product_of(c, a, b, NULL, accumulate);
-  if (b.col != 1) {
+  if (b.col != 1 && !syn__is_direct(t, b)) {
     t->k->pack_b(&b, pack);
     p.b = syn__packed(pack, b.rows, b.cols);
   }
@@ -8437,7 +8550,7 @@ static syn__rnn_direction syn__rnn_direction_of(const syn_tape *t, const syn_nod
 static syn_matrix syn__rnn_pack(syn_tape *t, const syn__rnn_direction *s, int backward,
                                 float *panels) {
   syn_matrix w = syn__weight_transposed(t, s->node, syn__rnn_param(s, SYN__W_H));
-  if (w.panel) return w;
+  if (!backward && syn__is_direct(t, w)) return w;
   return syn__pack_b(t, backward ? syn_transposed(w) : w, panels);
 }
 
@@ -17450,7 +17563,7 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   if (syn__in_panels(d->m)) return;
   if (d->int8) syn__layout_int8_rows(d, k);
   packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
-  for (i = 0; i < g->n_params; i++) {
+  for (i = 0; i < g->n_params && (d->int8 || !d->c->kernels->direct); i++) {
     const syn_param *p = &g->params[i];
     float *at = NULL;
     syn_matrix w;

@@ -1073,7 +1073,8 @@ static size_t packed_a(const syn_kernels *k, int m, int n) {
 }
 
 /* c[0] is the product; 1: by the scalar kernels, 2: in pieces, 3: b packed, 4: b packed from its
-   transpose, scalar, 5: b streamed, 6: a packed, too (where its columns are contiguous). */
+   transpose, scalar, 5: b streamed, 6: a packed, too (where its columns are contiguous), 7: b^T
+   where it lies, by the scalar kernels, which alone read it so. */
 static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   size_t mn = (size_t)s.m * (size_t)s.n, kn = (size_t)s.k * (size_t)s.n, i;
   size_t packed = (size_t)s.k * (size_t)((s.n + 15) / 16) * 16;
@@ -1082,12 +1083,12 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
   buffer b = numbers(kn, seed + 1, -1.0f, 1.0f), old = numbers(mn, seed + 3, -1.0f, 1.0f);
   buffer bias = numbers((size_t)s.n, seed + 2, -1.0f, 1.0f);
   buffer b_columns = input(kn), one = output(packed, NULL), two = output(packed, NULL);
-  buffer c[7], side = output(packed_a(k, s.m, s.k), NULL);
+  buffer c[8], side = output(packed_a(k, s.m, s.k), NULL);
   double *want = (double *)malloc((mn ? mn : 1) * sizeof(double));
   syn_matrix b_t = syn_transposed(syn_matrix_of(b_columns.at, s.n, s.k, 0));
   syn__product p;
   if (!want) exit(2);
-  for (i = 0; i < 7; i++) c[i] = output(mn, old.at);
+  for (i = 0; i < 8; i++) c[i] = output(mn, old.at);
   for (i = 0; i < mn; i++) want[i] = (double)old.at[i];
   for (i = 0; i < kn; i++) b_columns.at[i % (size_t)s.n * (size_t)s.k + i / (size_t)s.n] = b.at[i];
   p = operands(s, a.at, b.at, bias.at);
@@ -1109,15 +1110,17 @@ static void test_product(const syn_kernels *k, shape s, uint64_t seed) {
     p.a.panel = (size_t)s.k * (size_t)k->mr + SYN__PANEL_END;
   }
   k->gemm(&p, 0, s.m, 0, panels);
-  for (i = 0; i < 7; i++) {
+  p = operands(s, a.at, b.at, bias.at);
+  p.b = b_t, p.c.x = c[7].at, plain->gemm(&p, 0, s.m, 0, panels);
+  for (i = 0; i < 8; i++) {
     guards(c[i], k->name, "gemm");
     close_to(c[i], want, 3e-7, 1.0 + (double)s.k, k->name, "gemm");
-    if (i == 1 || i == 4) same(c[i], c[0], k, "gemm");
+    if (i == 1 || i == 4 || i == 7) same(c[i], c[0], k, "gemm");
     else CHECK(!mn || !memcmp(c[i].at, c[0].at, mn * sizeof(float)),
                "%s product %d,%d,%d start %d: variant %d has other bits", k->name, s.m, s.n, s.k,
                s.start, (int)i);
   }
-  for (i = 0; i < 7; i++) free(c[i].block);
+  for (i = 0; i < 8; i++) free(c[i].block);
   guards(one, k->name, "pack_b"), same(one, two, plain, "pack_b");
   free(a.block), free(b.block), free(bias.block), free(old.block), free(b_columns.block);
   free(one.block), free(two.block), free(side.block), free(want);
