@@ -203,7 +203,19 @@
    SYN_NO_STDIO, defined by the user: no file is opened and stdio.h is not included (of it only
    vsnprintf is called); models come from memory, go to a sink.
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
-   SYN_SMALL, defined by the user: nothing but small models, see >>small types. */
+   SYN_SMALL, defined by the user: nothing but small models, see >>small types.
+
+   For boards, whose linker (-ffunction-sections -Wl,--gc-sections) drops what no table names:
+   SYN_INFERENCE, defined by the user: no backward pass, no optimizer; what would train is an error.
+   SYN_KINDS(X), SYN_SCORES(X), defined by the user: the kinds of layers, and of scores of syn_att,
+   that a network may have; the defaults are at >>kinds and at >>kind syn_att: the layer. A network
+   of the examples needs
+     #define SYN_KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(ff)
+     #define SYN_SCORES(X) X(v) X(r)
+   SYN_NO_TOKENIZERS, defined by the user: the tokenizers of a model file are not read; tokens in
+   and out are numbers.
+   SYN_NO_MESSAGES, defined by the user: an error has its status, its message is that of the status
+   alone. Without printf a network's text may not have $NAMEs. */
 
 /* How public functions are linked: extern, or for example `static` in a program of one file, or
    __declspec(dllexport) in a shared library. */
@@ -2255,6 +2267,12 @@ static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
   return size;
 }
 #define SYN__UNUSED(x) ((void)(x))
+/* A function of training, for a table; with SYN_INFERENCE null, so that the function is dropped. */
+#ifdef SYN_INFERENCE
+#define SYN__BACK(f) (0 ? (f) : NULL)
+#else
+#define SYN__BACK(f) f
+#endif
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int syn__min(int a, int b) { return a < b ? a : b; }
@@ -2419,6 +2437,20 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
     if ((unsigned char)*at < 32 || *at == 127) *at = '?';
   return status;
 }
+/* With SYN_NO_MESSAGES every text of a message, and with the last of them printf, is code that is
+   never reached, which the compiler leaves out. */
+#ifdef SYN_NO_MESSAGES
+#define SYN__MESSAGES 0
+static syn_status syn__fail_status(syn_context *c, syn_status status) {
+  if (!c || c->status != SYN_OK) return status;
+  strcpy(c->message, syn_status_text(status));
+  return c->status = status;
+}
+#define syn__fail(c, status, ...) \
+  (SYN__MESSAGES ? syn__fail(c, status, __VA_ARGS__) : syn__fail_status(c, status))
+#else
+#define SYN__MESSAGES 1
+#endif
 
 /* 1 when an object was given; else records that it is missing. Most likely its maker failed, and
    then that error stands in the context already and stays: so a program may look once, at its
@@ -2741,6 +2773,18 @@ static const char *syn__decimal(char out[24], uint64_t n, int negative) {
   *--at = (char)('0' + (int)n);
   if (negative) *--at = '-';
   return at;
+}
+
+/* a, b and c as one text, cut where `out` ends; returns the bytes of the whole. */
+static size_t syn__join(char *out, size_t capacity, const char *a, const char *b, const char *c) {
+  const char *parts[3];
+  size_t i, used = 0;
+  parts[0] = a, parts[1] = b, parts[2] = c;
+  for (i = 0; i < 3; i++)
+    for (; *parts[i]; parts[i]++, used++)
+      if (used + 1 < capacity) out[used] = *parts[i];
+  out[used < capacity ? used : capacity - 1] = 0;
+  return used;
 }
 
 /* ==============================================================================================
@@ -3192,6 +3236,24 @@ struct syn_kernels {
                   const float *root, size_t n);
 };
 
+/* SYN__IF(family, kernel): null where SYN_KINDS has none of the kinds that call the kernel. Kind k
+   calls it where SYN__family_k is defined, as two arguments of which SYN__SECOND takes the 1. */
+#ifdef SYN_KINDS
+#define SYN__SECOND(a, b, ...) b
+#define SYN__PROBE(...) SYN__SECOND(__VA_ARGS__, 0, 0)
+#define SYN__RNN_rnn 0, 1
+#define SYN__RNN_birnn 0, 1
+#define SYN__CONV_light_conv 0, 1
+#define SYN__CONV_dyn_conv 0, 1
+#define SYN__ADDITIVE_mlp_src_att 0, 1
+#define SYN__HAS_RNN(kind) | SYN__PROBE(SYN__RNN_##kind)
+#define SYN__HAS_CONV(kind) | SYN__PROBE(SYN__CONV_##kind)
+#define SYN__HAS_ADDITIVE(kind) | SYN__PROBE(SYN__ADDITIVE_##kind)
+#define SYN__IF(family, kernel) ((0 SYN_KINDS(SYN__HAS_##family)) ? (kernel) : NULL)
+#else
+#define SYN__IF(family, kernel) kernel
+#endif
+
 /* The dispatch section includes this header into itself once per ISA, with SYN__ISA set; every name
    in such a pass has the suffix of its ISA, so that all of them live in one object file. One file
    per ISA would need flags of its own: a user compiles one file with plain cc -O2. One copy of the
@@ -3546,7 +3608,7 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #else
 #define SYN__EACH(step) { int i; for (i = 0; i < SYN__REGS; i++) step; }
 #endif
-#if SYN__LANES == 1 && (SYN__HAS_X86 || SYN__HAS_NEON)
+#if SYN__LANES == 1 && (SYN__HAS_X86 || SYN__HAS_NEON || defined(__OPTIMIZE_SIZE__))
 #define SYN__OP SYN__NOINLINE
 #else
 #define SYN__OP SYN__INLINE
@@ -5378,16 +5440,19 @@ static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, con
 /* In the order of the struct; C++11 has no designated initializers. */
 static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
-    SYN__N(gemm),
-    SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul), SYN__N(scale),
-    SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores), SYN__N(values),
-    SYN__N(gemv_int8), &SYN__INT8_TABLE,
-    SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__N(act_back), SYN__N(slope),
-    SYN__N(glu), SYN__N(glu_back), SYN__N(lstm), SYN__N(gru), SYN__N(lstm_back), SYN__N(gru_back),
-    SYN__N(softmax), SYN__N(softmax_back), SYN__N(additive), SYN__N(additive_back), SYN__N(norm),
-    SYN__N(norm_back), SYN__N(norm_back_columns), SYN__N(taps), SYN__N(dropout),
-    SYN__N(softmax_drop), SYN__N(softmax_drop_back), SYN__N(loss), SYN__N(log_sum_exp),
-    SYN__N(adam), SYN__N(squares), SYN__N(factor), SYN__N(descend)};
+    SYN__N(gemm), SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul),
+    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores),
+    SYN__N(values), SYN__N(gemv_int8), &SYN__INT8_TABLE, SYN__N(max), SYN__N(block_max),
+    SYN__N(act), SYN__BACK(SYN__N(act_back)), SYN__BACK(SYN__N(slope)), SYN__N(glu),
+    SYN__BACK(SYN__N(glu_back)), SYN__IF(RNN, SYN__N(lstm)), SYN__IF(RNN, SYN__N(gru)),
+    SYN__BACK(SYN__N(lstm_back)), SYN__BACK(SYN__N(gru_back)), SYN__N(softmax),
+    SYN__BACK(SYN__N(softmax_back)), SYN__IF(ADDITIVE, SYN__N(additive)),
+    SYN__BACK(SYN__N(additive_back)), SYN__N(norm), SYN__BACK(SYN__N(norm_back)),
+    SYN__BACK(SYN__N(norm_back_columns)), SYN__IF(CONV, SYN__N(taps)),
+    SYN__BACK(SYN__N(dropout)), SYN__BACK(SYN__N(softmax_drop)),
+    SYN__BACK(SYN__N(softmax_drop_back)), SYN__BACK(SYN__N(loss)), SYN__N(log_sum_exp),
+    SYN__BACK(SYN__N(adam)), SYN__BACK(SYN__N(squares)), SYN__BACK(SYN__N(factor)),
+    SYN__BACK(SYN__N(descend))};
 
 #if SYN__LEVELS
 #pragma GCC pop_options
@@ -5871,6 +5936,10 @@ static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format
   va_end(args);
   return l ? syn__fail_place(b, l->name.at, s, text) : syn__fail(b->c, s, "%s", text);
 }
+#ifdef SYN_NO_MESSAGES
+#define syn__fail_build(b, s, ...) \
+  (SYN__MESSAGES ? syn__fail_build(b, s, __VA_ARGS__) : syn__fail_status((b)->c, s))
+#endif
 
 syn_status syn_build_fail(syn_build *b, const char *message) {
   return syn__fail_build(b, SYN_E_SHAPE, "%s", message);
@@ -5999,7 +6068,7 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   if (n->n_param == SYN_MAX_PARAM) return syn_build_fail(b, "the kind has too many parameters");
   if (!name || strlen(name) > 60 || *syn__utf8_invalid(name))
     return syn_build_fail(b, "a parameter of the kind has no name of at most 60 bytes of UTF-8");
-  syn__snprintf(full, sizeof full, "%s.%s", n->path, name);
+  syn__join(full, sizeof full, n->path, ".", name);
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
   n->param[n->n_param++] = id;
@@ -6739,6 +6808,14 @@ static void syn__forward(syn_tape *t, int end) {
   }
   syn__forward_nodes(t, syn__recurrent_end(g), end);
 }
+/* 1: this build has the backward pass; else an error. */
+static int syn__can_train(syn_context *c) {
+#ifdef SYN_INFERENCE
+  return !syn__fail(c, SYN_E_VALUE, "this program was built with SYN_INFERENCE, without training");
+#else
+  return c != NULL;
+#endif
+}
 /* Of the same nodes. The gradient of what the last of them makes is there already. */
 static void syn__backward(syn_tape *t, int end) {
   const syn__graph *g = t->g;
@@ -6970,7 +7047,7 @@ int syn_arg_word(syn_build *b, const char *name, const char *const *words, int c
   if (!a) return otherwise;
   for (i = 0; i < count; i++) {
     if (syn__text_is(a->word, words[i])) return i;
-    syn__print(&w, "%s%s", i ? ", " : "", words[i]);
+    if (SYN__MESSAGES) syn__print(&w, "%s%s", i ? ", " : "", words[i]);
   }
   syn__fail_build(b, SYN_E_TEXT, "%s is '%.*s', wanted one of %s; did you mean '%.40s'?", name,
                   a->word.size < 40 ? (int)a->word.size : 40, a->word.at, list,
@@ -6993,7 +7070,9 @@ int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->cha
 /* Appends .number to the path. A path that were cut would give two layers the same name. */
 static syn_status syn__path_push(syn_build *b, int number) {
   size_t size = strlen(b->path), capacity = sizeof b->path - size;
-  if (syn__snprintf(b->path + size, capacity, ".%d", number) < (int)capacity) return SYN_OK;
+  char digits[24];
+  const char *text = syn__decimal(digits, (uint64_t)number, 0);
+  if (syn__join(b->path + size, capacity, ".", text, "") < capacity) return SYN_OK;
   b->path[size] = 0;
   return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
                          (int)sizeof b->path - 1);
@@ -7176,6 +7255,7 @@ syn_status syn_backward(syn_tensor *loss) {
   size_t i;
   if (!loss) return SYN_E_VALUE;
   t = loss->tape;
+  if (!syn__can_train(t->c)) return SYN_E_VALUE;
   if (syn_count(loss) != 1)
     return syn__fail(t->c, SYN_E_SHAPE, "backward: the tensor has %lu numbers, wanted 1 (a loss)",
                      (unsigned long)syn_count(loss));
@@ -7622,7 +7702,7 @@ static void syn__add_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_add = {
     "add", "", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL, syn__broadcast_shape,
-    syn__add_forward, syn__add_backward, NULL, NULL, NULL};
+    syn__add_forward, SYN__BACK(syn__add_backward), NULL, NULL, NULL};
 
 static void syn__sub_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->sub);
@@ -7631,8 +7711,9 @@ static void syn__sub_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, 1.0f); /* da += dy */
   syn__broadcast_db(t, n, -1.0f);
 }
-static const syn_kind syn__kind_sub = {"sub", "", 0, NULL, syn__broadcast_shape, syn__sub_forward,
-                                       syn__sub_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_sub = {
+    "sub", "", 0, NULL, syn__broadcast_shape, syn__sub_forward, SYN__BACK(syn__sub_backward), NULL,
+    NULL, NULL};
 
 static void syn__mul_forward(syn_tape *t, const syn_node *n) {
   syn__broadcast_forward(t, n, t->k->mul);
@@ -7652,8 +7733,9 @@ static void syn__mul_backward(syn_tape *t, const syn_node *n) {
     t->k->acc_mul(b->dx, y->dx + i, a->x + i, size);
   }
 }
-static const syn_kind syn__kind_mul = {"mul", "", 0, NULL, syn__broadcast_shape, syn__mul_forward,
-                                       syn__mul_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_mul = {
+    "mul", "", 0, NULL, syn__broadcast_shape, syn__mul_forward, SYN__BACK(syn__mul_backward), NULL,
+    NULL, NULL};
 
 static syn_tensor *syn__record_pair(const syn_kind *kind, syn_tensor *a, syn_tensor *b) {
   syn_tensor *in[2] = {a, b};
@@ -7706,8 +7788,9 @@ static void syn__scale_forward(syn_tape *t, const syn_node *n) {
 static void syn__scale_backward(syn_tape *t, const syn_node *n) {
   syn__add_dx(t, n, syn__factor_of(n));
 }
-static const syn_kind syn__kind_scale = {"scale", "", 0, NULL, syn__same_shape,
-                                         syn__scale_forward, syn__scale_backward, NULL, NULL, NULL};
+static const syn_kind syn__kind_scale = {
+    "scale", "", 0, NULL, syn__same_shape, syn__scale_forward, SYN__BACK(syn__scale_backward), NULL,
+    NULL, NULL};
 syn_tensor *syn_scale(syn_tensor *x, float s) {
   return syn__record(&syn__kind_scale, 1, &x, &s, sizeof s);
 }
@@ -7736,7 +7819,8 @@ static void syn__sum_backward(syn_tape *t, const syn_node *n) {
   for (i = 0; i < count; i++) x->dx[i] += dy;
 }
 static const syn_kind syn__kind_sum = {
-    "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, syn__sum_backward, NULL, NULL, NULL};
+    "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
+    NULL};
 static syn_tensor *syn__record_sum(syn_tensor *x, float factor) {
   return syn__record(&syn__kind_sum, 1, &x, &factor, sizeof factor);
 }
@@ -7781,8 +7865,8 @@ static void syn__matmul_backward(syn_tape *t, const syn_node *n) {
            1);
 }
 static const syn_kind syn__kind_matmul = {
-    "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, syn__matmul_backward, NULL, NULL,
-    NULL};
+    "matmul", "", 0, NULL, syn__matmul_shape, syn__matmul_forward, SYN__BACK(syn__matmul_backward),
+    NULL, NULL, NULL};
 syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
   return syn__record_pair(&syn__kind_matmul, a, b);
 }
@@ -7816,8 +7900,8 @@ static void syn__softmax_backward(syn_tape *t, const syn_node *n) {
   }
 }
 static const syn_kind syn__kind_softmax = {
-    "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward, syn__softmax_backward, NULL,
-    NULL, NULL};
+    "softmax", "", 0, NULL, syn__softmax_shape, syn__softmax_forward,
+    SYN__BACK(syn__softmax_backward), NULL, NULL, NULL};
 syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, NULL, 0); }
 
 /* ==============================================================================================
@@ -7887,7 +7971,8 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
   syn_parallel(t, syn__task_act_dx, n, syn_count(syn_out(t, n)), 4096);
 }
 static const syn_kind syn__kind_act = {
-    "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, syn__act_backward, NULL, NULL, NULL};
+    "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,
+    NULL, NULL};
 
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
@@ -7975,7 +8060,8 @@ static void syn__linear_kind_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
-    syn__linear_shape, syn__linear_kind_forward, syn__linear_kind_backward, NULL, NULL, NULL};
+    syn__linear_shape, syn__linear_kind_forward, SYN__BACK(syn__linear_kind_backward), NULL, NULL,
+    NULL};
 
 static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0],
@@ -8122,7 +8208,7 @@ static void syn__ff_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_ff = {
     "ff", "i:n w:act f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
-    syn__ff_shape, syn__ff_forward, syn__ff_backward, NULL, NULL, NULL};
+    syn__ff_shape, syn__ff_forward, SYN__BACK(syn__ff_backward), NULL, NULL, NULL};
 
 /* act(x W^T + b), or its glu, of ff and of a window of cnn */
 static int syn__lower_ff_act(syn__small_build *l, const syn_node *n, int x) {
@@ -8229,7 +8315,7 @@ static void syn__cnn_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_cnn = {
     "cnn", "i:n i:k w:act i:dilate f:dropout", SYN_DROPS, NULL, syn__cnn_shape, syn__cnn_forward,
-    syn__cnn_backward, NULL, syn__cnn_step, NULL};
+    SYN__BACK(syn__cnn_backward), NULL, syn__cnn_step, NULL};
 
 static int syn__lower_cnn(syn__small_build *l, const syn_node *n) {
   const syn_conv *w = syn__cnn_conv(n);
@@ -8335,10 +8421,10 @@ static void syn__norm_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_norm = {
     "norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__norm_shape,
-    syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
+    syn__norm_forward, SYN__BACK(syn__norm_backward), NULL, NULL, NULL};
 static const syn_kind syn__kind_rms_norm = {
     "rms_norm", "", SYN_NORM | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL, syn__rms_shape,
-    syn__norm_forward, syn__norm_backward, NULL, NULL, NULL};
+    syn__norm_forward, SYN__BACK(syn__norm_backward), NULL, NULL, NULL};
 
 static int syn__lower_norm(syn__small_build *l, const syn_node *n) {
   int d = l->g->values[n->out].shape[1], y = syn__lower_new(l, d);
@@ -8689,11 +8775,11 @@ static void syn__rnn_backward(syn_tape *t, const syn_node *n) {
 }
 
 static const syn_kind syn__kind_rnn = {
-    "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
-    syn__rnn_step, NULL};
+    "rnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, SYN__BACK(syn__rnn_backward),
+    NULL, syn__rnn_step, NULL};
 static const syn_kind syn__kind_birnn = {
-    "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, syn__rnn_backward, NULL,
-    NULL, NULL};
+    "birnn", "i:n w:cell", 0, NULL, syn__rnn_shape, syn__rnn_forward, SYN__BACK(syn__rnn_backward),
+    NULL, NULL, NULL};
 
 /* a and p of the row, then the cell; h and c stay from row to row. */
 static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
@@ -8842,7 +8928,7 @@ static void syn__pos_forward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_pos = {
     "pos", "i:scale f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__pos_shape, syn__pos_forward, syn__scale_backward, NULL, NULL, NULL};
+    syn__pos_shape, syn__pos_forward, SYN__BACK(syn__scale_backward), NULL, NULL, NULL};
 
 static int syn__lower_pos(syn__small_build *l, const syn_node *n) {
   const syn__pos *own = (const syn__pos *)n->own;
@@ -8931,7 +9017,7 @@ static void syn__lookup_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_learn_pos = {
     "learn_pos", "f:dropout", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED, NULL,
-    syn__learn_pos_shape, syn__lookup_forward, syn__lookup_backward, NULL, NULL, NULL};
+    syn__learn_pos_shape, syn__lookup_forward, SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
 
 static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
@@ -8973,7 +9059,8 @@ static void syn__copy_forward(syn_tape *t, const syn_node *n) {
 static void syn__copy_backward(syn_tape *t, const syn_node *n) { syn__add_dx(t, n, 1.0f); }
 static const syn_kind syn__kind_dropout = {
     "dropout", "f:rate", SYN_IDENTITY | SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__dropout_build, syn__same_shape, syn__copy_forward, syn__copy_backward, NULL, NULL, NULL};
+    syn__dropout_build, syn__same_shape, syn__copy_forward, SYN__BACK(syn__copy_backward), NULL,
+    NULL, NULL};
 
 /* ==============================================================================================
    >>kind res   y = x + chain(x)
@@ -9083,7 +9170,7 @@ static void syn__highway_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_highway = {
     "highway", "c:chain", 0, syn__highway_build, syn__highway_shape, syn__highway_forward,
-    syn__highway_backward, NULL, NULL, NULL};
+    SYN__BACK(syn__highway_backward), NULL, NULL, NULL};
 
 static int syn__lower_highway(syn__small_build *l, const syn_node *n) {
   int x = syn__lower_in(l, n, 0), chain = syn__lower_in(l, n, 1), d = syn__lower_width(l, x);
@@ -9178,7 +9265,7 @@ static void syn__concat_backward(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", SYN_SUM_WIDTHS | SYN_BOTH_NOT_NEEDED, syn__concat_build, syn__concat_shape,
-    syn__concat_forward, syn__concat_backward, NULL, NULL, NULL};
+    syn__concat_forward, SYN__BACK(syn__concat_backward), NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind parallel_add   y = a(x) + b(x) + ...
@@ -9271,8 +9358,8 @@ static int syn__universal_build(syn_build *b, const syn_layer *l, int x) {
 }
 static const syn_kind syn__kind_universal = {
     "universal", "i:n c:chain", SYN_FIRST_WRITE | SYN_ALIAS_DX | SYN_BOTH_NOT_NEEDED,
-    syn__universal_build, syn__pos_shape, syn__pos_forward, syn__scale_backward, NULL, NULL,
-    NULL};
+    syn__universal_build, syn__pos_shape, syn__pos_forward, SYN__BACK(syn__scale_backward), NULL,
+    NULL, NULL};
 
 /* ==============================================================================================
    >>kind embedding   y_r = w[token of row r]; w [V,d]
@@ -9290,7 +9377,7 @@ static syn_status syn__embedding_shape(syn_build *b, syn_node *n) {
 }
 static const syn_kind syn__kind_embedding = {
     "embedding", "", SYN_OUTPUT_NOT_NEEDED, NULL, syn__embedding_shape, syn__lookup_forward,
-    syn__lookup_backward, NULL, NULL, NULL};
+    SYN__BACK(syn__lookup_backward), NULL, NULL, NULL};
 
 static int syn__lower_embedding(syn__small_build *l, const syn_node *n) {
   const syn_param *p = &l->g->params[n->param[0]];
@@ -9366,8 +9453,8 @@ static void syn__feed_recur_step(syn_tape *t, const syn_node *n, const syn_tenso
   for (r = 0; r < rows; r++)
     memcpy(syn_cache_new(t, n, r), z->x + (size_t)r * w, w * sizeof(float));
 }
-static const syn__recurrence syn__feed_recurrence = {syn__feed_recur, syn__feed_recur_back,
-                                                     syn__feed_recur_step};
+static const syn__recurrence syn__feed_recurrence = {
+    syn__feed_recur, SYN__BACK(syn__feed_recur_back), syn__feed_recur_step};
 
 static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
   if (strcmp(n->path, "decoder.0"))
@@ -9406,7 +9493,7 @@ static void syn__feed_step(syn_tape *t, const syn_node *n) {
   syn__feed_forward(t, n);
 }
 static const syn_kind syn__kind_input_feed = {
-    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, syn__feed_backward,
+    "input_feed", "", 0, NULL, syn__feed_shape, syn__feed_forward, SYN__BACK(syn__feed_backward),
     NULL, syn__feed_step, NULL};
 
 /* ==============================================================================================
@@ -9445,8 +9532,8 @@ static void syn__pool_backward(syn_tape *t, const syn_node *n) {
   }
 }
 static const syn_kind syn__kind_pool = {
-    "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward, syn__pool_backward,
-    NULL, NULL, NULL};
+    "pool", "", SYN_BOTH_NOT_NEEDED, NULL, syn__pool_shape, syn__pool_forward,
+    SYN__BACK(syn__pool_backward), NULL, NULL, NULL};
 
 /* The encoder adds up its rows, which stay; the last program divides them. */
 static int syn__lower_pool(syn__small_build *l, const syn_node *n) {
@@ -10417,9 +10504,9 @@ static double syn__v_cost(const syn_node *n, int s, int length) {
   SYN__UNUSED(s);
   return (double)length * a->e;
 }
-static const syn__score syn__score_v = {"V", SYN__HAS_KEYS, syn__v_shape, syn__v_prepare,
-                                        syn__v_fill, syn__v_back, NULL, syn__v_finish,
-                                        syn__v_cost};
+static const syn__score syn__score_v = {
+    "V", SYN__HAS_KEYS, syn__v_shape, syn__v_prepare, syn__v_fill, SYN__BACK(syn__v_back), NULL,
+    SYN__BACK(syn__v_finish), syn__v_cost};
 
 #endif /* !SYN_SMALL */
 
@@ -10502,8 +10589,8 @@ static void syn__r_back(syn_tape *t, const syn_node *n, int s, const syn__attent
     t->k->acc(dtable + (size_t)(i % a->size) * (size_t)a->size, ds,
               (size_t)syn__att_columns(a, o->g.nk));
 }
-static const syn__score syn__score_r = {"R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL,
-                                        syn__r_back, NULL, NULL};
+static const syn__score syn__score_r = {
+    "R", SYN__IS_TABLE, syn__r_shape, NULL, syn__r_fill, NULL, SYN__BACK(syn__r_back), NULL, NULL};
 static const syn__score syn__score_fix = {"Fix", SYN__IS_TABLE, syn__fix_shape, NULL, syn__r_fill,
                                           NULL, NULL, NULL, NULL};
 
@@ -10564,8 +10651,8 @@ static double syn__fr_cost(const syn_node *n, int s, int length) {
   return (double)syn__min(length, a->size) * a->heads * a->k;
 }
 static const syn__score syn__score_fr = {
-    "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, syn__r_back,
-    syn__fr_finish, syn__fr_cost};
+    "FR", SYN__IS_TABLE, syn__fr_shape, syn__fr_prepare, syn__fr_fill, NULL, SYN__BACK(syn__r_back),
+    SYN__BACK(syn__fr_finish), syn__fr_cost};
 
 #endif /* !SYN_SMALL */
 
@@ -11029,8 +11116,9 @@ static double syn__dense_cost(const syn_node *n, int s, int length) {
 }
 
 #define SYN__FAMILY(name, flags) \
-  {name, flags, syn__dense_shape, syn__dense_prepare, syn__dense_fill, syn__dense_back, \
-   syn__dense_back_shared, syn__dense_finish, syn__dense_cost}
+  {name, flags, syn__dense_shape, syn__dense_prepare, syn__dense_fill, \
+   SYN__BACK(syn__dense_back), SYN__BACK(syn__dense_back_shared), SYN__BACK(syn__dense_finish), \
+   syn__dense_cost}
 static const syn__score syn__score_d = SYN__FAMILY("D", SYN__SHARES_OUTPUT);
 static const syn__score syn__score_conv = SYN__FAMILY("Conv", 0);
 static const syn__score syn__score_crc = SYN__FAMILY("CRC", 0);
@@ -11188,8 +11276,8 @@ static double syn__fd_cost(const syn_node *n, int s, int length) {
   return (double)a->e * (a->a + a->b) + (double)syn__min(length, a->size) * a->heads;
 }
 static const syn__score syn__score_fd = {
-    "FD", 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, syn__fd_back, NULL, syn__fd_finish,
-    syn__fd_cost};
+    "FD", 0, syn__fd_shape, syn__fd_prepare, syn__fd_fill, SYN__BACK(syn__fd_back), NULL,
+    SYN__BACK(syn__fd_finish), syn__fd_cost};
 
 #if SYN__LEVELS /* entered for every head of every new token: see the end of >>dispatch */
 #pragma GCC optimize("O1", "fp-contract=off")
@@ -11353,7 +11441,7 @@ static void syn__rel_pos_finish(const syn_tape *t, const syn_node *n, int h) {
 
 static const syn_kind syn__kind_rel_pos = {
     "rel_pos", "i:buckets i:max", 0, NULL, syn__rel_pos_shape, syn__copy_forward,
-    syn__copy_backward, NULL, NULL, NULL};
+    SYN__BACK(syn__copy_backward), NULL, NULL, NULL};
 
 /* ==============================================================================================
    >>kind syn_att: the layer   mixture of scores, causal mask, softmax, values, output projection
@@ -11378,9 +11466,12 @@ static const syn_kind syn__kind_rel_pos = {
 
 /* -- the list of scores -- */
 
-static const syn__score *const syn__scores[] = {
-    &syn__score_v, &syn__score_r, &syn__score_fix, &syn__score_fr, &syn__score_d, &syn__score_fd,
-    &syn__score_conv, &syn__score_crc, &syn__score_bd, &syn__score_bcrc, &syn__score_glu};
+#ifndef SYN_SCORES
+#define SYN_SCORES(X) X(v) X(r) X(fix) X(fr) X(d) X(fd) X(conv) X(crc) X(bd) X(bcrc) X(glu)
+#endif
+#define SYN__SCORE(name) &syn__score_##name,
+static const syn__score *const syn__scores[] = {SYN_SCORES(SYN__SCORE)};
+#undef SYN__SCORE
 
 /* -- the mixture -- */
 
@@ -11988,7 +12079,7 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
 static const syn_kind syn__kind_syn_att = {
     "syn_att",
     "k:kinds i:heads i:c i:k i:a i:b i:f i:f2 i:m i:tile i:softmax w:mix i:shared f:dropout", 1,
-    NULL, syn__syn_att_shape, syn__att_forward, syn__att_backward, NULL, syn__att_step,
+    NULL, syn__syn_att_shape, syn__att_forward, SYN__BACK(syn__att_backward), NULL, syn__att_step,
     syn__att_cost};
 
 #define SYN__MAX_SMALL_HEADS 64
@@ -12226,8 +12317,8 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
 }
 static const syn_kind syn__kind_mh_dot_src_att = {
     "mh_dot_src_att", "i:heads f:scale w:source i:c f:dropout", 1, syn__src_att_build,
-    syn__src_att_shape, syn__att_forward, syn__att_backward, syn__src_att_start, syn__att_step,
-    syn__att_cost};
+    syn__src_att_shape, syn__att_forward, SYN__BACK(syn__att_backward), syn__src_att_start,
+    syn__att_step, syn__att_cost};
 
 /* ==============================================================================================
    >>kind light_conv   y = conv(u) W_out^T + b_out, u = glu(x W_in^T + b_in); also dyn_conv
@@ -12452,10 +12543,10 @@ static void syn__light_cost(const syn_node *n, syn_cost *cost) {
 }
 static const syn_kind syn__kind_light_conv = {
     "light_conv", "i:k i:heads f:dropout", 1, NULL, syn__light_shape, syn__light_forward,
-    syn__light_backward, NULL, syn__light_step, syn__light_cost};
+    SYN__BACK(syn__light_backward), NULL, syn__light_step, syn__light_cost};
 static const syn_kind syn__kind_dyn_conv = {
     "dyn_conv", "i:k i:heads f:dropout", 1, NULL, syn__dyn_shape, syn__light_forward,
-    syn__light_backward, NULL, syn__light_step, syn__light_cost};
+    SYN__BACK(syn__light_backward), NULL, syn__light_step, syn__light_cost};
 
 /* light_conv: its tap weights do not depend on the input. */
 static int syn__lower_light(syn__small_build *l, const syn_node *n) {
@@ -12681,7 +12772,7 @@ static void syn__mlp_cost(const syn_node *n, syn_cost *cost) {
 }
 static const syn_kind syn__kind_mlp_src_att = {
     "mlp_src_att", "i:n f:dropout", SYN_SOURCE_WIDTH | SYN_OWN_DROPOUT, syn__src_att_build,
-    syn__mlp_shape, syn__mlp_forward, syn__mlp_backward, syn__mlp_start, syn__mlp_step,
+    syn__mlp_shape, syn__mlp_forward, SYN__BACK(syn__mlp_backward), syn__mlp_start, syn__mlp_step,
     syn__mlp_cost};
 
 /* ==============================================================================================
@@ -12887,7 +12978,7 @@ static void syn__aop_cost(const syn_node *n, syn_cost *cost) {
 }
 static const syn_kind syn__kind_aop = {
     "aop", "i:heads i:keys i:c_k i:c_v f:dropout", 1, NULL, syn__aop_shape, syn__aop_forward,
-    syn__aop_backward, NULL, NULL, syn__aop_cost};
+    SYN__BACK(syn__aop_backward), NULL, NULL, syn__aop_cost};
 
 /* ==============================================================================================
    >>kind linformer   attention to k sums of the sentence instead of to its n tokens
@@ -13077,7 +13168,7 @@ static void syn__linformer_cost(const syn_node *n, syn_cost *cost) {
 }
 static const syn_kind syn__kind_linformer = {
     "linformer", "i:k i:heads f:dropout", 1, NULL, syn__linformer_shape, syn__linformer_forward,
-    syn__linformer_backward, NULL, NULL, syn__linformer_cost};
+    SYN__BACK(syn__linformer_backward), NULL, NULL, syn__linformer_cost};
 
 /* ==============================================================================================
    >>kind fixed_att   seven heads with fixed attention weights, the other heads learn theirs
@@ -13191,42 +13282,22 @@ static void syn__fixed_cost(const syn_node *n, syn_cost *cost) {
 }
 static const syn_kind syn__kind_fixed_att = {
     "fixed_att", "i:heads f:dropout", 1, NULL, syn__fixed_shape, syn__fixed_forward,
-    syn__fixed_backward, NULL, NULL, syn__fixed_cost};
+    SYN__BACK(syn__fixed_backward), NULL, NULL, syn__fixed_cost};
 
 /* ==============================================================================================
    >>kinds   the one list of all kinds
    ============================================================================================== */
 
-static const syn_kind *const syn__kinds[] = {
-    &syn__kind_pos,
-    &syn__kind_learn_pos,
-    &syn__kind_dropout,
-    &syn__kind_id,
-    &syn__kind_linear,
-    &syn__kind_ff,
-    &syn__kind_cnn,
-    &syn__kind_act,
-    &syn__kind_norm,
-    &syn__kind_rms_norm,
-    &syn__kind_rnn,
-    &syn__kind_birnn,
-    &syn__kind_res,
-    &syn__kind_highway,
-    &syn__kind_concat,
-    &syn__kind_parallel_add,
-    &syn__kind_repeat,
-    &syn__kind_universal,
-    &syn__kind_input_feed,
-    &syn__kind_rel_pos,
-    &syn__kind_syn_att,
-    &syn__kind_mh_dot_src_att,
-    &syn__kind_light_conv,
-    &syn__kind_dyn_conv,
-    &syn__kind_mlp_src_att,
-    &syn__kind_aop,
-    &syn__kind_linformer,
-    &syn__kind_fixed_att,
-};
+#ifndef SYN_KINDS
+#define SYN_KINDS(X) \
+  X(pos) X(learn_pos) X(dropout) X(id) X(linear) X(ff) X(cnn) X(act) X(norm) X(rms_norm) X(rnn) \
+  X(birnn) X(res) X(highway) X(concat) X(parallel_add) X(repeat) X(universal) X(input_feed) \
+  X(rel_pos) X(syn_att) X(mh_dot_src_att) X(light_conv) X(dyn_conv) X(mlp_src_att) X(aop) \
+  X(linformer) X(fixed_att)
+#endif
+#define SYN__KIND(name) &syn__kind_##name,
+static const syn_kind *const syn__kinds[] = {SYN_KINDS(SYN__KIND)};
+#undef SYN__KIND
 
 size_t syn_kind_count(void) { return SYN__COUNT(syn__kinds); }
 const syn_kind *syn_kind_at(size_t i) { return i < SYN__COUNT(syn__kinds) ? syn__kinds[i] : NULL; }
@@ -13772,7 +13843,7 @@ int syn_small_correct(syn_small *s, int token, float rate) {
    not known before. */
 struct syn__alias {
   const char *name, *args;
-  const syn_kind *kind; /* what it renames; res_nd: the first layer of the branch */
+  const char *kind; /* what it renames; res_nd: the first layer of the branch */
   syn_layer *(*expand)(syn_build *b, const syn_layer *l, int width);
 };
 
@@ -13808,10 +13879,20 @@ static syn_layer *syn__arg_add(syn_build *b, syn_layer *l, const char *name, dou
   return l;
 }
 
+/* A layer of the alias's kind; null: memory, or the kind is not in this build. */
+static syn_layer *syn__alias_layer(syn_build *b, const syn_layer *l) {
+  size_t i;
+  for (i = 0; i < SYN__COUNT(syn__kinds); i++)
+    if (!strcmp(syn__kinds[i]->name, l->alias->kind))
+      return syn__layer_new(b, l->name, syn__kinds[i]);
+  syn__fail_build(b, SYN_E_TEXT, "this program was built without the kind %s", l->alias->kind);
+  return NULL;
+}
+
 /* The layer under the name of the alias's kind. Both share the arguments: cap_args = n_args, so
    syn__arg_new copies them before it appends one. */
 static syn_layer *syn__expand_renamed(syn_build *b, const syn_layer *l, int width) {
-  syn_layer *copy = syn__layer_new(b, l->name, l->alias->kind);
+  syn_layer *copy = syn__alias_layer(b, l);
   SYN__UNUSED(width);
   if (!copy) return NULL;
   copy->args = l->args;
@@ -13838,8 +13919,11 @@ static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, int width) {
   syn__arg *chain = res ? syn__arg_new(b, res, "chain") : NULL;
   SYN__UNUSED(width);
   if (!inner || !chain) return NULL;
-  if (l->alias->kind && (*end = syn__layer_new(b, l->name, l->alias->kind)) != NULL)
+  if (l->alias->kind) {
+    *end = syn__alias_layer(b, l);
+    if (!*end) return NULL;
     end = &(*end)->next;
+  }
   for (; inner; inner = inner->next) {
     copy = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *copy);
     if (!copy) return NULL;
@@ -13871,15 +13955,15 @@ static syn_layer *syn__expand_dot_att(syn_build *b, const syn_layer *l, int widt
 }
 
 static const struct syn__alias syn__aliases[] = {
-    {"ffl", "i:n w:act", &syn__kind_ff, syn__expand_ffl},
+    {"ffl", "i:n w:act", "ff", syn__expand_ffl},
     {"res_d", "c:chain", NULL, syn__expand_res},
-    {"res_nd", "c:chain", &syn__kind_norm, syn__expand_res},
-    {"mh_dot_self_att", "i:heads i:c f:dropout", &syn__kind_syn_att, syn__expand_renamed},
-    {"mh_dot_att", "i:heads f:scale w:source i:c f:dropout", &syn__kind_mh_dot_src_att,
+    {"res_nd", "c:chain", "norm", syn__expand_res},
+    {"mh_dot_self_att", "i:heads i:c f:dropout", "syn_att", syn__expand_renamed},
+    {"mh_dot_att", "i:heads f:scale w:source i:c f:dropout", "mh_dot_src_att",
      syn__expand_source_att},
-    {"dot_src_att", "f:s f:dropout", &syn__kind_mh_dot_src_att, syn__expand_dot_att},
-    {"mlp_att", "i:n f:dropout", &syn__kind_mlp_src_att, syn__expand_renamed},
-    {"parallel", "C:chain", &syn__kind_concat, syn__expand_renamed}};
+    {"dot_src_att", "f:s f:dropout", "mh_dot_src_att", syn__expand_dot_att},
+    {"mlp_att", "i:n f:dropout", "mlp_src_att", syn__expand_renamed},
+    {"parallel", "C:chain", "concat", syn__expand_renamed}};
 
 /* -- lexer: b->at is the position in the text; setting it back ends a look ahead -- */
 
@@ -13896,6 +13980,7 @@ static syn_status syn__fail_at(const syn_build *b, const char *at, const char *w
   char text[350];
   const char *token = *at ? at : "end of text";
   int size = *at ? 0 : (int)strlen(token), used;
+  if (!SYN__MESSAGES) return syn__fail_place(b, at, SYN_E_TEXT, "");
   while (size < 40 && syn__is_name(token[size])) size++;
   while (!size || ((unsigned char)token[size] & 0xC0) == 0x80) size++;
   used = syn__snprintf(text, sizeof text, "'%.*s': %.200s", size, token, what);
@@ -14080,7 +14165,7 @@ static syn_status syn__parse_words(syn_build *b, int many, syn_text *words) {
 static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
   const char *from = b->at, *list = syn__layer_args(l), *nearest = NULL;
   syn_text name, key = syn__parse_key(b);
-  char type, text[200];
+  char type, text[200] = "";
   syn__arg *a;
   while ((type = syn__list_take(&list, &name)) != 0) {
     if (key.size ? !syn__text_compare(name, key) : type == 'C' || position-- == 0) break;
@@ -14088,14 +14173,16 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
   }
   if (!type && !key.size) return syn__fail_at(b, from, "one argument too many", NULL);
   if (!type) {
-    syn__snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
-             l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
+    if (SYN__MESSAGES)
+      syn__snprintf(text, sizeof text, "no such argument; %.*s takes (%s)",
+                    l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
     return syn__fail_at(b, from, text, nearest);
   }
   a = syn__arg_new(b, l, syn__arena_text(&b->g->arena, name.at, name.size));
   if (!a || !a->name) return SYN_E_MEMORY;
   if (type != 'C' && syn__arg_find(l, a->name) != a) {
-    syn__snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
+    if (SYN__MESSAGES)
+      syn__snprintf(text, sizeof text, "the argument %.40s is given twice", a->name);
     return syn__fail_at(b, from, text, NULL);
   }
   if (type == 'c' || type == 'C') {
@@ -14152,10 +14239,11 @@ static int syn__text_too_long(syn_build *b, size_t size) {
 static syn_layer *syn__parse(syn_build *b) {
   syn_layer *chain = NULL;
   const char *bad = syn__utf8_invalid(b->text);
-  char text[40];
+  char text[40] = "";
   if (syn__text_too_long(b, strlen(b->text))) return NULL;
   if (*bad) {
-    syn__snprintf(text, sizeof text, "byte 0x%02X is not UTF-8", (unsigned)(unsigned char)*bad);
+    if (SYN__MESSAGES)
+      syn__snprintf(text, sizeof text, "byte 0x%02X is not UTF-8", (unsigned)(unsigned char)*bad);
     syn__fail_place(b, bad, SYN_E_TEXT, text);
     return NULL;
   }
@@ -14176,6 +14264,10 @@ static size_t syn__replace_names(syn_build *b, const char *text, char *out) {
   for (b->at = text; *b->at; used += size) { /* a byte, or a $NAME, at a time */
     const char *from = b->at++;
     const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
+    if (var && !SYN__MESSAGES) {
+      syn__fail(b->c, SYN_E_TEXT, "no printf for $NAMEs");
+      return SYN_MAX_TEXT + 1;
+    }
     if (!var) b->at = from + 1;
     size = var ? syn__number_write(number, sizeof number, 17, var->value) : 1;
     if (out) memcpy(out + used, var ? number : from, size);
@@ -14379,7 +14471,7 @@ static void syn__build_side(syn_build *b, const char *side, const char *text) {
   b->text = text + syn__bom_size(text, strlen(text));
   b->decoder = side[0] == 'd';
   b->layer = NULL;
-  syn__snprintf(b->path, sizeof b->path, "%s", side);
+  syn__join(b->path, sizeof b->path, side, "", "");
 }
 
 /* The embeddings of one side, [rows, d_model]; returns the value, -1: failed. Standard deviation
@@ -14432,7 +14524,7 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--;
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
-    syn__snprintf(b->path, sizeof b->path, "%s", b->g->nodes[last]->path);
+    syn__join(b->path, sizeof b->path, b->g->nodes[last]->path, "", "");
     b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
     if (b->blocks[i] < 0) return SYN_E_SHAPE;
   }
@@ -14526,7 +14618,7 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
   int shape[2] = {m->task->classes ? m->config.classes : m->config.tgt_vocab, width};
   b->layer = NULL;
-  syn__snprintf(b->path, sizeof b->path, "out");
+  syn__join(b->path, sizeof b->path, "out", "", "");
   if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
   if (m->tie > SYN__TIE_NONE && !fits)
     return syn__fail(b->c, SYN_E_SHAPE,
@@ -15763,7 +15855,7 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   syn_status s;
   size_t i;
   if (loss) *loss = 0.0f;
-  if (!r) return SYN_E_VALUE;
+  if (!r || !syn__can_train(r->tape.c)) return SYN_E_VALUE;
   r->has_gradient = 0;
   if (r->mode != SYN__KEEP)
     return syn__fail(r->tape.c, SYN_E_VALUE, "syn_run_backward: the run was made without `keep`, "
@@ -16966,7 +17058,9 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
 
 /* The run takes pointers to the weights, so the model must own them first. */
 syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config) {
-  syn_trainer *t = syn__given(c, m, "model") ? (syn_trainer *)syn__alloc(c, 1, sizeof *t) : NULL;
+  syn_trainer *t = NULL;
+  if (syn__given(c, m, "model") && syn__can_train(c))
+    t = (syn_trainer *)syn__alloc(c, 1, sizeof *t);
   if (!t) return NULL;
   t->c = c;
   t->m = m;
@@ -17218,7 +17312,8 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   syn_run *r;
   *loss = 0.0;
   *labels = 0;
-  if (!syn__given(c, m, "model") || !syn__given(c, d, "data")) return SYN_E_VALUE;
+  if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__can_train(c))
+    return SYN_E_VALUE;
   if (tokens < 2 || tokens > SYN__DATA_LENGTH)
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
                      SYN__DATA_LENGTH);
@@ -19633,6 +19728,10 @@ static void syn__json_fail(syn__json *j, const char *format, ...) {
   if (!j->ok) return;
   j->ok = 0;
   j->at = j->end; /* all loops stop */
+  if (!SYN__MESSAGES) {
+    syn__fail(j->c, SYN_E_FORMAT, "%s", j->where);
+    return;
+  }
   va_start(args, format);
   syn__vsnprintf(text, sizeof text, format, args);
   va_end(args);
@@ -20822,6 +20921,7 @@ static void syn__add_tokenizer(syn__builder *b, const syn_model *m, int side) {
 static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
   syn__text_out w = {out, capacity, 0};
   int i;
+  if (!SYN__MESSAGES) return;
   syn__print(&w, "[");
   for (i = 0; i < e->rank; i++) syn__print(&w, "%s%lu", i ? "," : "", (unsigned long)e->shape[i]);
   syn__print(&w, "]");
@@ -20988,7 +21088,7 @@ static syn_status syn__metadata_fail(syn_context *c, const char *key, const char
 static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const char *key,
                                     int64_t least, int64_t most, int64_t *out) {
   const char *value = syn_file_value(f, key), *at = value;
-  char wanted[80], low[24], high[24];
+  char wanted[80] = "", low[24], high[24];
   uint64_t sum = 0;
   int64_t number;
   int minus, digits = 0; /* minus: 1 where a minus sign stands in front */
@@ -21002,8 +21102,9 @@ static syn_status syn__metadata_int(syn_context *c, const syn_file *f, const cha
     *out = number;
     return SYN_OK;
   }
-  syn__snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
-                syn__signed_decimal(low, least), syn__signed_decimal(high, most));
+  if (SYN__MESSAGES)
+    syn__snprintf(wanted, sizeof wanted, "a whole number from %s to %s",
+                  syn__signed_decimal(low, least), syn__signed_decimal(high, most));
   return syn__metadata_fail(c, key, value, wanted);
 }
 
@@ -21124,6 +21225,10 @@ static syn_status syn__weights_read(syn_context *c, const syn_file *f, syn_model
 
 /* One tokenizer in the file serves both sides. */
 static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_model *m) {
+#ifdef SYN_NO_TOKENIZERS
+  SYN__UNUSED(c), SYN__UNUSED(f), SYN__UNUSED(m);
+  return SYN_OK;
+#else
   int side;
   for (side = SYN_SRC; side <= SYN_TGT; side++) {
     const syn_entry *e = syn_file_find(f, syn__tokenizer_names[side]);
@@ -21131,6 +21236,7 @@ static syn_status syn__tokenizers_read(syn_context *c, const syn_file *f, syn_mo
   }
   if (!m->tokenizer[SYN_TGT] && m->task->decoder) m->tokenizer[SYN_TGT] = m->tokenizer[SYN_SRC];
   return syn__tokenizers_fit(c, m) ? SYN_OK : c->status;
+#endif
 }
 
 /* The model takes the file and frees it at its end. f may be null: then its error is recorded. */
