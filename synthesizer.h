@@ -2343,6 +2343,34 @@ static const char *syn__nearest(const char *given, size_t size, const void *name
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
    machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
 
+/* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
+   the machine has no division of doubles one costs hundreds of instructions. The significand with
+   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least, and what
+   the remainder would add below them decides a rounding only by not being 0. */
+static double syn__over(double x, uint32_t n) {
+  uint64_t bits, m, q;
+  uint32_t rest, next, low;
+  int exponent;
+  memcpy(&bits, &x, sizeof bits);
+  exponent = (int)(bits >> 52 & 2047);
+  if (exponent < 64 || exponent == 2047) return x / (double)n; /* 0, tiny or not finite */
+  m = bits << 11 | (uint64_t)1 << 63;
+  q = (uint64_t)((uint32_t)(m >> 32) / n) << 32;
+  rest = (uint32_t)(m >> 32) % n;
+  next = rest << 16 | (uint32_t)(m >> 16 & 0xFFFF);
+  q |= (uint64_t)(next / n) << 16;
+  next = next % n << 16 | (uint32_t)(m & 0xFFFF);
+  q |= next / n;
+  rest = next % n;
+  for (; !(q >> 63); q <<= 1) exponent--;
+  low = (uint32_t)(q & 2047) | (rest != 0);
+  q >>= 11;
+  q += low > 1024 || (low == 1024 && (q & 1)); /* to nearest, ties to even */
+  bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 /* e^x: x = n ln 2 + r, |r| <= ln2 / 2; e^r by its Taylor series to r^13, whose first term left out
    is 4e-18; then n doublings, which are exact. ln 2 comes in two parts, the first with 21 zero bits
    at its end, so that n times it is exact and r keeps all its digits. */
@@ -2353,7 +2381,7 @@ static double syn__exp(double x) {
   if (x > 709.0) return (double)INFINITY;
   n = floor(x * 1.4426950408889634074 + 0.5);
   r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  for (i = 13; i >= 1; i--) sum = 1.0 + sum * r / (double)i;
+  for (i = 13; i >= 1; i--) sum = 1.0 + syn__over(sum * r, (uint32_t)i);
   half = n < 0.0 ? 0.5 : 2.0;
   for (k = (int)fabs(n); k > 0; k--) sum *= half;
   return sum;
@@ -2371,7 +2399,7 @@ static double syn__log(double x) {
   while (x < 0.70710678118654752440) x *= 2.0, k -= 1.0;
   s = (x - 1.0) / (x + 1.0);
   s2 = s * s;
-  for (i = 23; i >= 1; i -= 2) sum = sum * s2 + 1.0 / (double)i;
+  for (i = 23; i >= 1; i -= 2) sum = sum * s2 + syn__over(1.0, (uint32_t)i);
   return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + 2.0 * s * sum);
 }
 
@@ -2389,8 +2417,8 @@ static void syn__sincos(double x, double *sine, double *cosine) {
       q * 2.02226624879595063154e-21;
   r2 = r * r;
   for (i = 17; i >= 3; i -= 2) {
-    s = (1.0 - s) * r2 / (double)(i * (i - 1));
-    c = (1.0 - c) * r2 / (double)((i - 1) * (i - 2));
+    s = syn__over((1.0 - s) * r2, (uint32_t)(i * (i - 1)));
+    c = syn__over((1.0 - c) * r2, (uint32_t)((i - 1) * (i - 2)));
   }
   s = r * (1.0 - s);
   c = 1.0 - c;
@@ -3315,17 +3343,38 @@ struct syn_kernels {
 #endif
 
 /* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
-   Elsewhere (a small board) it may take hundreds of instructions: a*b+c replaces it, unless
-   SYN_EXACT requires the same bits. */
-#if defined(SYN_EXACT) || defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || \
-    defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
+   Elsewhere (a small board) fmaf of our own takes hundreds of instructions: a*b+c replaces it,
+   unless SYN_EXACT requires the same bits. */
+#if defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || defined(__x86_64__) || \
+    defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
+#define SYN__FMAF_EXACT 1
+#else
+#define SYN__FMAF_EXACT 0
+#endif
+#if defined(SYN_EXACT) || SYN__FMAF_EXACT
 #define SYN__FUSED 1
 #else
 #define SYN__FUSED 0
 #endif
+/* a b + c, rounded once, for machines whose C library may round twice. The product is exact in
+   double. The sum s is rounded to odd: where it is not exact, it becomes that neighbour of the true
+   sum whose last bit is 1. Then the rounding to float sees the true side of every tie (Boldo and
+   Melquiond 2008). The rest of the sum: Dekker 1971. */
+static inline float syn__fmaf(float a, float b, float c) {
+  double p = (double)a * (double)b, x = (double)c, s = p + x;
+  double rest = fabs(p) < fabs(x) ? p - (s - x) : x - (s - p);
+  uint64_t bits;
+  memcpy(&bits, &s, sizeof bits);
+  if ((rest > 0.0 || rest < 0.0) && !(bits & 1)) /* 1 away from 0 or towards it */
+    bits = (rest > 0.0) == (s > 0.0) ? bits + 1 : bits - 1;
+  memcpy(&s, &bits, sizeof s);
+  return (float)s;
+}
 /* Of single floats, in any ISA: the builtin is one instruction where the ISA has it. */
 #if !SYN__FUSED
 #define syn__fma1(a, b, c) ((a) * (b) + (c))
+#elif !SYN__FMAF_EXACT
+#define syn__fma1 syn__fmaf
 #elif defined(__GNUC__)
 #define syn__fma1 __builtin_fmaf
 #else
@@ -8854,22 +8903,25 @@ typedef struct syn__pos {
   float *table;  /* [places,d] */
 } syn__pos;
 
-/* p [d] of one place; an odd d ends in a sine. In double, since a float angle of a far place would
-   be off by a visible part of a turn. */
-static void syn__pos_row(float *p, int place, int d) {
-  int j;
+/* p [d] of `count` places from `place` on, one row behind the other; an odd d ends in a sine. In
+   double, since a float angle of a far place would be off by a visible part of a turn. */
+static void syn__pos_rows(float *p, int place, int count, int d) {
+  int i, j;
   for (j = 0; j < d; j += 2) {
-    double sine, cosine;
-    syn__sincos((double)place / syn__pow(10000.0, (double)j / (double)d), &sine, &cosine);
-    p[j] = (float)sine;
-    if (j + 1 < d) p[j + 1] = (float)cosine;
+    double wave = syn__pow(10000.0, (double)j / (double)d), sine, cosine;
+    for (i = 0; i < count; i++) {
+      float *row = p + (size_t)i * (size_t)d;
+      syn__sincos((double)(place + i) / wave, &sine, &cosine);
+      row[j] = (float)sine;
+      if (j + 1 < d) row[j + 1] = (float)cosine;
+    }
   }
 }
 
 /* p [d] of one place: a row of the table or, with the same bits, computed into `row`. */
 static const float *syn__pos_at(const syn__pos *own, int place, float *row) {
   if (place < own->places) return own->table + (size_t)place * (size_t)own->d;
-  syn__pos_row(row, place, own->d);
+  syn__pos_rows(row, place, 1, own->d);
   return row;
 }
 
@@ -8889,7 +8941,7 @@ static syn_status syn__pos_table(syn_build *b, const syn_kind *kind, syn__pos *o
   own->places = syn__min(b->config->max_len, (int)(left / d));
   own->table = (float *)syn__arena_get(&b->g->arena, (size_t)own->places * d, sizeof(float));
   if (!own->table) return SYN_E_MEMORY;
-  for (i = 0; i < (size_t)own->places; i++) syn__pos_row(own->table + i * d, (int)i, own->d);
+  syn__pos_rows(own->table, 0, own->places, own->d);
   return SYN_OK;
 }
 
