@@ -207,6 +207,7 @@
 
    For boards, whose linker (-ffunction-sections -Wl,--gc-sections) drops what no table names:
    SYN_INFERENCE, defined by the user: no backward pass, no optimizer; what would train is an error.
+   syn_model_file of a viewed model is null.
    SYN_KINDS(X), SYN_SCORES(X), defined by the user: the kinds of layers, and of scores of syn_att,
    that a network may have; the defaults are at >>kinds and at >>kind syn_att: the layer. A network
    of the examples needs
@@ -459,11 +460,11 @@ enum { SYN_PART_ROWS, SYN_PART_KEYS, SYN_PART_PAIRS };
 struct syn_node {
   const syn_kind *kind;
   const char *path;              /* "encoder.1.0.0.1" */
-  int id, n_in, out;
-  int in[SYN_MAX_IN];            /* tensors */
-  int n_param, param[SYN_MAX_PARAM];
-  int n_save, save_life[SYN_MAX_SAVE];
-  syn_extent save[SYN_MAX_SAVE]; /* buffers from forward to backward */
+  int id, n_in, n_param, n_save, n_part, out;
+  /* Arrays, while `shape` runs of so many: SYN_MAX_IN, SYN_MAX_PARAM, SYN_MAX_SAVE, SYN_MAX_PART */
+  int *in, *param, *save_life;   /* in: tensors */
+  syn_extent *save;              /* buffers from forward to backward */
+  syn_part *part;
   syn_extent scratch;            /* per thread, while one function of the kind runs */
   int cache;                     /* floats kept of each decoded token for later steps */
   int key_cache; /* further ones, of it or of a source token: see syn__decode_state */
@@ -476,8 +477,6 @@ struct syn_node {
      of the last input's sentence; else that many */
   int seen_heads, seen, seen_keys;
   const struct syn__recurrence *recurrence; /* of a recurrent node (>>graph); null: of any other */
-  int n_part;
-  syn_part part[SYN_MAX_PART];
   void *own;                     /* a struct of the kind's own, filled by its shape function */
 };
 
@@ -2588,6 +2587,7 @@ static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, 
 
 /* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
    each a header of SYN__ALIGN bytes and `size` bytes for objects. */
+#define SYN__ARENA_CHUNK 4096
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -2602,7 +2602,7 @@ typedef struct syn__arena {
    fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
   size_t bytes = syn__round16(syn__mul_size(count, size));
-  size_t chunk_size = bytes > 16384 ? bytes : 16384;
+  size_t chunk_size = bytes > SYN__ARENA_CHUNK ? bytes : SYN__ARENA_CHUNK;
   syn__chunk *k = a->chunks;
   char *at;
   if (!k || k->size - k->used < bytes) {
@@ -5893,6 +5893,7 @@ struct syn_build {
   int seen_increasing, seen_decreasing;
   int n_source_layers;                 /* attentions to the source so far */
   int feedback_width;                  /* of what a recurrent node reads */
+  struct syn__node_arrays *arrays;     /* of the node being built, see syn__node_keep */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
 };
@@ -6145,26 +6146,55 @@ static syn_status syn__own_copy(syn_build *b, syn_node *n, const void *own, size
   return SYN_OK;
 }
 
+/* The arrays of a node while its shape is asked for. One node is built at a time. */
+typedef struct syn__node_arrays {
+  syn_extent save[SYN_MAX_SAVE];
+  syn_part part[SYN_MAX_PART];
+  int in[SYN_MAX_IN], param[SYN_MAX_PARAM], save_life[SYN_MAX_SAVE];
+} syn__node_arrays;
+
 /* A node with its inputs, not yet in the graph; the caller may set `drop` and `own` before
    syn__node_done. A null node is passed on: only the last call of a row must be looked at. */
 static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, const int *in) {
   syn__graph *g = b->g;
+  syn__node_arrays *arrays = b->arrays;
   syn_node *n;
   if (g->n_nodes == SYN_MAX_NODES) {
     syn__fail_build(b, SYN_E_TEXT, "a network of more than %d operations", SYN_MAX_NODES);
     return NULL;
   }
+  if (!arrays) arrays = (syn__node_arrays *)syn__arena_get(&g->arena, 1, sizeof *arrays);
   n = (syn_node *)syn__arena_get(&g->arena, 1, sizeof *n);
-  if (!n || syn__grow(b->c, &g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
+  b->arrays = arrays;
+  if (!arrays || !n || syn__grow(b->c, &g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
     return NULL;
   n->kind = kind;
   n->flags = kind->flags;
   n->id = (int)g->n_nodes;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
+  memset(arrays, 0, sizeof *arrays);
+  n->in = arrays->in, n->param = arrays->param, n->save_life = arrays->save_life;
+  n->save = arrays->save, n->part = arrays->part;
   if (n_in) memcpy(n->in, in, (size_t)n_in * sizeof *in);
   n->out = -1;
   return n->path ? n : NULL;
+}
+
+/* `count` elements of an array, copied to the arena. */
+static void *syn__array_keep(syn_build *b, const void *from, int count, size_t size) {
+  void *to = syn__arena_get(&b->g->arena, (size_t)count, size);
+  return to ? memcpy(to, from, (size_t)count * size) : NULL;
+}
+/* Gives the node arrays of its own, as long as it needs: with room for the largest node, the arrays
+   of all nodes would take most of the memory of a small network. */
+static int syn__node_keep(syn_build *b, syn_node *n) {
+  n->in = (int *)syn__array_keep(b, n->in, n->n_in, sizeof *n->in);
+  n->param = (int *)syn__array_keep(b, n->param, n->n_param, sizeof *n->param);
+  n->save_life = (int *)syn__array_keep(b, n->save_life, n->n_save, sizeof *n->save_life);
+  n->save = (syn_extent *)syn__array_keep(b, n->save, n->n_save, sizeof *n->save);
+  n->part = (syn_part *)syn__array_keep(b, n->part, n->n_part, sizeof *n->part);
+  return n->in && n->param && n->save_life && n->save && n->part;
 }
 
 /* Asks the kind for its shapes and puts the node into the graph; returns its output or -1. */
@@ -6176,6 +6206,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
     syn__fail_build(b, SYN_E_VALUE, "the shape of kind %.40s states no output", n->kind->name);
     return -1;
   }
+  if (!syn__node_keep(b, n)) return -1;
   for (i = 0; i < n->n_in; i++) {
     syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
@@ -6887,6 +6918,8 @@ static void syn__backward(syn_tape *t, int end) {
 typedef struct syn__capacity {
   size_t rows[SYN_STREAMS]; /* tokens of all sentences together; SYN_EACH: sentences */
   size_t longest;           /* tokens of one sentence, source or target */
+  /* of the KV cache, 0: not decoding. Target tokens, source tokens, transposed blocks of either */
+  size_t kept[2], blocks[2];
 } syn__capacity;
 
 /* Floats of an extent for the largest batch. pair: every query meets the keys of its own sentence,
@@ -7025,6 +7058,26 @@ static void syn__item_saved(syn__items *l, float **saved) {
       syn__item_add(l, from, to, syn__extent_floats(l->g, node, &e, l->cap),
                     saved ? &saved[i * SYN_MAX_SAVE + k] : NULL);
     }
+}
+
+/* The KV cache of the decoder's nodes, needed from their first on: so it shares memory with what
+   only the encoder needs. where: three lists by node, of arrays [target tokens, n->cache],
+   [source tokens, n->source_cache], [blocks, n->key_cache, 16]. */
+static void syn__item_caches(syn__items *l, float **const where[3]) {
+  const syn__graph *g = l->g;
+  int i, k;
+  for (i = g->n_encoder; i < (int)g->n_nodes && l->cap->kept[SYN_TGT]; i++) {
+    const syn_node *n = g->nodes[i];
+    size_t floats[3];
+    floats[0] = syn__mul_size(l->cap->kept[SYN_TGT], (size_t)n->cache);
+    floats[1] = syn__mul_size(l->cap->kept[SYN_SRC], (size_t)n->source_cache);
+    floats[2] = syn__mul_size(l->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
+                              16 * (size_t)n->key_cache);
+    for (k = 0; k < 3; k++)
+      if (floats[k])
+        syn__item_add(l, g->n_encoder, (int)g->n_nodes, syn__round16(floats[k]),
+                      where[k] ? &where[k][i] : NULL);
+  }
 }
 
 /* A recurrent section must find its buffers in each pass as it left them: what is needed while it
@@ -9895,7 +9948,7 @@ typedef struct syn__att {
   size_t table[SYN__MAX_SCORES]; /* offset in the table buffer */
   size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
                                     the biases of rel_pos */
-  syn__stages stages[SYN__MAX_SCORES];
+  syn__stages *stages; /* [n_scores] of syn_att */
   int cache, cache_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
   int w_v, w_o, alpha;           /* parameters */
   const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
@@ -12120,6 +12173,8 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : syn_text_of("V")))
     return SYN_E_SHAPE;
+  a->stages = (syn__stages *)syn__arena_get(&b->g->arena, (size_t)a->n_scores, sizeof *a->stages);
+  if (!a->stages) return SYN_E_MEMORY;
   a->cache = a->e;
   if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
   if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
@@ -15117,6 +15172,7 @@ struct syn_run {
   size_t bytes;          /* of the allocation */
   int mode, nodes;       /* SYN__TRAIN ...; how many nodes of the graph run */
   syn__capacity cap;     /* the largest batch it has memory for */
+  float **cache[3];      /* of a decoder: see syn__item_caches */
   int *off[SYN_STREAMS]; /* by stream, [sentences+1]: first row of each sentence */
   int *labels;           /* [rows of the side that has labels] */
   int n_labels;          /* labels that are not ignored, in the batch bound last */
@@ -15128,8 +15184,9 @@ struct syn_run {
 };
 
 /* A side that the task does not have gets no rows. A batch never has more sentences than rows. */
-static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits) {
-  syn__capacity cap;
+static syn__capacity syn__capacity_of(const syn_model *m, const syn_limits *limits,
+                                      const syn__capacity *cache) {
+  syn__capacity cap = *cache;
   int src = limits->src_rows ? limits->src_rows : 4096;
   int tgt = limits->tgt_rows ? limits->tgt_rows : src;
   cap.rows[SYN_SRC] = m->task->encoder ? (size_t)src : 0;
@@ -15195,6 +15252,8 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   t->weights = (const float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   t->dweights = (float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   syn__layout_batch(r, k);
+  for (i = 0; i < 3 && r->cap.kept[SYN_TGT]; i++)
+    r->cache[i] = (float **)syn__layout_add(k, r->m->g.n_nodes, sizeof(float *));
   if (r->mode == SYN__KEEP)
     t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
   t->pack = (float *)syn__layout_add(k, syn__run_pack(r), sizeof(float));
@@ -15205,6 +15264,7 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   if (r->mode <= SYN__KEEP) syn__layout_loss(r, k);
   syn__item_values(&l, k->base ? t : NULL);
   syn__item_saved(&l, k->base ? t->saved : NULL);
+  syn__item_caches(&l, r->cache);
   syn__item_recurrent(&l);
   base = syn__layout_floats(k, 1, syn__place(&l));
   for (i = 0; i < l.count && base; i++)
@@ -15215,13 +15275,16 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
       t->tensors[syn__dx_alias(&shown, (int)i)].dx = t->tensors[i].dx;
 }
 
+static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
+
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
    caller frees `items`, of which there are `most` at most. c may differ from the model's context:
    several threads can each run one model with a context of their own. */
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
-                               const syn_limits *limits) {
+                               const syn_limits *limits, const syn__capacity *cache) {
   static const syn_limits none = {0, 0, 0, 0, 0};
-  size_t most = 3 * m->g.n_values + m->g.n_nodes * SYN_MAX_SAVE; /* 3: x, its gradient, a copy */
+  /* of a node: x, its gradient, a copy; or x, three caches */
+  size_t most = 3 * m->g.n_values + m->g.n_nodes * (SYN_MAX_SAVE + 1);
   syn__layout k = {NULL, 0};
   memset(r, 0, sizeof *r);
   if (!limits) limits = &none;
@@ -15231,7 +15294,7 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
                       limits->sentences, limits->src_rows, limits->tgt_rows, limits->length);
   r->m = m;
   r->mode = mode;
-  r->cap = syn__capacity_of(m, limits);
+  r->cap = syn__capacity_of(m, limits, cache);
   r->tape.c = c;
   r->tape.k = c->kernels;
   r->tape.g = &m->g;
@@ -15243,9 +15306,9 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
 
 /* Bytes of the block of such a run. */
 static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
-                             const syn_limits *limits) {
+                             const syn_limits *limits, const syn__capacity *cache) {
   syn_run r;
-  size_t bytes = syn__run_measure(&r, c, m, mode, limits);
+  size_t bytes = syn__run_measure(&r, c, m, mode, limits, cache);
   syn__free(c, r.items);
   return bytes;
 }
@@ -15253,10 +15316,10 @@ static size_t syn__run_bytes(syn_context *c, const syn_model *m, int mode,
 /* Measures, allocates once, divides. `head`: the struct in front, rounded up to 64 bytes. Tensors
    get their rows with every batch (syn__bind_shapes). */
 static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
-                             const syn_limits *limits) {
+                             const syn_limits *limits, const syn__capacity *cache) {
   syn_run measured, *r = NULL;
   size_t head = (sizeof(syn_run) + SYN__ALIGN - 1) / SYN__ALIGN * SYN__ALIGN;
-  size_t bytes = syn__run_measure(&measured, c, m, mode, limits);
+  size_t bytes = syn__run_measure(&measured, c, m, mode, limits, cache);
   syn__layout k = {NULL, 0};
   size_t i;
   if (c->status == SYN_OK) r = (syn_run *)syn__alloc(c, 1, syn__add_size(head, bytes));
@@ -15280,7 +15343,8 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
 
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
   if (!syn__given(c, m, "model")) return NULL;
-  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits);
+  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits,
+                      &syn__no_cache);
 }
 void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
@@ -17096,7 +17160,7 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
   int i;
   syn_limits limits = syn__train_limits(t->config.batch_tokens, t->config.length);
   syn__layout k = {NULL, 0};
-  t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits);
+  t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
   t->block = (char *)syn__alloc(t->c, 1, syn__trainer_bytes(t));
   if (!t->run || !t->block) return t->c->status;
   k.base = t->block;
@@ -17370,7 +17434,7 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
     return syn__fail(c, SYN_E_VALUE, "evaluation: batches of %d tokens, wanted 2 to %d", tokens,
                      SYN__DATA_LENGTH);
   limits = syn__train_limits(tokens, 0);
-  r = syn__run_new(c, m, SYN__TRAIN, &limits);
+  r = syn__run_new(c, m, SYN__TRAIN, &limits, &syn__no_cache);
   ints = (int *)syn__alloc(c, 3 * (size_t)tokens, sizeof(int));
   if (r && ints) s = syn__run_evaluate(r, d, tokens, ints, loss, labels);
   else if (c->status) s = c->status;
@@ -17516,6 +17580,7 @@ struct syn_decoder {
   syn_run *run;
   syn_decode_config config;        /* with every default resolved */
   syn_limits limits;               /* of the run */
+  syn__capacity cache;             /* of its KV cache */
   int rows, step_rows, limit;      /* limit: most tokens of an output, L */
   int live, sentences;
   int place;                       /* of the newest tokens: so many were read before them */
@@ -17620,29 +17685,17 @@ static syn__hypothesis *syn__layout_rows(const syn_decoder *d, syn__layout *k) {
   return row;
 }
 
-/* The KV cache: history [rows, L, floats] of every decoder node that looks back; source [tokens of
-   all sources, floats] of those that attend to the source, shared by the whole beam; transposed
-   keys of either in blocks of 16 tokens, of which each slot or sentence may leave one partial. */
-static void syn__layout_cache(syn_decoder *d, syn__layout *k) {
-  const syn__graph *g = &d->m->g;
+/* Sizes of the KV cache, which the run holds: rows L target tokens; the tokens of all sources,
+   shared by the whole beam; transposed keys of either in blocks of 16 tokens, of which each slot or
+   sentence may leave one partial. */
+static void syn__cache_sizes(syn_decoder *d) {
   size_t rows = (size_t)d->rows, limit = (size_t)d->limit, sentences = (size_t)d->config.sentences;
-  size_t i, sources = sentences * (size_t)d->config.source_len;
   d->decode.length = d->limit;
   d->decode.slots = d->config.beam;
-  d->decode.cache = (float **)syn__layout_add(k, g->n_nodes, sizeof(float *));
-  d->decode.source_cache = (float **)syn__layout_add(k, g->n_nodes, sizeof(float *));
-  d->decode.key_cache = (float **)syn__layout_add(k, g->n_nodes, sizeof(float *));
-  for (i = (size_t)g->n_encoder; i < g->n_nodes; i++) {
-    const syn_node *n = g->nodes[i];
-    size_t blocks = n->source_cache ? sources / 16 + sentences : rows * ((limit + 15) / 16);
-    float *history = syn__layout_floats(k, rows * limit, (size_t)n->cache);
-    float *source = syn__layout_floats(k, sources, (size_t)n->source_cache);
-    float *keys = syn__layout_floats(k, 16 * blocks, (size_t)n->key_cache);
-    if (!k->base) continue;
-    d->decode.cache[i] = history;
-    d->decode.source_cache[i] = source;
-    d->decode.key_cache[i] = keys;
-  }
+  d->cache.kept[SYN_TGT] = rows * limit;
+  d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len;
+  d->cache.blocks[SYN_TGT] = rows * ((limit + 15) / 16);
+  d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / 16 + sentences;
 }
 
 /* The panels of 16 outputs of a matrix: a step reads them from the beginning to the end. */
@@ -17827,7 +17880,6 @@ static void syn__layout_decoder(syn_decoder *d, syn__layout *k) {
   d->heap = (uint64_t *)syn__layout_add(k, v, sizeof *d->heap);
   d->ids[SYN_SRC] = syn__layout_ints(k, 1, (size_t)d->config.source_len);
   d->ids[SYN_TGT] = syn__layout_ints(k, 1, limit);
-  syn__layout_cache(d, k);
   syn__layout_packed(d, k);
   syn__layout_bounds(d, k);
 }
@@ -17845,6 +17897,7 @@ static size_t syn__decoder_measure(syn_decoder *d, syn_context *c, const syn_mod
   d->limits.length = syn__max(d->config.source_len, d->limit);
   d->limits.src_rows = syn__max(d->config.sentences * d->config.source_len, d->step_rows);
   d->limits.tgt_rows = d->step_rows;
+  syn__cache_sizes(d);
   syn__layout_decoder(d, &k);
   return k.used;
 }
@@ -17857,7 +17910,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   syn__layout k = {NULL, 0};
   if (!d) return NULL;
   bytes = syn__decoder_measure(d, c, m, config);
-  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits);
+  if (bytes) d->run = syn__run_new(c, m, SYN__INFER, &d->limits, &d->cache);
   if (d->run) d->block = syn__alloc(c, 1, bytes);
   if (!d->block) {
     syn_decoder_free(d);
@@ -17865,6 +17918,9 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   }
   k.base = (char *)d->block;
   syn__layout_decoder(d, &k);
+  d->decode.cache = d->run->cache[0];
+  d->decode.source_cache = d->run->cache[1];
+  d->decode.key_cache = d->run->cache[2];
   d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
   return d;
 }
@@ -18532,7 +18588,7 @@ static size_t syn__decoder_bytes(syn_context *c, const syn_model *m,
   if (!m->task->decoder) return 0;
   memset(&d, 0, sizeof d);
   bytes = syn__decoder_measure(&d, c, m, config);
-  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits)) : 0;
+  return bytes ? syn__add_size(bytes, syn__run_bytes(c, m, SYN__INFER, &d.limits, &d.cache)) : 0;
 }
 
 /* The graph is built as for a model, without weights: only so are the sizes those that will be.
@@ -18551,8 +18607,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
     const syn_limits limits = syn__train_limits(t.config.batch_tokens, t.config.length);
     plan->weights = syn__mul_size(m->floats, sizeof(float));
     plan->training = syn__trainer_bytes(&t);
-    plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits);
-    plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits);
+    plan->activations = syn__run_bytes(c, m, SYN__TRAIN, &limits, &syn__no_cache);
+    plan->keep = syn__run_bytes(c, m, SYN__KEEP, &limits, &syn__no_cache);
     plan->decoding = syn__decoder_bytes(c, m, decode);
     plan->packed = syn__add_size(plan->weights, plan->decoding);
     if (!decode || !decode->type || strcmp(decode->type, "i8")) {
@@ -21303,7 +21359,11 @@ static syn_model *syn__model_of(syn_context *c, syn_file *f) {
 }
 
 syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
-  return syn__model_of(c, syn_file_view(c, bytes, size));
+  syn_model *m = syn__model_of(c, syn_file_view(c, bytes, size));
+#ifdef SYN_INFERENCE
+  if (m) syn_file_free(m->file), m->file = NULL; /* the weights lie in `bytes`, or were copied */
+#endif
+  return m;
 }
 #ifndef SYN_NO_STDIO
 syn_model *syn_model_load(syn_context *c, const char *path) {
@@ -22260,7 +22320,7 @@ static syn_status syn__check_decoder(syn__checker *k, int prefill) {
   d = syn_decoder_new(k->c, k->m, &config);
   if (!d) return k->c->status;
   own = d->run;
-  d->run = syn__run_new(k->c, k->m, SYN__KEEP, &d->limits);
+  d->run = syn__run_new(k->c, k->m, SYN__KEEP, &d->limits, &syn__no_cache);
   if (d->run) {
     d->run->tape.packed = own->tape.packed;
     syn__check_places(k, d);
