@@ -5841,6 +5841,10 @@ typedef struct syn__value {
   int first, last; /* nodes that read it first and last, -1: none */
 } syn__value;
 
+/* Of a node's flags: its saved rows in a decoder are those of a step, but for `start`, which has
+   [source rows, source_cache] there. */
+#define SYN__STEP_ROWS (1 << 30)
+
 /* A recurrent node reads, for each token, what a later value z was for the token before; z is the
    value that `out` reads. The nodes from this one to the maker of z are the recurrent section:
    they run repeatedly, see >>pass. A graph has one at most. */
@@ -5893,6 +5897,7 @@ struct syn_build {
   int seen_increasing, seen_decreasing;
   int n_source_layers;                 /* attentions to the source so far */
   int feedback_width;                  /* of what a recurrent node reads */
+  syn__arena tree;                     /* what is needed only while building: syntax tree, arrays */
   struct syn__node_arrays *arrays;     /* of the node being built, see syn__node_keep */
   const struct syn__rel_pos *rel_pos;  /* the last one of this chain or around it, null: none */
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
@@ -6163,7 +6168,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
     syn__fail_build(b, SYN_E_TEXT, "a network of more than %d operations", SYN_MAX_NODES);
     return NULL;
   }
-  if (!arrays) arrays = (syn__node_arrays *)syn__arena_get(&g->arena, 1, sizeof *arrays);
+  if (!arrays) arrays = (syn__node_arrays *)syn__arena_get(&b->tree, 1, sizeof *arrays);
   n = (syn_node *)syn__arena_get(&g->arena, 1, sizeof *n);
   b->arrays = arrays;
   if (!arrays || !n || syn__grow(b->c, &g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes))
@@ -6216,6 +6221,28 @@ static int syn__node_done(syn_build *b, syn_node *n) {
   if (n->recurrence) g->recurrent = n->id;
   g->nodes[g->n_nodes++] = n;
   return n->out;
+}
+
+/* An array of *cap elements becomes as long as its `count` elements; `at` as for syn__grow. */
+static syn_status syn__fit(syn_context *c, void *at, size_t *cap, size_t count, size_t size) {
+  void *old, *exact;
+  if (count == *cap) return SYN_OK;
+  exact = syn__alloc(c, count, size);
+  if (!exact) return SYN_E_MEMORY;
+  memcpy(&old, at, sizeof old);
+  if (count) memcpy(exact, old, count * size);
+  syn__free(c, old);
+  memcpy(at, &exact, sizeof exact);
+  *cap = count;
+  return SYN_OK;
+}
+/* The arrays of a graph that is complete. */
+static syn_status syn__graph_fit(syn_context *c, syn__graph *g) {
+  if (syn__fit(c, &g->nodes, &g->cap_nodes, g->n_nodes, sizeof *g->nodes) ||
+      syn__fit(c, &g->values, &g->cap_values, g->n_values, sizeof *g->values) ||
+      syn__fit(c, &g->params, &g->cap_params, g->n_params, sizeof *g->params))
+    return SYN_E_MEMORY;
+  return syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits);
 }
 
 static void syn__graph_free(syn_context *c, syn__graph *g) {
@@ -7039,6 +7066,20 @@ static void syn__item_values(syn__items *l, syn_tape *t) {
   }
 }
 
+/* Floats of a saved buffer. In a decoder a step has few rows and no pairs: it uses scratch. */
+static size_t syn__saved_floats(const syn__items *l, const syn_node *n, syn_extent e) {
+  syn__capacity cap = *l->cap;
+  size_t floats, start;
+  if (l->mode != SYN__INFER || n->id < l->g->n_encoder || !n->kind->step)
+    return syn__extent_floats(l->g, n, &e, &cap);
+  e.pair = 0;
+  if (!(n->flags & SYN__STEP_ROWS)) return syn__extent_floats(l->g, n, &e, &cap);
+  start = syn__round16(syn__mul_size(cap.rows[SYN_SRC], e.row ? (size_t)n->source_cache : 0));
+  cap.rows[SYN_SRC] = cap.rows[SYN_TGT];
+  floats = syn__extent_floats(l->g, n, &e, &cap);
+  return floats > start ? floats : start;
+}
+
 /* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
    BOTH from one to the other. Without a backward pass only the moment of forward is left. */
 static void syn__item_saved(syn__items *l, float **saved) {
@@ -7048,14 +7089,11 @@ static void syn__item_saved(syn__items *l, float **saved) {
       const syn_node *node = l->g->nodes[i];
       int life = node->save_life[k], from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
       int to = life == SYN_FORWARD || mode > SYN__KEEP ? i : 2 * n - 1 - i;
-      syn_extent e = node->save[k];
-      if (mode == SYN__INFER && i >= l->g->n_encoder && node->kind->step)
-        e.pair = 0; /* a step uses scratch instead */
       if (mode > SYN__KEEP && life == SYN_BACKWARD) continue;
       if ((mode == SYN__KEEP && life == SYN_BOTH) ||
           (mode == SYN__READ && node->seen_heads && node->seen == k))
         to = 2 * n;
-      syn__item_add(l, from, to, syn__extent_floats(l->g, node, &e, l->cap),
+      syn__item_add(l, from, to, syn__saved_floats(l, node, node->save[k]),
                     saved ? &saved[i * SYN_MAX_SAVE + k] : NULL);
     }
 }
@@ -7256,7 +7294,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   size_t packed;
   if (!own) return NULL;
   t = &own->tape;
-  t->c = t->own.c = own->graph.arena.c = c;
+  t->c = t->own.c = t->own.tree.c = own->graph.arena.c = c;
   t->g = t->own.g = &own->graph;
   t->own.side = "tape"; /* messages begin with it */
   t->k = c->kernels;
@@ -7278,6 +7316,7 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
 void syn_tape_free(syn_tape *t) {
   if (!t) return;
   syn__graph_free(t->c, t->own.g);
+  syn__arena_free(&t->own.tree);
   syn__free(t->c, t->tensors);
   syn__free(t->c, t->saved);
   syn__free(t->c, t->pack);
@@ -9410,7 +9449,7 @@ static int syn__repeat_build(syn_build *b, const syn_layer *l, int x) {
   int i, n, outermost = !b->decoder && b->depth == 1 && !b->blocks;
   const syn_layer *chain = syn__arg_copies(b, l, "the number of copies is missing", &n);
   if (!chain) return -1;
-  if (outermost) b->blocks = (int *)syn__arena_get(&b->g->arena, (size_t)n, sizeof(int));
+  if (outermost) b->blocks = (int *)syn__arena_get(&b->tree, (size_t)n, sizeof(int));
   if (outermost && !b->blocks) return -1;
   for (i = 0; i < n && x >= 0; i++) {
     x = syn__build_branch(b, chain, i, x);
@@ -9963,7 +10002,7 @@ static const syn_stream *syn__att_stream(const syn_tape *t, const syn_node *n) {
 /* A row of SYN__ROWS is a query or a key: as many rows as the longer side has. */
 static size_t syn__att_rows(const syn_tape *t, const syn_node *n) {
   size_t q = syn_rows(syn_out(t, n)), k = syn_rows(syn_in(t, n, n->n_in - 1));
-  return q > k ? q : k;
+  return q > k || (t->decode && n->flags & SYN__STEP_ROWS) ? q : k;
 }
 /* The block of a rows buffer that begins `at` floats per row: v, Y, or those of score s. */
 static float *syn__att_block(const syn_tape *t, const syn_node *n, int buffer, int at) {
@@ -12139,6 +12178,7 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
    needs the S_s of a mixture. Tables are filled again, instead of H n^2 floats per sentence. */
 static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_extent e = {0, 0, (size_t)a->heads, 0, 0}; /* per pair */
+  size_t step;
   int s, row = a->row_floats;
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
@@ -12155,9 +12195,10 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   e.fixed = a->dtables;
   if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
   syn__attention_scratch(n, a->c);
-  n->scratch.fixed += 16 * (size_t)a->heads; /* a step: rows of scores, rounded up to 16 */
+  step = 16 * (size_t)a->heads;  /* rows of scores, rounded up to 16 */
   if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
-    n->scratch.fixed += 32 * (size_t)a->e + 16 * (size_t)a->heads;
+    step += 32 * (size_t)a->e + 16 * (size_t)a->heads;
+  if (n->scratch.fixed < step) n->scratch.fixed = step; /* a batch and a step are never both */
   n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
@@ -12405,6 +12446,7 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   a->size = b->config->max_len;
   if (syn__att_only_v(b, n, a)) return SYN_E_SHAPE;
   n->source_cache = n->key_cache = a->e;
+  n->flags |= SYN__STEP_ROWS;
   return syn__att_buffers(b, n, a);
 }
 
@@ -12413,7 +12455,7 @@ static void syn__src_att_start(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *u = syn__att_keys(t, n);
   const int *off = t->decode->source_off;
-  float *k = syn__att_k(t, n, SYN__ROWS, 0);
+  float *k = syn_saved(t, n, SYN__ROWS);
   int i;
   syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
@@ -13939,7 +13981,7 @@ int syn_small_correct(syn_small *s, int token, float rate) {
    chain := layer ( "->" layer )*    layer := NAME [ "(" [ arg ( ("," | "|") arg )* ] ")" ]
    arg := KEY "=" value | value | chain    The kind's argument list says what an argument is.
    Each rule has a function syn__parse_... The syntax tree (syn_layer, syn__arg of >>graph) lies in
-   the arena of the graph; its names and words point into the caller's text, so it is used only
+   an arena of the builder; its names and words point into the caller's text, so it is used only
    while the network is built. */
 
 /* -- alias expansion: a layer of the text stands for one or more others -- */
@@ -13957,7 +13999,7 @@ struct syn__alias {
 /* A layer without arguments. In an expansion `name` is that of the alias, which is what the user
    wrote: errors name it and its place. */
 static syn_layer *syn__layer_new(syn_build *b, syn_text name, const syn_kind *kind) {
-  syn_layer *l = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *l);
+  syn_layer *l = (syn_layer *)syn__arena_get(&b->tree, 1, sizeof *l);
   if (!l) return NULL;
   l->kind = kind;
   l->name = name;
@@ -13969,7 +14011,7 @@ static syn_layer *syn__layer_new(syn_build *b, syn_text name, const syn_kind *ki
 static syn__arg *syn__arg_new(syn_build *b, syn_layer *l, const char *name) {
   syn__arg *args;
   if (l->n_args == l->cap_args) {
-    args = (syn__arg *)syn__arena_get(&b->g->arena, (size_t)l->cap_args * 2 + 4, sizeof *args);
+    args = (syn__arg *)syn__arena_get(&b->tree, (size_t)l->cap_args * 2 + 4, sizeof *args);
     if (!args) return NULL;
     if (l->n_args) memcpy(args, l->args, (size_t)l->n_args * sizeof *args);
     l->args = args;
@@ -14032,7 +14074,7 @@ static syn_layer *syn__expand_res(syn_build *b, const syn_layer *l, int width) {
     end = &(*end)->next;
   }
   for (; inner; inner = inner->next) {
-    copy = (syn_layer *)syn__arena_get(&b->g->arena, 1, sizeof *copy);
+    copy = (syn_layer *)syn__arena_get(&b->tree, 1, sizeof *copy);
     if (!copy) return NULL;
     *copy = *inner;
     copy->next = NULL;
@@ -14256,7 +14298,7 @@ static syn_status syn__parse_words(syn_build *b, int many, syn_text *words) {
     if (!syn__lexer_name(b).size) return syn__fail_at(b, b->at, "wanted a word", NULL);
     syn__lexer_space(b);
   } while (many && syn__lexer_accept(b, "+"));
-  out = (char *)syn__arena_get(&b->g->arena, (size_t)(b->at - from), 1);
+  out = (char *)syn__arena_get(&b->tree, (size_t)(b->at - from), 1);
   if (!out) return SYN_E_MEMORY;
   *words = syn__text_of(out, 0);
   for (; from < b->at; from++) {
@@ -14285,7 +14327,7 @@ static syn_status syn__parse_arg(syn_build *b, syn_layer *l, int position) {
                     l->name.size < 30 ? (int)l->name.size : 30, l->name.at, syn__layer_args(l));
     return syn__fail_at(b, from, text, nearest);
   }
-  a = syn__arg_new(b, l, syn__arena_text(&b->g->arena, name.at, name.size));
+  a = syn__arg_new(b, l, syn__arena_text(&b->tree, name.at, name.size));
   if (!a || !a->name) return SYN_E_MEMORY;
   if (type != 'C' && syn__arg_find(l, a->name) != a) {
     if (SYN__MESSAGES)
@@ -14745,43 +14787,50 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
 
 /* The graph of the whole network. The decoder is parsed before the encoder is built, and built
    after it. No memory of weights is needed. */
-static syn_status syn__build_network(syn_model *m) {
+static syn_status syn__build_sides(syn_build *b, syn_model *m) {
   syn_config *k = &m->config;
-  syn_build b;
   syn_layer *decoder = NULL;
   int x = -1;
-  memset(&b, 0, sizeof b);
-  b.c = m->c;
-  b.g = &m->g;
-  b.config = k;
-  b.chain = syn__build_chain;
-  b.encoder_out = -1;
   if (k->decoder) {
-    syn__build_side(&b, "decoder", k->decoder);
-    decoder = syn__parse(&b);
+    syn__build_side(b, "decoder", k->decoder);
+    decoder = syn__parse(b);
     if (!decoder) return m->c->status;
   }
   if (k->encoder) {
-    x = syn__build_encoder(&b, m, decoder);
+    x = syn__build_encoder(b, m, decoder);
     if (x < 0) return m->c->status;
   }
   if (k->decoder) {
-    syn__build_side(&b, "decoder", k->decoder);
-    x = m->g.feedback = syn__build_decoder(&b, m, decoder);
+    syn__build_side(b, "decoder", k->decoder);
+    x = m->g.feedback = syn__build_decoder(b, m, decoder);
     /* Without it the model would train without complaint and translate nothing. */
-    if (x >= 0 && k->encoder && !b.n_source_layers)
-      return syn__fail(b.c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
+    if (x >= 0 && k->encoder && !b->n_source_layers)
+      return syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
                        "(mh_dot_att), here is none");
   }
   if (x >= 0 && m->task->labels == SYN_EACH)
-    x = syn__node_done(&b, syn__node_new(&b, &syn__kind_pool, 1, &x));
-  if (x < 0 || syn__build_head(&b, m, x)) return m->c->status;
+    x = syn__node_done(b, syn__node_new(b, &syn__kind_pool, 1, &x));
+  if (x < 0 || syn__build_head(b, m, x)) return m->c->status;
   /* The graph is built. What a model file stores must not point to memory of the caller. */
-  if (k->encoder) k->encoder = syn__text_replaced(&b, k->encoder);
-  if (k->decoder) k->decoder = syn__text_replaced(&b, k->decoder);
+  if (k->encoder) k->encoder = syn__text_replaced(b, k->encoder);
+  if (k->decoder) k->decoder = syn__text_replaced(b, k->decoder);
   k->vars = NULL;
   k->n_vars = 0;
   return m->c->status;
+}
+
+static syn_status syn__build_network(syn_model *m) {
+  syn_status s;
+  syn_build b;
+  memset(&b, 0, sizeof b);
+  b.c = b.tree.c = m->c;
+  b.g = &m->g;
+  b.config = &m->config;
+  b.chain = syn__build_chain;
+  b.encoder_out = -1;
+  s = syn__build_sides(&b, m);
+  syn__arena_free(&b.tree);
+  return s != SYN_OK ? s : syn__graph_fit(m->c, &m->g);
 }
 
 /* ==============================================================================================
