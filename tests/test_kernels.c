@@ -1218,9 +1218,57 @@ static void test_isa(const syn_kernels *k) {
   test_products(k);
 }
 
+/* fmaf of our own against that of the C library: any floats; sums that nearly cancel; products with
+   few bits, whose sums are ties. */
+static void test_fmaf(void) {
+  syn_random r = {1};
+  long i, count = CHECK_QUICK ? 1000000 : 10000000, wrong = 0;
+  for (i = 0; i < count; i++) {
+    uint64_t x = syn_random_next(&r), y = syn_random_next(&r);
+    uint32_t a = (uint32_t)x, b = (uint32_t)(x >> 32), c = (uint32_t)y, bits[2];
+    float f[5], p;
+    if (i % 2) a = (a & 0x807FFFFFu) | (uint32_t)(100 + (y >> 40) % 56) << 23;
+    if (i % 2) b = (b & 0x807FFFFFu) | (uint32_t)(100 + (y >> 50) % 56) << 23;
+    if (i % 8 == 3) a &= 0xFFFFF000u, b &= 0xFFFFF000u;
+    memcpy(&f[0], &a, 4), memcpy(&f[1], &b, 4);
+    p = f[0] * f[1];
+    if (i % 4 == 1) memcpy(&c, &p, 4), c &= 0x7F800000u, c += ((uint32_t)(y % 60) - 30u) << 23;
+    if (i % 16 == 5) c ^= 0x80000000u;
+    memcpy(&f[2], &c, 4);
+    if (i % 16 == 7) f[2] = -p;
+    f[3] = fmaf(f[0], f[1], f[2]), f[4] = syn__fmaf(f[0], f[1], f[2]);
+    memcpy(bits, &f[3], 8);
+    if (bits[0] != bits[1] && (f[3] == f[3] || f[4] == f[4]) && wrong++ < 5)
+      CHECK(0, "fma of %a, %a, %a: %a, wanted %a", (double)f[0], (double)f[1], (double)f[2],
+            (double)f[4], (double)f[3]);
+  }
+  CHECK(wrong == 0, "%ld of %ld", wrong, count);
+}
+
+/* Division by a small integer, with the bits of the machine's division. */
+static void test_over(void) {
+  syn_random r = {2};
+  long i, wrong = 0;
+  for (i = 0; i < 1000000; i++) {
+    uint64_t x = syn_random_next(&r), y = syn_random_next(&r);
+    uint32_t n = 1 + (uint32_t)(y >> 40) % 512;
+    double a, want, got;
+    if (i % 3) x = (x & UINT64_C(0x800FFFFFFFFFFFFF)) | (uint64_t)(1000 + i % 50) << 52;
+    if (i % 5 == 0) x &= ~UINT64_C(0xFFFFFFFF);
+    memcpy(&a, &x, sizeof a);
+    if (i % 7 == 0) a = (double)n * (double)(y & 0xFFFFFF);
+    want = a / (double)n, got = syn__over(a, n);
+    if (memcmp(&want, &got, sizeof want) && a == a && wrong++ < 5)
+      CHECK(0, "%a / %u: %a, wanted %a", a, (unsigned)n, got, want);
+  }
+  CHECK(wrong == 0, "%ld", wrong);
+}
+
 int main(void) {
   int i;
   plain = &syn__kernels_scalar;
+  test_fmaf();
+  test_over();
   test_dispatch();
   test_isa(plain);
   for (i = 0; i < syn_isa_count(); i++) {

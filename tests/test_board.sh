@@ -1,0 +1,117 @@
+#!/bin/sh
+# A program built with the options for boards decodes what the whole library decodes, and refuses
+# what it was built without.
+# Run from anywhere: sh tests/test_board.sh    CC names the compiler.
+# Ends with "board: N checks, N failed"; exit 1 when any failed.
+
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+checks=0 failed=0
+
+is() { # is NAME WANTED GOT
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] && return
+  failed=$((failed + 1))
+  printf 'FAILED %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
+}
+
+cat >board.c <<'EOF'
+#define SYNTHESIZER_IMPLEMENTATION
+#include "synthesizer.h"
+#include <stdio.h>
+
+/* Makes the model file with random weights, where the library can. */
+static void make(syn_context *c, const char *path) {
+#ifdef SYN_INFERENCE
+  SYN__UNUSED(c), SYN__UNUSED(path);
+#else
+  syn_config k = {0};
+  syn_model *m;
+  k.encoder = "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm";
+  k.decoder = "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(mh_dot_att) -> res_nd(ffl)) -> norm";
+  k.d_model = 24, k.heads = 2, k.max_len = 21, k.src_vocab = 19, k.tgt_vocab = 13;
+  k.tie = "none"; /* a tied random network repeats one token */
+  m = syn_model_new(c, &k);
+  syn_model_save(c, m, path);
+  syn_model_free(m);
+#endif
+}
+
+/* Tokens and score of every output, for sources of 1 to 20 tokens. */
+static void decode(syn_decoder *d) {
+  int source[21], n, i, rank, size;
+  for (n = 1; n <= 20; n++) {
+    syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+    for (i = 0; i < n; i++) source[i] = 4 + (7 * i + 3 * n) % 15;
+    source[n] = SYN_END, b.src = source, b.src_width = n + 1;
+    if (syn_decoder_run(d, &b, NULL, NULL)) return;
+    for (rank = 0; rank < 2; rank++) {
+      float score;
+      const int *tokens = syn_decoder_output(d, 0, rank, &size, &score);
+      for (i = 0; tokens && i < size; i++) printf("%d ", tokens[i]);
+      if (tokens) printf("%a\n", (double)score);
+    }
+  }
+}
+
+/* What a build for boards has not: a trainer, a kind that was not listed. */
+static int refuses(syn_context *c, syn_model *m) {
+  syn_config k = {0};
+  int training, kind;
+  training = !syn_trainer_new(c, m, NULL) && c->status;
+  syn_context_clear(c);
+  k.task = "lm", k.decoder = "rnn(8)", k.tgt_vocab = 9;
+  kind = !syn_model_new(c, &k) && c->status;
+  syn_context_clear(c);
+  return training && kind;
+}
+
+int main(int argc, char **argv) {
+  syn_options o = {0};
+  syn_context c;
+  syn_model *m;
+  int beam;
+  o.isa = "scalar";
+  if (argc < 2 || syn_context_init(&c, &o)) return 2;
+  make(&c, argv[1]);
+  m = syn_model_load(&c, argv[1]);
+  for (beam = 1; beam <= 3; beam += 2) {
+    syn_decode_config k = {0};
+    syn_decoder *d;
+    k.beam = beam, k.best = beam > 1 ? 2 : 1, k.prefill = beam;
+    d = syn_decoder_new(&c, m, &k);
+    decode(d);
+    syn_decoder_free(d);
+  }
+  if (c.status) return puts(c.message), 1;
+  fprintf(stderr, "refuses: %d\n", refuses(&c, m));
+  syn_model_free(m);
+  return 0;
+}
+EOF
+
+build() { # build NAME FLAG...
+  name=$1
+  shift
+  ${CC:-cc} -O1 -I"$here/.." "$@" board.c -o "$name" -lm >"$name.log" 2>&1 ||
+    sed 's/^/  /' "$name.log"
+  ./"$name" model.safetensors >"$name.out" 2>"$name.err"
+}
+
+build whole
+is 'whole: 60 outputs' 60 "$(wc -l <whole.out | tr -d ' ')"
+is 'whole: trains' 'refuses: 0' "$(cat whole.err)"
+build board -DSYN_INFERENCE -DSYN_NO_TOKENIZERS -DSYN_NO_MESSAGES -DSYN_NO_SIMD \
+  '-DSYN_KINDS(X)=X(pos)X(repeat)X(res)X(norm)X(dropout)X(syn_att)X(mh_dot_src_att)X(ff)' \
+  '-DSYN_SCORES(X)=X(v)X(r)'
+is 'board: the same outputs' "$(cat whole.out)" "$(cat board.out)"
+is 'board: has no training, no other kinds' 'refuses: 1' "$(cat board.err)"
+build kinds -DSYN_INFERENCE \
+  '-DSYN_KINDS(X)=X(pos)X(repeat)X(res)X(norm)X(dropout)X(syn_att)X(mh_dot_src_att)'
+is 'an alias of a kind that is not listed is refused' \
+  'encoder line 1 column 49: ffl: this program was built without the kind ff' "$(cat kinds.out)"
+
+echo "board: $checks checks, $failed failed"
+[ "$failed" = 0 ]
