@@ -102,8 +102,8 @@
 
    BUILD OPTIONS    SYN_SELF "synthesizer.h": the name under which the header finds itself.
    SYN_NO_SIMD: only scalar kernels. SYN_NO_STDIO: no files, only memory. SYN_NO_LARGE_PAGES: no
-   madvise. SYN_EXACT: fmaf even where it is slow. SYN_SMALL: only the small models. With
-   -fopenmp, syn_options.threads counts.
+   madvise. SYN_EXACT: fmaf even where it is slow. SYN_SMALL: only the small models. >>config has
+   those that make the program of a board smaller. With -fopenmp, syn_options.threads counts.
 
    MEMORY    Objects are made by functions that end in _new, _load, _view, _open and _learn; _add
    lets data grow. Saving and writing, planning, evaluating and laying out an epoch take memory
@@ -2344,7 +2344,7 @@ static const char *syn__nearest(const char *given, size_t size, const void *name
 
 /* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
    the machine has no division of doubles one costs hundreds of instructions. The significand with
-   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least, and what
+   11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least. What
    the remainder would add below them decides a rounding only by not being 0. */
 static double syn__over(double x, uint32_t n) {
   uint64_t bits, m, q;
@@ -4719,6 +4719,21 @@ static void SYN__N(gemv_int8)(float *z, const float *x, const signed char *q, si
 
 /* -- attention of one new token -- */
 
+#if SYN__LANES == 1
+/* A head is a product with a row-major b, the block. */
+static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads,
+                           size_t c) {
+  syn__product p;
+  memset(&p, 0, sizeof p);
+  p.a.rows = 1, p.a.cols = (int)c, p.a.row = c, p.a.col = 1;
+  p.b.rows = (int)c, p.b.cols = 16, p.b.row = 16, p.b.col = 1;
+  p.c.rows = 1, p.c.cols = 16, p.c.row = 16, p.c.col = 1;
+  for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c) {
+    p.a.x = (float *)q, p.b.x = (float *)k, p.c.x = s;
+    SYN__N(gemm)(&p, 0, 1, 0, 1);
+  }
+}
+#else
 /* `count` heads; a vector holds 16 keys of a head. Every score is one chain over i. */
 SYN__INLINE void SYN__N(scores_of)(float *s, size_t s_row, const float *q, const float *k, size_t c,
                                    int count) {
@@ -4740,6 +4755,7 @@ static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *
   for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c)
     SYN__N(scores_of)(s, s_row, q, k, c, 1);
 }
+#endif
 
 /* `count` vectors of `size` columns each, from column i of y on. */
 SYN__INLINE void SYN__N(values_of)(float *y, const syn__weighted_values *j, size_t i, size_t size,
@@ -6151,7 +6167,7 @@ static syn_status syn__own_copy(syn_build *b, syn_node *n, const void *own, size
   return SYN_OK;
 }
 
-/* The arrays of a node while its shape is asked for. One node is built at a time. */
+/* The arrays of a node while its `shape` runs. One node is built at a time. */
 typedef struct syn__node_arrays {
   syn_extent save[SYN_MAX_SAVE];
   syn_part part[SYN_MAX_PART];
@@ -10251,7 +10267,9 @@ static uint32_t syn__drop_index(const syn__attention *o, int i) {
 /* S = q k^T; q holds the scale */
 static void syn__dot_scores(const syn_tape *t, const syn__attention *o) {
   syn_matrix k = syn_matrix_of(o->k, o->g.nk, o->c, o->k_row);
-  k = o->k_panels ? syn__packed(o->k_panels, o->c, o->g.nk) : syn__pack_keys(t, k, o->pack);
+  k = o->k_panels    ? syn__packed(o->k_panels, o->c, o->g.nk)
+      : t->k->direct ? syn_transposed(k)
+                     : syn__pack_keys(t, k, o->pack);
   syn__causal_matmul_nt(t, &o->g,
                         syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
                                         syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), k, NULL, 0));
@@ -14739,7 +14757,9 @@ static int syn__build_decoder(syn_build *b, const syn_model *m, const syn_layer 
   const size_t nodes = g->n_nodes, values = g->n_values, params = g->n_params;
   int first = syn__feedback_guess(b, chain, b->config->d_model), fed = first, x, width, i;
   for (i = 0; i < 2; i++) {
+    const syn__arena tree = b->tree;
     *b = before; /* the first time, this changes nothing but what the guess left */
+    b->tree = tree;
     g->n_nodes = nodes;
     g->n_values = values;
     g->n_params = params;
