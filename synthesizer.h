@@ -17860,24 +17860,25 @@ static void syn__layout_weights(syn_model *m, syn__layout *k) {
   }
 }
 
-/* One row w [d] of out.w, in a panel: q counts steps of `scale`, 127 of them for the largest
-   number. With e = w - scale q, |w x - scale q x| <= |e| |x|. Both sums have d terms, rounded
-   d times by at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the radius has room for this, for the few
-   operations behind the sums, and with 1e-28 for underflow. 0: the numbers are too large for a
-   bound. */
-static int syn__bounds_row(const float *w, size_t d, signed char *q, float *scale, float *radius) {
+/* One row w [d] of out.w, whose numbers lie `apart` floats apart: q, in a panel, counts steps of
+   `scale`, 127 of them for the largest number. With e = w - scale q, |w x - scale q x| <= |e| |x|.
+   Both sums have d terms, rounded d times by at most 2^-24 of |w| |x| or (|w| + |e|) |x|; the
+   radius has room for this, for the few operations behind the sums, and with 1e-28 for underflow.
+   0: the numbers are too large for a bound. */
+static int syn__bounds_row(const float *w, size_t apart, size_t d, signed char *q, float *scale,
+                           float *radius) {
   double sum = 0.0, error = 0.0, e;
   float top = 0.0f, step;
   size_t i;
   for (i = 0; i < d; i++) {
-    float x = w[16 * i];
+    float x = w[apart * i];
     top = fabsf(x) > top ? fabsf(x) : top;
     sum += (double)x * (double)x;
   }
   if (!(sum < 1e30)) return 0;
   *scale = step = top > 1e-30f ? top / 127.0f : 1.0f;
   for (i = 0; i < d; i++) {
-    float x = w[16 * i];
+    float x = w[apart * i];
     int n = (int)floorf(x / step + 0.5f);
     q[16 * i] = (signed char)syn__max(-127, syn__min(127, n));
     e = (double)x - (double)step * (double)q[16 * i];
@@ -17912,8 +17913,9 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   panels = d->run->tape.packed[head->param[0]];
   for (i = 0; i < v; i++) {
     size_t at = syn__panel_row(i, width);
-    if (!(fabsf(b->x[i]) < 1e15f) || !syn__bounds_row(panels + at, width, s->q + at,
-                                                      &s->scale[i], &s->radius[i])) {
+    const float *row = panels ? panels + at : w->x + i * width; /* none: see syn_kernels.direct */
+    if (!(fabsf(b->x[i]) < 1e15f) ||
+        !syn__bounds_row(row, panels ? 16 : 1, width, s->q + at, &s->scale[i], &s->radius[i])) {
       s->q = NULL;
       return;
     }

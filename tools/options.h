@@ -29,7 +29,7 @@ typedef struct command_row {
   const char *name, *words; /* words: what help shows of the other arguments: "HYP REF" */
   int words_min, words_max; /* their number; max -1: any number */
   const option *options;    /* null where run is null */
-  int (*run)(const arguments *a); /* returns the exit status; null: not built yet */
+  int (*run)(const arguments *a); /* returns the exit status */
   const char *help;
 } command_row;
 
@@ -259,7 +259,6 @@ MAYBE_UNUSED static void print_command(const command_row *c) {
   const option *o;
   printf("%s %s [options]%s%s\n  %s\n", TOOL_NAME, c->name, *c->words ? " " : "", c->words,
          c->help);
-  if (!c->options) printf("  not built yet\n");
-  for (o = c->options; o && o->name; o++) print_option(o);
-  if (c->options) print_option(&option_help);
+  for (o = c->options; o->name; o++) print_option(o);
+  print_option(&option_help);
 }

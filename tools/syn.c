@@ -223,8 +223,8 @@ static const option embed_options[] = {
     {"type", 0, CHOICE, "auto", "auto|i8|i4",
      "of weights; i4: half the bytes, a scale for each 32; auto: i4 where the file has 4 bits"},
     {"layout", 0, CHOICE, "smlad", "smlad|mve|rows|file",
-     "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major: all run everywhere; file: "
-     "the bytes of the model file, for syn_model_view; then the options below are not used"},
+     "order of i8 weights for Cortex-M4, M7, M33, PCs; M55, M85; row-major: all run everywhere. "
+     "file: the bytes of the model file, for syn_model_view; then the options below are not used"},
     {"tokenizers", 0, CHOICE, "no", "no|yes", "with the tokenizers, to read and write text"},
     {"source-len", 0, INT, "0", "0..65535", "tokens of the longest source; 0: the model's max-len"},
     {"max-len", 0, INT, "0", "0..65535", "tokens of the longest output; 0: the model's max-len"},
@@ -269,12 +269,10 @@ static int print_help(const char *name) {
   if (name) return print_command(find_command(name)), 0;
   printf("syn %s, the command-line tool of synthesizer.h\n\n", SYN_VERSION);
   for (i = 0; i < COUNT(commands); i++)
-    printf("  syn %-9s %s%s\n", commands[i].name, commands[i].help,
-           commands[i].run ? "" : " (not built yet)");
+    printf("  syn %-9s %s\n", commands[i].name, commands[i].help);
   printf("\nA value follows its option, --name value or --name=value; the last one given holds.\n"
          "Exit status: 0 success, 1 a failed job, 2 wrong use.\n");
   for (i = 0; i < COUNT(commands); i++) {
-    if (!commands[i].options) continue;
     printf("\n");
     print_command(&commands[i]);
   }
@@ -287,10 +285,7 @@ static int is_help(const char *s) {
 
 static int run_command(const command_row *c, int argc, char **argv) {
   arguments a;
-  int status = 0, i;
-  for (i = 0; i < argc && !c->run; i++) /* no table of options: only help is possible */
-    if (is_help(argv[i])) return print_help(c->name);
-  if (!c->run) fail(WRONG_USE, "%s is not built yet", c->name);
+  int status = 0;
   a = parse(c, argc, argv);
   if (!a.help) preset_apply(&a);
   if (a.help) print_command(c);
