@@ -1,7 +1,7 @@
 #!/bin/sh
 # A program built with the options for boards decodes what the whole library decodes, and refuses
 # what it was built without.
-# Run from anywhere: sh tests/test_board.sh    CC names the compiler.
+# Run from anywhere: sh tests/test_board.sh    CC names the compiler, RUN an emulator.
 # Ends with "board: N checks, N failed"; exit 1 when any failed.
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -95,9 +95,9 @@ EOF
 build() { # build NAME FLAG...
   name=$1
   shift
-  ${CC:-cc} -O1 -I"$here/.." "$@" board.c -o "$name" -lm >"$name.log" 2>&1 ||
+  ${CC:-cc} ${CFLAGS:--O1} -I"$here/.." "$@" board.c -o "$name" -lm >"$name.log" 2>&1 ||
     sed 's/^/  /' "$name.log"
-  ./"$name" model.safetensors >"$name.out" 2>"$name.err"
+  $RUN ./"$name" model.safetensors >"$name.out" 2>"$name.err"
 }
 
 build whole

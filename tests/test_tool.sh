@@ -798,8 +798,41 @@ int main(void) {
   return fwrite(net_model.bytes, 1, sizeof net_model.bytes, stdout) != sizeof net_model.bytes;
 }
 END
-${CC:-cc} net.c -o net && ./net >net.bytes
+${CC:-cc} $CFLAGS net.c -o net && $RUN ./net >net.bytes
 same 'embed --layout file: the bytes of the file' m net.bytes
+"$SYN" embed -m m -o net.h --tokenizers yes --beam 2
+has 'embed: the kinds of the network, the search' '*X(values)*X(out) X(beam)*' "$(cat net.h)"
+size=$(sed -n '1s/.*: \([0-9]*\) bytes.*/\1/p' net.h) ram=$(sed -n 's/.*_RAM = \([0-9]*\).*/\1/p' net.h)
+has 'info --board: flash and RAM are those of the array' \
+  "*,\"flash\":$((size + 7566)),\"ram\":$ram,*,\"fits\":true}" \
+  "$("$SYN" info -m m --board an386 --beam 2 --json | tail -n 1)"
+cat >net.c <<END
+#include "net.h"
+#define SYN_SMALL
+#define SYNTHESIZER_IMPLEMENTATION
+#include "$ROOT/synthesizer.h"
+#include <stdio.h>
+static uint64_t ram[(net_RAM + 7) / 8];
+int main(void) {
+  char line[100], text[100];
+  syn_small *s = syn_small_open(ram, sizeof ram, net_model, sizeof net_model, NULL, NULL);
+  while (s && fgets(line, sizeof line, stdin)) {
+    int ids[20], n = 0, token;
+    syn_text given = {line, strlen(line) - 1};
+    syn_small_source(s, ids, syn_small_encode(s, given, ids, 20));
+    while ((token = syn_small_step(s, 9999)) >= SYN_SMALL_MORE)
+      if (token >= 0) ids[n++] = token;
+    syn_small_decode(s, ids, n, text, sizeof text);
+    puts(text);
+  }
+  return !s;
+}
+END
+${CC:-cc} $CFLAGS net.c -o net && $RUN ./net <lines >net.out
+"$SYN" run -m m --beam 1 lines >greedy
+is 'embed: nine of ten outputs are those of run' yes \
+  "$(paste net.out greedy | awk -F '\t' '$1 == $2 { n++ } END { print (n >= 36 ? "yes" : n) }')"
+refused 'no such board' 2 'syn: no board an38; the nearest is an385. *' info -m m --board an38
 
 rm -f ./*.tmp # of killed trainings
 (ulimit -f 8 && train $net -o m --steps 1 --warmup 1 --json >log 2>err)

@@ -156,7 +156,7 @@ static void info_alone(const arguments *a) {
 }
 
 /* The model of --model, or a model made from the options. The latter has no memory for weights, so
-   a network of many gigabytes can be described on any machine. */
+   a network of many gigabytes can be described on any machine; with --board it has. */
 static syn_model *info_model(syn_context *c, const arguments *a) {
   const char *path = opt_text(a, "model");
   network n;
@@ -171,7 +171,7 @@ static syn_model *info_model(syn_context *c, const arguments *a) {
   n.config.src_vocab = opt_int(a, "src-vocab");
   n.config.tgt_vocab = opt_int(a, "tgt-vocab");
   n.config.classes = opt_int(a, "classes");
-  m = syn__model_shell(c, &n.config);
+  m = *opt_text(a, "board") ? syn_model_new(c, &n.config) : syn__model_shell(c, &n.config);
   check_use(c);
   network_free(&n);
   return m;
@@ -183,6 +183,7 @@ static int run_info(const arguments *a) {
   syn_model *m;
   syn_cost total;
   context_open(&c, a);
+  if (*opt_text(a, "board")) board_find(opt_text(a, "board")); /* a wrong name ends here */
   m = info_model(&c, a);
   memset(&d, 0, sizeof d);
   d.m = m;
@@ -199,6 +200,7 @@ static int run_info(const arguments *a) {
            "token decoded, by attention to the source per token of the source\n\n", d.length);
   info_types(&d);
   info_plan(&d, &c, a);
+  if (*opt_text(a, "board")) info_board(&c, m, a);
   syn_model_free(m);
   return 0;
 }

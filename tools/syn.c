@@ -36,6 +36,7 @@
 #include "data.h"
 #include "train.h"
 #include "run.h"
+#include "board.h"
 #include "info.h"
 #include "grad.h"
 #include "golden.h"
@@ -175,6 +176,8 @@ static const option info_options[] = {
     {"length", 0, INT, "0", "0..1000000", "costs are for a sentence of so many tokens; 0: max-len"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens of a training step"},
     {"beam", 0, INT, "4", "1..1024", "hypotheses while decoding"},
+    {"board", 0, TEXT, "", "NAME", "flash, RAM, stack, tokens a second of the small model there"},
+    {"type", 0, CHOICE, "auto", "auto|i8|i4", "of its weights; auto: i4 where the file has 4 bits"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
     END_OF_OPTIONS};
