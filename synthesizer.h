@@ -3668,8 +3668,10 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #else
 #define SYN__UNROLL _Pragma("clang loop unroll(full)")
 #endif
-#else
+#elif defined(__GNUC__)
 #define SYN__UNROLL _Pragma("GCC unroll 16") /* gcc -O2 else leaves arrays of vectors in memory */
+#else
+#define SYN__UNROLL
 #endif
 
 /* The vector types of the kernels, passed by value: inlined, they are registers. */
