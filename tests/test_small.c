@@ -257,7 +257,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   config.src_vocab = config.tgt_vocab = VOCAB;
   config.classes = tag ? 4 : 3;
   how.lr = 0.004f;
-  how.steps = 300;
+  how.steps = CHECK_QUICK ? 150 : 300;
   how.batch_tokens = 400;
   m = syn_model_new(c, &config);
   for (i = 0; i < 1000; i++) {
@@ -639,7 +639,7 @@ int main(void) {
   syn_context_init(&c, NULL);
   test_kernels();
   for (i = 0; i < sizeof pairs / sizeof *pairs; i += CHECK_QUICK ? 4 : 1) {
-    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], 400);
+    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], CHECK_QUICK ? 150 : 400);
     test_tokens(&c, m, 1, pairs[i][0]);
     test_tokens(&c, m, 4, pairs[i][0]);
     if (i == 0) test_limits(&c, m);
