@@ -1469,7 +1469,7 @@ static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f 
 #define SYN__SMALL_HAS_MVE 0
 #endif
 #if defined(__GNUC__) && defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_FEATURE_MVE) && \
-    !defined(__ARM_NEON)
+    !defined(__ARM_NEON) && defined(__thumb2__)
 #define SYN__SMALL_HAS_SMLAD 1
 #else
 #define SYN__SMALL_HAS_SMLAD 0
@@ -1936,13 +1936,19 @@ static syn__small_dots *syn__small_kernel_i4(int32_t isa) {
 #endif
 }
 /* Null: not compiled. */
-static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
+#define SYN__SMALL_BIT(name) | 1 << SYN__SMALL_##name
 #define SYN__SMALL_KERNEL(name) \
-  if (format == SYN__SMALL_##name) return syn__small_kernel_##name(isa);
-  SYN_SMALL_FORMATS(SYN__SMALL_KERNEL)
-#undef SYN__SMALL_KERNEL
+  if (format == SYN__SMALL_##name && (formats & 1 << SYN__SMALL_##name) != 0) \
+    return syn__small_kernel_##name(isa);
+static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
+  enum { formats = 0 SYN_SMALL_FORMATS(SYN__SMALL_BIT) };
+  SYN__SMALL_KERNEL(smlad)
+  SYN__SMALL_KERNEL(rows)
+  SYN__SMALL_KERNEL(mve)
+  SYN__SMALL_KERNEL(i4)
   return NULL;
 }
+#undef SYN__SMALL_KERNEL
 
 /* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
 static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {

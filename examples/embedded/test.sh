@@ -48,15 +48,18 @@ on() {
 
 make="$*"
 mkdir -p "$OUT"
-$make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/commands" \
+$make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/dates_i4" "$OUT/pc/commands" \
   "$OUT/pc/learn" "$OUT/pc/letters" || exit 1
 prepare dates dates_data "$INPUTS" test
 prepare commands commands_data 200 test
+cp "$OUT/dates.test" "$OUT/dates_i4.test"
+cp "$OUT/dates.in" "$OUT/dates_i4.in"
 sed 's/0=/5=/' "$OUT/commands.test" >"$OUT/learn.test"
 cp "$OUT/commands.in" "$OUT/learn.in"
 "$OUT/letters_data" 20 unseen >"$OUT/letters.test"
 cut -f 1 "$OUT/letters.test" >"$OUT/letters.in"
 pc dates 95
+pc dates_i4 95
 pc commands 95
 pc learn 95
 if [ -f "$OUT/letters.short" ]; then pc letters 50; else pc letters 0; fi # or the words of another model
@@ -71,6 +74,7 @@ fi
 
 if have_tools; then
   for pair in $MACHINES; do on "${pair%%:*}" dates; done
+  for board in microbit an386; do on $board dates_i4; done
   for board in m0 an386 an505; do on $board learn; done
   for board in an385 an386 an547; do on $board letters; done
   on an386 commands -icount shift=5
