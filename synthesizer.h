@@ -207,6 +207,7 @@
 
    For boards, whose linker (-ffunction-sections -Wl,--gc-sections) drops what no table names:
    SYN_INFERENCE, defined by the user: no backward pass, no optimizer; what would train is an error.
+   With SYN_NO_SIMD also no products of int8: decoders are of type f32.
    syn_model_file of a viewed model is null.
    SYN_KINDS(X), SYN_SCORES(X), defined by the user: the kinds of layers, and of scores of syn_att,
    that a network may have; the defaults are at >>kinds and at >>kind syn_att: the layer. A network
@@ -2278,6 +2279,12 @@ static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
 #else
 #define SYN__BACK(f) f
 #endif
+/* 0: decoders compute products of floats only, and no logit bounds. */
+#if defined(SYN_INFERENCE) && defined(SYN_NO_SIMD)
+#define SYN__INT8 0
+#else
+#define SYN__INT8 1
+#endif
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int syn__min(int a, int b) { return a < b ? a : b; }
@@ -2443,7 +2450,7 @@ const char *syn_status_text(syn_status status) {
 #define SYN__TEXT(name, text) text,
   static const char *const texts[] = {SYN_STATUS_LIST(SYN__TEXT)};
 #undef SYN__TEXT
-  return (int)status >= 0 && status < SYN_STATUS_COUNT ? texts[status] : "no such status";
+  return (unsigned)status < SYN_STATUS_COUNT ? texts[status] : "no such status";
 }
 
 void syn_context_clear(syn_context *c) {
@@ -2476,7 +2483,7 @@ static syn_status syn__fail(syn_context *c, syn_status status, const char *forma
 #define SYN__MESSAGES 0
 static syn_status syn__fail_status(syn_context *c, syn_status status) {
   if (!c || c->status != SYN_OK) return status;
-  strcpy(c->message, syn_status_text(status));
+  memcpy(c->message, syn_status_text(status), strlen(syn_status_text(status)) + 1);
   return c->status = status;
 }
 #define syn__fail(c, status, ...) \
@@ -2503,6 +2510,7 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
   for (i = 0; i < count; i++, at += step) {
     memcpy(&name, at, sizeof name);
     if (!strcmp(given, name)) return (int)i;
+    if (!SYN__MESSAGES) continue;
     if (i > 0) strcat(list, i + 1 < count ? ", " : " or ");
     strcat(list, name);
   }
@@ -2803,8 +2811,19 @@ static const char *syn__shorten(char out[SYN__SHORT], const char *text) {
    of a 64-bit number differs between C libraries. */
 static const char *syn__decimal(char out[24], uint64_t n, int negative) {
   char *at = out + 23;
-  for (*at = 0; n >= 10; n /= 10) *--at = (char)('0' + (int)(n % 10));
-  *--at = (char)('0' + (int)n);
+  *at = 0;
+  do { /* n / 10 by parts of 16 bits: boards have no division of 64 bits */
+    uint64_t quotient = 0;
+    uint32_t rest = 0;
+    int shift;
+    for (shift = 48; shift >= 0; shift -= 16) {
+      rest = rest << 16 | (uint32_t)(n >> shift & 0xFFFF);
+      quotient = quotient << 16 | rest / 10;
+      rest %= 10;
+    }
+    *--at = (char)('0' + (int)rest);
+    n = quotient;
+  } while (n);
   if (negative) *--at = '-';
   return at;
 }
@@ -5515,8 +5534,8 @@ static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
     SYN__N(gemm), SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul),
     SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores),
-    SYN__N(values), SYN__N(gemv_int8), &SYN__INT8_TABLE, SYN__N(max), SYN__N(block_max),
-    SYN__N(act), SYN__BACK(SYN__N(act_back)), SYN__BACK(SYN__N(slope)), SYN__N(glu),
+    SYN__N(values), SYN__INT8 ? SYN__N(gemv_int8) : NULL, SYN__INT8 ? &SYN__INT8_TABLE : NULL,
+    SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__BACK(SYN__N(act_back)), SYN__BACK(SYN__N(slope)), SYN__N(glu),
     SYN__BACK(SYN__N(glu_back)), SYN__IF(RNN, SYN__N(lstm)), SYN__IF(RNN, SYN__N(gru)),
     SYN__BACK(SYN__N(lstm_back)), SYN__BACK(SYN__N(gru_back)), SYN__N(softmax),
     SYN__BACK(SYN__N(softmax_back)), SYN__IF(ADDITIVE, SYN__N(additive)),
@@ -5741,6 +5760,7 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
     if (!syn_isa_usable(i)) continue;
     best = i;
     if (isa && !strcmp(isa, syn_isa_name(i))) break;
+    if (!SYN__MESSAGES) continue;
     strcat(names, " "); /* at most four names of at most six letters */
     strcat(names, syn_isa_name(i));
     if (isa) nearest = syn__nearer(isa, strlen(isa), nearest, syn_isa_name(i));
@@ -6567,7 +6587,7 @@ static void syn__task_gemm(syn_tape *t, const void *job, int thread, size_t begi
   const syn__product *p = (const syn__product *)job;
   int m = p->by_rows ? (int)begin : 0, m1 = p->by_rows ? (int)end : p->c.rows, rows;
   int p0 = p->by_rows ? 0 : (int)begin, p1 = p->by_rows ? (p->c.cols + 15) / 16 : (int)end;
-  if (p->b.panel && !p->b.col) {
+  if (SYN__INT8 && p->b.panel && !p->b.col) {
     syn__gemm_int8(t, p, thread, begin, end);
     return;
   }
@@ -15993,9 +16013,10 @@ static void syn__value_pairs(const syn_run *r, const syn_node *n, const syn_part
 
 syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_value *value) {
   const syn_node *n;
-  syn_part part; /* set where n is found */
+  syn_part part;
   const syn_param *p;
   memset(value, 0, sizeof *value); /* defined on every path */
+  memset(&part, 0, sizeof part);
   if (!r || !syn__given(r->tape.c, path, "path")) return SYN_E_VALUE;
   if (r->mode != SYN__KEEP)
     return syn__fail(r->tape.c, SYN_E_VALUE,
@@ -17699,6 +17720,9 @@ static syn_status syn__decode_type(syn_decoder *d) {
                      "which holds panels of floats; syn_model_load wanted");
   for (k = 0; which && syn__int8_table(d->c->kernels, k); k++)
     d->int8 = syn__int8_table(d->c->kernels, k);
+  if (which && !d->int8)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: type i8: this program was built without it "
+                     "(SYN_INFERENCE with SYN_NO_SIMD)");
   for (i = 0; which && i < d->m->g.n_params; i++) {
     const syn_param *p = &d->m->g.params[i];
     if (p->matrix && p->size / (size_t)p->shape[0] > SYN__INT8_MAX)
@@ -17838,13 +17862,14 @@ static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const float **packed;
   size_t i;
   if (syn__in_panels(d->m)) return;
-  if (d->int8) syn__layout_int8_rows(d, k);
+  if (SYN__INT8 && d->int8) syn__layout_int8_rows(d, k);
   packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
   for (i = 0; i < g->n_params && (d->int8 || !d->c->kernels->direct); i++) {
     const syn_param *p = &g->params[i];
     float *at = NULL;
     syn_matrix w;
-    if (p->panels) at = d->int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
+    if (p->panels)
+      at = SYN__INT8 && d->int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
     if (!k->base || !at) continue;
     packed[i] = at;
     if (d->int8) continue;
@@ -17907,7 +17932,8 @@ static void syn__layout_bounds(syn_decoder *d, syn__layout *k) {
   syn__logit_bounds *s = &d->bounds;
   const float *panels;
   float most = 0.0f;
-  if (d->config.beam > 1 || d->config.temperature > 0.0f || d->int8 || w->size < SYN__BOUNDS_LEAST)
+  if (!SYN__INT8 || d->config.beam > 1 || d->config.temperature > 0.0f || d->int8 ||
+      w->size < SYN__BOUNDS_LEAST)
     return;
   s->q = (signed char *)syn__layout_add(k, syn__mul_size(wide, width), 1);
   s->scale = syn__layout_floats(k, 1, wide);
@@ -18265,7 +18291,7 @@ static int syn__choose_bounded(syn_decoder *d, int row) {
 static int syn__choose_best(syn_decoder *d, int row) {
   const float *z = syn__decode_logits(d, row), *block_max;
   int i, v = d->m->config.tgt_vocab, blocks = (int)syn__decode_blocks(d), at = 0;
-  if (!d->has_logits) {
+  if (SYN__INT8 && !d->has_logits) {
     int token = syn__choose_bounded(d, row);
     if (token >= 0) return token;
     syn__make_logits(d);
@@ -18543,7 +18569,7 @@ static int syn__decode_read(syn_decoder *d, int end) {
     memmove(x->x, x->x + (size_t)(places - 1) * floats, floats * sizeof *x->x);
   x->shape[0] = syn_out(t, head)->shape[0] = d->live;
   d->has_logits = 0;
-  if (!d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
+  if (!SYN__INT8 || !d->bounds.q || d->live > SYN__BOUNDS_ROWS) syn__make_logits(d);
   return 1;
 }
 
@@ -19792,7 +19818,7 @@ static const syn__dtype_info *syn__dtype_at(syn_dtype dtype) {
 #define SYN__DTYPE(id, name, bits, unit) {name, bits, unit},
   static const syn__dtype_info rows[] = {SYN_DTYPE_LIST(SYN__DTYPE){"?", 0, 1}};
 #undef SYN__DTYPE
-  return &rows[(int)dtype >= 0 && dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
+  return &rows[(unsigned)dtype < SYN_DTYPE_COUNT ? dtype : SYN_DTYPE_COUNT];
 }
 
 const char *syn_dtype_name(syn_dtype dtype) { return syn__dtype_at(dtype)->name; }
@@ -20848,10 +20874,14 @@ static syn__stored syn__stored_of(const syn_param *w, int type) {
   for (i = 0; i < 3; i++) s.entry[i].bytes = syn__entry_bytes(&s.entry[i]);
   return s;
 }
-/* The name of tensor i of a parameter. */
+/* The name of tensor i of a parameter; without printf, see SYN_NO_MESSAGES. */
 #define SYN__STORED_NAME (SYN__PATH + 100)
 static const char *syn__stored_name(char out[SYN__STORED_NAME], const char *name, int i) {
-  syn__snprintf(out, SYN__STORED_NAME, "%s%s", name, i == 0 ? "" : i == 1 ? ".scale" : ".group");
+  const char *end = i == 0 ? "" : i == 1 ? ".scale" : ".group";
+  size_t size = strlen(name), most = SYN__STORED_NAME - sizeof ".scale";
+  if (size > most) size = most;
+  memcpy(out, name, size);
+  memcpy(out + size, end, strlen(end) + 1);
   return out;
 }
 

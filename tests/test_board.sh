@@ -59,13 +59,17 @@ static void decode(syn_decoder *d) {
 /* What a build for boards has not: a trainer, a kind that was not listed. */
 static int refuses(syn_context *c, syn_model *m) {
   syn_config k = {0};
-  int training, kind;
-  training = !syn_trainer_new(c, m, NULL) && c->status;
+  syn_trainer *trainer = syn_trainer_new(c, m, NULL);
+  syn_model *other;
+  int refused = !trainer && c->status;
   syn_context_clear(c);
+  syn_trainer_free(trainer);
   k.task = "lm", k.decoder = "rnn(8)", k.tgt_vocab = 9;
-  kind = !syn_model_new(c, &k) && c->status;
+  other = syn_model_new(c, &k);
+  refused = refused && !other && c->status;
   syn_context_clear(c);
-  return training && kind;
+  syn_model_free(other);
+  return refused;
 }
 
 int main(int argc, char **argv) {

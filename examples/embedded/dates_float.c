@@ -1,0 +1,10 @@
+/* dates_float.c   The model of dates.c in float32, as it was trained, to be compared with it.
+
+   make run DEMO=dates_float BOARD=an386 */
+#include "dates_float_model.h"
+#define KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(mh_dot_src_att) X(ff)
+#define SCORES(X) X(v) X(r)
+#define HEAP (118 * 1024)
+#include "demo_float.h"
+
+int main(void) { return demo_main(dates_float_model.bytes, sizeof dates_float_model.bytes); }

@@ -1,0 +1,98 @@
+/* demo_float.h   decoding in float32 on a board: the library itself, built for inference, with the
+   bits of the PC. Include NAME_model.h (`syn embed --layout file`) before it, and define KINDS(X) and
+   SCORES(X), the kinds of the model's layers and attentions, and HEAP, the bytes of RAM that it takes.
+
+   It is here to be compared: on a Cortex-M4 a small model takes a fifteenth of the RAM and half of
+   the instructions. */
+#include "board.h"
+
+#define SYN_INFERENCE
+#define SYN_NO_MESSAGES
+#define SYN_NO_SIMD
+#define SYN_NO_STDIO
+#define SYN_EXACT
+#define SYN_KINDS(X) KINDS(X)
+#define SYN_SCORES(X) SCORES(X)
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../../synthesizer.h"
+
+/* -- memory: where malloc takes it from -- */
+
+static union {
+  unsigned char bytes[HEAP];
+  double align;
+} heap;
+static size_t heap_used;
+
+void *_sbrk(ptrdiff_t bytes);
+void *_sbrk(ptrdiff_t bytes) {
+  size_t before = heap_used;
+  if (bytes > (ptrdiff_t)(HEAP - heap_used)) return (void *)-1;
+  heap_used += (size_t)bytes;
+  return heap.bytes + before;
+}
+
+/* -- lines and answers -- */
+
+/* Reads a line into `line`, `capacity` bytes at most. */
+static syn_text demo_read(char *line, size_t capacity) {
+  syn_text text = {line, 0};
+  int byte;
+  while ((byte = board_get()) >= 0 && byte != '\n')
+    if (byte != '\r' && text.size < capacity) line[text.size++] = (char)byte;
+  return text;
+}
+static int demo_write(void *user, syn_text piece) {
+  size_t i;
+  (void)user;
+  for (i = 0; i < piece.size; i++) {
+    char one[2] = {0, 0};
+    one[0] = piece.at[i];
+    board_put(one);
+  }
+  return 0;
+}
+
+static void demo_figure(const char *name, uint32_t n) {
+  board_put("# ");
+  board_put(name);
+  board_put(" ");
+  board_put_number(n);
+  board_put("\n");
+}
+
+/* Answers every line up to an empty one. Returns an exit status. */
+static int demo_lines(syn_context *c, syn_decoder *d) {
+  char line[120];
+  syn_text text;
+  uint32_t tokens = 0;
+  int size;
+  while ((text = demo_read(line, sizeof line)).size) {
+    syn_text prompt = {"", 0};
+    if (syn_decoder_run_text(d, text, prompt, demo_write, NULL)) board_put(c->message);
+    else if (syn_decoder_output(d, 0, 0, &size, NULL)) tokens += (uint32_t)size;
+    syn_context_clear(c);
+    board_put("\n");
+  }
+  demo_figure("stack of step", board_stack_used());
+  demo_figure("RAM", (uint32_t)heap_used);
+  demo_figure("tokens", tokens);
+  return 0;
+}
+
+/* Opens the model file and answers lines. */
+static int demo_main(const void *model, size_t size) {
+  syn_context c;
+  syn_model *m;
+  syn_decoder *d;
+  syn_context_init(&c, NULL);
+  board_stack_paint();
+  m = syn_model_view(&c, model, size);
+  d = syn_decoder_new(&c, m, NULL);
+  if (!d) {
+    board_put(c.message);
+    return 1;
+  }
+  demo_figure("self-test tokens", 0);
+  return demo_lines(&c, d);
+}
