@@ -1950,6 +1950,7 @@ static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
   return NULL;
 }
 #undef SYN__SMALL_KERNEL
+#undef SYN__SMALL_BIT
 
 /* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
 static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {
@@ -17860,19 +17861,19 @@ static void syn__layout_int8_rows(syn_decoder *d, syn__layout *k) {
 static void syn__layout_packed(syn_decoder *d, syn__layout *k) {
   const syn__graph *g = &d->m->g;
   const float **packed;
+  int int8 = SYN__INT8 && d->int8;
   size_t i;
   if (syn__in_panels(d->m)) return;
-  if (SYN__INT8 && d->int8) syn__layout_int8_rows(d, k);
+  if (int8) syn__layout_int8_rows(d, k);
   packed = (const float **)syn__layout_add(k, g->n_params, sizeof *packed);
-  for (i = 0; i < g->n_params && (d->int8 || !d->c->kernels->direct); i++) {
+  for (i = 0; i < g->n_params && (int8 || !d->c->kernels->direct); i++) {
     const syn_param *p = &g->params[i];
     float *at = NULL;
     syn_matrix w;
-    if (p->panels)
-      at = SYN__INT8 && d->int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
+    if (p->panels) at = int8 ? syn__layout_int8(d, k, p) : syn__layout_panels(p, k);
     if (!k->base || !at) continue;
     packed[i] = at;
-    if (d->int8) continue;
+    if (int8) continue;
     w = syn_matrix_of(p->x, p->shape[0], (int)(p->size / (size_t)p->shape[0]), 0);
     w = syn_transposed(w);
     d->c->kernels->pack_b(&w, at);
@@ -20877,11 +20878,7 @@ static syn__stored syn__stored_of(const syn_param *w, int type) {
 /* The name of tensor i of a parameter; without printf, see SYN_NO_MESSAGES. */
 #define SYN__STORED_NAME (SYN__PATH + 100)
 static const char *syn__stored_name(char out[SYN__STORED_NAME], const char *name, int i) {
-  const char *end = i == 0 ? "" : i == 1 ? ".scale" : ".group";
-  size_t size = strlen(name), most = SYN__STORED_NAME - sizeof ".scale";
-  if (size > most) size = most;
-  memcpy(out, name, size);
-  memcpy(out + size, end, strlen(end) + 1);
+  syn__join(out, SYN__STORED_NAME, name, i == 0 ? "" : i == 1 ? ".scale" : ".group", "");
   return out;
 }
 

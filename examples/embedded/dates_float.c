@@ -2,8 +2,8 @@
 
    make run DEMO=dates_float BOARD=an386 */
 #include "dates_float_model.h"
-#define KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(mh_dot_src_att) X(ff)
-#define SCORES(X) X(v) X(r)
+#define SYN_KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(mh_dot_src_att) X(ff)
+#define SYN_SCORES(X) X(v) X(r)
 #define HEAP (118 * 1024)
 #include "demo_float.h"
 

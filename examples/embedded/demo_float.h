@@ -1,6 +1,7 @@
 /* demo_float.h   decoding in float32 on a board: the library itself, built for inference, with the
-   bits of the PC. Include NAME_model.h (`syn embed --layout file`) before it, and define KINDS(X) and
-   SCORES(X), the kinds of the model's layers and attentions, and HEAP, the bytes of RAM that it takes.
+   bits of the PC. Before it, include NAME_model.h (`syn embed --layout file`) and define
+   SYN_KINDS(X) and SYN_SCORES(X), the kinds of the model's layers and attentions, and HEAP, the
+   bytes of RAM that it takes.
 
    It is here to be compared: on a Cortex-M4 a small model takes a fifteenth of the RAM and half of
    the instructions. */
@@ -11,8 +12,6 @@
 #define SYN_NO_SIMD
 #define SYN_NO_STDIO
 #define SYN_EXACT
-#define SYN_KINDS(X) KINDS(X)
-#define SYN_SCORES(X) SCORES(X)
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
 
