@@ -58,7 +58,7 @@
      pass plan arguments tape       forward and backward pass; memory plan; a tape of your own
      kind NAME ... kinds            one section for each layer or operation, and their list
      language build model           text to layers; layers to a graph; weights
-     run loss values                one batch through a network; cross-entropy; looking inside
+     run loss values trace          one batch through a network; cross-entropy; looking inside
      optim data train               optimizers; rows and batches; updates, validation
      decode state sampling search   one step of decoding; the next token; beam search
      tokenizer NAME ...             one section for each tokenizer
@@ -85,7 +85,7 @@
      tokenizers: >>tokenizer NAME; syn__tokenizer_kinds, whose comment says how to add one
      checks of a file: syn__header_length, syn__header_offsets, syn__weight_find
      small models: syn_small_step; from a node to instructions: syn__lowerings; SYN__SMALL_LIST
-     resuming: syn_trainer_load, syn__checkpoint_restore (moments, best weights, numbers)
+     resuming: syn_trainer_load, syn__checksum, syn__checkpoint_restore (moments, best weights)
 
    THE MODEL    A text is a chain of layers, "->" between them; an encoder reads source tokens, a
    decoder writes target tokens. Building turns the text into a graph of nodes (one operation
@@ -115,8 +115,9 @@
 
    ERRORS    Every function that can fail returns a syn_status or a null pointer; the context keeps
    the first error as one line with its numbers, until syn_context_clear. As long as one is kept, no
-   model, run, trainer or decoder can be made. Null objects (not contexts, not places for results)
-   are accepted everywhere and give errors or nothing, so a program may look only once at the end.
+   model, run, trainer or decoder can be made. Null objects (not contexts, nor what a kind's own
+   functions were given) are accepted everywhere and give errors or nothing, so a program may look
+   only once at the end. A null place for a result is accepted, too, and nothing is written to it.
    The library never prints or exits.
 
    THREADS    A context is for one thread of yours at a time, and so is a syn_data. A model that
@@ -131,9 +132,9 @@
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
-   AVX-512 and NEON of AArch64 give the same bits, for any number of threads, on every machine and
-   compiler (do not use -ffast-math). NEON of 32-bit ARM flushes denormals; syn_context_exact
-   tells.
+   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, on every
+   machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes denormals, x87 rounds
+   to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
@@ -347,7 +348,7 @@ typedef enum syn_status { SYN_STATUS_LIST(SYN__ENUM) SYN_STATUS_COUNT } syn_stat
 #undef SYN__ENUM
 
 typedef struct syn_kind syn_kind;       /* a kind of layer, see below */
-typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2, avx512, neon */
+typedef struct syn_kernels syn_kernels; /* the kernels of one ISA: scalar, avx2 ... */
 
 /* What a caller may choose about the machine. Zeroed, every field means its default. */
 typedef struct syn_options {
@@ -356,9 +357,10 @@ typedef struct syn_options {
   void (*release)(void *user, void *block);     /* 0: free */
   void *user;                                   /* handed to both, and to `parallel` */
   const char *isa; /* 0: the best one this machine has; or a name, for example "scalar" */
-  int threads; /* 0: 1. More need OpenMP or a `parallel` */
+  int threads; /* 0: 1. More need OpenMP or a `parallel`. OpenMP: fewer run while cores are busy */
   /* A thread pool of the host instead of OpenMP: calls task(arg, i) once for each i = 0 .. n-1, in
-     any order, on any threads, and returns when all calls have returned. 0: OpenMP, if built in */
+     any order, on any threads, and returns when all calls have returned. It decides alone how to
+     wait for its threads. 0: OpenMP, if built in */
   void (*parallel)(void *user, void (*task)(void *arg, int i), void *arg, int n);
   /* [n_kinds] kinds of your own, searched before the built-in ones, also for a model that is
      loaded; must outlive every model made with the context. Their functions are trusted */
@@ -372,7 +374,7 @@ typedef struct syn_options {
   int (*cancel)(void *user);
   void *cancel_user;                            /* handed to cancel */
   /* 0: a model file or checkpoint with a weight that is infinite or not a number is refused; 1: it
-     is loaded */
+     is loaded. The optimizer's moments in a checkpoint must be finite in any case */
   int not_finite;
 } syn_options;
 
@@ -461,6 +463,7 @@ enum { SYN_PART_ROWS, SYN_PART_KEYS, SYN_PART_PAIRS };
 struct syn_node {
   const syn_kind *kind;
   const char *path;              /* "encoder.1.0.0.1" */
+  int place; /* byte of the text of its side where its layer begins; -1: of no layer */
   int id, n_in, n_param, n_save, n_part, out;
   /* Arrays, while `shape` runs of so many: SYN_MAX_IN, SYN_MAX_PARAM, SYN_MAX_SAVE, SYN_MAX_PART */
   int *in, *param, *save_life;   /* in: tensors */
@@ -606,6 +609,14 @@ typedef struct syn_value {
   const float *x;
   const float *dx; /* gradient, after syn_run_backward; null: none, or none is kept of it */
 } syn_value;
+
+/* What syn_trace writes. Zeroed, a field means what its comment says. */
+typedef struct syn_trace_config {
+  int sentence;   /* of the last pass */
+  /* most numbers that an array of a sentence, or a parameter, may have to be written in full; of
+     larger ones a summary is written. 0: 32,768 and 2,048 */
+  size_t values, weights;
+} syn_trace_config;
 
 /* What syn_run_vector makes of the rows of a sentence. */
 enum { SYN_VECTOR_MEAN, SYN_VECTOR_LAST };
@@ -792,17 +803,21 @@ SYN_API syn_text syn_text_of(const char *text); /* a text that ends in 0; null: 
 
 /* The ISAs of this build, by rising speed: 0 .. count-1; 0 is "scalar". */
 SYN_API int syn_isa_count(void);
-SYN_API const char *syn_isa_name(int i); /* "scalar", "avx2", "avx512", "neon"; never null */
+/* "scalar", "avx2", "avx512", "neon"; of WebAssembly "wasm" (-mrelaxed-simd), where the engine has
+   no fused multiply-add "wasm_plain", not exact, or by choice "wasm_exact", slow. Never null */
+SYN_API const char *syn_isa_name(int i);
 SYN_API int syn_isa_usable(int i);       /* 1: this machine has it */
 /* 1: results of this context have the bits of every other exact one, whatever the machine; 0: the
-   machine lacks fused multiply-add, or flushes denormals (NEON of 32-bit ARM). */
+   machine lacks fused multiply-add (or isa is "wasm_plain"), or flushes denormals (NEON of 32-bit
+   ARM). */
 SYN_API int syn_context_exact(const syn_context *c);
 
 /* -- tensors and tapes of your own -- */
 
 /* A tape with `bytes` for the numbers of its tensors. Operations run as they are recorded; each
-   returns its result, or null with the error in the context (a null argument gives null, so that
-   only the last result of a formula must be looked at). */
+   returns its result, or null with the error in the context. A null argument gives null, so that
+   only the last result of a formula must be looked at; it is an error of its own where another
+   argument tells the tape and no error came before. */
 SYN_API syn_tape *syn_tape_new(syn_context *c, size_t bytes);
 SYN_API void syn_tape_free(syn_tape *t);
 SYN_API void syn_tape_clear(syn_tape *t); /* removes all tensors; the memory stays */
@@ -817,14 +832,41 @@ SYN_API syn_tensor *syn_sub(syn_tensor *a, syn_tensor *b);
 SYN_API syn_tensor *syn_mul(syn_tensor *a, syn_tensor *b); /* element by element */
 SYN_API syn_tensor *syn_scale(syn_tensor *x, float s);
 SYN_API syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b);   /* [m,k] [k,n] -> [m,n] */
+/* x w^T + b: x [...,d], w [n,d], b [n] or [1,n] -> [...,n]; a sum begins with its number of b */
+SYN_API syn_tensor *syn_linear(syn_tensor *x, syn_tensor *w, syn_tensor *b);
+SYN_API syn_tensor *syn_transpose(syn_tensor *x);               /* [m,n] -> [n,m] */
+/* x [...,n], a and b of equal sizes but for the last axis: columns of x; those of a, then of b */
+SYN_API syn_tensor *syn_slice(syn_tensor *x, int first, int count);
+SYN_API syn_tensor *syn_concat(syn_tensor *a, syn_tensor *b);
+/* Rows of a table [v,d]: -> [count,d], row i is row ids[i] of the table. ids [count], each
+   0 .. v-1, are copied. */
+SYN_API syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count);
 SYN_API syn_tensor *syn_act(syn_tensor *x, const char *name); /* relu, gelu, tanh, sigmoid, swish */
-SYN_API syn_tensor *syn_softmax(syn_tensor *x);                 /* along the last axis */
+SYN_API syn_tensor *syn_exp(syn_tensor *x);
+SYN_API syn_tensor *syn_log(syn_tensor *x);                     /* -infinity for x <= 0 */
+/* Along the last axis. To mask an x, add -infinity to it before: it gets 0, and no gradient. */
+SYN_API syn_tensor *syn_softmax(syn_tensor *x);
+/* [1], the mean over the rows of -log softmax(x)[label]: x [rows,n], labels [rows], each 0 .. n-1,
+   or -1 for a row that does not count; they are copied. */
+SYN_API syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels);
 SYN_API syn_tensor *syn_sum(syn_tensor *x);                     /* [1] */
 SYN_API syn_tensor *syn_mean(syn_tensor *x);                    /* [1] */
 /* Gradients of a tensor of one number by every tensor of its tape, in ->dx. */
 SYN_API syn_status syn_backward(syn_tensor *loss);
 /* Runs the whole tape again, after leaves were changed. */
 SYN_API void syn_tape_forward(syn_tape *t);
+/* Records an operation of your own and runs it: in [n_in], of one tape, at most SYN_MAX_IN. `kind`
+   must outlive the tape and has a name, `shape`, `forward` and `backward`, but no arguments; in
+   `shape` it may call syn_build_fail, syn_build_width, syn_build_save, syn_build_save_rows
+   (extents of fixed and row alone) and one of syn_build_out_like and syn_build_out, which gives
+   the output the shape of input 0 with another width (stream: SYN_OWN). A copy of `own` [size]
+   becomes n->own; size 0: none. Null, with an error: a null input, or a kind that needs parameters,
+   scratch or the sentences of a batch. */
+SYN_API syn_tensor *syn_record(const syn_kind *kind, int n_in, syn_tensor *const *in,
+                               const void *own, size_t size);
+/* The graph as text, a line for each tensor with its number (->id), the operation that made it, the
+   numbers of its inputs, its shape: "2 = matmul(0, 1)  [4,2]". As syn_tensor_text returns. */
+SYN_API size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity);
 /* Largest difference between the gradient of `loss` by `leaf` and the central difference with
    step h, over the largest gradient. Infinite on error. */
 SYN_API float syn_gradient_check(syn_tensor *loss, syn_tensor *leaf, float h);
@@ -1051,12 +1093,36 @@ SYN_API syn_status syn_run_text(syn_run *r, syn_text source, syn_text target);
 SYN_API syn_status syn_run_value(const syn_run *r, const char *path, int sentence,
                                  syn_value *value);
 /* The mean of the rows of a sentence, or its last row (SYN_VECTOR_MEAN, SYN_VECTOR_LAST), of the
-   output of a layer: out [width]. */
+   output of a layer: out [width], which is as it was after an error. */
 SYN_API syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int what,
                                   float *out, int width);
 /* A forward pass, then a backward pass from the mean loss of the labels, as syn_trainer_backward
    computes it. *loss (may be null): that loss. */
 SYN_API syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss);
+
+/* One JSON document of a network and one sentence of the last pass. `syn trace --document FILE`
+   makes a page of it, as does traceView(element, document) of tools/trace.js:
+     task, encoder, decoder, config   the texts, all numbers resolved
+     passes     {"loss"}: of syn_run_backward, else null
+     tokens     {"source", "target", "labels"}: [id, text or null] each; null: there are none
+     top        by row of the logits: the 5 most probable [id, text, probability]; null: no pass
+     vocabulary texts of the classes; null: no tokenizer, or more than 1,024
+     nodes      in the order they run; "in": numbers of the nodes they read; "feedback": one whose
+                output for the token before it reads, -1: none; "place": the byte of the text where
+                the layer begins, which copies of a repeat share, -1: none; "params": numbers of
+                parameters; "value": the output; "parts": places inside, named as in syn_run_value
+     params     name, trained, value
+     error      syn_trace_network: message, path, name, place, input of the layer that failed
+   A value has axes, shape, x, dx. x and dx: base64 of little-endian float32, row-major; null: not
+   computed, or not kept (a run without `keep` has attention weights alone); of more numbers than
+   the configuration allows: count, how many are finite, and low, high, mean, deviation, 20 bins of
+   those. `k` may be null. Allocates nothing. SYN_E_VALUE: no such sentence; SYN_E_FILE: the sink
+   did not take all bytes. */
+SYN_API syn_status syn_trace(const syn_run *r, const syn_trace_config *k, const syn_sink *sink);
+/* The same of a configuration alone, without weights and values. Where it does not build, the
+   document has the nodes before the error, and the error is also returned. */
+SYN_API syn_status syn_trace_network(syn_context *c, const syn_config *config,
+                                     const syn_sink *sink);
 
 /* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
    such. */
@@ -1090,7 +1156,7 @@ SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text s
                                      syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
    stride < window they overlap: the first window - stride tokens of a row are only read, so every
-   token counts once. No end token is added. */
+   token counts once. No end token is added. After an error there is no new row. */
 SYN_API syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride);
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
@@ -1115,7 +1181,7 @@ SYN_API size_t syn_data_batches(syn_data *d, int batch_tokens, uint64_t seed);
 /* `config` may be null. The trainer changes the weights of the model, which must outlive it. A
    model loaded from a file gets a copy of its weights first. One model, one trainer at a time.
    What would make saving or loading fail later is an error here: tokenizers of another size than
-   the vocabularies. */
+   the vocabularies; and of the next step, where the model gets such a tokenizer later. */
 SYN_API syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_config *config);
 SYN_API void syn_trainer_free(syn_trainer *t);
 SYN_API const syn_train_state *syn_trainer_state(const syn_trainer *t);
@@ -1238,7 +1304,8 @@ SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, siz
 
 /* The container is safetensors, https://github.com/huggingface/safetensors: header length (u64,
    little-endian), JSON header, data. A file is hostile until it is checked: sizes, shapes, names,
-   offsets (tensors fill the data without overlap or hole); not the values of elements. */
+   offsets (tensors fill the data without overlap or hole); not the values of elements. Paths are
+   UTF-8, on Windows too; elsewhere they are the bytes that fopen takes. */
 
 SYN_API const char *
 syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is none */
@@ -1317,8 +1384,9 @@ SYN_API syn_model *syn_model_load_packed(syn_context *c, const char *path);
 /* A checkpoint is a model file with the optimizer's moments, the kept weights and the place in
    the data; a trainer of the same configuration, on a model of the same texts, that loads it goes
    on as if it had never stopped, bit for bit. A checkpoint that does not fit (optimizer, freeze,
-   seed, batch_tokens, accumulate, every, shapes), or holds numbers that are not finite, is refused,
-   and then trainer and model are what they were. */
+   seed, batch_tokens, accumulate, every, shapes), holds numbers that are not finite, or has changed
+   since it was written, as its checksum shows, is refused; then trainer and model are what they
+   were. Checkpoints of earlier versions have no checksum and are loaded. */
 SYN_API syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path);
 SYN_API syn_status syn_trainer_load(syn_trainer *t, const char *path);
 #endif
@@ -1340,7 +1408,8 @@ typedef struct syn_small_options {
 } syn_small_options;
 
 /* Writes the array of a small model: weights, tables. An error names a layer whose kind a small
-   model cannot have. `options` may be null. */
+   model cannot have, or a parameter with a number that is not finite or too large (1e30).
+   `options` may be null. */
 SYN_API syn_status syn_small_write(syn_context *c, const syn_model *m,
                                    const syn_small_options *options, const syn_sink *sink);
 /* The same as the text of a C header: the array NAME_model, its RAM as NAME_RAM, the instructions
@@ -1358,7 +1427,7 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
 #if defined(SYNTHESIZER_IMPLEMENTATION) && !defined(SYN__IMPLEMENTED)
 #ifndef SYN__ISA /* a pass of one ISA compiles only >>simd to >>update kernels, see >>dispatch */
 
-#ifdef __FAST_MATH__
+#if defined(__FAST_MATH__) || defined(_M_FP_FAST)
 #error "synthesizer.h: -ffast-math breaks the rule that every machine computes the same bits"
 #endif
 
@@ -1366,6 +1435,8 @@ SYN_API syn_status syn_small_embed(syn_context *c, const syn_model *m,
    as fma, so the compiler must not add its own. */
 #if defined(__clang__)
 #pragma clang fp contract(off)
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
@@ -2238,6 +2309,9 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #if defined(__linux__) && !defined(SYN_NO_LARGE_PAGES)
 #include <sys/mman.h>
 #endif
@@ -2356,6 +2430,11 @@ static const char *syn__nearest(const char *given, size_t size, const void *name
 /* Elementary functions in double, out of + - * / and floor alone: libm differs from machine to
    machine in the last bit, these do not. Relative error below 1e-14 in the ranges used here. */
 
+/* 1: the machine has a division of doubles, as those of 64 bits have. */
+#ifndef SYN__DIVIDES
+#define SYN__DIVIDES (SIZE_MAX > 0xFFFFFFFFu)
+#endif
+
 /* x / n for 1 <= n <= 512, with the bits of a division. Series divide by small integers, and where
    the machine has no division of doubles one costs hundreds of instructions. The significand with
    11 zero bits behind it is divided in steps of 16 bits; the quotient has 55 bits at least. What
@@ -2366,7 +2445,8 @@ static double syn__over(double x, uint32_t n) {
   int exponent;
   memcpy(&bits, &x, sizeof bits);
   exponent = (int)(bits >> 52 & 2047);
-  if (exponent < 64 || exponent == 2047) return x / (double)n; /* 0, tiny or not finite */
+  if (SYN__DIVIDES || exponent < 64 || exponent == 2047) /* 0, tiny or not finite */
+    return x / (double)n;
   m = bits << 11 | (uint64_t)1 << 63;
   q = (uint64_t)((uint32_t)(m >> 32) / n) << 32;
   rest = (uint32_t)(m >> 32) % n;
@@ -2661,6 +2741,7 @@ static uint64_t syn__mix(uint64_t z) {
 /* The step is 2^64 / golden ratio, made odd: the counter passes through all 2^64 values, far
    apart. */
 uint64_t syn_random_next(syn_random *r) {
+  if (!r) return 0;
   r->state += 0x9E3779B97F4A7C15u;
   return syn__mix(r->state);
 }
@@ -3043,8 +3124,8 @@ static int *syn__sorted(syn_context *c, const void *owner, size_t n, syn__order 
    >>kernel operands   operands of the kernels; the table of kernels of one ISA
    ============================================================================================== */
 
-/* An instruction set (ISA: scalar, AVX2, AVX-512, NEON) has a table of kernels, syn_kernels. All
-   ISAs give the same bits, because no result is defined by a vector width:
+/* An instruction set (ISA: scalar, AVX2, AVX-512, NEON, WebAssembly) has a table of kernels,
+   syn_kernels. All ISAs give the same bits, because no result is defined by a vector width:
      - a matrix product sums over k in order, one fma per term and output element;
      - a sum along n elements goes through 16 lanes, lane l adding elements l, l+16, ... in order
        (by fma where products are summed); then "the tree" adds lanes l and l+8, l and l+4, l and
@@ -3226,7 +3307,7 @@ struct syn_kernels {
   /* z[16 j + l] = sum_i x_i q[(j n + i) 16 + l], j < panels, l < 16: panels of int8 */
   void (*gemv_int8)(float *z, const float *x, const signed char *q, size_t n, size_t panels);
   const syn__int8_kernels *int8; /* the extensions of the machine may have faster ones */
-  float (*max)(const float *x, size_t n);
+  float (*row_max)(const float *x, size_t n);
   /* max[j] = max of x[j SYN__BLOCK ..], SYN__BLOCK elements or what is left */
   void (*block_max)(float *max, const float *x, size_t n);
   /* y = f(x); dx += dy f'(x). which: SYN__RELU ... */
@@ -3316,6 +3397,9 @@ struct syn_kernels {
 #define SYN__ISA_AVX2 1
 #define SYN__ISA_AVX512 2
 #define SYN__ISA_NEON 3
+#define SYN__ISA_WASM_EXACT 7 /* the three of WebAssembly differ in their fma */
+#define SYN__ISA_WASM_PLAIN 8
+#define SYN__ISA_WASM 9
 /* What the products of int8 are made of, SYN__DOT: an ISA, or an extension that not every machine
    of its ISA has. That has a pass of its own, which compiles only >>simd and >>int8 kernels. */
 #define SYN__DOT_AVX_VNNI 4
@@ -3342,6 +3426,19 @@ struct syn_kernels {
 #include <arm_neon.h>
 #else
 #define SYN__HAS_NEON 0
+#endif
+/* WebAssembly: -msimd128, and for the one instruction that may be a fused multiply-add
+   -mrelaxed-simd, whose programs an engine without relaxed SIMD refuses as a whole. */
+#if !defined(SYN_NO_SIMD) && defined(__clang__) && defined(__wasm_simd128__)
+#define SYN__HAS_WASM 1
+#include <wasm_simd128.h>
+#else
+#define SYN__HAS_WASM 0
+#endif
+#if SYN__HAS_WASM && defined(__wasm_relaxed_simd__)
+#define SYN__HAS_WASM_RELAXED 1
+#else
+#define SYN__HAS_WASM_RELAXED 0
 #endif
 
 /* Products of bytes (VNNI), with 512 bits and with 256: these compilers know both. */
@@ -3370,14 +3467,15 @@ struct syn_kernels {
 
 /* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
    Elsewhere (a small board) fmaf of our own takes hundreds of instructions: a*b+c replaces it,
-   unless SYN_EXACT requires the same bits. */
+   unless SYN_EXACT requires the same bits. With SIMD, the scalar code of WebAssembly is only the
+   reference: it is exact. */
 #if defined(FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || defined(__x86_64__) || \
     defined(__i386__) || defined(__aarch64__) || defined(__GLIBC__)
 #define SYN__FMAF_EXACT 1
 #else
 #define SYN__FMAF_EXACT 0
 #endif
-#if defined(SYN_EXACT) || SYN__FMAF_EXACT
+#if defined(SYN_EXACT) || SYN__FMAF_EXACT || SYN__HAS_WASM
 #define SYN__FUSED 1
 #else
 #define SYN__FUSED 0
@@ -3399,6 +3497,8 @@ static inline float syn__fmaf(float a, float b, float c) {
 /* Of single floats, in any ISA: the builtin is one instruction where the ISA has it. */
 #if !SYN__FUSED
 #define syn__fma1(a, b, c) ((a) * (b) + (c))
+#elif SYN__HAS_WASM
+#define syn__fma1 SYN__N(fma1)
 #elif !SYN__FMAF_EXACT
 #define syn__fma1 syn__fmaf
 #elif defined(__GNUC__)
@@ -3614,6 +3714,81 @@ SYN__INLINE syn__reg SYN__N(rsqrt)(syn__reg a) {
 #define syn__rsqrt SYN__N(rsqrt)
 #endif
 
+#elif SYN__ISA >= SYN__ISA_WASM_EXACT
+/* 128 bits, with 16 registers where the engine compiles for x86, of which it keeps one: 8 sums, 4
+   of b, 1 of a. pmin and pmax return their first argument unless the second is less, or greater. */
+#define SYN__REGS 4
+#define SYN__LANES 4
+#define SYN__MR 2
+#define SYN__NR 1
+#define SYN__ROWS_2 2
+#define SYN__PANELS_2 1
+#define SYN__PANELS_1 2
+#define SYN__K_UNROLL 1
+typedef float syn__reg __attribute__((vector_size(16)));
+#define syn__rset(x) ((syn__reg)wasm_f32x4_splat(x))
+#define syn__rload(p) ((syn__reg)wasm_v128_load(p))
+#define syn__rload_i8(p)                   \
+  ((syn__reg)wasm_f32x4_convert_i32x4(     \
+      wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(p)))))
+#define syn__rstore(p, a) wasm_v128_store(p, (v128_t)(a))
+#define syn__radd(a, b) ((a) + (b))
+#define syn__rsub(a, b) ((a) - (b))
+#define syn__rmul(a, b) ((a) * (b))
+#define syn__rsqrt(a) ((syn__reg)wasm_f32x4_sqrt((v128_t)(a)))
+#define syn__rselect(a, b, x, y)                   \
+  ((syn__reg)wasm_v128_bitselect((v128_t)(x), (v128_t)(y), \
+                                 wasm_f32x4_gt((v128_t)(a), (v128_t)(b))))
+#define syn__rfirst(a) ((a)[0])
+#define syn__rmax(a, b) ((syn__reg)wasm_f32x4_pmax((v128_t)(b), (v128_t)(a)))
+#define syn__rmin(a, b) ((syn__reg)wasm_f32x4_pmin((v128_t)(b), (v128_t)(a)))
+#define syn__rswap(a, h) \
+  ((h) == 2 ? __builtin_shufflevector(a, a, 2, 3, 0, 1) : __builtin_shufflevector(a, a, 1, 0, 3, 2))
+#define syn__rblend(a, b, h) \
+  ((h) == 2 ? __builtin_shufflevector(a, b, 0, 1, 6, 7) : __builtin_shufflevector(a, b, 0, 5, 2, 7))
+#if SYN__ISA == SYN__ISA_WASM
+/* The engine chooses: one rounding or two. syn_isa_usable asks it, and then this is fused. */
+#define SYN__ISA_NAME "wasm"
+#define SYN__ISA_EXACT 1
+#define syn__rfma __builtin_wasm_relaxed_madd_f32x4
+#elif SYN__ISA == SYN__ISA_WASM_PLAIN
+/* Two roundings, as fast as any other instruction. */
+#define SYN__ISA_NAME "wasm_plain"
+#define SYN__ISA_EXACT 0
+#define syn__rfma(a, b, c) ((a) * (b) + (c))
+#else
+/* syn__fmaf on two lanes of doubles at a time; the rest of the sum here without a comparison: Knuth
+   1969. Where a sum is not finite the rest is NaN, and it stays. */
+#define SYN__ISA_NAME "wasm_exact"
+#define SYN__ISA_EXACT 1
+typedef float SYN__N(float2) __attribute__((vector_size(8)));
+typedef double SYN__N(double2) __attribute__((vector_size(16)));
+typedef int64_t SYN__N(int2) __attribute__((vector_size(16)));
+SYN__INLINE SYN__N(float2)
+SYN__N(fma2)(SYN__N(float2) a, SYN__N(float2) b, SYN__N(float2) c) {
+  const SYN__N(double2) p = __builtin_convertvector(a, SYN__N(double2)) *
+                            __builtin_convertvector(b, SYN__N(double2));
+  const SYN__N(double2) x = __builtin_convertvector(c, SYN__N(double2)), s = p + x, back = s - p;
+  const SYN__N(double2) rest = (p - (s - back)) + (x - back);
+  const SYN__N(int2) up = rest > 0.0, apart = up ^ (s > 0.0), even = ((SYN__N(int2))s & 1) - 1;
+  const SYN__N(int2) odd = (SYN__N(int2))s + ((up | (rest < 0.0)) & even & ((apart & -2) + 1));
+  return __builtin_convertvector((SYN__N(double2))odd, SYN__N(float2));
+}
+SYN__NOINLINE syn__reg SYN__N(rfma)(syn__reg a, syn__reg b, syn__reg c) {
+  SYN__N(float2) low = SYN__N(fma2)(__builtin_shufflevector(a, a, 0, 1),
+                                    __builtin_shufflevector(b, b, 0, 1),
+                                    __builtin_shufflevector(c, c, 0, 1));
+  SYN__N(float2) high = SYN__N(fma2)(__builtin_shufflevector(a, a, 2, 3),
+                                     __builtin_shufflevector(b, b, 2, 3),
+                                     __builtin_shufflevector(c, c, 2, 3));
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+}
+#define syn__rfma SYN__N(rfma)
+#endif
+SYN__INLINE float SYN__N(fma1)(float a, float b, float c) {
+  return syn__rfirst(syn__rfma(syn__rset(a), syn__rset(b), syn__rset(c)));
+}
+
 #else
 /* One float is one register: the reference, the fallback, and the code to learn from. Tests compare
    the other ISAs with it bit by bit. */
@@ -3646,6 +3821,9 @@ typedef uint32_t syn__ireg;
 #define syn__rswap(a, h) (a)
 #define syn__rblend(a, b, h) (0 & (h) ? (b) : (a))
 #define syn__rkeep(a, h, least) ((h) >= (least) ? (a) : 0.0f)
+#if SYN__HAS_WASM
+SYN__INLINE float SYN__N(fma1)(float a, float b, float c) { return syn__fmaf(a, b, c); }
+#endif
 /* Through memcpy, which compilers turn into a move: a union or a cast pointer would be undefined in
    C++ or under strict aliasing. */
 SYN__INLINE float SYN__N(rcast)(uint32_t a) {
@@ -3683,7 +3861,8 @@ typedef uint32_t syn__ireg __attribute__((vector_size(4 * SYN__LANES)));
 #else
 #define SYN__EACH(step) { int i; for (i = 0; i < SYN__REGS; i++) step; }
 #endif
-#if SYN__LANES == 1 && (SYN__HAS_X86 || SYN__HAS_NEON || defined(__OPTIMIZE_SIZE__))
+#if SYN__LANES == 1 && \
+    (SYN__HAS_X86 || SYN__HAS_NEON || SYN__HAS_WASM || defined(__OPTIMIZE_SIZE__))
 #define SYN__OP SYN__NOINLINE
 #else
 #define SYN__OP SYN__INLINE
@@ -3798,6 +3977,29 @@ SYN__INLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
 }
 SYN__INLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
   SYN__EACH(_mm256_maskstore_ps(y + 8 * i, SYN__N(mask)(n, i), a.p[i]));
+}
+#elif SYN__ISA >= SYN__ISA_WASM_EXACT
+/* One register, of which n lanes exist. */
+SYN__INLINE syn__reg SYN__N(rload_n)(const float *x, size_t n) {
+  v128_t r;
+  if (n >= 4) return syn__rload(x);
+  if (n == 0) return syn__rset(0.0f);
+  r = n > 1 ? wasm_v128_load64_zero(x) : wasm_v128_load32_zero(x);
+  return (syn__reg)(n == 3 ? wasm_v128_load32_lane(x + 2, r, 2) : r);
+}
+SYN__INLINE void SYN__N(rstore_n)(float *y, syn__reg a, size_t n) {
+  if (n >= 4) syn__rstore(y, a);
+  else if (n > 1) wasm_v128_store64_lane(y, (v128_t)a, 0);
+  else if (n == 1) wasm_v128_store32_lane(y, (v128_t)a, 0);
+  if (n == 3) wasm_v128_store32_lane(y + 2, (v128_t)a, 2);
+}
+SYN__NOINLINE syn__v16 SYN__N(tail_load)(const float *x, size_t n) {
+  syn__v16 r;
+  SYN__EACH(r.p[i] = n > 4 * i ? SYN__N(rload_n)(x + 4 * i, n - 4 * i) : syn__rset(0.0f));
+  return r;
+}
+SYN__NOINLINE void SYN__N(tail_store)(float *y, syn__v16 a, size_t n) {
+  SYN__EACH(if (n > 4 * i) SYN__N(rstore_n)(y + 4 * i, a.p[i], n - 4 * i));
 }
 #else
 /* Not inlined: a tail comes once per row of data, its code would be in every loop. */
@@ -3967,6 +4169,35 @@ SYN__INLINE syn__reg SYN__N(dot_float)(const syn__dreg *sum, int i) {
   int32x2_t low = vpadd_s32(vget_low_s32(sum[2 * i]), vget_high_s32(sum[2 * i]));
   int32x2_t high = vpadd_s32(vget_low_s32(sum[2 * i + 1]), vget_high_s32(sum[2 * i + 1]));
   return vcvtq_f32_s32(vcombine_s32(low, high));
+}
+#define syn__dot_float SYN__N(dot_float)
+
+#elif SYN__DOT >= SYN__ISA_WASM_EXACT
+/* As NEON's: an instruction multiplies 8 int16, the k 0 1 2 3 of two outputs, and adds pairs. */
+#define SYN__DOT_NAME SYN__ISA_NAME
+#define SYN__DOT_FLIP 0
+#define SYN__SUMS 8
+#define SYN__QUADS 4
+#define SYN__INT8_MR 1
+#define SYN__INT8_NR 1
+#define SYN__INT8_NR1 1
+#define syn__dreg v128_t
+#define syn__dset wasm_i32x4_splat
+#define syn__dload(p) wasm_v128_load(p)
+SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
+  const v128_t four = wasm_i16x8_extend_low_i8x16(syn__dset(x));
+  int i;
+  SYN__UNROLL for (i = 0; i < 4; i++) {
+    const v128_t low = wasm_i16x8_extend_low_i8x16(w[i]);
+    const v128_t high = wasm_i16x8_extend_high_i8x16(w[i]);
+    sum[2 * i] = wasm_i32x4_add(sum[2 * i], wasm_i32x4_dot_i16x8(low, four));
+    sum[2 * i + 1] = wasm_i32x4_add(sum[2 * i + 1], wasm_i32x4_dot_i16x8(high, four));
+  }
+}
+SYN__INLINE syn__reg SYN__N(dot_float)(const syn__dreg *sum, int i) {
+  const v128_t even = wasm_i32x4_shuffle(sum[2 * i], sum[2 * i + 1], 0, 2, 4, 6);
+  const v128_t odd = wasm_i32x4_shuffle(sum[2 * i], sum[2 * i + 1], 1, 3, 5, 7);
+  return (syn__reg)wasm_f32x4_convert_i32x4(wasm_i32x4_add(even, odd));
 }
 #define syn__dot_float SYN__N(dot_float)
 
@@ -4214,18 +4445,18 @@ SYN__INLINE syn__reg SYN__N(exp_minus)(syn__reg x) {
 SYN__INLINE syn__reg SYN__N(tanh)(syn__reg x) {
   const syn__reg zero = syn__rset(0.0f), one = syn__rset(1.0f), edge = syn__rset(0.625f * 0.625f);
   syn__reg twice = syn__radd(x, x), minus = syn__rmul(x, syn__rset(-2.0f)); /* 2|x|: their max */
-  syn__reg x2 = syn__rmul(x, x), p, far = SYN__N(exp)(syn__rmax(twice, minus)), close;
-  far = SYN__N(sigmoid)(far); /* 1 / (1 + e) */
+  syn__reg x2 = syn__rmul(x, x), p, outer = SYN__N(exp)(syn__rmax(twice, minus)), inner;
+  outer = SYN__N(sigmoid)(outer); /* 1 / (1 + e) */
   p = syn__rfma(x2, syn__rset(-0.00609671418f), syn__rset(0.0209971797f));
   p = syn__rfma(x2, p, syn__rset(-0.0538509078f));
   p = syn__rfma(x2, p, syn__rset(0.133327693f));
   p = syn__rfma(x2, p, syn__rset(-0.333333284f));
-  close = syn__rfma(syn__rmul(x, x2), p, x);
-  far = syn__radd(far, far);
-  far = syn__rsub(one, far);
-  p = syn__rsub(zero, far);
-  far = syn__rselect(zero, x, p, far);
-  return syn__rselect(edge, x2, close, far);
+  inner = syn__rfma(syn__rmul(x, x2), p, x);
+  outer = syn__radd(outer, outer);
+  outer = syn__rsub(one, outer);
+  p = syn__rsub(zero, outer);
+  outer = syn__rselect(zero, x, p, outer);
+  return syn__rselect(edge, x2, inner, outer);
 }
 
 /* The same on vectors. */
@@ -5613,9 +5844,17 @@ static const syn_kernels SYN__N(kernels) = {
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
+#ifdef __MINGW32__ /* its C library rounds fmaf twice; the ISAs below have an instruction */
+#undef syn__fma1
+#define syn__fma1 syn__fmaf
+#endif
 #define SYN__ISA SYN__ISA_SCALAR
 #define SYN__SUFFIX scalar
 #include SYN_SELF
+#ifdef __MINGW32__
+#undef syn__fma1
+#define syn__fma1 __builtin_fmaf
+#endif
 #if SYN__LEVELS && SYN__HAS_X86
 #pragma GCC pop_options
 #endif
@@ -5686,6 +5925,24 @@ SYN__NEON_DOT_TARGET
 SYN__NEON_DOT_END
 #endif
 #endif
+
+/* WebAssembly has no target regions either: a module is for one machine. */
+#if SYN__HAS_WASM
+#undef SYN__ISA
+#define SYN__ISA SYN__ISA_WASM_EXACT
+#define SYN__SUFFIX wasm_exact
+#include SYN_SELF
+#undef SYN__ISA
+#define SYN__ISA SYN__ISA_WASM_PLAIN
+#define SYN__SUFFIX wasm_plain
+#include SYN_SELF
+#endif
+#if SYN__HAS_WASM_RELAXED
+#undef SYN__ISA
+#define SYN__ISA SYN__ISA_WASM
+#define SYN__SUFFIX wasm
+#include SYN_SELF
+#endif
 #undef SYN__ISA
 
 /* The ISAs by rising speed: what the index of syn_isa_... means. Scalar is always the first; the
@@ -5698,6 +5955,12 @@ static const syn_kernels *const syn__isas[] = {
 #if SYN__HAS_NEON
     &syn__kernels_neon,
 #endif
+#if SYN__HAS_WASM
+    &syn__kernels_wasm_exact, &syn__kernels_wasm_plain,
+#endif
+#if SYN__HAS_WASM_RELAXED
+    &syn__kernels_wasm,
+#endif
 };
 
 /* ISAs of this build, usable or not, so that tests can report which they skipped. */
@@ -5708,6 +5971,18 @@ const char *syn_isa_name(int i) {
   return i >= 0 && i < syn_isa_count() ? syn__isas[i]->name : "no such ISA";
 }
 
+#if SYN__HAS_WASM_RELAXED
+/* Whether the engine rounds the multiply-add once: (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24 only then.
+   volatile: the compiler must not compute it. */
+static int syn__wasm_fused(void) {
+  const volatile float one = 1.0f;
+  const float a = one + 1.0f / 4096.0f, b = -(one + 1.0f / 2048.0f);
+  typedef float reg __attribute__((vector_size(16)));
+  const reg x = (reg)wasm_f32x4_splat(a), y = (reg)wasm_f32x4_splat(b);
+  return __builtin_wasm_relaxed_madd_f32x4(x, x, y)[0] == 1.0f / 16777216.0f;
+}
+#endif
+
 /* The builtins ask cpuid, and whether the system saves the wide registers; the call of init is
    needed where we run before constructors. NEON is part of the target: its program would not start
    without. */
@@ -5717,6 +5992,9 @@ int syn_isa_usable(int i) {
   __builtin_cpu_init();
   if (i > 0 && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return 0;
   if (i > 1 && !__builtin_cpu_supports("avx512f")) return 0;
+#endif
+#if SYN__HAS_WASM_RELAXED
+  if (syn__isas[i] == &syn__kernels_wasm) return syn__wasm_fused();
 #endif
   return 1;
 }
@@ -5762,7 +6040,7 @@ static syn_status syn__pick_isa(syn_context *c, const char *isa) {
     best = i;
     if (isa && !strcmp(isa, syn_isa_name(i))) break;
     if (!SYN__MESSAGES) continue;
-    strcat(names, " "); /* at most four names of at most six letters */
+    strcat(names, " "); /* at most four names of at most ten letters */
     strcat(names, syn_isa_name(i));
     if (isa) nearest = syn__nearer(isa, strlen(isa), nearest, syn_isa_name(i));
   }
@@ -5825,11 +6103,9 @@ static size_t syn__size(int rank, const int *shape) {
 }
 
 /* A tensor [..., width] is rows of `width` numbers; most operations see no more of its shape. */
-int syn_width(const syn_tensor *a) { return a->shape[a->rank - 1]; }
-size_t syn_rows(const syn_tensor *a) {
-  return syn__size(a->rank - 1, a->shape);
-}
-size_t syn_count(const syn_tensor *a) { return syn__size(a->rank, a->shape); }
+int syn_width(const syn_tensor *a) { return a ? a->shape[a->rank - 1] : 0; }
+size_t syn_rows(const syn_tensor *a) { return a ? syn__size(a->rank - 1, a->shape) : 0; }
+size_t syn_count(const syn_tensor *a) { return a ? syn__size(a->rank, a->shape) : 0; }
 
 /* A text that is written piece by piece into `out`. Counts every byte and writes those that fit, so
    that a call with capacity 0 measures. */
@@ -5839,8 +6115,8 @@ typedef struct syn__text_out {
 } syn__text_out;
 
 static syn__text_out syn__text_begin(char *out, size_t capacity) {
-  syn__text_out w = {out, capacity, 0};
-  if (capacity) out[0] = 0;
+  syn__text_out w = {out, out ? capacity : 0, 0};
+  if (w.capacity) out[0] = 0;
   return w;
 }
 
@@ -5917,6 +6193,11 @@ typedef struct syn__graph {
   int n_encoder; /* nodes before the decoder's first */
   size_t pack;   /* floats of B that products of a decoder pack, beside weights in panels */
   int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
+  /* The innermost layer that could not be built: its path, null: none; its name in the caller's
+     text; the value it reads */
+  const char *bad_path;
+  syn_text bad_name;
+  int bad_in;
 } syn__graph;
 
 /* A path never outgrows this: its side, then for every chain inside another ".number" of a layer
@@ -5932,6 +6213,8 @@ struct syn_build {
   const syn_layer *layer;   /* the layer being built */
   const char *side;         /* "encoder", "decoder" */
   const char *text, *at;    /* of that side, without byte order mark; where the parser reads it */
+  int partial;              /* 1: a text is built up to its error, see syn__parse */
+  const char *bad, *bad_message; /* the layer with the error in the text, null: none; the error */
   char path[SYN__PATH];     /* of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
@@ -5948,6 +6231,14 @@ struct syn_build {
   int (*chain)(syn_build *b, const syn_layer *chain, int x); /* of >>language, a later section */
 };
 
+/* How long the calling thread waits for the others at the ends of parallel loops (OpenMP). */
+typedef struct syn__waits {
+  double loops, waited; /* seconds of this measurement: in all loops; waiting in them */
+  int halvings;         /* how often the number of threads was halved */
+  double retry_at;      /* until then, by omp_get_wtime */
+  double retry_after;   /* seconds; longer each time */
+} syn__waits;
+
 /* All that a pass reads and writes. One batch, one tape: many tapes may share a graph, which none
    of them changes. */
 struct syn_tape {
@@ -5955,6 +6246,7 @@ struct syn_tape {
   const syn_kernels *k;
   const syn__graph *g;
   int threads, training;               /* training: 1 where dropout drops */
+  syn__waits waits;                    /* of this thread for the others */
   int accumulate_before; /* in backward: gradients of values made before this node add up */
   uint64_t seed;                       /* of this step's dropout */
   syn_tensor *tensors;                 /* one per value */
@@ -6067,14 +6359,19 @@ static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) 
   return (int)g->n_values++;
 }
 
+/* A tensor of a user's tape has rows of its own: those of input 0. */
 syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width) {
-  int shape[2] = {0, width};
+  int shape[SYN_MAX_RANK] = {0}, rank = 2;
+  const syn__value *x = n->n_in ? &b->g->values[n->in[0]] : NULL;
+  int own = stream == SYN_OWN && x && x->stream == SYN_OWN;
   if (width < 1 || width > SYN__MAX_ROW)
     return syn__fail_build(b, SYN_E_SHAPE, "the output has width %d, wanted 1 to %d", width,
                            SYN__MAX_ROW);
-  if (stream < SYN_SRC || stream > SYN_EACH)
+  if (!own && (stream < SYN_SRC || stream > SYN_EACH))
     return syn__fail_build(b, SYN_E_VALUE, "the output has stream %d, wanted 0 to 2", stream);
-  n->out = syn__value_new(b, stream, 2, shape);
+  if (own) memcpy(shape, x->shape, (size_t)(rank = x->rank) * sizeof *shape);
+  shape[rank - 1] = width;
+  n->out = syn__value_new(b, stream, rank, shape);
   return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
 }
 
@@ -6221,6 +6518,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->kind = kind;
   n->flags = kind->flags;
   n->id = (int)g->n_nodes;
+  n->place = b->layer ? (int)(b->layer->name.at - b->text) : -1;
   n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
   n->n_in = n_in;
   memset(arrays, 0, sizeof *arrays);
@@ -6443,24 +6741,70 @@ static void syn__slice(void *arg, int i) {
   s->task(s->t, s->job, i, begin, end < s->items ? end : s->items);
 }
 
+#ifdef _OPENMP
+/* Where other programs keep the cores busy, a thread may lose its core in the middle of a loop. The
+   calling thread then waits until the system runs that thread again: milliseconds, in each of the
+   hundreds of loops of a step, and two threads are many times slower than one. With n threads that
+   wait for a share w of their time, n (1 - w) of them work. So: more than half of the time of all
+   loops spent waiting halves the number of threads. All are tried again a tenth of a second later,
+   then later each time, up to two seconds. The bits do not depend on the number of threads. */
+#define SYN__WAITED 0.025 /* seconds of waiting after which a measurement ends */
+
+static int syn__active_threads(syn__waits *w, int threads) {
+  if (w->halvings && omp_get_wtime() >= w->retry_at) w->halvings = 0;
+  return syn__max(1, threads >> w->halvings);
+}
+
+/* A loop began at `begin`; the slice of the calling thread ended at `own_end`. */
+static void syn__add_wait(syn__waits *w, double begin, double own_end) {
+  double end = omp_get_wtime();
+  w->loops += end - begin;
+  w->waited += end - own_end;
+  if (w->waited < SYN__WAITED && w->loops < 2 * SYN__WAITED) return;
+  if (w->waited > w->loops / 2) {
+    w->halvings++;
+    w->retry_after = w->retry_after > 0.0 ? 2 * w->retry_after : 0.1;
+    if (w->retry_after > 2.0) w->retry_after = 2.0;
+    w->retry_at = end + w->retry_after;
+  } else if (!w->halvings) {
+    w->retry_after = 0.0;
+  }
+  w->loops = w->waited = 0.0;
+}
+
+static void syn__run_slices(syn__slices *s) {
+  syn__waits *w = &s->t->waits;
+  int i, threads = s->threads = syn__active_threads(w, s->threads);
+  double begin, own_end = 0.0;
+  if (threads == 1) {
+    syn__slice(s, 0);
+    return;
+  }
+  begin = omp_get_wtime();
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (i = 0; i < threads; i++) {
+    syn__slice(s, i);
+    if (i == 0) own_end = omp_get_wtime(); /* the calling thread runs slice 0 */
+  }
+  syn__add_wait(w, begin, own_end);
+}
+#endif
+
 /* Slices end at multiples of `unit`, so that they hold whole vectors or tiles, and no two threads
    write to one cache line. */
 void syn_parallel(syn_tape *t, syn_task task, const void *job, size_t items, size_t unit) {
   size_t units = (items + unit - 1) / unit;
-  int i, threads = (size_t)t->threads > units ? (int)units : t->threads;
+  int threads = (size_t)t->threads > units ? (int)units : t->threads;
   syn__slices s = {t, task, job, items, unit, threads};
   if (threads <= 1) {
     if (items) task(t, job, 0, 0, items);
-    return;
-  }
-  if (t->c->options.parallel) {
+  } else if (t->c->options.parallel) {
     t->c->options.parallel(t->c->options.user, syn__slice, &s, threads);
-    return;
-  }
+  } else {
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    syn__run_slices(&s); /* without OpenMP, and without a `parallel`, a context has one thread */
 #endif
-  for (i = 0; i < threads; i++) syn__slice(&s, i);
+  }
 }
 
 /* ==============================================================================================
@@ -7321,6 +7665,7 @@ static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
 }
 /* Restores that size and returns null, which callers pass on. */
 static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
+  t->own.g->n_params = 0;
   t->own.g->n_nodes = mark.nodes;
   t->own.g->n_values = mark.values;
   t->block_used = mark.used;
@@ -7406,28 +7751,96 @@ static syn_tensor *syn__record_memory(syn_tape *t, const syn_node *n) {
   return out;
 }
 
+/* 1, with an error: the node needs what only a network gives it. */
+static int syn__tape_lacks(const syn_tape *t, const syn_node *n) {
+  int k, lacks = n->n_param || t->g->values[n->out].stream != SYN_OWN;
+  const syn_extent *e = &n->scratch;
+  lacks |= e->fixed || e->row || e->pair || e->length || e->square;
+  for (k = 0, e = n->save; k < n->n_save; k++, e++) lacks |= e->pair || e->length || e->square;
+  return lacks && syn__fail(t->c, SYN_E_VALUE,
+                            "%.40s: parameters, scratch or sentences, which a tape does not have",
+                            n->kind->name);
+}
+
+/* The tape of the inputs; null: all are null, or, with an error, one is, or they are of several. */
+static syn_tape *syn__record_tape(const syn_kind *kind, int n_in, syn_tensor *const *in) {
+  const char *names = n_in == 3 ? "xwb" : "ab"; /* of linear; of all operations on two tensors */
+  syn_tape *t = NULL;
+  int i;
+  for (i = 0; i < n_in && !t; i++)
+    if (in[i]) t = in[i]->tape;
+  for (i = 0; i < n_in && t; i++) {
+    if (in[i] && in[i]->tape == t) continue;
+    if (in[i]) syn__fail(t->c, SYN_E_VALUE, "%s: the tensors are of different tapes", kind->name);
+    else syn__fail(t->c, SYN_E_VALUE, "%s: %c is null", kind->name, names[i]);
+    return NULL;
+  }
+  return t;
+}
+
 /* Records one operation and runs it; a copy of `own` [size] becomes n->own (0: none). What fails
    leaves no trace: a value without memory, or a node that writes to one, would be met by the next
    syn_backward. */
 static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const *in,
                                const void *own, size_t size) {
-  int ids[2], i;
-  syn_tape *t = in[0] ? in[0]->tape : NULL;
+  int ids[SYN_MAX_IN], i;
+  syn_tape *t = syn__record_tape(kind, n_in, in);
   syn_node *n;
   syn_tensor *out;
   syn__mark mark;
-  if (!t || (n_in > 1 && !in[1]) || !syn__tape_mark(t, &mark)) return NULL;
+  if (!t || !syn__tape_mark(t, &mark)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
-  if (n_in > 1 && in[1]->tape != t) {
-    syn__fail(t->c, SYN_E_VALUE, "%s: the two tensors are of different tapes", kind->name);
-    return NULL;
-  }
   n = syn__node_new(&t->own, kind, n_in, ids);
   if (!n || (size && syn__own_copy(&t->own, n, own, size))) return syn__tape_back(t, mark);
-  out = syn__node_done(&t->own, n) < 0 ? NULL : syn__record_memory(t, n);
+  out = syn__node_done(&t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
   if (!out) return syn__tape_back(t, mark);
   kind->forward(t, n);
   return out;
+}
+
+syn_tensor *syn_record(const syn_kind *kind, int n_in, syn_tensor *const *in, const void *own,
+                       size_t size) {
+  const syn_tensor *first = NULL;
+  const char *wrong = NULL;
+  int i;
+  for (i = 0; in && i < n_in && i < SYN_MAX_IN && !first; i++) first = in[i];
+  if (!first) return NULL;
+  if (!kind || !kind->name || !kind->shape || !kind->forward || !kind->backward)
+    wrong = "a kind without name, shape, forward or backward";
+  else if (kind->args && *kind->args) wrong = "a kind with arguments, which belongs in a text";
+  else if (n_in > SYN_MAX_IN || (size && !own)) wrong = "too many inputs, or no struct `own`";
+  for (i = 0; i < n_in && !wrong; i++)
+    if (!in[i]) wrong = "an input is null";
+  if (!wrong) return syn__record(kind, n_in, in, own, size);
+  syn__fail(first->tape->c, SYN_E_VALUE, "record: %s", wrong);
+  return NULL;
+}
+
+/* "[2,3]"; 0 are the rows of a network, which come with the batch. */
+static void syn__print_axes(syn__text_out *w, const int *shape, int rank) {
+  int k;
+  for (k = 0; k < rank; k++)
+    if (shape[k]) syn__print(w, "%s%d", k ? "," : "[", shape[k]);
+    else syn__print(w, "%srows", k ? "," : "[");
+  syn__print(w, "]");
+}
+
+size_t syn_tape_text(const syn_tape *t, char *out, size_t capacity) {
+  syn__text_out w = syn__text_begin(out, capacity);
+  size_t i, begin;
+  int k;
+  for (i = 0; t && i < t->g->n_values; i++) {
+    const syn__value *v = &t->g->values[i];
+    const syn_node *n = v->maker < 0 ? NULL : t->g->nodes[v->maker];
+    begin = w.used;
+    syn__print(&w, "%lu = %.40s", (unsigned long)i, n ? n->kind->name : "tensor");
+    for (k = 0; n && k < n->n_in; k++) syn__print(&w, "%s%d", k ? ", " : "(", n->in[k]);
+    if (n) syn__print(&w, ")");
+    syn__print(&w, "%*s", w.used - begin < 26 ? (int)(26 - (w.used - begin)) : 1, "");
+    syn__print_axes(&w, v->shape, v->rank);
+    syn__print(&w, "\n");
+  }
+  return w.used;
 }
 
 /* Leaves keep the numbers that the user has written; every other tensor is computed again. */
@@ -7829,6 +8242,17 @@ static int syn__lower_refuse(syn__small_build *l, const syn_node *n, const char 
    In a model's text these nodes come from `res` or `parallel_add`; syn_add, syn_sub and syn_mul
    record them on a user's tape, where a and b may be the same tensor: gradients accumulate. */
 
+static syn_status syn__broadcast_fail(syn_build *b, const syn_node *n, const syn__value *x,
+                                      const syn__value *y) {
+  char text[100];
+  syn__text_out w = syn__text_begin(text, sizeof text);
+  syn__print(&w, "a ");
+  syn__print_axes(&w, x->shape, x->rank);
+  syn__print(&w, ", b ");
+  syn__print_axes(&w, y->shape, y->rank);
+  return syn__fail_build(b, SYN_E_SHAPE, "%s: %s: b must be %s", n->kind->name, text,
+                         "a's shape, its last part, or one number");
+}
 /* b without its leading axes of size 1 has the shape of the last axes of a. In a model both are
    [0,d], since the number of rows comes with the batch. */
 static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
@@ -7838,9 +8262,7 @@ static syn_status syn__broadcast_shape(syn_build *b, syn_node *n) {
   rank = y->rank - ones;
   for (i = 1; i <= rank; i++)
     if (rank > x->rank || y->shape[y->rank - i] != x->shape[x->rank - i])
-      return syn__fail_build(b, SYN_E_SHAPE, "%s: sizes %d and %d do not fit", n->kind->name,
-                             rank > x->rank ? rank : x->shape[x->rank - i],
-                             y->shape[y->rank - i]);
+      return syn__broadcast_fail(b, n, x, y);
   return syn_build_out_like(b, n, 0);
 }
 
@@ -8007,12 +8429,16 @@ static void syn__sum_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_sum = {
     "sum", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
     NULL};
-static syn_tensor *syn__record_sum(syn_tensor *x, float factor) {
-  return syn__record(&syn__kind_sum, 1, &x, &factor, sizeof factor);
+static const syn_kind syn__kind_mean = {
+    "mean", "", 0, NULL, syn__sum_shape, syn__sum_forward, SYN__BACK(syn__sum_backward), NULL, NULL,
+    NULL};
+syn_tensor *syn_sum(syn_tensor *x) {
+  const float one = 1.0f;
+  return syn__record(&syn__kind_sum, 1, &x, &one, sizeof one);
 }
-syn_tensor *syn_sum(syn_tensor *x) { return syn__record_sum(x, 1.0f); }
 syn_tensor *syn_mean(syn_tensor *x) {
-  return x ? syn__record_sum(x, 1.0f / (float)syn_count(x)) : NULL;
+  float share = x ? 1.0f / (float)syn_count(x) : 0.0f;
+  return syn__record(&syn__kind_mean, 1, &x, &share, sizeof share);
 }
 
 /* ==============================================================================================
@@ -8058,6 +8484,175 @@ syn_tensor *syn_matmul(syn_tensor *a, syn_tensor *b) {
 }
 
 /* ==============================================================================================
+   >>kind transpose   y [n,m] = x [m,n]^T
+   ============================================================================================== */
+
+/* For a user's tape: a layer of a network reads a matrix by other strides instead of copying it.
+   Saved for backward: nothing. */
+
+static syn_status syn__transpose_shape(syn_build *b, syn_node *n) {
+  const syn__value *x = &b->g->values[n->in[0]];
+  const int shape[2] = {x->shape[1], x->shape[0]};
+  if (x->rank != 2)
+    return syn__fail_build(b, SYN_E_SHAPE, "transpose: x is of rank %d, wanted 2", x->rank);
+  n->out = syn__value_new(b, SYN_OWN, 2, shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+static void syn__transpose_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t i, count = syn_count(x), width = (size_t)syn_width(x), rows = syn_rows(x);
+  for (i = 0; i < count; i++) y->x[i % width * rows + i / width] = x->x[i];
+}
+/* dx += dy^T */
+static void syn__transpose_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t i, count = syn_count(x), width = (size_t)syn_width(x), rows = syn_rows(x);
+  for (i = 0; i < count; i++) x->dx[i] += y->dx[i % width * rows + i / width];
+}
+static const syn_kind syn__kind_transpose = {
+    "transpose", "", 0, NULL, syn__transpose_shape, syn__transpose_forward,
+    SYN__BACK(syn__transpose_backward), NULL, NULL, NULL};
+syn_tensor *syn_transpose(syn_tensor *x) {
+  return syn__record(&syn__kind_transpose, 1, &x, NULL, 0);
+}
+
+/* ==============================================================================================
+   >>kind slice   y = the columns first .. first + count - 1 of x
+   ============================================================================================== */
+
+/* For a user's tape: x [...,d], y [...,count]. syn_concat is its inverse. Saved for backward:
+   nothing. */
+
+typedef struct syn__columns {
+  int first, count;
+} syn__columns;
+
+static syn_status syn__slice_shape(syn_build *b, syn_node *n) {
+  const syn__columns *own = (const syn__columns *)n->own;
+  int width = syn_build_width(b, n, 0);
+  if (own->first < 0 || own->count < 1 || own->first > width - own->count)
+    return syn__fail_build(b, SYN_E_SHAPE, "slice: %d columns from %d on, of %d", own->count,
+                           own->first, width);
+  return syn_build_out(b, n, SYN_OWN, own->count);
+}
+static void syn__slice_forward(syn_tape *t, const syn_node *n) {
+  const syn__columns *own = (const syn__columns *)n->own;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t r, rows = syn_rows(y), width = (size_t)syn_width(x), count = (size_t)own->count;
+  for (r = 0; r < rows; r++)
+    memcpy(y->x + r * count, x->x + r * width + own->first, count * sizeof(float));
+}
+/* dx of these columns += dy */
+static void syn__slice_backward(syn_tape *t, const syn_node *n) {
+  const syn__columns *own = (const syn__columns *)n->own;
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t r, rows = syn_rows(y), width = (size_t)syn_width(x), count = (size_t)own->count;
+  for (r = 0; r < rows; r++) t->k->acc(x->dx + r * width + own->first, y->dx + r * count, count);
+}
+static const syn_kind syn__kind_slice = {
+    "slice", "", 0, NULL, syn__slice_shape, syn__slice_forward, SYN__BACK(syn__slice_backward),
+    NULL, NULL, NULL};
+syn_tensor *syn_slice(syn_tensor *x, int first, int count) {
+  syn__columns own = {first, count};
+  return syn__record(&syn__kind_slice, 1, &x, &own, sizeof own);
+}
+
+/* ==============================================================================================
+   >>kind lookup   y_i = table_{ids_i}: rows of a table, as embeddings of tokens
+   ============================================================================================== */
+
+/* For a user's tape: table [v,d], y [count,d]. In a network `embedding` reads the tokens of the
+   batch. Saved for backward: nothing, the ids lie with the node. */
+
+typedef struct syn__row_ids {
+  const int *ids; /* [count], of the caller; `shape` copies them */
+  int count;
+} syn__row_ids;
+
+/* Copies the ids, each of which is least .. most; they live as long as the tape. */
+static syn_status syn__ids_keep(syn_build *b, const syn_node *n, int least, int most) {
+  syn__row_ids *own = (syn__row_ids *)n->own;
+  int i;
+  for (i = 0; i < own->count; i++)
+    if (own->ids[i] < least || own->ids[i] > most)
+      return syn__fail_build(b, SYN_E_VALUE, "%s: number %d is %d, wanted %d to %d", n->kind->name,
+                             i, own->ids[i], least, most);
+  own->ids = (const int *)syn__array_keep(b, own->ids, own->count, sizeof *own->ids);
+  return own->ids ? SYN_OK : SYN_E_MEMORY;
+}
+
+static syn_status syn__lookup_shape(syn_build *b, syn_node *n) {
+  const syn__row_ids *own = (const syn__row_ids *)n->own;
+  const syn__value *table = &b->g->values[n->in[0]];
+  const int shape[2] = {own->count, table->shape[1]};
+  if (table->rank != 2 || own->count < 1)
+    return syn__fail_build(b, SYN_E_SHAPE, "lookup: %d rows of a table of rank %d, wanted 2",
+                           own->count, table->rank);
+  if (syn__ids_keep(b, n, 0, table->shape[0] - 1)) return SYN_E_VALUE;
+  n->out = syn__value_new(b, SYN_OWN, 2, shape);
+  return n->out < 0 ? SYN_E_MEMORY : SYN_OK;
+}
+static void syn__table_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *table = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *ids = ((const syn__row_ids *)n->own)->ids;
+  size_t r, rows = syn_rows(y), d = (size_t)syn_width(y);
+  for (r = 0; r < rows; r++)
+    memcpy(y->x + r * d, table->x + (size_t)ids[r] * d, d * sizeof(float));
+}
+/* dtable_{ids_i} += dy_i */
+static void syn__table_rows_back(syn_tape *t, const syn_node *n) {
+  const syn_tensor *table = syn_in(t, n, 0), *y = syn_out(t, n);
+  const int *ids = ((const syn__row_ids *)n->own)->ids;
+  size_t r, rows = syn_rows(y), d = (size_t)syn_width(y);
+  for (r = 0; r < rows; r++) t->k->acc(table->dx + (size_t)ids[r] * d, y->dx + r * d, d);
+}
+static const syn_kind syn__kind_lookup = {
+    "lookup", "", 0, NULL, syn__lookup_shape, syn__table_forward, SYN__BACK(syn__table_rows_back),
+    NULL, NULL, NULL};
+syn_tensor *syn_lookup(syn_tensor *table, const int *ids, int count) {
+  syn__row_ids own = {ids, ids ? count : 0};
+  return syn__record(&syn__kind_lookup, 1, &table, &own, sizeof own);
+}
+
+/* ==============================================================================================
+   >>kind exp   y = e^x, also y = ln x, elementwise
+   ============================================================================================== */
+
+/* For a user's tape: x, y of one shape. Both are computed in double, so that each is the float
+   nearest to it but for rare ties. ln x is -infinity for x <= 0. Saved for backward: nothing. */
+
+static void syn__exp_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t i, count = syn_count(y);
+  for (i = 0; i < count; i++) y->x[i] = (float)syn__exp((double)x->x[i]);
+}
+/* dx += dy e^x */
+static void syn__exp_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *y = syn_out(t, n);
+  t->k->acc_mul(syn_in(t, n, 0)->dx, y->dx, y->x, syn_count(y));
+}
+static const syn_kind syn__kind_exp = {
+    "exp", "", 0, NULL, syn__same_shape, syn__exp_forward, SYN__BACK(syn__exp_backward), NULL, NULL,
+    NULL};
+syn_tensor *syn_exp(syn_tensor *x) { return syn__record(&syn__kind_exp, 1, &x, NULL, 0); }
+
+static void syn__log_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t i, count = syn_count(y);
+  for (i = 0; i < count; i++) y->x[i] = (float)syn__log((double)x->x[i]);
+}
+/* dx += dy / x */
+static void syn__log_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
+  size_t i, count = syn_count(y);
+  for (i = 0; i < count; i++) x->dx[i] += y->dx[i] / x->x[i];
+}
+static const syn_kind syn__kind_log = {
+    "log", "", 0, NULL, syn__same_shape, syn__log_forward, SYN__BACK(syn__log_backward), NULL, NULL,
+    NULL};
+syn_tensor *syn_log(syn_tensor *x) { return syn__record(&syn__kind_log, 1, &x, NULL, 0); }
+
+/* ==============================================================================================
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
@@ -8091,6 +8686,68 @@ static const syn_kind syn__kind_softmax = {
 syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 1, &x, NULL, 0); }
 
 /* ==============================================================================================
+   >>kind cross_entropy   y = the mean over the rows of -ln softmax(x_i)_label
+   ============================================================================================== */
+
+/* For a user's tape: x [rows,n], y [1]; rows of label -1 do not count. In a network >>loss does
+   this, with the same bits of the gradient. Saved buffer 0: one row [n] during backward. */
+
+static syn_status syn__cross_entropy_shape(syn_build *b, syn_node *n) {
+  const syn__value *x = &b->g->values[n->in[0]];
+  syn__row_ids *own = (syn__row_ids *)n->own;
+  const syn_extent row = {(size_t)syn_build_width(b, n, 0), 0, 0, 0, 0};
+  own->count = own->ids ? x->shape[0] : 0;
+  if (x->rank != 2 || !own->count)
+    return syn__fail_build(b, SYN_E_SHAPE, "cross_entropy: x of rank %d, wanted 2, with labels",
+                           x->rank);
+  if (syn__ids_keep(b, n, -1, x->shape[1] - 1) || syn_build_save(b, n, SYN_BACKWARD, row))
+    return SYN_E_VALUE;
+  return syn__sum_shape(b, n);
+}
+/* 1 / the rows that count; 0: there is none */
+static float syn__label_share(const syn__row_ids *labels) {
+  int i, count = 0;
+  for (i = 0; i < labels->count; i++) count += labels->ids[i] >= 0;
+  return count ? 1.0f / (float)count : 0.0f;
+}
+static void syn__cross_entropy_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  const syn__row_ids *own = (const syn__row_ids *)n->own;
+  size_t width = (size_t)syn_width(x);
+  double sum = 0.0;
+  int i;
+  for (i = 0; i < own->count; i++) {
+    const float *row = x->x + (size_t)i * width;
+    float top;
+    if (own->ids[i] < 0) continue;
+    top = t->k->row_max(row, width);
+    sum += (double)t->k->log_sum_exp(row, width, top) - (double)row[own->ids[i]];
+  }
+  syn_out(t, n)->x[0] = (float)(sum * (double)syn__label_share(own));
+}
+/* dx_i += dy / rows (softmax(x_i) - 1 at the label) */
+static void syn__cross_entropy_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  const syn__row_ids *own = (const syn__row_ids *)n->own;
+  size_t width = (size_t)syn_width(x);
+  float *p = syn_saved(t, n, 0), dy = syn_out(t, n)->dx[0] * syn__label_share(own);
+  int i;
+  for (i = 0; i < own->count; i++) {
+    if (own->ids[i] < 0) continue;
+    t->k->softmax(p, x->x + (size_t)i * width, width);
+    p[own->ids[i]] -= 1.0f;
+    t->k->acc_scale(x->dx + (size_t)i * width, dy, p, width);
+  }
+}
+static const syn_kind syn__kind_cross_entropy = {
+    "cross_entropy", "", 0, NULL, syn__cross_entropy_shape, syn__cross_entropy_forward,
+    SYN__BACK(syn__cross_entropy_backward), NULL, NULL, NULL};
+syn_tensor *syn_cross_entropy(syn_tensor *x, const int *labels) {
+  syn__row_ids own = {labels, 0};
+  return syn__record(&syn__kind_cross_entropy, 1, &x, &own, sizeof own);
+}
+
+/* ==============================================================================================
    >>kind act   y = f(x), elementwise: relu, gelu (tanh form), tanh, sigmoid, swish
    ============================================================================================== */
 
@@ -8103,8 +8760,8 @@ syn_tensor *syn_softmax(syn_tensor *x) { return syn__record(&syn__kind_softmax, 
 
 /* In the order of SYN__RELU ..., then glu. To add one: its name here, before glu, and in the enum
    with SYN__RELU; f(x) in the kernel act, f'(x) in the kernel derivative (act_exp, if both use
-   sigma(u(x))); the words of syn_act in >>api and of its error below. ff and cnn follow, as do
-   their gradients. Outside: f in tests/test_kernels.c, a case in tests/test_kinds.c, README.md. */
+   sigma(u(x))); syn__tape_acts; the words of syn_act in >>api and of its error. ff and cnn follow,
+   as do their gradients. Outside: f in tests/test_kernels.c, a case in test_kinds.c, README.md. */
 static const char *const syn__act_names[] = {"relu", "gelu", "tanh", "sigmoid", "swish", "glu"};
 enum { SYN__GLU = SYN__ACTS };
 
@@ -8159,11 +8816,22 @@ static void syn__act_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_act = {
     "act", "w:act", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,
     NULL, NULL};
+/* On a tape each is a kind of its own name, for its text; in the order of syn__act_names. */
+#define SYN__TAPE_ACT(name)                                                                    \
+  {                                                                                            \
+    name, "", 0, NULL, syn__act_shape, syn__act_forward, SYN__BACK(syn__act_backward), NULL,   \
+        NULL, NULL                                                                             \
+  }
+static const syn_kind syn__tape_acts[SYN__ACTS] = {SYN__TAPE_ACT("relu"), SYN__TAPE_ACT("gelu"),
+                                                   SYN__TAPE_ACT("tanh"), SYN__TAPE_ACT("sigmoid"),
+                                                   SYN__TAPE_ACT("swish")};
+#undef SYN__TAPE_ACT
 
 syn_tensor *syn_act(syn_tensor *x, const char *name) {
   int i;
   for (i = 0; x && name && i < SYN__ACTS; i++)
-    if (!strcmp(name, syn__act_names[i])) return syn__record(&syn__kind_act, 1, &x, &i, sizeof i);
+    if (!strcmp(name, syn__act_names[i]))
+      return syn__record(&syn__tape_acts[i], 1, &x, &i, sizeof i);
   if (x)
     syn__fail(x->tape->c, SYN_E_VALUE, "act: '%.20s', wanted relu, gelu, tanh, sigmoid or swish",
               name ? name : "null");
@@ -8248,6 +8916,44 @@ static const syn_kind syn__kind_linear = {
     "linear", "i:n i:bias f:dropout", SYN_DROPS | SYN_FIRST_WRITE | SYN_OUTPUT_NOT_NEEDED, NULL,
     syn__linear_shape, syn__linear_kind_forward, SYN__BACK(syn__linear_kind_backward), NULL, NULL,
     NULL};
+
+/* -- on a user's tape: w and b are tensors, too -- */
+
+static syn_status syn__tape_linear_shape(syn_build *b, syn_node *n) {
+  const syn__value *w = &b->g->values[n->in[1]], *bias = &b->g->values[n->in[2]];
+  int d = syn_build_width(b, n, 0);
+  if (w->rank != 2 || w->shape[1] != d ||
+      syn__size(bias->rank, bias->shape) != (size_t)w->shape[0])
+    return syn__fail_build(b, SYN_E_SHAPE,
+                           "linear: w [%d,%d] of rank %d and b of %lu numbers, wanted w [n,%d] "
+                           "and b [n]", w->shape[0], w->shape[1], w->rank,
+                           (unsigned long)syn__size(bias->rank, bias->shape), d);
+  return syn_build_out(b, n, SYN_OWN, w->shape[0]);
+}
+static void syn__tape_linear_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *w = syn_in(t, n, 1), *y = syn_out(t, n);
+  int rows = (int)syn_rows(x);
+  syn_gemm(t, syn_matrix_of(y->x, rows, syn_width(y), 0),
+           syn_matrix_of(x->x, rows, syn_width(x), 0), syn_transposed(syn__tensor_matrix(w, w->x)),
+           syn_in(t, n, 2)->x, 0);
+}
+static void syn__tape_linear_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0), *w = syn_in(t, n, 1);
+  syn__linear_grad g;
+  g.w = syn__tensor_matrix(w, w->x);
+  g.x = x->x, g.dx = x->dx, g.rows = syn_rows(x);
+  g.dy = syn_out(t, n)->dx;
+  g.dw = w->dx, g.db = syn_in(t, n, 2)->dx;
+  g.first_write = 0;
+  syn__linear_backward_of(t, &g);
+}
+static const syn_kind syn__kind_tape_linear = {
+    "linear", "", 0, NULL, syn__tape_linear_shape, syn__tape_linear_forward,
+    SYN__BACK(syn__tape_linear_backward), NULL, NULL, NULL};
+syn_tensor *syn_linear(syn_tensor *x, syn_tensor *w, syn_tensor *b) {
+  syn_tensor *in[3] = {x, w, b};
+  return syn__record(&syn__kind_tape_linear, 3, in, NULL, 0);
+}
 
 static int syn__lower_linear_kind(syn__small_build *l, const syn_node *n) {
   return syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[0],
@@ -9417,8 +10123,16 @@ static int syn__concat_build(syn_build *b, const syn_layer *l, int x) {
   return count < 0 ? -1 : syn__node_done(b, syn__node_new(b, l->kind, count, in));
 }
 static syn_status syn__concat_shape(syn_build *b, syn_node *n) {
+  const syn__value *x = &b->g->values[n->in[0]], *other;
   int i, width = 0;
-  for (i = 0; i < n->n_in; i++) width += syn_build_width(b, n, i);
+  for (i = 0; i < n->n_in; i++) {
+    other = &b->g->values[n->in[i]];
+    if (other->rank != x->rank ||
+        memcmp(other->shape, x->shape, (size_t)(x->rank - 1) * sizeof *x->shape))
+      return syn__fail_build(b, SYN_E_SHAPE, "concat: %d and %d rows do not fit", x->shape[0],
+                             other->shape[0]);
+    width += syn_build_width(b, n, i);
+  }
   return syn_build_out(b, n, syn_build_stream(b, n, 0), width);
 }
 
@@ -9455,6 +10169,9 @@ static void syn__concat_backward(syn_tape *t, const syn_node *n) {
 static const syn_kind syn__kind_concat = {
     "concat", "C:chain", SYN_SUM_WIDTHS | SYN_BOTH_NOT_NEEDED, syn__concat_build, syn__concat_shape,
     syn__concat_forward, SYN__BACK(syn__concat_backward), NULL, NULL, NULL};
+syn_tensor *syn_concat(syn_tensor *a, syn_tensor *b) {
+  return syn__record_pair(&syn__kind_concat, a, b);
+}
 
 /* ==============================================================================================
    >>kind parallel_add   y = a(x) + b(x) + ...
@@ -11523,10 +12240,10 @@ typedef struct syn__rel_pos {
 static void syn__distances(int *from, int half, int max) {
   int k, e = half / 2;
   for (k = 0; k < half; k++) {
-    double r = k, near;
+    double r = k, whole;
     if (k > e) r = e * syn__pow((double)max / e, (double)(k - e) / (half - e));
-    near = floor(r + 0.5);
-    from[k] = (int)(fabs(r - near) < 1e-12 * near ? near : ceil(r));
+    whole = floor(r + 0.5);
+    from[k] = (int)(fabs(r - whole) < 1e-12 * whole ? whole : ceil(r));
   }
 }
 
@@ -11557,9 +12274,9 @@ static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
   return syn_build_out_like(b, n, 0);
 }
 
-/* The bucket of r = i - j. The search begins at `near`, the bucket of a similar distance. */
-static int syn__rel_pos_bucket(const syn__rel_pos *p, int r, int near) {
-  int distance = r > 0 || !p->future ? syn__max(r, 0) : -r, k = near % p->half;
+/* The bucket of r = i - j. The search begins at `guess`, the bucket of a similar distance. */
+static int syn__rel_pos_bucket(const syn__rel_pos *p, int r, int guess) {
+  int distance = r > 0 || !p->future ? syn__max(r, 0) : -r, k = guess % p->half;
   while (k > 0 && p->from[k] > distance) k--;
   while (k + 1 < p->half && p->from[k + 1] <= distance) k++;
   return r < 0 ? p->future + k : k;
@@ -13669,6 +14386,11 @@ static void *syn__small_take(unsigned char *base, int64_t *used, int64_t bytes) 
   *used += (bytes + 7) & ~(int64_t)7;
   return at;
 }
+/* Bytes of region STATE, which has one row. */
+static int32_t syn__small_state_bytes(const syn_small *s) {
+  const int32_t *bytes = s->w + SYN__SMALL_ROW_BYTES; /* [regions] */
+  return bytes[SYN__SMALL_STATE];
+}
 /* The memory of sampling, of a beam search; null where there is neither. */
 static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *used) {
   int64_t beam = s->k.beam, rows = 2 * beam * s->k.max_len;
@@ -13685,8 +14407,8 @@ static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *u
   b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
   b->answer = (uint16_t *)syn__small_take(base, used, s->k.max_len * 2);
   b->lineage = (unsigned char *)syn__small_take(base, used, rows);
-  b->states = (unsigned char *)syn__small_take(
-      base, used, 2 * beam * s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
+  b->states =
+      (unsigned char *)syn__small_take(base, used, 2 * beam * syn__small_state_bytes(s));
 }
 /* Divides the RAM at s, whose w and k are set; `base` null: only counts. Returns the bytes. */
 static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
@@ -13775,8 +14497,7 @@ static void syn__small_hypothesis(syn_small *s, int32_t slot, int32_t row) {
   syn__small_search *b = s->search;
   int32_t at = b->half * s->k.beam + slot;
   s->slot = slot;
-  s->base[SYN__SMALL_STATE] =
-      b->states + at * s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE];
+  s->base[SYN__SMALL_STATE] = b->states + at * syn__small_state_bytes(s);
   if (row) s->token = b->text[at * s->k.max_len + row - 1];
   syn__small_begin(s, SYN__SMALL_DECODE, row, 1);
 }
@@ -13808,7 +14529,7 @@ static void syn__small_finish(syn_small *s, const uint16_t *text, int32_t place,
 /* Hypothesis `to` of the other half: `pick` behind the text [place] of hypothesis pick.row. */
 static void syn__small_extend(syn_small *s, int32_t to, syn__small_pick pick, int32_t place) {
   syn__small_search *b = s->search;
-  int32_t len = s->k.max_len, state = s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE];
+  int32_t len = s->k.max_len, state = syn__small_state_bytes(s);
   int32_t from = b->half * s->k.beam + pick.row;
   to += !b->half * s->k.beam;
   memcpy(b->text + to * len, b->text + from * len, (size_t)place * sizeof *b->text);
@@ -13883,7 +14604,7 @@ int syn_small_source(syn_small *s, const int *tokens, int count) {
   s->slot = 0;
   s->outputs++;
   if (SYN__SMALL_BEAM && s->k.beam > 1) syn__small_search_begin(s);
-  memset(s->base[SYN__SMALL_STATE], 0, (size_t)s->w[SYN__SMALL_ROW_BYTES + SYN__SMALL_STATE]);
+  memset(s->base[SYN__SMALL_STATE], 0, (size_t)syn__small_state_bytes(s));
   if (lm) syn__small_begin(s, SYN__SMALL_DECODE, 0, 1);
   else syn__small_begin(s, SYN__SMALL_ENCODE, 0, count);
   return 0;
@@ -14405,11 +15126,15 @@ static syn_status syn__parse_args(syn_build *b, syn_layer *l) {
 /* *out: the layer, with its kind or alias. Null only where memory failed. */
 static syn_status syn__parse_layer(syn_build *b, syn_layer **out) {
   syn_layer *l = *out = syn__layer_new(b, syn__lexer_name(b), NULL);
-  if (!l) return SYN_E_MEMORY;
-  if (!l->name.size) return syn__fail_at(b, b->at, "wanted the name of a layer", NULL);
-  if (syn__name_bind(b, l)) return SYN_E_TEXT;
-  syn__lexer_space(b);
-  return syn__parse_args(b, l);
+  syn_status s = l ? SYN_OK : SYN_E_MEMORY;
+  if (l && !l->name.size) s = syn__fail_at(b, b->at, "wanted the name of a layer", NULL);
+  if (s == SYN_OK) s = syn__name_bind(b, l);
+  if (s == SYN_OK) {
+    syn__lexer_space(b);
+    s = syn__parse_args(b, l);
+  }
+  if (s != SYN_OK && l && !b->bad) b->bad = l->name.at;
+  return s;
 }
 
 /* The arrow is -> or U+2192. */
@@ -14431,9 +15156,10 @@ static int syn__text_too_long(syn_build *b, size_t size) {
 }
 
 /* The syntax tree of b->text; null: recorded. Comments must be UTF-8, too, because a model file
-   holds the whole text. */
+   holds the whole text. With b->partial the layers up to an error are a tree, too: building it ends
+   at the layer b->bad with that error. */
 static syn_layer *syn__parse(syn_build *b) {
-  syn_layer *chain = NULL;
+  syn_layer *chain = NULL, **end = &chain;
   const char *bad = syn__utf8_invalid(b->text);
   char text[40] = "";
   if (syn__text_too_long(b, strlen(b->text))) return NULL;
@@ -14443,21 +15169,29 @@ static syn_layer *syn__parse(syn_build *b) {
     syn__fail_place(b, bad, SYN_E_TEXT, text);
     return NULL;
   }
+  b->bad = NULL;
   b->at = b->text;
   syn__lexer_space(b);
-  if (syn__parse_chain(b, &chain)) return NULL;
-  if (!*b->at) return chain;
-  syn__fail_at(b, b->at, "wanted -> or the end of the text", NULL);
-  return NULL;
+  if (!syn__parse_chain(b, &chain)) {
+    if (!*b->at) return chain;
+    syn__fail_at(b, b->at, "wanted -> or the end of the text", NULL);
+    while (*end) end = &(*end)->next; /* what stands there is the bad layer */
+    b->bad = b->at;
+    *end = syn__layer_new(b, syn__lexer_name(b), NULL);
+  }
+  if (!b->partial || !b->bad || b->c->status != SYN_E_TEXT) return NULL;
+  b->bad_message = syn__arena_text(&b->tree, b->c->message, strlen(b->c->message));
+  if (b->bad_message) syn_context_clear(b->c);
+  return b->bad_message ? chain : NULL;
 }
 
 /* Variable substitution: the text with every $NAME replaced by its number, so that a model file
    alone says what the network is. A $NAME in a comment may have no number and stays. 17 digits give
-   every double back exactly. Returns the bytes; with `out` null it only counts them. */
-static size_t syn__replace_names(syn_build *b, const char *text, char *out) {
+   every double back exactly. Returns the bytes up to `end`; with `out` null it only counts them. */
+static size_t syn__replace_names(syn_build *b, const char *text, const char *end, char *out) {
   size_t used = 0, size;
   char number[40];
-  for (b->at = text; *b->at; used += size) { /* a byte, or a $NAME, at a time */
+  for (b->at = text; b->at < end; used += size) { /* a byte, or a $NAME, at a time */
     const char *from = b->at++;
     const syn_var *var = *from == '$' ? syn__var_find(b->config, syn__lexer_name(b)) : NULL;
     if (var && !SYN__MESSAGES) {
@@ -14470,12 +15204,18 @@ static size_t syn__replace_names(syn_build *b, const char *text, char *out) {
   }
   return used;
 }
-/* The same as a copy in the arena. */
-static char *syn__text_replaced(syn_build *b, const char *text) {
-  size_t size = syn__replace_names(b, text, NULL);
+/* The same as a copy in the arena. Nodes of the side get their places in the copy. */
+static char *syn__text_replaced(syn_build *b, const char *side, const char *text) {
+  const char *from = text + syn__bom_size(text, strlen(text)), *end = text + strlen(text);
+  size_t size = syn__replace_names(b, text, end, NULL), i;
   char *out = NULL;
   if (!syn__text_too_long(b, size)) out = (char *)syn__arena_get(&b->g->arena, size + 1, 1);
-  if (out) syn__replace_names(b, text, out);
+  if (out) syn__replace_names(b, text, end, out);
+  for (i = 0; out && b->config->n_vars && i < b->g->n_nodes; i++) {
+    syn_node *n = b->g->nodes[i];
+    if (n->place > 0 && !strncmp(n->path, side, strlen(side)))
+      n->place = (int)syn__replace_names(b, from, from + n->place, NULL);
+  }
   return out;
 }
 
@@ -14541,22 +15281,37 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   return b->c->status == SYN_OK ? y : -1;
 }
 
+/* Notes layer `number` of a chain, which could not be built, with its input, for syn_trace_network.
+   The innermost such layer comes first and stays. */
+static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) {
+  size_t size = strlen(b->path);
+  if (b->g->bad_path || syn__path_push(b, number)) return -1;
+  b->g->bad_path = syn__arena_text(&b->g->arena, b->path, strlen(b->path));
+  b->g->bad_name = l->name;
+  b->g->bad_in = in;
+  b->path[size] = 0;
+  return -1;
+}
+
 /* Builds the layers of a chain. The expansion of an alias continues the numbers of the chain. A
    `dropout` directly behind a layer that ends with dropout does nothing (*dropped). Layers are
    counted, because nodes do not bound the time: repeat(1000, repeat(1000, id)) makes none. */
 static int syn__build_layers(syn_build *b, const syn_layer *l, int *number, int *dropped, int x) {
   for (; l && x >= 0; l = l->next) {
+    int in = x;
     b->layer = l;
-    if (b->layers++ == SYN_MAX_LAYERS) {
+    if (l->name.at == b->bad) syn__fail(b->c, SYN_E_TEXT, "%s", b->bad_message);
+    else if (b->layers++ == SYN_MAX_LAYERS)
       syn__fail_build(b, SYN_E_TEXT, "a network of more than %d layers", SYN_MAX_LAYERS);
-      return -1;
-    }
+    if (b->c->status) return syn__bad_layer(b, l, *number, in);
     if (l->alias) {
       const syn_layer *expanded = l->alias->expand(b, l, syn__build_width_of(b, x));
       x = expanded ? syn__build_layers(b, expanded, number, dropped, x) : -1;
+      if (x < 0) return syn__bad_layer(b, l, *number, in);
       continue;
     }
     if (!(*dropped && l->kind == &syn__kind_dropout)) x = syn__build_layer(b, l, *number, x);
+    if (x < 0) return syn__bad_layer(b, l, *number, in);
     *dropped = l->kind->flags & SYN_DROPS;
     ++*number; /* a dropout that does nothing has a number, too */
   }
@@ -14753,7 +15508,7 @@ static int syn__build_encoder(syn_build *b, const syn_model *m, const syn_layer 
    that do not divide it), and the network would be refused with it. Sums are capped: branches
    inside branches would overflow an int. */
 static int syn__feedback_guess(syn_build *b, const syn_layer *l, int width) {
-  for (; l; l = l->next) {
+  for (; l && l->name.at != b->bad; l = l->next) {
     const syn__arg *n = syn__arg_find(l, "n");
     int flags = l->kind ? l->kind->flags : 0, i, sum = 0;
     if (l->alias) {
@@ -14839,11 +15594,14 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
 static syn_status syn__build_sides(syn_build *b, syn_model *m) {
   syn_config *k = &m->config;
   syn_layer *decoder = NULL;
+  const char *bad = NULL, *bad_message = NULL; /* of the decoder */
   int x = -1;
   if (k->decoder) {
     syn__build_side(b, "decoder", k->decoder);
     decoder = syn__parse(b);
     if (!decoder) return m->c->status;
+    bad = b->bad;
+    bad_message = b->bad_message;
   }
   if (k->encoder) {
     x = syn__build_encoder(b, m, decoder);
@@ -14851,27 +15609,31 @@ static syn_status syn__build_sides(syn_build *b, syn_model *m) {
   }
   if (k->decoder) {
     syn__build_side(b, "decoder", k->decoder);
+    b->bad = bad;
+    b->bad_message = bad_message;
     x = m->g.feedback = syn__build_decoder(b, m, decoder);
     /* Without it the model would train without complaint and translate nothing. */
     if (x >= 0 && k->encoder && !b->n_source_layers)
       return syn__fail(b->c, SYN_E_TEXT, "decoder: a seq2seq decoder needs attention to the source "
                        "(mh_dot_att), here is none");
   }
+  b->layer = NULL;
   if (x >= 0 && m->task->labels == SYN_EACH)
     x = syn__node_done(b, syn__node_new(b, &syn__kind_pool, 1, &x));
   if (x < 0 || syn__build_head(b, m, x)) return m->c->status;
   /* The graph is built. What a model file stores must not point to memory of the caller. */
-  if (k->encoder) k->encoder = syn__text_replaced(b, k->encoder);
-  if (k->decoder) k->decoder = syn__text_replaced(b, k->decoder);
+  if (k->encoder) k->encoder = syn__text_replaced(b, "encoder", k->encoder);
+  if (k->decoder) k->decoder = syn__text_replaced(b, "decoder", k->decoder);
   k->vars = NULL;
   k->n_vars = 0;
   return m->c->status;
 }
 
-static syn_status syn__build_network(syn_model *m) {
+static syn_status syn__build_network(syn_model *m, int partial) {
   syn_status s;
   syn_build b;
   memset(&b, 0, sizeof b);
+  b.partial = partial;
   b.c = b.tree.c = m->c;
   b.g = &m->g;
   b.config = &m->config;
@@ -14893,7 +15655,7 @@ static const char *const syn__stream_names[] = {"source", "target", "sentence"};
 uint64_t syn_hash(uint64_t hash, const void *bytes, size_t size) {
   const unsigned char *at = (const unsigned char *)bytes;
   size_t i;
-  for (i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001B3u;
+  for (i = 0; at && i < size; i++) hash = (hash ^ at[i]) * 0x100000001B3u;
   return hash;
 }
 
@@ -15054,15 +15816,22 @@ static void syn__panels_mark(syn_model *m) {
   g->params[g->nodes[m->head]->param[0]].panels = 1;
 }
 
-/* A model without memory for its weights: what plans, new and loaded models have in common. The
-   status is checked, too, because a kind may record an error and still return. */
-static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
+/* A model without memory for its weights. After an error in the configuration it holds the nodes
+   that were built before. Null: no memory. */
+static syn_model *syn__model_graph(syn_context *c, const syn_config *config, int partial) {
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
   if (!m) return NULL;
   m->c = c;
   m->g.arena.c = c;
-  if (syn__config_resolve(m, config) == SYN_OK && syn__build_network(m) == SYN_OK &&
-      c->status == SYN_OK) {
+  if (syn__config_resolve(m, config) == SYN_OK) syn__build_network(m, partial);
+  return m;
+}
+
+/* What plans, new and loaded models have in common. The status is checked, because a kind may
+   record an error and still return. */
+static syn_model *syn__model_shell(syn_context *c, const syn_config *config) {
+  syn_model *m = syn__model_graph(c, config, 0);
+  if (m && c->status == SYN_OK) {
     syn__weights_place(m);
     syn__panels_mark(m);
     return m;
@@ -15275,6 +16044,7 @@ struct syn_run {
   int *labels;           /* [rows of the side that has labels] */
   int n_labels;          /* labels that are not ignored, in the batch bound last */
   int has_gradient;      /* 1: the last pass was syn_run_backward */
+  float last_loss;       /* what it computed */
   int *text;             /* [2, longest] tokens of a source and of a target text */
   float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items;      /* of the plan; null once the buffers have their places */
@@ -15621,6 +16391,8 @@ syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
 const float *syn_run_logits(const syn_run *r, int sentence, int *rows) {
   const syn_stream *s = r ? &r->tape.stream[r->m->task->labels] : NULL;
   const syn_tensor *z;
+  int none;
+  if (!rows) rows = &none;
   *rows = 0;
   if (!r || sentence < 0 || sentence >= s->count) return NULL;
   z = &r->tape.tensors[r->m->g.nodes[r->m->head]->out];
@@ -15709,7 +16481,7 @@ static const syn_node *syn__attention_at(const syn_model *m, int i) {
 
 const char *syn_model_attention(const syn_model *m, int i, int *heads) {
   const syn_node *n = syn__attention_at(m, i);
-  *heads = n ? n->seen_heads : 0;
+  if (heads) *heads = n ? n->seen_heads : 0;
   return n ? n->path : NULL;
 }
 
@@ -15730,6 +16502,8 @@ static const float *syn__run_pairs(const syn_run *r, const syn_node *n, int save
 const float *syn_run_attention(const syn_run *r, int layer, int head, int sentence, int size[2]) {
   const syn_node *n = r ? syn__attention_at(r->m, layer) : NULL;
   const float *weights;
+  int none[2];
+  if (!size) size = none;
   size[0] = size[1] = 0;
   if (!n || head < 0 || head >= n->seen_heads || sentence < 0 ||
       sentence >= syn_out_stream(&r->tape, n)->count)
@@ -16016,6 +16790,8 @@ syn_status syn_run_value(const syn_run *r, const char *path, int sentence, syn_v
   const syn_node *n;
   syn_part part;
   const syn_param *p;
+  syn_value none;
+  if (!value) value = &none;
   memset(value, 0, sizeof *value); /* defined on every path */
   memset(&part, 0, sizeof part);
   if (!r || !syn__given(r->tape.c, path, "path")) return SYN_E_VALUE;
@@ -16052,7 +16828,7 @@ syn_status syn_run_vector(const syn_run *r, const char *path, int sentence, int 
     return syn__fail(r->tape.c, SYN_E_VALUE, "a vector is the mean (%d) or the last row (%d), not "
                      "%d", SYN_VECTOR_MEAN, SYN_VECTOR_LAST, what);
   first = what == SYN_VECTOR_LAST ? v.shape[0] - 1 : 0;
-  for (k = 0; k < width; k++) {
+  for (k = 0; out && k < width; k++) {
     double sum = 0.0;
     for (i = first; i < v.shape[0]; i++) sum += (double)v.x[(size_t)i * (size_t)width + (size_t)k];
     out[k] = (float)(sum / (v.shape[0] - first));
@@ -16089,9 +16865,382 @@ syn_status syn_run_backward(syn_run *r, const syn_batch *batch, float *loss) {
   sum = syn__loss(r, r->m->config.label_smoothing, 1.0f / (float)r->n_labels);
   syn__backward(&r->tape, r->m->head);
   syn__forward(&r->tape, r->nodes); /* with the head */
-  if (loss) *loss = (float)(sum / (double)r->n_labels);
+  r->last_loss = (float)(sum / (double)r->n_labels);
+  if (loss) *loss = r->last_loss;
   r->has_gradient = 1;
   return SYN_OK;
+}
+
+/* ==============================================================================================
+   >>trace   a network, the values of a run, its attention as one JSON document
+   ============================================================================================== */
+
+/* Every piece goes to the sink as soon as it is written, so no memory is needed. Texts are the only
+   parts that come from a user: syn__trace_text escapes them, also `<`, so that the document can
+   stand in a page of HTML. */
+
+typedef struct syn__trace {
+  const syn_sink *sink;
+  const syn_model *m;
+  const syn_run *r; /* null: the network alone */
+  int sentence;
+  size_t values, weights; /* largest arrays that are written in full */
+  int ok;                 /* 0: the sink failed, it is not called again */
+} syn__trace;
+
+static void syn__trace_bytes(syn__trace *w, const char *at, size_t size) {
+  if (w->ok && size) w->ok = w->sink->write(w->sink->user, at, size) == size;
+}
+/* Fixed words, integers. */
+static void syn__trace_put(syn__trace *w, const char *format, ...) SYN__PRINTF(2, 3);
+static void syn__trace_put(syn__trace *w, const char *format, ...) {
+  char text[200];
+  va_list args;
+  int n;
+  va_start(args, format);
+  n = syn__vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  syn__trace_bytes(w, text, n > 0 ? (size_t)n : 0);
+}
+/* name: a number of 9 digits, which give a float back exactly. The caller gives finite ones. */
+static void syn__trace_number(syn__trace *w, const char *name, double x) {
+  char text[40];
+  syn__trace_put(w, "%s", name);
+  syn__trace_bytes(w, text, syn__number_write(text, sizeof text, 9, x));
+}
+/* A JSON string. Bytes that are not UTF-8 become U+FFFD. */
+static void syn__trace_text(syn__trace *w, syn_text t) {
+  char out[4];
+  size_t at = 0;
+  syn__trace_put(w, "\"");
+  while (at < t.size) {
+    uint32_t ch = syn__utf8_decode(t, &at);
+    if (ch & SYN__INVALID_BYTE) ch = 0xFFFD;
+    if (ch < 32 || ch == 127 || ch == '"' || ch == '\\' || ch == '<')
+      syn__trace_put(w, "\\u%04x", (unsigned)ch);
+    else syn__trace_bytes(w, out, syn__utf8_encode(ch, out));
+  }
+  syn__trace_put(w, "\"");
+}
+/* "name": text; null: null */
+static void syn__trace_field(syn__trace *w, const char *name, const char *text) {
+  syn__trace_put(w, "\"%s\":", name);
+  if (text) syn__trace_text(w, syn_text_of(text));
+  else syn__trace_put(w, "null");
+}
+
+/* -- arrays -- */
+
+/* Base64 (RFC 4648) of the bytes of each number, lowest first. 48 numbers are 192 bytes, which are
+   256 characters: only the last piece may need padding. */
+static void syn__trace_floats(syn__trace *w, const float *x, size_t n) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  unsigned char block[194];
+  char out[256];
+  size_t count, i, k;
+  uint32_t bits;
+  syn__trace_put(w, "\"");
+  for (; n; x += count, n -= count) {
+    count = n < 48 ? n : 48;
+    memset(block, 0, sizeof block);
+    for (i = 0; i < count; i++) {
+      memcpy(&bits, &x[i], 4);
+      syn__put_bytes(block + 4 * i, bits, 4);
+    }
+    for (i = k = 0; i < 4 * count; i += 3, k += 4) {
+      bits = (uint32_t)block[i] << 16 | (uint32_t)block[i + 1] << 8 | block[i + 2];
+      out[k] = digits[bits >> 18];
+      out[k + 1] = digits[bits >> 12 & 63];
+      out[k + 2] = i + 1 < 4 * count ? digits[bits >> 6 & 63] : '=';
+      out[k + 3] = i + 2 < 4 * count ? digits[bits & 63] : '=';
+    }
+    syn__trace_bytes(w, out, k);
+  }
+  syn__trace_put(w, "\"");
+}
+
+/* Of an array that is too large: its finite numbers in 20 equal bins from the lowest to the
+   highest. */
+static void syn__trace_summary(syn__trace *w, const float *x, size_t n) {
+  double low = 0.0, high = 0.0, sum = 0.0, squares = 0.0, scale, mean;
+  size_t bins[20] = {0}, finite = 0, i;
+  for (i = 0; i < n; i++) {
+    double v = (double)x[i];
+    if (x[i] - x[i] != 0.0f) continue;
+    if (!finite || v < low) low = v;
+    if (!finite++ || v > high) high = v;
+    sum += v;
+    squares += v * v;
+  }
+  mean = finite ? sum / (double)finite : 0.0;
+  scale = high > low ? 20.0 / (high - low) : 0.0;
+  for (i = 0; i < n; i++) {
+    double bin = ((double)x[i] - low) * scale;
+    if (x[i] - x[i] == 0.0f) bins[bin < 20.0 ? (int)bin : 19]++;
+  }
+  squares = finite ? squares / (double)finite - mean * mean : 0.0;
+  syn__trace_put(w, "{\"count\":%lu,\"finite\":%lu", (unsigned long)n, (unsigned long)finite);
+  syn__trace_number(w, ",\"low\":", low);
+  syn__trace_number(w, ",\"high\":", high);
+  syn__trace_number(w, ",\"mean\":", mean);
+  syn__trace_number(w, ",\"deviation\":", sqrt(squares > 0.0 ? squares : 0.0));
+  for (i = 0; i < 20; i++)
+    syn__trace_put(w, "%s%lu", i ? "," : ",\"bins\":[", (unsigned long)bins[i]);
+  syn__trace_put(w, "]}");
+}
+
+static void syn__trace_array(syn__trace *w, const char *name, const float *x, size_t n,
+                             size_t most) {
+  syn__trace_put(w, ",\"%s\":", name);
+  if (!x) syn__trace_put(w, "null");
+  else if (n > most) syn__trace_summary(w, x, n);
+  else syn__trace_floats(w, x, n);
+}
+
+static void syn__trace_value(syn__trace *w, const syn_value *v, size_t most) {
+  size_t n = syn__size(v->rank, v->shape);
+  int i;
+  for (i = 0; i < v->rank; i++) syn__trace_put(w, "%s\"%s\"", i ? "," : "{\"axes\":[", v->axes[i]);
+  for (i = 0; i < v->rank; i++) syn__trace_put(w, "%s%d", i ? "," : "],\"shape\":[", v->shape[i]);
+  syn__trace_put(w, v->rank ? "]" : "{\"axes\":[],\"shape\":[]");
+  syn__trace_array(w, "x", v->x, n, most);
+  syn__trace_array(w, "dx", v->dx, n, most);
+  syn__trace_put(w, "}");
+}
+
+/* -- tokens -- */
+
+/* The text of a token; null without tokenizer. Words lose the space before them. */
+static void syn__trace_piece(syn__trace *w, const syn_tokenizer *t, int id) {
+  if (t) syn__trace_text(w, syn_tokenizer_piece(t, id, !strcmp(syn_tokenizer_type(t), "space")));
+  else syn__trace_put(w, "null");
+}
+
+/* What is added to the number of a class to get its token. */
+static int syn__trace_shift(const syn__trace *w) {
+  return w->m->task && w->m->task->classes ? syn__class_token(w->m) : 0;
+}
+
+static void syn__trace_ids(syn__trace *w, const char *name, int side, const int *ids, int count,
+                           int shift) {
+  int i;
+  syn__trace_put(w, "\"%s\":", name);
+  if (!ids || count < 1) syn__trace_put(w, "null");
+  for (i = 0; ids && i < count; i++) {
+    syn__trace_put(w, "%s[%d,", i ? "," : "[", ids[i]);
+    syn__trace_piece(w, w->m->tokenizer[side], ids[i] + shift);
+    syn__trace_put(w, i + 1 < count ? "]" : "]]");
+  }
+}
+
+static void syn__trace_tokens(syn__trace *w) {
+  const syn_run *r = w->r;
+  int labels = r ? w->m->task->labels : 0, k;
+  syn__trace_put(w, ",\"tokens\":{");
+  for (k = 0; k < 3; k++) {
+    static const char *const names[] = {"source", "target", "labels"};
+    const syn_stream *s = r ? &r->tape.stream[k < 2 ? k : labels] : NULL;
+    int given = s && s->count && (k < 2 || r->n_labels), from = given ? s->off[w->sentence] : 0;
+    int count = given ? s->off[w->sentence + 1] - from : 0;
+    const int *ids = given ? (k < 2 ? r->tape.ids[k] : r->labels) + from : NULL;
+    syn__trace_ids(w, names[k], k > 0, ids, count, k < 2 ? 0 : syn__trace_shift(w));
+    syn__trace_put(w, k < 2 ? "," : "}");
+  }
+}
+
+/* The most probable classes of each row of logits z [rows, classes]. */
+static void syn__trace_top(syn__trace *w, const float *z, int rows, int classes) {
+  int i, k, rank;
+  syn__trace_put(w, ",\"top\":%s", z ? "[" : "null");
+  for (i = 0; z && i < rows; i++, z += classes) {
+    int top = k = syn__next_class(z, 0, classes, -1);
+    double sum = 0.0;
+    for (rank = 0; rank < classes && top >= 0; rank++)
+      sum += syn__exp((double)z[rank] - (double)z[top]);
+    syn__trace_put(w, i ? ",[" : "[");
+    for (rank = 0; rank < 5 && k >= 0; rank++, k = syn__next_class(z, 0, classes, k)) {
+      double p = syn__exp((double)z[k] - (double)z[top]) / sum;
+      syn__trace_put(w, "%s[%d,", rank ? "," : "", k);
+      syn__trace_piece(w, w->m->tokenizer[SYN_TGT], k + syn__trace_shift(w));
+      syn__trace_number(w, ",", p >= 0.0 ? p : 0.0); /* of logits that are no numbers: 0 */
+      syn__trace_put(w, "]");
+    }
+    syn__trace_put(w, "]");
+  }
+  syn__trace_put(w, z ? "]" : "");
+}
+
+/* The texts of all classes, where they are few. */
+static void syn__trace_vocabulary(syn__trace *w, int classes) {
+  const syn_tokenizer *t = classes <= 1024 ? w->m->tokenizer[SYN_TGT] : NULL;
+  int i;
+  syn__trace_put(w, ",\"vocabulary\":%s", t ? "[" : "null");
+  for (i = 0; t && i < classes; i++) {
+    syn__trace_put(w, i ? "," : "");
+    syn__trace_piece(w, t, i + syn__trace_shift(w));
+  }
+  syn__trace_put(w, t ? "]" : "");
+}
+
+/* -- the network -- */
+
+/* What a node keeps of the last pass: its output, its parts, its attention weights. */
+static void syn__trace_node_values(syn__trace *w, const syn_node *n) {
+  const syn_run *r = w->r;
+  const syn_part none = {NULL, 0, 0, 0, 0, 0}, weights = syn__part_find(n, "weights");
+  int pass = r && syn_out_stream(&r->tape, n)->count, keep = pass && r->mode == SYN__KEEP, i;
+  syn_value v;
+  memset(&v, 0, sizeof v);
+  if (keep) syn__value_output(r, n, w->sentence, &v);
+  syn__trace_put(w, ",\"value\":");
+  syn__trace_value(w, &v, w->values);
+  syn__trace_put(w, ",\"parts\":{");
+  for (i = 0; i <= n->n_part; i++) {
+    syn_part p = i < n->n_part ? n->part[i] : n->seen_heads ? weights : none;
+    if (!p.name) continue;
+    memset(&v, 0, sizeof v);
+    if (p.form == SYN_PART_PAIRS && pass && (keep || i == n->n_part))
+      syn__value_pairs(r, n, &p, w->sentence, &v);
+    else if (keep) syn__value_rows(r, n, &p, w->sentence, &v);
+    if (i) syn__trace_put(w, ",");
+    syn__trace_text(w, syn_text_of(p.name));
+    syn__trace_put(w, ":");
+    syn__trace_value(w, &v, w->values);
+  }
+  syn__trace_put(w, "}}");
+}
+
+static void syn__trace_node(syn__trace *w, const syn_node *n) {
+  const syn__graph *g = &w->m->g;
+  int i;
+  syn__trace_put(w, n->id ? ",\n{" : "\n{");
+  syn__trace_field(w, "path", n->path);
+  syn__trace_put(w, ",");
+  syn__trace_field(w, "kind", n->kind->name);
+  syn__trace_put(w, ",\"place\":%d,\"in\":[", n->place);
+  for (i = 0; i < n->n_in; i++)
+    syn__trace_put(w, "%s%d", i ? "," : "", g->values[n->in[i]].maker);
+  syn__trace_put(w, "],\"feedback\":%d,\"stream\":\"%s\",\"width\":%d,\"heads\":%d,\"params\":[",
+                 n->recurrence && g->feedback ? g->values[g->feedback].maker : -1,
+                 syn__stream_names[g->values[n->out].stream], g->values[n->out].shape[1],
+                 n->seen_heads);
+  for (i = 0; i < n->n_param; i++) syn__trace_put(w, "%s%d", i ? "," : "", n->param[i]);
+  syn__trace_put(w, "]");
+  syn__trace_node_values(w, n);
+}
+
+static void syn__trace_param(syn__trace *w, const syn_param *p) {
+  syn_run none;
+  syn_value v;
+  memset(&v, 0, sizeof v);
+  memset(&none, 0, sizeof none); /* without a gradient */
+  syn__value_param(w->r ? w->r : &none, p, &v);
+  syn__trace_put(w, "{");
+  syn__trace_field(w, "name", p->name);
+  syn__trace_put(w, ",\"trained\":%d,\"value\":", p->trained);
+  syn__trace_value(w, &v, w->weights);
+  syn__trace_put(w, "}");
+}
+
+/* The layer that could not be built; its name lies in the text of its side, behind `text`. */
+static void syn__trace_error(syn__trace *w) {
+  const syn__graph *g = &w->m->g;
+  const char *text = g->bad_path && g->bad_path[0] == 'd' ? w->m->config.decoder
+                                                          : w->m->config.encoder;
+  syn__trace_put(w, ",\n\"error\":{");
+  syn__trace_field(w, "message", w->m->c->message);
+  syn__trace_put(w, ",");
+  syn__trace_field(w, "path", g->bad_path);
+  syn__trace_put(w, ",\"name\":");
+  syn__trace_text(w, g->bad_path ? g->bad_name : syn_text_of(""));
+  if (g->bad_path) text += syn__bom_size(text, strlen(text));
+  syn__trace_put(w, ",\"place\":%ld,\"in\":%d}", g->bad_path ? (long)(g->bad_name.at - text) : -1L,
+                 g->bad_path && g->bad_in >= 0 ? g->values[g->bad_in].maker : -1);
+}
+
+static void syn__trace_config_of(syn__trace *w) {
+  const syn_config *k = &w->m->config;
+  const char *texts[2] = {k->encoder, k->decoder};
+  int i;
+  syn__trace_put(w, "{");
+  syn__trace_field(w, "task", k->task);
+  for (i = 0; i < 2; i++) {
+    syn__trace_put(w, ",");
+    syn__trace_field(w, i ? "decoder" : "encoder",
+                     texts[i] ? texts[i] + syn__bom_size(texts[i], strlen(texts[i])) : NULL);
+  }
+  syn__trace_put(w, ",\"config\":{\"d_model\":%d,\"heads\":%d,\"max_len\":%d,\"src_vocab\":%d,"
+                 "\"tgt_vocab\":%d,\"classes\":%d,", k->d_model, k->heads, k->max_len,
+                 k->src_vocab, k->tgt_vocab, k->classes);
+  syn__trace_field(w, "tie", k->tie);
+  syn__trace_put(w, "},\"limits\":{\"values\":%lu,\"weights\":%lu}", (unsigned long)w->values,
+                 (unsigned long)w->weights);
+}
+
+/* The whole document; w->m may be the part of a network before an error. */
+static void syn__trace_document(syn__trace *w) {
+  const syn_model *m = w->m;
+  const syn__graph *g = &m->g;
+  const float *z = NULL;
+  int classes = m->task && m->task->classes ? m->config.classes : m->config.tgt_vocab, rows = 0;
+  size_t i;
+  w->ok = 1;
+  syn__trace_config_of(w);
+  if (w->r && w->r->has_gradient && w->r->last_loss - w->r->last_loss == 0.0f)
+    syn__trace_number(w, ",\"passes\":{\"loss\":", (double)w->r->last_loss);
+  else syn__trace_put(w, ",\"passes\":{\"loss\":null");
+  syn__trace_put(w, "}");
+  syn__trace_tokens(w);
+  if (w->r) z = syn_run_logits(w->r, w->sentence, &rows);
+  syn__trace_top(w, z, rows, classes);
+  syn__trace_vocabulary(w, classes);
+  syn__trace_put(w, ",\n\"nodes\":[");
+  for (i = 0; i < g->n_nodes; i++) syn__trace_node(w, g->nodes[i]);
+  syn__trace_put(w, "],\n\"params\":[");
+  for (i = 0; i < g->n_params; i++) {
+    syn__trace_put(w, i ? ",\n" : "\n");
+    syn__trace_param(w, &g->params[i]);
+  }
+  syn__trace_put(w, "]");
+  if (m->c->status && !w->r) syn__trace_error(w);
+  else syn__trace_put(w, ",\n\"error\":null");
+  syn__trace_put(w, "}\n");
+}
+
+static syn_status syn__trace_run(syn__trace *w, syn_context *c, const syn_sink *sink) {
+  if (!w->values) w->values = 32768;
+  if (!w->weights) w->weights = 2048;
+  w->sink = sink;
+  syn__trace_document(w);
+  return w->ok ? c->status
+               : syn__fail(c, SYN_E_FILE, "trace: the sink did not take all bytes");
+}
+
+syn_status syn_trace(const syn_run *r, const syn_trace_config *k, const syn_sink *sink) {
+  syn__trace w;
+  int count = r ? r->tape.stream[r->m->task->labels].count : 0;
+  memset(&w, 0, sizeof w);
+  if (!r || !syn__given(r->tape.c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
+  w.r = r;
+  w.m = r->m;
+  if (k) w.sentence = k->sentence, w.values = k->values, w.weights = k->weights;
+  if (w.sentence < 0 || (w.sentence && w.sentence >= count))
+    return syn__fail(r->tape.c, SYN_E_VALUE, "trace: sentence %d, the last pass had %d",
+                     w.sentence, count);
+  return syn__trace_run(&w, r->tape.c, sink);
+}
+
+syn_status syn_trace_network(syn_context *c, const syn_config *config, const syn_sink *sink) {
+  syn__trace w;
+  syn_model *m;
+  syn_status s = SYN_E_MEMORY;
+  memset(&w, 0, sizeof w);
+  if (!syn__given(c, sink && sink->write ? sink : NULL, "sink")) return SYN_E_VALUE;
+  if (c->status) return c->status;
+  w.m = m = syn__model_graph(c, config, 1);
+  if (m) s = syn__trace_run(&w, c, sink);
+  syn_model_free(m);
+  return s;
 }
 
 /* ==============================================================================================
@@ -16286,7 +17435,8 @@ static float syn__beta1(const syn_train_config *k) { return k->beta1 > 0.0f ? k-
      m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w -= lr (m fix1) / (sqrt(v fix2) + eps) + decay w,
    fix1 = 1/(1 - b1^t) and fix2 undo that both moments begin at 0. */
 static size_t syn__adam_second(const syn_param *p) { return p->size; }
-/* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g| */
+/* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g|. The kernel computes lr fix1 m
+   first, which must be finite, too: so an eps above 1 counts as 1. */
 static double syn__adam_prepare(syn__step *s) {
   const syn_train_config *k = &s->t->config;
   syn__adam *a = &s->adam;
@@ -16299,7 +17449,7 @@ static double syn__adam_prepare(syn__step *s) {
   a->fix2 = (float)(1.0 / (1.0 - syn__pow((double)a->beta2, s->number)));
   a->scale = s->scale;
   s->first = (double)a->beta1 * s->t->max_first + (1.0 - (double)a->beta1) * s->gradient;
-  return (double)a->lr * (double)a->fix1 * s->first / (double)a->eps;
+  return (double)a->lr * (double)a->fix1 * s->first / (a->eps < 1.0f ? (double)a->eps : 1.0);
 }
 static void syn__adam_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
   const syn_trainer *t = s->t;
@@ -16750,8 +17900,10 @@ syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text source, s
 syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride) {
   syn_status s;
-  size_t at;
+  size_t at, rows, used;
   if (!d) return SYN_E_VALUE;
+  rows = d->count;
+  used = d->n_tokens;
   if (window < 1 || stride < 1 || stride > window)
     return syn__fail(d->c, SYN_E_VALUE, "data: windows of %d tokens every %d", window, stride);
   if (count && !syn__given(d->c, tokens, "text")) return SYN_E_VALUE;
@@ -16759,7 +17911,11 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
     int n = count - at < (size_t)window ? (int)(count - at) : window;
     if (at && n <= window - stride) break; /* nothing new in it */
     s = syn_data_add(d, NULL, 0, tokens + at, n);
-    if (s != SYN_OK) return s;
+    if (s != SYN_OK) { /* all rows or none */
+      d->count = rows;
+      d->n_tokens = used;
+      return s;
+    }
     d->rows[d->count - 1].context = at ? window - stride : 0;
   }
   return SYN_OK;
@@ -16774,11 +17930,13 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
    Each span has a token of its own and one that is not masked before it, so there are at most as
    many spans as tokens of either sort. Comparisons are written so that NaN ends at the least. */
 static int syn__corrupt_spans(const syn_corruption *k, int n, int *masked) {
-  double noise = k->noise != 0.0f ? (double)k->noise : 0.15;
-  double span = k->span != 0.0f ? (double)k->span : 3.0, wanted = floor(noise * n + 0.5), spans;
+  double noise = 0.15, span = 3.0, wanted, spans;
   int most;
   *masked = 0;
-  if (n < 2 || k->count < 1) return 0;
+  if (n < 2 || !k || k->count < 1) return 0;
+  if (k->noise != 0.0f) noise = (double)k->noise;
+  if (k->span != 0.0f) span = (double)k->span;
+  wanted = floor(noise * n + 0.5);
   *masked = !(wanted >= 1.0) ? 1 : wanted < n - 1 ? (int)wanted : n - 1;
   most = syn__min(k->count, syn__min(*masked, n - *masked));
   spans = floor(*masked / span + 0.5);
@@ -16787,8 +17945,8 @@ static int syn__corrupt_spans(const syn_corruption *k, int n, int *masked) {
 
 void syn_corrupt_sizes(const syn_corruption *k, int n, int *n_src, int *n_tgt) {
   int masked, spans = syn__corrupt_spans(k, n, &masked);
-  *n_src = n - masked + spans;
-  *n_tgt = masked + spans;
+  if (n_src) *n_src = n - masked + spans;
+  if (n_tgt) *n_tgt = masked + spans;
 }
 
 /* The length of the next span, where `tokens` are left for it and `cuts` spans behind it, each of
@@ -16806,6 +17964,7 @@ static int syn__span_length(int tokens, int cuts, syn_random *r) {
 void syn_corrupt(const syn_corruption *k, const int *tokens, int n, syn_random *r, int *src,
                  int *tgt) {
   int masked, spans = syn__corrupt_spans(k, n, &masked), kept = n - masked, i, size;
+  if (!tokens || !src || !tgt) return;
   for (i = 0; i < spans; i++) {
     size = syn__span_length(kept, spans - 1 - i, r);
     for (kept -= size; size > 0; size--) *src++ = *tokens++;
@@ -16843,6 +18002,8 @@ static int syn__data_length(const syn_data *d, size_t i, int side) {
   return size[side];
 }
 const int *syn_data_row(const syn_data *d, size_t i, int side, int *length) {
+  int none;
+  if (!length) length = &none;
   *length = 0;
   if (!d || i >= d->count || (side != SYN_SRC && side != SYN_TGT)) return NULL;
   *length = d->rows[i].n[side];
@@ -17224,7 +18385,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                      "training: every %ld, patience %d, stop_after %d: wanted 0 or more", k->every,
                      k->patience, k->stop_after);
   if (!(k->lr >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
-        k->eps >= 0.0f && k->clip >= 0.0f && k->weight_decay >= 0.0f))
+        (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal is 0 where they are flushed */
+        k->clip >= 0.0f && k->weight_decay >= 0.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
                      "weight_decay %g: one is out of range", (double)k->lr, (double)k->beta1,
                      (double)k->beta2, (double)k->eps, (double)k->clip, (double)k->weight_decay);
@@ -17327,6 +18489,8 @@ static void syn__train_begin(syn_trainer *t, int dropout) {
 
 syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
   syn_status s;
+  float none;
+  if (!loss) loss = &none;
   *loss = 0.0f;
   if (!t) return SYN_E_VALUE;
   s = syn__bind_labelled(t->run, batch);
@@ -17400,8 +18564,11 @@ static syn_status syn__train_ends(const syn_trainer *t, const syn_batch *b) {
 syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count, float *loss) {
   int i;
   syn_status s = SYN_OK;
+  float none;
+  if (!loss) loss = &none;
   *loss = 0.0f;
   if (!t || !syn__given(t->c, batches, "batch")) return SYN_E_VALUE;
+  if (!syn__tokenizers_fit(t->c, t->m)) return t->c->status;
   syn__train_begin(t, 1);
   for (i = 0; i < count && s == SYN_OK; i++) {
     s = syn__train_ends(t, &batches[i]);
@@ -17413,11 +18580,13 @@ syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
 /* Cross-entropy without smoothing, without gradient: perplexity is its exponential. */
 static syn_status syn__run_loss(syn_run *r, const syn_batch *batch, double *sum, long *labels) {
   syn_status s = syn__bind_labelled(r, batch);
+  double loss;
   if (s != SYN_OK) return s;
   r->tape.training = 0;
   syn__forward(&r->tape, r->nodes);
-  *sum += syn__loss(r, 0.0f, 0.0f);
-  *labels += r->n_labels;
+  loss = syn__loss(r, 0.0f, 0.0f);
+  if (sum) *sum += loss;
+  if (labels) *labels += r->n_labels;
   return SYN_OK;
 }
 
@@ -17512,6 +18681,10 @@ static syn_status syn__run_evaluate(syn_run *r, syn_data *d, int tokens, int *in
 
 /* On the trainer's buffers. Where d is also the training data, syn__train_next lays it out anew. */
 syn_status syn_trainer_evaluate(syn_trainer *t, syn_data *d, double *loss, long *labels) {
+  double no_loss;
+  long no_labels;
+  if (!loss) loss = &no_loss;
+  if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
   if (!t || !syn__given(t->c, d, "data")) return SYN_E_VALUE;
@@ -17525,6 +18698,10 @@ syn_status syn_model_evaluate(syn_context *c, const syn_model *m, syn_data *d, i
   syn_status s = SYN_E_MEMORY;
   syn_limits limits;
   syn_run *r;
+  double no_loss;
+  long no_labels;
+  if (!loss) loss = &no_loss;
+  if (!labels) labels = &no_labels;
   *loss = 0.0;
   *labels = 0;
   if (!syn__given(c, m, "model") || !syn__given(c, d, "data") || !syn__can_train(c))
@@ -17591,7 +18768,7 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
                      void *user) {
   syn_status s;
   if (!t || !syn__given(t->c, data, "data")) return SYN_E_VALUE;
-  s = syn__data_task(t->c, t->m, data);
+  s = syn__tokenizers_fit(t->c, t->m) ? syn__data_task(t->c, t->m, data) : t->c->status;
   if (s != SYN_OK) return s;
   while (t->validation_due || (t->state.step < t->config.steps && !t->state.stopped)) {
     int validated = t->validation_due;
@@ -18204,7 +19381,7 @@ static void syn__task_maxima(syn_tape *t, const void *job, int thread, size_t be
   SYN__UNUSED(thread);
   for (; begin < end; begin++) {
     float *z = syn__decode_logits(d, (int)begin);
-    if (d->config.beam > 1) d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->max(z, v));
+    if (d->config.beam > 1) d->log_sum[begin] = t->k->log_sum_exp(z, v, t->k->row_max(z, v));
     syn__exclude(d, (int)begin, z);
     t->k->block_max(d->block_max + begin * blocks, z, v);
   }
@@ -18275,7 +19452,7 @@ static int syn__choose_bounded(syn_decoder *d, int row) {
   memcpy(s->low, s->high, v * sizeof *s->low);
   t->k->acc_scale(s->low, -norm, s->radius, v);
   t->k->acc_scale(s->high, norm, s->radius, v);
-  least = t->k->max(s->low, v) - s->slack; /* of the most probable token's logit */
+  least = t->k->row_max(s->low, v) - s->slack; /* of the most probable token's logit */
   t->k->block_max(d->block_max, s->high, v);
   for (i = 0; i < v; i++) {
     if (i % SYN__BLOCK == 0 && d->block_max[i / SYN__BLOCK] < least) i += SYN__BLOCK - 1;
@@ -18603,7 +19780,8 @@ syn_status syn_decoder_run(syn_decoder *d, const syn_batch *b, syn_token_callbac
 /* A place in a buffer of the decoder, valid until it decodes again. */
 const int *syn_decoder_output(const syn_decoder *d, int sentence, int rank, int *size,
                               float *score) {
-  int at;
+  int at, none;
+  if (!size) size = &none;
   *size = 0;
   if (score) *score = 0.0f;
   if (!d || sentence < 0 || sentence >= d->sentences || rank < 0 || rank >= d->n_out[sentence])
@@ -18704,6 +19882,8 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
   syn_model *m = syn__model_shell(c, config);
   syn__layout panels = {NULL, 0};
   syn_trainer t;
+  syn_plan none;
+  if (!plan) plan = &none;
   memset(plan, 0, sizeof *plan);
   if (!m) return c->status;
   memset(&t, 0, sizeof t);
@@ -18840,9 +20020,9 @@ struct syn_tokenizer {
 
 /* Reads a text of the caller for a tokenizer, without its byte order mark. */
 static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
-  size_t mark = syn__bom_size(text.at, text.size);
-  int split = t->kind->split, space = split && text.size > mark; /* an empty text has no word */
-  const syn__reader r = {text, mark, t->flags & SYN_LOWERCASE, split, space};
+  size_t size = text.at ? text.size : 0, mark = syn__bom_size(text.at, size);
+  int split = t->kind->split, space = split && size > mark; /* an empty text has no word */
+  const syn__reader r = {syn__text_of(text.at, size), mark, t->flags & SYN_LOWERCASE, split, space};
   return r;
 }
 
@@ -19450,13 +20630,14 @@ int syn_tokenizer_size(const syn_tokenizer *t) {
 }
 int syn_tokenizer_flags(const syn_tokenizer *t) { return t ? t->flags : 0; }
 int syn_tokenizer_sentinels(const syn_tokenizer *t, int *first) {
-  *first = t ? SYN_FIRST_TOKEN + (int)t->n_learned : 0;
-  return syn_tokenizer_size(t) - *first;
+  int begin = t ? SYN_FIRST_TOKEN + (int)t->n_learned : 0;
+  if (first) *first = begin;
+  return syn_tokenizer_size(t) - begin;
 }
 const char *syn_tokenizer_type(const syn_tokenizer *t) { return t ? t->type : ""; }
 
 int syn_tokenizer_encode(const syn_tokenizer *t, syn_text text, int *ids, int capacity) {
-  syn__ids out = {ids, capacity, 0};
+  syn__ids out = {ids, ids ? capacity : 0, 0};
   if (!t) return 0;
   t->kind->encode(t, syn__reader_given(t, text), &out);
   return out.count;
@@ -19478,7 +20659,8 @@ size_t syn_tokenizer_decode(const syn_tokenizer *t, const int *ids, int count, c
                             size_t capacity) {
   size_t size = 0, kept = 0;
   int i, first = 1;
-  for (i = 0; i < count && ids[i] != SYN_END; i++) {
+  if (!out) capacity = 0;
+  for (i = 0; ids && i < count && ids[i] != SYN_END; i++) {
     syn_text text = syn_tokenizer_piece(t, ids[i], first);
     if (ids[i] == SYN_PAD || ids[i] == SYN_BEGIN) continue; /* the next is still the first */
     first = 0;
@@ -19513,7 +20695,7 @@ size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity) {
   size_t bytes = n_tokens ? syn__texts_begin(&t->vocab, n_tokens) : 0;
   size_t need = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges + bytes;
   if (!t) return 0;
-  if (need > capacity) return need;
+  if (need > capacity || !out) return need;
   memcpy(at, SYN__TOKENIZER_MAGIC, 8); /* with its final 0 */
   for (i = 0; syn__tokenizer_kinds[i] != t->kind;) i++; /* the place in the list */
   syn__put32(at + 8, i);
@@ -19907,7 +21089,7 @@ static syn_status syn__floats_check(syn_context *c, const syn_entry *e, size_t c
 syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *out, size_t count) {
   syn_status status = syn__floats_check(c, e, count);
   size_t i;
-  for (i = 0; i < count; i++) {
+  for (i = 0; out && i < count; i++) {
     uint32_t bits = status ? 0 : syn__entry_float_bits(e, i); /* defined after an error, too */
     memcpy(out + i, &bits, 4);
   }
@@ -20138,6 +21320,9 @@ static void syn__json_skip(syn__json *j, int depth) {
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#elif defined(_WIN32)
+#include <io.h>
+#include <wchar.h>
 #endif
 #endif
 
@@ -20463,6 +21648,44 @@ static syn_status syn__path_fail(syn_context *c, const char *path, const char *w
                    error ? strerror(error) : "unknown reason");
 }
 
+/* Windows reads a path of char in the code page of the user: a path in UTF-8 becomes one of
+   UTF-16. Its functions are declared here, since windows.h defines names that programs use. */
+#ifdef _WIN32
+#define SYN__WIDE_PATH 1024
+#ifdef __cplusplus
+extern "C" {
+#endif
+__declspec(dllimport) int __stdcall MultiByteToWideChar(unsigned page, unsigned long flags,
+                                                        const char *text, int bytes, wchar_t *out,
+                                                        int capacity);
+__declspec(dllimport) int __stdcall MoveFileExW(const wchar_t *from, const wchar_t *to,
+                                                unsigned long flags);
+#ifdef __cplusplus
+}
+#endif
+
+/* wide [SYN__WIDE_PATH] = the path; 0, with errno set: not UTF-8, or too long. 65001 is UTF-8, 8:
+   fail on a byte that is not. */
+static int syn__wide_path(wchar_t *wide, const char *path) {
+  int ok = MultiByteToWideChar(65001, 8, path, -1, wide, SYN__WIDE_PATH) > 0;
+  if (!ok) errno = EINVAL;
+  return ok;
+}
+#endif
+
+/* fopen with a path in UTF-8. */
+static FILE *syn__path_open(const char *path, const char *mode) {
+#ifdef _WIN32
+  wchar_t wide[SYN__WIDE_PATH], wide_mode[8];
+  size_t i;
+  for (i = 0; mode[i] && i < 7; i++) wide_mode[i] = (wchar_t)mode[i];
+  wide_mode[i] = 0;
+  return syn__wide_path(wide, path) ? _wfopen(wide, wide_mode) : NULL;
+#else
+  return fopen(path, mode);
+#endif
+}
+
 /* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
    A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
@@ -20492,7 +21715,7 @@ static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t 
   size_t got;
   *length = 0;
   errno = 0;
-  s.in = path ? fopen(path, "rb") : NULL;
+  s.in = path ? syn__path_open(path, "rb") : NULL;
   if (!s.in) {
     syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
     return s;
@@ -20754,23 +21977,32 @@ static int syn__path_sync(const char *path) {
 }
 #else
 static int syn__path_special(const char *path) { return path == NULL; }
+#ifdef _WIN32
+static int syn__path_sync(const char *path) {
+  FILE *file = syn__path_open(path, "r+b");
+  int ok = file && _commit(_fileno(file)) == 0;
+  return file && fclose(file) == 0 && ok;
+}
+#else
 static int syn__path_sync(const char *path) { return path != NULL; }
 #endif
-
-#ifdef _WIN32
-#ifdef __cplusplus
-extern "C"
-#endif
-__declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to,
-                                                unsigned long flags);
 #endif
 
 /* rename of Windows does not replace a file; MoveFileEx does: 1 (replace) + 8 (write through). */
 static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
-  return MoveFileExA(from, to, 9) != 0;
+  wchar_t a[SYN__WIDE_PATH], b[SYN__WIDE_PATH];
+  return syn__wide_path(a, from) && syn__wide_path(b, to) && MoveFileExW(a, b, 9) != 0;
 #else
   return rename(from, to) == 0;
+#endif
+}
+static void syn__path_remove(const char *path) {
+#ifdef _WIN32
+  wchar_t wide[SYN__WIDE_PATH];
+  if (syn__wide_path(wide, path)) _wremove(wide);
+#else
+  remove(path);
 #endif
 }
 
@@ -20793,7 +22025,7 @@ static syn_status syn__write_path(syn_context *c, const syn__content *content, c
   memcpy(target, path, size);
   if (!special) memcpy(target + size, ".tmp", 5);
   errno = 0;
-  out = fopen(target, "wb");
+  out = syn__path_open(target, "wb");
   if (!out) {
     status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
     syn__free(c, target);
@@ -20806,7 +22038,7 @@ static syn_status syn__write_path(syn_context *c, const syn__content *content, c
   if (!ok) status = syn__path_fail(c, path, "write", errno);
   else if (!special && !syn__path_rename(target, path))
     status = syn__path_fail(c, path, "rename the temporary file to it", errno);
-  if (status && !special) remove(target); /* `path` is as it was */
+  if (status && !special) syn__path_remove(target); /* `path` is as it was */
   syn__free(c, target);
   return status;
 }
@@ -21141,28 +22373,33 @@ static void syn__shape_text(char *out, size_t capacity, const syn_entry *e) {
   syn__print(&w, "]");
 }
 
+/* What the numbers of a tensor are: weights, which syn_options.not_finite accepts; moments of an
+   optimizer, which would make finite weights not finite; moments that have a square root. */
+enum { SYN__WEIGHTS, SYN__MOMENTS, SYN__SQUARES };
+
 /* Refuses numbers that are not finite (all exponent bits are set), which would spread to every
-   result, and unless `negative` is 1 those below 0. The data of e are the numbers of a tensor from
-   `first` on, which begin at byte `at` of the file. */
+   result, and squares below 0. The data of e are the numbers of a tensor from `first` on, which
+   begin at byte `at` of the file. */
 static syn_status syn__numbers_finite(syn_context *c, const syn_entry *e, size_t first, size_t at,
-                                      int negative) {
+                                      int what) {
+  static const char *const behind[] = {" (syn_options.not_finite accepts it)", "", " or below 0"};
   size_t width = syn__float_width(e->dtype), n = e->bytes / width, i;
   char shown[SYN__SHORT];
-  for (i = 0; i < n && !c->options.not_finite; i++) {
+  for (i = 0; i < n && !(what == SYN__WEIGHTS && c->options.not_finite); i++) {
     uint32_t bits = syn__entry_float_bits(e, i);
-    if ((bits & 0x7F800000u) == 0x7F800000u || (!negative && bits >> 31))
+    if ((bits & 0x7F800000u) == 0x7F800000u || (what == SYN__SQUARES && bits >> 31))
       return syn__fail(c, SYN_E_FORMAT,
                        "model file: tensor %s: number %lu, at byte %lu of the file, is not "
-                       "finite%s (syn_options.not_finite accepts it)",
+                       "finite%s",
                        syn__shorten(shown, e->name), (unsigned long)(first + i),
-                       (unsigned long)(at + i * width), negative ? "" : " or below 0");
+                       (unsigned long)(at + i * width), behind[what]);
   }
   return SYN_OK;
 }
 static syn_status syn__entry_finite(syn_context *c, const syn_file *f, const syn_entry *e,
-                                    int negative) {
+                                    int what) {
   size_t at = (size_t)((const unsigned char *)e->data - f->start);
-  return syn__numbers_finite(c, e, 0, at, negative);
+  return syn__numbers_finite(c, e, 0, at, what);
 }
 
 /* The largest weight of a row is 7 * 255 or 128 times its scale, and must be a number. */
@@ -21202,7 +22439,7 @@ static syn_status syn__weight_find(syn_context *c, const syn_file *f, const syn_
       return syn__fail(c, SYN_E_FORMAT, "model file: tensor %s has dtype %s, wanted %s", shown,
                        syn_dtype_name(e->dtype),
                        i ? syn_dtype_name(want->dtype) : "F32, F16, BF16, I8 or U8 (4 bits)");
-    if (e->data && syn__float_width(e->dtype) && syn__entry_finite(c, f, e, 1))
+    if (e->data && syn__float_width(e->dtype) && syn__entry_finite(c, f, e, SYN__WEIGHTS))
       return SYN_E_FORMAT;
     if (e->data && i == 1 && syn__scales_check(c, e)) return SYN_E_FORMAT;
     s->entry[i] = *e;
@@ -21501,7 +22738,7 @@ static syn_status syn__numbers_read(syn__tensor_reader *r, const syn_entry *e, s
   if (syn__floats_check(r->s.c, &part, n)) return SYN_E_FORMAT;
   if (syn__stream_read(&r->s, r->bytes, part.bytes)) return SYN_E_FILE;
   if (syn__big_endian()) syn__swap(r->bytes, part.bytes, syn__dtype_at(e->dtype)->unit);
-  if (syn__numbers_finite(r->s.c, &part, first, at, 1)) return SYN_E_FORMAT;
+  if (syn__numbers_finite(r->s.c, &part, first, at, SYN__WEIGHTS)) return SYN_E_FORMAT;
   for (i = 0; i < n; i++) {
     uint32_t bits = syn__entry_float_bits(&part, i);
     memcpy(to + i * stride, &bits, 4);
@@ -21615,12 +22852,13 @@ const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; 
    ============================================================================================== */
 
 /* To a model file it adds
-     metadata   train.optimizer, train.freeze, and the numbers of syn__state_fields
+     metadata   train.optimizer, train.freeze, the numbers of syn__state_fields, train.checksum
      tensors    optimizer.first, optimizer.second    moments, where the optimizer keeps them
                 optimizer.best, optimizer.best_loss  the best weights so far with their losses
-   syn_trainer_save writes them. syn_trainer_load reads the numbers (syn__state_read), checks every
-   tensor (syn__checkpoint_check), and only then copies into the trainer
-   (syn__checkpoint_restore): weights, moments of the optimizer, best weights, numbers. */
+   syn_trainer_save writes them. syn_trainer_load compares the checksum (syn__checksum_check), reads
+   the numbers (syn__state_read), checks every tensor (syn__checkpoint_check), and only then copies
+   into the trainer (syn__checkpoint_restore): weights, moments of the optimizer, best weights,
+   numbers. */
 
 #ifndef SYN_NO_STDIO
 
@@ -21682,6 +22920,58 @@ static void syn__state_tensors(const syn_trainer *t, size_t kept, syn_entry *lis
   list[3] = syn__vector_entry("optimizer.best_loss", SYN_F32, t->best_loss, kept);
 }
 
+/* The sink of a hash. */
+static size_t syn__sink_hash(void *user, const void *bytes, size_t size) {
+  uint64_t *hash = (uint64_t *)user;
+  *hash = syn_hash(*hash, bytes, size);
+  return size;
+}
+
+/* The checksum: the sum, modulo 2^64, of the FNV-1a hashes of all metadata but itself and of all
+   tensors. A change of one byte changes one hash, always, and so the sum; the order, which another
+   program may change, does not count. Tensors are hashed as they are in the file: little-endian. */
+static uint64_t syn__checksum(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
+                              size_t n_entries) {
+  uint64_t sum = 0, hash;
+  unsigned char size[8];
+  syn_sink sink = {syn__sink_hash, NULL};
+  size_t i;
+  int k;
+  sink.user = &hash;
+  for (i = 0; i < n_pairs; i++) {
+    if (!strcmp(pairs[i].key, "train.checksum")) continue;
+    hash = syn_hash(SYN_HASH_START, pairs[i].key, strlen(pairs[i].key) + 1);
+    sum += syn_hash(hash, pairs[i].value, strlen(pairs[i].value) + 1);
+  }
+  for (i = 0; i < n_entries; i++) {
+    const syn_entry *e = &entries[i];
+    hash = syn_hash(SYN_HASH_START, e->name, strlen(e->name) + 1);
+    hash = syn_hash(hash, syn_dtype_name(e->dtype), strlen(syn_dtype_name(e->dtype)) + 1);
+    for (k = 0; k < e->rank; k++) {
+      syn__put_bytes(size, e->shape[k], 8);
+      hash = syn_hash(hash, size, 8);
+    }
+    syn__write_data(&sink, e); /* into `hash`: cannot fail */
+    sum += hash;
+  }
+  return sum;
+}
+
+/* Files of earlier versions have no checksum. */
+static syn_status syn__checksum_check(syn_context *c, const syn_file *f) {
+  const int64_t sum = (int64_t)syn__checksum(
+      (const syn_pair *)f->pairs.items, f->pairs.count, (const syn_entry *)f->entries.items,
+      f->entries.count);
+  int64_t wanted = sum;
+  char a[24], b[24];
+  if (syn__metadata_int(c, f, "train.checksum", INT64_MIN, INT64_MAX, &wanted))
+    return SYN_E_FORMAT;
+  if (wanted == sum) return SYN_OK;
+  return syn__fail(c, SYN_E_FORMAT,
+                   "checkpoint: the file is damaged: its content has the checksum %s, wanted %s",
+                   syn__signed_decimal(a, sum), syn__signed_decimal(b, wanted));
+}
+
 syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *path) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
@@ -21698,6 +22988,10 @@ syn_status syn_trainer_save(syn_context *c, const syn_trainer *t, const char *pa
   syn__state_tensors(t, (size_t)t->n_best, tensors);
   for (i = 0; i < SYN__STATE_TENSORS; i++)
     if (tensors[i].bytes) syn__add_tensor(&b, tensors[i]);
+  if (!b.status)
+    syn__add_int(&b, "train.checksum",
+                 (int64_t)syn__checksum((const syn_pair *)b.pairs.items, b.pairs.count,
+                                        (const syn_entry *)b.entries.items, b.entries.count));
   return syn__builder_save(&b, path);
 }
 
@@ -21735,9 +23029,9 @@ static syn_status syn__state_read(const syn_trainer *t, const syn_file *f, syn__
 }
 
 /* Checks a tensor of the state: it is there exactly when the training keeps it, and has as many
-   floats, finite, not below 0 unless `negative` is 1. */
+   floats, all of them as `what` says. */
 static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_entry *kept,
-                                   int negative) {
+                                   int what) {
   const syn_entry *e = syn_file_find(f, kept->name);
   syn_status status;
   if (!e && !kept->bytes) return SYN_OK;
@@ -21745,7 +23039,7 @@ static syn_status syn__state_entry(syn_context *c, const syn_file *f, const syn_
     return syn__fail(c, SYN_E_FORMAT, e ? "checkpoint: it has %s, which this training does not keep"
                                         : "checkpoint: tensor %s is missing", kept->name);
   status = syn__floats_check(c, e, kept->shape[0]);
-  return status ? status : syn__entry_finite(c, f, e, negative);
+  return status ? status : syn__entry_finite(c, f, e, what);
 }
 
 /* Checks every weight, every tensor of the state, then the network: weights of the same names and
@@ -21755,9 +23049,10 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   syn_context *c = t->c;
   const syn_config *k = &t->m->config;
   syn_status status = syn__weights_check(c, f, t->m);
+  static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS};
   int i;
-  for (i = 0; i < SYN__STATE_TENSORS && !status; i++) /* 1: second moments have a square root */
-    status = syn__state_entry(c, f, &list[i], i != 1);
+  for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
+    status = syn__state_entry(c, f, &list[i], what[i]);
   if (!status) status = syn__state_same(c, f, "task", k->task);
   if (!status) status = syn__state_same(c, f, "encoder", t->m->task->encoder ? k->encoder : "");
   if (!status) status = syn__state_same(c, f, "decoder", t->m->task->decoder ? k->decoder : "");
@@ -21795,7 +23090,8 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
   syn_status s;
   if (!f) return t ? t->c->status : SYN_E_VALUE;
   syn__state_fields(t, &t->state, fields);
-  s = syn__state_read(t, f, fields); /* reads and checks the numbers */
+  s = syn__checksum_check(t->c, f);
+  if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
   if (s == SYN_OK) {
     syn__state_tensors(t, (size_t)fields[SYN__STATE_KEPT].value, tensors);
     s = syn__checkpoint_check(t, f, tensors);
@@ -22023,6 +23319,18 @@ static int32_t syn__small_format(syn_context *c, const syn_model *m,
   return -1;
 }
 
+/* Refuses numbers that are not finite, or that are too large to become int8. */
+static syn_status syn__small_numbers(syn_context *c, const syn_model *m) {
+  size_t i;
+  for (i = 0; i < m->g.n_params; i++) {
+    const syn_param *p = &m->g.params[i];
+    if (!(syn__largest(p->x, p->size) < 1e30f))
+      return syn__fail(c, SYN_E_VALUE,
+                       "small model: %s has a number that is not finite or too large", p->name);
+  }
+  return SYN_OK;
+}
+
 /* The array of a model, which the caller frees; null (recorded): failed. */
 static int32_t *syn__small_array(syn_context *c, const syn_model *m,
                                  const syn_small_options *options, size_t *words) {
@@ -22031,6 +23339,7 @@ static int32_t *syn__small_array(syn_context *c, const syn_model *m,
   int32_t *w = NULL;
   size_t i;
   memset(&l, 0, sizeof l);
+  syn__small_numbers(c, m);
   l.format = syn__small_format(c, m, options);
   l.task = (int)(m->task - syn__tasks); /* in the order of SYN__SMALL_SEQ2SEQ ... */
   l.c = c;
@@ -22065,7 +23374,8 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
                            const syn_sink *sink) {
   size_t words;
   int32_t *w;
-  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink") ||
+  if (!c || !syn__given(c, m, "model") ||
+      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
       !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
@@ -22129,7 +23439,8 @@ syn_status syn_small_embed(syn_context *c, const syn_model *m, const syn_small_o
   long ram;
   int32_t *w;
   char line[200];
-  if (!c || !syn__given(c, m, "model") || !syn__given(c, sink, "sink") ||
+  if (!c || !syn__given(c, m, "model") ||
+      !syn__given(c, sink && sink->write ? sink : NULL, "sink") ||
       !syn__given(c, name, "name") || !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
@@ -22622,12 +23933,13 @@ static syn_status syn__check_gradients(syn__checker *k) {
   float *space = (float *)syn__alloc(k->c, 4, floats * sizeof *space);
   syn_train_config config;
   syn__probe q;
+  if (!space) return SYN_E_MEMORY;
   memset(&config, 0, sizeof config);
   memset(&q, 0, sizeof q);
   config.batch_tokens = 2 * SYN__CHECK_SENTENCES * SYN__CHECK_LEN;
   syn__check_batch(k, 0, 5, 0);
   q.b = &k->b;
-  q.t = space ? syn_trainer_new(k->c, k->m, &config) : NULL;
+  q.t = syn_trainer_new(k->c, k->m, &config);
   q.keep = space;
   q.direction = space + floats;
   if (q.t && syn__check_params(&q, space + 2 * floats) == SYN_OK) {

@@ -30,6 +30,9 @@ static void check_one(int ok, const char *text, const char *file, int line, cons
   vprintf(format, args);
   va_end(args);
   printf("\n");
+#ifdef CHECK_STOP /* the first failure says enough, see mutate */
+  exit(1);
+#endif
 }
 
 static int check_end(const char *name) {

@@ -1,12 +1,13 @@
-/* heap.h   an allocator that counts its blocks and bytes and refuses call number `fail_at` (from 1; 0:
-   never) and more than 2^28 bytes; a context on it. Include it after synthesizer.h. */
+/* heap.h   an allocator that counts its blocks and bytes and refuses call number `fail_at`, every call
+   from number `fail_from` on (from 1; 0: never) and more than 2^28 bytes; a context on it. Include it
+   after synthesizer.h. */
 #ifndef HEAP_H
 #define HEAP_H
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct heap {
-  long calls, blocks, fail_at;
+  long calls, blocks, fail_at, fail_from;
   size_t live, most, last; /* bytes: now, at most, of the last call */
 } heap;
 
@@ -14,6 +15,7 @@ static void *heap_alloc(void *user, size_t bytes) {
   heap *h = (heap *)user;
   char *block;
   if (++h->calls == h->fail_at || bytes > (size_t)1 << 28) return NULL;
+  if (h->fail_from && h->calls >= h->fail_from) return NULL;
   block = (char *)malloc(bytes + 16);
   if (!block) return NULL;
   memcpy(block, &bytes, sizeof bytes);

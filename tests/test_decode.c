@@ -2,6 +2,7 @@
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
+#include "guard.h"
 
 enum { V = 6, L = 5, SOURCES = 5 }; /* allowed tokens: 1, 3 (end), 4, 5 */
 
@@ -371,8 +372,9 @@ static void one_by_one(bench *b, int beam, float temperature) {
   all = syn_decoder_new(&b->c, b->m, &k);
   k.sentences = 1;
   one = syn_decoder_new(&b->c, b->m, &k);
-  syn_decoder_set_seeds(all, seeds);
-  CHECK(all && one && syn_decoder_run(all, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
+  syn_decoder_set_seeds(all, (const uint64_t *)guarded(seeds, sizeof seeds));
+  /* twice: the second time begins with nothing of the first */
+  CHECK(all && one && syn_decoder_run(all, &batch, NULL, NULL) == SYN_OK && syn_decoder_run(all, &batch, NULL, NULL) == SYN_OK, "%s", b->c.message);
   for (i = 0; all && one && i < SOURCES; i++) {
     batch = source(b, i, 1);
     syn_decoder_set_seeds(one, seeds + i);
@@ -387,6 +389,37 @@ static void one_by_one(bench *b, int beam, float temperature) {
   }
   syn_decoder_free(all);
   syn_decoder_free(one);
+}
+
+/* More tokens of sources than a run has place for when nobody says how many; every copy of a source
+   gets the same output. */
+static void test_many_sources(void) {
+  enum { MANY_SOURCES = 1100 };
+  static int src[MANY_SOURCES * 5];
+  bench b;
+  syn_batch batch;
+  syn_decode_config k;
+  syn_plan one, all;
+  syn_decoder *d;
+  int i, n, m;
+  if (!bench_make(&b, 0, 61, -1.0f)) return;
+  for (i = 0; i < MANY_SOURCES * 5; i++) src[i] = i % 5 < 4 ? 4 + (i / 5 % 7 + i % 5) % 5 : SYN_END;
+  memset(&k, 0, sizeof k);
+  CHECK(syn_plan_of(&b.c, syn_model_config(b.m), NULL, &k, &one) == SYN_OK, "%s", b.c.message);
+  k.sentences = MANY_SOURCES;
+  CHECK(syn_plan_of(&b.c, syn_model_config(b.m), NULL, &k, &all) == SYN_OK, "%s", b.c.message);
+  CHECK(all.decoding > 50 * one.decoding, "%lu bytes for one sentence, %lu for %d",
+        (unsigned long)one.decoding, (unsigned long)all.decoding, MANY_SOURCES);
+  d = syn_decoder_new(&b.c, b.m, &k);
+  batch = source(&b, 0, MANY_SOURCES);
+  batch.src = src;
+  CHECK(d && syn_decoder_run(d, &batch, NULL, NULL) == SYN_OK, "%s", b.c.message);
+  for (i = 7; d && i < MANY_SOURCES; i++) {
+    const int *x = syn_decoder_output(d, i % 7, 0, &n, NULL), *y = syn_decoder_output(d, i, 0, &m, NULL);
+    CHECK(x && y && n == m && !memcmp(x, y, (size_t)n * sizeof *x), "sentence %d is not as %d", i, i % 7);
+  }
+  syn_decoder_free(d);
+  bench_free(&b);
 }
 
 static void test_batched(void) {
@@ -590,7 +623,10 @@ static void excluded_case(int which, const unsigned char *allowed, const int *ba
   if (!bench_make(&b, which, 95, -1.0f)) return;
   count = b.lm ? 2 : SOURCES;
   batch = source(&b, 0, count);
-  batch.tgt = tgt, batch.tgt_width = 2;
+  batch.tgt_width = 2;
+  if (batch.src) batch.src = (const int *)guarded(batch.src, sizeof sources);
+  batch.tgt = (const int *)guarded(tgt, (size_t)count * 2 * sizeof *tgt);
+  if (allowed) allowed = (const unsigned char *)guarded(allowed, (size_t)count * V);
   greedy = decoder_of(&b, SOURCES, 1, 1, 0.0f, L);
   beam = decoder_of(&b, SOURCES, 3, 2, 0.0f, L);
   given_allowed = allowed, given_banned = banned;
@@ -1388,10 +1424,11 @@ static void test_large(void) {
   int i;
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", -30.0f);
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", 1.5f); /* one leaves after 5 tokens, one after 28 */
+  for (i = 0; i < 6; i++) large_greedy(NULL, i);
   if (CHECK_QUICK) return;
   long_beam("rel_pos -> res_nd(syn_att(R+V, c=5)) -> res_nd(syn_att(V)) -> norm", -30.0f);
   long_beam("res_nd(syn_att(D, heads=3, c=16)) -> res_nd(syn_att(CRC+V, softmax=1)) -> norm", -30.0f);
-  for (i = 0; i < 6; i++) large_greedy(NULL, i), large_greedy("scalar", i);
+  for (i = 0; i < 6; i++) large_greedy("scalar", i);
 }
 
 /* -- type i8: the same bits on every ISA, for every number of threads, alone or in a batch -- */
@@ -1538,6 +1575,7 @@ int main(void) {
   test_exhaustive();
   test_greedy();
   test_batched();
+  test_many_sources();
   test_sampling();
   test_sampling_texts();
   test_prefix();

@@ -800,6 +800,25 @@ static void test_costs(void) {
   }
 }
 
+/* Of every kind: the cost names all parameters of the layer, and longer sentences cost no less. */
+static void test_costs_of(int i) {
+  bench b;
+  size_t k;
+  int p;
+  if (!bench_make_plain(&b, i)) return;
+  for (k = 0; k < syn_model_node_count(b.m); k++) {
+    const syn_node *n = syn_model_node(b.m, k);
+    syn_cost one = syn_model_cost(b.m, n, 4), two = syn_model_cost(b.m, n, 8);
+    double size = 0.0;
+    for (p = 0; p < n->n_param; p++) size += (double)b.m->g.params[n->param[p]].size;
+    CHECK(one.parameters == size && one.length == 4, "%s: %s: %g parameters, wanted %g", b.name, n->path,
+          one.parameters, size);
+    CHECK(one.multiply_adds >= 0.0 && two.multiply_adds >= one.multiply_adds && one.decode_bytes >= 0.0,
+          "%s: %s: %g multiply-adds, then %g", b.name, n->path, one.multiply_adds, two.multiply_adds);
+  }
+  syn_model_free(b.m);
+}
+
 /* -- rel_pos -- */
 
 static uint64_t power(uint64_t x, int n) {
@@ -1311,6 +1330,7 @@ int main(int argc, char **argv) {
     test_packed(i);
     if (!CHECK_QUICK || i % 4 == 2) test_keep(i);
     test_not_needed(i);
+    test_costs_of(i);
     if (!CHECK_QUICK || i % 4 == 1) test_frozen(i);
   }
   CHECK(poisoned > 150, "only %ld inputs were poisoned", poisoned);

@@ -417,6 +417,14 @@ static const wrong wrongs[] = {
     {"tag", "aop(keys=0)", NULL, E, 1, 1, {"keys is 0", NULL, NULL, NULL}},
     {"tag", "aop(4096, 1, 1, 257)", NULL, S, 1, 1, {"4096 heads", "c_v 257", "1048576", NULL}},
     {"tag", "aop(8, 16777216, 16, 1)", NULL, S, 1, 1, {"encoder.0.keys", "2147483648", NULL, NULL}},
+    {"tag", "aop(8, 16777216, 1, 16)", NULL, S, 1, 1, {"encoder.0.values", "2147483648", NULL, NULL}},
+    {"tag", "linear(2048) -> aop(4096, 1, 256, 1)", NULL, S, 1, 17, {"encoder.1.w_q", "2147483648", NULL, NULL}},
+    {"tag", "linear(2048) -> aop(4096, 1, 1, 256)", NULL, S, 1, 17, {"encoder.1.w_o", "2147483648", NULL, NULL}},
+    {"tag", "linear(32768) -> light_conv(7, 1)", NULL, S, 1, 18, {"encoder.1.w_in", "2147483648", NULL, NULL}},
+    {"tag", "linear(65536) -> mh_dot_self_att(1)", NULL, S, 1, 18, {"encoder.1.w_v", "4294967296", NULL, NULL}},
+    {"tag", "linear(65536) -> linformer(heads=1)", NULL, S, 1, 18, {"encoder.1.w_v", "4294967296", NULL, NULL}},
+    {"seq2seq", "id", "linear(2048) -> mlp_att(1048576)", S, 1, 17, {"decoder.1.w_q", "2147483648", NULL, NULL}},
+    {"seq2seq", "linear(2048)", "mlp_att(1048576)", S, 1, 1, {"decoder.0.w_k", "2147483648", NULL, NULL}},
     {"seq2seq", "repeat(2, ff)", "universal(2, res(mh_dot_att(source=increasing)))", S, 1, 18,
      {"1 such", "2", "copies", NULL}}};
 
@@ -450,6 +458,11 @@ static void test_wrong(void) {
 
 /* -- hostile texts: an answer within a second of CPU time and 48 MB -- */
 
+#ifdef __SANITIZE_ADDRESS__
+#define HOSTILE_SECONDS 60 /* a sanitizer takes its time */
+#else
+#define HOSTILE_SECONDS (CHECK_QUICK ? 60 : 5)
+#endif
 static syn_status hostile(const char *text, const char *name, char *message) {
   syn_config k = config_of("lm", NULL, text);
   clock_t begin = clock();
@@ -464,7 +477,7 @@ static syn_status hostile(const char *text, const char *name, char *message) {
   seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
   CHECK(h.blocks == 0 && h.live == 0, "%s: %ld blocks left", name, h.blocks);
   CHECK(h.most < (size_t)48 << 20, "%s: %lu bytes", name, (unsigned long)h.most);
-  CHECK(seconds < (CHECK_QUICK ? 60 : 5), "%s: %g s", name, seconds); /* a sanitizer takes its time */
+  CHECK(seconds < HOSTILE_SECONDS, "%s: %g s", name, seconds);
   if (message) strcpy(message, c.message);
   return c.status;
 }

@@ -383,7 +383,7 @@ static void test_plan(void) {
   k.tgt_vocab = 500000;
   k.decoder = "pos -> repeat(100, res_nd(syn_att(V)) -> res_nd(ffl)) -> norm";
   CHECK(syn_plan_of(&c, &k, NULL, NULL, &plan) == SYN_OK, "%s", c.message);
-  CHECK(plan.weights > (size_t)20 << 30 && h.most < (size_t)64 << 20, "%lu MB of weights, %lu MB to plan them",
+  CHECK(plan.weights > (size_t)20 << 30 && h.most < (size_t)64 << 20, "%lu MiB of weights, %lu MiB to plan them",
         (unsigned long)(plan.weights >> 20), (unsigned long)(h.most >> 20));
   CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
 }
@@ -1399,6 +1399,164 @@ static void test_null(void) {
         "no run");
 }
 
+/* Null places for results are not written: of every function that has one. The call does the same without. */
+static void null_places(syn_context *c, syn_model *m) {
+  syn_batch b = two("seq2seq");
+  syn_train_config how;
+  syn_limits keep;
+  syn_data *d = syn_data_new(c);
+  syn_trainer *t;
+  syn_run *r;
+  syn_decoder *decoder = syn_decoder_new(c, m, NULL);
+  float loss, other;
+  memset(&how, 0, sizeof how);
+  memset(&keep, 0, sizeof keep);
+  how.batch_tokens = 30;
+  keep.keep = 1;
+  t = syn_trainer_new(c, m, &how);
+  r = syn_run_new(c, m, &keep);
+  CHECK(syn_data_add(d, two_src, 3, two_src, 3) == SYN_OK && syn_data_row(d, 0, SYN_SRC, NULL), "%s", c->message);
+  CHECK(syn_trainer_backward(t, &b, NULL) == SYN_OK && syn_trainer_backward(t, &b, &loss) == SYN_OK, "%s", c->message);
+  CHECK(syn_trainer_step(t, &b, 1, NULL) == SYN_OK && syn_trainer_state(t)->step == 1, "%s", c->message);
+  CHECK(syn_trainer_backward(t, &b, &other) == SYN_OK && other != loss, "no step was taken");
+  CHECK(syn_trainer_batch_loss(t, &b, NULL, NULL) == SYN_OK && syn_trainer_evaluate(t, d, NULL, NULL) == SYN_OK &&
+            syn_model_evaluate(c, m, d, 30, NULL, NULL) == SYN_OK, "%s", c->message);
+  CHECK(syn_run_backward(r, &b, NULL) == SYN_OK && syn_run_logits(r, 1, NULL) && syn_run_attention(r, 0, 0, 0, NULL) &&
+            syn_run_value(r, "out", 0, NULL) == SYN_OK && syn_model_attention(m, 0, NULL), "%s", c->message);
+  CHECK(syn_run_vector(r, "encoder.2", 0, SYN_VECTOR_MEAN, NULL, 8) == SYN_OK, "%s", c->message);
+  other = 5;
+  CHECK(syn_run_vector(r, "encoder.2", 9, SYN_VECTOR_MEAN, &other, 1) == SYN_E_VALUE && other == 5, "%s", c->message);
+  syn_context_clear(c);
+  CHECK(syn_decoder_run(decoder, &b, NULL, NULL) == SYN_E_SHAPE, "%s", c->message); /* two sentences, planned: 1 */
+  syn_context_clear(c);
+  b.count = 1;
+  b.tgt = NULL;
+  CHECK(syn_decoder_run(decoder, &b, NULL, NULL) == SYN_OK && syn_decoder_output(decoder, 0, 0, NULL, NULL), "%s",
+        c->message);
+  syn_decoder_free(decoder);
+  syn_run_free(r);
+  syn_trainer_free(t);
+  syn_data_free(d);
+}
+/* The same of functions without a model. */
+static void null_texts(syn_context *c, const syn_config *k) {
+  static const float x[] = {0.5f};
+  static const int one[] = {1};
+  const syn_text none = {NULL, 3};
+  const syn_entry e = {"e", SYN_F32, 1, {1}, x, 4};
+  const syn_corruption corruption = {0, 0, 5, 2};
+  syn_tokenizer *words = syn_tokenizer_learn(c, "byte", 0, NULL, 0);
+  syn_tape *tape = syn_tape_new(c, 1000);
+  syn_tensor *a = syn_tensor_new(tape, 1, one);
+  int n = 0, id = 70;
+  CHECK(syn_plan_of(c, k, NULL, NULL, NULL) == SYN_OK && syn_entry_floats(c, &e, NULL, 1) == SYN_OK, "%s", c->message);
+  CHECK(syn_model_describe(c, k, NULL, 9) == syn_model_describe(c, k, NULL, 0), "%s", c->message);
+  CHECK(!syn_count(NULL) && !syn_rows(NULL) && !syn_width(NULL), "no tensor");
+  CHECK(syn_tensor_text(a, NULL, 9) == 11 && syn_tape_text(tape, NULL, 9) > 0, "text of a tensor");
+  CHECK(syn_attention_shades(x, 1, NULL, 9) == 3, "shades");
+  CHECK(syn_tokenizer_sentinels(words, NULL) == 0 && syn_tokenizer_encode(words, syn_text_of("ab"), NULL, 9) == 2 &&
+            syn_tokenizer_decode(words, &id, 1, NULL, 9) == 1 && syn_tokenizer_save(words, NULL, 999) == 28,
+        "tokenizer");
+  CHECK(syn_tokenizer_encode(words, none, &id, 1) == 0 && syn_tokenizer_decode(words, NULL, 1, NULL, 0) == 0,
+        "a text at null");
+  syn_corrupt_sizes(&corruption, 9, NULL, NULL);
+  syn_corrupt_sizes(NULL, 9, &n, NULL);
+  CHECK(n == 9, "%d tokens", n);
+  syn_corrupt(&corruption, one, 9, NULL, NULL, &id);
+  CHECK(syn_random_next(NULL) == 0 && syn_random_below(NULL, 5) == 0 && syn_random_uniform(NULL) == 0.0f, "random");
+  CHECK(syn_hash(5, NULL, 9) == 5, "hash");
+  syn_tape_free(tape);
+  syn_tokenizer_free(words);
+}
+static void test_null_places(void) {
+  syn_config k = two_config("seq2seq");
+  syn_context c;
+  syn_model *m;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  null_places(&c, m);
+  null_texts(&c, &k);
+  syn_model_free(m);
+}
+
+/* Null objects give errors or nothing: functions that read. */
+static void test_null_read(void) {
+  syn_text none = syn_text_of(NULL), nothing = {NULL, 0};
+  int n = 9, size[2] = {9, 9};
+  float p = 9.0f;
+  syn_cost cost = syn_model_cost(NULL, NULL, 7);
+  CHECK(!none.size && none.at && !nothing.at, "a text");
+  CHECK(!syn_model_config(NULL) && !syn_model_param_count(NULL) && !syn_model_param(NULL, 0) && !syn_model_find(NULL, "x") &&
+            !syn_model_node_count(NULL) && !syn_model_node(NULL, 0) && !syn_model_tokenizer(NULL, 0) && !syn_model_file(NULL),
+        "a model");
+  CHECK(!syn_model_find(good_model, NULL) && !syn_model_tokenizer(good_model, -1) && !syn_model_tokenizer(good_model, 2),
+        "a name, a side");
+  CHECK(cost.parameters == 0.0 && cost.multiply_adds == 0.0 && cost.decode_bytes == 0.0, "a cost");
+  cost = syn_model_cost(good_model, NULL, 7);
+  CHECK(cost.parameters == 0.0, "no node");
+  CHECK(!syn_data_count(NULL) && !syn_data_batches(NULL, 9, 1) && !syn_data_row(NULL, 0, 0, &n) && !n, "data");
+  CHECK(!syn_trainer_state(NULL) && !syn_trainer_config(NULL) && !syn_trainer_gradient(NULL, NULL) && !syn_trainer_average(NULL),
+        "a trainer");
+  CHECK(!syn_run_attention(NULL, 0, 0, 0, size) && !size[0] && !size[1], "attention");
+  CHECK(syn_run_class(NULL, 0, 0, 0, &p) == -1 && p == 0.0f && syn_run_class(NULL, 0, 0, 0, NULL) == -1, "a class");
+  CHECK(syn_attention_shades(NULL, 4, NULL, 0) == 0, "shades");
+  CHECK(!syn_file_count(NULL) && !syn_file_pair_count(NULL) && !syn_file_find(NULL, "x") && !syn_file_value(NULL, "x"), "a file");
+  CHECK(!syn_context_exact(NULL) && !syn_isa_usable(-1) && !syn_isa_usable(syn_isa_count()) && *syn_isa_name(-1) == 'n' &&
+            *syn_isa_name(syn_isa_count()) == 'n',
+        "an ISA");
+  n = 9;
+  CHECK(!syn_decoder_output(NULL, 0, 0, &n, &p) && !n && !syn_decoder_output_text(NULL, 0, 0, NULL, 0, NULL), "a decoder");
+  CHECK(syn_tokenizer_encode(NULL, none, NULL, 0) <= 0 && !syn_tokenizer_size(NULL) && !syn_tokenizer_flags(NULL), "a tokenizer");
+}
+
+/* ... and functions that do something. */
+static void test_null_done(void) {
+  syn_context c;
+  syn_batch batch;
+  syn_value value;
+  syn_text none = syn_text_of("");
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  float loss = 9.0f, x;
+  double sum;
+  long labels;
+  memset(&batch, 0, sizeof batch);
+  syn_context_init(&c, NULL);
+  CHECK(syn_trainer_step(NULL, &batch, 1, &loss) && loss == 0.0f && syn_trainer_backward(NULL, &batch, &loss) &&
+            syn_trainer_batch_loss(NULL, &batch, &sum, &labels) && syn_trainer_evaluate(NULL, NULL, &sum, &labels) &&
+            syn_trainer_run(NULL, NULL, NULL, NULL, NULL) && syn_trainer_validate(NULL, NULL) && syn_trainer_load(NULL, "x"),
+        "a trainer");
+  CHECK(syn_data_add(NULL, NULL, 0, NULL, 0) && syn_data_add_text(NULL, NULL, none, none) &&
+            syn_data_add_windows(NULL, NULL, 0, 1, 1) && syn_data_corrupt(NULL, NULL),
+        "data");
+  CHECK(syn_run_backward(NULL, &batch, NULL) && syn_run_text(NULL, none, none) && syn_run_value(NULL, "x", 0, &value) &&
+            !value.x && syn_run_vector(NULL, "x", 0, 0, &x, 1) && syn_trace(NULL, NULL, &sink),
+        "a run");
+  syn_decoder_set_seeds(NULL, NULL);
+  syn_decoder_set_allowed(NULL, NULL);
+  syn_decoder_set_banned(NULL, NULL);
+  CHECK(syn_decoder_run(NULL, &batch, NULL, NULL) && syn_decoder_run_text(NULL, none, none, NULL, NULL), "a decoder");
+  CHECK(syn_model_init_from(NULL, good_model, 0, NULL, NULL) == -1, "a model to begin");
+  syn_model_set_tokenizers(NULL, NULL, NULL);
+  CHECK(!syn_file_view(&c, NULL, 0) && c.status, "bytes");
+  syn_context_clear(&c);
+  CHECK(syn_file_write(&c, NULL, NULL, 0, NULL, 0) && c.status && syn_file_write_to(NULL, &sink, NULL, 0, NULL, 0), "a path");
+  syn_context_clear(&c);
+  CHECK(syn_file_write_to(&c, NULL, NULL, 0, NULL, 0) && c.status, "a sink");
+  syn_context_clear(&c);
+  sink.write = NULL;
+  CHECK(syn_file_write_to(&c, &sink, NULL, 0, NULL, 0) && c.status, "a sink without a function");
+  syn_context_clear(&c);
+  CHECK(syn_trainer_save(&c, NULL, "x") && c.status && syn_model_save(&c, NULL, "x"), "nothing to save");
+  syn_context_clear(&c);
+  CHECK(syn_small_write(&c, NULL, NULL, &sink) && c.status && syn_small_embed(&c, NULL, NULL, "x", &sink), "no small model");
+  syn_context_clear(&c);
+  CHECK(syn_trace_network(&c, NULL, &sink) && c.status, "no network");
+  syn_context_clear(&c);
+  CHECK(syn_model_evaluate(&c, NULL, NULL, 0, &sum, &labels) && c.status, "nothing to evaluate");
+  syn_context_clear(&c);
+}
+
 int main(void) {
   good_make();
   test_refused(); /* trains the good model */
@@ -1427,6 +1585,9 @@ int main(void) {
   test_attention();
   test_cost();
   test_null();
+  test_null_places();
+  test_null_read();
+  test_null_done();
   good_free();
   return CHECK_END("model");
 }

@@ -1,4 +1,4 @@
-/* test_picture   tools/picture.h: attention weights as a picture file, histograms. */
+/* test_picture   tools/picture.h: attention weights as a picture file. */
 #include "../tools/picture.h"
 
 #include <limits.h>
@@ -28,22 +28,7 @@ static void test_picture(void) {
         "refused");
 }
 
-static void test_histogram(void) {
-  static const float x[] = {-1.0f, -0.5f, 0.0f, 0.99f, 1.0f, 1.01f, NAN, INFINITY, -1.01f};
-  size_t counts[4] = {0, 0, 0, 10};
-  CHECK(histogram(x, 9, -1.0f, 1.0f, counts, 4) == 4, "outside");
-  CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 1 && counts[3] == 12, "%lu %lu %lu %lu",
-        (unsigned long)counts[0], (unsigned long)counts[1], (unsigned long)counts[2], (unsigned long)counts[3]);
-  CHECK(histogram(x, 9, 1.0f, 1.0f, counts, 4) == 9 && histogram(x, 9, -1.0f, 1.0f, counts, 0) == 9 &&
-            histogram(x, 9, NAN, 1.0f, counts, 4) == 9 && histogram(x, 9, -INFINITY, 1.0f, counts, 4) == 9 &&
-            histogram(x, 9, 0.0f, INFINITY, counts, 4) == 9 && histogram(NULL, 0, 0.0f, 1.0f, counts, 4) == 0 &&
-            counts[3] == 12,
-        "nothing is counted");
-  CHECK(histogram(x, 6, -3e38f, 3e38f, counts, 1) == 0 && counts[0] == 7, "the widest range");
-}
-
 int main(void) {
   test_picture();
-  test_histogram();
   return CHECK_END("picture");
 }

@@ -342,9 +342,9 @@ static void test_errors(void) {
   b = filled(t, 4, 5, 2);
   x = filled(far, 4, 3, 3);
   loss = syn_sum(a);
-  expect(&c, syn_add(a, b), SYN_E_SHAPE, "3 and 5");
+  expect(&c, syn_add(a, b), SYN_E_SHAPE, "add: a [4,3], b [4,5]: b must be a's shape");
   expect(&c, syn_mul(a, filled(t, 3, 3, 1)), SYN_E_SHAPE, "mul");
-  expect(&c, syn_sub(filled(t, 0, 3, 1), a), SYN_E_SHAPE, "sub");
+  expect(&c, syn_sub(filled(t, 0, 3, 1), a), SYN_E_SHAPE, "sub: a [3], b [4,3]");
   expect(&c, syn_matmul(a, b), SYN_E_SHAPE, "3");
   expect(&c, syn_matmul(a, filled(t, 0, 3, 1)), SYN_E_SHAPE, "matmul");
   expect(&c, syn_act(a, "glu"), SYN_E_VALUE, "glu");
@@ -359,8 +359,13 @@ static void test_errors(void) {
   CHECK(syn_backward(a) == SYN_E_SHAPE && strstr(c.message, "12 numbers"), "%s", c.message);
   CHECK(!syn_add(a, a), "the first error stays until it is cleared");
   syn_context_clear(&c);
-  CHECK(!syn_add(NULL, a) && !syn_add(a, NULL) && !syn_sub(NULL, NULL) && !syn_mul(NULL, a) &&
-            !syn_matmul(a, NULL) && !syn_scale(NULL, 2) && !syn_act(NULL, "relu") && !syn_softmax(NULL) &&
+  expect(&c, syn_add(NULL, a), SYN_E_VALUE, "add: a is null");
+  expect(&c, syn_add(a, NULL), SYN_E_VALUE, "add: b is null");
+  expect(&c, syn_mul(NULL, a), SYN_E_VALUE, "mul: a is null");
+  expect(&c, syn_matmul(a, NULL), SYN_E_VALUE, "matmul: b is null");
+  CHECK(!syn_mul(syn_add(a, b), a) && strstr(c.message, "add: a [4,3]"), "the first cause: %s", c.message);
+  syn_context_clear(&c);
+  CHECK(!syn_sub(NULL, NULL) && !syn_scale(NULL, 2) && !syn_act(NULL, "relu") && !syn_softmax(NULL) &&
             !syn_sum(NULL) && !syn_mean(NULL) && !syn_tensor_new(NULL, 1, zero) && !syn_tensor_new(t, 1, NULL),
         "null gives null");
   CHECK(syn_backward(NULL) != SYN_OK && c.status == SYN_OK, "no loss");
@@ -419,13 +424,15 @@ static void test_many(void) {
 
 /* Refusing any allocation leaves nothing behind. */
 static int small_work(syn_context *c) {
+  static const int ids[] = {1, 0, 3, 3};
   syn_tape *t = syn_tape_new(c, 1 << 16);
   syn_tensor *x, *loss = NULL;
   int i;
   if (!t) return 0;
   x = filled(t, 4, 4, 1);
   for (i = 0; x && i < 40; i++) x = syn_softmax(syn_matmul(x, x));
-  loss = syn_sum(x);
+  x = syn_concat(syn_slice(x, 0, 2), syn_slice(syn_transpose(x), 1, 3));
+  if (x) loss = syn_cross_entropy(syn_lookup(x, ids, 4), ids);
   if (loss) syn_backward(loss);
   syn_tape_free(t);
   return loss != NULL;
@@ -469,6 +476,270 @@ static void test_text(void) {
   syn_tape_free(t);
 }
 
+/* -- operations of lessons: their numbers, their gradients by finite differences -- */
+
+/* x with weights w of its own size: a loss whose gradient differs from number to number. */
+static syn_tensor *weighted(syn_tape *t, syn_tensor *x, uint64_t seed) {
+  syn_tensor *w = x ? syn_tensor_new(t, x->rank, x->shape) : NULL;
+  syn_random r = {seed};
+  size_t i;
+  for (i = 0; w && i < count_of(w); i++) w->x[i] = syn_random_normal(&r);
+  return syn_sum(syn_mul(x, w));
+}
+static void gradient(const char *what, syn_context *c, syn_tensor *loss, syn_tensor *leaf, float h) {
+  float error = syn_gradient_check(loss, leaf, h);
+  CHECK(loss && error < 2e-3f, "%s: %g %s", what, (double)error, c->message);
+}
+
+/* A number that needs no gradient check: y is exactly a copy of numbers of x. */
+static void test_copies(void) {
+  static const int ids[] = {2, 0, 2, 3};
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *o, *y;
+  int i, j;
+  syn_context_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  x = filled(t, 4, 3, 51), o = filled(t, 4, 2, 52);
+  y = syn_transpose(x);
+  CHECK(y && y->rank == 2 && y->shape[0] == 3 && y->shape[1] == 4, "%s", c.message);
+  for (i = 0; y && i < 12; i++) CHECK(y->x[i % 3 * 4 + i / 3] == x->x[i], "transpose %d", i);
+  gradient("transpose", &c, weighted(t, y, 1), x, 0.01f);
+  y = syn_slice(x, 1, 2);
+  CHECK(y && y->shape[0] == 4 && y->shape[1] == 2, "%s", c.message);
+  for (i = 0; y && i < 8; i++) CHECK(y->x[i] == x->x[i / 2 * 3 + 1 + i % 2], "slice %d", i);
+  gradient("slice", &c, weighted(t, y, 2), x, 0.01f);
+  y = syn_concat(x, o);
+  CHECK(y && y->shape[0] == 4 && y->shape[1] == 5, "%s", c.message);
+  for (i = 0; y && i < 4; i++)
+    for (j = 0; j < 5; j++)
+      CHECK(y->x[i * 5 + j] == (j < 3 ? x->x[i * 3 + j] : o->x[i * 2 + j - 3]), "concat %d,%d", i, j);
+  gradient("concat, left", &c, weighted(t, y, 3), x, 0.01f);
+  gradient("concat, right", &c, weighted(t, y, 3), o, 0.01f);
+  y = syn_concat(x, x);
+  gradient("concat of one tensor", &c, weighted(t, y, 4), x, 0.01f);
+  y = syn_lookup(x, ids, 4);
+  CHECK(y && y->shape[0] == 4 && y->shape[1] == 3, "%s", c.message);
+  for (i = 0; y && i < 12; i++) CHECK(y->x[i] == x->x[ids[i / 3] * 3 + i % 3], "lookup %d", i);
+  gradient("lookup, a row twice, a row never", &c, weighted(t, y, 5), x, 0.01f);
+  syn_tape_free(t);
+}
+
+static void test_functions(void) {
+  static const int labels[] = {2, -1, 0, 4}, none[] = {-1, -1, -1, -1};
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *w, *b, *y;
+  double want = 0;
+  int i, j;
+  syn_context_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  x = filled(t, 4, 5, 61), w = filled(t, 3, 5, 62), b = filled(t, 0, 3, 63);
+  y = syn_exp(x);
+  for (i = 0; y && i < 20; i++) CHECK(near(y->x[i], exp((double)x->x[i])), "exp %d", i);
+  gradient("exp", &c, weighted(t, y, 1), x, 0.01f);
+  y = syn_log(y);
+  for (i = 0; y && i < 20; i++) CHECK(near(y->x[i], (double)x->x[i]), "log %d", i);
+  gradient("log of exp", &c, weighted(t, y, 2), x, 0.01f);
+  y = syn_log(syn_sub(x, x));
+  CHECK(y && y->x[0] == -INFINITY, "log 0");
+  syn_tape_clear(t);
+  x = filled(t, 4, 5, 61), w = filled(t, 3, 5, 62), b = filled(t, 0, 3, 63);
+  y = syn_linear(x, w, b);
+  CHECK(y && y->shape[0] == 4 && y->shape[1] == 3, "%s", c.message);
+  for (i = 0; y && i < 12; i++) {
+    want = (double)b->x[i % 3];
+    for (j = 0; j < 5; j++) want += (double)x->x[i / 3 * 5 + j] * (double)w->x[i % 3 * 5 + j];
+    CHECK(near(y->x[i], want), "linear %d: %g", i, (double)y->x[i]);
+  }
+  gradient("linear, x", &c, weighted(t, y, 3), x, 0.01f);
+  gradient("linear, w", &c, weighted(t, y, 3), w, 0.01f);
+  gradient("linear, b", &c, weighted(t, y, 3), b, 0.01f);
+  b = filled(t, 1, 3, 1);
+  gradient("linear, b [1,n]", &c, weighted(t, syn_linear(x, w, b), 4), b, 0.01f);
+  y = syn_cross_entropy(x, labels);
+  for (i = 0, want = 0; i < 4; i++) {
+    double sum = 0;
+    for (j = 0; j < 5; j++) sum += exp((double)x->x[i * 5 + j]);
+    if (labels[i] >= 0) want += (log(sum) - (double)x->x[i * 5 + labels[i]]) / 3;
+  }
+  CHECK(y && y->rank == 1 && near(y->x[0], want), "cross-entropy %g, wanted %g", (double)(y ? y->x[0] : 0), want);
+  gradient("cross-entropy", &c, y, x, 0.01f);
+  for (j = 0; j < 5; j++) CHECK(x->dx[5 + j] == 0.0f, "a row without a label has a gradient");
+  y = syn_cross_entropy(x, none);
+  CHECK(y && y->x[0] == 0.0f && syn_backward(y) == SYN_OK && x->dx[0] == 0.0f, "no label at all");
+  syn_tape_free(t);
+}
+
+/* Causal self-attention from one x, as a lesson records it. */
+static syn_tensor *attention(syn_tape *t, syn_tensor *x, syn_tensor *const w[4], syn_tensor *mask) {
+  syn_tensor *v = syn_matmul(x, w[0]), *k = syn_matmul(x, w[1]), *q = syn_matmul(x, w[2]), *p;
+  p = syn_softmax(syn_add(syn_matmul(syn_scale(q, 0.5f), syn_transpose(k)), mask));
+  return weighted(t, syn_matmul(syn_matmul(p, v), w[3]), 9);
+}
+static void test_attention(void) {
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *w[4], *mask, *loss;
+  int i, j;
+  syn_context_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 18);
+  x = filled(t, 7, 4, 71), mask = filled(t, 7, 7, 1);
+  for (i = 0; i < 4; i++) w[i] = filled(t, 4, 4, 72 + (uint64_t)i);
+  for (i = 0; i < 7; i++)
+    for (j = 0; j < 7; j++) mask->x[i * 7 + j] = j > i ? -INFINITY : 0;
+  loss = attention(t, x, w, mask);
+  gradient("attention, x", &c, loss, x, 0.01f);
+  for (i = 0; i < 4; i++) gradient("attention, w", &c, loss, w[i], 0.01f);
+  CHECK(syn_backward(loss) == SYN_OK, "%s", c.message);
+  for (i = 0; i < 7; i++)
+    for (j = i + 1; j < 7; j++) CHECK(mask->dx[i * 7 + j] == 0.0f, "a masked score has a gradient");
+  syn_tape_free(t);
+}
+
+/* An operation of one's own: y = factor x^2. */
+static syn_status square_shape(syn_build *b, syn_node *n) {
+  if (*(const float *)n->own <= 0) return syn_build_fail(b, "square: a factor of 0 or less");
+  return syn_build_save_rows(b, n, SYN_BOTH, 1) ? SYN_E_SHAPE : syn_build_out_like(b, n, 0);
+}
+static void square_forward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  size_t i;
+  syn_saved(t, n, 0)[syn_rows(x) - 1] = *(const float *)n->own;
+  for (i = 0; i < syn_count(x); i++) syn_out(t, n)->x[i] = *(const float *)n->own * x->x[i] * x->x[i];
+}
+static void square_backward(syn_tape *t, const syn_node *n) {
+  const syn_tensor *x = syn_in(t, n, 0);
+  float factor = syn_saved(t, n, 0)[syn_rows(x) - 1];
+  size_t i;
+  for (i = 0; i < syn_count(x); i++) x->dx[i] += 2 * factor * x->x[i] * syn_out(t, n)->dx[i];
+}
+static syn_status needs_param(syn_build *b, syn_node *n) {
+  int shape[1] = {3};
+  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_CONSTANT, 0), 1, shape)) return SYN_E_SHAPE;
+  return syn_build_out_like(b, n, 0);
+}
+static syn_status needs_scratch(syn_build *b, syn_node *n) {
+  n->scratch.fixed = 1;
+  return syn_build_out_like(b, n, 0);
+}
+static syn_status needs_pairs(syn_build *b, syn_node *n) {
+  syn_extent e = {0, 0, 1, 0, 0};
+  return syn_build_save(b, n, SYN_BOTH, e) ? SYN_E_SHAPE : syn_build_out_like(b, n, 0);
+}
+static syn_status needs_stream(syn_build *b, syn_node *n) { return syn_build_out(b, n, SYN_TGT, 3); }
+
+static void test_own(void) {
+  static syn_status (*const needs[])(syn_build *, syn_node *) = {needs_param, needs_scratch, needs_pairs,
+                                                                 needs_stream};
+  syn_kind kind;
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *many[SYN_MAX_IN + 1], *y;
+  float factor = 3, minus = -1;
+  size_t k;
+  int i;
+  syn_context_init(&c, NULL);
+  memset(&kind, 0, sizeof kind);
+  kind.name = "square", kind.args = "";
+  kind.shape = square_shape, kind.forward = square_forward, kind.backward = square_backward;
+  t = syn_tape_new(&c, 1 << 18);
+  x = filled(t, 2, 3, 81);
+  for (i = 0; i <= SYN_MAX_IN; i++) many[i] = x;
+  y = syn_record(&kind, 1, &x, &factor, sizeof factor);
+  for (i = 0; y && i < 6; i++) CHECK(near(y->x[i], 3.0 * (double)x->x[i] * (double)x->x[i]), "square %d", i);
+  factor = 100; /* the tape has its copy */
+  gradient("an operation of one's own", &c, weighted(t, y, 1), x, 0.01f);
+  expect(&c, syn_record(&kind, 1, &x, &minus, sizeof minus), SYN_E_SHAPE, "a factor of 0 or less");
+  expect(&c, syn_record(&kind, SYN_MAX_IN + 1, many, &factor, sizeof factor), SYN_E_VALUE, "too many");
+  expect(&c, syn_record(&kind, 1, &x, NULL, 4), SYN_E_VALUE, "no struct");
+  expect(&c, syn_record(NULL, 1, &x, NULL, 0), SYN_E_VALUE, "without name");
+  many[0] = NULL;
+  expect(&c, syn_record(&kind, 2, many, &factor, sizeof factor), SYN_E_VALUE, "record: an input is null");
+  for (k = 0; k < sizeof needs / sizeof *needs; k++) {
+    kind.shape = needs[k];
+    expect(&c, syn_record(&kind, 1, &x, NULL, 0), SYN_E_VALUE, "which a tape does not have");
+  }
+  kind.shape = square_shape, kind.backward = NULL;
+  expect(&c, syn_record(&kind, 1, &x, &factor, sizeof factor), SYN_E_VALUE, "backward");
+  CHECK(!syn_record(&kind, 0, &x, NULL, 0) && !syn_record(&kind, 1, NULL, NULL, 0) && c.status == SYN_OK, "no input");
+  for (k = 0; k < syn_kind_count(); k++) { /* those of the language: refused, or they run */
+    y = syn_record(syn_kind_at(k), 1, &x, NULL, 0);
+    CHECK((y != NULL) == (c.status == SYN_OK), "%s: %s", syn_kind_at(k)->name, c.message);
+    syn_context_clear(&c);
+    if (y) CHECK(syn_backward(syn_sum(y)) == SYN_OK, "%s: %s", syn_kind_at(k)->name, c.message);
+  }
+  CHECK(syn_backward(syn_sum(x)) == SYN_OK && x->dx[0] == 1.0f, "the tape goes on: %s", c.message);
+  syn_tape_free(t);
+}
+
+static void test_lesson_errors(void) {
+  static const int ids[] = {0, 3}, minus[] = {-1, 0}, cube[] = {2, 2, 2};
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *y, *z;
+  syn_context_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 16);
+  x = filled(t, 2, 3, 1), y = filled(t, 4, 3, 2), z = syn_tensor_new(t, 3, cube);
+  expect(&c, syn_transpose(z), SYN_E_SHAPE, "rank 3");
+  expect(&c, syn_transpose(filled(t, 0, 3, 1)), SYN_E_SHAPE, "rank 1");
+  expect(&c, syn_slice(x, 2, 2), SYN_E_SHAPE, "2 columns from 2 on, of 3");
+  expect(&c, syn_slice(x, -1, 2), SYN_E_SHAPE, "slice");
+  expect(&c, syn_slice(x, 0, 0), SYN_E_SHAPE, "slice");
+  expect(&c, syn_slice(x, 2147483647, 2147483647), SYN_E_SHAPE, "slice");
+  expect(&c, syn_concat(x, y), SYN_E_SHAPE, "2 and 4 rows");
+  expect(&c, syn_concat(x, z), SYN_E_SHAPE, "concat");
+  expect(&c, syn_lookup(x, ids, 2), SYN_E_VALUE, "number 1 is 3, wanted 0 to 1");
+  expect(&c, syn_lookup(x, minus, 2), SYN_E_VALUE, "number 0 is -1");
+  expect(&c, syn_lookup(x, ids, 0), SYN_E_SHAPE, "lookup");
+  expect(&c, syn_lookup(x, ids, -5), SYN_E_SHAPE, "lookup");
+  expect(&c, syn_lookup(x, NULL, 2), SYN_E_SHAPE, "lookup");
+  expect(&c, syn_lookup(z, ids, 1), SYN_E_SHAPE, "rank 3");
+  expect(&c, syn_cross_entropy(x, NULL), SYN_E_SHAPE, "labels");
+  expect(&c, syn_cross_entropy(z, ids), SYN_E_SHAPE, "rank 3");
+  expect(&c, syn_cross_entropy(x, ids), SYN_E_VALUE, "number 1 is 3, wanted -1 to 2");
+  expect(&c, syn_linear(x, filled(t, 4, 2, 1), filled(t, 0, 4, 1)), SYN_E_SHAPE, "w [4,2]");
+  expect(&c, syn_linear(x, y, filled(t, 0, 3, 1)), SYN_E_SHAPE, "b of 3 numbers");
+  expect(&c, syn_concat(NULL, x), SYN_E_VALUE, "concat: a is null");
+  expect(&c, syn_concat(x, NULL), SYN_E_VALUE, "concat: b is null");
+  expect(&c, syn_linear(x, y, NULL), SYN_E_VALUE, "linear: b is null");
+  expect(&c, syn_linear(x, NULL, x), SYN_E_VALUE, "linear: w is null");
+  expect(&c, syn_linear(NULL, y, NULL), SYN_E_VALUE, "linear: x is null");
+  CHECK(!syn_transpose(NULL) && !syn_slice(NULL, 0, 1) && !syn_lookup(NULL, ids, 1) && !syn_exp(NULL) &&
+            !syn_log(NULL) && !syn_cross_entropy(NULL, ids) && !syn_linear(NULL, NULL, NULL) && c.status == SYN_OK,
+        "null gives null");
+  syn_tape_free(t);
+}
+
+static void test_graph_text(void) {
+  static const char want[] = "0 = tensor                [2,3]\n"
+                             "1 = transpose(0)          [3,2]\n"
+                             "2 = matmul(0, 1)          [2,2]\n"
+                             "3 = sum(2)                [1]\n"
+                             "4 = tanh(2)               [2,2]\n"
+                             "5 = mean(4)               [1]\n";
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x;
+  char out[300];
+  size_t room, size = sizeof want - 1;
+  syn_context_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 14);
+  x = filled(t, 2, 3, 1);
+  x = syn_matmul(x, syn_transpose(x));
+  syn_sum(x);
+  syn_mean(syn_act(x, "tanh"));
+  for (room = 0; room <= sizeof out; room++) {
+    size_t fits = room == 0 ? 0 : room - 1 < size ? room - 1 : size;
+    memset(out, '?', sizeof out);
+    CHECK(syn_tape_text(t, out, room) == size, "its size, room %lu", (unsigned long)room);
+    CHECK(!memcmp(out, want, fits) && (room == 0 || out[fits] == 0) && (room >= sizeof out || out[room] == '?'),
+          "room %lu: %.*s", (unsigned long)room, (int)fits, out);
+  }
+  CHECK(syn_tape_text(NULL, out, sizeof out) == 0 && out[0] == 0, "no tape");
+  syn_tape_free(t);
+}
+
 int main(void) {
   test_linear();
   test_twice();
@@ -494,5 +765,11 @@ int main(void) {
   test_many();
   test_memory();
   test_text();
+  test_copies();
+  test_functions();
+  test_attention();
+  test_own();
+  test_lesson_errors();
+  test_graph_text();
   return CHECK_END("tape");
 }

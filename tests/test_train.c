@@ -120,10 +120,13 @@ static void test_schedules(void) {
       {SYN__RSQRT, 10, 10, 0, 1, 1},             {SYN__RSQRT, 40, 10, 0, 1, 0.5},
       {SYN__RSQRT, 1, 0, 0, 1, 1},               {SYN__RSQRT, 4, 0, 0, 1, 0.5},
       {SYN__LINEAR, 5, 10, 110, 1, 0.5},         {SYN__LINEAR, 10, 10, 110, 1, 1},
-      {SYN__LINEAR, 60, 10, 110, 1, 0.5},        {SYN__LINEAR, 110, 10, 110, 1, 0},
+      {SYN__LINEAR, 35, 10, 110, 1, 0.75},       {SYN__LINEAR, 60, 10, 110, 1, 0.5},
+      {SYN__LINEAR, 110, 10, 110, 1, 0},
       {SYN__LINEAR, 200, 10, 110, 1, 0},         {SYN__COSINE, 2, 10, 110, 1, 0.2},
       {SYN__COSINE, 10, 10, 110, 1, 1},          {SYN__COSINE, 35, 10, 110, 1, 0.85355339059327373},
       {SYN__COSINE, 60, 10, 110, 1, 0.5},        {SYN__COSINE, 110, 10, 110, 1, 0},
+      {SYN__LINEAR, 9, 10, 10, 1, 0.9},          {SYN__LINEAR, 10, 10, 10, 1, 0},
+      {SYN__COSINE, 10, 10, 10, 1, 0},           {SYN__COSINE, 12, 10, 10, 1, 0},
       {SYN__CONSTANT, 3, 4, 9, 1, 0.75},         {SYN__CONSTANT, 7, 4, 9, 1, 1},
       {SYN__PLATEAU, 1, 4, 9, 1, 0.25},          {SYN__PLATEAU, 9, 0, 9, 1, 1}};
   static const char *const names[] = {"noam", "rsqrt", "linear", "cosine", "constant", "plateau"};
@@ -526,6 +529,33 @@ static void bad_freeze(const char *freeze, const char *word) {
   syn_model_free(m);
 }
 
+/* A tokenizer that the model gets behind its trainer: the next step would train what cannot be saved. */
+static void test_tokenizer_later(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  syn_data *d;
+  bench b;
+  float loss;
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  train.steps = 2;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 5, 1, 0);
+  syn_model_set_tokenizers(b.m, NULL, syn_tokenizer_learn(&b.c, "byte", 0, NULL, 0));
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && strstr(b.c.message, "target tokenizer has 260"),
+        "%s", b.c.message);
+  syn_context_clear(&b.c);
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "wanted 14"), "%s",
+        b.c.message);
+  syn_context_clear(&b.c);
+  CHECK(b.t->state.step == 0, "step %ld", b.t->state.step);
+  syn_model_set_tokenizers(b.m, NULL, NULL);
+  CHECK(syn_trainer_run(b.t, d, NULL, NULL, NULL) == SYN_OK && b.t->state.step == 2, "%s", b.c.message);
+  syn_data_free(d);
+  bench_free(&b);
+}
+
 /* What would make every checkpoint fail, or its loading, is an error before the first step. */
 static void test_saved_later(void) {
   static char text[70000], word[] = "|src.*";
@@ -543,6 +573,7 @@ static void test_saved_later(void) {
   CHECK(m && !syn_trainer_new(&c, m, NULL) && strstr(c.message, "source tokenizer has 260 tokens, wanted 14"), "%s",
         c.message);
   syn_model_free(m);
+  test_tokenizer_later();
 }
 
 static void test_freeze(void) {
@@ -731,6 +762,84 @@ static void test_absurd(void) {
       absurd_case(rules[i], rates[k], 0.9f, i ? 0.5f : 0.0f, 1e-3f);
     }
   for (i = 1; i < 4; i++) absurd_case(rules[i], 0.1f, 0.0f, 1e30f, 0.0f);
+}
+
+/* Large weights with a finite loss, and a step from which they would not be finite: it is refused, and the weights
+   are as before. A large eps makes steps small, but lr m, which is divided by it, may overflow. */
+static void large_case(const char *optimizer, float lr, float eps, float decay) {
+  syn_config k = config_of(1);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  bench b;
+  float loss;
+  uint64_t before;
+  size_t i;
+  memset(&train, 0, sizeof train);
+  train.optimizer = optimizer, train.lr = lr, train.eps = eps, train.weight_decay = decay;
+  train.batch_tokens = 40, train.schedule = "constant";
+  k.tie = "none";
+  if (!bench_make(&b, &k, &train)) return;
+  for (i = 0; i < syn_model_find(b.m, "out.w")->size; i++) syn_model_find(b.m, "out.w")->x[i] *= 1e12f;
+  before = numbers_of(b.t);
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && b.t->state.diverged && loss < 1e18f,
+        "%s: loss %g: %s", optimizer, (double)loss, b.c.message);
+  CHECK(numbers_of(b.t) == before, "%s: a refused step changed something", optimizer);
+  bench_free(&b);
+}
+
+static void test_large(void) {
+  large_case("adam", 9e29f, 9e29f, 0.0f);
+  large_case("adafactor", 9e29f, 0.0f, 0.0f);
+  large_case("sgd", 9e29f, 0.0f, 0.0f);
+  large_case("adamw", 0.1f, 0.0f, 3e38f);
+  large_case("adafactor", 0.1f, 0.0f, 3e38f);
+  large_case("sgd", 1e-9f, 0.0f, 3e38f);
+}
+
+/* A batch that fills what was planned trains to the bits of a trainer with ten times the memory: no two
+   arrays overlap. */
+static void full_case(const char *optimizer, const char *freeze) {
+  uint64_t hash[2] = {0, 1};
+  int wide, i, j, row[11];
+  for (wide = 0; wide < 2; wide++) {
+    syn_config k = config_of(0);
+    syn_train_config train;
+    syn_data *d;
+    bench b;
+    double loss = 0;
+    long labels = 0;
+    memset(&train, 0, sizeof train);
+    train.optimizer = optimizer, train.freeze = freeze, train.schedule = "constant";
+    train.steps = 6, train.every = 2, train.average = 2;
+    train.batch_tokens = wide ? 600 : 60;
+    if (!bench_make(&b, &k, &train)) return;
+    d = syn_data_new(&b.c);
+    for (i = 0; i < 5; i++) { /* 12 tokens with the end */
+      for (j = 0; j < 11; j++) row[j] = 4 + (i + j * j) % 10;
+      CHECK(syn_data_add(d, row, 11, row, 11) == SYN_OK, "%s", b.c.message);
+    }
+    CHECK(syn_trainer_run(b.t, d, d, NULL, NULL) == SYN_OK && syn_trainer_state(b.t)->epoch >= 5, "%s, epoch %ld",
+          b.c.message, (long)syn_trainer_state(b.t)->epoch);
+    CHECK(syn_trainer_evaluate(b.t, d, &loss, &labels) == SYN_OK && labels == 60, "%s", b.c.message);
+    hash[wide] = syn_hash(numbers_of(b.t), &loss, sizeof loss);
+    CHECK(syn_trainer_average(b.t) > 0, "nothing is kept");
+    hash[wide] = syn_hash(hash[wide], b.m->weights, b.m->floats * sizeof(float));
+    CHECK(syn_model_evaluate(&b.c, b.m, d, train.batch_tokens, &loss, &labels) == SYN_OK && labels == 60, "%s",
+          b.c.message);
+    hash[wide] = syn_hash(hash[wide], &loss, sizeof loss);
+    CHECK(syn_trainer_run(b.t, NULL, NULL, NULL, NULL) == SYN_E_VALUE && strstr(b.c.message, "data"), "%s", b.c.message);
+    syn_data_free(d);
+    bench_free(&b);
+  }
+  CHECK(hash[0] == hash[1], "%s, freeze %s: more memory, another result", optimizer, freeze ? freeze : "none");
+}
+static void test_full(void) {
+  static const char *const rules[] = {"adam", "adafactor", "sgd"};
+  int i;
+  for (i = 0; i < 3; i++) {
+    full_case(rules[i], NULL);
+    full_case(rules[i], "encoder*");
+  }
 }
 
 static void test_diverged(void) {
@@ -1583,15 +1692,19 @@ static void load_fails(bench *b, const char *path, syn_status status, const char
   syn_context_clear(&b->c);
 }
 
-/* A checkpoint in which one number of a tensor is not finite, or of the second moments below 0. */
+/* A checkpoint in which one number of a tensor is not finite, or of the second moments below 0. Its
+   checksum gets another name, as if an earlier version had written it. */
 static void checkpoint_number(bench *b, const char *name, float number, const char *word) {
-  size_t size;
+  size_t size, i;
   char *bytes = file_read("part.safetensors", &size);
   syn_file *f = syn_file_view(&b->c, bytes, size);
   const syn_entry *e = syn_file_find(f, name);
   FILE *out = fopen("odd.safetensors", "wb");
   CHECK(e, "%s is not there: %s", name, b->c.message);
   if (e) memcpy(bytes + ((const char *)e->data - bytes) + 8, &number, sizeof number);
+  for (i = 0; i < size && memcmp(bytes + i, "train.checksum", 14); i++) continue;
+  CHECK(i < size, "no checksum");
+  if (i < size) bytes[i] = 'x';
   CHECK(out && fwrite(bytes, 1, size, out) == size, "the disk");
   if (out) fclose(out);
   syn_file_free(f);
@@ -1617,6 +1730,11 @@ static void test_resume_errors(void) {
   checkpoint_number(&b, "optimizer.second", NAN, "tensor optimizer.second: number 2, at byte");
   checkpoint_number(&b, "optimizer.second", -1.0f, "not finite or below 0");
   checkpoint_number(&b, "optimizer.best", -INFINITY, "tensor optimizer.best: number 2, at byte");
+  b.c.options.not_finite = 1; /* accepts weights, not moments */
+  checkpoint_number(&b, "optimizer.first", NAN, "tensor optimizer.first: number 2, at byte");
+  checkpoint_number(&b, "optimizer.second", INFINITY, "tensor optimizer.second: number 2, at byte");
+  checkpoint_number(&b, "optimizer.second", -1.0f, "not finite or below 0");
+  b.c.options.not_finite = 0;
   bytes = file_read("part.safetensors", &size);
   for (cut = 0; bytes && cut < size; cut += 1 + size / 40) {
     f = fopen("cut.safetensors", "wb");
@@ -1839,6 +1957,9 @@ static void test_errors(void) {
   BAD(eps, 0.1f, "sgd has no eps");
   none.optimizer = "adafactor";
   BAD(eps, 0.1f, "adafactor has no eps");
+  none.optimizer = "adam";
+  BAD(eps, 1e-39f, "eps 1e-39, clip 0"); /* 0 on a machine that flushes denormals */
+  BAD(eps, NAN, "nan, clip");
   BAD(lr, -0.1f, "lr -0.1");
   none.optimizer = NULL;
 #undef BAD
@@ -1906,8 +2027,10 @@ int main(void) {
   test_freeze();
   test_saved_later();
   test_moments();
+  test_full();
   test_diverged();
   test_absurd();
+  test_large();
   test_accumulate();
   test_loss();
   test_batches();
