@@ -13,7 +13,8 @@ static void check_use(const syn_context *c) {
 
 /* As check, after a call that reads the file `path`: the message shall begin with its name. */
 static void check_file(const syn_context *c, const char *path) {
-  int named = strncmp(c->message, path, strlen(path)) == 0;
+  size_t n = strlen(path);
+  int named = strncmp(c->message, path, n) == 0 && c->message[n] == ':';
   if (c->status == SYN_OK) return;
   fail(FAILED_JOB, "%s%s%s", named ? "" : path, named ? "" : ": ", c->message);
 }

@@ -1,8 +1,4 @@
-/* embed.h   a model as a C array. A part of syn.c, which includes it behind data.h. */
-
-static size_t embed_write(void *user, const void *bytes, size_t size) {
-  return fwrite(bytes, 1, size, (FILE *)user);
-}
+/* embed.h   a model as a C array. A part of syn.c, which includes it behind trace.h. */
 
 /* The C identifier of a file name: "models/dates-2.h" gives dates_2. */
 static void embed_name(char *name, size_t capacity, const char *path) {
@@ -22,12 +18,12 @@ static void embed_name(char *name, size_t capacity, const char *path) {
 
 /* The array of a small model. */
 static void embed_small(syn_context *c, const syn_model *m, const arguments *a, const char *name,
-                        FILE *f) {
+                        buffer *out) {
   syn_small_config config;
   syn_small_options options;
   syn_sink sink;
-  sink.write = embed_write;
-  sink.user = f;
+  sink.write = trace_write;
+  sink.user = out;
   memset(&options, 0, sizeof options);
   memset(&config, 0, sizeof config);
   options.tokenizers = !strcmp(opt_text(a, "tokenizers"), "yes");
@@ -44,19 +40,20 @@ static void embed_small(syn_context *c, const syn_model *m, const arguments *a, 
 
 /* The bytes of the model file. A union with a double aligns them to 8 bytes, so that weights of F32
    are used where they lie; compilers that can align them to a cache line. */
-static void embed_file(const char *model, const char *name, FILE *f) {
+static void embed_file(const char *model, const char *name, buffer *out) {
   buffer bytes = read_file(model);
   size_t i;
-  fprintf(f, "/* The model file %s for synthesizer.h:\n"
+  put_format(out,
+             "/* The model file %s for synthesizer.h:\n"
              "     syn_model *m = syn_model_view(&c, %s_model.bytes, sizeof %s_model.bytes);\n"
              "   Weights of F32 are read where they lie, others become floats in memory. */\n"
              "#ifndef %s_MODEL_H\n#define %s_MODEL_H\n"
              "static const union {\n  unsigned char bytes[%lu];\n  double align;\n} %s_model\n"
              "#if defined(__GNUC__)\n    __attribute__((aligned(64)))\n#endif\n    = {{",
-          name, name, name, name, name, (unsigned long)bytes.size, name);
+             name, name, name, name, name, (unsigned long)bytes.size, name);
   for (i = 0; i < bytes.size; i++)
-    fprintf(f, "%s%u,", i % 24 ? "" : "\n", (unsigned)(unsigned char)bytes.at[i]);
-  fprintf(f, "\n}};\n#endif\n");
+    put_format(out, "%s%u,", i % 24 ? "" : "\n", (unsigned)(unsigned char)bytes.at[i]);
+  put_format(out, "\n}};\n#endif\n");
   free(bytes.at);
 }
 
@@ -64,20 +61,17 @@ static int run_embed(const arguments *a) {
   const char *path = opt_text(a, "output");
   char name[41];
   syn_context c;
+  buffer out = {NULL, 0, 0};
   syn_model *m;
-  FILE *f;
   context_open(&c, a);
   m = syn_model_load(&c, opt_text(a, "model"));
   check(&c);
-  f = fopen(path, "w");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
   embed_name(name, sizeof name, *opt_text(a, "name") ? opt_text(a, "name") : path);
-  if (!strcmp(opt_text(a, "layout"), "file")) embed_file(opt_text(a, "model"), name, f);
-  else embed_small(&c, m, a, name, f);
-  if (fclose(f) && c.status == SYN_OK)
-    fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
-  if (c.status != SYN_OK) remove(path);
+  if (!strcmp(opt_text(a, "layout"), "file")) embed_file(opt_text(a, "model"), name, &out);
+  else embed_small(&c, m, a, name, &out);
   check(&c);
+  write_file(path, out.at, out.size);
+  free(out.at);
   syn_model_free(m);
   return 0;
 }

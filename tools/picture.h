@@ -1,4 +1,4 @@
-/* picture.h   numbers as a picture: a matrix as gray pixels, a row of numbers as a histogram.
+/* picture.h   a matrix of numbers as a picture of gray pixels.
    Needs no other header of this folder. */
 #ifndef PICTURE_H
 #define PICTURE_H
@@ -60,24 +60,5 @@ static size_t attention_picture(const float *weights, const int size[2], int cel
   for (i = 0; i < (size_t)size[0]; i++)
     at = picture_row(weights + i * (size_t)size[1], size[1], cell, full, at);
   return bytes;
-}
-
-/* Adds to counts [bins] how many of x [n] lie in each of the equal bins from low to high, high
-   included. Returns how many lie in none: also NaN, and all where low and high are no finite range.
-   Several calls make one histogram. A number on the border of two bins may fall into either. */
-static size_t histogram(const float *x, size_t n, float low, float high, size_t *counts, int bins) {
-  double width = (double)high - (double)low, scale = (double)bins / width;
-  size_t i, outside = 0;
-  if (!x || !counts || bins < 1 || !(width > 0.0 && width < (double)INFINITY)) return n;
-  for (i = 0; i < n; i++) {
-    int bin = bins;
-    if (x[i] >= low && x[i] <= high) {
-      bin = (int)(((double)x[i] - (double)low) * scale);
-      if (bin > bins - 1) bin = bins - 1;
-    }
-    if (bin < bins) counts[bin]++;
-    else outside++;
-  }
-  return outside;
 }
 #endif

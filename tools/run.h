@@ -358,7 +358,7 @@ static int run_run(const arguments *a) {
   job *jobs;
   size_t line = 0, n, most;
   int from_file = a->word_count && strcmp(a->words[0], "-") != 0;
-  FILE *in = from_file ? fopen(a->words[0], "rb") : stdin;
+  FILE *in = from_file ? open_file(a->words[0], "rb") : stdin;
   if (!in) fail(FAILED_JOB, "cannot open %s: %s", a->words[0], strerror(errno));
   context_open(&c, a);
   m = runner_model(&c, a);

@@ -2,6 +2,7 @@
 
    Build:  cc -O2 tools/syn.c -o syn -lm          (-fopenmp for threads)
    Use:    syn help                               every command, every option, every default
+           syn --version
 
    Results go to stdout, everything else to stderr. Exit status: 0 success; 1 a failed job (a
    missing file, files that do not fit together); 2 wrong use (an unknown command or option, a value
@@ -40,7 +41,7 @@
 #include "info.h"
 #include "grad.h"
 #include "golden.h"
-#include "plot.h"
+#include "trace.h"
 #include "embed.h"
 #include "quantize.h"
 
@@ -195,18 +196,30 @@ static const option grad_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
-static const option plot_options[] = {
-    MODEL_FILE,
+static const option trace_options[] = {
+    {"model", 'm', TEXT, "", "FILE", "the model; without it, options describe the network"},
     {"output", 'o', TEXT, NULL, "FILE", "the page to write, HTML"},
-    {"data", 0, TEXT, "", "FILE", "as for train: attention maps of its first lines; none: no maps"},
+    {"input", 0, TEXT, "", "TEXT", "the text that the model reads"},
+    {"target", 0, TEXT, "", "TEXT",
+     "what it is to answer, for loss and gradients; none: what it answers (seq2seq)"},
+    {"input2", 0, TEXT, "", "TEXT", "a second text beside the first"},
+    {"target2", 0, TEXT, "", "TEXT", "what it is to answer to that"},
+    {"compare", 0, TEXT, "", "FILE", "a second model beside the first"},
+    {"document", 0, TEXT, "", "FILE",
+     "what a program of yours wrote with syn_trace; may be repeated"},
+    {"data", 0, TEXT, "", "FILE", "as for train: its first lines, beside --input or without it"},
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, TEXT, "", "FILE", "target lines"},
     LITERAL_OPTION,
-    {"count", 0, INT, "1", "1..1000", "sentences"},
+    {"count", 0, INT, "1", "1..1000", "lines of --data"},
     {"log", 0, TEXT, "", "FILE", "what train printed, with or without --json: the loss curve"},
-    {"bins", 0, INT, "40", "1..1000", "bars of a histogram"},
+    {"values", 0, INT, "32768", "1..", "larger values are written as a histogram"},
+    {"weights", 0, INT, "2048", "1..", "likewise larger parameters"},
     {"pgm", 0, TEXT, "", "DIR", "also writes each map as DIR/SENTENCE.LAYER.HEAD.pgm"},
     {"cell", 0, INT, "8", "1..64", "pixels of a weight in these"},
+    NETWORK_OPTIONS,
+    SIZE_OPTIONS("128", "4", "128"),
+    VOCABULARY_OPTIONS("4000", "4000"),
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
@@ -250,7 +263,9 @@ static const command_row commands[] = {
     {"quantize", "", 0, 0, quantize_options, run_quantize,
      "a model file with smaller weights, read like any other"},
     {"embed", "", 0, 0, embed_options, run_embed, "a model as a constant C array"},
-    {"plot", "", 0, 0, plot_options, run_plot, "one page of attention maps, weights and loss"},
+    {"trace", "", 0, 0, trace_options, run_trace,
+     "one page of a run: network, values, gradients, attention, loss; also of a text alone"},
+    {"plot", "", 0, 0, trace_options, run_trace, "the old name of trace, until the next release"},
 };
 
 /* Exits, with the nearest name, when there is no such command. */
@@ -303,8 +318,10 @@ int main(int argc, char **argv) {
 #ifdef SIGXFSZ
   signal(SIGXFSZ, SIG_IGN); /* so a limit on file sizes is an error like a full disk */
 #endif
+  argv = utf8_arguments(&argc, argv);
   if (argc < 2) fail(WRONG_USE, "no command given, one is wanted: syn help lists them");
-  if (is_help(argv[1])) status = print_help(argc > 2 ? argv[2] : NULL);
+  if (!strcmp(argv[1], "--version")) status = printf("syn %s\n", SYN_VERSION) < 0;
+  else if (is_help(argv[1])) status = print_help(argc > 2 ? argv[2] : NULL);
   else status = run_command(find_command(argv[1]), argc - 2, argv + 2);
   if (fflush(stdout) || ferror(stdout))
     fail(FAILED_JOB, "cannot write the results: %s", strerror(errno));

@@ -1,4 +1,4 @@
-/* text.h   reads text files and splits text into lines, words and characters.
+/* text.h   reads and writes files and splits text into lines, words and characters.
    syn.c and bench.c include it, after tool.h. Not every tool calls all its functions, so they are
    MAYBE_UNUSED. */
 
@@ -69,7 +69,7 @@ MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_t
 }
 
 /* ==============================================================================================
-   >>tool files   reads a whole file, splits it into lines
+   >>tool files   reads and writes whole files, splits them into lines
    ============================================================================================== */
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
@@ -92,7 +92,7 @@ MAYBE_UNUSED static void skip_byte_order_mark(buffer *b) {
 /* "-" is standard input. */
 MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
-  FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+  FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
   size_t got;
   if (!f) fail(FAILED_JOB, "cannot open %s: %s", path, strerror(errno));
   do {
@@ -104,6 +104,25 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
   if (f != stdin) fclose(f);
   skip_byte_order_mark(&b);
   return b;
+}
+
+/* PATH.tmp is written and renamed, so that PATH has all of it or stays what it was. A device is
+   written directly. */
+MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
+  buffer name = {NULL, 0, 0};
+  int direct = syn__path_special(path), ok, error;
+  FILE *f;
+  put(&name, path, strlen(path));
+  put(&name, ".tmp", direct ? 0 : 4);
+  put_byte(&name, 0);
+  f = open_file(name.at, "wb");
+  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
+  ok = fwrite(bytes, 1, size, f) == size;
+  ok = fclose(f) == 0 && ok && (direct || syn__path_rename(name.at, path));
+  error = errno;
+  if (!ok && !direct) remove_file(name.at);
+  free(name.at);
+  if (!ok) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(error));
 }
 
 /* Lines end in LF or CRLF; the last one may lack it. A file of no bytes is an error. */

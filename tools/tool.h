@@ -85,9 +85,44 @@ extern "C" {
 #endif
 __declspec(dllimport) int __stdcall QueryPerformanceCounter(long long *count);
 __declspec(dllimport) int __stdcall QueryPerformanceFrequency(long long *per_second);
+__declspec(dllimport) wchar_t *__stdcall GetCommandLineW(void);
+__declspec(dllimport) wchar_t **__stdcall CommandLineToArgvW(const wchar_t *line, int *count);
+__declspec(dllimport) int __stdcall WideCharToMultiByte(unsigned page, unsigned long flags,
+                                                        const wchar_t *text, int count, char *out,
+                                                        int bytes, const char *other, int *used);
 #ifdef __cplusplus
 }
 #endif
+#ifdef _MSC_VER
+#pragma comment(lib, "shell32") /* CommandLineToArgvW */
+#endif
+#endif
+
+/* Files by paths in UTF-8, as the library opens them; arguments in UTF-8. */
+MAYBE_UNUSED static FILE *open_file(const char *path, const char *mode) {
+  return syn__path_open(path, mode);
+}
+MAYBE_UNUSED static void remove_file(const char *path) { syn__path_remove(path); }
+
+#ifdef _WIN32
+/* The arguments of main are in the code page of the user; these are in UTF-8. Wildcards stay. */
+MAYBE_UNUSED static char **utf8_arguments(int *argc, char **argv) {
+  wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), argc);
+  char **out = (char **)take((size_t)*argc + 1, sizeof *out);
+  int i, bytes;
+  UNUSED(argv);
+  for (i = 0; i < *argc; i++) {
+    bytes = WideCharToMultiByte(65001, 0, wide[i], -1, NULL, 0, NULL, NULL);
+    out[i] = (char *)take((size_t)bytes, 1);
+    WideCharToMultiByte(65001, 0, wide[i], -1, out[i], bytes, NULL, NULL);
+  }
+  return out;
+}
+#else
+MAYBE_UNUSED static char **utf8_arguments(int *argc, char **argv) {
+  UNUSED(argc);
+  return argv;
+}
 #endif
 
 /* Seconds since an arbitrary point in time, from a monotonic clock where the system has one. */

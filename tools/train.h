@@ -41,7 +41,7 @@ static int is_terminal(int file) {
 }
 
 static int file_exists(const char *path) {
-  FILE *f = fopen(path, "rb");
+  FILE *f = open_file(path, "rb");
   if (f) fclose(f);
   return f != NULL;
 }
@@ -61,10 +61,10 @@ static void check_writable(const char *path) {
   put(&name, path, strlen(path));
   put(&name, ".tmp", 5);
   existed = file_exists(name.at);
-  f = fopen(name.at, "ab");
+  f = open_file(name.at, "ab");
   if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
   fclose(f);
-  if (!existed) remove(name.at);
+  if (!existed) remove_file(name.at);
   free(name.at);
 }
 
@@ -294,12 +294,18 @@ static void train_add(training *r, syn_data *d, const pairs *p, int most) {
             most < asked ? " or --batch" : "");
 }
 
-/* Checks labels learned from the data: at least two; and if more than half of the lines have a
-   label of their own, the first column is most likely no label but a text. */
+/* Checks labels learned from the data: at least two; and if there are more than half as many as
+   lines, the first column is most likely no label but a text. Up to 20 labels that is only said,
+   because tiny data may well have it. */
 static void train_check_labels(const training *r, const pairs *p) {
   int count = syn_tokenizer_size(r->tokenizer[1]) - SYN_FIRST_TOKEN;
   if (count < 2) fail(FAILED_JOB, "%s has one label in all, at least two are wanted", p->names[1]);
-  if (count <= 20 || (size_t)count <= p->count / 2 || opt_flag(r->a, "many-classes")) return;
+  if ((size_t)count <= p->count / 2 || opt_flag(r->a, "many-classes")) return;
+  if (count <= 20) {
+    fprintf(stderr, "syn: %s has %d different labels in %lu lines: each has hardly an example\n",
+            p->names[1], count, (unsigned long)p->count);
+    return;
+  }
   fail(FAILED_JOB, "%s has %d different labels in %lu lines: is it no file of label TAB text? "
        "Pairs of texts want --task seq2seq; --many-classes trains %d classes", p->names[1], count,
        (unsigned long)p->count, count);
@@ -421,7 +427,7 @@ static long train_steps(training *r) {
 /* Refuses an output file that is also an input. */
 static void check_output(const arguments *a, const char *written) {
   static const char *const read[] = {"data", "src", "tgt", "valid", "valid-src", "valid-tgt",
-                                     "model"};
+                                     "model", "compare", "log"};
   const char *path = opt_text(a, written);
   size_t i;
   for (i = 0; i < COUNT(read); i++)
@@ -576,6 +582,15 @@ static void train_resume(training *r) {
 
 /* -- the end -- */
 
+/* Warns when a run of so many steps ends within its warm-up: before the training, and behind one
+   that --minutes or --stop-after has ended. Adafactor without --lr has none. */
+static void train_check_warmup(const training *r, long steps) {
+  const syn_train_config *k = &r->config;
+  if (steps >= k->warmup || (strcmp(k->optimizer, "adafactor") == 0 && k->lr <= 0.0f)) return;
+  fprintf(stderr, "syn: the warm-up takes %ld steps, the whole run %ld: the learning rate never "
+          "reaches its value; --warmup N sets a shorter one\n", k->warmup, steps);
+}
+
 /* Fails when the training has not learned: the final loss is above that of the first step, and also
    above ln V, the loss of a uniform distribution over V tokens or classes. The second condition
    lets a converged model of --init vary a little. The mean of n steps is noisy for small n, so it
@@ -609,6 +624,7 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
+  if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
   fprintf(stderr, "step %ld, epoch %ld: %s is written", s->step, s->epoch + 1, r->output);
@@ -635,14 +651,6 @@ static void train_headline(const training *r) {
   fprintf(stderr, "%lu parameters, ", (unsigned long)parameters_of(r->m));
   if (r->config.steps < LONG_MAX) fprintf(stderr, "%ld steps\n", r->config.steps);
   else fprintf(stderr, "%g minutes\n", r->minutes);
-}
-
-/* Warns when the run ends within its warm-up. Adafactor without --lr has none. */
-static void train_check_warmup(const training *r) {
-  const syn_train_config *k = &r->config;
-  if (k->steps >= k->warmup || (strcmp(k->optimizer, "adafactor") == 0 && k->lr <= 0.0f)) return;
-  fprintf(stderr, "syn: the warm-up takes %ld steps, the whole run %ld: the learning rate never "
-          "reaches its value; --warmup N sets a shorter one\n", k->warmup, k->steps);
 }
 
 /* Mean source tokens per sentence, end included: the trainer counts labels, and the speed shown is
@@ -693,7 +701,7 @@ static int run_train(const arguments *a) {
   else train_read_pairs(&r);
   train_make(&r, &n);
   if (opt_flag(a, "resume")) train_resume(&r);
-  train_check_warmup(&r);
+  train_check_warmup(&r, r.config.steps);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
   syn_trainer_run(r.t, r.data, r.valid, train_report, &r);

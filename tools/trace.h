@@ -1,0 +1,476 @@
+/* trace.h   the command trace (and plot, its old name): one HTML page of a run, for any browser.
+   A part of syn.c, which includes it behind the parts whose functions it calls. */
+
+/* The page holds the documents of syn_trace as JSON and the viewer, trace.js. It works offline.
+   Texts of the user stand in JSON strings alone, where syn_trace and put_quoted escape `<`. */
+#include "trace_page.h"
+
+typedef struct tracer {
+  const arguments *a;
+  syn_context c;
+  syn_model *m[2];        /* --model, --compare */
+  task of;
+  buffer page;
+  int documents, shown, cut; /* documents; sentences so far; lines that did not fit */
+} tracer;
+
+static void put_format(buffer *b, const char *format, ...) PRINTF_LIKE(2, 3);
+static void put_format(buffer *b, const char *format, ...) {
+  char text[1000]; /* enough for numbers, fixed words and paths of layers */
+  va_list args;
+  int n;
+  va_start(args, format);
+  n = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  put(b, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+/* Appends a JSON string for a page of HTML. */
+static void put_quoted(buffer *b, syn_text t) {
+  buffer json = {NULL, 0, 0};
+  size_t i;
+  put_json(&json, t);
+  for (i = 0; i < json.size; i++)
+    if (json.at[i] == '<') put(b, "\\u003c", 6);
+    else put_byte(b, json.at[i]);
+  free(json.at);
+}
+
+static size_t trace_write(void *user, const void *bytes, size_t size) {
+  put((buffer *)user, (const char *)bytes, size);
+  return size;
+}
+
+/* -- the loss curve, from what `syn train` printed -- */
+
+typedef struct curve_point {
+  double step, loss, valid; /* valid: NaN where there was no validation */
+} curve_point;
+
+typedef struct curve {
+  curve_point *at; /* [count] */
+  size_t count;
+} curve;
+
+/* Reads the number after a key, "\"loss\":" or "loss "; 0 when there is none. */
+static int log_number(const char *line, const char *key, double *value) {
+  char *end;
+  const char *at = strstr(line, key);
+  *value = (double)NAN;
+  if (!at) return 0;
+  at += strlen(key);
+  *value = strtod(at, &end);
+  return end > at && fabs(*value) < 1e30;
+}
+
+/* Parses a line of --json, or a plain one: "step 10  loss 2.1  valid 2.2  lr ...". */
+static int log_line(const char *line, curve_point *p) {
+  int json = line[0] == '{';
+  if (!json && strncmp(line, "step ", 5) != 0) return 0;
+  if (!log_number(line, json ? "\"step\":" : "step ", &p->step)) return 0;
+  if (!log_number(line, json ? "\"loss\":" : "  loss ", &p->loss)) return 0;
+  if (!log_number(line, json ? "\"valid\":" : "  valid ", &p->valid)) p->valid = (double)NAN;
+  return 1;
+}
+
+/* Reads the log of a training. A carriage return, as on a terminal, ends a line, too. Other lines
+   are skipped. Plain lines repeat the last validation, which counts once. */
+static curve curve_read(const char *path) {
+  buffer file = read_file(path);
+  curve k;
+  size_t i, most = 1;
+  double last = (double)NAN;
+  char *line;
+  put_byte(&file, 0);
+  for (i = 0; i < file.size; i++) {
+    if (file.at[i] == '\n' || file.at[i] == '\r') file.at[i] = 0;
+    most += !file.at[i];
+  }
+  k.at = (curve_point *)take(most, sizeof *k.at);
+  k.count = 0;
+  for (line = file.at; line < file.at + file.size; line += strlen(line) + 1) {
+    curve_point *p = &k.at[k.count];
+    if (!log_line(line, p)) continue;
+    if (line[0] != '{' && p->valid == last) p->valid = (double)NAN;
+    else last = p->valid;
+    k.count++;
+  }
+  free(file.at);
+  if (!k.count) fail(FAILED_JOB, "%s has no line that syn train prints", path);
+  return k;
+}
+
+/* At most about 1000 points: no display shows more. */
+static void trace_curve(tracer *t) {
+  const char *path = opt_text(t->a, "log");
+  size_t i, every;
+  curve k;
+  put_format(&t->page, "\"loss\":[");
+  k.count = 0;
+  if (*path) k = curve_read(path);
+  every = k.count / 1000 + 1;
+  for (i = 0; i < k.count; i++) {
+    const curve_point *p = &k.at[i];
+    if (i % every && i + 1 < k.count && p->valid != p->valid) continue;
+    put_format(&t->page, "%s[%.9g,%.9g,", i ? "," : "", p->step, p->loss);
+    if (p->valid == p->valid) put_format(&t->page, "%.9g]", p->valid);
+    else put_format(&t->page, "null]");
+  }
+  put_format(&t->page, "],\n");
+  if (*path) free(k.at);
+}
+
+/* -- pictures of attention maps -- */
+
+/* Writes a map as DIR/SENTENCE.LAYER.HEAD.pgm, for example DIR/1.encoder.1.0.0.1.2.pgm. */
+static void trace_picture(const tracer *t, const char *path, int head, const float *w,
+                          const int size[2]) {
+  const char *folder = opt_text(t->a, "pgm");
+  int cell = opt_int(t->a, "cell");
+  size_t bytes = attention_picture(w, size, cell, 0.0f, NULL, 0);
+  buffer name = {NULL, 0, 0};
+  void *out;
+  if (!bytes) return;
+  put(&name, folder, strlen(folder));
+  put_format(&name, "/%d.%s.%d.pgm", t->shown + 1, path, head + 1);
+  put_byte(&name, 0);
+  out = take(bytes, 1);
+  attention_picture(w, size, cell, 0.0f, out, bytes);
+  write_file(name.at, out, bytes);
+  free(out);
+  free(name.at);
+}
+
+static void trace_pictures(const tracer *t, const syn_run *r) {
+  int layer, head, heads, size[2];
+  const char *path;
+  if (!*opt_text(t->a, "pgm")) return;
+  for (layer = 0; (path = syn_model_attention(t->m[0], layer, &heads)) != NULL; layer++)
+    for (head = 0; head < heads; head++) {
+      const float *w = syn_run_attention(r, layer, head, 0, size);
+      if (w) trace_picture(t, path, head, w, size);
+    }
+}
+
+/* -- one sentence -- */
+
+/* A growing array of token ids. */
+typedef struct token_row {
+  encoder e;
+  int *ids;
+  int count;
+} token_row;
+static void token_put(token_row *t, const int *ids, int count) {
+  t->ids = (int *)realloc(t->ids, ((size_t)t->count + (size_t)count + 1) * sizeof *t->ids);
+  if (!t->ids) fail(FAILED_JOB, "out of memory: %d tokens", count);
+  if (count) memcpy(t->ids + t->count, ids, (size_t)count * sizeof *ids);
+  t->count += count;
+}
+static void token_text(token_row *t, task of, const syn_tokenizer *by, syn_text text) {
+  int count = encode_task(&t->e, of, by, text);
+  token_put(t, t->e.ids, count);
+}
+
+
+/* What the network reads and is to answer: tokens of the source, of the decoder, labels. */
+typedef struct trace_rows {
+  token_row row[3];
+} trace_rows;
+
+static void rows_free(trace_rows *r) {
+  int k;
+  for (k = 0; k < 3; k++) free(r->row[k].ids), free(r->row[k].e.ids);
+}
+
+/* Makes the rows of pair i. The labels of a decoder are its input, one token later, and the end. */
+static void trace_encode(const tracer *t, const syn_model *m, const pairs *p, size_t i,
+                         trace_rows *r) {
+  static const int begin = SYN_BEGIN, end = SYN_END;
+  const syn_tokenizer *target = syn_model_tokenizer(m, SYN_TGT);
+  int k;
+  for (k = 0; k < 3; k++) r->row[k].count = 0;
+  if (t->of != LM) token_text(&r->row[0], t->of, syn_model_tokenizer(m, SYN_SRC), p->side[0][i]);
+  k = r->row[0].count;
+  if (t->of == SEQ2SEQ || t->of == CLASSIFY) token_put(&r->row[0], &end, 1);
+  if (t->of >= CLASSIFY) {
+    if (!target || !p->side[1][i].at) return;
+    k = encode_labels(&r->row[2].e, p, i, target, k);
+    token_put(&r->row[2], r->row[2].e.ids, k);
+    return;
+  }
+  token_put(&r->row[1], &begin, 1);
+  token_text(&r->row[1], t->of, target, first_alternative(p, i));
+  token_put(&r->row[2], r->row[1].ids + 1, r->row[1].count - 1);
+  token_put(&r->row[2], &end, 1);
+}
+
+/* Runs model k over the rows, backward too where there are labels, and writes the document. Of
+   further runs of a model the parameters are written as summaries: they were there before. */
+static void trace_run(tracer *t, int k, const trace_rows *rows, syn_text title) {
+  const token_row *row = rows->row;
+  syn_sink sink = {trace_write, &t->page};
+  syn_trace_config config;
+  syn_limits limits;
+  syn_batch b;
+  syn_run *r;
+  memset(&limits, 0, sizeof limits);
+  memset(&b, 0, sizeof b);
+  memset(&config, 0, sizeof config);
+  limits.sentences = b.count = limits.keep = 1;
+  limits.src_rows = limits.tgt_rows = limits.length = larger(row[0].count, row[1].count);
+  if (row[0].count) b.src = row[0].ids, b.src_width = row[0].count;
+  if (row[1].count) b.tgt = row[1].ids, b.tgt_width = row[1].count;
+  if (row[2].count) b.labels = row[2].ids;
+  r = syn_run_new(&t->c, t->m[k], &limits);
+  if (b.labels && t->of == CLASSIFY && row[2].count != 1) b.labels = NULL;
+  if (b.labels) syn_run_backward(r, &b, NULL);
+  else syn_run_forward(r, &b);
+  check(&t->c);
+  config.values = (size_t)opt_int(t->a, "values");
+  config.weights = t->shown ? 1 : (size_t)opt_int(t->a, "weights");
+  put_format(&t->page, "%s{\"title\":", t->documents ? "," : "");
+  put_quoted(&t->page, title);
+  put_format(&t->page, ",\"data\":");
+  syn_trace(r, &config, &sink);
+  check(&t->c);
+  put_byte(&t->page, '}');
+  if (!k) trace_pictures(t, r);
+  syn_run_free(r);
+  t->documents++;
+}
+
+/* The longest side of the rows, in tokens. */
+static int rows_longest(const trace_rows *r) { return larger(r->row[0].count, r->row[1].count); }
+
+/* Shows pair i with each model. A line that is too long is counted and left out; of lm its
+   beginning is shown. */
+static void trace_line(tracer *t, const pairs *p, size_t i, const char *title) {
+  trace_rows rows;
+  buffer name = {NULL, 0, 0};
+  int k, most;
+  memset(&rows, 0, sizeof rows);
+  for (k = 0; k < 2 && t->m[k]; k++) {
+    most = syn_model_config(t->m[k])->max_len;
+    trace_encode(t, t->m[k], p, i, &rows);
+    if (rows_longest(&rows) > most && !k) t->cut++;
+    if (!rows_longest(&rows) || (rows_longest(&rows) > most && t->of != LM)) break;
+    if (rows.row[1].count > most) rows.row[1].count = rows.row[2].count = most;
+    name.size = 0;
+    put_format(&name, "%s", title);
+    if (t->m[1]) put_format(&name, "%s%s", *title ? ", " : "",
+                            opt_text(t->a, k ? "compare" : "model"));
+    trace_run(t, k, &rows, buffer_text(&name));
+  }
+  t->shown += k > 0;
+  rows_free(&rows);
+  free(name.at);
+}
+
+/* -- which sentences -- */
+
+/* Reads the sentences; none without --data. lm: each line of the text is a target. */
+static pairs trace_pairs(const tracer *t) {
+  static const char *const names[] = {"data", "src", "tgt"};
+  pairs pair;
+  if (t->of != LM) {
+    pairs_read(&pair, t->of, t->a, names);
+    return pair;
+  }
+  check_one_file(t->a, "lm");
+  memset(&pair, 0, sizeof pair);
+  pair.of = LM;
+  pair.literal = 1;
+  pair.names[0] = opt_text(t->a, "data");
+  if (!*pair.names[0]) return pair;
+  pair.files[0] = read_lines(pair.names[0]);
+  pair.count = pair.files[0].count;
+  pair.side[0] = (syn_text *)take(pair.count, sizeof(syn_text));
+  pair.side[1] = (syn_text *)take(pair.count, sizeof(syn_text));
+  memcpy(pair.side[1], pair.files[0].at, pair.count * sizeof(syn_text));
+  return pair;
+}
+
+static void trace_file(tracer *t) {
+  int wanted = opt_int(t->a, "count");
+  pairs pair = trace_pairs(t);
+  char title[40];
+  size_t i;
+  if (!pair.count) return;
+  for (i = 0; i < pair.count && t->shown < wanted; i++) {
+    snprintf(title, sizeof title, "line %lu", (unsigned long)i + 1);
+    if (t->of != LM || pair.side[1][i].size) trace_line(t, &pair, i, title);
+  }
+  if (!t->shown)
+    fail(FAILED_JOB, "no line of %s fits the model's max_len %d", pair.names[0],
+         syn_model_config(t->m[0])->max_len);
+  if (t->cut)
+    fprintf(stderr, "syn: %d of %lu lines do not fit the model's max_len %d: %s\n", t->cut,
+            (unsigned long)i, syn_model_config(t->m[0])->max_len,
+            t->of == LM ? "only their beginning is shown" : "they are left out");
+  pairs_free(&pair);
+}
+
+/* What the model answers to the source; the caller frees it. */
+static char *trace_answer(tracer *t, syn_text source) {
+  syn_decoder *d = syn_decoder_new(&t->c, t->m[0], NULL);
+  size_t size;
+  char *out;
+  syn_decoder_run_text(d, source, text_of(""), NULL, NULL);
+  check(&t->c);
+  size = syn_decoder_output_text(d, 0, 0, NULL, 0, NULL);
+  out = (char *)take(size + 1, 1);
+  syn_decoder_output_text(d, 0, 0, out, size + 1, NULL);
+  syn_decoder_free(d);
+  return out;
+}
+
+/* The pair of --input and --target, or of --input2 and --target2. Without a target that of seq2seq
+   is what the model answers; classify and tag then have no labels, and no gradients. */
+static void trace_input(tracer *t, const char *input, const char *target) {
+  syn_text source = text_of(opt_text(t->a, input)), wanted = text_of(opt_text(t->a, target));
+  char *answer = NULL;
+  int most = syn_model_config(t->m[0])->max_len;
+  pairs p;
+  if (!opt_given(t->a, input)) return;
+  if (t->of == LM && opt_given(t->a, target))
+    fail(WRONG_USE, "%s of lm reads --%s alone, given: --%s", t->a->command->name, input, target);
+  memset(&p, 0, sizeof p);
+  p.of = t->of;
+  p.literal = 1;
+  p.count = 1;
+  p.names[1] = target;
+  if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
+    answer = trace_answer(t, source);
+    wanted = text_of(answer);
+  }
+  if (t->of >= CLASSIFY && !opt_given(t->a, target)) wanted.at = NULL;
+  if (t->of == LM) wanted = source;
+  p.side[0] = &source;
+  p.side[1] = &wanted;
+  trace_line(t, &p, 0, source.at);
+  if (t->cut && t->of != LM)
+    fail(FAILED_JOB, "--%s does not fit the model's max_len %d: %.60s", input, most, source.at);
+  free(answer);
+}
+
+/* -- the page -- */
+
+/* A network from its options: without values, and up to the error where it does not build. */
+static void trace_network(tracer *t) {
+  syn_sink sink = {trace_write, &t->page};
+  network n = network_of(t->a);
+  n.config.src_vocab = opt_int(t->a, "src-vocab");
+  n.config.tgt_vocab = opt_int(t->a, "tgt-vocab");
+  n.config.classes = opt_int(t->a, "classes");
+  put_format(&t->page, "{\"title\":\"\",\"data\":");
+  if (syn_trace_network(&t->c, &n.config, &sink)) fprintf(stderr, "syn: %s\n", t->c.message);
+  put_format(&t->page, "}");
+  network_free(&n);
+}
+
+/* A model without sentences: a run without a pass. */
+static void trace_model(tracer *t) {
+  syn_limits limits;
+  syn_trace_config config;
+  syn_sink sink = {trace_write, &t->page};
+  syn_run *r;
+  memset(&limits, 0, sizeof limits);
+  memset(&config, 0, sizeof config);
+  limits.src_rows = 1;
+  limits.length = 1;
+  config.weights = (size_t)opt_int(t->a, "weights");
+  r = syn_run_new(&t->c, t->m[0], &limits);
+  put_format(&t->page, "{\"title\":\"\",\"data\":");
+  syn_trace(r, &config, &sink);
+  check(&t->c);
+  put_format(&t->page, "}");
+  syn_run_free(r);
+}
+
+/* Documents that a program of the user wrote with syn_trace. */
+static void trace_documents(tracer *t) {
+  const char *path;
+  int k;
+  for (k = 0; (path = opt_each(t->a, "document", k)) != NULL; k++) {
+    buffer file = read_file(path);
+    if (!file.size || file.at[0] != '{' || memchr(file.at, '<', file.size))
+      fail(FAILED_JOB, "%s is no document of syn_trace", path);
+    put_format(&t->page, "%s{\"title\":", t->documents++ ? "," : "");
+    put_quoted(&t->page, text_of(path));
+    put_format(&t->page, ",\"data\":");
+    put(&t->page, file.at, file.size);
+    put_byte(&t->page, '}');
+    free(file.at);
+  }
+}
+
+/* Loads the models; refuses options that need one, or that contradict it. */
+static void trace_open(tracer *t) {
+  static const char *const names[] = {"model", "compare"};
+  int k;
+  for (k = 0; k < 2; k++) {
+    const char *path = opt_text(t->a, names[k]);
+    if (!*path) continue;
+    if (k && !t->m[0]) fail(WRONG_USE, "--compare wants --model");
+    t->m[k] = syn_model_load(&t->c, path);
+    check_file(&t->c, path);
+  }
+  if (!t->m[0]) return;
+  t->of = task_of(syn_model_config(t->m[0])->task);
+  if (t->m[1] && task_of(syn_model_config(t->m[1])->task) != t->of)
+    fail(FAILED_JOB, "%s is for %s, %s for %s: two models of one task are wanted",
+         opt_text(t->a, "model"), syn_model_config(t->m[0])->task, opt_text(t->a, "compare"),
+         syn_model_config(t->m[1])->task);
+  if (!opt_given(t->a, "input") && !*opt_text(t->a, "data") && !*opt_text(t->a, "src")) return;
+  for (k = 0; k < 2 * (t->m[1] ? 2 : 1); k++)
+    if ((k % 2 || t->of != LM) && (!(k % 2) || t->of < CLASSIFY) &&
+        !syn_model_tokenizer(t->m[k / 2], k % 2 ? SYN_TGT : SYN_SRC))
+      fail(FAILED_JOB, "%s has no tokenizer, so it cannot read text",
+           opt_text(t->a, names[k / 2]));
+}
+
+/* The head of the page, the data, the viewer, the call. The icon keeps browsers from looking for
+   one. */
+static void trace_page_of(tracer *t) {
+  size_t i;
+  put_format(&t->page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+             "<link rel=\"icon\" href=\"data:,\"><title>syn trace</title>\n"
+             "<style>body{margin:0}@media(prefers-color-scheme:dark){body{background:#101419}}"
+             "</style></head>\n<body><div id=\"trace\"><noscript>A script in this page draws it."
+             "</noscript></div>\n<script id=\"data\" type=\"application/json\">{");
+  trace_curve(t);
+  put_format(&t->page, "\"beside\":%s,\"documents\":[",
+             t->m[1] || opt_given(t->a, "input2") || opt_each(t->a, "document", 1) ? "true"
+                                                                                   : "false");
+  trace_documents(t);
+  if (!t->m[0] && !t->documents) trace_network(t);
+  if (t->m[0]) {
+    trace_input(t, "input", "target");
+    trace_input(t, "input2", "target2");
+    trace_file(t);
+    if (!t->documents) trace_model(t);
+  }
+  put_format(&t->page, "]}</script>\n<script>\n");
+  for (i = 0; i < COUNT(trace_page); i++) put(&t->page, trace_page[i], strlen(trace_page[i]));
+  put_format(&t->page, "traceView(document.getElementById('trace'),\n"
+             "  JSON.parse(document.getElementById('data').textContent));\n"
+             /* for the arrow keys */
+             "document.querySelector('.tv').focus({preventScroll: true});\n"
+             "</script>\n</body></html>\n");
+}
+
+static int run_trace(const arguments *a) {
+  tracer t;
+  memset(&t, 0, sizeof t);
+  t.a = a;
+  check_output(a, "output");
+  context_open(&t.c, a);
+  trace_open(&t);
+  trace_page_of(&t);
+  write_file(opt_text(a, "output"), t.page.at, t.page.size);
+  free(t.page.at);
+  syn_model_free(t.m[0]);
+  syn_model_free(t.m[1]);
+  return 0;
+}

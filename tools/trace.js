@@ -1,0 +1,1126 @@
+/* trace.js   shows what syn_trace writes: the network, its values and gradients, its attention.
+
+   traceView(element, data) fills the element. data: one document of syn_trace, or
+   {documents: [{title, data}, ...], loss: [[step, training, validation or null], ...]}. It returns
+   {select(path), step(number),
+     documents}. A further call with the same element replaces the view and
+   keeps what was chosen there, so that it can show a network that learns.
+   No library, no request: the page works offline. */
+function traceView(element, data) {
+  'use strict';
+  const input = data.documents ? data : {documents: [{title: '', data: data}]};
+  const FORMULAS = {
+    embedding: 'y = w[token]',
+    pos: 'y = √d x + p,  p(t,2j) = sin(t / 10000^(2j/d)),  p(t,2j+1) = cos(same)',
+    learn_pos: 'y_t = x_t + w_t',
+    id: 'y = x', dropout: 'y = x (while training: x / (1 − rate), or 0)',
+    add: 'y = a + b', sub: 'y = a − b', mul: 'y = a b', scale: 'y = s x', sum: 'y = s Σ x',
+    matmul: 'y = a b', softmax: 'y_i = exp(x_i) / Σ_j exp(x_j)', act: 'y = f(x)',
+    linear: 'y = x Wᵀ + b', ff: 'y = act(x Wᵀ + b)',
+    cnn: 'y_t = act(b + Σ_i W_i x_(t+i)),  i: the places of the kernel',
+    norm: 'y = (x − mean) / √(var + 10⁻⁶) · g + b',
+    rms_norm: 'y = x / √(mean(x²) + 10⁻⁶) · g',
+    rnn: 'h_t = cell(x_t, h_(t−1))', birnn: 'h = [cell from the left; cell from the right]',
+    highway: 'y = g x + (1 − g) c,  g = σ(x Wᵀ + b)',
+    concat: 'y = [a; b; …] along the width', parallel_add: 'y = a + b + …',
+    universal: 'x_t + p_t + p_s before step s', input_feed: 'y_t = [z_(t−1); x_t]',
+    pool: 'y = mean of the rows of a sentence', output: 'logits = x wᵀ + b',
+    rel_pos: 'y = x;  adds a learned bias of i − j to the scores of later attention',
+    syn_att: 'S = mixture of scores;  P = softmax(S, causal in a decoder);  y = (P v) W_oᵀ',
+    mh_dot_src_att: 'S = q kᵀ · scale,  q: target, k, v: source;  P = softmax(S);  y = (P v) W_oᵀ',
+    mlp_src_att: 's_ij = w_s · tanh(W_q q_i + W_k u_j);  y_i = Σ_j softmax(s_i)_j u_j',
+    light_conv: 'y = conv(glu(x W_inᵀ)) W_outᵀ + b,  taps = softmax(w), one row for each head',
+    dyn_conv: 'y = conv(glu(x W_inᵀ)) W_outᵀ + b,  taps = softmax of a product with the token',
+    aop: 'per head softmax(q (√d K)ᵀ / √c) (√d V):  attention to learned keys and values',
+    linformer: 'attention to k learned sums of the sentence',
+    fixed_att: 'heads with fixed weights (one place each), further heads learn theirs',
+    res: 'y = x + chain(x)', repeat: 'n copies of a chain'
+  };
+  const SPECIAL = ['<padding>', '<unknown>', '<begin>', '<end>'];
+  const SIDES = ['encoder', 'decoder'];
+  const CSS = `
+.tv{--back:#f7f7f5;--card:#fff;--ink:#1b2430;--dim:#657081;--line:#d9dee5;--soft:#eef1f5;
+--source:#1f62b5;--target:#b2500a;--sentence:#6a47a6;--low:29,78,216;--high:194,65,12;
+--zero:255,255,255;
+--mark:#ffe9a8;--bad:#c01c28;color-scheme:light;color:var(--ink);background:var(--back);
+font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;padding:12px;box-sizing:border-box;
+-webkit-text-size-adjust:100%}
+.tv:focus{outline:none}.tv *{box-sizing:border-box}.tv [hidden]{display:none}
+@media(prefers-color-scheme:dark){.tv{--back:#101419;--card:#181d24;--ink:#e7ebf0;--dim:#98a3b3;
+--line:#343d49;--soft:#232a34;--source:#74b3ff;--target:#ffab66;--sentence:#c0a8ff;--low:96,150,255;
+--high:255,138,76;--zero:24,29,36;--mark:#5a4a12;--bad:#ff7b84;color-scheme:dark}}
+.tv h2{font-size:16px;margin:0 0 8px}.tv h3{font-size:14px;margin:14px 0 4px}
+.tv .card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px;
+margin:0 0 12px;min-width:0}
+.tv .dim{color:var(--dim)}.tv .small{font-size:13px}.tv .row{display:flex;flex-wrap:wrap;gap:6px;
+align-items:center}.tv code,.tv .mono{font-family:ui-monospace,"DejaVu Sans Mono",Menlo,monospace;
+font-size:13px}
+.tv .text{overflow-wrap:anywhere;line-height:1.9}.tv .text span{border-radius:4px;padding:2px 1px}
+.tv .text .layer{cursor:pointer;border-bottom:2px solid var(--line)}
+.tv .text .layer:hover{background:var(--soft)}.tv .text .on{background:var(--mark)}
+.tv .text .wrong{border-bottom:3px wavy var(--bad);color:var(--bad);text-decoration:underline wavy}
+.tv .error{border-left:4px solid var(--bad);padding:6px 10px;background:var(--soft);margin:8px 0}
+.tv button,.tv select{font:inherit;font-size:14px;color:inherit;background:var(--soft);
+border:1px solid var(--line);border-radius:7px;padding:4px 10px;min-height:32px;cursor:pointer;
+max-width:100%}
+.tv button[aria-pressed=true]{background:var(--source);border-color:var(--source);color:var(--card)}
+.tv button:focus-visible,.tv select:focus-visible,.tv canvas:focus-visible,
+.tv [role=button]:focus-visible{
+outline:3px solid var(--source);outline-offset:2px}
+.tv input[type=range]{flex:1;min-width:90px;accent-color:var(--source)}
+.tv .bar{position:sticky;top:0;z-index:3;padding:8px 12px}
+.tv .main{display:grid;grid-template-columns:minmax(0,470px) minmax(0,1fr);gap:12px;
+align-items:start}
+.tv .graph{overflow:auto;max-height:82vh}.tv .graph svg{display:block;margin:auto;max-width:100%;
+height:auto}
+.tv .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,300px),1fr));gap:12px}
+.tv .scroll{overflow:auto;max-width:100%;max-height:460px}
+.tv canvas{display:block;touch-action:pan-x pan-y;border-radius:3px}
+.tv .node rect{fill:var(--card);stroke:var(--line);stroke-width:1.3}.tv .node{cursor:pointer}
+.tv .node text{fill:var(--ink);font-size:12.5px}.tv .node .w{fill:var(--dim);font-size:11px}
+.tv .node.wait{opacity:.35}.tv .node.att rect{fill:var(--soft)}
+.tv .node.grad rect{stroke:var(--dim)}.tv .node.on rect{stroke:var(--ink);stroke-width:2.6}
+.tv .node.bad rect{stroke:var(--bad);stroke-dasharray:5 3;stroke-width:2}
+.tv .node.bad text{fill:var(--bad)}
+.tv .edge{fill:none;stroke-width:1.6;opacity:.75}.tv .edge.hot{opacity:1;stroke-width:3}
+.tv .group rect{fill:none;stroke:var(--dim);stroke-dasharray:4 4;opacity:.6}
+.tv .group text{fill:var(--dim);font-size:12px;cursor:pointer}
+.tv .group text:hover{fill:var(--ink)}
+.tv .tip{position:fixed;z-index:9;pointer-events:none;background:var(--ink);color:var(--card);
+padding:4px 8px;border-radius:6px;font-size:13px;max-width:min(320px,90vw);white-space:pre-line}
+.tv .tokens{display:flex;flex-wrap:wrap;gap:4px}.tv .token{background:var(--soft);border-radius:5px;
+padding:1px 7px;border:1px solid var(--line)}
+.tv .thumbs{display:flex;flex-wrap:wrap;gap:10px}.tv .thumb{padding:4px;line-height:1.2;
+min-height:0;text-align:left;font-size:12px}
+.tv table{border-collapse:collapse;font-size:13px}.tv td,.tv th{padding:2px 8px;text-align:left;
+border-bottom:1px solid var(--line);white-space:nowrap}
+.tv .key{display:inline-block;width:18px;height:0;border-top:3px solid;vertical-align:middle;
+margin-right:4px}
+.tv .bars{display:grid;grid-template-columns:max-content minmax(60px,200px) max-content;gap:2px 8px;
+align-items:center;justify-content:start;font-size:13px}
+.tv .bars i{display:block;height:10px;background:var(--source);border-radius:2px;min-width:1px}
+.tv .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(190px,1fr));gap:12px}
+.tv .axis{stroke:var(--line)}.tv .plot text{fill:var(--dim);font-size:11px}
+@media(max-width:820px){.tv{padding:6px}.tv .main{grid-template-columns:minmax(0,1fr)}
+.tv .graph{max-height:64vh}.tv .card{padding:9px}}
+`;
+
+  /* -- small helpers -- */
+
+  function add(parent, children) {
+    for (const child of children.flat(9))
+      if (child !== null && child !== undefined && child !== false) parent.append(child);
+    return parent;
+  }
+  function assign(node, attributes) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+      else if (value !== false && value !== null && value !== undefined)
+        node.setAttribute(name, value === true ? '' : value);
+    }
+    return node;
+  }
+  function html(tag, attributes, ...children) {
+    return add(assign(document.createElement(tag), attributes), children);
+  }
+  function svg(tag, attributes, ...children) {
+    return add(assign(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes),
+      children);
+  }
+  function button(text, pressed, onclick) {
+    return html('button', {type: 'button', 'aria-pressed': pressed === null ? null :
+      String(pressed),
+      onclick: onclick}, text);
+  }
+  function number(x) { return Number.isFinite(x) ? String(Number(x.toPrecision(9))) : String(x); }
+  function short(x) {
+    if (!Number.isFinite(x)) return String(x);
+    return x && Math.abs(x) < 1e-3 ? x.toExponential(1) : String(Number(x.toPrecision(3)));
+  }
+
+  /* Float32Array of base64; a summary stays an object; null: not computed. Kept, since it is read
+     often. */
+  const decoded = new WeakMap();
+  function numbers(value, name) {
+    const code = value && value[name];
+    if (typeof code !== 'string') return code || null;
+    let both = decoded.get(value);
+    if (!both) decoded.set(value, both = {});
+    if (!both[name]) {
+      const bytes = atob(code), view = new DataView(new ArrayBuffer(bytes.length));
+      for (let i = 0; i < bytes.length; i++) view.setUint8(i, bytes.charCodeAt(i));
+      both[name] = new Float32Array(bytes.length / 4);
+      for (let i = 0; i < both[name].length; i++) both[name][i] = view.getFloat32(4 * i, true);
+    }
+    return both[name];
+  }
+
+  /* Count, range, mean, deviation, bins of an array, as syn_trace writes them for large ones. */
+  function summary(x) {
+    if (!(x instanceof Float32Array)) return x;
+    let low = Infinity, high = -Infinity, sum = 0, squares = 0, finite = 0;
+    for (const v of x) {
+      if (!Number.isFinite(v)) continue;
+      low = Math.min(low, v), high = Math.max(high, v), sum += v, squares += v * v, finite++;
+    }
+    if (!finite) low = high = 0;
+    const bins = new Array(20).fill(0), mean = finite ? sum / finite : 0;
+    for (const v of x)
+      if (Number.isFinite(v))
+        bins[high > low ? Math.min(19, Math.floor((v - low) * 20 / (high - low))) : 0]++;
+    return {count: x.length, finite: finite, low: low, high: high, mean: mean, bins: bins,
+      deviation: Math.sqrt(Math.max(0, finite ? squares / finite - mean * mean : 0))};
+  }
+
+  /* -- a document: names of tokens, copies of a repeat, steps -- */
+
+  function tokenText(pair) {
+    if (!pair) return '';
+    if (pair[0] < 4) return SPECIAL[pair[0]];
+    return pair[1] === null ? '#' + pair[0] : pair[1].replace(/^ +/, s => '␣'.repeat(s.length)) ||
+      '␣';
+  }
+  function side(node) { return node.path.startsWith('encoder') ? 'encoder' : 'decoder'; }
+
+  /* Adds to each node: id, key (path, with @k where the path comes again), groups (the repeats
+     around it: name, copy, copies) and first, the node of the first copies. Copies of a repeat are
+     the children 0 .. n-1 of a path with the same layers of the text in the same order. */
+  function prepare(doc) {
+    if (doc.ready) return doc;
+    const nodes = doc.nodes, seen = new Map(), copies = new Map();
+    nodes.forEach((n, i) => {
+      const k = seen.get(n.path) || 0;
+      seen.set(n.path, k + 1);
+      n.id = i, n.key = k ? n.path + '@' + k : n.path, n.groups = [];
+      const parts = n.path.split('.');
+      for (let depth = 1; depth < parts.length; depth++) {
+        const at = parts.slice(0, depth).join('.'), copy = Number(parts[depth]);
+        if (!copies.has(at)) copies.set(at, []);
+        (copies.get(at)[copy] = copies.get(at)[copy] || []).push(n);
+      }
+    });
+    const signature = (list, at) => list.map(n => n.path.slice(at.length + 1).replace(/^\d+/, '') +
+      '|' + n.kind + '|' + n.place).join(' ');
+    for (const [at, list] of copies) {
+      if (list.length < 2 || !Array.from(list).every(c => c && c[0].place >= 0 &&
+        signature(c, at) === signature(list[0], at))) continue;
+      list.forEach((c, copy) => c.forEach((n, k) => n.groups.push(
+        {name: at, copy: copy, copies: list.length, first: list[0][k],
+          depth: at.split('.').length})));
+    }
+    stepsOfUniversal(nodes);
+    for (const n of nodes) n.groups.sort((a, b) => a.depth - b.depth);
+    doc.ready = true;
+    return doc;
+  }
+
+  /* The steps of a universal have the same paths. */
+  function stepsOfUniversal(nodes) {
+    const same = new Map();
+    for (const n of nodes) {
+      const key = n.path + '|' + n.kind + '|' + n.place;
+      if (!same.has(key)) same.set(key, []);
+      same.get(key).push(n);
+    }
+    for (const list of same.values())
+      if (list.length > 1)
+        list.forEach((n, copy) => n.groups.push({name: side(n) + ' ' + list.length + ' steps',
+          copy: copy, copies: list.length, first: list[0], depth: 0, steps: true}));
+  }
+
+  function tokensOf(doc, stream) {
+    const list = (doc.tokens || {})[stream];
+    return list ? list.map(tokenText) : null;
+  }
+
+  /* Labels of one axis of a value of a node; null: numbers. */
+  function labels(doc, node, axis, size) {
+    let list = null;
+    if (axis === 'token' && node) list = tokensOf(doc, node.stream);
+    if (axis === 'query') list = tokensOf(doc, node.stream);
+    if (axis === 'key') list = tokensOf(doc, keyStream(doc, node));
+    if (axis === 'vocabulary' && doc.vocabulary)
+      list = doc.vocabulary.map((t, i) => tokenText([i, t]));
+    if (axis === 'class' && doc.vocabulary) list = doc.vocabulary;
+    return list && list.length === size ? list : null;
+  }
+  function keyStream(doc, node) {
+    const from = node.in.length ? doc.nodes[node.in[node.in.length - 1]] : null;
+    return from ? from.stream : node.stream;
+  }
+  /* Scores and weights of later tokens do not exist in a decoder. */
+  function isMasked(doc, node, axes, i, j) {
+    return axes[axes.length - 2] === 'query' && side(node) === 'decoder' && j > i &&
+      node.stream === 'target' && keyStream(doc, node) === 'target';
+  }
+
+  /* -- state -- */
+
+  const documents = input.documents.map(d => ({title: d.title, data: prepare(d.data)}));
+  const before = element.traceView; /* what was chosen in the view that this one replaces */
+  const view = element.traceView = Object.assign({a: 0, b: -1, node: -1, part: 'value', heads: {},
+    open: new Set(), zoom: 1, pos: 0, layer: 0, head: 0, lines: false, query: -1}, before);
+  const doc = () => documents[view.a].data;
+  const root = html('div', {class: 'tv', tabindex: '-1'});
+  const tip = html('div', {class: 'tip', hidden: true, role: 'status'});
+  const colors = {};
+
+  function readColors() {
+    const style = getComputedStyle(root);
+    for (const name of ['--low', '--high', '--zero'])
+      colors[name] = style.getPropertyValue(name).split(',').map(Number);
+    for (const name of ['--ink', '--dim', '--line', '--source', '--target', '--card'])
+      colors[name] = style.getPropertyValue(name).trim();
+  }
+  /* share in -1 .. 1: from the colour of low over that of the page to that of high. */
+  function shade(share) {
+    const to = colors[share < 0 ? '--low' : '--high'], s = Math.sqrt(Math.min(1, Math.abs(share)));
+    return 'rgb(' + colors['--zero'].map((z, i) => Math.round(z + (to[i] - z) * s)).join(',') + ')';
+  }
+  function showTip(event, text) {
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    const box = tip.getBoundingClientRect();
+    tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8)) + 'px';
+    tip.style.top = Math.max(4, event.clientY - box.height - 12) + 'px';
+  }
+
+  /* Steps: every node forward, then, where there are gradients, backward. pos counts those done. */
+  function steps() {
+    const order = doc().nodes.map((n, i) => ({node: i, back: false}));
+    const computed = order.some(s => doc().nodes[s.node].value.x);
+    if (!computed) return [];
+    const back = order.some(s => doc().nodes[s.node].value.dx);
+    return back ? order.concat(order.slice().reverse().map(s => ({node: s.node, back: true}))) :
+      order;
+  }
+  function reached(i, back) {
+    const count = doc().nodes.length;
+    return back ? view.pos >= 2 * count - i : view.pos > i;
+  }
+
+  /* -- heat map of a matrix: canvas with tip, keyboard and numbers where cells are large -- */
+
+  const FONT = '12px system-ui,sans-serif';
+  /* Sizes of a map: cells of `cell` by `high` pixels, names in `left` and `top` pixels. options:
+     cell, high, axes [2], label, rowNames, columnNames, largest, hidden(i, j), onhover(i). */
+  function mapOf(x, rows, columns, options) {
+    const m = Object.assign({hidden: () => false}, options, {x: x, rows: rows, columns: columns,
+      cursor: null});
+    m.cell = Math.max(2, Math.min(options.cell, Math.floor(12000 / columns)));
+    m.high = options.high || Math.max(m.cell, options.rowNames ? 16 : 4);
+    m.high = Math.max(2, Math.min(m.high, Math.floor(12000 / rows)));
+    m.canvas = html('canvas', {tabindex: '0', role: 'img', 'aria-label': options.label + ', ' +
+      rows + ' by ' + columns + '; arrow keys read numbers'});
+    m.g = m.canvas.getContext('2d');
+    m.g.font = FONT;
+    const wide = list => 6 + Math.min(110, Math.max(...list.map(t => m.g.measureText(t).width)));
+    m.left = m.rowNames ? wide(m.rowNames) : 0;
+    m.top = m.columnNames && m.cell > 8 ? wide(m.columnNames) : 0;
+    if (!m.largest)
+      m.largest = x.reduce((most, v) => Number.isFinite(v) ? Math.max(most, Math.abs(v)) : most, 0);
+    return m;
+  }
+  function paintCell(m, i, j) {
+    const v = m.x[i * m.columns + j], left = m.left + j * m.cell, top = m.top + i * m.high, g = m.g;
+    g.fillStyle = m.hidden(i, j) ? colors['--card']
+      : Number.isFinite(v) ? shade(m.largest ? v / m.largest : 0) : colors['--ink'];
+    g.fillRect(left, top, m.cell, m.high);
+    if (m.hidden(i, j)) {
+      g.strokeStyle = colors['--line'];
+      g.beginPath(), g.moveTo(left, top + m.high), g.lineTo(left + m.cell, top), g.stroke();
+    } else if (m.cell >= 40) {
+      g.fillStyle = colors['--ink'], g.font = '11px system-ui,sans-serif', g.textAlign = 'center';
+      g.fillText(short(v), left + m.cell / 2, top + m.high / 2, m.cell - 3);
+      g.textAlign = 'start', g.font = FONT;
+    }
+  }
+  function paintMap(m) {
+    const z = window.devicePixelRatio || 1, g = m.g, canvas = m.canvas;
+    const width = m.left + m.columns * m.cell, height = m.top + m.rows * m.high;
+    canvas.width = width * z, canvas.height = height * z;
+    canvas.style.width = width + 'px', canvas.style.height = height + 'px';
+    g.setTransform(z, 0, 0, z, 0, 0);
+    g.font = FONT, g.textBaseline = 'middle', g.fillStyle = colors['--ink'];
+    for (let i = 0; m.left && i < m.rows; i += Math.ceil(13 / m.high))
+      g.fillText(m.rowNames[i], 0, m.top + (i + .5) * m.high, m.left - 4);
+    for (let j = 0; m.top && j < m.columns; j += Math.ceil(13 / m.cell)) {
+      g.save(), g.translate(m.left + (j + .5) * m.cell, m.top - 4), g.rotate(-Math.PI / 2);
+      g.fillText(m.columnNames[j], 0, 0, m.top - 4), g.restore();
+    }
+    for (let i = 0; i < m.rows; i++) for (let j = 0; j < m.columns; j++) paintCell(m, i, j);
+    g.strokeStyle = colors['--line'], g.lineWidth = 1;
+    g.strokeRect(m.left + .5, m.top + .5, m.columns * m.cell - 1, m.rows * m.high - 1);
+    if (!m.cursor) return;
+    g.strokeStyle = colors['--ink'], g.lineWidth = 2;
+    g.strokeRect(m.left + m.cursor[1] * m.cell, m.top + m.cursor[0] * m.high, m.cell, m.high);
+  }
+  function sayCell(m, cell) {
+    const name = (list, k, axis) => axis + ' ' + k + (list ? ' ' + list[k] : '');
+    return name(m.rowNames, cell[0], m.axes[0]) + '\n' +
+      name(m.columnNames, cell[1], m.axes[1]) + '\n' + (m.hidden(cell[0], cell[1])
+        ? 'hidden by the causal mask' : number(m.x[cell[0] * m.columns + cell[1]]));
+  }
+  function moveCursor(m, event) {
+    const move = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
+      ArrowRight: [0, 1]}[event.key];
+    if (!move) return;
+    event.preventDefault(), event.stopPropagation();
+    const from = m.cursor || [0, 0], within = (k, size) => Math.max(0, Math.min(size - 1, k));
+    m.cursor = [within(from[0] + move[0], m.rows), within(from[1] + move[1], m.columns)];
+    paintMap(m);
+    const box = m.canvas.getBoundingClientRect();
+    showTip({clientX: box.left + m.left + m.cursor[1] * m.cell,
+      clientY: box.top + m.top + m.cursor[0] * m.high}, sayCell(m, m.cursor));
+    if (m.onhover) m.onhover(m.cursor[0]);
+  }
+  function heatMap(x, rows, columns, options) {
+    const m = mapOf(x, rows, columns, options);
+    function show(event) {
+      const box = m.canvas.getBoundingClientRect();
+      const i = Math.floor((event.clientY - box.top - m.top) / m.high);
+      const j = Math.floor((event.clientX - box.left - m.left) / m.cell);
+      const inside = i >= 0 && j >= 0 && i < rows && j < columns;
+      showTip(event, inside ? sayCell(m, [i, j]) : '');
+      if (m.onhover) m.onhover(inside ? i : -1);
+    }
+    m.canvas.addEventListener('pointermove', show);
+    m.canvas.addEventListener('pointerdown', show); /* a finger does not hover */
+    m.canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
+    m.canvas.addEventListener('keydown', event => moveCursor(m, event));
+    m.canvas.addEventListener('blur', () => {
+      m.cursor = null, tip.hidden = true;
+      paintMap(m);
+    });
+    paintMap(m);
+    return m.canvas;
+  }
+
+  function histogram(s, name) {
+    const most = Math.max(1, ...s.bins), width = 200, bars = s.bins.length;
+    return html('figure', {style: 'margin:6px 0'},
+      svg('svg', {viewBox: '0 0 200 62', width: '100%', style: 'max-width:260px;display:block',
+        class: 'plot', role: 'img', 'aria-label': 'histogram of ' + name},
+        s.bins.map((n, i) => svg('rect', {x: width * i / bars + .5, y: 46 - 44 * n / most,
+          width: width / bars - 1, height: 44 * n / most, fill: 'var(--source)'},
+          svg('title', null, n + ' numbers'))),
+        svg('path', {class: 'axis', d: 'M0 46H200'}), svg('text', {x: 0, y: 59}, short(s.low)),
+        svg('text', {x: 200, y: 59, 'text-anchor': 'end'}, short(s.high))),
+      html('figcaption', {class: 'dim small'}, 'mean ' + short(s.mean) + ', deviation ' +
+        short(s.deviation) + ', ' + s.count + ' numbers',
+        s.finite < s.count ? html('b', null, ', ' + (s.count - s.finite) + ' not finite') : null));
+  }
+
+  /* One array of a value, "x" or "dx", as heat map with histogram. */
+  function arrayView(of, node, value, name, title, limit) {
+    const x = numbers(value, name), box = html('div', null, html('h3', null, title));
+    if (!x) {
+      return add(box, [html('p', {class: 'dim'}, name === 'dx' && numbers(value, 'x')
+        ? 'No gradient was computed, or none is kept of it.' : 'Not computed.')]);
+    }
+    if (!(x instanceof Float32Array))
+      return add(box, [html('p', {class: 'dim small'}, x.count + ' numbers, more than ' + limit +
+        ': a summary stands for them (syn trace --weights and --values set the limit).'),
+      histogram(x, title)]);
+    const rank = value.shape.length, columns = value.shape[rank - 1];
+    const rows = rank > 1 ? value.shape[rank - 2] : 1;
+    let offset = 0;
+    const choices = html('div', {class: 'row'});
+    for (let axis = 0; axis < rank - 2; axis++) {
+      const key = value.axes[axis], size = value.shape[axis];
+      const chosen = Math.min(view.heads[key] || 0, size - 1);
+      offset = offset * size + chosen;
+      const names = labels(of, node, key, size);
+      choices.append(html('label', {class: 'small'}, key + ' ', html('select', {onchange: event => {
+        view.heads[key] = event.target.selectedIndex;
+        drawDetail();
+      }}, Array.from({length: size}, (_, i) => html('option', {selected: i === chosen},
+        names ? i + ' ' + names[i] : i)))));
+    }
+    const part = x.subarray(offset * rows * columns, (offset + 1) * rows * columns);
+    const axes = rank > 1 ? value.axes.slice(-2) : ['', value.axes[0]];
+    const room = (parts.detail.clientWidth || 600) / (view.b >= 0 && innerWidth > 900 ? 2 :
+      1) - 140;
+    const fit = Math.max(3, Math.min(22, Math.floor(room / columns)));
+    add(box, [choices, html('div', {class: 'scroll'}, heatMap(part, rows, columns, {
+      cell: view.zoom ? fit * view.zoom : 52, high: view.zoom ? 0 : 22, axes: axes, label: title,
+        rowNames: labels(of, node, axes[0], rows),
+      columnNames: labels(of, node, axes[1], columns), hidden: (i, j) => node &&
+        isMasked(of, node, value.axes, i, j)})), histogram(summary(x), title)]);
+    return box;
+  }
+
+  /* -- the text of the network -- */
+
+  function textView(of) {
+    const box = html('div');
+    for (const name of SIDES) {
+      const text = of[name];
+      if (!text) continue;
+      const line = html('div', {class: 'text mono'}, html('b', null, name + '  '));
+      const bytes = new TextEncoder().encode(text), decoder = new TextDecoder();
+      const marks = new Map();
+      for (const n of of.nodes)
+        if (side(n) === name && n.place >= 0 && !marks.has(n.place)) marks.set(n.place, n);
+      const error = of.error && of.error.path && of.error.path.startsWith(name) ? of.error.place :
+        -1;
+      const places = Array.from(marks.keys()).concat(error >= 0 ? [error] : []).sort((a, b) =>
+        a - b);
+      let at = 0;
+      for (const place of new Set(places)) {
+        let end = place;
+        while (end < bytes.length && /\w/.test(String.fromCharCode(bytes[end]))) end++;
+        line.append(decoder.decode(bytes.slice(at, place)));
+        line.append(place === error
+          ? html('span', {class: 'wrong', title: of.error.message},
+            decoder.decode(bytes.slice(place, Math.max(end, place + 1))) || '?')
+          : html('span', {class: 'layer' +
+            (marks.get(place).place === doc().nodes[view.node].place &&
+            side(doc().nodes[view.node]) === name ? ' on' : ''), tabindex: '0', role: 'button',
+            onclick: () => select(marks.get(place).id), onkeydown: event => {
+              if (event.key === 'Enter') select(marks.get(place).id);
+            }}, decoder.decode(bytes.slice(place, end))));
+        at = place === error ? Math.max(end, place + 1) : end;
+      }
+      line.append(decoder.decode(bytes.slice(at)));
+      box.append(line);
+    }
+    if (of.error) box.append(html('div', {class: 'error', role: 'alert'},
+      html('b', null, 'This text does not build. '), of.error.message, html('div',
+        {class: 'dim small'},
+        of.nodes.length + ' operations stand before the error.')));
+    return box;
+  }
+
+  /* -- the graph -- */
+
+  const WIDE = 168, HIGH = 30, GAP = 20;
+  /* The node that stands for n while repeats around it are folded. */
+  function shown(n) {
+    for (let again = true; again;) {
+      again = false;
+      for (const g of n.groups)
+        if (g.copy && !view.open.has(g.name)) {
+          n = g.first, again = true;
+          break;
+        }
+    }
+    return n;
+  }
+  function layOut(of) {
+    const at = new Map(), column = {encoder: 0, decoder: 0}, x = {encoder: 34, decoder: 300};
+    const groups = [];
+    if (!of.nodes.some(n => side(n) === 'encoder')) x.decoder = 34;
+    if (of.nodes.some(n => n.path === 'out') && !of.nodes.some(n => n.path.startsWith('decoder')))
+      x.decoder = 34, column.decoder = null;
+    const current = {encoder: [], decoder: []};
+    for (const n of of.nodes) {
+      if (shown(n) !== n) continue;
+      const s = column[side(n)] === null ? 'encoder' : side(n);
+      const wanted = n.groups.map(g => g.name + (view.open.has(g.name) ? '#' + g.copy : ''));
+      const now = current[s];
+      while (now.length && (now.length > wanted.length ||
+        now.some((g, k) => g.id !== wanted[k]))) groups.push(closeGroup(now.pop(), column, s));
+      for (let k = now.length; k < wanted.length; k++) {
+        column[s] += k === 0 && column[s] ? 6 : 0;
+        now.push({id: wanted[k], group: n.groups[k], x: x[s] - 16 + 6 * k, y: column[s], side: s,
+          depth: k});
+        column[s] += 22;
+      }
+      at.set(n.id, {x: x[s], y: column[s] + 4});
+      column[s] += HIGH + GAP;
+    }
+    for (const s of SIDES) while (current[s].length) groups.push(closeGroup(current[s].pop(),
+      column, s));
+    return {at: at, groups: groups, height: Math.max(column.encoder || 0, column.decoder || 0) + 24,
+      width: x.decoder + WIDE + 44, below: column, x: x};
+  }
+  function closeGroup(group, column, s) {
+    group.height = column[s] - GAP + 10 - group.y;
+    column[s] += 8;
+    return group;
+  }
+
+  function edgePath(from, to, spans, side2) {
+    const y1 = from.y + HIGH, y2 = to.y;
+    if (from.x !== to.x) {
+      const x1 = from.x + WIDE, x2 = to.x, m = (x1 + x2) / 2;
+      return 'M' + x1 + ' ' + (from.y + HIGH / 2) + 'C' + m + ' ' + (from.y + HIGH / 2) + ' ' + m +
+        ' ' + (to.y + HIGH / 2) + ' ' + x2 + ' ' + (to.y + HIGH / 2);
+    }
+    if (spans < 2) return 'M' + (from.x + WIDE / 2) + ' ' + y1 + 'V' + y2;
+    const x = side2 ? from.x : from.x + WIDE, out = (side2 ? -1 : 1) * Math.min(30, 12 + 4 * spans);
+    return 'M' + x + ' ' + (from.y + HIGH / 2) + 'c' + out + ' 0 ' + out + ' 0 ' + out + ' 12V' +
+      (to.y + HIGH / 2 - 12) + 'c0 12 ' + -out / 2 + ' 12 ' + -out + ' 12';
+  }
+
+  function graphView(of) {
+    const plan = layOut(of), edges = [], boxes = [], now = steps()[view.pos - 1];
+    const order = Array.from(plan.at.keys()), rows = new Map();
+    const count = {};
+    for (const id of order) {
+      const x = plan.at.get(id).x;
+      rows.set(id, count[x] = (count[x] || 0) + 1);
+    }
+    for (const id of order) {
+      const n = of.nodes[id], to = plan.at.get(id);
+      const list = n.in.map(i => ({n: shown(of.nodes[i])}));
+      if (n.feedback >= 0) list.push({n: shown(of.nodes[n.feedback]), back: true});
+      for (const item of list) {
+        const from = plan.at.get(item.n.id), spans = Math.abs(rows.get(id) - rows.get(item.n.id));
+        const hot = now && now.node === id;
+        edges.push(svg('path', {class: 'edge' + (hot ? ' hot' : ''), stroke: 'var(--' +
+          item.n.stream + ')',
+          'stroke-dasharray': item.back ? '5 4' : null,
+          'marker-end': item.back ? null : 'url(#tv-' + item.n.stream + ')',
+          d: edgePath(from, to, item.back ? 2 : spans, item.back)},
+          svg('title', null, item.n.key + ' → ' + n.key + ': ' + item.n.stream + ' rows, width ' +
+            item.n.width + (item.back ? ', of the token before' : ''))));
+        if (from.x === to.x && spans < 2)
+          edges.push(svg('text', {x: to.x + WIDE / 2 + 6, y: to.y - 5, fill: 'var(--dim)',
+            'font-size': 10.5}, item.n.width));
+        else if (from.x !== to.x)
+          edges.push(svg('text', {x: to.x - 6, y: to.y + HIGH / 2 - 5, fill: 'var(--dim)',
+            'font-size': 10.5, 'text-anchor': 'end'}, item.n.width));
+      }
+      boxes.push(nodeBox(of, n, to));
+    }
+    if (of.error && of.error.path) badNode(of, plan, edges, boxes);
+    const picture = svg('svg', {viewBox: '0 0 ' + plan.width + ' ' + (plan.height + 10),
+      width: plan.width, role: 'group', 'aria-label': 'graph of the network'},
+      svg('defs', null, ['source', 'target', 'sentence'].map(s => svg('marker', {id: 'tv-' + s,
+        viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 5.5, markerHeight: 5.5, orient: 'auto'},
+        svg('path', {d: 'M0 0L8 4L0 8z', fill: 'var(--' + s + ')'})))),
+      svg('g', {transform: 'translate(0 26)'}, plan.groups.map(g => groupBox(g)), edges, boxes),
+      SIDES.map(s => of[s] && plan.x[s] !== undefined && of.nodes.some(n => n.path.startsWith(s))
+        ? svg('text', {x: plan.x[s] + WIDE / 2, y: 14, 'text-anchor': 'middle', 'font-size': 13,
+          'font-weight': 600, fill: 'var(--' + (s === 'encoder' ? 'source' : 'target') + ')'}, s) :
+            null));
+    return picture;
+  }
+  function groupBox(g) {
+    const open = view.open.has(g.group.name), what = g.group.steps ? ' steps' : ' copies';
+    const text = open ? '▾ ' + (g.group.steps ? 'step ' : 'copy ') + (g.group.copy + 1) + ' of ' +
+      g.group.copies : '▸ ' + g.group.copies + what;
+    const toggle = () => {
+      if (open) view.open.delete(g.group.name);
+      else view.open.add(g.group.name);
+      drawGraph();
+    };
+    return svg('g', {class: 'group'},
+      svg('rect', {x: g.x, y: g.y, width: WIDE + 40 - 10 * g.depth, height: g.height, rx: 9}),
+      svg('text', {x: g.x + 9, y: g.y + 16, tabindex: '0', role: 'button',
+        'aria-expanded': String(open),
+        onclick: toggle, onkeydown: event => { if (event.key === 'Enter') toggle(); }}, text,
+        svg('title', null, (open ? 'fold' : 'one is shown: unfold all') + (g.group.steps
+          ? '; the steps share their weights' : ''))));
+  }
+  function nodeBox(of, n, at) {
+    const current = shown(of.nodes[view.node]) === n;
+    const copy = of.nodes[view.node], all = steps().length === 0;
+    const state = copy && current ? copy : n;
+    const wait = !all && !reached(state.id, false), grad = reached(state.id, true);
+    const heads = n.heads ? (n.heads > 1 ? n.heads + ' heads' : '1 head') : '';
+    return svg('g', {class: 'node' + (current ? ' on' : '') + (wait ? ' wait' : '') +
+      (grad ? ' grad' : '') + (n.heads ? ' att' : ''), transform: 'translate(' + at.x + ' ' + at.y +
+        ')',
+      tabindex: '0', role: 'button', 'data-node': n.id, 'aria-label': n.kind + ', ' + n.key +
+        ', width ' +
+        n.width, onclick: () => select(n.id), onkeydown: event => {
+        if (event.key === 'Enter' || event.key === ' ') event.preventDefault(), select(n.id);
+      }},
+      svg('rect', {width: WIDE, height: HIGH, rx: 7}),
+      svg('rect', {width: 5, height: HIGH - 8, x: 4, y: 4, rx: 2, style: 'stroke:none;fill:var(--' +
+        n.stream + ')'}),
+      svg('text', {x: 15, y: HIGH / 2 + 4}, n.kind),
+      svg('text', {class: 'w', x: WIDE - 8, y: HIGH / 2 + 4, 'text-anchor': 'end'}, heads ||
+        n.width));
+  }
+  function badNode(of, plan, edges, boxes) {
+    const s = of.error.path.startsWith('encoder') ? 'encoder' : 'decoder';
+    const from = of.error.in >= 0 ? plan.at.get(shown(of.nodes[of.error.in]).id) : null;
+    const at = {x: plan.x[s], y: plan.below[s] + 4};
+    plan.height = Math.max(plan.height, at.y + HIGH + 24);
+    if (from) edges.push(svg('path', {class: 'edge', stroke: 'var(--bad)',
+      'stroke-dasharray': '5 3',
+      d: edgePath(from, at, at.y - from.y > HIGH + GAP + 30 ? 3 : 1)}));
+    boxes.push(svg('g', {class: 'node bad', transform: 'translate(' + at.x + ' ' + at.y + ')'},
+      svg('rect', {width: WIDE, height: HIGH, rx: 7}), svg('title', null, of.error.message),
+      svg('text', {x: 12, y: HIGH / 2 + 4}, '✗ ' + (of.error.name || 'not built'))));
+  }
+
+  /* -- details of a node -- */
+
+  function shapeText(value, node) {
+    if (!value.shape.length) return node ? '[' + node.stream + ' rows, ' + node.width + ']' : '';
+    return '[' + value.shape.map((n, i) => n + ' ' + value.axes[i]).join(', ') + ']';
+  }
+  function valueOf(of, node, part) {
+    if (part === 'value') return node.value;
+    if (part.startsWith('#')) {
+      const param = of.params.find(p => partName(node, p) === part);
+      return param ? param.value : null;
+    }
+    return node.parts[part] || null;
+  }
+  function partName(node, param) {
+    return '#' + (param.name.startsWith(node.path + '.') ? param.name.slice(node.path.length + 1)
+      : param.name);
+  }
+
+  function detailView(k) {
+    const of = documents[k].data, base = doc().nodes[view.node];
+    const node = of.nodes.find(n => n.key === base.key && n.kind === base.kind);
+    const title = documents.length > 1 && view.b >= 0 ? html('h2', null, documents[k].title) : null;
+    if (!node) return html('div', null, title, html('p', {class: 'dim'}, 'This network has no ' +
+      base.kind + ' at ' + base.key + '.'));
+    const value = valueOf(of, node, view.part), name = view.part === 'value' ? 'output'
+      : view.part.replace('#', '');
+    const box = html('div', null, title);
+    if (!value) return add(box, [html('p', {class: 'dim'}, 'It has no ' + name + '.')]);
+    box.append(html('div', {class: 'small'}, html('b', null, name), ' ', html('code', null,
+      shapeText(value, view.part === 'value' ? node : null))));
+    const limit = of.limits[view.part.startsWith('#') ? 'weights' : 'values'];
+    const live = k === view.a && steps().length > 0;
+    const wait = html('p', {class: 'dim'}, 'Not computed yet at this step.');
+    const param = view.part.startsWith('#');
+    add(box, [live && !param && !reached(node.id, false) ? wait
+      : arrayView(of, node, value, 'x', param ? 'weights' : 'values', limit),
+    live && !reached(node.id, true) && numbers(value, 'dx')
+      ? html('div', null, html('h3', null, 'gradients'), html('p', {class: 'dim'},
+        'Not computed yet at this step.'))
+      : arrayView(of, node, value, 'dx', 'gradients', limit)]);
+    return box;
+  }
+
+  function difference() {
+    if (view.b < 0) return null;
+    const base = doc().nodes[view.node], other = documents[view.b].data;
+    const node = other.nodes.find(n => n.key === base.key && n.kind === base.kind);
+    const a = valueOf(doc(), base, view.part), b = node && valueOf(other, node, view.part);
+    const x = a && numbers(a, 'x'), y = b && numbers(b, 'x');
+    if (!(x instanceof Float32Array) || !(y instanceof Float32Array) ||
+      x.length !== y.length) return null;
+    let most = 0;
+    for (let i = 0; i < x.length; i++) most = Math.max(most, Math.abs(x[i] - y[i]));
+    return html('p', {class: 'small'}, 'Largest difference of the values: ', html('b', null,
+      number(most)));
+  }
+
+  function drawDetail() {
+    const of = doc(), node = of.nodes[view.node];
+    if (!node) return parts.detail.replaceChildren();
+    const names = ['value'].concat(Object.keys(node.parts), node.params.map(i =>
+      partName(node, of.params[i])));
+    if (!names.includes(view.part)) view.part = 'value';
+    const reads = node.in.map(i => of.nodes[i]);
+    const gradient = node.groups.filter(g => g.copies > 1);
+    const copyRow = gradient.map(g => html('div', {class: 'row small'}, html('span', {class: 'dim'},
+      g.steps ? 'step' : 'copy'), Array.from({length: g.copies}, (_, c) => button(String(c + 1),
+      c === g.copy, () => select(copyOf(node, g, c))))));
+    redraw(parts.detail,
+      html('h2', null, node.kind, ' ', html('span', {class: 'dim mono'}, node.key)),
+      html('p', {class: 'mono', style: 'margin:4px 0'}, FORMULAS[node.kind] ||
+        'A kind of this program\'s own.'),
+      html('div', {class: 'small dim'}, reads.length ? 'reads ' : 'reads tokens', reads.map((n,
+        i) => [
+        i ? ', ' : '', html('span', {style: 'color:var(--' + n.stream + ')'}, n.key + ' [' +
+          n.stream +
+          ', ' + n.width + ']')]), ';  writes ', html('span', {style: 'color:var(--' + node.stream +
+            ')'},
+        '[' + node.stream + ', ' + node.width + ']')),
+      copyRow,
+      html('div', {class: 'row', style: 'margin:8px 0', role: 'group', 'aria-label': 'places'},
+        names.map(n => button(n === 'value' ? 'output' : n.replace('#', ''), n === view.part, () =>
+          {
+          view.part = n;
+          drawDetail();
+        }))),
+      html('div', {class: 'row small'}, html('span', {class: 'dim'}, 'zoom'),
+        [1, 2, 4, 0].map(z => button(z ? '×' + z : 'numbers', view.zoom === z, () => {
+          view.zoom = z;
+          drawDetail();
+        }))),
+      difference(),
+      html('div', {class: 'two'}, detailView(view.a), view.b >= 0 ? detailView(view.b) : null));
+  }
+  function copyOf(node, group, copy) {
+    const rest = n => n.groups.map(g => g.name === group.name ? '' : g.name + g.copy).join();
+    const found = doc().nodes.find(n => n.groups.some(g => g.name === group.name &&
+      g.copy === copy &&
+      g.first === group.first) && rest(n) === rest(node));
+    return found ? found.id : node.id;
+  }
+
+  /* -- attention -- */
+
+  function attentions(of) { return of.nodes.filter(n => n.heads); }
+  function attentionName(of, n) {
+    return (keyStream(of, n) !== n.stream ? 'decoder to source' : side(n)) + ' ' +
+      n.key.replace(/^\w+\./, '');
+  }
+  function headOf(of, n, head) {
+    const value = n.parts.weights, x = numbers(value, 'x');
+    if (!(x instanceof Float32Array)) return null;
+    const rows = value.shape[1], columns = value.shape[2];
+    return {x: x.subarray(head * rows * columns, (head + 1) * rows * columns), rows: rows,
+      columns: columns, rowNames: labels(of, n, 'query', rows) || numbersTo(rows),
+      columnNames: labels(of, n, 'key', columns) || numbersTo(columns)};
+  }
+  function numbersTo(n) { return Array.from({length: n}, (_, i) => String(i)); }
+
+  function linesView(of, n, m, hover) {
+    const high = 24, w = 330, height = Math.max(m.rows, m.columns) * high + 26;
+    const y = i => 34 + i * high, list = [];
+    for (let i = 0; i < m.rows; i++)
+      for (let j = 0; j < m.columns; j++) {
+        const p = m.x[i * m.columns + j], on = view.query < 0 || view.query === i;
+        if (!(p > .02) || isMasked(of, n, ['query', 'key'], i, j)) continue;
+        list.push(svg('path', {d: 'M112 ' + (y(i) - 4) + 'C165 ' + (y(i) - 4) + ' 165 ' +
+          (y(j) - 4) +
+          ' 218 ' + (y(j) - 4), fill: 'none', stroke: 'var(--' + n.stream + ')', 'stroke-width': 1 +
+            4 * p,
+          opacity: on ? Math.min(1, .1 + p) : .05}, svg('title', null, m.rowNames[i] + ' → ' +
+            m.columnNames[j] + ' ' + number(p))));
+      }
+    const label = (text, x, i, anchor, strong) => svg('text', {x: x, y: y(i), 'text-anchor': anchor,
+      fill: 'var(--ink)', 'font-size': 13, 'font-weight': strong ? 700 : 400,
+      style: 'cursor:pointer'}, text);
+    return svg('svg', {viewBox: '0 0 ' + w + ' ' + height, width: w, style: 'max-width:100%',
+      role: 'img', 'aria-label': 'attention as lines'},
+      svg('text', {x: 106, y: 12, 'text-anchor': 'end', fill: 'var(--dim)', 'font-size': 12},
+        'query'),
+      svg('text', {x: 224, y: 12, fill: 'var(--dim)', 'font-size': 12}, 'key'), list,
+      m.rowNames.map((t, i) => assign(label(t, 106, i, 'end', view.query === i),
+        {onpointerenter: () => hover(i), onclick: () => hover(i)})),
+      m.columnNames.map((t, j) => label(t, 224, j, 'start')));
+  }
+
+  function attentionPane(k) {
+    const of = documents[k].data, base = attentions(doc())[view.layer];
+    const n = attentions(of).find(o => o.key === base.key) || null, box = html('div');
+    if (view.b >= 0) box.append(html('h3', null, documents[k].title));
+    const m = n && view.head < n.heads ? headOf(of, n, view.head) : null;
+    if (!m) return add(box, [html('p', {class: 'dim'}, n ?
+      'The weights were not computed, or are more ' +
+      'than ' + of.limits.values + ' numbers (syn trace --values).' :
+        'This network has no such attention.')]);
+    const rowBox = html('div'), picture = html('div', {class: 'scroll'});
+    const hover = i => {
+      if (i < 0) return;
+      view.query = i;
+      rowBox.replaceChildren(rowView(of, n, m, i));
+      if (view.lines) picture.replaceChildren(linesView(of, n, m, hover));
+    };
+    const cell = Math.max(10, Math.min(28, Math.floor(330 / m.columns)));
+    picture.append(view.lines ? linesView(of, n, m, hover) : heatMap(m.x, m.rows, m.columns, {
+      cell: cell, high: cell, axes: ['query', 'key'], label: 'attention weights',
+      rowNames: m.rowNames, columnNames: m.columnNames, largest: 1, onhover: hover,
+      hidden: (i, j) => isMasked(of, n, ['query', 'key'], i, j)}));
+    const start = view.query >= 0 && view.query < m.rows ? view.query : Math.min(1, m.rows - 1);
+    rowBox.append(rowView(of, n, m, start));
+    return add(box, [html('div', {class: 'two'}, picture, rowBox)]);
+  }
+  function rowView(of, n, m, i) {
+    const row = Array.from(m.x.subarray(i * m.columns, (i + 1) * m.columns), (p, j) => ({p: p,
+      j: j}));
+    const seen = row.filter(c => !isMasked(of, n, ['query', 'key'], i, c.j));
+    seen.sort((a, b) => b.p - a.p);
+    return html('div', {style: 'margin-top:8px'}, html('div', {class: 'small'}, 'row of query ',
+      html('b', null, m.rowNames[i])), html('div', {class: 'bars'}, seen.slice(0, 8).map(c => [
+      html('span', null, m.columnNames[c.j]), html('i', {style: 'width:' + 100 *
+        Math.max(0, Math.min(1, c.p)) + '%'}), html('span', {class: 'mono'}, number(c.p))])),
+    seen.length > 8 ? html('div', {class: 'dim small'}, 'and ' + (seen.length - 8) +
+      ' smaller ones')
+      : null);
+  }
+
+  function thumb(of, n, layer, head) {
+    const m = headOf(of, n, head);
+    const canvas = html('canvas', {width: m ? m.columns : 1, height: m ? m.rows : 1});
+    if (m) {
+      const g = canvas.getContext('2d');
+      for (let i = 0; i < m.rows; i++)
+        for (let j = 0; j < m.columns; j++)
+          g.fillStyle = shade(m.x[i * m.columns + j]), g.fillRect(j, i, 1, 1);
+    }
+    canvas.style.cssText = 'width:64px;height:64px;image-rendering:pixelated';
+    return assign(button('', layer === view.layer && head === view.head, () => {
+      view.layer = layer, view.head = head, view.query = -1;
+      drawAttention();
+    }), {class: 'thumb', 'aria-label': attentionName(of, n) + ' head ' + (head +
+      1)}).appendChild(canvas)
+      .parentNode;
+  }
+
+  function drawAttention() {
+    const of = doc(), list = attentions(of);
+    parts.attention.hidden = !list.length || !list.some(n => n.parts.weights.x);
+    if (parts.attention.hidden) return;
+    view.layer = Math.min(view.layer, list.length - 1);
+    const n = list[view.layer];
+    view.head = Math.min(view.head, n.heads - 1);
+    redraw(parts.attention, html('h2', null, 'Attention'),
+      html('div', {class: 'row'}, html('label', {class: 'small'}, 'layer ', html('select', {
+        onchange: event => {
+          view.layer = event.target.selectedIndex, view.query = -1;
+          drawAttention();
+        }}, list.map((o, i) => html('option', {selected: i === view.layer}, attentionName(of, o) +
+          ' ' +
+        o.kind)))),
+      Array.from({length: n.heads}, (_, h) => button('head ' + (h + 1), h === view.head, () => {
+        view.head = h;
+        drawAttention();
+      })),
+      button('lines', view.lines, () => {
+        view.lines = !view.lines;
+        drawAttention();
+      }), button('open in the graph', null, () => {
+        view.part = 'weights';
+        select(n.id);
+      })),
+      html('p', {class: 'dim small'}, 'Rows are queries (' + n.stream +
+        ' tokens), columns are keys (' +
+        keyStream(of, n) + ' tokens). Hatched: hidden by the causal mask.'),
+      html('div', {class: 'two'}, attentionPane(view.a), view.b >= 0 ? attentionPane(view.b) :
+        null),
+      html('h3', null, 'All layers and heads'),
+      html('div', {class: 'thumbs', style: 'gap:14px 26px'}, list.map((o, i) => html('div', null,
+        html('div', {class: 'dim small'}, attentionName(of, o)), html('div', {class: 'thumbs'},
+          Array.from({length: o.heads}, (_, h) => thumb(of, o, i, h)))))),
+      html('h3', null, 'How the weights of each layer are distributed'),
+      html('div', {class: 'grid'}, list.map(o => weightHistogram(of, o))));
+  }
+  /* Without what the causal mask hides; heights are logarithms, small weights are by far the most. */
+  function weightHistogram(of, n) {
+    const value = n.parts.weights, x = numbers(value, 'x');
+    if (!(x instanceof Float32Array)) return null;
+    const bins = new Array(20).fill(0), rows = value.shape[1], columns = value.shape[2];
+    let count = 0, sum = 0, squares = 0, outside = 0;
+    x.forEach((p, k) => {
+      if (isMasked(of, n, ['query', 'key'], Math.floor(k / columns) % rows, k % columns)) return;
+      count++, sum += p, squares += p * p;
+      if (p >= 0 && p <= 1) bins[Math.min(19, Math.floor(p * 20))]++;
+      else outside++;
+    });
+    const mean = sum / count;
+    return html('div', null, html('div', {class: 'small'}, attentionName(of, n), outside ? ', ' +
+      outside +
+      ' outside 0 to 1' : ''), histogram({bins: bins.map(b => Math.log1p(b)), low: 0, high: 1,
+      mean: mean, deviation: Math.sqrt(Math.max(0, squares / count - mean * mean)), count: count,
+      finite: count}, 'log of 1 + count'));
+  }
+
+  /* -- tokens, answers, loss, parameters -- */
+
+  function tokenRow(name, list) {
+    return list ? html('div', {class: 'row',
+      style: 'margin-bottom:4px;flex-wrap:nowrap;align-items:baseline'},
+      html('span', {class: 'dim small', style: 'min-width:46px'}, name), html('div',
+        {class: 'tokens'}, list.map(t => html('span',
+      {class: 'token'}, t)))) : null;
+  }
+  function answersView(of) {
+    if (!of.top || !of.top.length) return null;
+    const given = (of.tokens.labels || []).map(tokenLabel);
+    const target = tokensOf(of, of.top.length === (of.tokens.target || []).length ? 'target' :
+      'source');
+    return html('div', {class: 'scroll'}, html('table', null, html('tr', null,
+      [target && of.top.length > 1 ? 'at' : '', given.length ? 'label' : '', 'most probable',
+        ''].map(t =>
+        html('th', null, t))), of.top.map((row, i) => html('tr', null,
+      html('td', null, of.top.length > 1 && target ? target[i] : ''),
+      html('td', null, given[i] || ''),
+      html('td', null, row.filter((c, k) => !k || c[2] >= .0005).map((c, k) => html('span',
+        {class: k ? 'dim' : '', style: 'margin-right:12px'},
+        tokenLabel(c) + ' ' + (100 * c[2]).toFixed(1) + ' %'))),
+      html('td', null, given[i] === undefined ? '' : tokenLabel(row[0]) === given[i] ? '✓' :
+        '✗')))));
+    function tokenLabel(pair) {
+      return of.task === 'classify' || of.task === 'tag'
+        ? (pair[1] === null ? 'class ' + pair[0] : pair[1]) : tokenText(pair);
+    }
+  }
+  function lossView() {
+    const points = (input.loss || []).filter(p => Number.isFinite(p[1]));
+    if (!points.length) return null;
+    const all = points.flatMap(p => [p[1], p[2]]).filter(v => Number.isFinite(v) && v !== null);
+    const low = Math.min(...all), high = Math.max(...all, low + 1e-6), first = points[0][0];
+    const last = Math.max(points[points.length - 1][0], first + 1e-6);
+    const x = s => 44 + 640 * (s - first) / (last - first), y = v => 10 +
+      190 * (high - v) / (high - low);
+    const line = k => 'M' + points.filter(p => Number.isFinite(p[k]) && p[k] !== null)
+      .map(p => x(p[0]).toFixed(1) + ' ' + y(p[k]).toFixed(1)).join('L');
+    const valid = points.some(p => p[2] !== null && Number.isFinite(p[2]));
+    return html('div', {class: 'card', 'data-part': 'loss'}, html('h2', null, 'Loss'),
+      svg('svg', {viewBox: '0 0 700 226', width: '100%', style: 'max-width:760px', class: 'plot',
+        role: 'img',
+        'aria-label': 'loss by step'},
+        [0, .25, .5, .75, 1].map(s => [svg('path', {class: 'axis', d: 'M44 ' + (10 + 190 * s) +
+          'H684'}),
+          svg('text', {x: 38, y: 14 + 190 * s, 'text-anchor': 'end'},
+            short(high - s * (high - low))),
+          svg('text', {x: 44 + 640 * s, y: 218, 'text-anchor': 'middle'},
+            Math.round(first + s * (last - first)))]),
+        svg('path', {d: line(1), fill: 'none', stroke: 'var(--source)', 'stroke-width': 1.8}),
+        valid ? svg('path', {d: line(2), fill: 'none', stroke: 'var(--target)',
+          'stroke-width': 1.8}) : null),
+      html('div', {class: 'row small'}, html('span', null, html('span', {class: 'key',
+        style: 'color:var(--source)'}), 'training'), valid ? html('span', null, html('span',
+          {class: 'key',
+        style: 'color:var(--target)'}), 'validation') : null));
+  }
+  function parametersView(of) {
+    const list = of.params.filter(p => p.value.x);
+    if (!list.length) return null;
+    const box = html('div', {class: 'grid', style: 'margin-top:10px'}), details = html('details',
+      {class: 'card', 'data-part': 'parameters', ontoggle: () => {
+        if (!details.open || box.childNodes.length) return;
+        add(box, list.map(p => html('div', null, html('div', {class: 'small',
+          style: 'overflow-wrap:anywhere'},
+          html('b', null, p.name), ' ', html('span', {class: 'dim'}, '[' +
+            p.value.shape.join(', ') + ']' +
+            (p.trained ? '' : ', never trained'))), histogram(summary(numbers(p.value, 'x')),
+              p.name))));
+      }}, html('summary', null, html('b', null, 'Parameters: '), list.length +
+        ' tensors, histograms'), box);
+    return details;
+  }
+
+  /* -- the page -- */
+
+  const parts = {};
+  /* Fills a part of the page again; the focus stays on the control at the same place. */
+  function redraw(box, ...children) {
+    const controls = () => Array.from(box.querySelectorAll('button,select,canvas,[tabindex]'));
+    const at = box.contains(document.activeElement) ? controls().indexOf(document.activeElement) :
+      -1;
+    box.replaceChildren();
+    add(box, children);
+    if (at < 0) return;
+    const chosen = box.querySelector('.node.on') || controls()[at];
+    (chosen || root).focus({preventScroll: true});
+  }
+  function select(id, keepPos) {
+    view.node = id;
+    if (!keepPos && steps().length && !reached(id, false)) view.pos = id + 1;
+    drawText(), drawGraph(), drawDetail(), drawBar();
+    if (innerWidth < 820 && !keepPos) parts.detail.scrollIntoView({block: 'nearest',
+      behavior: 'smooth'});
+  }
+  function goTo(pos) {
+    const list = steps();
+    view.pos = Math.max(0, Math.min(list.length, pos));
+    const now = list[view.pos - 1];
+    select(now ? now.node : 0, true);
+  }
+  function drawText() { redraw(parts.text, textView(doc())); }
+  function drawGraph() {
+    const at = [parts.graph.scrollLeft, parts.graph.scrollTop];
+    redraw(parts.graph, graphView(doc()));
+    parts.graph.scrollLeft = at[0], parts.graph.scrollTop = at[1];
+  }
+  function drawBar() {
+    const list = steps(), now = list[view.pos - 1];
+    parts.bar.hidden = !list.length;
+    parts.range.max = list.length, parts.range.value = view.pos;
+    parts.now.textContent = !now ? 'before the first step' : now.node !== view.node
+      ? view.pos + ' of ' + list.length + ' steps done' : (now.back ? 'backward ' : 'forward ') +
+      view.pos + ' of ' + list.length + ': ' + doc().nodes[now.node].kind + ' ' +
+        doc().nodes[now.node].key;
+  }
+  function drawHead() {
+    const of = doc(), k = of.config, many = documents.length > 1;
+    const options = chosen => documents.map((d, i) => html('option', {value: i,
+      selected: i === chosen},
+      d.title || 'run ' + (i + 1)));
+    redraw(parts.head, many ? html('div', {class: 'row', style: 'margin-bottom:8px'},
+      html('label', {class: 'small'}, 'run ', html('select', {onchange: event => {
+        view.a = event.target.selectedIndex;
+        if (view.b === view.a) view.b = -1;
+        drawAll();
+      }}, options(view.a))), html('label', {class: 'small'}, 'beside it ', html('select',
+        {onchange: event => {
+          view.b = Number(event.target.value);
+          drawAll();
+        }}, html('option', {value: -1, selected: view.b < 0}, 'nothing'), options(view.b)))) : null,
+      html('div', {class: 'two'}, html('div', null, parts.text, html('div', {class: 'dim small',
+        style: 'margin:6px 0'}, 'task ' + of.task + ', width ' +
+        k.d_model + ', ' + k.heads + ' heads, at most ' + k.max_len + ' tokens, ' +
+          of.params.reduce((s, p) =>
+        s + p.value.shape.reduce((a, b) => a * b, 1), 0).toLocaleString('en') + ' parameters' +
+        (of.passes.loss !== null ? ', loss ' + number(of.passes.loss) : '')), view.b < 0
+        ? [tokenRow('source', tokensOf(of, 'source')), tokenRow('target', tokensOf(of, 'target'))] :
+          null),
+      view.b < 0 ? html('div', null, answersView(of)) : null),
+      view.b < 0 ? null : html('div', {class: 'two'}, [view.a, view.b].map(i => html('div', null,
+        html('h3', null, documents[i].title),
+        tokenRow('source', tokensOf(documents[i].data, 'source')),
+        tokenRow('target', tokensOf(documents[i].data, 'target')),
+          answersView(documents[i].data)))));
+  }
+  function drawAll() {
+    view.node = Math.min(view.node, Math.max(0, doc().nodes.length - 1));
+    view.pos = Math.min(view.pos, steps().length);
+    readColors(), drawText(), drawHead(), drawBar(), drawGraph(), drawDetail(), drawAttention();
+    const side2 = parametersView(doc());
+    parts.parameters.replaceChildren(...(side2 ? [side2] : []));
+  }
+  function build() {
+    parts.text = html('div');
+    parts.head = html('div', {class: 'card'});
+    parts.range = html('input', {type: 'range', min: 0, 'aria-label': 'step', oninput: event =>
+      goTo(Number(event.target.value))});
+    parts.now = html('div', {class: 'small mono', style: 'min-width:min(100%,330px)'});
+    parts.bar = html('div', {class: 'card bar row'}, button('|◀', null, () => goTo(0)),
+      button('◀', null, () => goTo(view.pos - 1)), button('▶', null, () => goTo(view.pos + 1)),
+      button('▶|', null, () => goTo(steps().length)), parts.range, parts.now);
+    ['to the start', 'one step back', 'one step on', 'to the end'].forEach((name, i) =>
+      assign(parts.bar.children[i], {'aria-label': name, title: name}));
+    parts.graph = html('div', {class: 'graph'});
+    parts.detail = html('div', {class: 'card'});
+    parts.attention = html('div', {class: 'card', 'data-part': 'attention'});
+    parts.parameters = html('div');
+    const legend = html('div', {class: 'row small dim', style: 'margin-top:6px'}, [['source',
+      'source rows'],
+      ['target', 'target rows'], ['sentence', 'sentence rows']].map(s => html('span', null,
+      html('span', {class: 'key', style: 'color:var(--' + s[0] + ')'}), s[1])), 'numbers: width');
+    parts.main = html('div', {class: 'main'}, html('div', {class: 'card'}, parts.graph, legend),
+      parts.detail);
+    add(root, [html('style', null, CSS), parts.head, parts.bar, parts.main, parts.attention,
+      lossView(),
+      parts.parameters, tip]);
+    root.addEventListener('keydown', event => {
+      if (/SELECT|INPUT/.test(event.target.tagName) || event.ctrlKey || event.metaKey ||
+        event.altKey) return;
+      if (event.key === 'ArrowRight') event.preventDefault(), goTo(view.pos + 1);
+      if (event.key === 'ArrowLeft') event.preventDefault(), goTo(view.pos - 1);
+    });
+    element.replaceChildren(root);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', function change() {
+      if (root.isConnected && doc().nodes.length) drawAll();
+      else scheme.removeEventListener('change', change);
+    });
+  }
+  build();
+  if (view.a >= documents.length) view.a = 0;
+  if (view.b >= documents.length) view.b = -1;
+  if (!before && documents.length > 1 && input.beside) view.b = 1;
+  view.pos = before ? Math.min(view.pos, steps().length) : steps().length;
+  if (view.node < 0 || view.node >= doc().nodes.length)
+    view.node = Math.max(0, doc().nodes.findIndex(n => n.heads));
+  if (doc().nodes.length) drawAll();
+  else for (const part of Object.values(parts)) part.hidden = part !== parts.head;
+  if (!doc().nodes.length) parts.head.append(textView(doc()));
+  return {
+    documents: documents,
+    select: key => {
+      const found = doc().nodes.find(n => n.key === key);
+      if (found) select(found.id);
+      return !!found;
+    },
+    step: goTo
+  };
+}
