@@ -1,0 +1,363 @@
+/* check.h   what an exercise includes: it compares values and gradients with the expected ones
+
+   An exercise is one C file that includes this header and defines
+
+     static void exercise(syn_context *c, syn_tape *t) { ... }
+
+   This header has main(): it makes a context and a tape of 4 MiB and calls exercise(). The file
+   computes one tensor after the other and shows each of them to the checker at once:
+
+     check(NAME, tensor)                    its numbers
+     check_gradient(NAME, tensor)           its gradient, after syn_backward
+     check_array(NAME, x, rows, columns)    an array of floats of your own, row-major
+
+   The first tensor that is wrong is reported, and the program ends there: what follows from a wrong
+   number is wrong, too. HOLE marks what a student has to write. It is 0, or a null pointer, so that
+   the file compiles, and operations of the tape on a null pointer give a null pointer.
+   Of "NAME before a step" and "NAME after a step" the checker says how far NAME moved.
+
+   A NEW EXERCISE NN (teachers)
+     1. Write solutions/NN_name.c: all is computed and shown, the simplest operations first. Show
+        each tensor that depends on a hole before the next hole uses it.
+     2. `make values N=NN` runs it and writes what it shows to expected/NN.values.
+     3. Copy it to exercises/NN_name.c; replace what students should write by HOLE, and say in a
+        comment what belongs there. Keep the calls of check: names and order must be the same.
+     4. `make check N=NN` must report the first hole, `make solutions N=NN` must pass.
+   Checking needs only exercises/, expected/ and this file: solutions/ may be left out.
+
+   TOLERANCE    A number is right if it differs from the expected one by at most 1e-4 times the
+   largest number of the expected tensor (1e-6, where all of those are 0). So the order in which you
+   add does not matter, an omitted term does. Infinite numbers must be equal. */
+
+#ifndef CHECK_H
+#define CHECK_H
+#include "course.h"
+
+#define HOLE 0
+
+enum { CHECK_VALUES = 200, CHECK_NAME = 80 };
+
+/* One value as it is expected: x [rows, columns]. */
+typedef struct check_entry {
+  char name[CHECK_NAME];
+  int rows, columns;
+  float *x;
+} check_entry;
+
+static struct check_state {
+  FILE *write; /* not null: the values are written here instead of being compared */
+  check_entry entries[CHECK_VALUES];
+  int count, done;
+  const char *number; /* "04" */
+  syn_context *c;
+} check_all;
+
+/* -- hints: what a wrong value has in common with the expected one -- */
+
+static int check_size(const check_entry *e) { return e->rows * e->columns; }
+
+static double check_largest(const check_entry *e) {
+  double largest = 0;
+  int i;
+  for (i = 0; i < check_size(e); i++)
+    if (isfinite(e->x[i]) && fabs((double)e->x[i]) > largest) largest = fabs((double)e->x[i]);
+  return largest;
+}
+
+static int check_near(double given, double expected, double largest) {
+  if (!isfinite(given) || !isfinite(expected)) return given == expected;
+  return fabs(given - expected) <= (largest > 0 ? 1e-4 * largest : 1e-6);
+}
+
+/* How many numbers of g are not factor * e + term. */
+static int check_wrong(const check_entry *e, const check_entry *g, double factor, double term) {
+  double largest = check_largest(e) * fabs(factor);
+  int i, wrong = 0;
+  for (i = 0; i < check_size(e); i++)
+    wrong += !check_near((double)g->x[i], factor * (double)e->x[i] + term, largest);
+  return wrong;
+}
+
+static int check_all_are(const check_entry *g, double number) {
+  int i;
+  for (i = 0; i < check_size(g); i++)
+    if (!((double)g->x[i] == number)) return 0;
+  return 1;
+}
+
+/* 1: g is e with rows and columns exchanged. */
+static int check_transposed(const check_entry *e, const check_entry *g) {
+  double largest = check_largest(e);
+  int i, j;
+  if (g->rows != e->columns || g->columns != e->rows) return 0;
+  for (i = 0; i < e->rows; i++)
+    for (j = 0; j < e->columns; j++)
+      if (!check_near((double)g->x[j * g->columns + i], (double)e->x[i * e->columns + j], largest))
+        return 0;
+  return e->rows > 1 && e->columns > 1;
+}
+
+/* 1: e is square, and above its diagonal every number is 0, or every number is -infinity. */
+static int check_causal(const check_entry *e) {
+  int i, j;
+  if (e->rows != e->columns || e->rows < 2) return 0;
+  for (i = 0; i < e->rows; i++)
+    for (j = i + 1; j < e->columns; j++)
+      if (e->x[i * e->columns + j] != e->x[1]) return 0;
+  return e->x[1] == 0.0f || (isinf(e->x[1]) && e->x[1] < 0);
+}
+
+/* How many numbers of g are wrong above the diagonal, or else on it and below. */
+static int check_wrong_half(const check_entry *e, const check_entry *g, int above) {
+  double largest = check_largest(e);
+  int i, wrong = 0;
+  for (i = 0; i < check_size(e); i++)
+    if ((i % e->columns > i / e->columns) == above)
+      wrong += !check_near((double)g->x[i], (double)e->x[i], largest);
+  return wrong;
+}
+
+/* A hint about a causal mask; 0: the mask is not what is wrong. */
+static int check_mask_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
+  int below = check_wrong_half(e, g, 0), i;
+  if (!below)
+    return snprintf(out, capacity, "the causal mask is missing: above the diagonal (column > row)"
+                                   " every number should be %g", (double)e->x[1] + 0);
+  if (!isinf(e->x[1])) return 0;
+  for (i = 0; i < check_size(e); i++) /* a mask of 1 and 0, or a mask that was multiplied */
+    if (i % e->columns <= i / e->columns && g->x[i] != g->x[0]) return 0;
+  return snprintf(out, capacity, "a mask is added to the scores: 0 where a token may look,"
+                                 " -infinity where it may not");
+}
+
+/* 1: row 0 is right, and every other row has a wrong number. */
+static int check_only_row_0(const check_entry *e, const check_entry *g) {
+  double largest = check_largest(e);
+  int i, j, good;
+  for (i = 0; i < e->rows; i++) {
+    for (good = 1, j = i * e->columns; j < (i + 1) * e->columns; j++)
+      good &= check_near((double)g->x[j], (double)e->x[j], largest);
+    if (good != (i == 0)) return 0;
+  }
+  return e->rows > 2;
+}
+
+/* The difference that all wrong numbers have, if at least two are wrong; 0: they have several. */
+static double check_same_difference(const check_entry *e, const check_entry *g) {
+  double largest = check_largest(e), difference = 0;
+  int i, wrong = 0;
+  for (i = 0; i < check_size(e); i++) {
+    double here = (double)g->x[i] - (double)e->x[i];
+    if (check_near((double)g->x[i], (double)e->x[i], largest)) continue;
+    if (!isfinite(here) || (wrong && !check_near(here, difference, largest))) return 0;
+    if (!wrong) difference = here;
+    wrong++;
+  }
+  return wrong > 1 ? difference : 0;
+}
+
+/* A hint about "NAME after a step", from "NAME before a step": how far did it move? */
+static int check_step_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
+  const char *after = strstr(e->name, " after a step");
+  size_t length = after ? (size_t)(after - e->name) : 0;
+  int i;
+  for (i = 0; after && i < check_all.done; i++) {
+    const check_entry *o = &check_all.entries[i];
+    double moved = (double)g->x[0] - (double)o->x[0], right = (double)e->x[0] - (double)o->x[0];
+    if (strncmp(o->name, e->name, length) || strcmp(o->name + length, " before a step")) continue;
+    return snprintf(out, capacity, "it moved by %.6g, it should move by %.6g%s", moved, right,
+                    moved * right < 0 ? ": the wrong way" : "");
+  }
+  return 0;
+}
+
+/* 1: the rows of a sum to 1; by_column: the columns do */
+static int check_sums_to_one(const check_entry *a, int by_column) {
+  int outer = by_column ? a->columns : a->rows, inner = by_column ? a->rows : a->columns, i, j;
+  for (i = 0; i < outer; i++) {
+    double sum = 0;
+    for (j = 0; j < inner; j++)
+      sum += (double)a->x[by_column ? j * a->columns + i : i * a->columns + j];
+    if (!(fabs(sum - 1) < 1e-3)) return 0;
+  }
+  return inner > 1;
+}
+
+/* The factor between the two at the largest expected number. */
+static double check_factor(const check_entry *e, const check_entry *g) {
+  int i, at = 0;
+  for (i = 1; i < check_size(e); i++)
+    if (isfinite(e->x[i]) && fabsf(e->x[i]) > fabsf(e->x[at])) at = i;
+  return e->x[at] != 0.0f ? (double)g->x[at] / (double)e->x[at] : 0.0;
+}
+
+/* 1: a factor worth naming. One number is a multiple of any other: there it must be k or 1/k. */
+static int check_is_ratio(const check_entry *e, double factor) {
+  double k = fabs(factor) < 1 ? 1 / factor : factor;
+  if (!isfinite(k) || factor == 0) return 0;
+  return check_size(e) > 1 || (fabs(k) < 64.5 && fabs(k - floor(k + 0.5)) < 1e-3);
+}
+
+/* Writes what the error looks like; 0: like none that is known. */
+static int check_hint(const check_entry *e, const check_entry *g, char *out, size_t capacity) {
+  int same = e->rows == g->rows && e->columns == g->columns, i;
+  double factor = same ? check_factor(e, g) : 0, term = (double)g->x[0] - (double)e->x[0], by;
+  for (i = 0; i < check_size(g); i++)
+    if (isnan(g->x[i]))
+      return snprintf(out, capacity, "NaN: 0/0, the root of a number below 0, or infinite minus"
+                                     " infinite; or an input that is NaN");
+  if (check_all_are(g, 0))
+    return snprintf(out, capacity, "all numbers are 0: still a hole, never computed, or an int"
+                                   " divided by an int (in C, 1 / 4 is 0)?");
+  if (check_transposed(e, g))
+    return snprintf(out, capacity, "transposed: row i, column j has what row j, column i should");
+  if (same && check_step_hint(e, g, out, capacity)) return 1;
+  if (same && check_causal(e) && check_mask_hint(e, g, out, capacity)) return 1;
+  for (i = 0; i < check_all.count; i++) {
+    const check_entry *o = &check_all.entries[i];
+    if (o != e && o->rows == g->rows && o->columns == g->columns && !check_wrong(o, g, 1, 0))
+      return snprintf(out, capacity, "these are the numbers of \"%s\": the wrong tensor, or"
+                                     " a term or factor without effect?", o->name);
+  }
+  if (!same) return 0;
+  if (!check_wrong(e, g, -1, 0))
+    return snprintf(out, capacity, "the sign: every number is minus the expected one");
+  if (check_is_ratio(e, factor) && !check_wrong(e, g, factor, 0))
+    return snprintf(out, capacity, "a factor: every number is %.6g times the expected one", factor);
+  if (check_size(e) > 1 && isfinite(term) && !check_wrong(e, g, 1, term))
+    return snprintf(out, capacity, "a term: every number is the expected one plus %.6g", term);
+  if (check_sums_to_one(e, 0) && check_sums_to_one(g, 1))
+    return snprintf(out, capacity, "the columns sum to 1, the rows should");
+  if (check_sums_to_one(e, 0) && !check_sums_to_one(g, 0))
+    return snprintf(out, capacity, "every row should sum to 1");
+  if (check_size(e) > 2 && check_largest(e) > 0 && check_wrong(e, g, 1, 0) == 1)
+    return snprintf(out, capacity, "only one number is wrong: the first or last of a loop?");
+  by = check_largest(e) > 0 ? check_same_difference(e, g) : 0;
+  if (by < 0 || by > 0)
+    return snprintf(out, capacity, "each wrong number is %.6g too %s: a term that counts in these"
+                                   " places only, or an int divided by an int (in C, 1 / 4 is 0)?",
+                    fabs(by), by > 0 ? "large" : "small");
+  if (!check_causal(e) && check_only_row_0(e, g))
+    return snprintf(out, capacity, "row 0 is right, all later rows are wrong: the row's index?");
+  return 0;
+}
+
+/* -- the report -- */
+
+static void check_begin_report(const char *name) {
+  int i;
+  printf("exercise %s\n  correct up to here: ", check_all.number);
+  for (i = 0; i < check_all.done; i++) printf("%s%s", i ? ", " : "", check_all.entries[i].name);
+  printf("%s\n  FIRST WRONG: %s\n", check_all.done ? "" : "nothing yet", name);
+}
+
+static void check_stop(void) {
+  if (check_all.c->status) printf("    the library says: %s\n", check_all.c->message);
+  fflush(stdout);
+  exit(1);
+}
+
+static void check_report(const check_entry *e, const check_entry *g) {
+  char hint[240];
+  double largest = check_largest(e);
+  int i, n = check_size(e);
+  check_begin_report(e->name);
+  printf("    shape [%d,%d]", g->rows, g->columns);
+  if (e->rows != g->rows || e->columns != g->columns)
+    printf(", expected [%d,%d]\n", e->rows, e->columns);
+  else {
+    for (i = 0; i < n && check_near((double)g->x[i], (double)e->x[i], largest); i++) continue;
+    if (n > 1)
+      printf("; %d of %d numbers are wrong; row %d, column %d (from 0)", check_wrong(e, g, 1, 0),
+             n, i / e->columns, i % e->columns);
+    printf(": expected %.6g, yours %.6g\n", (double)e->x[i] + 0, (double)g->x[i] + 0); /* no -0 */
+  }
+  if (!check_all.c->status && check_hint(e, g, hint, sizeof hint)) printf("    hint: %s\n", hint);
+  check_stop();
+}
+
+static void check_write(const char *name, const check_entry *g) {
+  int i;
+  fprintf(check_all.write, "%s\n%d %d\n", name, g->rows, g->columns);
+  for (i = 0; i < check_size(g); i++)
+    fprintf(check_all.write, "%.9g%c", (double)g->x[i], (i + 1) % g->columns ? ' ' : '\n');
+}
+
+/* -- what an exercise calls -- */
+
+static inline void check_array(const char *name, const float *x, int rows, int columns) {
+  const check_entry *e = &check_all.entries[check_all.done];
+  check_entry g;
+  memset(&g, 0, sizeof g);
+  g.rows = rows, g.columns = columns;
+  g.x = (float *)x;
+  if (check_all.write && x) check_write(name, &g);
+  if (check_all.write && x) return;
+  if (!check_all.write && (check_all.done == check_all.count || strcmp(e->name, name))) {
+    check_begin_report(name);
+    printf("    expected here: %s. Keep the calls of check and their order.\n",
+           check_all.done == check_all.count ? "the end" : e->name);
+    check_stop();
+  }
+  if (!x) {
+    check_begin_report(name);
+    puts(check_all.c->status ? "    it is a null pointer: the operation failed"
+                             : "    it is a null pointer: still a hole, or made from one");
+    check_stop();
+  }
+  if (rows != e->rows || columns != e->columns || check_wrong(e, &g, 1, 0)) check_report(e, &g);
+  check_all.done++;
+}
+
+static inline void check_numbers(const char *name, const syn_tensor *a, const float *x) {
+  check_array(name, x, a ? (int)syn_rows(a) : 0, a ? syn_width(a) : 0);
+}
+static inline void check(const char *name, const syn_tensor *a) {
+  check_numbers(name, a, a ? a->x : NULL);
+}
+static inline void check_gradient(const char *name, const syn_tensor *a) {
+  check_numbers(name, a, a ? a->dx : NULL);
+}
+
+/* -- the program -- */
+
+static void exercise(syn_context *c, syn_tape *t); /* of the file that includes this one */
+
+/* Reads the expected values: for each a line with its name, "rows columns", then the numbers. */
+static int check_read(FILE *f) {
+  check_entry *e = check_all.entries;
+  int i;
+  for (; check_all.count < CHECK_VALUES && fgets(e->name, CHECK_NAME, f); check_all.count++, e++) {
+    e->name[strcspn(e->name, "\n")] = 0;
+    if (fscanf(f, "%d %d", &e->rows, &e->columns) != 2 || e->rows < 1 || e->columns < 1) return 0;
+    e->x = (float *)calloc((size_t)check_size(e), sizeof *e->x);
+    for (i = 0; i < check_size(e); i++)
+      if (!e->x || fscanf(f, "%f", &e->x[i]) != 1) return 0;
+    while ((i = fgetc(f)) != EOF && i != '\n') continue;
+  }
+  return check_all.count > 0;
+}
+
+/* NUMBER of the exercise, FILE of its expected values; a third argument writes that file. */
+int main(int count, char **args) {
+  syn_context c;
+  syn_tape *t;
+  FILE *f = count > 2 ? fopen(args[2], count > 3 ? "w" : "r") : NULL;
+  if (!f) return fprintf(stderr, "usage: %s NUMBER FILE [write]; see check.h\n", args[0]), 2;
+  check_all.number = args[1];
+  check_all.c = &c;
+  if (count > 3) check_all.write = f;
+  else if (!check_read(f)) return fprintf(stderr, "%s: no expected values\n", args[2]), 2;
+  if (syn_context_init(&c, NULL)) return puts(c.message), 2;
+  t = syn_tape_new(&c, (size_t)4 << 20);
+  exercise(&c, t);
+  if (c.status) return printf("exercise %s\n  the library says: %s\n", args[1], c.message), 1;
+  syn_tape_free(t);
+  fclose(f);
+  if (check_all.write) return 0;
+  if (check_all.done < check_all.count)
+    return check_begin_report(check_all.entries[check_all.done].name),
+           puts("    it was never shown: the exercise ended before it"), 1;
+  return printf("exercise %s: all %d values are right\n", args[1], check_all.count), 0;
+}
+#endif
