@@ -1,0 +1,36 @@
+/* native.c   the page's training as a program: the same settings, the same hash of the loss curve
+
+   Compile, run:  cc -O2 examples/web/native.c -o native -lm && ./native 200 seed=1
+   Arguments:     how many steps, then settings by the names of the page's URL: task encoder decoder
+                  width heads seed rate warmup steps batch dropout ...
+   Prints:        loss of the last step, hash of all losses, unseen pairs answered exactly; as JSON
+                  with a first argument --json */
+#include "web.c"
+#include <time.h>
+
+int main(int count, char **words) {
+  int i, json = count > 1 && !strcmp(words[1], "--json"), right, tests;
+  long steps = count > 1 + json ? atol(words[1 + json]) : 200;
+  float loss = 0, last = 0;
+  double least = 1e9, ms;
+  for (i = 2 + json; i < count; i++) {
+    strcpy(page_memory(strlen(words[i]) + 1), words[i]);
+    if (!page_set()) return fprintf(stderr, "%s\n", page_message()), 2;
+  }
+  if (!page_create()) return fprintf(stderr, "%s\n", page_message()), 1;
+  while (page_steps() < steps && loss >= 0) {
+    clock_t start = clock();
+    loss = page_train();
+    ms = 1000.0 * (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (loss >= 0) last = loss, least = ms < least ? ms : least;
+  }
+  if (loss < -1) return fprintf(stderr, "%s\n", page_message()), 1;
+  tests = page_tests() < 200 ? page_tests() : 200;
+  right = page_score(0, tests);
+  printf(json ? "{\"steps\":%d,\"loss\":%.9g,\"hash\":\"%s\",\"right\":%d,\"tests\":%d,"
+                "\"ms\":%.3f}\n"
+              : "%d steps, loss %.9g, hash %s, %d of %d unseen pairs exact; "
+                "the fastest step %.3f ms\n",
+         page_steps(), (double)last, page_hash(), right, tests, least);
+  return 0;
+}
