@@ -19,6 +19,6 @@ int main(void) {
   board_clock_start();
   commands.longest = 0;
   status = demo_lines(&commands);
-  demo_put_figure("longest slice in microseconds", commands.longest);
+  serial_figure("longest slice in microseconds", commands.longest);
   return status;
 }

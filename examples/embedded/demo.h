@@ -12,6 +12,7 @@ static void demo_trace(float z);
 #define SYN_SMALL
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
+#include "serial.h"
 
 #ifndef DEMO_LINE
 enum { DEMO_LINE = 120, DEMO_TOKENS = 24 }; /* bytes and tokens of a line at most, with its end */
@@ -53,14 +54,6 @@ static void demo_put_hash(uint64_t hash) {
     board_put(digit);
   }
 }
-/* A line of a measured figure begins with #. */
-static void demo_put_figure(const char *name, uint32_t n) {
-  board_put("# ");
-  board_put(name);
-  board_put(" ");
-  board_put_number(n);
-  board_put("\n");
-}
 
 /* -- lines and answers -- */
 
@@ -73,22 +66,19 @@ static void demo_encode(demo *d, const char *line, size_t size) {
 /* Reads a line and makes it tokens. Returns 0 for an empty line and at the end of all. */
 static int demo_read(demo *d) {
   char line[DEMO_LINE];
-  int byte, size = 0;
-  while ((byte = board_get()) >= 0 && byte != '\n')
-    if (byte != '\r' && size < DEMO_LINE) line[size++] = (char)byte;
-  demo_encode(d, line, (size_t)size);
-  return size;
+  syn_text text = serial_read(line, sizeof line);
+  demo_encode(d, text.at, text.size);
+  return text.size > 0;
 }
 
-static void demo_write(demo *d, syn_text text) {
+/* Writes a piece of the answer, or compares it with what is wanted. */
+static void demo_write(demo *d, syn_text piece) {
   size_t i;
-  for (i = 0; i < text.size; i++) {
-    char one[2] = {0, 0};
-    one[0] = text.at[i];
-    if (!d->want) board_put(one);
-    else if (*d->want == one[0]) d->want++;
-    else d->want = "?"; /* no answer ends like this */
-  }
+  if (!d->want) serial_write(piece);
+  else
+    for (i = 0; i < piece.size; i++)
+      if (*d->want == piece.at[i]) d->want++;
+      else d->want = "?"; /* no answer ends like this */
 }
 /* Writes the answer to the line in ids, token by token. Returns 0 or an error. */
 static int demo_answer(demo *d) {
@@ -116,24 +106,24 @@ static int demo_start(demo *d, void *ram, size_t bytes) {
   board_put("\n");
   board_stack_paint();
   d->s = syn_small_open(ram, bytes, d->model, d->size, NULL, &error);
-  demo_put_figure("stack of open", board_stack_used());
+  serial_figure("stack of open", board_stack_used());
   if (!d->s) {
     board_put(error == SYN_SMALL_E_RAM ? "too little RAM\n" : "the model is damaged\n");
     return 1;
   }
   board_stack_paint();
   demo_encode(d, d->sentence, strlen(d->sentence));
-  demo_put_figure("stack of encode", board_stack_used());
+  serial_figure("stack of encode", board_stack_used());
   board_stack_paint();
   syn_small_source(d->s, d->ids, d->count);
-  demo_put_figure("stack of source", board_stack_used());
+  serial_figure("stack of source", board_stack_used());
   board_stack_paint();
   while (syn_small_step(d->s, 1000000) >= SYN_SMALL_MORE) continue;
-  demo_put_figure("stack of step", board_stack_used());
+  serial_figure("stack of step", board_stack_used());
   d->want = d->answer;
   passed = hash == d->hash && !demo_answer(d) && !*d->want;
   d->want = NULL;
-  demo_put_figure("self-test tokens", d->tokens);
+  serial_figure("self-test tokens", d->tokens);
   board_put(passed ? "self-test passed\n" : "self-test FAILED\n");
   return !passed;
 }
@@ -146,8 +136,8 @@ static int demo_lines(demo *d) {
     board_put("\n");
     lines++;
   }
-  demo_put_figure("lines", lines);
-  demo_put_figure("tokens", d->tokens);
+  serial_figure("lines", lines);
+  serial_figure("tokens", d->tokens);
 #ifdef DEMO_TEST
   board_put("logits ");
   demo_put_hash(demo_hash);

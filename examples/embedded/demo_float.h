@@ -5,8 +5,6 @@
 
    It is here to be compared: on a Cortex-M4 a small model takes a fifteenth of the RAM and half of
    the instructions. */
-#include "board.h"
-
 #define SYN_INFERENCE
 #define SYN_NO_MESSAGES
 #define SYN_NO_SIMD
@@ -14,6 +12,7 @@
 #define SYN_EXACT
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../../synthesizer.h"
+#include "serial.h"
 
 /* -- memory: where malloc takes it from -- */
 
@@ -33,31 +32,10 @@ void *_sbrk(ptrdiff_t bytes) {
 
 /* -- lines and answers -- */
 
-/* Reads a line into `line`, `capacity` bytes at most. */
-static syn_text demo_read(char *line, size_t capacity) {
-  syn_text text = {line, 0};
-  int byte;
-  while ((byte = board_get()) >= 0 && byte != '\n')
-    if (byte != '\r' && text.size < capacity) line[text.size++] = (char)byte;
-  return text;
-}
 static int demo_write(void *user, syn_text piece) {
-  size_t i;
   (void)user;
-  for (i = 0; i < piece.size; i++) {
-    char one[2] = {0, 0};
-    one[0] = piece.at[i];
-    board_put(one);
-  }
+  serial_write(piece);
   return 0;
-}
-
-static void demo_figure(const char *name, uint32_t n) {
-  board_put("# ");
-  board_put(name);
-  board_put(" ");
-  board_put_number(n);
-  board_put("\n");
 }
 
 /* Answers every line up to an empty one. Returns an exit status. */
@@ -66,16 +44,16 @@ static int demo_lines(syn_context *c, syn_decoder *d) {
   syn_text text;
   uint32_t tokens = 0;
   int size;
-  while ((text = demo_read(line, sizeof line)).size) {
+  while ((text = serial_read(line, sizeof line)).size) {
     syn_text prompt = {"", 0};
     if (syn_decoder_run_text(d, text, prompt, demo_write, NULL)) board_put(c->message);
     else if (syn_decoder_output(d, 0, 0, &size, NULL)) tokens += (uint32_t)size;
     syn_context_clear(c);
     board_put("\n");
   }
-  demo_figure("stack of step", board_stack_used());
-  demo_figure("RAM", (uint32_t)heap_used);
-  demo_figure("tokens", tokens);
+  serial_figure("stack of step", board_stack_used());
+  serial_figure("RAM", (uint32_t)heap_used);
+  serial_figure("tokens", tokens);
   return 0;
 }
 
@@ -92,6 +70,6 @@ static int demo_main(const void *model, size_t size) {
     board_put(c.message);
     return 1;
   }
-  demo_figure("self-test tokens", 0);
+  serial_figure("self-test tokens", 0);
   return demo_lines(&c, d);
 }

@@ -57,8 +57,8 @@ int main(void) {
   for (pass = 0; pass < PASSES; pass++)
     for (i = 0; i < CORRECTIONS; i++)
       if (demo_correct(&learn, corrections[i][0], corrections[i][1])) return 1;
-  demo_put_figure("stack of learning", board_stack_used());
-  demo_put_figure("RAM without stack", (uint32_t)(sizeof ram + sizeof learned + sizeof learn));
+  serial_figure("stack of learning", board_stack_used());
+  serial_figure("RAM without stack", (uint32_t)(sizeof ram + sizeof learned + sizeof learn));
   board_put("learned weights ");
   demo_put_hash(demo_fnv(SYN_HASH_START, learned, (FLOATS - TOKENS) * sizeof *learned));
   board_put("\n");
