@@ -4,18 +4,7 @@
 # Run from anywhere: sh tests/test_board.sh    CC names the compiler, RUN an emulator.
 # Ends with "board: N checks, N failed"; exit 1 when any failed.
 
-here=$(cd "$(dirname "$0")" && pwd)
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-checks=0 failed=0
-
-is() { # is NAME WANTED GOT
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] && return
-  failed=$((failed + 1))
-  printf 'FAILED %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
-}
+. "$(dirname "$0")/checks.sh"
 
 cat >board.c <<'EOF'
 #define SYNTHESIZER_IMPLEMENTATION

@@ -3,28 +3,9 @@
 # Run from anywhere: sh tests/test_score.sh    CC names the compiler, SYN a tool already built.
 # Ends with "score: N checks, N failed"; exit 1 when any failed.
 
-here=$(cd "$(dirname "$0")" && pwd)
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-if [ -z "$SYN" ]; then
-  SYN=$dir/syn
-  ${CC:-cc} -O2 "$here/../tools/syn.c" -o "$SYN" -lm || exit 1
-fi
-cd "$dir" || exit 1
-checks=0 failed=0
+. "$(dirname "$0")/checks.sh"
+need_syn
 
-is() { # is NAME WANTED GOT
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] && return
-  failed=$((failed + 1))
-  printf 'FAILED %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
-}
-has() { # has NAME PATTERN GOT: a shell pattern that GOT must match
-  case $3 in
-    $2) is "$1" ok ok ;;
-    *) is "$1" "$2" "$3" ;;
-  esac
-}
 # score NAME VALUE HYP REF OPTION...: HYP and REF are printf formats, VALUE the lines without names
 score() {
   name=$1 wanted=$2

@@ -1,0 +1,458 @@
+/* clang -DFUZZER -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_tool.c -o fuzz_tool -lm
+   mkdir seeds corpus; ./fuzz_tool --seeds seeds; ./fuzz_tool -max_len=12000 corpus seeds
+   tools/syn.c inside one process: any bytes as its command line, as a model file, as a text, as a
+   data file. exit returns here, and what the tool leaves then, memory and open files, is
+   released. It sees only names without "/", in a folder that is empty but for `model`, `data` and
+   `text`. The input: one byte for what it is, one for the command. */
+#define FUZZ_NAME "tool"
+#define FUZZ_EDGES 5200
+#define FUZZ_MUTATOR
+#define FUZZ_MARKS(X) \
+  X(commands) X(files) X(texts) X(tables) X(succeeded) X(failed) X(misused) X(trained) X(decoded) \
+  X(wrote)
+
+#ifndef FUZZ_LINKED
+#define FUZZ_LINKED /* tools/syn.c has the library */
+#endif
+#include "fuzz.h"
+#define MUTATE_FILE
+#include "fuzz_mutate.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#ifdef __SSE2__
+#include <immintrin.h> /* declares posix_memalign, too */
+#endif
+
+/* -- memory: a list of the blocks of this run, newest first -- */
+
+/* Enough for the commands on small networks. A text with millions of weights is refused
+   before they take seconds. */
+#define TOOL_BYTES ((size_t)32 << 20)
+
+typedef struct own_block {
+  struct own_block *before, *after;
+  size_t size, unused;
+} own_block;
+static own_block *own_newest;
+static size_t own_held; /* bytes of all blocks */
+
+static void *tool_alloc(size_t size) {
+  own_block *b;
+  if (size > TOOL_BYTES || own_held + size > TOOL_BYTES) {
+    fuzz.refused++;
+    return NULL;
+  }
+  b = (own_block *)malloc(sizeof *b + size);
+  if (!b) return NULL;
+  b->before = own_newest;
+  b->after = NULL;
+  b->size = size;
+  if (own_newest) own_newest->after = b;
+  own_newest = b;
+  own_held += size;
+  if (own_held > fuzz.most) fuzz.most = own_held;
+  return b + 1;
+}
+static void *tool_calloc(size_t count, size_t size) {
+  void *at = size && count > TOOL_BYTES / size ? NULL : tool_alloc(count * size);
+  if (at) memset(at, 0, count * size);
+  return at;
+}
+static void tool_free(void *at) {
+  own_block *b;
+  if (!at) return;
+  b = (own_block *)at - 1;
+  if (b->before) b->before->after = b->after;
+  if (b->after) b->after->before = b->before;
+  else own_newest = b->before;
+  own_held -= b->size;
+  free(b);
+}
+static void *tool_realloc(void *at, size_t size) {
+  void *moved = tool_alloc(size);
+  size_t old = at ? ((own_block *)at - 1)->size : 0;
+  if (!moved) return NULL;
+  if (at) memcpy(moved, at, old < size ? old : size);
+  tool_free(at);
+  return moved;
+}
+static int tool_align(void **at, size_t align, size_t size) {
+  (void)align;
+  *at = tool_alloc(size);
+  return *at ? 0 : ENOMEM;
+}
+
+/* -- files: open ones of this run; names -- */
+
+enum { MAX_FILES = 64 };
+static FILE *opened[MAX_FILES], *null_out, *text_in;
+static char own_folder[64], own_paths[2][400];
+
+/* The name inside the folder; null: one that leads out of it. */
+static const char *inside(const char *path, int which) {
+  if (!*path || strchr(path, '/') || strlen(path) > 200 || !strcmp(path, ".") ||
+      !strcmp(path, ".."))
+    return NULL;
+  snprintf(own_paths[which], sizeof own_paths[which], "%s/%s", own_folder, path);
+  return own_paths[which];
+}
+static FILE *tool_open(const char *path, const char *mode) {
+  const char *name = inside(path, 0);
+  int i;
+  errno = ENOENT;
+  for (i = 0; i < MAX_FILES; i++)
+    if (!opened[i]) return name ? opened[i] = fopen(name, mode) : NULL;
+  return NULL;
+}
+static int tool_close(FILE *f) {
+  int i;
+  for (i = 0; i < MAX_FILES; i++)
+    if (opened[i] == f) opened[i] = NULL;
+  return fclose(f);
+}
+static int tool_stat(const char *path, struct stat *info) {
+  const char *name = inside(path, 0);
+  return name ? stat(name, info) : -1;
+}
+static int tool_rename(const char *from, const char *to) {
+  const char *a = inside(from, 0), *b = inside(to, 1);
+  fuzz_mark(MARK_wrote);
+  return a && b ? rename(a, b) : -1;
+}
+static int tool_remove(const char *path) {
+  const char *name = inside(path, 0);
+  return name ? remove(name) : -1;
+}
+static int tool_reopen(const char *path, int flags) {
+  const char *name = inside(path, 0);
+  return name ? open(name, flags) : -1;
+}
+static int tool_nothing(int x) { return x; }
+
+/* -- the end: exit returns to run_tool -- */
+
+static jmp_buf own_exit;
+static int exit_status;
+static void tool_exit(int status) __attribute__((noreturn));
+static void tool_exit(int status) {
+  exit_status = status;
+  longjmp(own_exit, 1);
+}
+
+/* What the tool and the library call instead of the C library. */
+#define malloc(size) tool_alloc(size)
+#define calloc(count, size) tool_calloc(count, size)
+#define realloc(at, size) tool_realloc(at, size)
+#define free(at) tool_free(at)
+#define posix_memalign(at, align, size) tool_align(at, align, size)
+#define fopen(path, mode) tool_open(path, mode)
+#define fclose(f) tool_close(f)
+#define stat(path, info) tool_stat(path, info)
+#define open(path, flags) tool_reopen(path, flags)
+#define rename(from, to) tool_rename(from, to)
+#define remove(path) tool_remove(path)
+#define isatty(file) tool_nothing((file) * 0)
+#define signal(number, handler) ((void)(handler))
+#define exit(status) tool_exit(status)
+#define printf(...) fprintf(null_out, __VA_ARGS__)
+#define puts(text) fprintf(null_out, "%s\n", text)
+#define putchar(c) fputc(c, null_out)
+#undef stdout
+#undef stderr
+#undef stdin
+#define stdout null_out
+#define stderr null_out
+#define stdin text_in
+#define main syn_main
+#include "../tools/syn.c"
+#undef main
+#undef fopen
+#undef fclose
+#undef rename
+#undef remove
+#undef exit
+#undef printf
+#undef free
+
+/* -- one run -- */
+
+enum { MAX_WORDS = 40 };
+
+static void put_file(const char *name, const void *at, size_t size) {
+  FILE *f = fopen(inside(name, 0), "wb");
+  if (!f || fwrite(at, 1, size, f) != size || fclose(f)) abort();
+}
+
+/* Runs `syn WORDS`; what is left of it is released. */
+static void run_tool(int count, char **words) {
+  own_block *before = own_newest;
+  int status, i;
+  if (setjmp(own_exit) == 0) exit_status = syn_main(count, words);
+  status = exit_status;
+  for (i = 0; i < MAX_FILES; i++) {
+    if (opened[i]) fclose(opened[i]);
+    opened[i] = NULL;
+  }
+  while (own_newest != before) tool_free(own_newest + 1);
+  fuzz_mark(status == 0 ? MARK_succeeded : status == 1 ? MARK_failed : MARK_misused);
+  if (!status && count > 1 && !strcmp(words[1], "train")) fuzz_mark(MARK_trained);
+  if (!status && count > 1 && !strcmp(words[1], "run")) fuzz_mark(MARK_decoded);
+  FUZZ_WANT(status >= 0 && status <= 2, "status %d", status);
+}
+
+/* A line of words that single spaces separate, with the text in place of a word "%". */
+static void run_line(const char *line, char *text) {
+  char copy[1000], *words[MAX_WORDS], *at;
+  int count = 0;
+  snprintf(copy, sizeof copy, "syn %s", line);
+  for (at = strtok(copy, " "); at && count < MAX_WORDS; at = strtok(NULL, " "))
+    words[count++] = strcmp(at, "%") ? at : text;
+  run_tool(count, words);
+}
+
+/* What bounds the time of a run; the last value that is given of an option holds. A gradient check
+   takes the square of the number of weights: the text of its network is no part of the input. */
+static const char *bounds_of(const char *command) {
+  if (!strcmp(command, "train"))
+    return "--steps 2 --epochs 1 --batch 32 --accumulate 1 --d-model 4 --heads 2 --max-len 9 "
+           "--tokenizer char";
+  if (!strcmp(command, "grad"))
+    return "--task lm --decoder rnn --d-model 2 --heads 1 --max-len 3 --tgt-vocab 5";
+  if (!strcmp(command, "info"))
+    return "--d-model 8 --heads 2 --max-len 20 --src-vocab 20 --tgt-vocab 20 --classes 3";
+  if (!strcmp(command, "trace") || !strcmp(command, "plot"))
+    return "--d-model 8 --heads 2 --max-len 20 --count 2";
+  if (!strcmp(command, "presets")) return "transformer"; /* not all: they are large */
+  return "";
+}
+
+/* The input's lines are the words. */
+static void run_words(char *text) {
+  char *words[MAX_WORDS + 30], bounds[200], *at = text;
+  int count = 1;
+  words[0] = text + strlen(text);
+  while (count < MAX_WORDS && *at) {
+    words[count++] = at;
+    at += strcspn(at, "\n");
+    if (*at) *at++ = 0;
+  }
+  snprintf(bounds, sizeof bounds, "%s", count > 1 ? bounds_of(words[1]) : "");
+  for (at = strtok(bounds, " "); at; at = strtok(NULL, " ")) words[count++] = at;
+  fuzz_mark(MARK_commands);
+  run_tool(count, words);
+}
+
+static fuzz_bytes model; /* of every run that is not given another */
+static const char table[] = "a b\tb a\nb c\tc b\na\ta\nc c a\ta c c\n";
+
+/* Removes all files of the folder. */
+static void clean(void) {
+  DIR *d = opendir(own_folder);
+  struct dirent *e;
+  while (d && (e = readdir(d)))
+    if (inside(e->d_name, 0)) remove(own_paths[0]);
+  if (d) closedir(d);
+}
+static void leave(void) {
+  clean();
+  rmdir(own_folder);
+}
+
+static void make_model(fuzz_bytes *b) {
+  syn_text line = syn_text_of("a b c");
+  syn_context c;
+  syn_config k;
+  syn_tokenizer *t;
+  syn_model *m;
+  syn_sink sink = fuzz_sink(b);
+  memset(&k, 0, sizeof k);
+  fuzz_context(&c, "scalar", 0);
+  t = syn_tokenizer_learn(&c, "char", 0, &line, 1);
+  k.encoder = "pos -> res_nd(syn_att(R+V)) -> norm";
+  k.decoder = "learn_pos -> res(mh_dot_att) -> norm";
+  k.d_model = 4;
+  k.heads = 2;
+  k.max_len = 9;
+  k.src_vocab = k.tgt_vocab = syn_tokenizer_size(t);
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, t, t);
+  if (syn_model_save_to(&c, m, &sink)) abort();
+  syn_model_free(m);
+}
+
+/* Before the first run: the folder, the model. */
+static void start(void) {
+  snprintf(own_folder, sizeof own_folder, "%s/fuzz_tool_%ld",
+           access("/dev/shm", W_OK) ? "." : "/dev/shm", (long)getpid());
+  mkdir(own_folder, 0700);
+  atexit(leave);
+  null_out = getenv("FUZZ_SHOW") ? fdopen(2, "w")
+                                 : fopen("/dev/null", "wb"); /* FUZZ_SHOW: what the tool prints */
+  make_model(&model);
+  if (!null_out) abort();
+}
+
+static void fuzz_one(void) {
+  static const char *const of_model[] = {
+      "run -m model data",
+      "info -m model",
+      "run -m model --beam 1 --type i8 data",
+      "eval -m model --data data",
+      "quantize -m model -o new --type i4",
+      "embed -m model -o new --tokenizers yes",
+      "trace -m model -o new --input ab",
+      "golden model",
+      "info -m model --board pico",
+      "embed -m model -o new --layout file",
+      "train --init model --data data -o new --steps 1 --batch 32",
+      "trace -m model -o new"};
+  static const char *const of_text[] = {
+      "info --encoder % --d-model 8",
+      "info --task lm --decoder % --d-model 8",
+      "trace --encoder % -o new --d-model 8",
+      "info --json --task tag --encoder % --d-model 8 --board pico",
+      "trace -m model -o new --input %",
+      "run -m model text",
+      "run -m model --nbest 2 --json text",
+      "trace --document text -o new",
+      "trace -m model -o new --log text"};
+  static const char *const of_table[] = {
+      "train --data text -o new --steps 2 --batch 32 --d-model 4 --heads 2 --max-len 9 --tokenizer "
+      "char",
+      "train --task classify --data text -o new --steps 2 --batch 32 --d-model 4 --tokenizer "
+      "bpe:20 --heads 2 --max-len 9",
+      "train --task tag --data text -o new --steps 2 --batch 32 --d-model 4 --heads 2 --max-len 9",
+      "train --task lm --data text -o new --steps 2 --batch 32 --d-model 4 --tokenizer byte "
+      "--heads 2 --max-len 9",
+      "train --src text --tgt data -o new --steps 2 --batch 32 --d-model 4 --heads 2 --max-len 9 "
+      "--valid data",
+      "train --span-corruption --data text -o new --steps 2 --batch 32 --d-model 4 --heads 2 "
+      "--max-len 9 --tokenizer char",
+      "eval -m model --data text",
+      "score text data",
+      "score text text --metric bleu,chrf,ter"};
+  int what = fuzz_below(4), which = fuzz_byte();
+  size_t before, most = fuzz.left;
+  char *text;
+  if (!model.at) start();
+  before = own_held;
+  text = (char *)calloc(1, most + 1);
+  if (!text) abort();
+  if (most) memcpy(text, fuzz.at, most);
+  put_file("model", what == 1 ? text : model.at, what == 1 ? most : model.size);
+  put_file("data", table, sizeof table - 1);
+  put_file("text", text, most);
+  text_in = fopen(inside("text", 0), "rb");
+  if (!text_in) abort();
+  if (what == 0) run_words(text);
+  if (what == 1) run_line(of_model[which % (int)COUNT(of_model)], text);
+  if (what == 2) run_line(of_text[which % (int)COUNT(of_text)], text);
+  if (what == 3) run_line(of_table[which % (int)COUNT(of_table)], text);
+  if (what) fuzz_mark(what == 1 ? MARK_files : what == 2 ? MARK_texts : MARK_tables);
+  fclose(text_in);
+  tool_free(text);
+  FUZZ_WANT(own_held == before, "%lu bytes left", (unsigned long)(own_held - before));
+  clean();
+}
+
+static void seed_line(const char *name, int what, int which, const void *at, size_t size) {
+  char bytes[8000];
+  bytes[0] = (char)what;
+  bytes[1] = (char)which;
+  if (size > sizeof bytes - 2) abort();
+  memcpy(bytes + 2, at, size);
+  fuzz_seed(name, bytes, size + 2);
+}
+
+static void fuzz_seeds(void) {
+  static const char *const words_of[] = {
+      "run\n-m\nmodel\ndata",
+      "train\n--data\ndata\n-o\nnew\n--checkpoint\npoint\n--every\n1",
+      "score\ntext\ndata\n--metric=bleu",
+      "presets",
+      "info\n-m\nmodel\n--json",
+      "help\ntrain",
+      "eval\n--model=model\n--src=data\n--tgt=data"};
+  static const char *const texts[] = {
+      "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm", "rnn -> ff", "a b c\nb",
+      "{\"task\":\"lm\"}"};
+  char name[32];
+  fuzz_bytes b;
+  int i;
+  make_model(&b);
+  for (i = 0; i < 7; i++) {
+    snprintf(name, sizeof name, "words%d", i);
+    seed_line(name, 0, 0, words_of[i], strlen(words_of[i]));
+  }
+  for (i = 0; i < 12; i++) {
+    snprintf(name, sizeof name, "model%d", i);
+    seed_line(name, 1, i, b.at, b.size);
+  }
+  for (i = 0; i < 36; i++) {
+    snprintf(name, sizeof name, "text%d", i);
+    seed_line(name, 2, i % 9, texts[i / 9], strlen(texts[i / 9]));
+  }
+  for (i = 0; i < 8; i++) {
+    snprintf(name, sizeof name, "table%d", i);
+    seed_line(name, 3, i, i == 2 ? "a b\tX Y\nb\tY\n" : table, i == 2 ? 10 : sizeof table - 1);
+  }
+  free(b.at);
+}
+
+static const char *any_word(syn_random *r) {
+  static const char *const words[] = {
+      "0",    "1",           "2",        "-1",     "3",      "7",          "0.5",
+      "1e9",  "99999999999", "nan",      "",       "a",      "model",      "data",
+      "text", "new",         "missing",  "-",      "--",     "-m",         "--json",
+      "id",   "rnn",         "norm",     "char",   "space",  "bpe:20",     "W=4",
+      "pico", "bleu,chrf",   "accuracy", "x.html", "scalar", "transformer"};
+  return words[syn_random_below(r, (int)COUNT(words))];
+}
+
+/* A command line of a command's own options, with values that are mostly of their kinds. */
+static size_t random_words(char *at, size_t capacity, syn_random *r) {
+  const command_row *c = &commands[syn_random_below(r, (int)COUNT(commands))];
+  size_t used = (size_t)snprintf(at, capacity, "%s", c->name);
+  int rows = 0, count = syn_random_below(r, 7), i;
+  while (c->options && c->options[rows].name) rows++;
+  for (i = 0; i < rows && used + 200 < capacity; i++) /* those that are required */
+    if (!c->options[i].preset && syn_random_below(r, 20))
+      used += (size_t)snprintf(at + used, capacity - used, "\n--%s=%s", c->options[i].name,
+                               c->options[i].name[0] == 'o' ? "new" : "model");
+  if (!strcmp(c->name, "train")) used += (size_t)snprintf(at + used, capacity - used, "\n--data=data");
+  for (i = 0; i < count && rows && used + 200 < capacity; i++) {
+    const option *o = &c->options[syn_random_below(r, rows)];
+    size_t n = strcspn(o->wants, "|");
+    if (o->kind == FLAG) used += (size_t)snprintf(at + used, capacity - used, "\n--%s", o->name);
+    else if (o->kind == CHOICE && n < 40)
+      used += (size_t)snprintf(at + used, capacity - used, "\n--%s=%.*s", o->name, (int)n, o->wants);
+    else if (o->kind == INT)
+      used +=
+          (size_t)snprintf(at + used, capacity - used, "\n--%s=%d", o->name, syn_random_below(r, 12));
+    else used += (size_t)snprintf(at + used, capacity - used, "\n--%s=%s", o->name, any_word(r));
+  }
+  for (i = 0; i < c->words_min || (c->words_max && syn_random_below(r, 2)); i++)
+    if (used + 200 < capacity) used += (size_t)snprintf(at + used, capacity - used, "\n%s", any_word(r));
+  return used;
+}
+
+/* A quarter of the inputs becomes a random command line, another one a mutated model file. */
+size_t LLVMFuzzerCustomMutator(uint8_t *at, size_t size, size_t most, unsigned seed) {
+  syn_random r;
+  size_t changed = 0;
+  r.state = seed;
+  if (most < 1000 || size < 2) return LLVMFuzzerMutate(at, size, most);
+  if (seed % 4 == 0 && at[0] % 4 == 0) {
+    char words[800];
+    size = random_words(words, sizeof words, &r);
+    memcpy(at + 2, words, size);
+    return size + 2;
+  }
+  if (at[0] % 4 == 1 && seed % 2) changed = mutate_file(at + 2, size - 2, most - 2, seed);
+  if (changed && syn_random_below(&r, 2)) at[1] = (uint8_t)syn_random_below(&r, 12);
+  return changed ? changed + 2 : LLVMFuzzerMutate(at, size, most);
+}
