@@ -318,7 +318,7 @@ train $clong -o whole --json >log 2>err
 train $clong -o n --steps 17 --checkpoint ck --json >log 2>err
 train $clong -o n --checkpoint ck --resume --json >log 2>err
 same 'classify: resume' whole n
-train $ctask -o n --minutes 0.002 --every 9 --average 2 --json >log 2>err
+train $ctask -o n --minutes 0.002 --warmup 1 --every 9 --average 2 --json >log 2>err
 is 'classify: --minutes' '0 ' "$? $(cat err)"
 # the weights of V have the same shapes for any number of heads
 train $ctask --encoder 'pos->res(syn_att(V))' --steps 2 -o n --checkpoint cv --json >log 2>err
