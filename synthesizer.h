@@ -570,6 +570,7 @@ typedef struct syn_param {
   /* 1: a matrix product reads it as [shape[0], the rest]: rank 2, and the [n,k,d] of a convolution;
      0: a vector, or a table of heads */
   int matrix;
+  int embedding; /* 1: one row per token or class: embeddings, the output layer */
   int panels; /* 1: a matrix that decoding reads in panels alone, see syn_model_load_packed */
   /* in the model's memory or in the file it was loaded from; null: the matrix lies in panels */
   float *x;
@@ -640,16 +641,18 @@ typedef struct syn_decoder syn_decoder;
 
 /* How to train. Zeroed, a field means what its comment says. */
 typedef struct syn_train_config {
-  const char *optimizer;  /* "adam" (0 means that), "adamw", "adafactor", "sgd" */
+  const char *optimizer;  /* "adam" (0 means that), "adamw", "adafactor", "sgd", "muon" */
   const char *schedule;   /* "rsqrt" (0), "noam", "linear", "cosine", "constant", "plateau" */
   /* highest learning rate; noam: factor of d^-1/2 min(t^-1/2, t w^-3/2). 0: 0.001, sgd: 0.1,
-     noam: 1; adafactor: its own rate min(0.01, t^-1/2), which no schedule but plateau changes.
-     adafactor multiplies either by the RMS of the tensor (at least 0.001) */
+     muon: 0.01, noam: 1; adafactor: its own rate min(0.01, t^-1/2), which no schedule but plateau
+     changes. adafactor multiplies either by the RMS of the tensor (at least 0.001) */
   float lr;
   long warmup;            /* steps from 0 to lr, w; 0: no warm-up */
   long steps;             /* updates in all; 0: 1000 */
-  float beta1;            /* sgd: momentum. 0: 0.9, adafactor: none; below 0: none */
-  float beta2, eps;       /* adam and adamw alone; 0: 0.98, 1e-9 */
+  /* sgd, muon: momentum. 0: 0.9, muon 0.95, adafactor none; below 0: none. For tensors that muon
+     leaves to Adam it is 0.9 */
+  float beta1;
+  float beta2, eps;       /* adam, adamw, muon; 0: 0.98, 1e-9 */
   float weight_decay;     /* per step, times the learning rate (at most 1); not for adam */
   float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
@@ -15435,7 +15438,9 @@ static int syn__build_embedding(syn_build *b, const char *name, int vocabulary) 
   n->param[0] = syn__param_new(
       b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2, shape);
   n->n_param = 1;
-  return n->param[0] < 0 ? -1 : syn__node_done(b, n);
+  if (n->param[0] < 0) return -1;
+  b->g->params[n->param[0]].embedding = 1;
+  return syn__node_done(b, n);
 }
 
 /* How many attentions to the source with this `source` a chain has; a repeat counts them n times.
@@ -15584,6 +15589,7 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
                                syn_initial_glorot(width, shape[0]), 2, shape);
   n->n_param = 1;
   if (n->param[0] < 0 || syn__bias_param(b, n, "b", shape[0])) return SYN_E_MEMORY;
+  b->g->params[n->param[0]].embedding = 1;
   m->final = x;
   m->head = n->id;
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
@@ -17312,13 +17318,15 @@ typedef struct syn__optimizer {
   int keeps_first; /* 1: has a first moment also without beta1 */
   /* floats of the second moment of one tensor; null: none */
   size_t (*second)(const syn_param *p);
-  /* floats of workspace for one tensor; null: the rule is element-wise and needs none */
-  size_t (*workspace)(const syn_param *p);
+  /* floats of workspace for one tensor, of each thread; null: none */
+  size_t (*workspace)(const syn_param *p, int threads);
   /* Sets s->first and the arguments of the kernels; changes no weight. Returns a bound of how far
      the step can move any weight, without the decay */
   double (*prepare)(syn__step *s);
-  /* Updates numbers from .. from+n-1 of a tensor; all of them where there is a workspace */
-  void (*update)(const syn__step *s, const syn__trained *w, size_t from, size_t n);
+  /* Element-wise part of the update: numbers from .. from+n-1 of a tensor; null: none */
+  void (*elements)(const syn__step *s, const syn__trained *w, size_t from, size_t n);
+  /* The part that needs whole tensors, after the element-wise part; null: none */
+  void (*tensors)(const syn__step *s);
 } syn__optimizer;
 
 /* The arrays belong to the trainer: a model that is only read stays small. Their places in the
@@ -17424,7 +17432,7 @@ static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t
     const syn__trained *w = &s->t->trained[i];
     size_t from = w->at > begin ? w->at : begin, to = w->at + w->p->size;
     if (to > end) to = end;
-    if (from < to) s->t->optimizer->update(s, w, from - w->at, to - from);
+    if (from < to) s->t->optimizer->elements(s, w, from - w->at, to - from);
   }
 }
 
@@ -17437,11 +17445,11 @@ static float syn__beta1(const syn_train_config *k) { return k->beta1 > 0.0f ? k-
 static size_t syn__adam_second(const syn_param *p) { return p->size; }
 /* |u| <= lr fix1 |m| / eps, and |m| <= b1 |m before| + (1-b1) |g|. The kernel computes lr fix1 m
    first, which must be finite, too: so an eps above 1 counts as 1. */
-static double syn__adam_prepare(syn__step *s) {
+static double syn__adam_bound(syn__step *s, float beta1) {
   const syn_train_config *k = &s->t->config;
   syn__adam *a = &s->adam;
   a->lr = s->rate;
-  a->beta1 = syn__beta1(k);
+  a->beta1 = beta1;
   a->beta2 = k->beta2;
   a->eps = k->eps;
   a->decay = s->decay;
@@ -17450,6 +17458,9 @@ static double syn__adam_prepare(syn__step *s) {
   a->scale = s->scale;
   s->first = (double)a->beta1 * s->t->max_first + (1.0 - (double)a->beta1) * s->gradient;
   return (double)a->lr * (double)a->fix1 * s->first / (a->eps < 1.0f ? (double)a->eps : 1.0);
+}
+static double syn__adam_prepare(syn__step *s) {
+  return syn__adam_bound(s, syn__beta1(&s->t->config));
 }
 static void syn__adam_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
   const syn_trainer *t = s->t;
@@ -17534,8 +17545,9 @@ static size_t syn__adafactor_second(const syn_param *p) {
   syn__factored f = syn__factored_of(p);
   return f.mats * ((p->rank > 1 ? f.rows : 0) + f.cols);
 }
-static size_t syn__adafactor_workspace(const syn_param *p) {
+static size_t syn__adafactor_workspace(const syn_param *p, int threads) {
   syn__factored f = syn__factored_of(p);
+  SYN__UNUSED(threads);
   return f.mats * (2 * f.rows + f.cols);
 }
 
@@ -17627,13 +17639,10 @@ static double syn__adafactor_prepare(syn__step *s) {
   return s->first;
 }
 
-static void syn__adafactor_update(const syn__step *s, const syn__trained *w, size_t from,
-                                  size_t n) {
+static void syn__adafactor_tensor(const syn__step *s, const syn__trained *w) {
   syn_tape *tape = &s->t->run->tape;
   syn__factored f = syn__factored_at(s->t, w);
   double rms;
-  SYN__UNUSED(from);
-  SYN__UNUSED(n);
   f.factor = s->factor;
   f.factor.rows = f.rows;
   f.factor.width = f.cols;
@@ -17652,18 +17661,214 @@ static void syn__adafactor_update(const syn__step *s, const syn__trained *w, siz
   syn_parallel(tape, syn__task_factor_step, &f, f.mats * f.rows, syn__grain(f.cols));
 }
 
+static void syn__adafactor_tensors(const syn__step *s) {
+  int i;
+  for (i = 0; i < s->t->n_trained; i++) syn__adafactor_tensor(s, &s->t->trained[i]);
+}
+
+/* -- Muon --
+
+   (Jordan et al. 2024; scale and decay of Liu et al. 2025, equation 4; the polynomials of Amsel et
+   al. 2025.) For a matrix W [n,m]:
+     M = b1 M + (1-b1) G,  U = b1 M + (1-b1) G (Nesterov),  W -= lr (0.2 sqrt(max(n,m)) O + decay W)
+   O is near the orthogonal matrix (U U^T)^-1/2 U: three steps X = (a I + b X X^T + c (X X^T)^2) X,
+   of the Newton-Schulz form, from X = U / |U|. A singular value of X from 0.01 to 1 becomes one from
+   0.44 to 1.56. Three such steps learned as much as five of Jordan's, and cost less. The factor 0.2
+   sqrt(max(n,m)) gives an update of the size that Adam makes, so both share one learning rate: Adam
+   updates vectors, embeddings, the output layer and tables of heads, with a b1 of its own.
+
+   All polynomials of A = X X^T commute and are symmetric. So the steps need only matrices [k,k],
+   k = min(n,m), and half of each product: with Q = I at first, each step is
+     B = a I + b A + c A^2,  Q = B Q,  A = B^2 A,     and at the end  O = Q U / |U|.
+   Where n > m, A = X^T X and O = U Q / |U|.
+
+   A tensor of rank above 2 that a product reads is one matrix [n, the rest]. U lies in the place of
+   the gradient. One thread makes all products of one matrix. */
+
+#define SYN__MUON_ADAM_BETA1 0.9f
+
+/* 1: a matrix of Muon; 0: Adam updates it */
+static int syn__muon_is(const syn_param *p) { return p->matrix && !p->embedding; }
+
+/* A matrix of Muon, in the memory of one thread: its shape; a, b, q, other [k,k]. */
+typedef struct syn__muon {
+  int n, m, k;
+  size_t square; /* floats of a matrix [k,k] */
+  float *a, *b, *q, *other;
+} syn__muon;
+
+static syn__muon syn__muon_of(const syn_param *p, float *work) {
+  syn__muon s;
+  s.n = p->shape[0];
+  s.m = (int)(p->size / (size_t)s.n);
+  s.k = syn__min(s.n, s.m);
+  s.square = syn__round16((size_t)s.k * (size_t)s.k);
+  s.a = work;
+  s.b = work ? work + s.square : NULL;
+  s.q = work ? work + 2 * s.square : NULL;
+  s.other = work ? work + 3 * s.square : NULL;
+  return s;
+}
+
+static size_t syn__muon_second(const syn_param *p) { return syn__muon_is(p) ? 0 : p->size; }
+
+/* of each thread: the four matrices, and blocks of packed operands */
+static size_t syn__muon_workspace(const syn_param *p, int threads) {
+  if (!syn__muon_is(p)) return 0;
+  return syn__mul_size(4 * syn__muon_of(p, NULL).square + syn__pack_floats(1), (size_t)threads);
+}
+
+/* No singular value of O is above 1.56, so no element is; 2 leaves a margin for rounding. */
+static double syn__muon_prepare(syn__step *s) {
+  syn_trainer *t = s->t;
+  double beta = (double)syn__beta1(&t->config), adam = syn__adam_bound(s, SYN__MUON_ADAM_BETA1);
+  double first, most = 0.0;
+  int i;
+  first = beta * t->max_first + (1.0 - beta) * s->gradient;
+  if (!(first <= s->first)) s->first = first;
+  s->update.rate = s->scale * (1.0f - (float)beta);
+  s->update.beta = (float)beta;
+  s->update.decay = s->decay;
+  for (i = 0; i < t->n_trained; i++) {
+    syn__muon m = syn__muon_of(t->trained[i].p, NULL);
+    double root = 0.2 * sqrt((double)syn__max(m.n, m.m));
+    if (syn__muon_is(t->trained[i].p) && root > most) most = root;
+  }
+  most *= 2.0 * (double)s->rate;
+  return adam > most ? adam : most;
+}
+
+/* Adam; or the moment, and U over the gradient */
+static void syn__muon_elements(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
+  const syn_kernels *k = s->t->c->kernels;
+  float *m = s->t->first + w->first + from, *g = s->t->gradient + w->at + from;
+  size_t i, part;
+  if (!syn__muon_is(w->p)) {
+    syn__adam_update(s, w, from, n);
+    return;
+  }
+  for (i = 0; i < n; i += part) { /* parts that stay in the first-level cache */
+    part = n - i < 2048 ? n - i : 2048;
+    k->scale(g + i, s->update.rate, g + i, part);
+    k->scale(m + i, s->update.beta, m + i, part);
+    k->acc(m + i, g + i, part);
+    k->acc_scale(g + i, s->update.beta, m + i, part);
+  }
+}
+
+/* Columns of c, rows `row` floats apart, from panels [ceil(columns/16)][rows][16] of pack_b. */
+static void syn__unpack_columns(float *c, size_t row, const float *panels, int rows, int columns) {
+  int i, j;
+  for (j = 0; j < columns; j += 16)
+    for (i = 0; i < rows; i++, panels += 16)
+      memcpy(c + (size_t)i * row + (size_t)j, panels,
+             (size_t)syn__min(16, columns - j) * sizeof *c);
+}
+
+/* c [k,k] = x y, which is symmetric: blocks of rows up to the diagonal; the kernel that packs
+   transposes them for the rest. */
+static void syn__symmetric_product(syn_tape *t, float *c, syn_matrix x, syn_matrix y) {
+  const int k = x.rows, block = syn__min(SYN__NC, (k / 4 + 15) / 16 * 16);
+  int r, rows, i, n;
+  for (r = 0; r < k; r += rows) {
+    syn_matrix done, part;
+    rows = syn__min(block, k - r);
+    done = syn_matrix_of(c + (size_t)r * (size_t)k, rows, r + rows, (size_t)k);
+    syn_gemm(t, done, syn__submatrix(x, r, rows, 0, x.cols),
+             syn__submatrix(y, 0, y.rows, 0, r + rows), NULL, 0);
+    done = syn_transposed(syn__submatrix(done, 0, rows, 0, r));
+    for (i = 0; i < r; i += n) {
+      n = syn__min(SYN__KC, r - i);
+      part = syn__submatrix(done, i, n, 0, rows);
+      t->k->pack_b(&part, t->pack);
+      syn__unpack_columns(c + (size_t)i * (size_t)k + (size_t)r, (size_t)k, t->pack, n, rows);
+    }
+  }
+}
+
+/* Q of a matrix u whose A is given. */
+static void syn__muon_polynomials(syn_tape *t, syn__muon *s) {
+  static const float of[3][3] = {{4.1070591f, -2.9478499f, 0.5448431f},
+                                 {3.9486909f, -2.9089021f, 0.5518191f},
+                                 {3.3184197f, -2.4884880f, 0.5100489f}};
+  const size_t kk = (size_t)s->k * (size_t)s->k;
+  syn_matrix a = syn_matrix_of(s->a, s->k, s->k, 0), b = syn_matrix_of(s->b, s->k, s->k, 0);
+  size_t i;
+  int step;
+  for (step = 0; step < 3; step++) {
+    float *done = s->other;
+    if (step) {
+      syn__symmetric_product(t, s->other, b, a);
+      syn__symmetric_product(t, s->a, b, syn_matrix_of(s->other, s->k, s->k, 0));
+    }
+    syn__symmetric_product(t, s->other, a, a);
+    t->k->scale(s->b, of[step][2], s->other, kk);
+    t->k->acc_scale(s->b, of[step][1], s->a, kk);
+    for (i = 0; i < kk; i += (size_t)s->k + 1) s->b[i] += of[step][0];
+    if (step) syn__symmetric_product(t, s->other, b, syn_matrix_of(s->q, s->k, s->k, 0));
+    else memcpy(s->other, s->b, kk * sizeof *s->b);
+    s->other = s->q;
+    s->q = done;
+  }
+}
+
+/* The update of one matrix by one thread, of which `t` is the tape. The trace of U U^T is |U|^2. A
+   gradient that is nearly 0 moves nothing: its squares have no exact floats. */
+static void syn__muon_matrix(const syn__step *step, syn_tape *t, const syn__trained *w,
+                             float *work) {
+  syn__muon s = syn__muon_of(w->p, work);
+  const size_t kk = (size_t)s.k * (size_t)s.k;
+  syn_matrix u = syn_matrix_of(step->t->gradient + w->at, s.n, s.m, 0);
+  syn_matrix weights = syn_matrix_of(w->p->x, s.n, s.m, 0), q;
+  double trace = 0.0;
+  size_t i;
+  t->pack = work + 4 * s.square;
+  if (s.n <= s.m) syn__symmetric_product(t, s.a, u, syn_transposed(u));
+  else syn__symmetric_product(t, s.a, syn_transposed(u), u);
+  for (i = 0; i < kk; i += (size_t)s.k + 1) trace += (double)s.a[i];
+  t->k->scale(w->p->x, 1.0f - step->decay, w->p->x, w->p->size);
+  if (trace < 1e-30) return;
+  t->k->scale(s.a, (float)(1.0 / trace), s.a, kk);
+  syn__muon_polynomials(t, &s);
+  t->k->scale(s.q, (float)(-0.2 * (double)step->rate * sqrt((double)syn__max(s.n, s.m) / trace)),
+              s.q, kk);
+  q = syn_matrix_of(s.q, s.k, s.k, 0);
+  if (s.n <= s.m) syn_gemm(t, weights, q, u, NULL, 1);
+  else syn_gemm(t, weights, u, q, NULL, 1);
+}
+
+/* Items are numbers of all trained tensors, one behind the other: a thread updates the matrices
+   that begin in its slice. */
+static void syn__task_muon(syn_tape *tape, const void *job, int thread, size_t begin, size_t end) {
+  const syn__step *s = (const syn__step *)job;
+  const size_t work = s->t->works / (size_t)tape->threads;
+  syn_tape own = *tape;
+  int i;
+  own.threads = 1;
+  for (i = 0; i < s->t->n_trained; i++) {
+    const syn__trained *w = &s->t->trained[i];
+    if (syn__muon_is(w->p) && w->at >= begin && w->at < end)
+      syn__muon_matrix(s, &own, w, s->t->work + (size_t)thread * work);
+  }
+}
+static void syn__muon_tensors(const syn__step *s) {
+  syn_parallel(&s->t->run->tape, syn__task_muon, s, s->t->floats, 1);
+}
+
 /* -- the list of optimizers, one step -- */
 
 /* adam has no weight decay: L2 in its gradient is not decay (Loshchilov and Hutter 2019); use
    adamw. */
 static const syn__optimizer syn__optimizers[] = {
     {"adam", 0.001f, 0.9f, 0.98f, 1e-9f, 0, 1, syn__adam_second, NULL, syn__adam_prepare,
-     syn__adam_update},
+     syn__adam_update, NULL},
     {"adamw", 0.001f, 0.9f, 0.98f, 1e-9f, 1, 1, syn__adam_second, NULL, syn__adam_prepare,
-     syn__adam_update},
+     syn__adam_update, NULL},
     {"adafactor", 0.0f, 0.0f, 0.0f, 0.0f, 1, 0, syn__adafactor_second, syn__adafactor_workspace,
-     syn__adafactor_prepare, syn__adafactor_update},
-    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, 0, NULL, NULL, syn__sgd_prepare, syn__sgd_update}};
+     syn__adafactor_prepare, NULL, syn__adafactor_tensors},
+    {"sgd", 0.1f, 0.9f, 0.0f, 0.0f, 1, 0, NULL, NULL, syn__sgd_prepare, syn__sgd_update, NULL},
+    {"muon", 0.01f, 0.95f, 0.98f, 1e-9f, 1, 1, syn__muon_second, syn__muon_workspace,
+     syn__muon_prepare, syn__muon_elements, syn__muon_tensors}};
 
 /* The learning rate of step t. Adafactor's own follows no schedule but the factor of plateau. */
 static float syn__rate(const syn_trainer *t, double step) {
@@ -17698,14 +17903,11 @@ static syn__step syn__step_of(syn_trainer *t, double norm) {
 /* One training step of all tensors. */
 static void syn__optimize(const syn__step *s) {
   syn_trainer *t = s->t;
-  int i;
   t->state.step++;
   t->state.rate = s->rate;
   t->max_first = s->first;
-  if (!t->optimizer->workspace)
-    syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
-  for (i = 0; t->optimizer->workspace && i < t->n_trained; i++)
-    t->optimizer->update(s, &t->trained[i], 0, t->trained[i].p->size);
+  if (t->optimizer->elements) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
+  if (t->optimizer->tensors) t->optimizer->tensors(s);
 }
 
 /* ==============================================================================================
@@ -18253,7 +18455,8 @@ static void syn__train_trained(syn_trainer *t) {
   for (i = 0; i < t->m->g.n_params; i++) {
     const syn_param *p = &t->m->g.params[i];
     size_t first = o->keeps_first || t->config.beta1 > 0.0f ? p->size : 0;
-    size_t second = o->second ? o->second(p) : 0, work = o->workspace ? o->workspace(p) : 0;
+    size_t second = o->second ? o->second(p) : 0;
+    size_t work = o->workspace ? o->workspace(p, t->c->options.threads) : 0;
     const syn__trained s = {p, t->floats, t->firsts, t->seconds, 0.0};
     if (syn__frozen(t, p)) continue;
     if (t->trained) t->trained[t->n_trained] = s;

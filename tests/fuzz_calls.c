@@ -208,12 +208,12 @@ static void call_data(void) {
 }
 
 static void call_trainer(void) {
-  static const char *const optimizers[] = {"adam", "adamw", "adafactor", "sgd", "none"};
+  static const char *const optimizers[] = {"adam", "adamw", "adafactor", "sgd", "muon", "none"};
   static const char *const schedules[] = {"rsqrt",    "noam",    "linear", "cosine",
                                           "constant", "plateau", "none"};
   syn_train_config k;
   memset(&k, 0, sizeof k);
-  k.optimizer = optimizers[fuzz_byte() % 16 ? fuzz_below(4) : 4];
+  k.optimizer = optimizers[fuzz_byte() % 16 ? fuzz_below(5) : 5];
   k.schedule = schedules[fuzz_byte() % 16 ? fuzz_below(6) : 6];
   k.lr = fuzz_byte() % 8 ? 0.01f : 1e30f;
   k.warmup = number(3);

@@ -20,7 +20,7 @@ typedef struct training {
 } training;
 
 static int training_make(training *a, int optimizer) {
-  static const char *const names[] = {"adam", "adamw", "adafactor", "sgd"};
+  static const char *const names[] = {"adam", "adamw", "adafactor", "sgd", "muon"};
   syn_config k;
   syn_train_config how;
   int i, row[4] = {4, 5, 6, 7};
@@ -70,6 +70,7 @@ static int optimizer_of(const unsigned char *at, size_t size) {
     if (!memcmp(at + i, "\"adamw\"", 7)) return 1;
     if (!memcmp(at + i, "\"adafacto", 9)) return 2;
     if (!memcmp(at + i, "\"sgd\"", 5)) return 3;
+    if (!memcmp(at + i, "\"muon\"", 6)) return 4;
   }
   return 0;
 }

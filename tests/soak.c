@@ -130,7 +130,7 @@ static void random_config(world *w) {
 }
 
 static void random_training(world *w) {
-  static const char *const rules[] = {"adam", "adamw", "adafactor", "sgd"};
+  static const char *const rules[] = {"adam", "adamw", "adafactor", "sgd", "muon"};
   static const char *const schedules[] = {"rsqrt", "noam", "linear", "cosine", "constant"};
   syn_random *r = &w->r;
   syn_train_config *how = &w->how;

@@ -363,6 +363,8 @@ static void test_plan(void) {
   plan_case("seq2seq", 100, 2, 3, 2);
   plan_freeze = "src.embed|*.w_o";
   plan_case("seq2seq", 100, 2, 3, 2);
+  plan_rule = "muon";
+  plan_case("seq2seq", 100, 2, 3, 2);
   plan_rule = "sgd";
   plan_case("classify", 64, 0, 1, 1);
   plan_rule = plan_freeze = NULL;

@@ -310,6 +310,55 @@ static void reference_sgd(const reference *f, const double *g, const syn_param *
   }
 }
 
+/* y [n,m] = a x + b (x x^T) x + c (x x^T)^2 x, as it stands in Jordan et al. 2024 */
+static void reference_newton_schulz(double *y, const double *x, size_t n, size_t m, const double *abc) {
+  double *gram = (double *)calloc(2 * n * n, sizeof *gram), *square = gram + n * n;
+  size_t i, j, l;
+  for (i = 0; i < n; i++)
+    for (j = 0; j < n; j++)
+      for (l = 0; l < m; l++) gram[i * n + j] += x[i * m + l] * x[j * m + l];
+  for (i = 0; i < n; i++)
+    for (j = 0; j < n; j++)
+      for (l = 0; l < n; l++) square[i * n + j] += gram[i * n + l] * gram[l * n + j];
+  for (i = 0; i < n; i++)
+    for (j = 0; j < m; j++) {
+      double sum = abc[0] * x[i * m + j];
+      for (l = 0; l < n; l++)
+        sum += (abc[1] * gram[i * n + l] + abc[2] * square[i * n + l]) * x[l * m + j];
+      y[i * m + j] = sum;
+    }
+  free(gram);
+}
+
+/* Muon for what a product reads as a matrix, but for embeddings and the output layer; Adam for the rest. */
+static void reference_muon(const reference *f, const double *g, const syn_param *p, double t, double rate,
+                           const syn_train_config *k) {
+  static const double abc[3][3] = {{4.1070591, -2.9478499, 0.5448431},
+                                   {3.9486909, -2.9089021, 0.5518191},
+                                   {3.3184197, -2.4884880, 0.5100489}};
+  size_t n = (size_t)p->shape[0], m = p->size / n, i;
+  double norm = 0, *y = (double *)malloc(p->size * sizeof *y);
+  if (!p->matrix || strstr(p->name, "embed") || strstr(p->name, "out.w")) {
+    syn_train_config adam = *k;
+    adam.optimizer = "adamw", adam.lr = (float)rate, adam.beta1 = 0.9f, adam.clip = 0.0f;
+    reference_adam(f->w, f->m, f->r, g, p->size, t, &adam);
+    free(y);
+    return;
+  }
+  for (i = 0; i < p->size; i++) {
+    f->m[i] = (double)k->beta1 * f->m[i] + (1 - (double)k->beta1) * g[i];
+    f->u[i] = (double)k->beta1 * f->m[i] + (1 - (double)k->beta1) * g[i];
+    norm += f->u[i] * f->u[i];
+  }
+  for (i = 0; i < p->size; i++) f->u[i] /= sqrt(norm);
+  reference_newton_schulz(y, f->u, n, m, abc[0]);
+  reference_newton_schulz(f->u, y, n, m, abc[1]);
+  reference_newton_schulz(y, f->u, n, m, abc[2]);
+  for (i = 0; i < p->size; i++)
+    f->w[i] -= rate * (0.2 * sqrt((double)(n > m ? n : m)) * y[i] + (double)k->weight_decay * f->w[i]);
+  free(y);
+}
+
 /* Eight steps; `tolerance` is absolute. The gradients are those of the model as it stands. */
 static void rule_case(const syn_train_config *given, double tolerance) {
   syn_config k = config_of(0);
@@ -342,6 +391,8 @@ static void rule_case(const syn_train_config *given, double tolerance) {
       f.w = space + p->offset, f.m = f.w + n, f.r = f.m + n, f.c = f.r + n, f.u = f.c + n;
       if (!strcmp(train.optimizer, "sgd"))
         reference_sgd(&f, g + p->offset, p, (double)syn_trainer_state(b.t)->rate, syn_trainer_config(b.t));
+      else if (!strcmp(train.optimizer, "muon"))
+        reference_muon(&f, g + p->offset, p, step, (double)syn_trainer_state(b.t)->rate, syn_trainer_config(b.t));
       else reference_adafactor(&f, g + p->offset, p, step, syn_trainer_config(b.t));
       if (f.u == g) CHECK(0, "the references overlap");
     }
@@ -383,14 +434,22 @@ static void test_rules(void) {
   rule_case(&train, 1e-6);
   train.beta1 = -1.0f;
   rule_case(&train, 1e-6);
+  memset(&train, 0, sizeof train);
+  train.optimizer = "muon";
+  train.schedule = "cosine";
+  rule_case(&train, 1e-5);
+  train.beta1 = 0.5f;
+  train.weight_decay = 0.2f;
+  train.clip = 0.05f;
+  rule_case(&train, 1e-5);
 }
 
 /* Every rule learns to copy, and begins with the defaults it says. */
 static void test_rules_learn(void) {
-  static const char *const names[] = {"adam", "adamw", "adafactor", "sgd"};
-  static const float rates[] = {0.001f, 0.001f, 0.0f, 0.1f}, betas[] = {0.9f, 0.9f, 0.0f, 0.9f};
+  static const char *const names[] = {"adam", "adamw", "adafactor", "sgd", "muon"};
+  static const float rates[] = {0.001f, 0.001f, 0.0f, 0.1f, 0.01f}, betas[] = {0.9f, 0.9f, 0.0f, 0.9f, 0.95f};
   size_t i;
-  for (i = 0; i < 4; i += CHECK_QUICK ? 2 : 1) {
+  for (i = 0; i < 5; i += CHECK_QUICK ? 2 : 1) {
     syn_config k = config_of(0);
     syn_train_config train;
     syn_data *d;
@@ -418,9 +477,9 @@ static void test_rules_learn(void) {
 /* The same bits for any number of threads and on every row of kernels. Tensors large enough that threads
    share rows, columns and pieces; the second time with a frozen table and a memory. */
 static void test_rules_machines(void) {
-  static const char *const names[] = {"adam", "adafactor", "sgd"};
+  static const char *const names[] = {"adam", "adafactor", "sgd", "muon"};
   int rule, row, threads, more;
-  for (rule = 0; rule < 3; rule++)
+  for (rule = 0; rule < 4; rule++)
     for (more = 0; more < 2; more++) {
       uint64_t first = 0;
       for (row = 0; row < syn_isa_count(); row++)
@@ -597,6 +656,7 @@ static void test_freeze(void) {
   freeze_case("encoder.*|src.embed", "sgd", 11);
   freeze_case("*.w_*|*.g", "adafactor", 17);
   freeze_case("decoder.*|tgt.embed|out.b", "sgd", 16);
+  freeze_case("encoder.*|src.embed", "muon", 11);
   bad_freeze("src.embd", "no tensor is named 'src.embd'; the nearest is src.embed");
   bad_freeze("src.embed|", "no tensor is named ''");
   bad_freeze("encoder.9.*", "encoder.9.*");
@@ -610,10 +670,10 @@ static void test_freeze(void) {
 
 /* What each rule keeps, in numbers: rows and columns alone for Adafactor. */
 static void test_moments(void) {
-  static const char *const names[] = {"adam", "adafactor", "sgd", "sgd", "adafactor"};
-  static const float betas[] = {0, 0, 0, -1.0f, 0.9f};
+  static const char *const names[] = {"adam", "adafactor", "sgd", "sgd", "adafactor", "muon"};
+  static const float betas[] = {0, 0, 0, -1.0f, 0.9f, 0};
   size_t i, q;
-  for (i = 0; i < 5; i++) {
+  for (i = 0; i < 6; i++) {
     syn_config k = config_of(0);
     syn_train_config train;
     syn_plan plan;
@@ -628,8 +688,9 @@ static void test_moments(void) {
       const syn_param *p = syn_model_param(b.m, q);
       size_t cols = (size_t)p->shape[p->rank - 1], rows = p->rank > 1 ? (size_t)p->shape[p->rank - 2] : 0;
       size_t mats = p->size / (cols * (rows ? rows : 1));
-      if (i == 0 || i == 2 || i == 4) first += syn__round16(p->size);
-      if (i == 0) second += syn__round16(p->size);
+      int matrix = i == 5 && p->matrix && !strstr(p->name, "embed") && !strstr(p->name, "out.w");
+      if (i == 0 || i == 2 || i == 4 || i == 5) first += syn__round16(p->size);
+      if (i == 0 || (i == 5 && !matrix)) second += syn__round16(p->size);
       if (i == 1 || i == 4) second += syn__round16(mats * (rows + cols));
     }
     CHECK(b.t->firsts == first && b.t->seconds == second, "%s %lu: %lu and %lu numbers, wanted %lu and %lu",
@@ -637,7 +698,7 @@ static void test_moments(void) {
           (unsigned long)first, (unsigned long)second);
     CHECK(syn_plan_of(&b.c, &k, &train, NULL, &plan) == SYN_OK, "%s", b.c.message);
     CHECK(plan.training >= 4 * (b.m->trained + first + second) &&
-              plan.training < 4 * (b.m->trained + first + second) + 4000,
+              plan.training < 4 * (b.m->trained + first + second + (i == 5 ? b.t->works : 0)) + 4000,
           "%s plans %lu bytes", names[i], (unsigned long)plan.training);
     bench_free(&b);
   }
@@ -752,16 +813,16 @@ static void absurd_case(const char *optimizer, float lr, float beta1, float deca
 }
 
 static void test_absurd(void) {
-  static const char *const rules[] = {"adam", "adamw", "adafactor", "sgd"};
+  static const char *const rules[] = {"adam", "adamw", "adafactor", "sgd", "muon"};
   static const float rates[] = {1e4f, 1e9f, 1e15f, 1e20f, 1e25f, 1e30f, 1e35f, 3e38f};
   size_t i, k;
-  for (i = 0; i < 4; i++)
-    for (k = 2 * (i < 2); k < 8; k++) {
+  for (i = 0; i < 5; i++)
+    for (k = 2 * (i < 2 || i == 4); k < 8; k++) { /* these rules take steps of bounded size */
       absurd_case(rules[i], rates[k], -1.0f, 0.0f, 0.0f);
       absurd_case(rules[i], rates[k], 0.9f, 0.0f, 0.0f);
       absurd_case(rules[i], rates[k], 0.9f, i ? 0.5f : 0.0f, 1e-3f);
     }
-  for (i = 1; i < 4; i++) absurd_case(rules[i], 0.1f, 0.0f, 1e30f, 0.0f);
+  for (i = 1; i < 5; i++) absurd_case(rules[i], 0.1f, 0.0f, 1e30f, 0.0f);
 }
 
 /* Large weights with a finite loss, and a step from which they would not be finite: it is refused, and the weights
@@ -794,6 +855,8 @@ static void test_large(void) {
   large_case("adamw", 0.1f, 0.0f, 3e38f);
   large_case("adafactor", 0.1f, 0.0f, 3e38f);
   large_case("sgd", 1e-9f, 0.0f, 3e38f);
+  large_case("muon", 9e29f, 0.0f, 0.0f);
+  large_case("muon", 0.1f, 0.0f, 3e38f);
 }
 
 /* A batch that fills what was planned trains to the bits of a trainer with ten times the memory: no two
@@ -834,9 +897,9 @@ static void full_case(const char *optimizer, const char *freeze) {
   CHECK(hash[0] == hash[1], "%s, freeze %s: more memory, another result", optimizer, freeze ? freeze : "none");
 }
 static void test_full(void) {
-  static const char *const rules[] = {"adam", "adafactor", "sgd"};
+  static const char *const rules[] = {"adam", "adafactor", "sgd", "muon"};
   int i;
-  for (i = 0; i < 3; i++) {
+  for (i = 0; i < 4; i++) {
     full_case(rules[i], NULL);
     full_case(rules[i], "encoder*");
   }
@@ -847,6 +910,7 @@ static void test_diverged(void) {
   diverge_case("adamw", INFINITY, 0);
   diverge_case("adafactor", -INFINITY, 0);
   diverge_case("sgd", NAN, 0);
+  diverge_case("muon", NAN, 0);
   diverge_case("adam", NAN, 1);
   diverge_case("adafactor", INFINITY, 1);
 }
@@ -1675,6 +1739,8 @@ static void test_resume_rules(void) {
   resume_case(0, 5);
   resume_freeze = "src.embed|*.w_o";
   resume_case(0, 7);
+  resume_rule = "muon";
+  resume_case(0, 5);
   resume_rule = "adafactor";
   resume_case(0, 5);
   resume_freeze = NULL;
@@ -1931,7 +1997,7 @@ static void test_errors(void) {
   BAD(schedule, "step", "step");
   BAD(schedule, "cosin", "schedule is 'cosin', wanted noam, rsqrt");
   BAD(schedule, "cosin", "did you mean 'cosine'?");
-  BAD(optimizer, "AdamV", "optimizer is 'AdamV', wanted adam, adamw, adafactor or sgd");
+  BAD(optimizer, "AdamV", "optimizer is 'AdamV', wanted adam, adamw, adafactor, sgd or muon");
   BAD(optimizer, "AdamV", "did you mean 'adam'?");
   BAD(optimizer, "adafaktor", "did you mean 'adafactor'?");
   BAD(average, -1, "average -1");

@@ -247,9 +247,9 @@ static uint64_t train(int threads, const char *optimizer, int by_pool) {
 }
 
 static void test_shared(void) {
-  static const char *const optimizers[] = {"adam", "adafactor", "sgd"};
+  static const char *const optimizers[] = {"adam", "adafactor", "sgd", "muon"};
   int i;
-  for (i = 0; i < 3; i++) {
+  for (i = 0; i < 4; i++) {
     uint64_t alone = train(1, optimizers[i], 0);
     shared = 0;
     CHECK(alone && train(SHARED, optimizers[i], 1) == alone, "%s: other bits with a pool",

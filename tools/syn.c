@@ -114,12 +114,12 @@ static const option train_options[] = {
     {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 without steps, epochs and minutes"},
     {"minutes", 0, NUMBER, "0", "0..",
      "likewise, from the program's start; linear and cosine need one of the others too"},
-    {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd", "rule of an update"},
-    {"weight-decay", 0, NUMBER, "0.01", "0..",
-     "of adamw, times the learning rate; adafactor and sgd: none unless given"},
+    {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
+    {"weight-decay", 0, NUMBER, "0", "0..",
+     "times the learning rate; none: adamw 0.01, muon 0.1, adafactor and sgd 0"},
     {"freeze", 0, TEXT, "", "NAMES",
      "tensors that are not trained; * matches any part of a name, | separates names"},
-    {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, sgd 0.1, the factor 1 of noam, "
+    {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, muon 0.01, sgd 0.1, the factor 1 of noam, "
      "adafactor: automatic, relative to each tensor"},
     {"schedule", 0, CHOICE, "rsqrt", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},

@@ -476,16 +476,15 @@ static void train_check(const arguments *a) {
   if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
 }
 
-/* Optimizer and schedule. The default of --weight-decay holds for adamw; the other optimizers decay
-   only if it is given. */
+/* Optimizer and schedule. Without --weight-decay adafactor and sgd have none. */
 static void train_rule(const arguments *a, syn_train_config *k) {
   int adam = strncmp(opt_text(a, "optimizer"), "adam", 4) == 0;
   k->optimizer = opt_text(a, "optimizer");
   k->schedule = opt_text(a, "schedule");
   k->lr = (float)opt_number(a, "lr");
   if (k->lr <= 0.0f && adam && strcmp(k->schedule, "noam") != 0) k->lr = 0.002f;
-  if (adam || opt_given(a, "weight-decay"))
-    k->weight_decay = (float)opt_number(a, "weight-decay");
+  if (opt_given(a, "weight-decay")) k->weight_decay = (float)opt_number(a, "weight-decay");
+  else k->weight_decay = adam ? 0.01f : strcmp(k->optimizer, "muon") == 0 ? 0.1f : 0.0f;
   k->freeze = opt_text(a, "freeze");
 }
 
