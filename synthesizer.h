@@ -17768,7 +17768,7 @@ static void syn__unpack_columns(float *c, size_t row, const float *panels, int r
 /* c [k,k] = x y, which is symmetric: blocks of rows up to the diagonal; the kernel that packs
    transposes them for the rest. */
 static void syn__symmetric_product(syn_tape *t, float *c, syn_matrix x, syn_matrix y) {
-  const int k = x.rows, block = syn__min(SYN__NC, (k / 4 + 15) / 16 * 16);
+  const int k = x.rows, block = syn__min(SYN__NC, k / 64 * 16 + 16);
   int r, rows, i, n;
   for (r = 0; r < k; r += rows) {
     syn_matrix done, part;

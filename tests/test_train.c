@@ -372,6 +372,8 @@ static void rule_case(const syn_train_config *given, double tolerance) {
   train.batch_tokens = 40;
   train.steps = 10;
   k.decoder = "pos -> res_nd(syn_att(FR+D, k=3)) -> res_nd(mh_dot_att) -> norm"; /* of rank 1 to 3 */
+  if (!strcmp(train.optimizer, "muon")) /* matrices with 1, 3 and 80 rows, and a convolution */
+    k.encoder = "pos -> res_nd(linformer(k=3)) -> linear(80) -> linear(1) -> cnn(16, k=3) -> norm";
   if (!bench_make(&b, &k, &train)) return;
   n = b.m->trained;
   space = (double *)calloc(6 * n, sizeof *space);
