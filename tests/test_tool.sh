@@ -171,7 +171,7 @@ for rule in adafactor sgd; do
   same "$rule: resume" whole n
 done
 refused 'the checkpoint of another rule' 1 \
-  "*train.optimizer is 'sgd', this training has 'adam'" \
+  "*train.optimizer is 'sgd', this training has 'muon'" \
   train $net -o n --checkpoint r --resume --json
 frozen="$net --steps 9 --warmup 5 --every 4 --freeze src.embed|*.w_v"
 train $frozen -o n --checkpoint f --json >log 2>err
@@ -203,14 +203,14 @@ is 'a warm-up longer than the run' '0 syn: the warm-up takes 30 steps, the whole
 train $warm --steps 30 >log 2>err
 is 'a warm-up as long as the run' '0 ' "$? $(cat err)"
 train $warm --minutes 0.00001 >log 2>err
-is 'a run that --minutes ends in its warm-up' '0 syn: the warm-up takes 30 steps, the whole run 1: the learning rate never reaches its value; --warmup N sets a shorter one' \
+has 'a run that --minutes ends in its warm-up' '0 *syn: the warm-up takes 30 steps, the whole run 1: *' \
   "$? $(cat err)"
 train --data data.tsv --tokenizer char --d-model 16 --heads 2 --max-len 9 -o n --steps 4 \
   --optimizer adafactor --json >log 2>err
 is 'adafactor without --lr has no warm-up' '0 ' "$? $(cat err)"
 for rate in 10 1000; do
   rm -f n
-  train --data data.tsv $small -o n --lr $rate --steps 30 --json >log 2>err
+  train --data data.tsv $small -o n --optimizer adam --lr $rate --steps 30 --json >log 2>err
   is "--lr $rate: status" 1 $?
   has "--lr $rate" 'syn: the training has not learned: its final loss, [0-9]*, is above that of the first step, 2.*; n is written all the same; a smaller --lr*' \
     "$(cat err)"
@@ -220,6 +220,26 @@ train --data data.tsv $small -o n --lr 1000 --steps 4 --warmup 2 --json >log 2>e
 is 'a few steps are enough to see it' 1 $?
 train --init m --data data.tsv --valid valid.tsv --lr 1e-6 --steps 40 --warmup 0 --json -o n >log 2>err
 is 'a learned model that learns no more is no failure' 0 $?
+
+# -- --minutes alone: everything is chosen; the command printed gives the same model --
+cut -f 2 data.tsv >poem
+awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2 ? "no\tbad bad day" : "yes\ta good day" }' >said
+awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2 ? "a b\tX Y" : "b a b\tY X Y" }' >tagged
+for what in 'seq2seq data.tsv' 'lm poem' 'classify said' 'tag tagged'; do
+  set -- $what
+  train --task $1 --data $2 --minutes 0.5 --seed 7 -o alone --json >log 2>err
+  is "$1: --minutes alone" 0 $?
+  has "$1: the command" 'syn: chosen; the same training again: syn train --task * --hold-back 0.05 * --steps *' \
+    "$(head -n 1 err)"
+  again=$(sed -n 's/^syn: chosen; the same training again: syn //p' err)
+  eval "'$SYN' $again --output again" >log 2>err
+  is "$1: the command again" '0 ' "$? $(cat err)"
+  same "$1: the same model" alone again
+done
+train --data data.tsv $small --steps 20 --every 10 --hold-back 0.1 -o n --json >log 2>err
+awk 'NR % 10 == 1' data.tsv >held; awk 'NR % 10 != 1' data.tsv >rest
+train --data rest --valid held $small --steps 20 --every 10 -o whole --json >log2 2>err
+same '--hold-back is every tenth line' n whole
 
 # -- a byte order mark at the beginning of a file is no text --
 bom data.tsv >bom.tsv
@@ -319,7 +339,7 @@ train $clong -o n --steps 17 --checkpoint ck --json >log 2>err
 train $clong -o n --checkpoint ck --resume --json >log 2>err
 same 'classify: resume' whole n
 train $ctask -o n --minutes 0.002 --warmup 1 --every 9 --average 2 --json >log 2>err
-is 'classify: --minutes' '0 ' "$? $(cat err)"
+has 'classify: --minutes' '0 syn: chosen; *' "$? $(cat err)"
 # the weights of V have the same shapes for any number of heads
 train $ctask --encoder 'pos->res(syn_att(V))' --steps 2 -o n --checkpoint cv --json >log 2>err
 refused 'classify: other heads' 1 'syn: cv: checkpoint: heads is 2, this training has 4' \
@@ -670,8 +690,8 @@ refused 'resume without a name' 2 'syn: train --resume wants --checkpoint FILE' 
   train $net -o m --resume
 refused 'one name for two' 2 'syn: train --checkpoint and -o name the same file: m' \
   train $net -o m --checkpoint m
-refused 'no end of the schedule' 2 'syn: the schedule cosine *--steps*' \
-  train $net -o m --minutes 1 --schedule cosine
+refused 'two parts for validation' 2 'syn: train wants either --valid or --hold-back 0.1' \
+  train $net -o m --hold-back 0.1
 refused 'nothing to follow' 2 'syn: the schedule plateau *' \
   train --data data.tsv -o m --schedule plateau
 refused 'a model as checkpoint' 1 '*cannot be resumed*' \
@@ -720,7 +740,7 @@ refused 'lm with two files in eval' 2 'syn: eval of lm reads plain text *, given
   eval -m l --data text --src text
 refused 'lm with two files in plot' 2 'syn: plot of lm *, given: --src' plot -m l --src text -o page
 refused 'adam decays nothing' 2 'syn: adam has no --weight-decay, adamw has; given: 0.1' \
-  train $net -o m --weight-decay 0.1
+  train $net -o m --optimizer adam --weight-decay 0.1
 refused 'nothing to stop after' 2 'syn: train --stop-after 3 *--valid*' \
   train --data data.tsv -o m --stop-after 3
 refused 'data as output' 2 'syn: train --output and --data name the same file: data.tsv' \

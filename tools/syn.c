@@ -35,6 +35,7 @@
 #include "options.h"
 #include "metrics.h"
 #include "data.h"
+#include "auto.h"
 #include "train.h"
 #include "run.h"
 #include "board.h"
@@ -91,6 +92,8 @@ static const option train_options[] = {
     {"valid", 0, TEXT, "", "FILE", "as --data, for validation"},
     {"valid-src", 0, TEXT, "", "FILE", "as --src"},
     {"valid-tgt", 0, TEXT, "", "FILE", "as --tgt"},
+    {"hold-back", 0, NUMBER, "0", "0..0.5",
+     "without --valid: validates on this share of --data, which is not trained on"},
     LITERAL_OPTION,
     {"span-corruption", 0, FLAG, "off", "",
      "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
@@ -113,18 +116,18 @@ static const option train_options[] = {
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
     {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 without steps, epochs and minutes"},
     {"minutes", 0, NUMBER, "0", "0..",
-     "likewise, from the program's start; linear and cosine need one of the others too"},
-    {"optimizer", 0, CHOICE, "adam", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
+     "likewise, from the program's start; without the others: chooses all that is not given"},
+    {"optimizer", 0, CHOICE, "muon", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
     {"weight-decay", 0, NUMBER, "0", "0..",
      "times the learning rate; none: adamw 0.01, muon 0.1, adafactor and sgd 0"},
     {"freeze", 0, TEXT, "", "NAMES",
      "tensors that are not trained; * matches any part of a name, | separates names"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, muon 0.01, sgd 0.1, the factor 1 of noam, "
      "adafactor: automatic, relative to each tensor"},
-    {"schedule", 0, CHOICE, "rsqrt", "noam|rsqrt|linear|cosine|constant|plateau",
+    {"schedule", 0, CHOICE, "cosine", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},
-    {"warmup", 0, INT, "500", "0..",
-     "steps in which the learning rate rises; more than the run has: a message says so"},
+    {"warmup", 0, INT, "-1", "-1..",
+     "steps in which the learning rate rises; -1: a tenth of the run, at most 500"},
     {"clip", 0, NUMBER, "0", "0..", "gradient clipping: its largest norm; 0: off"},
     {"many-classes", 0, FLAG, "off", "",
      "classify: as many labels as the data have, even where nearly every line has its own"},

@@ -4,7 +4,8 @@
 #define LAST_STEPS 50 /* the final loss is the mean of these, at most the last half of the run */
 
 typedef struct training {
-  const arguments *a;
+  arguments *a;               /* with what auto.h has chosen */
+  int choose;                 /* 1: the length is chosen from --minutes, too */
   task of;
   double per_label;           /* classify: mean source tokens per label, for tokens/s; else 1 */
   syn_context c;
@@ -81,21 +82,39 @@ static double train_left(const training *r, const syn_train_state *s, double now
   return left;
 }
 
-/* One line. On a terminal the next line overwrites it, unless it reports a validation. */
-static void train_line(const training *r, double speed, double now, int validated) {
+/* Minutes and seconds to the end, as text; "": unknown. */
+static void train_clock(char *text, size_t size, double left) {
+  double minutes = floor(left / 60.0);
+  *text = 0;
+  if (left >= 0.0) snprintf(text, size, "  %.0f:%02.0f left", minutes, floor(left - 60.0 * minutes));
+}
+
+/* A line for a file or a pipe. */
+static void train_line(const training *r, double speed, double now) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  double left = train_left(r, s, now);
-  char line[200];
-  int n = snprintf(line, sizeof line, "step %ld  loss %.4f", s->step, r->loss);
+  char valid[40] = "", left[40];
+  train_clock(left, sizeof left, train_left(r, s, now));
+  if (r->valid && s->validations) snprintf(valid, sizeof valid, "  valid %.4f", (double)s->valid);
+  fprintf(stderr, "step %ld  loss %.4f%s  lr %.3g  %.0f tokens/s%s\n", s->step, r->loss, valid,
+          (double)s->rate, speed, left);
+  fflush(stderr);
+}
+
+/* The line on a terminal, which the next one overwrites: a bar, time left, losses. */
+static void train_bar(const training *r, double speed, double now) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  char valid[60] = "", left[40], bar[21], line[200];
+  double spent = now - r->begin, rest = train_left(r, s, now);
+  double share = rest >= 0.0 && spent + rest > 0.0 ? spent / (spent + rest) : 0.0;
+  train_clock(left, sizeof left, rest);
+  memset(bar, '.', sizeof bar - 1);
+  memset(bar, '#', (size_t)(share * (double)(sizeof bar - 1)));
+  bar[sizeof bar - 1] = 0;
   if (r->valid && s->validations)
-    n += snprintf(line + n, sizeof line - (size_t)n, "  valid %.4f", (double)s->valid);
-  n += snprintf(line + n, sizeof line - (size_t)n, "  lr %.3g  %.0f tokens/s", (double)s->rate,
-                speed);
-  if (left >= 0.0)
-    snprintf(line + n, sizeof line - (size_t)n, "  %.0f:%02.0f left", floor(left / 60.0),
-             floor(left - 60.0 * floor(left / 60.0)));
-  if (r->terminal) fprintf(stderr, "\r%-79s%s", line, validated ? "\n" : "");
-  else fprintf(stderr, "%s\n", line);
+    snprintf(valid, sizeof valid, "  valid %.4f  best %.4f", (double)s->valid, (double)s->best);
+  snprintf(line, sizeof line, "[%s]%s  loss %.4f%s  %.0f tokens/s", bar, left, r->loss, valid,
+           speed);
+  fprintf(stderr, "\r%-79.79s", line);
   fflush(stderr);
 }
 
@@ -118,7 +137,8 @@ static void train_show(training *r, double now, int validated) {
   double speed = span > 0.0 ? labels * r->per_label / span : 0.0;
   if (steps) r->loss = r->losses / (double)steps;
   if (r->json) train_json(r, speed, now, validated);
-  else train_line(r, speed, now, validated);
+  else if (r->terminal) train_bar(r, speed, now);
+  else train_line(r, speed, now);
   r->shown = now;
   r->shown_step = s->step;
   r->shown_tokens = s->tokens;
@@ -311,15 +331,34 @@ static void train_check_labels(const training *r, const pairs *p) {
        (unsigned long)p->count, count);
 }
 
+/* Moves every n-th row of p to v, which shares its bytes: rows 0, n, 2n, ... of a part 1/n. */
+static void hold_back(pairs *p, pairs *v, double share) {
+  size_t i, n = share > 0.0 ? (size_t)(1.0 / share + 0.5) : 0, kept = 0;
+  int k;
+  if (!n) return;
+  *v = *p;
+  v->count = 0;
+  for (k = 0; k < 2; k++) v->side[k] = (syn_text *)take(p->count, sizeof(syn_text));
+  for (i = 0; i < p->count; i++) {
+    pairs *to = i % n == 0 ? v : p;
+    size_t at = i % n == 0 ? v->count++ : kept++;
+    for (k = 0; k < 2 && p->side[k]; k++) to->side[k][at] = p->side[k][i];
+  }
+  p->count = kept;
+  if (!kept) fail(FAILED_JOB, "--hold-back %g leaves no line of %s", share, p->names[0]);
+}
+
 static void train_read_pairs(training *r) {
   static const char *const train_names[] = {"data", "src", "tgt"};
   static const char *const valid_names[] = {"valid", "valid-src", "valid-tgt"};
-  int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels;
+  int most = r->max_len, batch = opt_int(r->a, "batch"), own_labels, own_valid;
   pairs p, v;
   if (!pairs_read(&p, r->of, r->a, train_names))
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
   r->data = syn_data_new(&r->c);
-  if (pairs_read(&v, r->of, r->a, valid_names)) r->valid = syn_data_new(&r->c);
+  own_valid = pairs_read(&v, r->of, r->a, valid_names);
+  if (!own_valid) hold_back(&p, &v, opt_number(r->a, "hold-back"));
+  if (v.count) r->valid = syn_data_new(&r->c);
   if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
   init_tokenizers(r, &p);
   own_labels = r->of == CLASSIFY && !r->tokenizer[1];
@@ -327,7 +366,8 @@ static void train_read_pairs(training *r) {
   if (own_labels) train_check_labels(r, &p);
   train_add(r, r->data, &p, most);
   if (r->valid) train_add(r, r->valid, &v, most);
-  pairs_free(&v);
+  if (own_valid) pairs_free(&v);
+  else free(v.side[0]), free(v.side[1]);
   pairs_free(&p);
 }
 
@@ -389,9 +429,23 @@ static void train_read_lines(training *r) {
   }
 }
 
+/* Cuts the last part of a text off, at the end of a line where it has lines. */
+static syn_text text_held_back(buffer *text, double share) {
+  size_t at = text->size - (size_t)(share * (double)text->size);
+  syn_text rest;
+  while (at < text->size && text->at[at - 1] != '\n') at++;
+  if (at == text->size) at = text->size - (size_t)(share * (double)text->size);
+  while (at < text->size && ((unsigned char)text->at[at] & 0xC0) == 0x80) at++;
+  rest.at = text->at + at;
+  rest.size = text->size - at;
+  text->size = at;
+  return rest;
+}
+
 static void train_read_text(training *r) {
   const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
   int window = r->max_len;
+  syn_text rest = {NULL, 0};
   buffer text;
   check_one_file(r->a, "lm");
   if (!*path) fail(WRONG_USE, "train --task lm wants --data FILE");
@@ -400,9 +454,14 @@ static void train_read_text(training *r) {
          opt_int(r->a, "batch"), window);
   text = read_text(path);
   init_tokenizers(r, NULL);
+  if (!*valid) rest = text_held_back(&text, opt_number(r->a, "hold-back"));
   learn_tokenizer(&r->c, r->a, buffer_text(&text), r->tokenizer);
   r->data = syn_data_new(&r->c);
   windows_add(&r->c, r->data, buffer_text(&text), r->tokenizer[1], window, window);
+  if (rest.size) {
+    r->valid = syn_data_new(&r->c);
+    windows_add(&r->c, r->valid, rest, r->tokenizer[1], window, window / 2);
+  }
   free(text.at);
   if (!*valid) return;
   text = read_text(valid);
@@ -439,8 +498,10 @@ static void check_output(const arguments *a, const char *written) {
 /* Refuses options that have no effect without others. */
 static void train_check_rule(const arguments *a) {
   const char *optimizer = opt_text(a, "optimizer"), *schedule = opt_text(a, "schedule");
-  int ends = opt_int(a, "steps") > 0 || opt_number(a, "epochs") > 0.0;
-  int valid = *opt_text(a, "valid") || *opt_text(a, "valid-src");
+  int own = *opt_text(a, "valid") || *opt_text(a, "valid-src");
+  int valid = own || opt_number(a, "hold-back") > 0.0;
+  if (own && opt_given(a, "hold-back"))
+    fail(WRONG_USE, "train wants either --valid or --hold-back %s", opt_text(a, "hold-back"));
   if (strcmp(optimizer, "adam") == 0 && opt_given(a, "weight-decay") &&
       opt_number(a, "weight-decay") > 0.0)
     fail(WRONG_USE, "adam has no --weight-decay, adamw has; given: %s",
@@ -449,11 +510,6 @@ static void train_check_rule(const arguments *a) {
       (opt_given(a, "schedule") || opt_given(a, "warmup")))
     fail(WRONG_USE, "adafactor without --lr takes steps of its own, which no --schedule or "
          "--warmup changes");
-  if (opt_number(a, "minutes") > 0.0 && !ends &&
-      (strcmp(schedule, "linear") == 0 || strcmp(schedule, "cosine") == 0))
-    fail(WRONG_USE,
-         "the schedule %s falls to the last step, so --minutes needs --steps or --epochs too",
-         schedule);
   if (strcmp(schedule, "plateau") == 0 && !valid)
     fail(WRONG_USE, "the schedule plateau follows the validation loss: --valid is wanted");
   if (opt_int(a, "stop-after") && !valid)
@@ -492,7 +548,6 @@ static void train_configure(training *r) {
   const arguments *a = r->a;
   syn_train_config *k = &r->config;
   train_rule(a, k);
-  k->warmup = opt_int(a, "warmup");
   k->clip = (float)opt_number(a, "clip");
   k->batch_tokens = opt_int(a, "batch");
   k->accumulate = opt_int(a, "accumulate");
@@ -502,6 +557,19 @@ static void train_configure(training *r) {
   k->seed = opt_big(a, "seed");
   if (k->average == 1 && !r->valid) k->average = 0; /* the newest weights are the final ones */
   k->steps = train_steps(r);
+  k->warmup = opt_int(a, "warmup");
+  if (k->warmup < 0) k->warmup = k->steps / 10 < 500 ? k->steps / 10 : 500;
+}
+
+/* The number of updates that fit --minutes, measured; then all that follows from it. */
+static void train_choose_steps(training *r) {
+  double update, validation, limit = 0.02 * 60.0 * r->minutes;
+  size_t batches = syn_data_batches(r->data, r->config.batch_tokens, r->config.seed);
+  auto_measure(&r->c, r->m, &r->config, r->data, r->valid, limit, &update, &validation);
+  auto_steps(r->a, 0.95 * (r->begin + 60.0 * r->minutes - seconds()), update, validation,
+             (double)batches / (double)r->config.accumulate);
+  train_configure(r);
+  auto_print(r->a);
 }
 
 /* Settings that follow from the task, which may come from --init. */
@@ -675,6 +743,7 @@ static void train_make(training *r, network *n) {
   syn_model_set_tokenizers(r->m, r->tokenizer[0], r->tokenizer[1]);
   init_weights(r);
   train_configure(r);
+  if (r->choose) train_choose_steps(r);
   r->t = syn_trainer_new(&r->c, r->m, &r->config);
   check_use(&r->c);
   r->per_label = tokens_per_label(r);
@@ -684,15 +753,20 @@ static void train_make(training *r, network *n) {
 static int run_train(const arguments *a) {
   training r;
   network n;
+  arguments own = auto_arguments(a);
+  const int given = a->given_count;
   memset(&r, 0, sizeof r);
   r.begin = r.shown = seconds();
-  r.a = a;
+  r.a = &own;
+  a = r.a;
   r.output = opt_text(a, "output");
   r.checkpoint = *opt_text(a, "checkpoint") ? opt_text(a, "checkpoint") : NULL;
   r.json = opt_flag(a, "json");
   r.terminal = is_terminal(2) && !r.json;
   r.minutes = opt_number(a, "minutes");
+  r.choose = auto_wanted(a);
   train_check(a);
+  if (r.choose) auto_options(r.a);
   context_open(&r.c, a);
   n = train_network(&r);
   if (r.corrupt) train_read_lines(&r);
@@ -713,5 +787,6 @@ static int run_train(const arguments *a) {
   syn_data_free(r.data);
   syn_data_free(r.valid);
   network_free(&n);
+  auto_free(&own, given);
   return r.lost ? FAILED_JOB : 0;
 }
