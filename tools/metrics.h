@@ -271,8 +271,8 @@ static void bleu_line(const corpus *c, size_t i, int unused, double *k) {
   k[9] = (double)nearest_length(&e);
   example_free(&e);
 }
-static double bleu_of(const double *k, double lines, int unused) {
-  UNUSED(lines);
+static double bleu_of(const double *k, double n, int unused) {
+  UNUSED(n);
   UNUSED(unused);
   return bleu_value(k, k + 4, k[8], k[9]);
 }
@@ -325,9 +325,9 @@ static void chrf_line(const corpus *c, size_t i, int unused, double *k) {
   memcpy(k, &best, sizeof best); /* 3 CHRF_ORDER numbers */
   example_free(&e);
 }
-static double chrf_of(const double *k, double lines, int unused) {
+static double chrf_of(const double *k, double n, int unused) {
   chrf_counts sum;
-  UNUSED(lines);
+  UNUSED(n);
   UNUSED(unused);
   memcpy(&sum, k, sizeof sum);
   return chrf_value(&sum);
@@ -345,9 +345,9 @@ static void exact_line(const corpus *c, size_t i, int wrong, double *k) {
   k[0] = (r < e.ref_count) != wrong ? 1.0 : 0.0;
   example_free(&e);
 }
-static double mean_of(const double *k, double lines, int unused) {
+static double mean_of(const double *k, double n, int unused) {
   UNUSED(unused);
-  return 100.0 * k[0] / lines;
+  return 100.0 * k[0] / n;
 }
 
 /* Sum of the edit distances to the nearest alternatives, in words, divided by the sum of the
@@ -364,8 +364,8 @@ static void per_line(const corpus *c, size_t i, int unused, double *k) {
   k[1] = (double)e.refs[best].count;
   example_free(&e);
 }
-static double per_of(const double *k, double lines, int unused) {
-  UNUSED(lines);
+static double per_of(const double *k, double n, int unused) {
+  UNUSED(n);
   UNUSED(unused);
   return k[1] > 0.0 ? 100.0 * k[0] / k[1] : k[0] > 0.0 ? 100.0 : 0.0;
 }
@@ -993,8 +993,8 @@ static void meteor_line(const corpus *c, size_t i, int unused, double *k) {
   }
   example_free(&e);
 }
-static double meteor_of(const double *k, double lines, int unused) {
-  UNUSED(lines);
+static double meteor_of(const double *k, double n, int unused) {
+  UNUSED(n);
   UNUSED(unused);
   return meteor_value(k[0], k[1], k[2], k[3]);
 }
@@ -1193,13 +1193,13 @@ static double metric_correlation(const corpus *c, int variant) {
 /* -- the list -- */
 
 /* Either `value`, or `line` with `of`. line: the counts of line i, k [METRIC_COUNTS], zeroed by the
-   caller; of: the value of the sums of the counts of so many lines. */
+   caller; of: the value of the sums of the counts of n lines. */
 typedef struct metric_row {
   const char *name;
   int variant;
   double (*value)(const corpus *c, int variant);
   void (*line)(const corpus *c, size_t i, int variant, double *k);
-  double (*of)(const double *k, double lines, int variant);
+  double (*of)(const double *k, double n, int variant);
 } metric_row;
 
 static const metric_row metric_rows[] = {
