@@ -347,7 +347,7 @@ typedef struct one_run {
   const row_of *row;
   uint64_t seed;
   char *path[F_COUNT];
-  int running, done, failed; /* done: its results are read */
+  int running, told, done, failed; /* told: to stop; done: its results are read */
   long process;
   double parameters, updates, seconds, rate;
 } one_run;
@@ -709,22 +709,21 @@ static void run_start(const comparison *k, one_run *r, int phase) {
 }
 
 /* Waits for the end of a run and returns it, with its exit status; -1: a signal ended it. Passes a
-   signal on: the runs write their checkpoints. */
+   signal on, once, for a second one ends a training at once: the runs write their checkpoints. */
 static one_run *run_wait(const comparison *k, int *status) {
   struct timespec pause = {0, 5000000};
-  int told = 0, how;
+  int how;
   size_t i;
   for (;; nanosleep(&pause, NULL)) {
     for (i = 0; i < k->rows * k->seeds; i++) {
       one_run *r = &k->run[i];
       if (!r->running) continue;
-      if (stopped_by && !told) kill((pid_t)r->process, SIGTERM);
+      if (stopped_by && !r->told) kill((pid_t)r->process, SIGTERM), r->told = 1;
       if (waitpid((pid_t)r->process, &how, WNOHANG) != (pid_t)r->process) continue;
       r->running = 0;
       *status = WIFEXITED(how) ? WEXITSTATUS(how) : -1;
       return r;
     }
-    told = stopped_by != 0;
   }
 }
 
