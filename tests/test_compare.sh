@@ -206,7 +206,30 @@ is 'the text of the preset' 'dropout->birnn->repeat(5,res_d(rnn))' "$(text prese
   --steps 30 --warmup 0 --seeds 1 --vary lr=0.01,1000,1e38 -o rates --tsv >t 2>err
 is 'a failed run: status' 1 $?
 is 'a failed run: the others' '1 1 0' "$(cut -f 3 t | sed 1d | tr '\n' ' ' | sed 's/ $//')"
-has 'a failed run' '*syn: compare, lr=1e38, seed 1: *syn: compare: 1 runs failed; *' "$(cat err)"
+has 'a failed run' '*syn: compare, lr=1e38, seed 1: *the run failed*syn: compare: 1 runs failed; *' "$(cat err)"
+has 'one that has not learned' '*syn: compare, lr=1000, seed 1: the training has not learned: *lr=1000, seed 1: bleu*' \
+  "$(cat err)"
+has 'a message of all runs comes once' 1 "$("$SYN" compare $one --max-len 4 --kinds V,R -o short 2>&1 >out |
+  grep -c 'syn: compare, [VR], seed 1: [0-9]* of 200 pairs of data.tsv do not fit --max-len 4')"
+if [ -z "$QUICK" ]; then
+  "$SYN" compare $run --steps 1000000 -o busy >out 2>err &
+  process=$!
+  while kill -0 $process 2>/dev/null && ! [ -s busy/row1-seed1.jsonl ]; do sleep 0.02; done
+  refused 'two at a time' 1 'syn: busy/lock: another syn compare uses this folder' $run --steps 1000000 -o busy
+  kill -TERM $process
+  wait $process 2>/dev/null
+fi
+
+# each run starts from the model of its row and seed in another folder
+more="--data data.tsv --test test.tsv --kinds V,R --seeds 2 --warmup 1 --steps 4 --batch 200"
+"$SYN" compare $more --kinds V,D --init whole -o init >out 2>err
+is '--init of a folder, other rows' '2 syn: compare --init whole wants the rows of that comparison, its --kinds is another one' \
+  "$? $(cat err)"
+"$SYN" compare $more --init whole -o init >out 2>err
+is '--init of a folder: status' 0 $?
+"$SYN" train --data data.tsv --init whole/row2-seed2.safetensors --warmup 1 --steps 4 --batch 200 --seed 2 -o n --json \
+  >log 2>err
+same '--init of a folder: the model' n init/row2-seed2.safetensors
 
 # -- other tasks --
 if [ -z "$QUICK" ]; then

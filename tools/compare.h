@@ -88,11 +88,15 @@ typedef struct axis {
 static const command_row train_command = {"train", "", 0, 0, train_options, run_train, ""};
 static const command_row eval_command = {"eval", "", 0, 0, eval_options, run_eval, ""};
 
-/* The option of train with that name; null: none, or one that compare sets. */
-static const option *passed_option(const char *name) {
+/* The option of train with that name; null: none. */
+static const option *train_option(const char *name) {
   const option *o = train_options;
   while (o->name && strcmp(o->name, name) != 0) o++;
-  return o->name && !in_choices(NOT_PASSED, name) ? o : NULL;
+  return o->name ? o : NULL;
+}
+/* The same; null, too, for one that compare sets. */
+static const option *passed_option(const char *name) {
+  return in_choices(NOT_PASSED, name) ? NULL : train_option(name);
 }
 
 /* The text of a preset for --encoder or --decoder; null: it has none. */
@@ -140,6 +144,36 @@ static axis axis_read(const arguments *a, const char *text) {
       fail(WRONG_USE, "compare --vary %s wants values %s, given: %s", name,
            x.of->kind == FLAG ? "on,off" : x.of->wants, x.values.at[i]);
   return x;
+}
+
+/* -- --init with the folder of another comparison: each run starts from its own row and seed there -- */
+
+static char *path_in(const char *folder, const char *name) {
+  size_t size = strlen(folder) + strlen(name) + 2;
+  char *path = (char *)take(size, 1);
+  snprintf(path, size, "%s/%s", folder, name);
+  return path;
+}
+
+/* Whether --init names the folder of a comparison. */
+static int init_is_folder(const arguments *a) {
+  const char *init = opt_text(a, "init");
+  char *command = path_in(init, "command");
+  int is = *init && file_exists(command);
+  free(command);
+  return is;
+}
+
+/* The model that a run starts from: of --init, or in that folder. The caller frees it. */
+static char *init_path(const arguments *a, size_t row, uint64_t seed) {
+  const char *init = opt_text(a, "init");
+  char name[80], *path;
+  snprintf(name, sizeof name, "row%lu-seed%llu.safetensors", (unsigned long)row + 1,
+           (unsigned long long)seed);
+  if (init_is_folder(a)) return path_in(init, name);
+  path = (char *)take(strlen(init) + 1, 1);
+  memcpy(path, init, strlen(init));
+  return path;
 }
 
 /* -- --kinds -- */
@@ -212,16 +246,17 @@ static void row_kind(const arguments *a, word_list *l, const char *kind) {
   preset_apply(&given);
   n = network_of(&given);
   of = task_of(n.config.task);
-  if (opt_given(&given, "init") && !opt_given(&given, "encoder") && !opt_given(&given, "decoder"))
+  if (init_is_folder(a)) places = -1; /* its rows are these */
+  else if (*opt_text(a, "init") && !opt_given(&given, "encoder") && !opt_given(&given, "decoder"))
     fail(WRONG_USE, "compare --kinds changes the texts of --encoder and --decoder; beside --init "
          "one of them is wanted");
-  if (of != LM && strcmp(where, "decoder") != 0) {
+  if (places == 0 && of != LM && strcmp(where, "decoder") != 0) {
     here = put_chain(&b, n.config.encoder, kind);
     if (here) word_option(l, passed_option("encoder"), b.at);
     places += here;
   }
   b.size = 0;
-  if (of <= LM && (of == LM || strcmp(where, "encoder") != 0)) {
+  if (places >= 0 && of <= LM && (of == LM || strcmp(where, "encoder") != 0)) {
     here = put_chain(&b, n.config.decoder, kind);
     if (here) word_option(l, passed_option("decoder"), b.at);
     places += here;
@@ -295,8 +330,8 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
 }
 
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
-   Returns its task. */
-static task row_check(const row_of *r) {
+   Returns its task. init: the model of its first run, or "". */
+static task row_check(const row_of *r, const char *init) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
   syn_plan plan;
@@ -309,9 +344,9 @@ static task row_check(const row_of *r) {
   of = task_of(n.config.task);
   n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
   n.config.classes = 2;
-  if (*opt_text(&a, "init")) {
-    syn_model *m = syn_model_load(&c, opt_text(&a, "init"));
-    check_file(&c, opt_text(&a, "init"));
+  if (*init) {
+    syn_model *m = syn_model_load(&c, init);
+    check_file(&c, init);
     if (!opt_given(&a, "task")) of = task_of(syn_model_config(m)->task);
     syn_model_free(m);
   } else if (syn_plan_of(&c, &n.config, NULL, NULL, &plan)) {
@@ -346,6 +381,7 @@ enum { PHASE_TRAIN, PHASE_TEST, PHASE_DONE };
 typedef struct one_run {
   const row_of *row;
   uint64_t seed;
+  char *init; /* the model it starts from, or "" */
   char *path[F_COUNT];
   int running, told, done, failed; /* told: to stop; done: its results are read */
   long process;
@@ -362,6 +398,7 @@ typedef struct comparison {
   int outputs, losses; /* whether a metric needs them */
   metric_options options;
   pairs references;    /* of the test; none of lm */
+  word_list shown;     /* messages of runs that were printed */
   double begin;        /* seconds() at the start of the program */
   size_t ready;        /* runs that were done already then */
 } comparison;
@@ -461,23 +498,18 @@ static double log_cut(const one_run *r) {
 /* Trains one run; its log goes to stdout, which the caller has redirected. */
 static int run_training(const one_run *r) {
   word_list l = {NULL, 0};
-  static const int files[] = {F_PART, F_CHECKPOINT};
   char seed[40];
   arguments a;
   size_t i;
   int status;
   for (i = 0; i < r->row->args.count; i++)
     word_put(&l, r->row->args.at[i], strlen(r->row->args.at[i]));
-  for (i = 0; i < 2; i++) {
-    buffer b = {NULL, 0, 0};
-    put_format(&b, i ? "--checkpoint=" : "--output=");
-    put(&b, r->path[files[i]], strlen(r->path[files[i]]));
-    word_put(&l, b.at, b.size);
-    free(b.at);
-  }
-  snprintf(seed, sizeof seed, "--seed=%llu", (unsigned long long)r->seed);
-  word_put(&l, seed, strlen(seed));
-  word_put(&l, "--resume", 8);
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->seed);
+  word_option(&l, train_option("output"), r->path[F_PART]);
+  word_option(&l, train_option("checkpoint"), r->path[F_CHECKPOINT]);
+  word_option(&l, train_option("seed"), seed);
+  if (*r->init) word_option(&l, train_option("init"), r->init);
+  if (file_exists(r->path[F_CHECKPOINT])) word_put(&l, "--resume", 8);
   word_put(&l, "--json", 6);
   a = parse(&train_command, (int)l.count, l.at);
   preset_apply(&a);
@@ -697,7 +729,7 @@ static void run_start(const comparison *k, one_run *r, int phase) {
   signal(SIGTERM, SIG_DFL);
   if (stopped_by) _exit(FAILED_JOB); /* the signal came before this line */
   on_alarm(SIGALRM);
-  if (!freopen(r->path[F_ERRORS], "wb", stderr)) _exit(FAILED_JOB);
+  if (!freopen(r->path[F_ERRORS], phase == PHASE_TEST ? "ab" : "wb", stderr)) _exit(FAILED_JOB);
   if (phase == PHASE_TEST) exit(run_test(k, r));
   if (!freopen(r->path[F_LOG], "ab", stdout))
     fail(FAILED_JOB, "cannot write %s: %s", r->path[F_LOG], strerror(errno));
@@ -736,7 +768,7 @@ static void folder_make(const char *path) {
    a killed program has ended, a second at most. */
 static void folder_lock(const char *path) {
   struct timespec pause = {0, 20000000};
-  int file = open(path, O_RDWR | O_CREAT, 0666), tries = 200;
+  int file = open(path, O_RDWR | O_CREAT, 0666), tries = 100;
   if (file < 0) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
   while (flock(file, LOCK_EX | LOCK_NB)) {
     if (!tries--) fail(FAILED_JOB, "%s: another syn compare uses this folder", path);
@@ -811,14 +843,17 @@ static int count_cores(void) { return 1; }
   "folder|jobs|seeds|metric|samples|format|json|tsv|page|tokenize|sentences|positive"
 #define FILE_OPTIONS "data|src|tgt|valid|valid-src|valid-tgt|test|test-src|test-tgt|init"
 
-/* FNV-1a of the bytes of a file: a text that was changed is another text. */
-static void put_hash(buffer *b, const char *path) {
-  buffer file = read_file(path);
+/* FNV-1a of the bytes of a file: a text that was changed is another text. Of a folder of --init: of
+   its command. */
+static void put_hash(buffer *b, const char *path, int folder) {
+  char *inside = path_in(path, "command");
+  buffer file = read_file(folder ? inside : path);
   uint64_t h = 14695981039346656037u;
   size_t i;
   for (i = 0; i < file.size; i++) h = (h ^ (unsigned char)file.at[i]) * 1099511628211u;
   put_format(b, " of the bytes %08lx%08lx", (unsigned long)(h >> 32),
              (unsigned long)(h & 0xFFFFFFFFu));
+  free(inside);
   free(file.at);
 }
 
@@ -837,7 +872,8 @@ static buffer command_text(const arguments *a) {
       put_byte(&b, ' ');
     }
     if (!n) put_json(&b, text_of(value));
-    if (*value && in_choices(FILE_OPTIONS, o->name)) put_hash(&b, value);
+    if (*value && in_choices(FILE_OPTIONS, o->name))
+      put_hash(&b, value, strcmp(o->name, "init") == 0 && init_is_folder(a));
     put_byte(&b, '\n');
   }
   return b;
@@ -876,6 +912,38 @@ static void folder_open(const arguments *a) {
   free(path.at);
 }
 
+/* The line of an option in the text of a command. */
+static syn_text command_line_of(const buffer *command, const char *name) {
+  syn_text rest = buffer_text(command), line, key;
+  while (next_piece(&rest, "\n", &line)) {
+    syn_text cut = line;
+    next_piece(&cut, "\t", &key);
+    if (text_is(key, name)) return line;
+  }
+  return rest;
+}
+
+/* The rows of a folder of --init must be these. */
+static void init_same(const arguments *a) {
+  static const char *const names[] = {"kinds", "where", "vary"};
+  char *path = path_in(opt_text(a, "init"), "command");
+  buffer now, had = {NULL, 0, 0};
+  size_t i;
+  if (!init_is_folder(a)) {
+    free(path);
+    return;
+  }
+  now = command_text(a);
+  had = read_file(path);
+  for (i = 0; i < COUNT(names); i++)
+    if (!text_equal(command_line_of(&now, names[i]), command_line_of(&had, names[i])))
+      fail(WRONG_USE, "compare --init %s wants the rows of that comparison, its --%s is another one",
+           opt_text(a, "init"), names[i]);
+  free(path);
+  free(now.at);
+  free(had.at);
+}
+
 /* -- all runs -- */
 
 static void run_paths(const comparison *k, one_run *r, size_t row) {
@@ -904,21 +972,34 @@ static void run_read(one_run *r) {
   r->done = 1;
 }
 
-/* The last message of a run, without "syn: ". */
-static void run_message(const one_run *r, char *out, size_t size) {
-  lines l;
-  syn_text last;
-  buffer file;
-  snprintf(out, size, "no message");
-  if (!file_exists(r->path[F_ERRORS])) return;
-  file = read_file(r->path[F_ERRORS]);
+/* Prints the messages of a run, those of other runs not again: the pairs that do not fit are said of
+   the first run alone. A message begins with "syn: "; what --init takes stands in the file alone. */
+static void run_messages(comparison *k, const one_run *r) {
+  buffer file = {NULL, 0, 0};
+  syn_text rest, line;
+  size_t i;
+  if (file_exists(r->path[F_ERRORS])) file = read_file(r->path[F_ERRORS]);
+  rest = buffer_text(&file);
+  while (next_piece(&rest, "\n", &line)) {
+    if (line.size < 5 || memcmp(line.at, "syn: ", 5) != 0) continue;
+    if (line.size > 12 && memcmp(line.at, "syn: --init ", 12) == 0) continue;
+    for (i = 0; i < k->shown.count; i++)
+      if (text_is(line, k->shown.at[i])) break;
+    if (i < k->shown.count) continue;
+    word_put(&k->shown, line.at, line.size);
+    fprintf(stderr, "syn: compare, %s, seed %llu: %.*s\n", r->row->name,
+            (unsigned long long)r->seed, (int)(line.size - 5), line.at + 5);
+  }
   free(file.at);
-  if (!file.size) return;
-  l = read_lines(r->path[F_ERRORS]);
-  last = l.at[l.count - 1];
-  if (last.size > 5 && memcmp(last.at, "syn: ", 5) == 0) last.at += 5, last.size -= 5;
-  snprintf(out, size, "%.*s", (int)(last.size < 1000 ? last.size : 1000), last.at);
-  lines_free(&l);
+}
+
+/* Ends the program: a run was refused as wrong use, and all others would be. */
+static void run_refused(const one_run *r) {
+  buffer file = read_file(r->path[F_ERRORS]);
+  syn_text rest = buffer_text(&file), line;
+  next_piece(&rest, "\n", &line);
+  fail(WRONG_USE, "compare, row %.80s: %.*s", r->row->name,
+       (int)(line.size > 5 ? line.size - 5 : 0), line.at ? line.at + 5 : "");
 }
 
 static double run_value(const comparison *k, const one_run *r, const char *metric_name);
@@ -940,20 +1021,19 @@ static void run_show(const comparison *k, const one_run *r) {
 
 /* What follows from the end of a process. A training that failed but left a model has not learned:
    that is a result, and is measured. */
-static void run_ended(const comparison *k, one_run *r, int phase, int status) {
-  char message[1100];
+static void run_ended(comparison *k, one_run *r, int phase, int status) {
   if (run_phase(k, r) == PHASE_DONE) {
     run_read(r);
+    run_messages(k, r);
     run_show(k, r);
     return;
   }
   if (stopped_by || run_phase(k, r) > phase) return;
-  run_message(r, message, sizeof message);
-  if (status == WRONG_USE) fail(WRONG_USE, "compare, row %.80s: %s", r->row->name, message);
+  if (status == WRONG_USE) run_refused(r);
   r->failed = 1;
-  fprintf(stderr, "syn: compare, %s, seed %llu: ", r->row->name, (unsigned long long)r->seed);
-  if (status < 0) fprintf(stderr, "the process was killed\n");
-  else fprintf(stderr, "%s\n", message);
+  run_messages(k, r);
+  fprintf(stderr, "syn: compare, %s, seed %llu: the run failed%s\n", r->row->name,
+          (unsigned long long)r->seed, status < 0 ? ", its process was killed" : "");
 }
 
 /* Starts runs in their order while there is room, and waits for them. */
@@ -1001,7 +1081,8 @@ static void run_all(comparison *k) {
 
    It is two-sided, because which row is better is not known before; the interval holds the middle
    95 % of the differences. Rows are tested one by one, without a correction for their number. What
-   is drawn of lm: the windows of the loss. Draws come from a fixed seed. */
+   is drawn of lm: the windows of the loss. The document frequencies of cider stay those of the whole
+   test. Draws come from a fixed seed. */
 
 /* One metric of one run. */
 typedef struct measured {
@@ -1073,18 +1154,19 @@ static void measured_lines(measured *m, const comparison *k, const one_run *r) {
 static void measured_counts(measured *m) {
   corpus c;
   size_t i, j, n;
-  double each[METRIC_COUNTS];
+  double *each;
   c.hyp = m->hyp;
   c.ref = m->ref;
   c.n = m->from[m->units];
   c.options = m->options;
   m->counts = (double *)take(size_mul(m->units, METRIC_COUNTS), sizeof *m->counts);
+  each = (double *)take(size_mul(c.n, METRIC_COUNTS), sizeof *each);
+  metric_counts(m->row, &c, each);
   for (i = 0; i < m->units; i++)
-    for (n = m->from[i]; n < m->from[i + 1]; n++) {
-      memset(each, 0, sizeof each);
-      m->row->line(&c, n, m->row->variant, each);
-      for (j = 0; j < METRIC_COUNTS; j++) m->counts[i * METRIC_COUNTS + j] += each[j];
-    }
+    for (n = m->from[i]; n < m->from[i + 1]; n++)
+      for (j = 0; j < METRIC_COUNTS; j++)
+        m->counts[i * METRIC_COUNTS + j] += each[n * METRIC_COUNTS + j];
+  free(each);
 }
 
 static measured measured_read(const comparison *k, const one_run *r, const char *name) {
@@ -1099,7 +1181,7 @@ static measured measured_read(const comparison *k, const one_run *r, const char 
   m.row = metric_find(text_of(name));
   if (k->of == TAG && in_choices("accuracy|f1|mcc", name)) measured_tags(&m, r);
   else measured_lines(&m, k, r);
-  if (m.row->line) measured_counts(&m);
+  if (m.row->of) measured_counts(&m);
   return m;
 }
 
@@ -1529,7 +1611,9 @@ static void compare_rows(comparison *k) {
   k->row = (row_of *)take(k->rows, sizeof *k->row);
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {
-    task of = row_check(&k->row[i]);
+    char *init = init_path(a, i, opt_big(a, "seed"));
+    task of = row_check(&k->row[i], init);
+    free(init);
     if (i && of != k->of)
       fail(WRONG_USE, "compare: the rows %.60s and %.60s are of different tasks, which no metric "
            "compares", k->row[0].name, k->row[i].name);
@@ -1573,16 +1657,20 @@ static void compare_runs(comparison *k) {
     r->row = &k->row[i % k->rows];
     r->seed = seed + (uint64_t)(i / k->rows);
     run_paths(k, r, i % k->rows);
+    r->init = init_path(k->a, i % k->rows, r->seed);
     if (run_phase(k, r) == PHASE_DONE) run_read(r), k->ready++;
   }
 }
 
 static void compare_free(comparison *k) {
   size_t i, f;
-  for (i = 0; i < k->rows * k->seeds; i++)
+  for (i = 0; i < k->rows * k->seeds; i++) {
     for (f = 0; f < F_COUNT; f++) free(k->run[i].path[f]);
+    free(k->run[i].init);
+  }
   for (i = 0; i < k->rows; i++) free(k->row[i].name), words_free(&k->row[i].args);
   words_free(&k->metrics);
+  words_free(&k->shown);
   pairs_free(&k->references);
   free(k->row);
   free(k->run);
@@ -1595,6 +1683,7 @@ static int run_compare(const arguments *a) {
   k.a = a;
   k.begin = seconds();
   if (*opt_text(a, "page")) check_writable(opt_text(a, "page"));
+  init_same(a);
   compare_rows(&k);
   compare_metrics(&k);
   folder_open(a);

@@ -587,20 +587,18 @@ static double cider_line(const example *e, size_t n, const grams *documents, siz
 /* CIDEr-D = 10/4 sum_n mean over lines and references of e^(-(|c|-|s|)^2 / 2 6^2) cosine_n(c, s).
    In per cent, as papers print it; the largest value is 1000. An n-gram that occurs in the
    references of every line has the weight 0, so a file of one line has the value 0. */
-static double metric_cider(const corpus *c, int unused) {
+static void cider_lines(const corpus *c, double *k) {
   example *e = (example *)take(c->n, sizeof *e);
-  double sum = 0.0;
   size_t i, n;
-  UNUSED(unused);
   for (i = 0; i < c->n; i++) e[i] = example_make(c, i, word_splitter(c->options));
   for (n = 1; n <= CIDER_ORDER; n++) {
     grams documents = document_counts(e, c->n, n);
-    for (i = 0; i < c->n; i++) sum += cider_line(&e[i], n, &documents, c->n);
+    for (i = 0; i < c->n; i++)
+      k[i * METRIC_COUNTS] += 10.0 / CIDER_ORDER * cider_line(&e[i], n, &documents, c->n);
     grams_free(&documents);
   }
   for (i = 0; i < c->n; i++) example_free(&e[i]);
   free(e);
-  return 100.0 * 10.0 / CIDER_ORDER * sum / (double)c->n;
 }
 
 /* -- stems of English words: Porter 1980, "An algorithm for suffix stripping" -- */
@@ -1192,33 +1190,35 @@ static double metric_correlation(const corpus *c, int variant) {
 
 /* -- the list -- */
 
-/* Either `value`, or `line` with `of`. line: the counts of line i, k [METRIC_COUNTS], zeroed by the
-   caller; of: the value of the sums of the counts of n lines. */
+/* Either `value`, or `of` with `line` or `lines`. line: the counts of line i, k [METRIC_COUNTS],
+   zeroed by the caller; lines: those of all lines, where they depend on each other, k [n]
+   [METRIC_COUNTS]; of: the value of the sums of the counts of n lines. */
 typedef struct metric_row {
   const char *name;
   int variant;
   double (*value)(const corpus *c, int variant);
   void (*line)(const corpus *c, size_t i, int variant, double *k);
   double (*of)(const double *k, double n, int variant);
+  void (*lines)(const corpus *c, double *k);
 } metric_row;
 
 static const metric_row metric_rows[] = {
-    {"bleu", 0, NULL, bleu_line, bleu_of},
-    {"chrf", 0, NULL, chrf_line, chrf_of},
-    {"wer", 1, NULL, exact_line, mean_of},
-    {"per", 0, NULL, per_line, per_of},
-    {"exact", 0, NULL, exact_line, mean_of},
-    {"accuracy", 0, NULL, exact_line, mean_of},
-    {"rouge1", 1, NULL, rouge_line, mean_of},
-    {"rouge2", 2, NULL, rouge_line, mean_of},
-    {"rougeL", 0, NULL, rouge_line, mean_of},
-    {"rougeLsum", 0, NULL, rouge_sum_line, mean_of},
-    {"cider", 0, metric_cider, NULL, NULL},
-    {"meteor-es", 0, NULL, meteor_line, meteor_of},
-    {"f1", 0, metric_f1, NULL, NULL},
-    {"mcc", 0, metric_mcc, NULL, NULL},
-    {"pearson", PEARSON, metric_correlation, NULL, NULL},
-    {"spearman", SPEARMAN, metric_correlation, NULL, NULL},
+    {"bleu", 0, NULL, bleu_line, bleu_of, NULL},
+    {"chrf", 0, NULL, chrf_line, chrf_of, NULL},
+    {"wer", 1, NULL, exact_line, mean_of, NULL},
+    {"per", 0, NULL, per_line, per_of, NULL},
+    {"exact", 0, NULL, exact_line, mean_of, NULL},
+    {"accuracy", 0, NULL, exact_line, mean_of, NULL},
+    {"rouge1", 1, NULL, rouge_line, mean_of, NULL},
+    {"rouge2", 2, NULL, rouge_line, mean_of, NULL},
+    {"rougeL", 0, NULL, rouge_line, mean_of, NULL},
+    {"rougeLsum", 0, NULL, rouge_sum_line, mean_of, NULL},
+    {"cider", 0, NULL, NULL, mean_of, cider_lines},
+    {"meteor-es", 0, NULL, meteor_line, meteor_of, NULL},
+    {"f1", 0, metric_f1, NULL, NULL, NULL},
+    {"mcc", 0, metric_mcc, NULL, NULL, NULL},
+    {"pearson", PEARSON, metric_correlation, NULL, NULL, NULL},
+    {"spearman", SPEARMAN, metric_correlation, NULL, NULL, NULL},
 };
 #define METRIC_NAMES \
   "bleu chrf wer per exact accuracy rouge1 rouge2 rougeL rougeLsum cider meteor-es f1 mcc " \
@@ -1241,23 +1241,30 @@ static const metric_row *metric_find(syn_text name) {
   return NULL;
 }
 
+/* The counts of all lines, k [n][METRIC_COUNTS], zeroed by the caller. */
+static void metric_counts(const metric_row *row, const corpus *c, double *k) {
+  size_t i;
+  if (row->lines) row->lines(c, k);
+  else
+    for (i = 0; i < c->n; i++) row->line(c, i, row->variant, k + i * METRIC_COUNTS);
+}
+
 /* The value of one metric over n > 0 outputs and their references, in per cent. */
 static double metric(const char *name, const syn_text *hyp, const syn_text *ref, size_t n,
                      const metric_options *options) {
   const metric_row *row = metric_find(text_of(name));
-  double sum[METRIC_COUNTS] = {0.0}, k[METRIC_COUNTS];
+  double sum[METRIC_COUNTS] = {0.0}, *k;
   corpus c;
-  size_t i, j;
+  size_t i;
   c.hyp = hyp;
   c.ref = ref;
   c.n = n;
   c.options = options;
   if (row->value) return row->value(&c, row->variant);
-  for (i = 0; i < n; i++) {
-    memset(k, 0, sizeof k);
-    row->line(&c, i, row->variant, k);
-    for (j = 0; j < METRIC_COUNTS; j++) sum[j] += k[j];
-  }
+  k = (double *)take(size_mul(n, METRIC_COUNTS), sizeof *k);
+  metric_counts(row, &c, k);
+  for (i = 0; i < n * METRIC_COUNTS; i++) sum[i % METRIC_COUNTS] += k[i];
+  free(k);
   return row->of(sum, (double)n, row->variant);
 }
 

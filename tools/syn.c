@@ -197,6 +197,9 @@ static const option compare_own[] = {
     {"json", 0, FLAG, "off", "", "as --format json: one JSON object a line"},
     {"tsv", 0, FLAG, "off", "", "as --format tsv"},
     {"page", 0, TEXT, "", "FILE", "a page with the table and the loss curves, HTML"},
+    {"init", 0, TEXT, "", "MODEL",
+     "as for train, or the folder of a comparison of the same rows: each run starts from the model of "
+     "its row and seed there"},
     {"beam", 0, INT, "4", "1..1024", "as for eval"},
     {"alpha", 0, NUMBER, "0.6", "0..", "as for eval"},
     {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
@@ -215,7 +218,7 @@ static void fill_compare_options(void) {
   size_t i;
   for (i = 0; compare_own[i].name; i++) *to++ = compare_own[i];
   for (o = train_options; o->name; o++)
-    if (passed_option(o->name)) *to++ = *o;
+    if (passed_option(o->name) && strcmp(o->name, "init") != 0) *to++ = *o;
   *to = *o; /* the end */
 }
 
