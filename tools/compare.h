@@ -1,7 +1,8 @@
 /* compare.h   the command compare: trains variants of a network with several seeds and tests which
    one is better. A part of syn.c, which includes it behind the options of train and eval. */
 
-#if defined(POSIX)
+#if defined(POSIX) && !defined(NO_PROCESSES) /* NO_PROCESSES: a fuzzer calls the tool */
+#define PROCESSES
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -705,7 +706,7 @@ static int run_test(const comparison *k, const one_run *r) {
 
 /* -- processes -- */
 
-#if defined(POSIX)
+#if defined(PROCESSES)
 static pid_t run_parent;
 
 /* Once a second: a run whose parent was killed ends, so that the next command finds its folder free.
@@ -1606,8 +1607,7 @@ static void compare_rows(comparison *k) {
   for (v = 0; (text = opt_each(a, "vary", v)) != NULL; v++) axes[n++] = axis_read(a, text);
   if (!n) fail(WRONG_USE, "compare wants --kinds A,B,... or --vary OPTION=A,B,...");
   for (k->rows = 1, i = 0; i < n; i++) k->rows = size_mul(k->rows, axes[i].values.count);
-  if (k->rows > 10000)
-    fail(WRONG_USE, "compare has %.0f rows, 10000 at most", (double)k->rows);
+  if (k->rows > 1000) fail(WRONG_USE, "compare has %.0f rows, 1000 at most", (double)k->rows);
   k->row = (row_of *)take(k->rows, sizeof *k->row);
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {

@@ -147,7 +147,8 @@ static void train_remember(training *r, double loss) {
 
 /* What compare adds, which calls run_train: seconds that earlier sessions have trained, which count
    for --minutes and in the log, and a checkpoint every `gap` seconds and at a stop, each with a
-   line in the log. Without it (gap 0) checkpoints are written where validations are. */
+   line in the log, which has more lines. Without it (gap 0) checkpoints are written where
+   validations are. */
 static struct train_session {
   double used, gap, saved; /* saved: seconds() of the last of these checkpoints */
 } train_session;
@@ -159,7 +160,8 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
   UNUSED(t);
   r->losses += (double)loss;
   train_remember(r, (double)loss);
-  if (save || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
+  if (save || now - r->shown >= (r->terminal ? 0.5 : gap > 0.0 ? 2.0 : 10.0))
+    train_show(r, now, validated);
   if (save) train_checkpoint(r, 0);
   if (save) train_session.saved = seconds();
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
