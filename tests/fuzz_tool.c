@@ -168,6 +168,7 @@ static void tool_exit(int status) {
 #define stderr null_out
 #define stdin text_in
 #define main syn_main
+#define NO_PROCESSES /* compare starts none */
 #include "../tools/syn.c"
 #undef main
 #undef fopen
@@ -224,6 +225,7 @@ static const char *bounds_of(const char *command) {
     return "--task lm --decoder rnn --d-model 2 --heads 1 --max-len 3 --tgt-vocab 5";
   if (!strcmp(command, "info"))
     return "--d-model 8 --heads 2 --max-len 20 --src-vocab 20 --tgt-vocab 20 --classes 3";
+  if (!strcmp(command, "compare")) return "--d-model 4 --heads 2 --max-len 9";
   if (!strcmp(command, "trace") || !strcmp(command, "plot"))
     return "--d-model 8 --heads 2 --max-len 20 --count 2";
   if (!strcmp(command, "presets")) return "transformer"; /* not all: they are large */
@@ -318,6 +320,9 @@ static void fuzz_one(void) {
       "trace -m model -o new --input %",
       "run -m model text",
       "run -m model --nbest 2 --json text",
+      "compare --kinds % --data text --test text --d-model 4 --max-len 9",
+      "compare --vary encoder=V --encoder % --data text --test text",
+      "compare --vary % --data text --test text --task lm --d-model 4 --max-len 9",
       "trace --document text -o new",
       "trace -m model -o new --log text"};
   static const char *const of_table[] = {
@@ -376,7 +381,8 @@ static void fuzz_seeds(void) {
       "presets",
       "info\n-m\nmodel\n--json",
       "help\ntrain",
-      "eval\n--model=model\n--src=data\n--tgt=data"};
+      "eval\n--model=model\n--src=data\n--tgt=data",
+      "compare\n--kinds\nR+V,cnn(k=3)\n--vary\nlr=0.1,1\n--data=data\n--test=data\n--seeds=2"};
   static const char *const texts[] = {
       "pos -> repeat(2, res_nd(syn_att(R+V)) -> res_nd(ffl)) -> norm", "rnn -> ff", "a b c\nb",
       "{\"task\":\"lm\"}"};
@@ -384,7 +390,7 @@ static void fuzz_seeds(void) {
   fuzz_bytes b;
   int i;
   make_model(&b);
-  for (i = 0; i < 7; i++) {
+  for (i = 0; i < 8; i++) {
     snprintf(name, sizeof name, "words%d", i);
     seed_line(name, 0, 0, words_of[i], strlen(words_of[i]));
   }
@@ -392,9 +398,9 @@ static void fuzz_seeds(void) {
     snprintf(name, sizeof name, "model%d", i);
     seed_line(name, 1, i, b.at, b.size);
   }
-  for (i = 0; i < 36; i++) {
+  for (i = 0; i < 48; i++) {
     snprintf(name, sizeof name, "text%d", i);
-    seed_line(name, 2, i % 9, texts[i / 9], strlen(texts[i / 9]));
+    seed_line(name, 2, i % 12, texts[i / 12], strlen(texts[i / 12]));
   }
   for (i = 0; i < 8; i++) {
     snprintf(name, sizeof name, "table%d", i);

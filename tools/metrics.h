@@ -5,8 +5,13 @@
    >>tool metrics   what eval and score measure; all values in per cent
    ============================================================================================== */
 
-/* A metric gets the whole corpus, because most metrics are no mean over lines. Each metric has its
-   own splitter, which splits the output and every accepted reference of a line into units. */
+/* A metric gets the whole corpus, because most metrics are no mean over lines. Most are a function
+   of counts that are summed over the lines: those have a function for the counts of one line and
+   one for the value of the sums, so that the bootstrap of compare can draw lines without counting
+   again. Each metric has its own splitter, which splits the output and every accepted reference of
+   a line into units. */
+
+#define METRIC_COUNTS 18 /* the most that a line has */
 
 typedef struct metric_options {
   int plain;             /* bleu, cider, meteor-es: 1 splits at white space (none), 0 as 13a */
@@ -242,32 +247,34 @@ static size_t nearest_length(const example *e) {
 /* BLEU = BP (p1 p2 p3 p4)^(1/4), p_n = matches / n-grams over the whole corpus, BP = 1 when the
    output is as long as the references or longer, else e^(1 - r/h). The k-th p_n without a match is
    1 / (2^k n-grams) (smoothing "exp"). Without any match or any 4-gram the value is 0. */
-static double bleu_value(const size_t *hit, const size_t *total, double h, double r) {
+static double bleu_value(const double *hit, const double *total, double h, double r) {
   double logs = 0.0, smooth = 1.0;
   int n;
-  if (!hit[0] || !total[3]) return 0.0;
+  if (hit[0] <= 0.0 || total[3] <= 0.0) return 0.0;
   for (n = 0; n < 4; n++) {
-    if (!hit[n]) smooth *= 2.0;
-    logs += log((hit[n] ? (double)hit[n] : 1.0 / smooth) / (double)total[n]);
+    if (hit[n] <= 0.0) smooth *= 2.0;
+    logs += log((hit[n] > 0.0 ? hit[n] : 1.0 / smooth) / total[n]);
   }
   return 100.0 * exp(logs / 4.0) * (h < r ? exp(1.0 - r / h) : 1.0);
 }
 
-/* BLEU is no mean over sentences: matches, n-grams and lengths are summed over the corpus. */
-static double metric_bleu(const corpus *c, int unused) {
-  size_t hit[4] = {0, 0, 0, 0}, total[4] = {0, 0, 0, 0}, h = 0, r = 0, i, n;
+/* BLEU is no mean over sentences: matches [4], n-grams [4] and both lengths are summed. */
+static void bleu_line(const corpus *c, size_t i, int unused, double *k) {
+  example e = example_make(c, i, word_splitter(c->options));
+  size_t n;
   UNUSED(unused);
-  for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, word_splitter(c->options));
-    for (n = 0; n < 4; n++) {
-      hit[n] += matches(&e.hyp, e.refs, e.ref_count, n + 1);
-      total[n] += grams_in(&e.hyp, n + 1);
-    }
-    h += e.hyp.count;
-    r += nearest_length(&e);
-    example_free(&e);
+  for (n = 0; n < 4; n++) {
+    k[n] = (double)matches(&e.hyp, e.refs, e.ref_count, n + 1);
+    k[4 + n] = (double)grams_in(&e.hyp, n + 1);
   }
-  return bleu_value(hit, total, (double)h, (double)r);
+  k[8] = (double)e.hyp.count;
+  k[9] = (double)nearest_length(&e);
+  example_free(&e);
+}
+static double bleu_of(const double *k, double n, int unused) {
+  UNUSED(n);
+  UNUSED(unused);
+  return bleu_value(k, k + 4, k[8], k[9]);
 }
 
 /* -- chrF2: Popovic 2015, 2016, as in sacrebleu 2 -- */
@@ -305,27 +312,24 @@ static chrf_counts chrf_count(const units *hyp, const units *ref) {
   return k;
 }
 
-/* Sums the counts of the best reference of each line, then computes F once. */
-static double metric_chrf(const corpus *c, int unused) {
-  chrf_counts sum, best, k;
-  size_t i, r;
-  int n;
+/* The counts of the best reference of each line are summed, then F is computed once. */
+static void chrf_line(const corpus *c, size_t i, int unused, double *k) {
+  example e = example_make(c, i, split_characters);
+  chrf_counts best = chrf_count(&e.hyp, &e.refs[0]), other;
+  size_t r;
   UNUSED(unused);
-  memset(&sum, 0, sizeof sum);
-  for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, split_characters);
-    best = chrf_count(&e.hyp, &e.refs[0]);
-    for (r = 1; r < e.ref_count; r++) {
-      k = chrf_count(&e.hyp, &e.refs[r]);
-      if (chrf_value(&k) > chrf_value(&best)) best = k;
-    }
-    for (n = 0; n < CHRF_ORDER; n++) {
-      sum.hyp[n] += best.hyp[n];
-      sum.ref[n] += best.ref[n];
-      sum.hit[n] += best.hit[n];
-    }
-    example_free(&e);
+  for (r = 1; r < e.ref_count; r++) {
+    other = chrf_count(&e.hyp, &e.refs[r]);
+    if (chrf_value(&other) > chrf_value(&best)) best = other;
   }
+  memcpy(k, &best, sizeof best); /* 3 CHRF_ORDER numbers */
+  example_free(&e);
+}
+static double chrf_of(const double *k, double n, int unused) {
+  chrf_counts sum;
+  UNUSED(n);
+  UNUSED(unused);
+  memcpy(&sum, k, sizeof sum);
   return chrf_value(&sum);
 }
 
@@ -333,35 +337,37 @@ static double metric_chrf(const corpus *c, int unused) {
 
 /* The share of lines whose output equals an alternative, up to the amount of white space. `wrong`:
    the share of the other lines, the word error rate of phonemes, where a line is one word. */
-static double metric_exact(const corpus *c, int wrong) {
-  size_t i, r, right = 0;
-  for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, split_words);
-    for (r = 0; r < e.ref_count; r++)
-      if (text_equal(buffer_text(&e.hyp.text), buffer_text(&e.refs[r].text))) break;
-    right += r < e.ref_count;
-    example_free(&e);
-  }
-  return 100.0 * (double)(wrong ? c->n - right : right) / (double)c->n;
+static void exact_line(const corpus *c, size_t i, int wrong, double *k) {
+  example e = example_make(c, i, split_words);
+  size_t r;
+  for (r = 0; r < e.ref_count; r++)
+    if (text_equal(buffer_text(&e.hyp.text), buffer_text(&e.refs[r].text))) break;
+  k[0] = (r < e.ref_count) != wrong ? 1.0 : 0.0;
+  example_free(&e);
+}
+static double mean_of(const double *k, double n, int unused) {
+  UNUSED(unused);
+  return 100.0 * k[0] / n;
 }
 
 /* Sum of the edit distances to the nearest alternatives, in words, divided by the sum of the
    lengths of those alternatives (the first of equally near ones). */
-static double metric_per(const corpus *c, int unused) {
-  size_t errors = 0, length = 0, i, r, d;
+static void per_line(const corpus *c, size_t i, int unused, double *k) {
+  example e = example_make(c, i, split_words);
+  size_t least = units_distance(&e.hyp, &e.refs[0]), best = 0, r, d;
   UNUSED(unused);
-  for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, split_words);
-    size_t least = units_distance(&e.hyp, &e.refs[0]), best = 0;
-    for (r = 1; r < e.ref_count; r++) {
-      d = units_distance(&e.hyp, &e.refs[r]);
-      if (d < least) least = d, best = r;
-    }
-    errors += least;
-    length += e.refs[best].count;
-    example_free(&e);
+  for (r = 1; r < e.ref_count; r++) {
+    d = units_distance(&e.hyp, &e.refs[r]);
+    if (d < least) least = d, best = r;
   }
-  return length ? 100.0 * (double)errors / (double)length : errors ? 100.0 : 0.0;
+  k[0] = (double)least;
+  k[1] = (double)e.refs[best].count;
+  example_free(&e);
+}
+static double per_of(const double *k, double n, int unused) {
+  UNUSED(n);
+  UNUSED(unused);
+  return k[1] > 0.0 ? 100.0 * k[0] / k[1] : k[0] > 0.0 ? 100.0 : 0.0;
 }
 
 /* -- rouge: Lin 2004, F1, mean over lines, best alternative; as rouge_score without stemming -- */
@@ -388,20 +394,16 @@ static double rouge_value(const units *hyp, const units *ref, size_t order) {
 }
 
 /* The mean over lines of the best alternative (rouge_score: score_multi). */
-static double metric_rouge(const corpus *c, int order) {
-  double sum = 0.0;
-  size_t i, r;
-  for (i = 0; i < c->n; i++) {
-    example e = example_make(c, i, split_rouge);
-    double best = 0.0, value;
-    for (r = 0; r < e.ref_count; r++) {
-      value = rouge_value(&e.hyp, &e.refs[r], (size_t)order);
-      if (value > best) best = value;
-    }
-    sum += best;
-    example_free(&e);
+static void rouge_line(const corpus *c, size_t i, int order, double *k) {
+  example e = example_make(c, i, split_rouge);
+  double value;
+  size_t r;
+  k[0] = 0.0;
+  for (r = 0; r < e.ref_count; r++) {
+    value = rouge_value(&e.hyp, &e.refs[r], (size_t)order);
+    if (value > k[0]) k[0] = value;
   }
-  return 100.0 * sum / (double)c->n;
+  example_free(&e);
 }
 
 /* -- rougeLsum: Lin 2004, section 3.2 "summary-level LCS"; as rouge_score without stemming -- */
@@ -482,24 +484,19 @@ static double summary_value(const summary *hyp, const summary *ref) {
 }
 
 /* The mean over lines of the best alternative. */
-static double metric_rouge_sum(const corpus *c, int unused) {
-  double sum = 0.0, best, value;
-  size_t i;
+static void rouge_sum_line(const corpus *c, size_t i, int unused, double *k) {
+  syn_text rest = c->ref[i], piece;
+  summary hyp = summary_make(c->hyp[i], c->options->sentences), ref;
+  double value;
   UNUSED(unused);
-  for (i = 0; i < c->n; i++) {
-    syn_text rest = c->ref[i], piece;
-    summary hyp = summary_make(c->hyp[i], c->options->sentences), ref;
-    best = 0.0;
-    while (next_piece(&rest, c->options->literal ? "" : "|\t", &piece)) {
-      ref = summary_make(piece, c->options->sentences);
-      value = summary_value(&hyp, &ref);
-      if (value > best) best = value;
-      summary_free(&ref);
-    }
-    sum += best;
-    summary_free(&hyp);
+  k[0] = 0.0;
+  while (next_piece(&rest, c->options->literal ? "" : "|\t", &piece)) {
+    ref = summary_make(piece, c->options->sentences);
+    value = summary_value(&hyp, &ref);
+    if (value > k[0]) k[0] = value;
+    summary_free(&ref);
   }
-  return 100.0 * sum / (double)c->n;
+  summary_free(&hyp);
 }
 
 /* -- cider: CIDEr-D of Vedantam, Zitnick and Parikh 2015, section 4, as in their code -- */
@@ -590,20 +587,18 @@ static double cider_line(const example *e, size_t n, const grams *documents, siz
 /* CIDEr-D = 10/4 sum_n mean over lines and references of e^(-(|c|-|s|)^2 / 2 6^2) cosine_n(c, s).
    In per cent, as papers print it; the largest value is 1000. An n-gram that occurs in the
    references of every line has the weight 0, so a file of one line has the value 0. */
-static double metric_cider(const corpus *c, int unused) {
+static void cider_lines(const corpus *c, double *k) {
   example *e = (example *)take(c->n, sizeof *e);
-  double sum = 0.0;
   size_t i, n;
-  UNUSED(unused);
   for (i = 0; i < c->n; i++) e[i] = example_make(c, i, word_splitter(c->options));
   for (n = 1; n <= CIDER_ORDER; n++) {
     grams documents = document_counts(e, c->n, n);
-    for (i = 0; i < c->n; i++) sum += cider_line(&e[i], n, &documents, c->n);
+    for (i = 0; i < c->n; i++)
+      k[i * METRIC_COUNTS] += 10.0 / CIDER_ORDER * cider_line(&e[i], n, &documents, c->n);
     grams_free(&documents);
   }
   for (i = 0; i < c->n; i++) example_free(&e[i]);
   free(e);
-  return 100.0 * 10.0 / CIDER_ORDER * sum / (double)c->n;
 }
 
 /* -- stems of English words: Porter 1980, "An algorithm for suffix stripping" -- */
@@ -973,33 +968,33 @@ static double meteor_value(double pairs, double hyp, double ref, double chunks) 
   return 100.0 * p * r / (0.9 * p + 0.1 * r) * (1.0 - 0.5 * apart * apart * apart);
 }
 
-/* Sums the counts of the best reference of each line, then computes the value once (2005, section
-   2: the score of a system). Compares in lower case, as METEOR does. */
-static double metric_meteor(const corpus *c, int unused) {
+/* The counts of the best reference of each line are summed, then the value is computed once (2005,
+   section 2: the score of a system). Compares in lower case, as METEOR does. */
+static void meteor_line(const corpus *c, size_t i, int unused, double *k) {
   metric_options low = *c->options;
   corpus lowered = *c;
-  double sum[4] = {0.0, 0.0, 0.0, 0.0};
-  size_t i, r, k;
+  double top = -1.0, value;
+  size_t r, pairs, chunks;
+  example e;
   UNUSED(unused);
   low.lowercase = 1;
   lowered.options = &low;
-  for (i = 0; i < c->n; i++) {
-    example e = example_make(&lowered, i, word_splitter(c->options));
-    double best[4] = {0.0, 0.0, 0.0, 0.0}, top = -1.0, value;
-    for (r = 0; r < e.ref_count; r++) {
-      size_t pairs, chunks;
-      meteor_align(&e.hyp, &e.refs[r], &pairs, &chunks);
-      value = meteor_value((double)pairs, (double)e.hyp.count, (double)e.refs[r].count,
-                           (double)chunks);
-      if (value <= top) continue;
-      top = value;
-      best[0] = (double)pairs, best[1] = (double)e.hyp.count;
-      best[2] = (double)e.refs[r].count, best[3] = (double)chunks;
-    }
-    for (k = 0; k < 4; k++) sum[k] += best[k];
-    example_free(&e);
+  e = example_make(&lowered, i, word_splitter(c->options));
+  for (r = 0; r < e.ref_count; r++) {
+    meteor_align(&e.hyp, &e.refs[r], &pairs, &chunks);
+    value = meteor_value((double)pairs, (double)e.hyp.count, (double)e.refs[r].count,
+                         (double)chunks);
+    if (value <= top) continue;
+    top = value;
+    k[0] = (double)pairs, k[1] = (double)e.hyp.count;
+    k[2] = (double)e.refs[r].count, k[3] = (double)chunks;
   }
-  return meteor_value(sum[0], sum[1], sum[2], sum[3]);
+  example_free(&e);
+}
+static double meteor_of(const double *k, double n, int unused) {
+  UNUSED(n);
+  UNUSED(unused);
+  return meteor_value(k[0], k[1], k[2], k[3]);
 }
 
 /* -- classes: f1, mcc -- */
@@ -1195,29 +1190,35 @@ static double metric_correlation(const corpus *c, int variant) {
 
 /* -- the list -- */
 
+/* Either `value`, or `of` with `line` or `lines`. line: the counts of line i, k [METRIC_COUNTS],
+   zeroed by the caller; lines: those of all lines, where they depend on each other, k [n]
+   [METRIC_COUNTS]; of: the value of the sums of the counts of n lines. */
 typedef struct metric_row {
   const char *name;
-  double (*value)(const corpus *c, int variant);
   int variant;
+  double (*value)(const corpus *c, int variant);
+  void (*line)(const corpus *c, size_t i, int variant, double *k);
+  double (*of)(const double *k, double n, int variant);
+  void (*lines)(const corpus *c, double *k);
 } metric_row;
 
 static const metric_row metric_rows[] = {
-    {"bleu", metric_bleu, 0},
-    {"chrf", metric_chrf, 0},
-    {"wer", metric_exact, 1},
-    {"per", metric_per, 0},
-    {"exact", metric_exact, 0},
-    {"accuracy", metric_exact, 0},
-    {"rouge1", metric_rouge, 1},
-    {"rouge2", metric_rouge, 2},
-    {"rougeL", metric_rouge, 0},
-    {"rougeLsum", metric_rouge_sum, 0},
-    {"cider", metric_cider, 0},
-    {"meteor-es", metric_meteor, 0},
-    {"f1", metric_f1, 0},
-    {"mcc", metric_mcc, 0},
-    {"pearson", metric_correlation, PEARSON},
-    {"spearman", metric_correlation, SPEARMAN},
+    {"bleu", 0, NULL, bleu_line, bleu_of, NULL},
+    {"chrf", 0, NULL, chrf_line, chrf_of, NULL},
+    {"wer", 1, NULL, exact_line, mean_of, NULL},
+    {"per", 0, NULL, per_line, per_of, NULL},
+    {"exact", 0, NULL, exact_line, mean_of, NULL},
+    {"accuracy", 0, NULL, exact_line, mean_of, NULL},
+    {"rouge1", 1, NULL, rouge_line, mean_of, NULL},
+    {"rouge2", 2, NULL, rouge_line, mean_of, NULL},
+    {"rougeL", 0, NULL, rouge_line, mean_of, NULL},
+    {"rougeLsum", 0, NULL, rouge_sum_line, mean_of, NULL},
+    {"cider", 0, NULL, NULL, mean_of, cider_lines},
+    {"meteor-es", 0, NULL, meteor_line, meteor_of, NULL},
+    {"f1", 0, metric_f1, NULL, NULL, NULL},
+    {"mcc", 0, metric_mcc, NULL, NULL, NULL},
+    {"pearson", PEARSON, metric_correlation, NULL, NULL, NULL},
+    {"spearman", SPEARMAN, metric_correlation, NULL, NULL, NULL},
 };
 #define METRIC_NAMES \
   "bleu chrf wer per exact accuracy rouge1 rouge2 rougeL rougeLsum cider meteor-es f1 mcc " \
@@ -1240,16 +1241,31 @@ static const metric_row *metric_find(syn_text name) {
   return NULL;
 }
 
+/* The counts of all lines, k [n][METRIC_COUNTS], zeroed by the caller. */
+static void metric_counts(const metric_row *row, const corpus *c, double *k) {
+  size_t i;
+  if (row->lines) row->lines(c, k);
+  else
+    for (i = 0; i < c->n; i++) row->line(c, i, row->variant, k + i * METRIC_COUNTS);
+}
+
 /* The value of one metric over n > 0 outputs and their references, in per cent. */
 static double metric(const char *name, const syn_text *hyp, const syn_text *ref, size_t n,
                      const metric_options *options) {
   const metric_row *row = metric_find(text_of(name));
+  double sum[METRIC_COUNTS] = {0.0}, *k;
   corpus c;
+  size_t i;
   c.hyp = hyp;
   c.ref = ref;
   c.n = n;
   c.options = options;
-  return row->value(&c, row->variant);
+  if (row->value) return row->value(&c, row->variant);
+  k = (double *)take(size_mul(n, METRIC_COUNTS), sizeof *k);
+  metric_counts(row, &c, k);
+  for (i = 0; i < n * METRIC_COUNTS; i++) sum[i % METRIC_COUNTS] += k[i];
+  free(k);
+  return row->of(sum, (double)n, row->variant);
 }
 
 /* Prints one result, for eval and score. */

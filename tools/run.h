@@ -546,41 +546,54 @@ static const char *eval_default(const evaluation *e) {
   return t && strcmp(syn_tokenizer_type(t), "char") == 0 ? "nats,nats_char,ppl" : "nats,ppl";
 }
 
-static int run_eval(const arguments *a) {
+/* Reads the options and the model. */
+static void eval_open(evaluation *e, const arguments *a) {
+  memset(e, 0, sizeof *e);
+  e->a = a;
+  e->loss = -1.0;
+  e->options = metric_options_of(a);
+  context_open(&e->c, a);
+  e->m = runner_model(&e->c, a);
+  check_file(&e->c, opt_text(a, "model"));
+  e->of = task_of(syn_model_config(e->m)->task);
+  e->options.literal = e->options.literal || e->of >= CLASSIFY;
+  if (!syn_model_tokenizer(e->m, SYN_TGT))
+    fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+}
+
+/* Reads the data, but not those of lm, which eval_loss reads. */
+static void eval_read(evaluation *e) {
   static const char *const names[] = {"data", "src", "tgt"};
+  int lm = e->of == LM;
+  if (lm) check_one_file(e->a, "lm");
+  if (lm && !*opt_text(e->a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
+  if (!lm && !pairs_read(&e->p, e->of, e->a, names))
+    fail(WRONG_USE, "eval wants --data, or --src and --tgt");
+  if (e->of >= CLASSIFY) eval_labels(e);
+}
+
+static void eval_close(evaluation *e) {
+  size_t i;
+  for (i = 0; e->jobs && i < e->p.count; i++) job_free(&e->jobs[i]);
+  free(e->jobs);
+  free(e->hyp);
+  free(e->tags[0]);
+  free(e->tags[1]);
+  pairs_free(&e->p);
+  syn_model_free(e->m);
+}
+
+static int run_eval(const arguments *a) {
   evaluation e;
   syn_text list, rest, name;
-  size_t i;
-  int lm;
-  memset(&e, 0, sizeof e);
-  e.a = a;
-  e.loss = -1.0;
-  e.options = metric_options_of(a);
-  context_open(&e.c, a);
-  e.m = runner_model(&e.c, a);
-  check_file(&e.c, opt_text(a, "model"));
-  e.of = task_of(syn_model_config(e.m)->task);
-  lm = e.of == LM;
-  e.options.literal = e.options.literal || e.of >= CLASSIFY;
-  if (!syn_model_tokenizer(e.m, SYN_TGT))
-    fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+  eval_open(&e, a);
   list = text_of(*opt_text(a, "metric") ? opt_text(a, "metric") : eval_default(&e));
   for (rest = list; next_piece(&rest, ",", &name);)
-    if (!is_loss_metric(name) && metric_find(name) && lm)
+    if (!is_loss_metric(name) && metric_find(name) && e.of == LM)
       fail(WRONG_USE, "eval of a language model has ppl, nats and nats_char, given: %.*s",
            (int)name.size, name.at);
-  if (lm) check_one_file(a, "lm");
-  if (lm && !*opt_text(a, "data")) fail(WRONG_USE, "eval of a language model wants --data FILE");
-  if (!lm && !pairs_read(&e.p, e.of, a, names))
-    fail(WRONG_USE, "eval wants --data, or --src and --tgt");
-  if (e.of >= CLASSIFY) eval_labels(&e);
+  eval_read(&e);
   while (next_piece(&list, ",", &name)) eval_metric(&e, name);
-  for (i = 0; e.jobs && i < e.p.count; i++) job_free(&e.jobs[i]);
-  free(e.jobs);
-  free(e.hyp);
-  free(e.tags[0]);
-  free(e.tags[1]);
-  pairs_free(&e.p);
-  syn_model_free(e.m);
+  eval_close(&e);
   return 0;
 }

@@ -172,6 +172,59 @@ static const option eval_options[] = {
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
+/* compare also has the options of train behind these, but for those it sets itself. */
+static const option compare_own[] = {
+    {"kinds", 0, TEXT, "", "A,B,...",
+     "a row for each attention: a mixture of syn_att (R+V) or a layer (light_conv(k=3)) in place of "
+     "every syn_att and mh_dot_self_att, or of every $KIND in the texts of --encoder and --decoder"},
+    {"where", 0, CHOICE, "both", "encoder|decoder|both", "side that --kinds changes"},
+    {"vary", 0, TEXT, "", "OPTION=A,B,...",
+     "a row for each value of any option of train; ; separates where there is one, and a comma in "
+     "parentheses never does. encoder=@NAME: the text of that preset; @presets: of all. May be "
+     "repeated, also beside --kinds: a row for each combination"},
+    {"seeds", 0, INT, "3", "1..10000", "runs of a row: with --seed and the numbers that follow it"},
+    {"seed", 0, BIG, "1", "", "of the first run of a row"},
+    {"test", 0, TEXT, "", "FILE", "as --data, to measure the models"},
+    {"test-src", 0, TEXT, "", "FILE", "as --src"},
+    {"test-tgt", 0, TEXT, "", "FILE", "as --tgt"},
+    {"metric", 0, TEXT, "", "LIST", "as for eval; none: bleu, lm: nats, classify and tag: accuracy"},
+    {"samples", 0, INT, "1000", "0..1000000",
+     "of the paired bootstrap of each row against the first: sentences and seeds drawn with "
+     "replacement (Koehn 2004; two-sided); 0: no test"},
+    {"jobs", 0, INT, "0", "0..1024",
+     "runs at a time; 0: as many as the cores hold with --threads each"},
+    {"folder", 'o', TEXT, "compare", "DIR",
+     "for models, logs and results; the same command goes on there. More --seeds, other metrics and "
+     "formats are the same command"},
+    {"format", 0, CHOICE, "text", "text|markdown|tsv|json", "of the table"},
+    {"json", 0, FLAG, "off", "", "as --format json: one JSON object a line"},
+    {"tsv", 0, FLAG, "off", "", "as --format tsv"},
+    {"page", 0, TEXT, "", "FILE", "a page with the table and the loss curves, HTML"},
+    {"init", 0, TEXT, "", "MODEL",
+     "as for train, or the folder of a comparison of the same rows: each run starts from the model of "
+     "its row and seed there"},
+    {"beam", 0, INT, "4", "1..1024", "as for eval"},
+    {"alpha", 0, NUMBER, "0.6", "0..", "as for eval"},
+    {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
+    {"tokenize", 0, CHOICE, "13a", "13a|none", "as for eval"},
+    {"sentences", 0, TEXT, "<q>", "MARK", "as for eval"},
+    {"positive", 0, TEXT, "", "CLASS", "as for eval"},
+    END_OF_OPTIONS};
+static option compare_options[COUNT(compare_own) + COUNT(train_options)];
+
+#include "compare.h"
+
+/* Fills compare_options: a constant table cannot be made of two. */
+static void fill_compare_options(void) {
+  option *to = compare_options;
+  const option *o;
+  size_t i;
+  for (i = 0; compare_own[i].name; i++) *to++ = compare_own[i];
+  for (o = train_options; o->name; o++)
+    if (passed_option(o->name) && strcmp(o->name, "init") != 0) *to++ = *o;
+  *to = *o; /* the end */
+}
+
 static const option info_options[] = {
     {"model", 'm', TEXT, "", "FILE", "the model; without it, options describe the network"},
     NETWORK_OPTIONS,
@@ -258,6 +311,9 @@ static const command_row commands[] = {
     {"run", "[FILE]", 0, 1, run_options, run_run, "one output line per input line"},
     {"eval", "", 0, 0, eval_options, run_eval, "metrics of a model on a file"},
     {"score", "HYP REF", 2, 2, score_options, run_score, "metrics of two text files, no model"},
+    {"compare", "", 0, 0, compare_options, run_compare,
+     "trains variants of a network with several seeds, tests which is better; goes on when started "
+     "again"},
     {"info", "", 0, 0, info_options, run_info, "parameters, multiply-adds and memory of a model"},
     {"presets", "[NAME...]", 0, -1, presets_options, run_presets,
      "the networks of the papers: sizes and sources; with names: their texts too"},
@@ -322,6 +378,7 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* so a limit on file sizes is an error like a full disk */
 #endif
   argv = utf8_arguments(&argc, argv);
+  fill_compare_options();
   if (argc < 2) fail(WRONG_USE, "no command given, one is wanted: syn help lists them");
   if (!strcmp(argv[1], "--version")) status = printf("syn %s\n", SYN_VERSION) < 0;
   else if (is_help(argv[1])) status = print_help(argc > 2 ? argv[2] : NULL);

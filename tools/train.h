@@ -165,14 +165,25 @@ static void train_remember(training *r, double loss) {
   r->last_losses[r->seen++ % LAST_STEPS] = loss;
 }
 
+/* What compare adds, which calls run_train: seconds that earlier sessions have trained, which count
+   for --minutes and in the log, and a checkpoint every `gap` seconds and at a stop, each with a
+   line in the log, which has more lines. Without it (gap 0) checkpoints are written where
+   validations are. */
+static struct train_session {
+  double used, gap, saved; /* saved: seconds() of the last of these checkpoints */
+} train_session;
+
 static int train_report(void *user, const syn_trainer *t, float loss, int validated) {
   training *r = (training *)user;
-  double now = seconds();
+  double now = seconds(), gap = train_session.gap;
+  int save = validated || (gap > 0.0 && (stopped_by || now - train_session.saved >= gap));
   UNUSED(t);
   r->losses += (double)loss;
   train_remember(r, (double)loss);
-  if (validated || now - r->shown >= (r->terminal ? 0.5 : 10.0)) train_show(r, now, validated);
-  if (validated) train_checkpoint(r, 0);
+  if (save || now - r->shown >= (r->terminal ? 0.5 : gap > 0.0 ? 2.0 : 10.0))
+    train_show(r, now, validated);
+  if (save) train_checkpoint(r, 0);
+  if (save) train_session.saved = seconds();
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
 }
 
@@ -644,6 +655,7 @@ static void train_resume(training *r) {
   check_file(&r->c, r->checkpoint);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
+  if (train_session.gap > 0.0) r->begin = seconds() - train_session.used;
   if (!r->json) fprintf(stderr, "continues from step %ld of %s\n", r->first_step, r->checkpoint);
 }
 

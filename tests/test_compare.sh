@@ -1,0 +1,285 @@
+#!/bin/sh
+# The command-line tool: `syn compare`: its rows, its table, the bootstrap against values computed by hand, killed and
+# started again. Run from anywhere: sh tests/test_compare.sh    CC names the compiler, SYN a tool already built.
+# Ends with "compare: N checks, N failed"; exit 1 when any failed. QUICK: shorter trainings, fewer of them.
+
+. "$(dirname "$0")/checks.sh"
+need_syn
+
+# refused NAME STATUS PATTERN ARGUMENT...: that exit status, nothing on stdout, one line on stderr, no run
+refused() {
+  name=$1 status=$2 pattern=$3
+  shift 3
+  "$SYN" compare "$@" >out 2>err </dev/null
+  is "$name: status" "$status" "$?"
+  is "$name: stdout" "" "$(cat out)"
+  is "$name: lines" 1 "$(wc -l <err | tr -d ' ')"
+  has "$name" "$pattern" "$(cat err)"
+}
+same_table() { # NAME FILE FILE: the same but for the times
+  is "$1" "$(cut -f 1-12 "$2")" "$(cut -f 1-12 "$3")"
+}
+cell() { # FILE ROW METRIC COLUMN of a table in TSV
+  awk -F '\t' -v row="$2" -v metric="$3" -v column="$4" '
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i }
+    $1 == row && $2 == metric { print $at }' "$1"
+}
+between() { # NAME LOW HIGH VALUE
+  is "$1" yes "$(awk -v low="$2" -v high="$3" -v x="$4" 'BEGIN { print (x != "" && x >= low && x <= high) ? "yes" : x }')"
+}
+
+# -- data: words of a to d, to be reversed --
+words() { # words SEED COUNT
+  awk -v seed="$1" -v count="$2" 'BEGIN {
+    x = seed
+    for (i = 0; i < count; i++) {
+      x = (x * 7141 + 54773) % 259200; n = 1 + x % 5; s = ""; t = ""
+      for (k = 0; k < n; k++) {
+        x = (x * 7141 + 54773) % 259200; c = substr("abcd", 1 + int(x / 64800), 1)
+        s = s c; t = c t
+      }
+      printf "%s\t%s\n", s, t
+    }
+  }'
+}
+words 1 200 >data.tsv
+words 2 20 >valid.tsv
+words 3 40 >test.tsv
+steps=200
+[ -z "$QUICK" ] || steps=60
+small='--tokenizer char --d-model 16 --heads 2 --max-len 8 --batch 200 --warmup 20 --lr 0.01'
+chains='--encoder pos->res_nd(syn_att(V))->norm --decoder pos->res_nd(syn_att(V))->res_nd(mh_dot_att)->norm'
+net="--data data.tsv --valid valid.tsv $small $chains"
+one="--data data.tsv --test test.tsv $small $chains --steps 2 --seeds 1"
+
+# -- the table --
+run="$net --test test.tsv --kinds V,R --seeds 2 --steps $steps --every 20 --beam 2 --metric per,chrf,ppl"
+"$SYN" compare $run --tsv -o whole --jobs 2 >whole.tsv 2>err
+is 'compare' 0 $?
+is 'a line on stderr a run' 4 "$(wc -l <err | tr -d ' ')"
+has 'what it says' '*V, seed 2: per [0-9]*, [0-9]* minutes; [1-4] of 4 runs*' "$(cat err)"
+is 'a line a row and metric' 7 "$(wc -l <whole.tsv | tr -d ' ')"
+for row in 1 2; do
+  for seed in 1 2; do
+    "$SYN" eval -m whole/row$row-seed$seed.safetensors --data test.tsv --beam 2 --metric per,chrf,ppl
+  done | awk '{ sum[$1] += $2 / 2 } END { printf "%.2f %.2f %.3f\n", sum["per"], sum["chrf"], sum["ppl"] }' >wanted
+  kind=$(echo V R | cut -d ' ' -f $row)
+  for metric in per chrf ppl; do cell whole.tsv $kind $metric mean; done | tr '\n' ' ' >got
+  is "means are those of eval, $kind" yes "$(paste -d ' ' wanted got | awk '{
+    print ($1 - $4 < 0.011 && $4 - $1 < 0.011 && $2 - $5 < 0.011 && $5 - $2 < 0.011 &&
+           $3 - $6 < 0.0011 && $6 - $3 < 0.0011) ? "yes" : $0 }')"
+done
+"$SYN" train $net --steps $steps --every 20 --seed 2 --json -o n >log 2>err
+same 'a run is what train makes' n whole/row1-seed2.safetensors
+is 'updates' "$steps" "$(cell whole.tsv R per updates)"
+"$SYN" compare $run --tsv -o whole >again.tsv 2>err
+same 'what is finished is not done again' whole.tsv again.tsv
+is 'and it says so' '4 of 4 runs were finished before' "$(cat err)"
+"$SYN" compare $run --tsv -o alone --jobs 1 >again.tsv 2>err
+same_table 'one run at a time' whole.tsv again.tsv
+is 'text' "row  seeds" "$("$SYN" compare $run -o whole 2>err | head -n 1 | cut -c 1-10)"
+has 'markdown' '| row | seeds | *| --- | ---: |*| V *' "$("$SYN" compare $run -o whole --format markdown 2>err)"
+has 'json' '{"row":"V","metric":"per","lower_is_better":true,"seeds":2,"values":[[]*,"p":null,*{"row":"R",*' \
+  "$("$SYN" compare $run -o whole --json 2>err)"
+"$SYN" compare $run -o whole --page page.html >out 2>err
+is 'the page: two charts, a line each run' '2 8' "$(grep -c '<svg' page.html) $(grep -c '<polyline' page.html)"
+has 'another metric of the same runs' 'V	bleu	2	*' \
+  "$("$SYN" compare $run -o whole --tsv --metric bleu 2>err | sed -n 2p)"
+is 'needs no run' '4 of 4 runs were finished before' "$(cat err)"
+"$SYN" compare $run -o whole --tsv --seeds 3 >more.tsv 2>err
+is 'more seeds add runs' '2 3' "$(grep -c 'seed 3: ' err) $(cell more.tsv R per seeds)"
+
+# -- killed and started again --
+delays='0.05 0.3 0.6'
+[ -z "$QUICK" ] || delays=0.3
+for delay in $delays; do
+  rm -rf again
+  "$SYN" compare $run --tsv -o again >out 2>err &
+  process=$!
+  sleep "$delay"
+  kill -9 $process 2>err
+  wait $process 2>err
+  "$SYN" compare $run --tsv -o again >again.tsv 2>err
+  same_table "killed after $delay s" whole.tsv again.tsv
+done
+rm -rf again
+"$SYN" compare $run --steps 1000000 -o again --jobs 2 >out 2>err &
+process=$!
+while kill -0 $process 2>/dev/null && ! [ -s again/row1-seed1.checkpoint -a -s again/row2-seed1.checkpoint ]; do
+  sleep 0.02
+done
+kill -TERM $process
+wait $process 2>/dev/null
+is 'stopped: status' 1 $?
+has 'stopped' '*syn: compare is stopped, 0 of 4 runs are finished; the same command goes on' "$(cat err)"
+has 'stopped: a run' 'syn: stopped at step [0-9]*' "$(tail -n 1 again/row1-seed1.err)"
+is 'stopped: no model' no "$([ -e again/row1-seed1.safetensors ] && echo yes || echo no)"
+# a training of a fixed time: that of the first session counts
+"$SYN" compare $run --steps 0 --minutes 0.03 -o timed --seeds 1 >out 2>err &
+process=$!
+sleep 1
+kill -TERM $process
+wait $process 2>/dev/null
+"$SYN" compare $run --steps 0 --minutes 0.03 -o timed --seeds 1 --tsv >timed.tsv 2>err
+between 'the time of both sessions' 1.75 3 "$(cat timed/row1-seed1.time)"
+
+# -- the bootstrap, by outputs made by hand --
+hand() { # FOLDER ROW SEED LINE...: the outputs of that run
+  file=$1/row$2-seed$3.out
+  shift 3
+  printf '%s\n' "$@" >"$file"
+}
+printf 'a\ta\nb\tb\n' >two.tsv
+two="--data data.tsv --test two.tsv $small $chains --steps 2 --kinds V,R --seeds 1 --metric exact,wer --tsv"
+"$SYN" compare $two -o two >out 2>err
+is 'two lines' 0 $?
+hand two 1 1 a b
+hand two 2 1 x x
+"$SYN" compare $two -o two >t 2>err
+# every sample has the difference -100, so p = 2 (1 + 0) / 1001
+is 'all worse' '-100.000000 -100.000000 -100.000000 0.001998 worse' \
+  "$(for c in difference low high p verdict; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+is 'lower is better' '100.000000 worse' "$(cell t R wer difference) $(cell t R wer verdict)"
+# the second line is drawn 0, 1 or 2 times: differences 0, -50, -100 in 1/4, 1/2, 1/4 of the samples: p = 2/4
+hand two 2 1 a x
+"$SYN" compare $two -o two >t 2>err
+is 'half of the lines' '-50.000000 -100.000000 0.000000' \
+  "$(for c in difference low high; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+between 'half of the lines: p' 0.42 0.58 "$(cell t R exact p)"
+is 'half of the lines: no verdict' '' "$(cell t R exact verdict)"
+hand two 2 1 a b
+"$SYN" compare $two -o two >t 2>err
+is 'equal outputs' '0.000000 1.000000 ' "$(cell t R exact difference) $(cell t R exact p) $(cell t R exact verdict)"
+is 'no samples, no test' '' "$("$SYN" compare $two -o two --samples 0 2>err | cut -f 9 | sed -n 3p)"
+# a seed of which all is wrong, one of which all is right: the seeds are drawn, too: 0, -50, -100 as before
+"$SYN" compare $two -o two --seeds 2 >t 2>err
+hand two 1 2 a b
+hand two 2 1 x x
+hand two 2 2 a b
+"$SYN" compare $two -o two --seeds 2 >t 2>err
+is 'two seeds' '50.000000 70.710678 -50.000000 -100.000000 0.000000' \
+  "$(for c in mean deviation difference low high; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+between 'two seeds: p' 0.42 0.58 "$(cell t R exact p)"
+# 10 of 100 lines are right in one row alone: the difference is binomial, of n 100 and p 0.1: 95 % are in 5 ... 16
+awk 'BEGIN { for (i = 0; i < 100; i++) printf "a\t%s\n", i % 2 ? "a" : "b" }' >many.tsv
+many="--data data.tsv --test many.tsv $small $chains --steps 2 --kinds V,R --seeds 1 --metric exact,f1 --tsv"
+"$SYN" compare $many -o many >out 2>err
+awk 'BEGIN { for (i = 0; i < 100; i++) print (i < 50 && i % 2 ? "a" : "c") }' >many/row1-seed1.out
+awk 'BEGIN { for (i = 0; i < 100; i++) print (i < 70 && i % 2 ? "a" : "c") }' >many/row2-seed1.out
+"$SYN" compare $many -o many >t 2>err
+is 'a hundred lines' '10.000000 0.001998 better' \
+  "$(for c in difference p verdict; do cell t R exact $c; done | tr '\n' ' ' | sed 's/ $//')"
+between 'a hundred lines: low' 4 5 "$(cell t R exact low)"
+between 'a hundred lines: high' 15 17 "$(cell t R exact high)"
+# f1 is no function of sums over lines. Classes a, b and c: of a 2 25/(25+50), 2 35/(35+50); of b and c nothing
+is 'f1' '22.222222 27.450980 better' "$(cell t V f1 mean) $(cell t R f1 mean) $(cell t R f1 verdict)"
+
+# -- rows --
+"$SYN" compare $one --vary heads=1,2 --vary optimizer=adam,sgd -o vary --heads 2 >out 2>err
+is 'an option given twice' '2 syn: compare has --heads and varies it, too; one of them is wanted' "$? $(cat err)"
+bare='--data data.tsv --test test.tsv --tokenizer char --d-model 16 --max-len 8 --batch 200 --steps 2 --seeds 1'
+"$SYN" compare $bare --vary heads=1,2 --vary optimizer=adam,sgd -o vary --tsv >out 2>err
+is '--vary' 'heads=1, optimizer=adam;heads=1, optimizer=sgd;heads=2, optimizer=adam;heads=2, optimizer=sgd;' \
+  "$(sed 1d out | cut -f 1 | tr '\n' ';')"
+"$SYN" train --data data.tsv --tokenizer char --d-model 16 --max-len 8 --batch 200 --steps 2 --heads 2 \
+  --optimizer sgd --json -o n >log 2>err
+same 'a row has its options' n vary/row4-seed1.safetensors
+text() { "$SYN" info -m "$1.safetensors" | sed -n "s/^$2 //p" | head -n 1; } # MODEL SIDE
+"$SYN" compare $one --kinds 'R+V; syn_att(FR, k=2); light_conv(k=3); cnn' -o kinds >out 2>err
+is '--kinds: a mixture' 'pos->res_nd(syn_att(R+V))->norm' "$(text kinds/row1-seed1 encoder)"
+is '--kinds: with arguments' 'pos->res_nd(syn_att(FR, k=2))->res_nd(mh_dot_att)->norm' "$(text kinds/row2-seed1 decoder)"
+is '--kinds: a layer' 'pos->res_nd(light_conv(k=3))->norm' "$(text kinds/row3-seed1 encoder)"
+is '--kinds: a layer, decoder' 'pos->res_nd(cnn)->res_nd(mh_dot_att)->norm' "$(text kinds/row4-seed1 decoder)"
+"$SYN" compare $one --kinds linformer --where encoder -o where >out 2>err
+is '--where' 'pos->res_nd(linformer)->norm pos->res_nd(syn_att(V))->res_nd(mh_dot_att)->norm' \
+  "$(text where/row1-seed1 encoder) $(text where/row1-seed1 decoder)"
+"$SYN" compare $one --encoder 'pos->res(syn_att($KIND, heads=1))->res($KIND)->res(syn_att(V))' --kinds D -o mark >out 2>err
+is '$KIND' 'pos->res(syn_att(D, heads=1))->res(syn_att(D))->res(syn_att(V))' "$(text mark/row1-seed1 encoder)"
+"$SYN" compare $bare --heads 2 --vary 'encoder=@rnmt,pos->res(syn_att(R,heads=1))->norm' --vary lowercase=on,off \
+  --kinds V --where decoder --var NUM_HIDDEN=16 -o preset --tsv >out 2>err
+is 'a preset, a flag, commas in parentheses, all combinations' \
+  'V, encoder=@rnmt, lowercase=on;V, encoder=@rnmt, lowercase=off;V, encoder=pos->res(syn_att(R,heads=1))->norm, lowercase=on;V, encoder=pos->res(syn_att(R,heads=1))->norm, lowercase=off;' \
+  "$(sed 1d out | cut -f 1 | tr '\n' ';')"
+is 'the text of the preset' 'dropout->birnn->repeat(5,res_d(rnn))' "$(text preset/row1-seed1 encoder | tr -d ' ')"
+# a rate that learns nothing is a result, one that diverges is none
+"$SYN" compare --data data.tsv --test test.tsv --tokenizer char --d-model 16 --heads 2 --max-len 8 --batch 200 $chains \
+  --steps 30 --warmup 0 --seeds 1 --vary lr=0.01,1000,1e38 -o rates --tsv >t 2>err
+is 'a failed run: status' 1 $?
+is 'a failed run: the others' '1 1 0' "$(cut -f 3 t | sed 1d | tr '\n' ' ' | sed 's/ $//')"
+has 'a failed run' '*syn: compare, lr=1e38, seed 1: *the run failed*syn: compare: 1 runs failed; *' "$(cat err)"
+has 'one that has not learned' '*syn: compare, lr=1000, seed 1: the training has not learned: *lr=1000, seed 1: bleu*' \
+  "$(cat err)"
+has 'a message of all runs comes once' 1 "$("$SYN" compare $one --max-len 4 --kinds V,R -o short 2>&1 >out |
+  grep -c 'syn: compare, [VR], seed 1: [0-9]* of 200 pairs of data.tsv do not fit --max-len 4')"
+if [ -z "$QUICK" ]; then
+  "$SYN" compare $run --steps 1000000 -o busy >out 2>err &
+  process=$!
+  while kill -0 $process 2>/dev/null && ! [ -s busy/row1-seed1.jsonl ]; do sleep 0.02; done
+  refused 'two at a time' 1 'syn: busy/lock: another syn compare uses this folder' $run --steps 1000000 -o busy
+  kill -TERM $process
+  wait $process 2>/dev/null
+fi
+
+# each run starts from the model of its row and seed in another folder
+more="--data data.tsv --test test.tsv --kinds V,R --seeds 2 --warmup 1 --steps 4 --batch 200"
+"$SYN" compare $more --kinds V,D --init whole -o init >out 2>err
+is '--init of a folder, other rows' '2 syn: compare --init whole wants the rows of that comparison, its --kinds is another one' \
+  "$? $(cat err)"
+"$SYN" compare $more --init whole -o init >out 2>err
+is '--init of a folder: status' 0 $?
+"$SYN" train --data data.tsv --init whole/row2-seed2.safetensors --warmup 1 --steps 4 --batch 200 --seed 2 -o n --json \
+  >log 2>err
+same '--init of a folder: the model' n init/row2-seed2.safetensors
+
+# -- other tasks --
+if [ -z "$QUICK" ]; then
+sed 's/.*	//' data.tsv >text
+cut -f 1 test.tsv >test_text
+awk -F '\t' '{ s = $1; gsub(/./, "& ", s); print (s ~ /d/ ? "has d" : "none") "\t" s }' data.tsv >class.tsv
+awk -F '\t' '{ s = $1; gsub(/./, "& ", s); sub(/ $/, "", s); print s "\t" toupper(s) }' data.tsv >tag.tsv
+tasks() { # TASK DATA TEST METRICS
+  "$SYN" compare --task $1 --data $2 --test $3 --d-model 16 --heads 2 --max-len 8 --batch 200 --steps 20 --seeds 1 \
+    --tokenizer $5 --kinds V,D --encoder 'pos->res(syn_att(V))->norm' --decoder 'pos->res(syn_att(V))->norm' \
+    --metric $4 -o "of_$1" --tsv >out 2>err
+  is "$1" 0 $?
+  "$SYN" eval -m "of_$1/row2-seed1.safetensors" --data $3 --metric $4 >wanted
+  for metric in $(echo $4 | tr , ' '); do
+    echo "$metric $(cell out D $metric mean)"
+  done | awk '{ printf "%s " ($1 ~ /nats|ppl/ ? "%.4f" : "%.2f") "\n", $1, $2 }' >got
+  is "$1: values of eval" "$(cat wanted)" "$(cat got)"
+  is "$1: tested" yes "$([ -n "$(cell out D ${4%%,*} p)" ] && echo yes)"
+}
+tasks lm text test_text nats,ppl,nats_char char
+tasks classify class.tsv class.tsv accuracy,f1,mcc,nats space
+tasks tag tag.tsv tag.tsv accuracy,f1,exact,nats space
+fi
+
+# -- refused --
+refused 'nothing varies' 2 'syn: compare wants --kinds A,B,... or --vary OPTION=A,B,...' $one -o no
+refused 'no test' 2 'syn: compare wants --test, or --test-src and --test-tgt' --data data.tsv --kinds V,R -o no
+refused 'no such option' 2 'syn: compare has no option --kind; the nearest is --kinds *' $one --kind V -o no
+refused 'no such option varies' 2 'syn: compare --vary headz: train has no such option; the nearest is heads' \
+  $one --vary headz=1 -o no
+refused 'an option of its own varies' 2 'syn: compare --vary seed: compare itself sets --seed' $one --vary seed=1 -o no
+refused 'a value that train refuses' 2 'syn: compare --vary steps wants values *, given: x' \
+  --data data.tsv --test test.tsv --vary steps=x -o no
+refused 'an empty value' 2 'syn: compare --kinds wants values with commas between, one is empty' $one --kinds V, -o no
+refused 'no such kind' 2 "syn: compare, row Q: encoder line 1 column 13: syn_att: no kind 'Q'; *" $one --kinds V,Q -o no
+refused 'not in a decoder' 2 'syn: compare, row linformer: decoder *' $one --kinds linformer -o no
+refused 'nothing to replace' 2 'syn: compare --kinds found nothing to replace: *' $one --encoder 'pos->res(rnn)' \
+  --where encoder --kinds V -o no
+refused 'no such metric' 2 'syn: no metric blue; the nearest is bleu, *' $one --kinds V --metric blue -o no
+refused 'a metric of outputs for lm' 2 'syn: compare of lm has ppl, nats and nats_char, given: bleu' \
+  --task lm --data data.tsv --test test.tsv --kinds V --metric bleu -o no
+refused 'two tasks' 2 'syn: compare: the rows task=lm and task=seq2seq are of different tasks*' \
+  --data data.tsv --test test.tsv --vary task=lm,seq2seq -o no
+refused 'a rule of train' 2 'syn: adam has no --weight-decay, adamw has; given: 1' $one --weight-decay 1 --kinds V -o no
+is 'nothing was begun' no "$([ -e no ] && echo yes || echo no)"
+refused 'another command' 2 'syn: compare: the runs in whole have --kinds "V,R", now given: "V,D"; --folder DIR *' \
+  $run --kinds V,D -o whole
+refused 'another option' 2 'syn: compare: the runs in whole have --lr "0.01", now given: "0.02"; *' $run --lr 0.02 -o whole
+echo 'a	a' >>data.tsv
+refused 'another text' 2 'syn: compare: the runs in whole have --data "data.tsv" of the bytes *' $run -o whole
+
+echo "compare: $checks checks, $failed failed"
+[ "$failed" = 0 ]
