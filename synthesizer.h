@@ -17673,9 +17673,9 @@ static void syn__adafactor_tensors(const syn__step *s) {
      M = b1 M + (1-b1) G,  U = b1 M + (1-b1) G (Nesterov),  W -= lr (0.2 sqrt(max(n,m)) O + decay W)
    O is near the orthogonal matrix (U U^T)^-1/2 U: three steps X = (a I + b X X^T + c (X X^T)^2) X,
    of the Newton-Schulz form, from X = U / |U|. A singular value of X from 0.01 to 1 becomes one
-   from 0.44 to 1.56. Three such steps learned as much as five of Jordan's, and cost less. The factor 0.2
-   sqrt(max(n,m)) gives an update of the size that Adam makes, so both share one learning rate: Adam
-   updates vectors, embeddings, the output layer and tables of heads, with a b1 of its own.
+   from 0.44 to 1.56. Three such steps learned as much as five of Jordan's, and cost less. The
+   factor 0.2 sqrt(max(n,m)) gives an update of the size that Adam makes, so both share one learning
+   rate: Adam updates vectors, embeddings, the output layer and tables of heads, with a b1 of its own.
 
    All polynomials of A = X X^T commute and are symmetric. So the steps need only matrices [k,k],
    k = min(n,m), and half of each product: with Q = I at first, each step is

@@ -114,14 +114,14 @@ is 'stopped: status' 1 $?
 has 'stopped' '*syn: compare is stopped, 0 of 4 runs are finished; the same command goes on' "$(cat err)"
 has 'stopped: a run' 'syn: stopped at step [0-9]*' "$(tail -n 1 again/row1-seed1.err)"
 is 'stopped: no model' no "$([ -e again/row1-seed1.safetensors ] && echo yes || echo no)"
-# a training of a fixed time: that of the first session counts
+# a training of a fixed time, which the updates chosen fill to 95 %: that of the first session counts
 "$SYN" compare $run --steps 0 --minutes 0.03 -o timed --seeds 1 >out 2>err &
 process=$!
 sleep 1
 kill -TERM $process
 wait $process 2>/dev/null
 "$SYN" compare $run --steps 0 --minutes 0.03 -o timed --seeds 1 --tsv >timed.tsv 2>err
-between 'the time of both sessions' 1.75 3 "$(cat timed/row1-seed1.time)"
+between 'the time of both sessions' 1.2 2.6 "$(cat timed/row1-seed1.time)"
 
 # -- the bootstrap, by outputs made by hand --
 hand() { # FOLDER ROW SEED LINE...: the outputs of that run
@@ -203,7 +203,7 @@ is 'a preset, a flag, commas in parentheses, all combinations' \
 is 'the text of the preset' 'dropout->birnn->repeat(5,res_d(rnn))' "$(text preset/row1-seed1 encoder | tr -d ' ')"
 # a rate that learns nothing is a result, one that diverges is none
 "$SYN" compare --data data.tsv --test test.tsv --tokenizer char --d-model 16 --heads 2 --max-len 8 --batch 200 $chains \
-  --steps 30 --warmup 0 --seeds 1 --vary lr=0.01,1000,1e38 -o rates --tsv >t 2>err
+  --steps 30 --warmup 0 --optimizer adam --seeds 1 --vary lr=0.01,1000,1e38 -o rates --tsv >t 2>err
 is 'a failed run: status' 1 $?
 is 'a failed run: the others' '1 1 0' "$(cut -f 3 t | sed 1d | tr '\n' ' ' | sed 's/ $//')"
 has 'a failed run' '*syn: compare, lr=1e38, seed 1: *the run failed*syn: compare: 1 runs failed; *' "$(cat err)"
@@ -273,7 +273,7 @@ refused 'a metric of outputs for lm' 2 'syn: compare of lm has ppl, nats and nat
   --task lm --data data.tsv --test test.tsv --kinds V --metric bleu -o no
 refused 'two tasks' 2 'syn: compare: the rows task=lm and task=seq2seq are of different tasks*' \
   --data data.tsv --test test.tsv --vary task=lm,seq2seq -o no
-refused 'a rule of train' 2 'syn: adam has no --weight-decay, adamw has; given: 1' $one --weight-decay 1 --kinds V -o no
+refused 'a rule of train' 2 'syn: adam has no --weight-decay, adamw has; given: 1' $one --optimizer adam --weight-decay 1 --kinds V -o no
 is 'nothing was begun' no "$([ -e no ] && echo yes || echo no)"
 refused 'another command' 2 'syn: compare: the runs in whole have --kinds "V,R", now given: "V,D"; --folder DIR *' \
   $run --kinds V,D -o whole

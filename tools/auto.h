@@ -36,21 +36,80 @@ static void auto_free(arguments *a, int given) {
   free(a->given);
 }
 
-/* Adds an option as if it had been given, unless it was. */
+/* Adds an option as if it had been given. */
+static void auto_add(arguments *a, const option *o, syn_text value) {
+  char *kept = (char *)take(value.size + 1, 1);
+  memcpy(kept, value.at, value.size);
+  kept[value.size] = 0;
+  a->given[a->given_count].of = o;
+  a->given[a->given_count++].value = kept;
+}
+/* The same for a name, unless the option was given. */
 static void auto_choose(arguments *a, const char *name, const char *format, ...) PRINTF_LIKE(3, 4);
 static void auto_choose(arguments *a, const char *name, const char *format, ...) {
   const option *o = a->command->options;
-  char text[400], *kept;
+  char text[400];
   va_list values;
   if (opt_given(a, name)) return;
   va_start(values, format);
   vsnprintf(text, sizeof text, format, values);
   va_end(values);
   while (strcmp(o->name, name) != 0) o++;
-  kept = (char *)take(strlen(text) + 1, 1);
-  memcpy(kept, text, strlen(text) + 1);
-  a->given[a->given_count].of = o;
-  a->given[a->given_count++].value = kept;
+  auto_add(a, o, text_of(text));
+}
+/* The same from a line of a file, which may hold anything. */
+static void auto_choose_line(arguments *a, const char *path, syn_text name, syn_text value) {
+  const option *o = a->command->options;
+  while (o->name && !text_is(name, o->name)) o++;
+  if (!o->name || !value.at)
+    fail(FAILED_JOB, "%s: no option of train: %.*s", path, (int)(name.size < 60 ? name.size : 60),
+         name.at);
+  if (opt_given(a, o->name)) return;
+  auto_add(a, o, value);
+  if (o->kind != FLAG) check_value(a->command, o, a->given[a->given_count - 1].value);
+}
+
+/* -- choices beside a checkpoint: --resume must not choose again, the machine may be busier -- */
+
+/* "CHECKPOINT.chosen" */
+static char *auto_path(const char *checkpoint) {
+  buffer name = {NULL, 0, 0};
+  put(&name, checkpoint, strlen(checkpoint));
+  put(&name, ".chosen", 8);
+  return name.at;
+}
+/* A line "name TAB value" for each choice behind the `given` options. */
+static void auto_save(const arguments *a, int given, const char *checkpoint) {
+  buffer text = {NULL, 0, 0};
+  char *path = auto_path(checkpoint);
+  for (; given < a->given_count; given++) {
+    put(&text, a->given[given].of->name, strlen(a->given[given].of->name));
+    put_byte(&text, '\t');
+    put(&text, a->given[given].value, strlen(a->given[given].value));
+    put_byte(&text, '\n');
+  }
+  write_file(path, text.at, text.size);
+  free(text.at);
+  free(path);
+}
+/* Reads them back; 0: there is no such file. */
+static int auto_load(arguments *a, const char *checkpoint) {
+  char *path = auto_path(checkpoint);
+  FILE *f = open_file(path, "rb");
+  lines l;
+  size_t i;
+  if (f) {
+    fclose(f);
+    l = read_lines(path);
+    for (i = 0; i < l.count && i < AUTO_CHOICES; i++) {
+      syn_text rest = l.at[i], name;
+      next_piece(&rest, "\t", &name);
+      auto_choose_line(a, path, name, rest);
+    }
+    lines_free(&l);
+  }
+  free(path);
+  return f != NULL;
 }
 
 /* 1: the minutes decide alone how long the training takes. */
@@ -368,7 +427,7 @@ static void auto_measure(syn_context *c, syn_model *m, const syn_train_config *c
 }
 
 /* --steps and --every: as many updates as fit into `left` seconds, with up to twenty validations
-   that take at most a tenth of it; at most 40 epochs of `batches` updates. */
+   that take at most a tenth of it; at most 40 epochs of `batches` updates (compare: any). */
 static void auto_steps(arguments *a, double left, double update, double validation,
                        double batches) {
   double count = floor(0.1 * left / (validation + 1e-9)), steps;

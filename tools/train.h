@@ -5,7 +5,7 @@
 
 typedef struct training {
   arguments *a;               /* with what auto.h has chosen */
-  int choose;                 /* 1: the length is chosen from --minutes, too */
+  int given, choose;          /* options of the command line; 1: --minutes decides the length */
   task of;
   double per_label;           /* classify: mean source tokens per label, for tokens/s; else 1 */
   syn_context c;
@@ -578,8 +578,9 @@ static void train_choose_steps(training *r) {
   size_t batches = syn_data_batches(r->data, r->config.batch_tokens, r->config.seed);
   auto_measure(&r->c, r->m, &r->config, r->data, r->valid, limit, &update, &validation);
   auto_steps(r->a, 0.95 * (r->begin + 60.0 * r->minutes - seconds()), update, validation,
-             (double)batches / (double)r->config.accumulate);
+             train_session.gap > 0.0 ? HUGE_VAL : (double)batches / (double)r->config.accumulate);
   train_configure(r);
+  if (r->checkpoint) auto_save(r->a, r->given, r->checkpoint);
   auto_print(r->a);
 }
 
@@ -766,7 +767,6 @@ static int run_train(const arguments *a) {
   training r;
   network n;
   arguments own = auto_arguments(a);
-  const int given = a->given_count;
   memset(&r, 0, sizeof r);
   r.begin = r.shown = seconds();
   r.a = &own;
@@ -777,8 +777,11 @@ static int run_train(const arguments *a) {
   r.terminal = is_terminal(2) && !r.json;
   r.minutes = opt_number(a, "minutes");
   r.choose = auto_wanted(a);
+  r.given = a->given_count;
   train_check(a);
-  if (r.choose) auto_options(r.a);
+  if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
+    r.choose = !auto_load(r.a, r.checkpoint);
+  if (r.choose && train_session.gap <= 0.0) auto_options(r.a); /* all rows of compare have one network */
   context_open(&r.c, a);
   n = train_network(&r);
   if (r.corrupt) train_read_lines(&r);
@@ -799,6 +802,6 @@ static int run_train(const arguments *a) {
   syn_data_free(r.data);
   syn_data_free(r.valid);
   network_free(&n);
-  auto_free(&own, given);
+  auto_free(&own, r.given);
   return r.lost ? FAILED_JOB : 0;
 }
