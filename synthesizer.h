@@ -17675,7 +17675,7 @@ static void syn__adafactor_tensors(const syn__step *s) {
    of the Newton-Schulz form, from X = U / |U|. A singular value of X from 0.01 to 1 becomes one
    from 0.44 to 1.56. Three such steps learned as much as five of Jordan's, and cost less. The
    factor 0.2 sqrt(max(n,m)) gives an update of the size that Adam makes, so both share one learning
-   rate: Adam updates vectors, embeddings, the output layer and tables of heads, with a b1 of its own.
+   rate: Adam updates vectors, embeddings, the output layer and tables of heads, with its own b1.
 
    All polynomials of A = X X^T commute and are symmetric. So the steps need only matrices [k,k],
    k = min(n,m), and half of each product: with Q = I at first, each step is

@@ -44,13 +44,17 @@ static void auto_add(arguments *a, const option *o, syn_text value) {
   a->given[a->given_count].of = o;
   a->given[a->given_count++].value = kept;
 }
+/* 1: given, so it stays; but --steps 0 says that the minutes decide. */
+static int auto_keeps(const arguments *a, const char *name) {
+  return opt_given(a, name) && strcmp(name, "steps") != 0;
+}
 /* The same for a name, unless the option was given. */
 static void auto_choose(arguments *a, const char *name, const char *format, ...) PRINTF_LIKE(3, 4);
 static void auto_choose(arguments *a, const char *name, const char *format, ...) {
   const option *o = a->command->options;
   char text[400];
   va_list values;
-  if (opt_given(a, name)) return;
+  if (auto_keeps(a, name)) return;
   va_start(values, format);
   vsnprintf(text, sizeof text, format, values);
   va_end(values);
@@ -64,7 +68,7 @@ static void auto_choose_line(arguments *a, const char *path, syn_text name, syn_
   if (!o->name || !value.at)
     fail(FAILED_JOB, "%s: no option of train: %.*s", path, (int)(name.size < 60 ? name.size : 60),
          name.at);
-  if (opt_given(a, o->name)) return;
+  if (auto_keeps(a, o->name)) return;
   auto_add(a, o, value);
   if (o->kind != FLAG) check_value(a->command, o, a->given[a->given_count - 1].value);
 }
