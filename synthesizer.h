@@ -132,9 +132,10 @@
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
-   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, on every
-   machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes denormals, x87 rounds
-   to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
+   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads and ranks
+   (syn_reduce), on every machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes
+   denormals, x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add;
+   syn_context_exact tells.
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
@@ -661,8 +662,8 @@ typedef struct syn_train_config {
   float weight_decay;     /* per step, times the learning rate (at most 1); not for adam */
   float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
-  /* batches per update, those of all ranks together; 0: `ranks`. Above `ranks` each has a gradient
-     of its own, added in order: one more array of gradients */
+  /* batches per update, those of all ranks together; 0: `ranks`. Their gradients are added in
+     order; a rank with more than one needs one more array of gradients */
   int accumulate;
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
@@ -674,9 +675,9 @@ typedef struct syn_train_config {
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
   const char *freeze;
-  /* One training by `ranks` processes (0: one), with the same data, network, seeds and configuration
-     but for `rank`, 0 .. ranks - 1. Rank r computes batches r, r + ranks ... of the `accumulate`
-     of an update, and `reduce` adds up. So every rank has the weights, the state and the bits of one
+  /* One training by `ranks` processes (0: one), with the same data, network and configuration but
+     for `rank`, 0 .. ranks - 1. Rank r computes batches r, r + ranks ... of the `accumulate` of an
+     update, and `reduce` adds up. So every rank has the weights, the state and the bits of one
      process with the same `accumulate`; each validates by itself. A rank whose step fails before
      its call of `reduce` leaves the others waiting there: its program must end all of them */
   int rank, ranks;
@@ -1206,16 +1207,19 @@ SYN_API const syn_train_state *syn_trainer_state(const syn_trainer *t);
 SYN_API const syn_train_config *
 syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
-   the weights before the update. With ranks they are the batches of this rank, of which each has as
-   many. After an error nothing was updated, weights and moments are as before; SYN_E_CANCELLED:
-   `reduce` failed; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or
-   the step could make weights that are not: they could move by more than 1e30, or learning rate
-   times weight_decay is above 1. Weights that are finite stay so. A source of seq2seq or classify that
-   does not end in SYN_END is an error (only here: other functions take sources as they are). */
+   the weights before the update. With ranks they are the batches of this rank, and each rank has as
+   many. Where config.accumulate gives a rank one batch, several add up in one array, and are an
+   error with `reduce`. After an error nothing was updated, weights and moments are as before;
+   SYN_E_CANCELLED: `reduce` failed; SYN_E_VALUE with state->diverged: the loss or the gradient is
+   not finite, or the step could make weights that are not: they could move by more than 1e30, or
+   learning rate times weight_decay is above 1. Weights that are finite stay so. A source of seq2seq
+   or classify that does not end in SYN_END is an error (only here: other functions take sources as
+   they are). */
 SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
                                     float *loss);
 /* The gradient of the mean loss alone, without dropout, of this rank; the weights stay. It lives
-   until the next call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
+   until the next call of the trainer; read it, in the shape of the parameter, with
+   syn_trainer_gradient. */
 SYN_API syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss);
 SYN_API const float *syn_trainer_gradient(const syn_trainer *t,
                                           const syn_param *p); /* null: not trained */
@@ -7299,7 +7303,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     syn__drop(t, n, y->dx);
     if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
     n->kind->backward(t, n);
-    if (t->finished && !begin) t->finished(t->finished_user, i); /* a recurrent section runs again */
+    if (t->finished && !begin) t->finished(t->finished_user, i); /* else they may run again */
   }
 }
 
@@ -18204,8 +18208,8 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
 /* One training step:
 
      syn__train_begin    zeroes the gradient; seeds dropout from config.seed and the step number
-     syn__train_batch    for each of `accumulate` batches, of this rank: forward pass, loss, backward
-                         pass: the gradient of the summed loss, plus that of the batches before
+     syn__train_batch    for each of `accumulate` batches that is of this rank: forward pass, loss,
+                         backward pass: adds to the gradient of the summed loss
      syn__train_finish   divides by the labels, clips, refuses a step that is not safe; or updates
 
    syn_trainer_run repeats it, with validations between steps. The trainer owns its run and its
@@ -18411,8 +18415,8 @@ static syn_status syn__train_ranks(const syn_trainer *t) {
     return syn__fail(t->c, SYN_E_VALUE, "training: rank %d of ranks %d, wanted 0 to ranks - 1",
                      k->rank, k->ranks);
   if (k->ranks > 1 && !k->reduce)
-    return syn__fail(t->c, SYN_E_VALUE, "training: ranks %d without reduce, which adds up over them",
-                     k->ranks);
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: ranks %d without reduce, which adds up over them", k->ranks);
   if (k->accumulate % k->ranks == 0) return SYN_OK;
   return syn__fail(t->c, SYN_E_VALUE,
                    "training: accumulate %d with ranks %d, wanted a multiple: the batches of all "
@@ -18544,8 +18548,8 @@ static void syn__train_pass(syn_trainer *t, float scale) {
    The gradient of a training step is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same
    bits whoever computes which batch. In one process, from the second batch on, the sum so far
    changes places with `before`, g_i is computed from zero and the sum is added to it. With ranks,
-   rank 0 alone adds the sum so far, and `reduce` adds what the others have: one call of it per block
-   and round of batches. loss_sum and labels go the same way.
+   rank 0 alone adds the sum so far, and `reduce` adds what the others have, once for each batch of
+   a rank. loss_sum and labels go the same way.
 
    Blocks are neighbouring tensors, together 1 MiB at least, from the end of the array to its begin:
    nearly the order in which backward completes them. */

@@ -1,4 +1,4 @@
-/* reduce.h   syn_train_config.reduce over MPI: sums in the order of the ranks, while the backward pass runs
+/* reduce.h   syn_train_config.reduce by MPI: sums in the order of the ranks, beside the backward pass
 
    MPI_Allreduce may add in any order, so its last bits may change with the number of ranks, the
    algorithm and the machine. Here every block of n numbers is cut into a slice per rank:
@@ -96,7 +96,7 @@ static const void *link__slice_of(const link_state *l, const link_block *b, int 
   return r == l->rank ? own : (const char *)b->others + (size_t)b->into[r] * b->size;
 }
 
-/* The slice of this rank becomes the sum, begun by rank 0, in pieces that stay in the first cache. */
+/* The slice of this rank becomes the sum, from rank 0 on, in pieces that stay in the first cache. */
 static void link__add_floats(const link_state *l, const link_block *b) {
   size_t n = (size_t)b->count[l->rank], step = 1024, i, k;
   float sum[1024], *own = (float *)b->x + b->place[l->rank];
@@ -142,7 +142,8 @@ static int link__begin(link_state *l, void *x, size_t n, size_t size) {
     b->into[r] = at;
     at += b->received[r];
   }
-  l->bytes += ((double)n - b->count[l->rank] + (double)(l->ranks - 1) * b->count[l->rank]) * (double)size;
+  l->bytes += (double)size * ((double)n - b->count[l->rank]);               /* scatter */
+  l->bytes += (double)size * (double)(l->ranks - 1) * b->count[l->rank]; /* gather */
   l->blocks++;
   return MPI_Ialltoallv(x, b->sent, b->place, link__type(b), b->others, b->received, b->into,
                         link__type(b), l->scatter, &b->request);

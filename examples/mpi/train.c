@@ -107,7 +107,8 @@ static syn_model *network(job *j, const syn_text *list, size_t n) {
   memset(&k, 0, sizeof k);
   k.task = "seq2seq";
   k.encoder = "pos -> repeat(2, res_nd(mh_dot_self_att) -> res_nd(ffl)) -> norm";
-  k.decoder = "pos -> repeat(2, res_nd(mh_dot_self_att) -> res_nd(mh_dot_att) -> res_nd(ffl)) -> norm";
+  k.decoder =
+      "pos -> repeat(2, res_nd(mh_dot_self_att) -> res_nd(mh_dot_att) -> res_nd(ffl)) -> norm";
   k.d_model = j->width;
   k.src_vocab = k.tgt_vocab = t ? syn_tokenizer_size(t) : 0;
   k.dropout = 0.1f;
@@ -175,10 +176,12 @@ static int train(job *j, const syn_text *list, size_t n) {
   syn_trainer *t = trainer(j, m);
   syn_data *d = syn_data_new(&j->c);
   size_t i;
-  for (i = 0; t && d && i < n && !j->c.status; i += 2) syn_data_add_text(d, m, list[i], list[i + 1]);
+  for (i = 0; t && d && i < n && !j->c.status; i += 2)
+    syn_data_add_text(d, m, list[i], list[i + 1]);
   if (j->c.status) return stop("start", j->c.message);
   if (j->resume && syn_trainer_load(t, j->model)) return stop("resume", j->c.message);
-  if (!same_everywhere(place(m, t))) return stop("start", "the ranks have other weights, or checkpoints");
+  if (!same_everywhere(place(m, t)))
+    return stop("start", "the ranks have other weights, or checkpoints");
   if (syn_trainer_run(t, d, NULL, report, j) || j->c.status) return stop("training", j->c.message);
   if (!same_everywhere(place(m, t))) return stop("end", "the ranks have other weights");
   if (j->link.rank == 0 && syn_trainer_save(&j->c, t, j->model)) return stop("end", j->c.message);
