@@ -31,6 +31,9 @@ same one2 two
 good 0 --accumulate 4 --model one4
 good 4 --model four
 same one4 four
+good 3 --model three
+good 0 --accumulate 3 --model one3
+same one3 three
 good 2 --accumulate 4 --model two4
 same one4 two4
 
