@@ -132,9 +132,10 @@
 
    SAME BITS    Every product-sum runs in order with one fused multiply-add a term, every sum along
    a row through 16 lanes and one fixed tree, exp and its kin are our own. So scalar, AVX2,
-   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads, on every
-   machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes denormals, x87 rounds
-   to other widths, an engine of WebAssembly may lack fused multiply-add; syn_context_exact tells.
+   AVX-512, NEON of AArch64 and WebAssembly give the same bits, for any number of threads and ranks
+   (syn_reduce), on every machine and compiler (do not use -ffast-math). NEON of 32-bit ARM flushes
+   denormals, x87 rounds to other widths, an engine of WebAssembly may lack fused multiply-add;
+   syn_context_exact tells.
 
    EASY TO GET WRONG
      - Token ids: 0 is padding, 1 unknown, 2 begin, 3 end; yours begin at 4.
@@ -639,6 +640,14 @@ typedef struct syn_data syn_data;
 typedef struct syn_trainer syn_trainer;
 typedef struct syn_decoder syn_decoder;
 
+/* Adds up over all ranks of a training. x [n] becomes ((x_0 + x_1) + x_2) ..., in this order, x_r
+   being that of rank r: floats where size is 4, doubles where it is 8. Called during the backward
+   pass, by its thread, for each block of the gradient as soon as the block is finished, then for
+   loss and labels; all ranks make the same calls in the same order. It may return before the sum is
+   there, since x stays where it is and nobody touches it until the call with x null (n 0), which
+   must wait for all sums. Nonzero: it failed, and nothing reads or writes any x any more. */
+typedef int (*syn_reduce)(void *user, void *x, size_t n, size_t size);
+
 /* How to train. Zeroed, a field means what its comment says. */
 typedef struct syn_train_config {
   const char *optimizer;  /* "adam" (0 means that), "adamw", "adafactor", "sgd", "muon" */
@@ -656,7 +665,9 @@ typedef struct syn_train_config {
   float weight_decay;     /* per step, times the learning rate (at most 1); not for adam */
   float clip;             /* largest norm of the gradient of the mean loss; 0: any */
   int batch_tokens;       /* sentences times their longest side, at most; 0: 4096 */
-  int accumulate;         /* batches per update; 0: 1 */
+  /* batches per update, those of all ranks together; 0: `ranks`. Their gradients are added in
+     order; a rank with more than one needs one more array of gradients */
+  int accumulate;
   int length;             /* tokens of the longest sentence; 0: the model's max_len */
   long every;             /* updates between validations; 0: never */
   int average;            /* checkpoints kept in memory for syn_trainer_average, at most 1000: the
@@ -667,6 +678,14 @@ typedef struct syn_train_config {
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
   const char *freeze;
+  /* One training by `ranks` processes (0: one), with the same data, network and configuration but
+     for `rank`, 0 .. ranks - 1. Rank r computes batches r, r + ranks ... of the `accumulate` of an
+     update, and `reduce` adds up. So every rank has the weights, the state and the bits of one
+     process with the same `accumulate`; each validates by itself. A rank whose step fails before
+     its call of `reduce` leaves the others waiting there: its program must end all of them */
+  int rank, ranks;
+  syn_reduce reduce;      /* null: only with one rank */
+  void *reduce_user;
 } syn_train_config;
 
 /* The state of a training; a checkpoint holds it. */
@@ -1191,15 +1210,19 @@ SYN_API const syn_train_state *syn_trainer_state(const syn_trainer *t);
 SYN_API const syn_train_config *
 syn_trainer_config(const syn_trainer *t); /* with every default resolved */
 /* One update from the mean gradient of `count` batches; *loss: mean per label, with smoothing, of
-   the weights before the update. After an error nothing was updated, weights and moments are as
-   before; SYN_E_VALUE with state->diverged: the loss or the gradient is not finite, or the step
-   could make weights that are not: they could move by more than 1e30, or learning rate times
-   weight_decay is above 1. Weights that are finite stay so. A source of seq2seq or classify that
-   does not end in SYN_END is an error (only here: other functions take sources as they are). */
+   the weights before the update. With ranks they are the batches of this rank, and each rank has as
+   many. Where config.accumulate gives a rank one batch, several add up in one array, and are an
+   error with `reduce`. After an error nothing was updated, weights and moments are as before;
+   SYN_E_CANCELLED: `reduce` failed; SYN_E_VALUE with state->diverged: the loss or the gradient is
+   not finite, or the step could make weights that are not: they could move by more than 1e30, or
+   learning rate times weight_decay is above 1. Weights that are finite stay so. A source of seq2seq
+   or classify that does not end in SYN_END is an error (only here: other functions take sources as
+   they are). */
 SYN_API syn_status syn_trainer_step(syn_trainer *t, const syn_batch *batches, int count,
                                     float *loss);
-/* The gradient of the mean loss alone, without dropout; the weights stay. It lives until the next
-   call of the trainer; read it, in the shape of the parameter, with syn_trainer_gradient. */
+/* The gradient of the mean loss alone, without dropout, of this rank; the weights stay. It lives
+   until the next call of the trainer; read it, in the shape of the parameter, with
+   syn_trainer_gradient. */
 SYN_API syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss);
 SYN_API const float *syn_trainer_gradient(const syn_trainer *t,
                                           const syn_param *p); /* null: not trained */
@@ -6259,6 +6282,10 @@ struct syn_tape {
   float **discarded_grads; /* gradients of frozen weights, never read; null: none is frozen */
   float **kept_grads;      /* by value: copies of its gradient; null: none are kept */
   const char *skip_backward; /* by node, 1: nothing before it is trained; null: run every node */
+  /* null, or called in backward when the gradients of the parameters that only nodes from `node` on
+     read are complete */
+  void (*finished)(void *user, int node);
+  void *finished_user;
   const float *const *packed; /* weights in panels, while decoding and of a packed model; or null */
   const syn__int8_kernels *int8; /* not null: these panels are int8, see syn__int8_product */
   char *int8_rows;               /* rows of x of each thread, int8_bytes of them */
@@ -7279,6 +7306,7 @@ static void syn__backward_nodes(syn_tape *t, int begin, int end, int again) {
     syn__drop(t, n, y->dx);
     if (t->kept_grads) t->k->acc(t->kept_grads[n->out], y->dx, syn_count(y));
     n->kind->backward(t, n);
+    if (t->finished && !begin) t->finished(t->finished_user, i); /* else they may run again */
   }
 }
 
@@ -17350,8 +17378,16 @@ struct syn_trainer {
   float *best_loss;         /* [average] validation losses of the kept checkpoints, best first */
   int n_best;
   double max_first;         /* bound of every |first moment| */
+  float *before;            /* [floats] gradient of the batches of this step before the last, or
+                               null: a step has one */
   double loss_sum;          /* of the batches of this training step so far, */
   long labels;              /* which have so many labels */
+  int batches;              /* how many they are, of this rank */
+  int *first_reader;        /* [params] the first node that reads each; empty without `reduce` */
+  size_t block_floats;      /* of the smallest block for `reduce` */
+  int pending;              /* trained tensors of the last one that are not reduced yet */
+  int failed;               /* what `reduce` returned, 0 at first */
+  double sums[2];           /* loss_sum, labels: what it adds up */
   syn_train_state state;
   float loss;               /* of the last update of syn_trainer_run */
   int validation_due;       /* 1: syn_trainer_run was cancelled before the one of this step ended */
@@ -18374,8 +18410,8 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
 /* One training step:
 
      syn__train_begin    zeroes the gradient; seeds dropout from config.seed and the step number
-     syn__train_batch    for each of `accumulate` batches: forward pass, loss, backward pass, which
-                         adds to the gradient of the summed loss
+     syn__train_batch    for each of `accumulate` batches that is of this rank: forward pass, loss,
+                         backward pass: adds to the gradient of the summed loss
      syn__train_finish   divides by the labels, clips, refuses a step that is not safe; or updates
 
    syn_trainer_run repeats it, with validations between steps. The trainer owns its run and its
@@ -18507,12 +18543,23 @@ static void syn__train_skipped(const syn_trainer *t) {
   }
 }
 
+/* Behind the backward pass of its first reader the gradient of a parameter is complete. */
+static void syn__train_readers(const syn_trainer *t) {
+  size_t i = t->config.reduce ? t->m->g.n_nodes : 0;
+  int k;
+  while (i-- > 0)
+    for (k = 0; k < t->m->g.nodes[i]->n_param; k++)
+      t->first_reader[t->m->g.nodes[i]->param[k]] = (int)i;
+}
+
 /* The memory of the trainer; k->base null: only counted. `freeze` is copied. */
 static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   const syn_train_config *config = &t->config;
   size_t name = config->freeze ? strlen(config->freeze) + 1 : 0, average = (size_t)config->average;
   char *freeze = (char *)syn__layout_add(k, name, 1);
   t->gradient = (float *)syn__layout_add(k, t->floats, sizeof(float));
+  t->before = config->accumulate > config->ranks
+                  ? (float *)syn__layout_add(k, t->floats, sizeof(float)) : NULL;
   t->first = (float *)syn__layout_add(k, t->firsts, sizeof(float));
   t->second = (float *)syn__layout_add(k, t->seconds, sizeof(float));
   t->best = (float *)syn__layout_add(k, syn__mul_size(t->floats, average), sizeof(float));
@@ -18520,6 +18567,8 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
   t->ints = (int *)syn__layout_add(k, 3 * (size_t)config->batch_tokens, sizeof(int));
+  t->first_reader =
+      (int *)syn__layout_add(k, config->reduce ? t->m->g.n_params : 0, sizeof(int));
   if (name) {
     t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
     t->discarded_grads = (float **)syn__layout_add(k, t->m->g.n_params, sizeof(float *));
@@ -18528,6 +18577,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   if (!k->base) return;
   if (name) t->config.freeze = (char *)memcpy(freeze, config->freeze, name);
   syn__train_trained(t);
+  syn__train_readers(t);
   if (name) syn__train_discarded(t), syn__train_skipped(t);
 }
 
@@ -18561,6 +18611,21 @@ static syn_status syn__train_rule(syn_trainer *t) {
   return SYN_OK;
 }
 
+/* Every rank has as many batches of an update as the others. */
+static syn_status syn__train_ranks(const syn_trainer *t) {
+  const syn_train_config *k = &t->config;
+  if (k->ranks < 1 || k->rank < 0 || k->rank >= k->ranks)
+    return syn__fail(t->c, SYN_E_VALUE, "training: rank %d of ranks %d, wanted 0 to ranks - 1",
+                     k->rank, k->ranks);
+  if (k->ranks > 1 && !k->reduce)
+    return syn__fail(t->c, SYN_E_VALUE,
+                     "training: ranks %d without reduce, which adds up over them", k->ranks);
+  if (k->accumulate % k->ranks == 0) return SYN_OK;
+  return syn__fail(t->c, SYN_E_VALUE,
+                   "training: accumulate %d with ranks %d, wanted a multiple: the batches of all "
+                   "ranks together", k->accumulate, k->ranks);
+}
+
 /* The one place that resolves the defaults of a training, in a trainer that is zeroed. Names become
    those of our own lists. Comparisons are written so that NaN fails them. */
 static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *given) {
@@ -18568,7 +18633,8 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
   if (given) *k = *given;
   if (!k->schedule) k->schedule = "rsqrt";
   if (!k->batch_tokens) k->batch_tokens = 4096;
-  if (!k->accumulate) k->accumulate = 1;
+  if (!k->ranks) k->ranks = 1;
+  if (!k->accumulate) k->accumulate = k->ranks;
   if (!k->steps) k->steps = 1000;
   if (!k->patience) k->patience = 3;
   if (k->freeze && !*k->freeze) k->freeze = NULL;
@@ -18576,6 +18642,7 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                                 SYN__COUNT(syn__schedules), sizeof *syn__schedules);
   if (t->schedule < 0 || syn__train_rule(t)) return SYN_E_VALUE;
   k->schedule = syn__schedules[t->schedule];
+  if (syn__train_ranks(t)) return SYN_E_VALUE;
   if (k->average < 0 || k->average > 1000 || k->accumulate < 1 || k->accumulate > 10000 ||
       k->batch_tokens < 2 || k->batch_tokens > SYN__DATA_LENGTH || k->length < 0 ||
       k->steps < 0 || k->warmup < 0)
@@ -18618,10 +18685,16 @@ static syn_status syn__backward_check(const syn_trainer *t) {
   return SYN_OK;
 }
 
-/* Allocates the run and the block with the arrays, and points the run to the gradient: null, as it
-   is at first, for a tensor that is not trained. */
-static syn_status syn__trainer_memory(syn_trainer *t) {
+/* Where the backward pass adds gradients: null, as it is at first, for a tensor that is not
+   trained. */
+static void syn__train_target(const syn_trainer *t) {
   int i;
+  for (i = 0; i < t->n_trained; i++)
+    t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;
+}
+
+/* Allocates the run and the block with the arrays, and points the run to the gradient. */
+static syn_status syn__trainer_memory(syn_trainer *t) {
   syn_limits limits = syn__train_limits(t->config.batch_tokens, t->config.length);
   syn__layout k = {NULL, 0};
   t->run = syn__run_new(t->c, t->m, SYN__TRAIN, &limits, &syn__no_cache);
@@ -18631,8 +18704,7 @@ static syn_status syn__trainer_memory(syn_trainer *t) {
   syn__layout_trainer(t, &k);
   t->run->tape.discarded_grads = t->discarded_grads;
   t->run->tape.skip_backward = t->skip_backward;
-  for (i = 0; i < t->n_trained; i++)
-    t->run->tape.dweights[t->trained[i].p - t->m->g.params] = t->gradient + t->trained[i].at;
+  syn__train_target(t);
   return SYN_OK;
 }
 
@@ -18644,6 +18716,7 @@ syn_trainer *syn_trainer_new(syn_context *c, syn_model *m, const syn_train_confi
   if (!t) return NULL;
   t->c = c;
   t->m = m;
+  t->block_floats = (size_t)1 << 18; /* 1 MiB */
   t->state.factor = 1.0f;
   t->state.best = (float)INFINITY;
   if (!syn__train_resolve(t, config) && syn__tokenizers_fit(c, m) &&
@@ -18671,13 +18744,94 @@ static void syn__train_pass(syn_trainer *t, float scale) {
   t->loss_sum += syn__loss(t->run, t->m->config.label_smoothing, scale);
   t->labels += t->run->n_labels;
   syn__backward(tape, t->run->nodes);
-  tape->seed = syn__mix(tape->seed + 1); /* other dropout masks for the next batch of the step */
 }
+
+/* -- gradients of several batches, of several ranks --
+
+   The gradient of a training step is ((g_0 + g_1) + g_2) ..., g_i that of batch i alone: the same
+   bits whoever computes which batch. In one process, from the second batch on, the sum so far
+   changes places with `before`, g_i is computed from zero and the sum is added to it. With ranks,
+   rank 0 alone adds the sum so far, and `reduce` adds what the others have, once for each batch of
+   a rank. loss_sum and labels go the same way.
+
+   Blocks are neighbouring tensors, together 1 MiB at least, from the end of the array to its begin:
+   nearly the order in which backward completes them. */
+
+/* Other dropout masks for the next batch: those of `count` batches are passed over. */
+static void syn__train_seed(syn_trainer *t, int count) {
+  while (count-- > 0) t->run->tape.seed = syn__mix(t->run->tape.seed + 1);
+}
+
+/* Reduces the blocks whose tensors are read by no node before `node`. */
+static void syn__train_reduce(void *user, int node) {
+  syn_trainer *t = (syn_trainer *)user;
+  const syn_train_config *k = &t->config;
+  while (t->pending > 0 && !t->failed) {
+    int first = t->pending;
+    size_t at, end = first < t->n_trained ? t->trained[first].at : t->floats;
+    do {
+      const syn_param *p = t->trained[--first].p;
+      if (node && t->first_reader[p - t->m->g.params] < node) return;
+      at = t->trained[first].at;
+    } while (first > 0 && end - at < t->block_floats);
+    if (t->before && t->batches && k->rank == 0)
+      syn_accumulate(&t->run->tape, t->gradient + at, t->before + at, 1.0f, end - at, 0);
+    if (k->reduce) t->failed = k->reduce(k->reduce_user, t->gradient + at, end - at, sizeof(float));
+    t->pending = first;
+  }
+}
+
+/* Behind the last block: loss and labels, the end of all sums. */
+static syn_status syn__train_reduce_end(syn_trainer *t) {
+  const syn_train_config *k = &t->config;
+  if (!k->reduce) return SYN_OK;
+  t->sums[0] = t->loss_sum;
+  t->sums[1] = (double)t->labels;
+  if (!t->failed) t->failed = k->reduce(k->reduce_user, t->sums, 2, sizeof(double));
+  if (!t->failed) t->failed = k->reduce(k->reduce_user, NULL, 0, 0);
+  if (t->failed)
+    return syn__fail(t->c, SYN_E_CANCELLED,
+                     "training: reduce returned %d at step %ld, rank %d of %d: the weights stay as "
+                     "they were before it", t->failed, t->state.step + 1, k->rank, k->ranks);
+  if (!(t->sums[1] >= 0.0 && t->sums[1] < (double)(LONG_MAX / 2)))
+    return syn__fail(t->c, SYN_E_VALUE, "training: reduce made %g labels of %ld", t->sums[1],
+                     t->labels);
+  t->loss_sum = t->sums[0];
+  t->labels = (long)t->sums[1];
+  return SYN_OK;
+}
+
+/* Before each batch but the first: a gradient of zeros. Without `before`, which a caller's step of
+   several batches may lack, the next batch adds to the gradient of those before it. */
+static void syn__train_shift(syn_trainer *t) {
+  float *sum = t->gradient;
+  if (t->config.rank) t->loss_sum = 0.0, t->labels = 0; /* rank 0 has the sums of all */
+  if (!t->before) return;
+  t->gradient = t->before;
+  t->before = sum;
+  syn__train_target(t);
+  syn__zero(&t->run->tape, t->gradient, t->floats);
+}
+
 /* The gradient of the summed loss: how many labels the step has is known after its last batch. */
 static syn_status syn__train_batch(syn_trainer *t, const syn_batch *b) {
   syn_status s = syn__bind_labelled(t->run, b);
-  if (s == SYN_OK) syn__train_pass(t, 1.0f);
-  return s;
+  syn_tape *tape = &t->run->tape;
+  if (s != SYN_OK) return s;
+  if (t->batches && !t->before && t->config.reduce)
+    return syn__fail(t->c, SYN_E_VALUE, "training: %d batches in a step with reduce, wanted 1: "
+                     "accumulate is %d, ranks %d", t->batches + 1, t->config.accumulate,
+                     t->config.ranks);
+  if (t->batches) syn__train_shift(t);
+  t->pending = t->n_trained;
+  tape->finished = t->config.reduce ? syn__train_reduce : NULL;
+  tape->finished_user = t;
+  syn__train_pass(t, 1.0f);
+  tape->finished = NULL;
+  syn__train_reduce(t, 0); /* what is left; all of it without `reduce` */
+  t->batches++;
+  syn__train_seed(t, t->config.ranks);
+  return syn__train_reduce_end(t);
 }
 
 /* Dropout depends on seed and step alone, so a resumed training has the same masks. The constant
@@ -18686,8 +18840,10 @@ static void syn__train_begin(syn_trainer *t, int dropout) {
   syn__zero(&t->run->tape, t->gradient, t->floats);
   t->loss_sum = 0.0;
   t->labels = 0;
+  t->batches = t->failed = 0;
   t->run->tape.training = dropout;
   t->run->tape.seed = syn__mix(t->config.seed ^ syn__mix((uint64_t)t->state.step + 0x51ED27));
+  syn__train_seed(t, t->config.rank);
 }
 
 syn_status syn_trainer_backward(syn_trainer *t, const syn_batch *batch, float *loss) {
@@ -18833,8 +18989,9 @@ static syn_status syn__data_task(syn_context *c, const syn_model *m, const syn_d
   return SYN_OK;
 }
 
-/* The next batch of the data; lays out the next epoch where one ends, also after a checkpoint that
-   was written there. Seed, state.epoch and state.batch alone decide which batch it is. */
+/* The next batch of the data, passed over where b is null; lays out the next epoch where one ends,
+   also after a checkpoint that was written there. Seed, state.epoch and state.batch alone decide
+   which batch it is. */
 static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
   syn_train_state *s = &t->state;
   const syn_train_config *k = &t->config;
@@ -18844,12 +19001,14 @@ static syn_status syn__train_next(syn_trainer *t, syn_data *d, syn_batch *b) {
     s->batch = 0;
     status = syn__data_epoch(d, k->batch_tokens, k->seed, s->epoch);
   }
-  if (status == SYN_OK) *b = syn__data_batch(d, t->m->task, (size_t)s->batch++, t->ints);
-  return status;
+  if (status != SYN_OK) return status;
+  if (b) *b = syn__data_batch(d, t->m->task, (size_t)s->batch, t->ints);
+  s->batch++;
+  return SYN_OK;
 }
 
-/* One update from `accumulate` batches. A refused batch counts as done: the next call continues
-   behind it. */
+/* One update from `accumulate` batches, of which this rank computes its own. A refused batch counts
+   as done: the next call continues behind it. */
 static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   const syn_train_state before = t->state;
   syn_status s = SYN_OK;
@@ -18857,11 +19016,12 @@ static syn_status syn__train_update(syn_trainer *t, syn_data *d, float *loss) {
   int i;
   syn__train_begin(t, 1);
   for (i = 0; i < t->config.accumulate && s == SYN_OK; i++) {
+    int mine = i % t->config.ranks == t->config.rank;
     s = syn__cancelled(t->c);
-    if (s != SYN_OK) t->state = before; /* its batches come again */
-    else s = syn__train_next(t, d, &b);
-    if (s == SYN_OK) s = syn__train_batch(t, &b);
+    if (s == SYN_OK) s = syn__train_next(t, d, mine ? &b : NULL);
+    if (s == SYN_OK && mine) s = syn__train_batch(t, &b);
   }
+  if (s == SYN_E_CANCELLED) t->state = before; /* its batches come again */
   return s != SYN_OK ? s : syn__train_finish(t, loss);
 }
 

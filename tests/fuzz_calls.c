@@ -207,6 +207,14 @@ static void call_data(void) {
   }
 }
 
+/* The sums of ranks that all have the same; it may fail. */
+static int reduced(void *user, void *x, size_t n, size_t size) {
+  size_t i;
+  (void)user;
+  for (i = 0; size == sizeof(float) && i < n; i++) ((float *)x)[i] *= 2.0f;
+  return fuzz_byte() == 255;
+}
+
 static void call_trainer(void) {
   static const char *const optimizers[] = {"adam", "adamw", "adafactor", "sgd", "muon", "none"};
   static const char *const schedules[] = {"rsqrt",    "noam",    "linear", "cosine",
@@ -227,6 +235,11 @@ static void call_trainer(void) {
   k.weight_decay = (float)number(2);
   k.stop_after = number(2);
   k.freeze = fuzz_byte() % 8 ? NULL : "*.w*|src.embed";
+  if (fuzz_byte() % 4 == 0) {
+    k.ranks = fuzz_byte() % 4;
+    k.rank = fuzz_byte() % 8 ? 0 : number(2);
+    k.reduce = fuzz_byte() % 8 ? reduced : NULL;
+  }
   syn_trainer_free(all.trainer);
   all.trainer = syn_trainer_new(&all.c, all.m, &k);
 }

@@ -388,6 +388,20 @@ static int call_trainer_new(world *w, uint64_t *hash) {
   syn_trainer_free(t);
   return t != NULL;
 }
+static int call_reduce(void *user, void *x, size_t n, size_t size) {
+  return (void)user, (void)x, (void)n, (void)size, 0;
+}
+static int call_trainer_ranks(world *w, uint64_t *hash) { /* one of two, two batches each */
+  syn_train_config how = train_of();
+  syn_trainer *t;
+  how.ranks = 2;
+  how.accumulate = 4;
+  how.reduce = call_reduce;
+  t = syn_trainer_new(&w->c, w->m, &how);
+  *hash = hash_model(SYN_HASH_START, w->m);
+  syn_trainer_free(t);
+  return t != NULL;
+}
 static int call_trainer_viewed(world *w, uint64_t *hash) { /* copies the weights of the file */
   syn_trainer *t = syn_trainer_new(&w->c, w->viewed, NULL);
   *hash = hash_model(SYN_HASH_START, w->viewed);
@@ -779,6 +793,7 @@ static const struct job {
             {"syn_data_add_windows", call_data_add_windows, 0},
             {"syn_data_batches", call_data_batches, 0},
             {"syn_trainer_new", call_trainer_new, 0},
+            {"syn_trainer_new, ranks", call_trainer_ranks, 0},
             {"syn_trainer_new, viewed", call_trainer_viewed, 0},
             {"syn_trainer_new, panels", call_trainer_packed, MAY_CHANGE}, /* to plain weights */
             {"syn_trainer_run", call_trainer_run, MAY_CHANGE},

@@ -302,6 +302,10 @@ static void test_no_allocation(void) {
      trainer_new  plan.training + plan.activations + the structs of trainer and run, in 3 blocks
      decoder_new  plan.decoding + the structs of decoder and run, in 3 blocks */
 static const char *plan_rule, *plan_freeze;
+static int plan_accumulate; /* above 1: one rank with `reduce` */
+static int plan_reduce(void *user, void *x, size_t n, size_t size) {
+  return (void)user, (void)x, (void)n, (void)size, 0;
+}
 static void plan_case(const char *task, int tokens, int average, int beam, int threads) {
   syn_config k = two_config(task);
   syn_train_config train;
@@ -321,6 +325,8 @@ static void plan_case(const char *task, int tokens, int average, int beam, int t
   train.average = average;
   train.optimizer = plan_rule;
   train.freeze = plan_freeze;
+  train.accumulate = plan_accumulate;
+  train.reduce = plan_accumulate ? plan_reduce : NULL;
   decode.beam = beam;
   decode.sentences = 3;
   CHECK(syn_plan_of(&c, &k, &train, &decode, &plan) == SYN_OK, "%s", c.message);
@@ -365,6 +371,9 @@ static void test_plan(void) {
   plan_case("seq2seq", 100, 2, 3, 2);
   plan_rule = "muon";
   plan_case("seq2seq", 100, 2, 3, 2);
+  plan_accumulate = 3;
+  plan_case("seq2seq", 100, 2, 3, 2);
+  plan_accumulate = 0;
   plan_rule = "sgd";
   plan_case("classify", 64, 0, 1, 1);
   plan_rule = plan_freeze = NULL;

@@ -1973,6 +1973,324 @@ static void test_init(void) {
   syn_model_free(m);
 }
 
+/* -- several ranks -- */
+
+/* Ranks of one training in one process, one after the other. A step of a rank makes some calls of
+   `reduce`; call i of all ranks is sums[i]. As long as its sums are not known, a rank copies its numbers
+   and fails at the call that waits, so that its batches come again. When all ranks have done so the
+   sums of these calls are known: see link_step. */
+enum { RANKS = 4, CALLS = 4000 };
+typedef struct sums {
+  char *x[RANKS], *sum;  /* copies; null: a call that waits */
+  void *at;              /* of the rank that runs */
+  size_t n, size;
+} sums;
+typedef struct network_link {
+  sums call[CALLS];
+  const syn_trainer *t;     /* of the rank that runs */
+  int ranks, rank, calls, known, fail_at, waits, made; /* calls: of the step that runs; made: recorded */
+  int early;                /* calls during a backward pass */
+} network_link;
+static network_link net;
+
+static void link_wait(int done) {
+  int i;
+  for (i = done - 1; i >= 0 && net.call[i].n; i--) {
+    sums *s = &net.call[i];
+    if (i < net.known) memcpy(s->at, s->sum, s->n * s->size);
+    else CHECK(!memcmp(s->at, s->x[net.rank], s->n * s->size), "call %d: written after it was finished", i);
+  }
+}
+static int link_reduce(void *user, void *x, size_t n, size_t size) {
+  int i = net.calls++;
+  sums *s = &net.call[i];
+  CHECK(user == &net && i < CALLS && (size == 4 || size == 8 || !x), "size %lu", (unsigned long)size);
+  if (i == net.fail_at) return 3;
+  net.early += net.t && net.t->run->tape.finished;
+  if (i < net.known) CHECK(s->n == n && s->size == size, "call %d: %lu, not %lu", i, (unsigned long)n, (unsigned long)s->n);
+  s->at = x;
+  s->n = n;
+  s->size = size;
+  if (!x) {
+    link_wait(i);
+    net.waits++;
+    return i < net.known ? 0 : 7;
+  }
+  if (i < net.known) memset(x, 0xFF, n * size); /* NaN until the sum is there */
+  else {
+    net.made = i + 2; /* and the call that waits */
+    free(s->x[net.rank]);
+    s->x[net.rank] = (char *)malloc(n * size);
+    memcpy(s->x[net.rank], x, n * size);
+  }
+  return 0;
+}
+/* Sums in the order of the ranks. */
+static void link_settle(void) {
+  for (; net.known < net.made; net.known++) {
+    sums *s = &net.call[net.known];
+    size_t k;
+    int r;
+    if (!s->n) continue;
+    s->sum = s->x[0];
+    for (r = 1; r < net.ranks; r++) {
+      for (k = 0; k < s->n && s->size == 4; k++) ((float *)(void *)s->sum)[k] += ((float *)(void *)s->x[r])[k];
+      for (k = 0; k < s->n && s->size == 8; k++) ((double *)(void *)s->sum)[k] += ((double *)(void *)s->x[r])[k];
+    }
+  }
+}
+static void link_clear(void) {
+  int i, r;
+  for (i = 0; i < CALLS; i++)
+    for (r = 0; r < RANKS; r++) free(net.call[i].x[r]);
+  memset(&net, 0, sizeof net);
+  net.fail_at = -1;
+}
+
+typedef struct rank_bench {
+  bench b;
+  syn_data *d, *valid;
+} rank_bench;
+
+/* One update of all ranks: without sums until all rounds are known, then with them. */
+static void link_step(rank_bench *all, int ranks, int rounds) {
+  int round, rank;
+  link_clear();
+  net.ranks = ranks;
+  for (round = 0; round <= rounds; round++) {
+    for (rank = 0; rank < ranks; rank++) {
+      rank_bench *r = &all[rank];
+      long until = r->b.t->state.step + 1;
+      uint64_t before = syn_hash(SYN_HASH_START, r->b.m->weights, r->b.m->floats * sizeof(float));
+      syn_train_state state = r->b.t->state;
+      syn_status s;
+      net.rank = rank;
+      net.t = r->b.t;
+      net.calls = 0;
+      s = syn_trainer_run(r->b.t, r->d, r->valid, stop_at, &until);
+      CHECK(s == (round < rounds ? SYN_E_CANCELLED : SYN_OK), "round %d: %s", round, r->b.c.message);
+      if (round == rounds) continue;
+      CHECK(strstr(r->b.c.message, "reduce returned 7 at step"), "%s", r->b.c.message);
+      CHECK(before == syn_hash(SYN_HASH_START, r->b.m->weights, r->b.m->floats * sizeof(float)) &&
+                !memcmp(&state, &r->b.t->state, sizeof state), "a step that failed has changed something");
+      syn_context_clear(&r->b.c);
+    }
+    link_settle();
+  }
+}
+
+static const syn_config *rank_network; /* instead of the one of the task */
+static void rank_begin(rank_bench *r, int what, const syn_train_config *train, const char *from) {
+  syn_config k = rank_network ? *rank_network : task_config(what);
+  k.dropout = 0.2f;
+  k.label_smoothing = 0.1f;
+  k.seed = train->seed;
+  memset(r, 0, sizeof *r);
+  if (!bench_make(&r->b, &k, train)) return;
+  r->b.t->block_floats = 100; /* many blocks of a small network */
+  r->d = task_data(what, &r->b.c, 45, 1);
+  r->valid = task_data(what, &r->b.c, 10, 2);
+  if (from) CHECK(syn_trainer_load(r->b.t, from) == SYN_OK, "%s", r->b.c.message);
+}
+static void rank_end(rank_bench *r) {
+  syn_data_free(r->d);
+  syn_data_free(r->valid);
+  bench_free(&r->b);
+}
+
+/* Trains from step `from` to `until` with so many ranks; every rank ends with the same checkpoint. */
+static void rank_part(int what, int ranks, int accumulate, const char *from, long until, const char *to) {
+  syn_train_config train = resume_config();
+  rank_bench all[RANKS];
+  long step;
+  int rank;
+  char *first = NULL, *bytes;
+  size_t size, n;
+  train.accumulate = accumulate == ranks ? 0 : accumulate;
+  train.ranks = ranks;
+  train.clip = 0.5f;
+  train.reduce = ranks ? link_reduce : NULL;
+  train.reduce_user = &net;
+  for (rank = 0; rank < (ranks ? ranks : 1); rank++) {
+    train.rank = rank;
+    rank_begin(&all[rank], what, &train, from);
+  }
+  for (step = all[0].b.t->state.step; ranks && step < until; step++) link_step(all, ranks, accumulate / ranks);
+  if (!ranks)
+    CHECK(syn_trainer_run(all[0].b.t, all[0].d, all[0].valid, stop_at, &until) == SYN_OK, "%s", all[0].b.c.message);
+  for (rank = 0; rank < (ranks ? ranks : 1); rank++) {
+    CHECK(syn_trainer_save(&all[rank].b.c, all[rank].b.t, to) == SYN_OK, "%s", all[rank].b.c.message);
+    bytes = file_read(to, &n);
+    if (!rank) first = bytes, size = n;
+    else {
+      CHECK(n == size && !memcmp(first, bytes, n), "task %d: rank %d of %d has other bytes", what, rank, ranks);
+      free(bytes);
+    }
+    rank_end(&all[rank]);
+  }
+  free(first);
+  if (ranks > 1)
+    CHECK(!net.call[net.known - 1].n && net.known > 6 && net.early > net.known,
+          "%d calls, %d during the backward pass", net.known, net.early);
+  link_clear();
+}
+
+static void same_files(const char *a, const char *b, const char *what) {
+  size_t n[2];
+  char *x = file_read(a, &n[0]), *y = file_read(b, &n[1]);
+  CHECK(x && y && n[0] == n[1] && !memcmp(x, y, n[0]), "%s: %s and %s differ", what, a, b);
+  free(x);
+  free(y);
+}
+
+/* N ranks have the bits of one process with as many batches a step. */
+static void rank_case(int what, int ranks, int accumulate) {
+  char name[60];
+  sprintf(name, "task %d, %d ranks, accumulate %d", what, ranks, accumulate);
+  rank_part(what, 0, accumulate, NULL, 8, "whole.safetensors");
+  rank_part(what, ranks, accumulate, NULL, 8, "ranks.safetensors");
+  same_files("whole.safetensors", "ranks.safetensors", name);
+}
+
+/* Networks whose gradients are complete late, or are sums over nodes far apart. */
+static void test_rank_networks(void) {
+  static const char *const decoders[] = {
+      "input_feed -> rnn(cell=lstm) -> mh_dot_att -> norm",
+      "pos -> universal(3, res_nd(syn_att(V)) -> res_nd(mh_dot_att)) -> norm",
+      "pos -> repeat(2, res_nd(syn_att(D)) -> highway(ff(16, act=tanh)) -> res_nd(mh_dot_att)) -> norm"};
+  static const char *const ties[] = {NULL, "all", "none"};
+  syn_config k = config_of(0);
+  size_t i;
+  rank_network = &k;
+  for (i = 0; i < sizeof decoders / sizeof *decoders; i++) {
+    k.decoder = decoders[i];
+    k.tie = ties[i];
+    rank_case(PAIRS, 2, i ? 2 : 4);
+  }
+  rank_network = NULL;
+}
+
+static void test_ranks(void) {
+  int what;
+  for (what = 0; what < WHATS; what++) rank_case(what, 2, 2);
+  rank_case(PAIRS, 1, 1);
+  rank_case(PAIRS, 1, 3);
+  rank_case(PAIRS, 3, 3);
+  rank_case(TEXT, 2, 4);
+  rank_case(PAIRS, 4, 4);
+  resume_rule = "adafactor";
+  resume_freeze = "src.embed|*.w_o";
+  rank_case(PAIRS, 2, 2);
+  resume_rule = resume_freeze = NULL;
+  test_rank_networks();
+  rank_part(PAIRS, 0, 4, NULL, 9, "whole.safetensors"); /* resumed with other numbers of ranks */
+  rank_part(PAIRS, 2, 4, NULL, 4, "part.safetensors");
+  rank_part(PAIRS, 0, 4, "part.safetensors", 6, "ranks.safetensors");
+  rank_part(PAIRS, 4, 4, "ranks.safetensors", 9, "part.safetensors");
+  same_files("whole.safetensors", "part.safetensors", "resumed with other numbers of ranks");
+}
+
+static int bad_labels(void *user, void *x, size_t n, size_t size) {
+  if (x && size == sizeof(double)) ((double *)x)[n - 1] = *(const double *)user;
+  return 0;
+}
+
+/* A second array of gradients, where a rank has several batches an update. */
+static void test_accumulate_plan(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_plan plan[4];
+  syn_context c;
+  syn_model *m;
+  size_t i, bytes;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  bytes = (m->trained * sizeof(float) + 63) / 64 * 64;
+  memset(&train, 0, sizeof train);
+  for (i = 0; i < 4; i++) {
+    train.accumulate = i == 3 ? 6 : (int)i;
+    train.ranks = i == 3 ? 3 : 0;
+    if (i == 3) train.reduce = bad_labels;
+    CHECK(syn_plan_of(&c, &k, &train, NULL, &plan[i]) == SYN_OK, "%s", c.message);
+  }
+  CHECK(plan[1].training == plan[0].training && plan[2].training == plan[0].training + bytes &&
+            plan[3].training == plan[2].training + (m->g.n_params * sizeof(int) + 63) / 64 * 64,
+        "%lu, %lu, %lu, %lu bytes", (unsigned long)plan[0].training, (unsigned long)plan[1].training,
+        (unsigned long)plan[2].training, (unsigned long)plan[3].training);
+  syn_model_free(m);
+}
+
+/* Steps of a caller: how many batches; `backward` is of one rank alone. */
+static void test_rank_steps(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_batch batch[2];
+  bench b;
+  double labels = 5.0;
+  float loss;
+  memset(&train, 0, sizeof train);
+  batch[0] = three(0, 2);
+  batch[1] = three(2, 1);
+  train.batch_tokens = 40;
+  train.reduce = link_reduce; /* which fails */
+  train.reduce_user = &net;
+  if (!bench_make(&b, &k, &train)) return;
+  link_clear();
+  net.fail_at = 0;
+  CHECK(syn_trainer_backward(b.t, batch, &loss) == SYN_OK && net.calls == 0, "%s", b.c.message);
+  CHECK(syn_trainer_step(b.t, batch, 1, &loss) == SYN_E_CANCELLED && b.t->state.step == 0, "%s", b.c.message);
+  syn_context_clear(&b.c);
+  b.t->config.reduce = bad_labels;
+  b.t->config.reduce_user = &labels;
+  CHECK(syn_trainer_step(b.t, batch, 2, &loss) == SYN_E_VALUE && b.t->state.step == 0 &&
+            strstr(b.c.message, "2 batches in a step with reduce, wanted 1: accumulate is 1, ranks 1"),
+        "%s", b.c.message);
+  syn_context_clear(&b.c);
+  CHECK(syn_trainer_step(b.t, batch, 1, &loss) == SYN_OK && b.t->state.tokens == 5, "%s", b.c.message);
+  bench_free(&b);
+  link_clear();
+}
+
+/* A `reduce` that fails at any of its calls; what it makes of the labels. */
+static void test_reduce_fails(void) {
+  static const double bad[] = {-1.0, (double)NAN, 1e300, (double)INFINITY};
+  syn_train_config train = resume_config();
+  rank_bench r;
+  double labels;
+  long until = 2;
+  size_t i;
+  uint64_t before;
+  int calls;
+  train.reduce = link_reduce;
+  train.reduce_user = &net;
+  rank_begin(&r, PAIRS, &train, NULL);
+  link_clear();
+  link_step(&r, net.ranks = 1, 2);
+  calls = net.known;
+  CHECK(calls > 20 && net.waits == 5, "%d calls, %d waits", calls, net.waits);
+  before = syn_hash(SYN_HASH_START, r.b.m->weights, r.b.m->floats * sizeof(float));
+  for (net.fail_at = 0; net.fail_at < calls; net.fail_at++) { /* with the sums of the first step */
+    net.calls = 0;
+    CHECK(syn_trainer_run(r.b.t, r.d, r.valid, stop_at, &until) == SYN_E_CANCELLED && r.b.t->state.step == 1 &&
+              r.b.t->state.batch == 2 && net.calls == net.fail_at + 1 &&
+              strstr(r.b.c.message, "reduce returned 3 at step 2, rank 0 of 1"),
+          "call %d of %d: %s", net.fail_at, net.calls, r.b.c.message);
+    syn_context_clear(&r.b.c);
+  }
+  CHECK(syn_hash(SYN_HASH_START, r.b.m->weights, r.b.m->floats * sizeof(float)) == before, "weights have changed");
+  rank_end(&r);
+  link_clear();
+  train.reduce = bad_labels;
+  train.reduce_user = &labels;
+  for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+    labels = bad[i];
+    rank_begin(&r, PAIRS, &train, NULL);
+    CHECK(syn_trainer_run(r.b.t, r.d, NULL, NULL, NULL) == SYN_E_VALUE && strstr(r.b.c.message, "labels") &&
+              r.b.t->state.step == 0, "%s", r.b.c.message);
+    rank_end(&r);
+  }
+}
+
 /* -- errors -- */
 
 static void bad_config(const char *what, syn_train_config train, const char *word) {
@@ -2004,6 +2322,16 @@ static void test_errors(void) {
   BAD(optimizer, "adafaktor", "did you mean 'adafactor'?");
   BAD(average, -1, "average -1");
   BAD(accumulate, -2, "accumulate -2");
+  BAD(ranks, -1, "rank 0 of ranks -1");
+  BAD(rank, 1, "rank 1 of ranks 1");
+  BAD(rank, -1, "rank -1 of ranks 1");
+  BAD(ranks, 2, "ranks 2 without reduce");
+  none.reduce = link_reduce;
+  none.ranks = 2;
+  BAD(accumulate, 3, "accumulate 3 with ranks 2, wanted a multiple");
+  BAD(accumulate, 1, "accumulate 1 with ranks 2");
+  BAD(ranks, 10001, "accumulate 10001");
+  memset(&none, 0, sizeof none);
   BAD(batch_tokens, 1, "batch_tokens 1");
   BAD(batch_tokens, -5, "batch_tokens -5");
   BAD(steps, -1, "steps -1");
@@ -2121,6 +2449,10 @@ int main(void) {
   for (what = WHATS - 1; what >= 0; what--) /* the next one reads the last files */
     resume_case(what, CHECK_QUICK || what ? 4 : 1);
   test_resume_errors();
+  test_ranks();
+  test_reduce_fails();
+  test_accumulate_plan();
+  test_rank_steps();
   test_names();
   test_init();
   test_errors();
