@@ -222,14 +222,15 @@ static syn_batch train_data(const network *n) {
   return b;
 }
 
-static syn_trainer *train_open(syn_context *c, syn_model *m, const network *n) {
+static syn_trainer *train_open(syn_context *c, syn_model *m, const network *n,
+                               const char *optimizer) {
   syn_train_config k;
   syn_trainer *t;
   memset(&k, 0, sizeof k);
-  k.optimizer = n->encoders ? "adam" : "adamw";
+  k.optimizer = *optimizer ? optimizer : n->encoders ? "adam" : "adamw";
   k.schedule = "constant";
   k.lr = 1e-4f;
-  k.eps = 1e-8f;
+  if (strncmp(k.optimizer, "adam", 4) == 0) k.eps = 1e-8f;
   k.weight_decay = n->encoders ? 0.0f : 0.01f;
   k.batch_tokens = n->batch * larger(n->src, n->tgt);
   k.seed = 1;
@@ -273,7 +274,7 @@ static int run_train(const arguments *a) {
   context_open(&c, a);
   m = network_model(&c, n, opt_text(a, "attn"), drop);
   params = parameters(m);
-  t = train_open(&c, m, n);
+  t = train_open(&c, m, n, opt_text(a, "optimizer"));
   times = (double *)take((size_t)steps, sizeof *times);
   for (i = 0; i < warmup + steps; i++) {
     start = seconds();
@@ -1055,6 +1056,7 @@ static const option train_options[] = {
     {"steps", 0, INT, "0", "0..100000", "measured steps; 0: 20, base 7"},
     {"warmup", 0, INT, "3", "0..100000", "steps before the measured ones"},
     {"drop", 0, NUMBER, "-1", "-1..0.99", "rate of dropout; below 0: 0.1, language models 0"},
+    {"optimizer", 0, TEXT, "", "NAME", "none: adam, language models adamw"},
     MACHINE_OPTIONS,
     END_OF_OPTIONS};
 
