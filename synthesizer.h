@@ -674,6 +674,10 @@ typedef struct syn_train_config {
                              best, without validation data the newest. 0: none */
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
   int stop_after;         /* early stopping: validations without progress; 0: none */
+  /* 1: syn_trainer_run halves the learning rate (state->factor) where it was too high, at most ten
+     times: where a step is refused (state->diverged), or a validation loss is above 1.5 times the
+     best one plus 0.2. It goes on from the best weights kept, see average; none: from the last */
+  int halve;
   uint64_t seed;          /* of dropout and of the order of the batches */
   /* names of tensors that stay as they are, patterns with * for any characters between |:
      "src.embed|encoder.*"; 0: none */
@@ -693,7 +697,7 @@ typedef struct syn_train_state {
   long step, epoch, batch; /* updates done; epoch and batch that come next */
   long tokens;             /* labels seen */
   long validations, worse; /* done; since the best one */
-  float rate, factor;      /* learning rate of the last step; factor of plateau */
+  float rate, factor;      /* learning rate of the last step; factor of plateau and `halve` */
   float valid, best;       /* loss of the last validation; of the best one, infinite: none yet */
   int stopped;             /* by stop_after */
   int diverged; /* the last step was refused: see syn_trainer_step */
@@ -18650,10 +18654,10 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                      "training: average %d, accumulate %d, batch_tokens %d, length %d, steps %ld, "
                      "warmup %ld: one is out of range",
                      k->average, k->accumulate, k->batch_tokens, k->length, k->steps, k->warmup);
-  if (k->every < 0 || k->patience < 0 || k->stop_after < 0)
+  if (k->every < 0 || k->patience < 0 || k->stop_after < 0 || k->halve < 0 || k->halve > 1)
     return syn__fail(t->c, SYN_E_VALUE,
-                     "training: every %ld, patience %d, stop_after %d: wanted 0 or more", k->every,
-                     k->patience, k->stop_after);
+                     "training: every %ld, patience %d, stop_after %d, halve %d: wanted 0 or more, "
+                     "halve 0 or 1", k->every, k->patience, k->stop_after, k->halve);
   if (!(k->lr >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
         (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal is 0 where they are flushed */
         k->clip >= 0.0f && k->weight_decay >= 0.0f))
@@ -19124,6 +19128,22 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   return SYN_OK;
 }
 
+/* Where config.halve is wanted and the rate not yet a 1024th: half of it, the best weights or the
+   last, moments of 0. Returns 1 if the training goes on. */
+static int syn__train_halve(syn_trainer *t) {
+  int i;
+  if (!t->config.halve || t->state.factor <= 1.0f / 1024.0f) return 0;
+  t->state.factor *= 0.5f;
+  for (i = 0; i < t->n_trained && t->n_best; i++)
+    memcpy(t->trained[i].p->x, t->best + t->trained[i].at, t->trained[i].p->size * sizeof(float));
+  syn__zero(&t->run->tape, t->first, t->firsts);
+  syn__zero(&t->run->tape, t->second, t->seconds);
+  t->max_first = 0.0;
+  t->state.diverged = 0;
+  syn_context_clear(t->c);
+  return 1;
+}
+
 /* Each round: update, validation where one is due, report; a checkpoint written by the report
    holds all three. The trainer keeps the whole state, so a further call, or another process with a
    checkpoint, continues. */
@@ -19137,12 +19157,14 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
     int validated = t->validation_due;
     if (!validated) {
       s = syn__train_update(t, data, &t->loss);
+      if (s != SYN_OK && t->state.diverged && syn__train_halve(t)) continue;
       if (s != SYN_OK) return s;
       validated = t->config.every && t->state.step % t->config.every == 0;
     }
     s = validated ? syn_trainer_validate(t, valid) : SYN_OK;
     t->validation_due = s == SYN_E_CANCELLED;
     if (s != SYN_OK) return s;
+    if (validated && valid && t->state.valid > 1.5f * t->state.best + 0.2f) syn__train_halve(t);
     if (report && report(user, t, t->loss, validated)) return SYN_OK;
   }
   return SYN_OK;
@@ -23263,7 +23285,7 @@ static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__sta
       {"train.worse", s->worse, 0, most, &s->worse, NULL}, /* validations since the best */
       {"train.stopped", s->stopped, 0, 1, NULL, NULL}, /* computed again */
       {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate}, /* of the last step */
-      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor}, /* of plateau */
+      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor}, /* plateau, halve */
       {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid}, /* last validation */
       {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best}, /* best validation */
       {"train.kept", t->n_best, 0, k->average, NULL, NULL}, /* best weights in the file */

@@ -917,6 +917,39 @@ static void test_diverged(void) {
   diverge_case("adafactor", INFINITY, 1);
 }
 
+/* A learning rate that is far too high: without `halve` nothing is learned, with it the network learns to copy
+   from its best weights and a smaller rate. A checkpoint in the middle changes nothing. */
+static void halve_case(int halve, float *loss, float *factor, uint64_t *hash) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_data *d, *valid;
+  bench b;
+  memset(&train, 0, sizeof train);
+  train.optimizer = "sgd", train.lr = 30.0f, train.schedule = "constant", train.halve = halve;
+  train.steps = 150, train.warmup = 60, train.every = 5, train.average = 1, train.batch_tokens = 300;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 200, 1, 0);
+  valid = copies(&b.c, 40, 2, 0);
+  CHECK(syn_trainer_run(b.t, d, valid, NULL, NULL) == SYN_OK || !halve, "%s", b.c.message);
+  *loss = syn_trainer_state(b.t)->best;
+  *factor = syn_trainer_state(b.t)->factor;
+  *hash = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
+  syn_data_free(valid);
+  syn_data_free(d);
+  bench_free(&b);
+}
+static void test_halve(void) {
+  float loss[2] = {0, 0}, factor[2] = {0, 0};
+  uint64_t hash[2] = {0, 1};
+  halve_case(0, &loss[0], &factor[0], &hash[0]);
+  halve_case(1, &loss[1], &factor[1], &hash[1]);
+  CHECK(factor[0] == 1.0f && factor[1] < 1.0f && loss[1] < 0.8f * loss[0],
+        "loss %g with rate 30, %g with its %g", (double)loss[0], (double)loss[1], (double)factor[1]);
+  hash[0] = hash[1];
+  halve_case(1, &loss[1], &factor[1], &hash[1]);
+  CHECK(hash[0] == hash[1], "other bits");
+}
+
 /* -- accumulated batches -- */
 
 /* A step from two batches is the step from all their sentences: losses and gradients are means over
@@ -2339,6 +2372,7 @@ static void test_errors(void) {
   BAD(every, -1, "every -1");
   BAD(patience, -1, "patience -1");
   BAD(stop_after, -1, "stop_after -1");
+  BAD(halve, 2, "halve 2: wanted 0 or more, halve 0 or 1");
   BAD(length, -1, "length -1");
   BAD(lr, -0.1f, "lr -0.1");
   BAD(lr, NAN, "nan");
@@ -2425,6 +2459,7 @@ int main(void) {
   test_moments();
   test_full();
   test_diverged();
+  test_halve();
   test_absurd();
   test_large();
   test_accumulate();

@@ -20,6 +20,7 @@ typedef struct training {
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
   long first_step, shown_step, shown_tokens;
+  float factor;               /* of the learning rate, when it was shown last */
   double first_loss, last_losses[LAST_STEPS]; /* of step n of this run in place n % LAST_STEPS */
   long seen;                                  /* steps of this run */
 } training;
@@ -173,6 +174,15 @@ static struct train_session {
   double used, gap, saved; /* saved: seconds() of the last of these checkpoints */
 } train_session;
 
+/* Says that the learning rate was too high. */
+static void train_halved(training *r) {
+  const syn_train_state *s = syn_trainer_state(r->t);
+  if (s->factor < r->factor && strcmp(r->config.schedule, "plateau") != 0)
+    fprintf(stderr, "%ssyn: the loss rose by step %ld: from the best weights again, with half the "
+            "learning rate\n", r->terminal ? "\n" : "", s->step);
+  r->factor = s->factor;
+}
+
 static int train_report(void *user, const syn_trainer *t, float loss, int validated) {
   training *r = (training *)user;
   double now = seconds(), gap = train_session.gap;
@@ -180,6 +190,7 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
   UNUSED(t);
   r->losses += (double)loss;
   train_remember(r, (double)loss);
+  train_halved(r);
   if (save || now - r->shown >= (r->terminal ? 0.5 : gap > 0.0 ? 2.0 : 10.0))
     train_show(r, now, validated);
   if (save) train_checkpoint(r, 0);
@@ -565,6 +576,7 @@ static void train_configure(training *r) {
   k->every = opt_int(a, "every");
   k->average = opt_int(a, "average");
   k->stop_after = opt_int(a, "stop-after");
+  k->halve = 1;
   k->seed = opt_big(a, "seed");
   if (k->average == 1 && !r->valid) k->average = 0; /* the newest weights are the final ones */
   k->steps = train_steps(r);
@@ -789,6 +801,7 @@ static int run_train(const arguments *a) {
   else train_read_pairs(&r);
   train_make(&r, &n);
   if (opt_flag(a, "resume")) train_resume(&r);
+  r.factor = syn_trainer_state(r.t)->factor;
   train_check_warmup(&r, r.config.steps);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
