@@ -2466,7 +2466,7 @@ static double syn__over(double x, uint32_t n) {
   for (; !(q >> 63); q <<= 1) exponent--;
   low = (uint32_t)(q & 2047) | (rest != 0);
   q >>= 11;
-  q += low > 1024 || (low == 1024 && (q & 1)); /* to nearest, ties to even */
+  q += low > 1024; /* to nearest: never a tie, an exact quotient has no more bits than x */
   bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
   memcpy(&x, &bits, sizeof x);
   return x;
@@ -9692,7 +9692,6 @@ static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   const syn__rnn *own = (const syn__rnn *)n->own;
   int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
   int32_t op[6];
-  if (own->directions > 1) return syn__lower_refuse(l, n, "two directions");
   h = syn__lower_state(l, own->n);
   a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
   p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);
@@ -13101,8 +13100,6 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, cons
 /* Why a layer cannot be lowered, or null. */
 static const char *syn__lower_att_lacks(const syn__att *a) {
   int s;
-  if (a->rel_pos) return "rel_pos";
-  if (a->qk != a->e) return "heads without keys";
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
         (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
@@ -13476,7 +13473,6 @@ static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   int u, h;
   int32_t a[6];
   float *p;
-  if (own->dynamic) return syn__lower_refuse(l, n, "taps made from the token");
   u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__W_IN], n->param[SYN__B_IN], 0);
   u = syn__lower_window(l, syn__lower_glu(l, u), t->taps, 1, t->first);
   a[1] = syn__lower_read(l, u);
@@ -23301,7 +23297,6 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
 static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
   int32_t unused;
   size_t i;
-  l->program = SYN__SMALL_ENCODE;
   syn__lower_data(l, 4, &unused); /* place 0 means none */
   for (i = 0; i < l->g->n_nodes && l->c->status == SYN_OK; i++) {
     if (m->task->decoder && (int)i == m->g.n_encoder) {

@@ -411,7 +411,44 @@ static void test_machines(int i) {
       CHECK(p.weights == first.weights && p.loss[1] == first.loss[1] && p.loss[2] == first.loss[2],
             "case %d: weights after two steps on %s, %d threads", i, o.isa, threads);
     }
-  if (i % 2) test_host_threads(i, &o, &first);
+  if (i % 2 || CHECK_QUICK) test_host_threads(i, &o, &first);
+}
+
+/* Elementwise tasks that more than one thread shares: rows times width is a multiple of their slices. */
+static void test_wide(const char *text) {
+  enum { D = 256, ROWS = 64 }; /* 16384 numbers, slices of 4096 */
+  static int tokens[ROWS + 1];
+  uint64_t hash[2] = {0, 1};
+  long tasks = 0;
+  int i, pass;
+  for (i = 0; i <= ROWS; i++) tokens[i] = SYN_FIRST_TOKEN + i * 7 % 13;
+  for (pass = 0; pass < 2; pass++) {
+    syn_train_config how;
+    syn_config k;
+    syn_options o;
+    syn_context c;
+    syn_batch b;
+    syn_model *m;
+    syn_trainer *t;
+    float loss;
+    memset(&o, 0, sizeof o);
+    memset(&k, 0, sizeof k);
+    memset(&b, 0, sizeof b);
+    memset(&how, 0, sizeof how);
+    o.threads = pass ? 3 : 1, o.parallel = backwards, o.user = &tasks;
+    k.task = "lm", k.decoder = text, k.d_model = D, k.max_len = ROWS, k.tgt_vocab = 20, k.heads = 4, k.dropout = 0.1f;
+    b.count = 1, b.tgt = tokens, b.labels = tokens + 1, b.tgt_width = ROWS;
+    how.batch_tokens = ROWS;
+    syn_context_init(&c, &o);
+    m = syn_model_new(&c, &k);
+    t = syn_trainer_new(&c, m, &how);
+    CHECK(t && syn_trainer_step(t, &b, 1, &loss) == SYN_OK && syn_trainer_backward(t, &b, &loss) == SYN_OK, "%s: %s",
+          text, c.message);
+    if (t) hash[pass] = syn_hash(syn_hash(SYN_HASH_START, t->gradient, m->trained * sizeof(float)), &loss, sizeof loss);
+    syn_trainer_free(t);
+    syn_model_free(m);
+  }
+  CHECK(hash[0] == hash[1] && tasks > 50, "%s: other bits with threads, %ld tasks", text, tasks);
 }
 
 /* -- numbers that no backward pass reads: their place is given away after their last reader -- */
@@ -1322,6 +1359,9 @@ int main(int argc, char **argv) {
   test_costs();
   test_buckets();
   test_scope();
+  test_wide("pos -> highway(ff) -> norm");
+  test_wide("learn_pos -> act(gelu) -> res_nd(ff(act=glu)) -> rms_norm");
+  test_wide("res_d(syn_att(R+V)) -> ff(act=tanh) -> dropout(0.2) -> cnn(k=3)");
   test_packed_foreign();
   for (i = 0; i < N_CASES; i++) {
     if (!CHECK_QUICK || (i + i / 2) % 2) test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);

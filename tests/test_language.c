@@ -363,6 +363,13 @@ static const wrong wrongs[] = {
     {"tag", "linear(1000000) -> linear(1000000)", NULL, S, 1, 20, {"encoder.1.w", "1000000000000", NULL, NULL}},
     {"tag", "cnn(k=4)", NULL, S, 1, 1, {"k is 4", "odd", "encoder", NULL}},
     {"tag", "cnn(k=0)", NULL, E, 1, 1, {"k is 0", "from 1", NULL, NULL}},
+    {"tag", "cnn(k=65537)", NULL, E, 1, 1, {"k is 65537", "65536", NULL, NULL}},
+    {"tag", "cnn(dilate=65537)", NULL, E, 1, 1, {"dilate is 65537", "65536", NULL, NULL}},
+    {"lm", NULL, "light_conv(65537, 1)", E, 1, 1, {"k is 65537", "65536", NULL, NULL}},
+    {"lm", NULL, "linear(257) -> light_conv(65536, 1)", S, 1, 16, {"65536", "257 wide", "16777216", NULL}},
+    {"tag", "ff(dropout=.a)", NULL, E, 1, 12, {"number", NULL, NULL, NULL}},
+    {"tag", "ff(1e+)", NULL, E, 1, 4, {"number", NULL, NULL, NULL}},
+    {"tag", "ff(1e-)", NULL, E, 1, 4, {"number", NULL, NULL, NULL}},
     {"tag", "cnn(k=65535, dilate=17)", NULL, S, 1, 1, {"65535", "dilate 17", "1048576", NULL}},
     {"tag", "linear(257) -> cnn(k=65535)", NULL, S, 1, 16, {"65535", "257 wide", "16777216", NULL}},
     {"tag", "cnn(1000000, 65535)", NULL, S, 1, 1, {"encoder.0.w", "2147483647", NULL, NULL}},
@@ -530,6 +537,20 @@ static void test_deep(void) {
   size_t i;
   for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
     CHECK((hostile(texts[i], texts[i], message) == SYN_OK) == built[i], "%s: %s", texts[i], message);
+}
+
+/* Sizes at their limits are built. */
+static void test_at_limits(void) {
+  static const char *const texts[] = {"linear(256) -> light_conv(65536, 1) -> linear",
+                                      "linear(256) -> cnn(8, 65536, relu)", "cnn(8, 16, relu, dilate=65536)",
+                                      "light_conv(65536, 8)", "ff(1e+1, dropout=1e-1) -> linear(2e0) -> linear"};
+  syn_context c;
+  size_t i;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    syn_config k = config_of("lm", NULL, texts[i]);
+    syn_context_init(&c, NULL);
+    CHECK(syn_model_describe(&c, &k, NULL, 0) > 0 && c.status == SYN_OK, "%s: %s", texts[i], c.message);
+  }
 }
 
 /* Places like .10.10.10 of many levels: never cut, or two layers would share their weights. */
@@ -849,6 +870,7 @@ int main(void) {
   test_long();
   test_deep();
   test_path();
+  test_at_limits();
   test_chance();
   test_own_kind();
   return CHECK_END("language");

@@ -1101,6 +1101,21 @@ static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
 }
 
 /* Two decoders read one set of panels, in every way of decoding; training on leaves it to them. */
+/* The loss over data is that of the model with its weights as stored. */
+static void packed_loss(syn_context *c, const syn_model *m, const syn_model *other) {
+  syn_data *d = syn_data_new(c);
+  double loss[2] = {1.0, 2.0};
+  long labels[2] = {0, 0};
+  int i;
+  for (i = 0; i < 5; i++) CHECK(syn_data_add(d, two_src, 3, two_src + i % 2, 1) == SYN_OK, "%s", c->message);
+  CHECK(syn_model_evaluate(c, m, d, 30, &loss[0], &labels[0]) == SYN_OK &&
+            syn_model_evaluate(c, other, d, 30, &loss[1], &labels[1]) == SYN_OK,
+        "%s", c->message);
+  CHECK(loss[0] == loss[1] && labels[0] == labels[1] && labels[0] == 10, "loss %g of %ld, %g of %ld", loss[0], labels[0],
+        loss[1], labels[1]);
+  syn_data_free(d);
+}
+
 static void test_packed(void) {
   syn_context c, second;
   syn_model *m, *other;
@@ -1133,6 +1148,7 @@ static void test_packed(void) {
     if (way < 2) syn_decoder_free(d[0]);
   }
   packed_errors(&c, m, other);
+  packed_loss(&c, m, other);
   t = syn_trainer_new(&c, m, NULL);
   CHECK(t && syn_trainer_step(t, &b, 1, &loss) == SYN_OK, "%s", c.message);
   CHECK(outputs_hash(d[0]) == want, "the old decoder reads other weights");
