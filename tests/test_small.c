@@ -47,7 +47,7 @@ static syn_model *trained(syn_context *c, const char *encoder, const char *decod
   how.lr = 0.004f;
   how.warmup = 50;
   how.steps = steps;
-  how.batch_tokens = CHECK_QUICK ? 200 : 400;
+  how.batch_tokens = CHECK_SHORT ? 200 : 400;
   m = syn_model_new(c, &k);
   for (i = 0; i < 2000; i++) {
     int n = row_of((uint64_t)i, src, tgt);
@@ -257,7 +257,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   config.src_vocab = config.tgt_vocab = VOCAB;
   config.classes = tag ? 4 : 3;
   how.lr = 0.004f;
-  how.steps = CHECK_QUICK ? 150 : 300;
+  how.steps = CHECK_SHORT ? 150 : 300;
   how.batch_tokens = 400;
   m = syn_model_new(c, &config);
   for (i = 0; i < 1000; i++) {
@@ -892,8 +892,8 @@ int main(void) {
   syn_context_init(&c, NULL);
   test_kernels();
   for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    int learned = !CHECK_QUICK || i % 4 == 0;
-    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], !learned ? 1 : CHECK_QUICK ? 150 : 400);
+    int learned = !CHECK_SHORT || i % 4 == 0;
+    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], !learned ? 1 : CHECK_SHORT ? 150 : 400);
     test_tokens(&c, m, 1, pairs[i][0], learned);
     test_tokens(&c, m, 4, pairs[i][0], learned);
     test_embed(&c, m);
