@@ -1399,6 +1399,7 @@ static void large_greedy(const char *isa, int kind) {
   if (kind == 3) w->x[900] = 1e20f;
   if (kind == 4) bias->x[9] = NAN;
   if (kind == 5) bias->x[0] = bias->x[2] = 1000.0f; /* never chosen */
+  if (kind == 6) bias->x[640] = 50.0f;              /* the first of a block, the others far below */
   memset(&k, 0, sizeof k);
   memset(&batch, 0, sizeof batch);
   k.sentences = 4;
@@ -1425,12 +1426,12 @@ static void test_large(void) {
   int i;
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", -30.0f);
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", 1.5f); /* one leaves after 5 tokens, one after 28 */
-  for (i = 0; i < 6; i++) large_greedy(NULL, i);
+  for (i = 0; i < 7; i++) large_greedy(NULL, i);
   large_greedy("scalar", 0);
   if (CHECK_QUICK) return;
   long_beam("rel_pos -> res_nd(syn_att(R+V, c=5)) -> res_nd(syn_att(V)) -> norm", -30.0f);
   long_beam("res_nd(syn_att(D, heads=3, c=16)) -> res_nd(syn_att(CRC+V, softmax=1)) -> norm", -30.0f);
-  for (i = 1; i < 6; i++) large_greedy("scalar", i);
+  for (i = 1; i < 7; i++) large_greedy("scalar", i);
 }
 
 /* -- type i8: the same bits on every ISA, for every number of threads, alone or in a batch -- */

@@ -727,6 +727,46 @@ static void test_shared_masks(const char *kinds, int shared) {
   syn_model_free(b.m);
 }
 
+/* aop: every row and head has a mask of its own, also where two heads and all rows are alike. */
+static void test_aop_masks(void) {
+  static const int src[] = {4, 4, 4, 4, 4, 4}, tags[] = {1, 1, 1, 1, 1, 1};
+  net n = {"tag", "aop(2, 20)", NULL, NULL};
+  static const char *const names[] = {"encoder.0.w_q", "encoder.0.keys", "encoder.0.values"};
+  syn_var vars[3];
+  syn_config k;
+  bench b;
+  syn_batch batch;
+  syn_trainer *t;
+  size_t i, row, wide;
+  memset(&b, 0, sizeof b);
+  memset(&batch, 0, sizeof batch);
+  b.n = n;
+  syn_context_init(&b.c, NULL);
+  k = config_of(&n, 8, 0.4f, vars);
+  b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
+  b.m = syn_model_new(&b.c, &k);
+  t = b.m ? trainer_of(&b, NULL) : NULL;
+  CHECK(t, "%s", b.c.message);
+  batch.count = 1, batch.src = src, batch.labels = tags, batch.src_width = 6;
+  if (t) {
+    const syn_node *aop = b.m->g.nodes[1];
+    const float *y;
+    for (i = 0; i < 3; i++) { /* head 1 = head 0 */
+      const syn_param *p = syn_model_find(b.m, names[i]);
+      memcpy(p->x + p->size / 2, p->x, p->size / 2 * sizeof(float));
+    }
+    drop_forward(t, &batch, 1, 4);
+    y = syn__aop_y(&t->run->tape, aop, 0);
+    wide = (size_t)syn__aop_of(aop)->c_v;
+    for (row = 0; row < 12; row++)
+      for (i = 0; i < row; i++)
+        CHECK(memcmp(y + row * wide, y + i * wide, wide * sizeof *y), "rows of heads %d and %d have one mask", (int)row,
+              (int)i);
+  }
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
 /* -- weights that no input changes, made once for all sentences of one length -- */
 
 /* The gradient of 14 sentences, two of each length, is the mean of their own ones; the weights that
@@ -1383,6 +1423,7 @@ int main(int argc, char **argv) {
     if (n ? strcmp(n->task, "seq2seq") && strstr(n->encoder ? n->encoder : n->decoder, "rel_pos") != NULL
           : !strpbrk(attentions[i / 2], "VDCBG")) test_groups(i);
   }
+  test_aop_masks();
   test_shared_masks("R", 1);
   test_shared_masks("Fix", 1);
   test_shared_masks("FR", 1);

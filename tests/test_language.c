@@ -229,7 +229,6 @@ static void test_same(void) {
 /* The text in the model's configuration has numbers for its $NAMEs, and builds the same network. */
 static void test_replaced(void) {
   syn_config k = config_of("classify", "repeat($N, res_nd(ffl($FF_NUM_HIDDEN))) # $N $UNKNOWN", NULL), again;
-  char text[200];
   syn_context c;
   syn_model *m, *other;
   syn_context_init(&c, NULL);

@@ -711,7 +711,7 @@ static void test_classes(syn_context *c) {
   void *block;
   syn_small *s;
   float *memory;
-  int class = -1, pass;
+  int chosen = -1, pass;
   memset(&k, 0, sizeof k);
   k.task = "classify";
   k.encoder = "pos -> res_nd(syn_att(V)) -> norm";
@@ -730,11 +730,11 @@ static void test_classes(syn_context *c) {
       token = syn_small_step(s, 100000);
       if (token >= 0) break;
     }
-    class = token;
-    CHECK(class >= 0 && class < 3 && !syn_small_correct(s, 2, 0.1f), "class %d", class);
+    chosen = token;
+    CHECK(chosen >= 0 && chosen < 3 && !syn_small_correct(s, 2, 0.1f), "class %d", chosen);
     CHECK(syn_small_correct(s, 2, 0.1f) == SYN_SMALL_E_VALUE && syn_small_step(s, 1000) == SYN_SMALL_END, "it is done");
   }
-  CHECK(class == 2, "class %d after corrections", class);
+  CHECK(chosen == 2, "class %d after corrections", chosen);
   free(memory);
   free(block);
   free(w);
