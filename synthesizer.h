@@ -912,7 +912,9 @@ SYN_API const syn_config *syn_build_config(const syn_build *b);
 /* The output: [rows of the stream, width]; or the shape of an input. */
 SYN_API syn_status syn_build_out(syn_build *b, syn_node *n, int stream, int width);
 SYN_API syn_status syn_build_out_like(syn_build *b, syn_node *n, int input);
-/* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. */
+/* The next parameter, named "path.name": syn_weight and syn_dweight count them from 0. An error of
+   this and of the functions up to syn_build_fail refuses the kind, whatever `shape` returns: it
+   need not look at each status, only at a null pointer. */
 SYN_API syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
                                    int rank, const int *shape);
 /* The next saved buffer, counted from 0 by syn_saved: of an extent; or [rows,floats], rows those of
@@ -2055,9 +2057,10 @@ static syn__small_dots *syn__small_kernel(int32_t format, int32_t isa) {
 
 /* q [k], k columns of a format, as its kernel reads it: q, or `x` [k * 17/8 bytes]. */
 static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t format) {
+#if SYN__SMALL_HAS_SMLAD
   int16_t *to = (int16_t *)x;
-  int32_t i, sum;
-  if (SYN__SMALL_HAS_SMLAD && format == SYN__SMALL_smlad) {
+  int32_t i;
+  if (format == SYN__SMALL_smlad) {
     for (i = 0; i < k; i += 4, q += 4, to += 4) {
       to[0] = q[0];
       to[1] = q[2];
@@ -2066,7 +2069,9 @@ static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t
     }
     return x;
   }
-  if (SYN__SMALL_HAS_SMLAD4 && format == SYN__SMALL_i4) {
+#if SYN__SMALL_HAS_SMLAD4
+  if (format == SYN__SMALL_i4) {
+    int32_t sum;
     for (; k > 0; k -= 32, q += 32, to += 34) {
       for (sum = 0, i = 0; i < 32; i += 2) {
         int16_t *pair = to + 2 + i / 8 * 8 + i % 4 * 2 + i % 8 / 4;
@@ -2078,6 +2083,9 @@ static const void *syn__small_lanes(void *x, const int8_t *q, int32_t k, int32_t
     }
     return x;
   }
+#endif
+#endif
+  (void)x, (void)k, (void)format;
   return q;
 }
 
@@ -2488,7 +2496,7 @@ static double syn__over(double x, uint32_t n) {
   for (; !(q >> 63); q <<= 1) exponent--;
   low = (uint32_t)(q & 2047) | (rest != 0);
   q >>= 11;
-  q += low > 1024 || (low == 1024 && (q & 1)); /* to nearest, ties to even */
+  q += low > 1024; /* to nearest: never a tie, an exact quotient has no more bits than x */
   bits = (bits & (uint64_t)1 << 63) + ((uint64_t)(exponent - 1) << 52) + q;
   memcpy(&x, &bits, sizeof x);
   return x;
@@ -2712,7 +2720,9 @@ static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, 
 
 /* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
    each a header of SYN__ALIGN bytes and `size` bytes for objects. */
-#define SYN__ARENA_CHUNK 4096
+#ifndef SYN__ARENA_CHUNK
+#define SYN__ARENA_CHUNK 4096 /* a test makes it smaller, so that every object can fail */
+#endif
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -6223,9 +6233,9 @@ typedef struct syn__graph {
   int n_encoder; /* nodes before the decoder's first */
   size_t pack;   /* floats of B that products of a decoder pack, beside weights in panels */
   int recurrent, feedback; /* the recurrent node, 0: none; the value z it reads */
-  /* The innermost layer that could not be built: its path, null: none; its name in the caller's
-     text; the value it reads */
-  const char *bad_path;
+  /* The innermost layer that could not be built: its path, null or "": none; its name in the
+     caller's text; the value it reads */
+  char *bad_path;
   syn_text bad_name;
   int bad_in;
 } syn__graph;
@@ -6431,11 +6441,9 @@ syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
   return SYN_OK;
 }
 
-static syn_status syn__parts(syn_build *b, syn_node *n, const syn_part *parts, int count) {
+static void syn__parts(syn_build *b, syn_node *n, const syn_part *parts, int count) {
   int i;
-  for (i = 0; i < count; i++)
-    if (syn_build_part(b, n, &parts[i])) return SYN_E_SHAPE;
-  return SYN_OK;
+  for (i = 0; i < count; i++) syn_build_part(b, n, &parts[i]);
 }
 
 /* A buffer [rows,floats], rows those of the output or of the last input, whichever are more. */
@@ -6503,6 +6511,14 @@ syn_status syn_build_param(syn_build *b, syn_node *n, const char *name, syn_init
   id = syn__param_new(b, full, init, rank, shape);
   if (id < 0) return SYN_E_SHAPE;
   n->param[n->n_param++] = id;
+  return SYN_OK;
+}
+
+/* A parameter that no product reads, so the decoder need not pack it. */
+static syn_status syn__table_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
+                                   int rank, const int *shape) {
+  if (syn_build_param(b, n, name, init, rank, shape)) return SYN_E_SHAPE;
+  b->g->params[n->param[n->n_param - 1]].matrix = 0;
   return SYN_OK;
 }
 
@@ -7631,22 +7647,20 @@ static int syn__build_leaf(syn_build *b, const syn_layer *l, int x) {
    last layer makes of x; -1: failed. */
 int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->chain(b, chain, x); }
 
-/* Appends .number to the path. A path that were cut would give two layers the same name. */
-static syn_status syn__path_push(syn_build *b, int number) {
-  size_t size = strlen(b->path), capacity = sizeof b->path - size;
+/* Appends .number to the path. It fits: a chain and a branch of it have ".65536" at most each, for
+   which SYN__PATH has 12 characters for every chain that SYN_MAX_DEPTH allows. */
+static void syn__path_push(syn_build *b, int number) {
+  size_t size = strlen(b->path);
   char digits[24];
-  const char *text = syn__decimal(digits, (uint64_t)number, 0);
-  if (syn__join(b->path + size, capacity, ".", text, "") < capacity) return SYN_OK;
-  b->path[size] = 0;
-  return syn__fail_build(b, SYN_E_TEXT, "the place %.40s... is longer than %d characters", b->path,
-                         (int)sizeof b->path - 1);
+  syn__join(b->path + size, sizeof b->path - size, ".", syn__decimal(digits, (uint64_t)number, 0),
+            "");
 }
 
 /* The same below path.number, for kinds that hold several chains or copies. */
 static int syn__build_branch(syn_build *b, const syn_layer *chain, int number, int x) {
   size_t size = strlen(b->path);
   int y;
-  if (syn__path_push(b, number)) return -1;
+  syn__path_push(b, number);
   y = syn_build_chain(b, chain, x);
   b->path[size] = 0;
   return y;
@@ -8698,7 +8712,8 @@ syn_tensor *syn_log(syn_tensor *x) { return syn__record(&syn__kind_log, 1, &x, N
 
 static syn_status syn__softmax_shape(syn_build *b, syn_node *n) {
   const syn_extent row = {(size_t)syn_build_width(b, n, 0), 0, 0, 0, 0};
-  return syn_build_save(b, n, SYN_BACKWARD, row) ? SYN_E_SHAPE : syn_build_out_like(b, n, 0);
+  syn_build_save(b, n, SYN_BACKWARD, row);
+  return syn_build_out_like(b, n, 0);
 }
 static void syn__softmax_forward(syn_tape *t, const syn_node *n) {
   const syn_tensor *x = syn_in(t, n, 0), *y = syn_out(t, n);
@@ -8735,8 +8750,8 @@ static syn_status syn__cross_entropy_shape(syn_build *b, syn_node *n) {
   if (x->rank != 2 || !own->count)
     return syn__fail_build(b, SYN_E_SHAPE, "cross_entropy: x of rank %d, wanted 2, with labels",
                            x->rank);
-  if (syn__ids_keep(b, n, -1, x->shape[1] - 1) || syn_build_save(b, n, SYN_BACKWARD, row))
-    return SYN_E_VALUE;
+  if (syn__ids_keep(b, n, -1, x->shape[1] - 1)) return SYN_E_VALUE;
+  syn_build_save(b, n, SYN_BACKWARD, row);
   return syn__sum_shape(b, n);
 }
 /* 1 / the rows that count; 0: there is none */
@@ -8922,13 +8937,13 @@ static syn_status syn__bias_param(syn_build *b, syn_node *n, const char *name, i
 }
 /* Parameter 0, w [out,width of x], then, with bias=1, parameter 1, b [out]. */
 static syn_status syn__linear_params(syn_build *b, syn_node *n, int out, int bias) {
-  if (syn__matrix_param(b, n, "w", out, syn_build_width(b, n, 0))) return SYN_E_SHAPE;
-  return bias ? syn__bias_param(b, n, "b", out) : SYN_OK;
+  syn__matrix_param(b, n, "w", out, syn_build_width(b, n, 0));
+  return bias ? syn__bias_param(b, n, "b", out) : b->c->status;
 }
 
 static syn_status syn__linear_shape(syn_build *b, syn_node *n) {
   int out = syn_arg_int(b, "n", b->config->d_model, 1, SYN__MAX_WIDTH);
-  if (syn__linear_params(b, n, out, syn_arg_int(b, "bias", 1, 0, 1))) return SYN_E_SHAPE;
+  syn__linear_params(b, n, out, syn_arg_int(b, "bias", 1, 0, 1));
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 /* z = x w^T + b of a layer of one product; w is parameter 0, b, if there is one, parameter 1. */
@@ -9045,14 +9060,14 @@ static syn_status syn__ff_buffers(syn_build *b, syn_node *n, int z_width) {
   size_t z_row = (size_t)z_width;
   if (own->act == SYN__RELU) n->flags &= ~SYN_OUTPUT_NOT_NEEDED;
   if (own->act != SYN__GLU) n->flags |= SYN_OWN_DROPOUT;
-  if (syn_build_save_rows(b, n, SYN_BACKWARD, own->act == SYN__GLU ? z_row : 0) ||
-      syn_build_save_rows(b, n, SYN_BOTH, own->act == SYN__RELU ? 0 : z_row))
-    return SYN_E_SHAPE;
+  syn_build_save_rows(b, n, SYN_BACKWARD, own->act == SYN__GLU ? z_row : 0);
+  syn_build_save_rows(b, n, SYN_BOTH, own->act == SYN__RELU ? 0 : z_row);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), own->n);
 }
 static syn_status syn__ff_shape(syn_build *b, syn_node *n) {
   int z_width = syn__ff_arguments(b, n, SYN__RELU);
-  if (!z_width || syn__linear_params(b, n, z_width, 1)) return SYN_E_SHAPE;
+  if (!z_width) return SYN_E_MEMORY;
+  syn__linear_params(b, n, z_width, 1);
   return syn__ff_buffers(b, n, z_width);
 }
 
@@ -9192,11 +9207,12 @@ static syn_status syn__cnn_shape(syn_build *b, syn_node *n) {
   shape[1] = own->conv.taps;
   col = (size_t)shape[1] * (size_t)d;
   fans = (double)shape[1] * ((double)d + (double)z_width);
-  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans)), 3, shape) ||
-      syn__bias_param(b, n, "b", z_width) || syn__ff_buffers(b, n, z_width) ||
-      syn_build_save_rows(b, n, SYN_FORWARD, col))
+  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_UNIFORM, sqrt(6.0 / fans)), 3, shape))
     return SYN_E_SHAPE;
   b->g->params[n->param[0]].matrix = 1; /* of rank 3, but read by a product as [n,k d] */
+  syn__bias_param(b, n, "b", z_width);
+  syn__ff_buffers(b, n, z_width);
+  syn_build_save_rows(b, n, SYN_FORWARD, col);
   n->cache = d;
   return syn_build_save_rows(b, n, SYN_BACKWARD, col);
 }
@@ -9291,9 +9307,9 @@ static long syn__small_shift(syn_small *s, const int32_t *a) {
 
 static syn_status syn__norm_build(syn_build *b, syn_node *n, int bias) {
   int d = syn_build_width(b, n, 0);
-  if (syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d) ||
-      (bias && syn__bias_param(b, n, "b", d)) || syn_build_save_rows(b, n, SYN_BOTH, 2))
-    return SYN_E_SHAPE;
+  syn_build_param(b, n, "g", syn_initial_of(SYN_INIT_CONSTANT, 1.0), 1, &d);
+  if (bias) syn__bias_param(b, n, "b", d);
+  syn_build_save_rows(b, n, SYN_BOTH, 2);
   return syn_build_out_like(b, n, 0);
 }
 static syn_status syn__norm_shape(syn_build *b, syn_node *n) { return syn__norm_build(b, n, 1); }
@@ -9459,10 +9475,9 @@ static syn_status syn__rnn_params(syn_build *b, syn_node *n, const syn__rnn *own
                                   const char *const *names) {
   int wide = own->gates * own->n, shape[2] = {wide, own->n};
   syn_initial orthogonal = syn_initial_of(SYN_INIT_ORTHOGONAL, 1.0);
-  if (syn__matrix_param(b, n, names[SYN__W_I], wide, syn_build_width(b, n, 0)) ||
-      syn_build_param(b, n, names[SYN__W_H], orthogonal, 2, shape) ||
-      syn__bias_param(b, n, names[SYN__B_I], wide))
-    return SYN_E_SHAPE;
+  syn__matrix_param(b, n, names[SYN__W_I], wide, syn_build_width(b, n, 0));
+  syn_build_param(b, n, names[SYN__W_H], orthogonal, 2, shape);
+  syn__bias_param(b, n, names[SYN__B_I], wide);
   return syn__bias_param(b, n, names[SYN__B_H], wide);
 }
 
@@ -9471,13 +9486,13 @@ static syn_status syn__rnn_buffers(syn_build *b, syn_node *n, const syn__rnn *ow
   size_t width = (size_t)own->n, wide = width * (size_t)own->gates;
   size_t directions = (size_t)own->directions;
   syn_extent e = {1, 1, 0, 1, 0}; /* order [sentences], running [longest+1] */
-  if (syn_build_save_rows(b, n, SYN_BOTH, directions * wide) ||
-      syn_build_save_rows(b, n, SYN_BOTH, directions * width) || syn_build_save(b, n, SYN_BOTH, e))
-    return SYN_E_SHAPE;
+  syn_build_save_rows(b, n, SYN_BOTH, directions * wide);
+  syn_build_save_rows(b, n, SYN_BOTH, directions * width);
+  syn_build_save(b, n, SYN_BOTH, e);
   e.length = 0;
   e.row = (size_t)n->cache + wide; /* state, p; W_h^T */
   e.fixed = syn__mul_size(syn__round16(wide), width);
-  if (syn_build_save(b, n, SYN_FORWARD, e)) return SYN_E_SHAPE;
+  syn_build_save(b, n, SYN_FORWARD, e);
   /* dh, h_before, dp_t; dc of lstm, dp of gru; W_h */
   e.row = 2 * width + wide + (own->gates == 4 ? width : wide);
   e.fixed = syn__mul_size(syn__round16(width), wide);
@@ -9500,10 +9515,9 @@ static syn_status syn__rnn_shape(syn_build *b, syn_node *n) {
   own->n = out / directions;
   own->directions = directions;
   n->cache = gru ? own->n : 2 * own->n;
-  if (syn__rnn_params(b, n, own, syn__rnn_names[directions - 1]) ||
-      (directions == 2 && syn__rnn_params(b, n, own, syn__rnn_names[2])) ||
-      syn__rnn_buffers(b, n, own))
-    return SYN_E_SHAPE;
+  syn__rnn_params(b, n, own, syn__rnn_names[directions - 1]);
+  if (directions == 2) syn__rnn_params(b, n, own, syn__rnn_names[2]);
+  if (b->c->status || syn__rnn_buffers(b, n, own)) return SYN_E_SHAPE;
   return syn_build_out(b, n, syn_build_stream(b, n, 0), out);
 }
 
@@ -9713,7 +9727,6 @@ static int syn__lower_rnn(syn__small_build *l, const syn_node *n) {
   const syn__rnn *own = (const syn__rnn *)n->own;
   int x = syn__lower_in(l, n, 0), lstm = own->gates == 4, h, a, p;
   int32_t op[6];
-  if (own->directions > 1) return syn__lower_refuse(l, n, "two directions");
   h = syn__lower_state(l, own->n);
   a = syn__lower_linear(l, x, n->param[SYN__W_I], n->param[SYN__B_I], 0);
   p = syn__lower_linear(l, h, n->param[SYN__W_H], n->param[SYN__B_H], 0);
@@ -9896,9 +9909,7 @@ static syn_status syn__learn_pos_shape(syn_build *b, syn_node *n) {
   double deviation = 1.0 / sqrt((double)shape[1]);
   n->table = shape[0];
   n->drop = syn_arg_float(b, "dropout", b->config->dropout, 0.0f, 0.99f);
-  if (syn_build_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, deviation), 2, shape))
-    return SYN_E_SHAPE;
-  b->g->params[n->param[0]].matrix = 0; /* no product reads it */
+  syn__table_param(b, n, "w", syn_initial_of(SYN_INIT_NORMAL, deviation), 2, shape);
   return syn_build_out_like(b, n, 0);
 }
 
@@ -10053,9 +10064,9 @@ static syn_status syn__highway_shape(syn_build *b, syn_node *n) {
   if (syn_build_width(b, n, 1) != d)
     return syn__fail_build(b, SYN_E_SHAPE, "the chain has width %d, the input %d",
                            syn_build_width(b, n, 1), d);
-  if (syn__linear_params(b, n, d, 1) || syn_build_save_rows(b, n, SYN_BOTH, (size_t)d) ||
-      syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)d))
-    return SYN_E_SHAPE;
+  syn__linear_params(b, n, d, 1);
+  syn_build_save_rows(b, n, SYN_BOTH, (size_t)d);
+  syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)d);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d);
 }
 static int syn__highway_build(syn_build *b, const syn_layer *l, int x) {
@@ -10402,7 +10413,7 @@ static syn_status syn__feed_shape(syn_build *b, syn_node *n) {
     return syn__fail_build(b, SYN_E_TEXT, "only the first layer of a decoder can be this one");
   n->recurrence = &syn__feed_recurrence;
   n->cache = b->feedback_width;
-  if (syn_build_save_rows(b, n, SYN_BOTH, (size_t)n->cache)) return SYN_E_SHAPE;
+  syn_build_save_rows(b, n, SYN_BOTH, (size_t)n->cache);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), n->cache + syn_build_width(b, n, 0));
 }
 /* y_r = [z; x_r], z in saved buffer 0 */
@@ -10829,15 +10840,15 @@ static float *syn__att_dweight(const syn_tape *t, const syn_node *n, int s, int 
 
 /* Names the parts of an attention layer for syn_run_value. q, k: of the heads with a score V, which
    begin `at[V]` floats per row into the buffer of rows. */
-static syn_status syn__att_parts(syn_build *b, syn_node *n, const syn__att *a) {
+static void syn__att_parts(syn_build *b, syn_node *n, const syn__att *a) {
   const int v = a->keyed, heads = v < 0 ? 0 : a->qk / a->c, at = v < 0 ? 0 : a->at[v];
   const syn_part all[] = {{"v", SYN__ROWS, SYN_PART_KEYS, 0, a->heads, a->c},
                           {"context", SYN__ROWS, SYN_PART_ROWS, a->e, a->heads, a->c},
                           {"q", SYN__ROWS, SYN_PART_ROWS, at, heads, a->c},
                           {"k", SYN__ROWS, SYN_PART_KEYS, at + heads * a->c, heads, a->c},
                           {"scores", SYN__UNMIXED, SYN_PART_PAIRS, 0, a->heads, a->n_kept}};
-  return syn__parts(b, n, all, heads ? 4 : 2) || (a->n_kept && syn__parts(b, n, all + 4, 1))
-             ? SYN_E_SHAPE : SYN_OK;
+  syn__parts(b, n, all, heads ? 4 : 2);
+  if (a->n_kept) syn__parts(b, n, all + 4, 1);
 }
 
 /* The tensor that keys and values are computed from: x, or the encoder's output. */
@@ -10926,16 +10937,12 @@ static void syn__att_table(syn__att *a, int s, size_t heads, size_t part) {
 static int syn__att_columns(const syn__att *a, int nk) {
   return a->tile ? syn__min(nk, a->size) : nk;
 }
-/* A parameter [H,columns] of zeros: biases, alpha. It is never a factor of a product, so the
-   decoder need not pack it (matrix 0). */
+/* A parameter [H,columns] of zeros: biases, alpha. */
 static syn_status syn__att_table_zero(syn_build *b, syn_node *n, const char *name, int columns) {
   int shape[2];
   shape[0] = syn__att_of(n)->heads;
   shape[1] = columns;
-  if (syn_build_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape))
-    return SYN_E_SHAPE;
-  b->g->params[n->param[n->n_param - 1]].matrix = 0;
-  return SYN_OK;
+  return syn__table_param(b, n, name, syn_initial_of(SYN_INIT_CONSTANT, 0.0), 2, shape);
 }
 /* A parameter [H,rows,columns]. */
 static syn_status syn__head_param(syn_build *b, syn_node *n, const char *name, syn_initial init,
@@ -11253,7 +11260,7 @@ static syn_status syn__v_shape(syn_build *b, syn_node *n, int s) {
   int d_keys = syn_build_width(b, n, n->n_in - 1);
   a->at[s] = a->row_floats; /* q, then k */
   a->row_floats += 2 * a->qk;
-  if (syn__matrix_param(b, n, "w_q", a->qk, a->d)) return SYN_E_SHAPE;
+  syn__matrix_param(b, n, "w_q", a->qk, a->d);
   return syn__matrix_param(b, n, "w_k", a->qk, d_keys);
 }
 
@@ -11543,7 +11550,7 @@ static syn_status syn__fr_shape(syn_build *b, syn_node *n, int s) {
   syn_initial init = syn_initial_of(SYN_INIT_UNIFORM, sqrt(3.0 / sqrt((double)a->k * a->size)));
   syn__att_table(a, s, (size_t)a->heads, syn__mul_size((size_t)a->size, (size_t)a->size));
   a->dtables = a->tables - a->table[s];
-  if (syn__head_param(b, n, "r1", init, a->size, a->k)) return SYN_E_SHAPE;
+  syn__head_param(b, n, "r1", init, a->size, a->k);
   return syn__head_param(b, n, "r2", init, a->size, a->k);
 }
 
@@ -11726,10 +11733,9 @@ static syn_status syn__output_params(syn_build *b, syn_node *n, int s, int colum
   shape[1] = columns;
   shape[2] = taps ? taps : st->head_units;
   shape[3] = st->head_units;
-  if (syn_build_param(b, n, w, init, bias ? (taps ? 4 : 3) : 2, bias ? shape : shape + 1))
-    return SYN_E_SHAPE;
-  b->g->params[n->param[n->n_param - 1]].matrix = 0; /* syn__table_dots reads it as it is */
-  return bias ? syn__att_table_zero(b, n, bias, columns) : SYN_OK;
+  /* syn__table_dots reads it as it is */
+  syn__table_param(b, n, w, init, bias ? (taps ? 4 : 3) : 2, bias ? shape : shape + 1);
+  return bias ? syn__att_table_zero(b, n, bias, columns) : b->c->status;
 }
 
 /* 1: the argument shared=1 applies to score s. */
@@ -11796,8 +11802,8 @@ static syn_status syn__dense_shape(syn_build *b, syn_node *n, int s) {
   syn__stages_offsets(a, s);
   st->w2 = n->n_param;
   st->b2 = shared ? -1 : st->w2 + 1;
-  if (syn__output_params(b, n, s, a->size, f->w2, shared ? NULL : f->b2)) return SYN_E_SHAPE;
-  return f->w_gate ? syn__output_params(b, n, s, a->size, f->w_gate, f->b_gate) : SYN_OK;
+  syn__output_params(b, n, s, a->size, f->w2, shared ? NULL : f->b2);
+  return f->w_gate ? syn__output_params(b, n, s, a->size, f->w_gate, f->b_gate) : b->c->status;
 }
 
 /* -- hidden layer -- */
@@ -12112,11 +12118,11 @@ static syn_status syn__fd_shape(syn_build *b, syn_node *n, int s) {
                            a->heads, a->a, a->b, SYN__MAX_WIDTH);
   a->stages[s].units = a->e;
   a->stages[s].head_units = a->c;
-  if (syn__hidden_shape(b, n, s, "fd_w1", "fd_b1")) return SYN_E_SHAPE;
+  syn__hidden_shape(b, n, s, "fd_w1", "fd_b1");
   a->row_floats += a->heads * (a->a + a->b);
   pack = syn__block_floats(a->c, syn__max(a->a, a->b)); /* of syn__fd_prepare */
   if (b->g->pack < pack) b->g->pack = pack;
-  if (syn__output_params(b, n, s, a->a, "fd_wa", "fd_ba")) return SYN_E_SHAPE;
+  syn__output_params(b, n, s, a->a, "fd_wa", "fd_ba");
   return syn__output_params(b, n, s, a->b, "fd_wb", "fd_bb");
 }
 
@@ -12301,9 +12307,8 @@ static syn_status syn__rel_pos_shape(syn_build *b, syn_node *n) {
   p->from = (int *)syn__arena_get(&b->g->arena, (size_t)p->half, sizeof(int));
   if (!p->from) return SYN_E_MEMORY;
   syn__distances(p->from, p->half, max);
-  if (syn_build_param(b, n, "w", init, 2, shape)) return SYN_E_SHAPE;
+  if (syn__table_param(b, n, "w", init, 2, shape)) return SYN_E_SHAPE;
   p->param = n->param[0];
-  b->g->params[p->param].matrix = 0; /* no product reads it */
   p->outer = b->rel_pos;
   b->rel_pos = p;
   return syn_build_out_like(b, n, 0);
@@ -12903,14 +12908,14 @@ static syn_status syn__att_heads(syn_build *b, syn_node *n, syn__att *a) {
 static syn_status syn__att_params(syn_build *b, syn_node *n, syn__att *a) {
   int s;
   a->w_v = n->n_param;
-  if (syn__matrix_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1))) return SYN_E_SHAPE;
+  syn__matrix_param(b, n, "w_v", a->e, syn_build_width(b, n, n->n_in - 1));
   a->w_o = n->n_param;
-  if (syn__matrix_param(b, n, "w_o", a->d, a->e)) return SYN_E_SHAPE;
+  syn__matrix_param(b, n, "w_o", a->d, a->e);
   for (s = 0; s < a->n_scores; s++) {
     a->param[s] = n->n_param;
     if (a->score[s]->shape(b, n, s)) return SYN_E_SHAPE;
   }
-  return SYN_OK;
+  return b->c->status;
 }
 
 /* Reads "R+V" into the list of scores; alpha has this order. */
@@ -12981,18 +12986,18 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   int s, row = a->row_floats;
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
-  if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BOTH, (size_t)row))
-    return SYN_E_SHAPE;
+  syn_build_save(b, n, SYN_BOTH, e);
+  syn_build_save_rows(b, n, SYN_BOTH, (size_t)row);
   row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
   e.pair = (size_t)(a->heads * a->n_kept);
-  if (syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)row) || syn_build_save(b, n, SYN_BOTH, e))
-    return SYN_E_SHAPE;
+  syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)row);
+  syn_build_save(b, n, SYN_BOTH, e);
   e.pair = 0;
   e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
   e.fixed = a->tables;
-  if (syn_build_save(b, n, SYN_BOTH, e)) return SYN_E_SHAPE;
+  syn_build_save(b, n, SYN_BOTH, e);
   e.fixed = a->dtables;
-  if (syn_build_save(b, n, SYN_BACKWARD, e)) return SYN_E_SHAPE;
+  syn_build_save(b, n, SYN_BACKWARD, e);
   syn__attention_scratch(n, a->c);
   step = 16 * (size_t)a->heads;  /* rows of scores, rounded up to 16 */
   if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
@@ -13001,8 +13006,8 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
-  return syn__att_parts(b, n, a) ? SYN_E_SHAPE
-                                 : syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+  syn__att_parts(b, n, a);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 
 /* Parameters in this order: w_v, w_o, those of the scores as written, alpha. The KV cache has e
@@ -13019,7 +13024,7 @@ static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
   if (syn__syn_att_options(b, n, a) || syn__att_params(b, n, a)) return SYN_E_SHAPE;
   a->alpha = n->n_param;
-  if (a->mixed && syn__att_table_zero(b, n, "alpha", a->n_scores)) return SYN_E_SHAPE;
+  if (a->mixed) syn__att_table_zero(b, n, "alpha", a->n_scores);
   n->cache = a->cache;
   return syn__att_buffers(b, n, a);
 }
@@ -13130,8 +13135,6 @@ static void syn__lower_dense(syn__small_build *l, const syn_node *n, int s, cons
 /* Why a layer cannot be lowered, or null. */
 static const char *syn__lower_att_lacks(const syn__att *a) {
   int s;
-  if (a->rel_pos) return "rel_pos";
-  if (a->qk != a->e) return "heads without keys";
   for (s = 0; s < a->n_scores; s++)
     if (s != a->keyed && !(a->score[s]->flags & SYN__IS_TABLE) && a->score[s] != &syn__score_fd &&
         (a->score[s] != &syn__score_d || syn__shares_output(a, s)))
@@ -13315,7 +13318,7 @@ static syn_tensor syn__light_tensor(const syn_tape *t, const syn_node *n, int pa
 static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
   syn__light *l = (syn__light *)syn_build_own(b, n, sizeof *l);
   int heads = syn_arg_int(b, "heads", b->config->heads, 1, 4096);
-  int k = syn_arg_int(b, "k", 7, 1, 65536), d = syn_build_width(b, n, 0), table;
+  int k = syn_arg_int(b, "k", 7, 1, 65536), d = syn_build_width(b, n, 0), table, taps[2];
   syn_extent e = {0, 0, 0, 0, 0};
   if (!l) return SYN_E_MEMORY;
   if (d % heads)
@@ -13333,17 +13336,19 @@ static syn_status syn__light_shape_of(syn_build *b, syn_node *n, int dynamic) {
   l->taps.taps = k;
   l->taps.first = -(b->decoder ? k - 1 : k / 2);
   if (dynamic) l->taps.w_row = (size_t)table; /* else 0: all rows have the same p */
-  if (syn__matrix_param(b, n, "w_in", 2 * d, d) || syn__bias_param(b, n, "b_in", 2 * d) ||
-      (dynamic ? syn__matrix_param(b, n, "w_k", table, d)
-               : syn__matrix_param(b, n, "w", heads, k)) ||
-      syn__matrix_param(b, n, "w_out", d, d) || syn__bias_param(b, n, "b_out", d))
-    return SYN_E_SHAPE;
-  b->g->params[n->param[SYN__W_TAPS]].matrix = dynamic; /* else no product reads it */
+  taps[0] = heads;
+  taps[1] = k;
+  syn__matrix_param(b, n, "w_in", 2 * d, d);
+  syn__bias_param(b, n, "b_in", 2 * d);
+  if (dynamic) syn__matrix_param(b, n, "w_k", table, d);
+  else syn__table_param(b, n, "w", syn_initial_glorot(k, heads), 2, taps);
+  syn__matrix_param(b, n, "w_out", d, d);
+  syn__bias_param(b, n, "b_out", d);
   *(dynamic ? &e.row : &e.fixed) = (size_t)table;
-  if (syn_build_save_rows(b, n, SYN_BOTH, 4 * (size_t)d) ||
-      syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d) ||
-      syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)table))
-    return SYN_E_SHAPE;
+  syn_build_save_rows(b, n, SYN_BOTH, 4 * (size_t)d);
+  syn_build_save_rows(b, n, SYN_BACKWARD, 4 * (size_t)d);
+  syn_build_save(b, n, SYN_BOTH, e);
+  syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)table);
   n->cache = d;
   n->scratch.fixed = (size_t)k * (size_t)d; /* the window of a step; dp summed over all rows */
   return syn_build_out_like(b, n, 0);
@@ -13503,7 +13508,6 @@ static int syn__lower_light(syn__small_build *l, const syn_node *n) {
   int u, h;
   int32_t a[6];
   float *p;
-  if (own->dynamic) return syn__lower_refuse(l, n, "taps made from the token");
   u = syn__lower_linear(l, syn__lower_in(l, n, 0), n->param[SYN__W_IN], n->param[SYN__B_IN], 0);
   u = syn__lower_window(l, syn__lower_glu(l, u), t->taps, 1, t->first);
   a[1] = syn__lower_read(l, u);
@@ -13569,13 +13573,13 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->source_cache = wide + d_src;
   syn__attention_scratch(n, d_src);
   if (syn__own_copy(b, n, &wide, sizeof wide)) return SYN_E_MEMORY;
-  if (syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0)) ||
-      syn__matrix_param(b, n, "w_k", wide, d_src) ||
-      syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide))
-    return SYN_E_SHAPE;
-  if (syn_build_save(b, n, SYN_BOTH, e) || syn_build_save_rows(b, n, SYN_BOTH, 2 * (size_t)wide) ||
-      syn_build_save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide) || syn__parts(b, n, parts, 2))
-    return SYN_E_SHAPE;
+  syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0));
+  syn__matrix_param(b, n, "w_k", wide, d_src);
+  syn_build_param(b, n, "w_s", syn_initial_glorot(wide, 1), 1, &wide);
+  syn_build_save(b, n, SYN_BOTH, e);
+  syn_build_save_rows(b, n, SYN_BOTH, 2 * (size_t)wide);
+  syn_build_save_rows(b, n, SYN_BACKWARD, 3 * (size_t)wide);
+  syn__parts(b, n, parts, 2);
   return syn_build_out(b, n, syn_build_stream(b, n, 0), d_src);
 }
 
@@ -13774,16 +13778,14 @@ static syn_status syn__aop_shape(syn_build *b, syn_node *n) {
   shape[0] = a->heads;
   shape[1] = a->keys;
   shape[2] = a->c_k;
-  if (syn__matrix_param(b, n, "w_q", a->heads * a->c_k, d) ||
-      syn_build_param(b, n, "keys", init, 3, shape))
-    return SYN_E_SHAPE;
+  syn__matrix_param(b, n, "w_q", a->heads * a->c_k, d);
+  syn_build_param(b, n, "keys", init, 3, shape);
   shape[2] = a->c_v;
-  if (syn_build_param(b, n, "values", init, 3, shape) ||
-      syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v))
-    return SYN_E_SHAPE;
+  syn_build_param(b, n, "values", init, 3, shape);
+  syn__matrix_param(b, n, "w_o", d, a->heads * a->c_v);
   wide = (size_t)(a->heads * (a->c_k + a->c_v));
-  if (syn_build_save_rows(b, n, SYN_BOTH, wide) || syn_build_save_rows(b, n, SYN_BACKWARD, wide))
-    return SYN_E_SHAPE;
+  syn_build_save_rows(b, n, SYN_BOTH, wide);
+  syn_build_save_rows(b, n, SYN_BACKWARD, wide);
   columns = syn__round16((size_t)a->keys);
   /* of syn__aop_attention: panels of K^T and V^T, then two blocks of attention weights */
   n->scratch.fixed = syn__add_size(syn__mul_size(columns, (size_t)(a->c_k + a->c_v)),
@@ -14090,24 +14092,23 @@ static syn_status syn__linformer_shape(syn_build *b, syn_node *n) {
   shape[1] = a->size = n->table = b->config->max_len;
   a->param[1] = n->n_param;
   init = syn_initial_glorot(shape[1], shape[0]);
-  if (syn_build_param(b, n, "e", init, 2, shape) || syn_build_param(b, n, "f", init, 2, shape))
-    return SYN_E_SHAPE;
+  syn_build_param(b, n, "e", init, 2, shape);
+  if (syn_build_param(b, n, "f", init, 2, shape)) return SYN_E_SHAPE;
   for (i = 1; i <= 2; i++) b->g->params[n->param[n->n_param - i]].panels = SYN__BY_ROW;
   c = (size_t)a->c;
   k = (size_t)a->k;
   part.row = (size_t)a->heads * k;
-  if (syn_build_save(b, n, SYN_BOTH, part) ||
-      syn_build_save_rows(b, n, SYN_BOTH, (size_t)a->row_floats) ||
-      syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats) ||
-      syn_build_save(b, n, SYN_BACKWARD, part))
-    return SYN_E_SHAPE;
+  syn_build_save(b, n, SYN_BOTH, part);
+  syn_build_save_rows(b, n, SYN_BOTH, (size_t)a->row_floats);
+  syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)a->row_floats);
+  syn_build_save(b, n, SYN_BACKWARD, part);
   /* of syn__lin_head */
   n->scratch.fixed = syn__add_size(syn__mul_size(c, 16 + 5 * k), SYN__QUERIES * (k + 32));
   n->scratch.length = c;
   n->seen_heads = a->heads;
   n->seen = SYN__P;
-  return syn__att_parts(b, n, a) ? SYN_E_SHAPE
-                                 : syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
+  syn__att_parts(b, n, a);
+  return syn_build_out(b, n, syn_build_stream(b, n, 0), a->d);
 }
 /* Projections; E and F, one column each per token; scores and values of k sums. */
 static void syn__linformer_cost(const syn_node *n, syn_cost *cost) {
@@ -15196,7 +15197,7 @@ static int syn__text_too_long(syn_build *b, size_t size) {
 static syn_layer *syn__parse(syn_build *b) {
   syn_layer *chain = NULL, **end = &chain;
   const char *bad = syn__utf8_invalid(b->text);
-  char text[40] = "";
+  char text[40] = "", message[sizeof b->c->message];
   if (syn__text_too_long(b, strlen(b->text))) return NULL;
   if (*bad) {
     if (SYN__MESSAGES)
@@ -15215,8 +15216,9 @@ static syn_layer *syn__parse(syn_build *b) {
     *end = syn__layer_new(b, syn__lexer_name(b), NULL);
   }
   if (!b->partial || !b->bad || b->c->status != SYN_E_TEXT) return NULL;
-  b->bad_message = syn__arena_text(&b->tree, b->c->message, strlen(b->c->message));
-  if (b->bad_message) syn_context_clear(b->c);
+  syn__join(message, sizeof message, b->c->message, "", "");
+  syn_context_clear(b->c); /* so that an error of memory is recorded */
+  b->bad_message = syn__arena_text(&b->tree, message, strlen(message));
   return b->bad_message ? chain : NULL;
 }
 
@@ -15306,7 +15308,8 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
   if (!kind->build && !(kind->shape && kind->forward))
     syn__fail_build(b, SYN_E_VALUE, "the kind %.40s has %s", kind->name,
                     kind->shape ? "shape, but no forward" : "neither build nor shape");
-  if (b->c->status || syn__path_push(b, number)) return -1;
+  if (b->c->status) return -1;
+  syn__path_push(b, number);
   y = kind->build ? kind->build(b, l, x) : syn__build_leaf(b, l, x);
   b->path[size] = 0;
   b->layer = l;
@@ -15320,8 +15323,9 @@ static int syn__build_layer(syn_build *b, const syn_layer *l, int number, int x)
    The innermost such layer comes first and stays. */
 static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) {
   size_t size = strlen(b->path);
-  if (b->g->bad_path || syn__path_push(b, number)) return -1;
-  b->g->bad_path = syn__arena_text(&b->g->arena, b->path, strlen(b->path));
+  if (!b->g->bad_path || *b->g->bad_path) return -1;
+  syn__path_push(b, number);
+  memcpy(b->g->bad_path, b->path, sizeof b->path);
   b->g->bad_name = l->name;
   b->g->bad_in = in;
   b->path[size] = 0;
@@ -15677,6 +15681,10 @@ static syn_status syn__build_network(syn_model *m, int partial) {
   b.config = &m->config;
   b.chain = syn__build_chain;
   b.encoder_out = -1;
+  if (partial) {
+    m->g.bad_path = (char *)syn__arena_get(&m->g.arena, 1, sizeof b.path);
+    if (!m->g.bad_path) return SYN_E_MEMORY;
+  }
   s = syn__build_sides(&b, m);
   syn__arena_free(&b.tree);
   return s != SYN_OK ? s : syn__graph_fit(m->c, &m->g);
@@ -17183,17 +17191,17 @@ static void syn__trace_param(syn__trace *w, const syn_param *p) {
 /* The layer that could not be built; its name lies in the text of its side, behind `text`. */
 static void syn__trace_error(syn__trace *w) {
   const syn__graph *g = &w->m->g;
-  const char *text = g->bad_path && g->bad_path[0] == 'd' ? w->m->config.decoder
-                                                          : w->m->config.encoder;
+  const char *path = g->bad_path && *g->bad_path ? g->bad_path : NULL;
+  const char *text = path && *path == 'd' ? w->m->config.decoder : w->m->config.encoder;
   syn__trace_put(w, ",\n\"error\":{");
   syn__trace_field(w, "message", w->m->c->message);
   syn__trace_put(w, ",");
-  syn__trace_field(w, "path", g->bad_path);
+  syn__trace_field(w, "path", path);
   syn__trace_put(w, ",\"name\":");
-  syn__trace_text(w, g->bad_path ? g->bad_name : syn_text_of(""));
-  if (g->bad_path) text += syn__bom_size(text, strlen(text));
-  syn__trace_put(w, ",\"place\":%ld,\"in\":%d}", g->bad_path ? (long)(g->bad_name.at - text) : -1L,
-                 g->bad_path && g->bad_in >= 0 ? g->values[g->bad_in].maker : -1);
+  syn__trace_text(w, path ? g->bad_name : syn_text_of(""));
+  if (path) text += syn__bom_size(text, strlen(text));
+  syn__trace_put(w, ",\"place\":%ld,\"in\":%d}", path ? (long)(g->bad_name.at - text) : -1L,
+                 path && g->bad_in >= 0 ? g->values[g->bad_in].maker : -1);
 }
 
 static void syn__trace_config_of(syn__trace *w) {
@@ -23674,7 +23682,6 @@ static int32_t *syn__lower_array(syn__small_build *l, size_t *words) {
 static void syn__lower_nodes(syn__small_build *l, const syn_model *m) {
   int32_t unused;
   size_t i;
-  l->program = SYN__SMALL_ENCODE;
   syn__lower_data(l, 4, &unused); /* place 0 means none */
   for (i = 0; i < l->g->n_nodes && l->c->status == SYN_OK; i++) {
     if (m->task->decoder && (int)i == m->g.n_encoder) {

@@ -10,6 +10,13 @@
   check_one((condition) ? 1 : 0, #condition, __FILE__, __LINE__, __VA_ARGS__)
 #define CHECK_END(name) check_end(name)
 #define CHECK_QUICK (getenv("QUICK") != NULL) /* set where another lane runs all of it */
+/* Where a sanitizer watches every access, long trainings run the same code again: another lane, and
+   `make -C tests`, look at what is learned. */
+#ifdef __SANITIZE_ADDRESS__
+#define CHECK_SHORT 1
+#else
+#define CHECK_SHORT CHECK_QUICK
+#endif
 
 enum { CHECK_SHOWN = 20 }; /* failures printed; the rest is only counted */
 static int check_count, check_failed;

@@ -413,6 +413,8 @@ static void mutate_statement(int i) {
   int end = i;
   if (!begins_statement(i) || tokens[i].inside || is_type(i) || tokens[i].type == '#') return;
   if (in(i, " ; { } if else for while do switch case default goto static typedef ")) return;
+  if (is(i, "continue") && tokens[i - 1].control && in(tokens[i - 1].match - 1, " for while "))
+    return; /* the whole body of a loop */
   if (in(i, " SYN__UNUSED SYN__UNROLL ") || (is(i, "(") && is(i + 1, "void"))) return;
   if (!is(i, "return") && tokens[i].type == 'a' &&
       (tokens[i + 1].type == 'a' || (is(i + 1, "*") && tokens[i + 2].type == 'a')))

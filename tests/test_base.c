@@ -340,6 +340,28 @@ static void test_too_large(void) {
   syn_context_clear(NULL);
 }
 
+/* The edit distance, its bound of 63 bytes, and the first of equally near names. */
+static void test_nearest(void) {
+  static const struct { const char *a, *b; int distance; } pairs[] = {
+      {"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"relu", "RELU", 0},
+      {"flaw", "lawn", 2}, {"n", "n more", 0}, {"syn_attn", "syn_att", 1}};
+  static const char *const names[] = {"adam", "adamw", "sgd"};
+  char longer[200];
+  size_t i;
+  for (i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    int d = syn__edit_distance(pairs[i].a, strlen(pairs[i].a), pairs[i].b);
+    CHECK(d == pairs[i].distance, "%s, %s: %d", pairs[i].a, pairs[i].b, d);
+  }
+  memset(longer, 'x', sizeof longer);
+  longer[sizeof longer - 1] = 0;
+  CHECK(syn__edit_distance(longer, 199, longer) == 0 && syn__edit_distance(longer, 199, "") == 63, "63 bytes");
+  CHECK(!syn__nearest("a", 1, names, 0, sizeof *names), "no names");
+  CHECK(!strcmp(syn__nearest("sdg", 3, names, 3, sizeof *names), "sgd"), "sdg");
+  CHECK(!strcmp(syn__nearest("", 0, names + 1, 2, sizeof *names), "sgd"), "nothing given");
+  CHECK(!strcmp(syn__nearest("adamx", 5, names, 3, sizeof *names), "adam"), "the first of two");
+  CHECK(syn__number_write(longer, sizeof longer, 17, 0.5) == 3 && !strcmp(longer, "0.5"), "%s", longer);
+}
+
 int main(void) {
   test_too_large();
   test_sizes();
@@ -356,5 +378,6 @@ int main(void) {
   test_uniform();
   test_normal();
   test_below();
+  test_nearest();
   return CHECK_END("base");
 }

@@ -1210,7 +1210,7 @@ static void bad_batch(bench *b, syn_decoder *d, const syn_batch *batch, const ch
 
 static void test_batches(bench *b) {
   static const int long_source[] = {4, 4, 4, 4, 4, 3}, high[] = {4, 9, 3}, low[] = {4, -1, 3}, hole[] = {4, 0, 3};
-  static const int no_begin[] = {4, 4}, unequal[] = {2, 4, 2, 0}, high_tgt[] = {2, 6}, long_tgt[] = {2, 4, 4, 4, 4, 4};
+  static const int no_begin[] = {4, 4}, unequal[] = {2, 4, 2, 0}, gap[] = {2, 0, 4}, high_tgt[] = {2, 6}, long_tgt[] = {2, 4, 4, 4, 4, 4};
   static const int none[] = {0, 0, 0};
   syn_decoder *d = decoder_of(b, 2, 1, 1, 0.0f, L);
   syn_batch good = source(b, 0, 2), k;
@@ -1228,6 +1228,7 @@ static void test_batches(bench *b) {
   k = good, k.tgt = no_begin, k.tgt_width = 1, bad_batch(b, d, &k, "prompt");
   k.tgt = unequal, k.tgt_width = 2, bad_batch(b, d, &k, "one length");
   k.count = 1, k.tgt = high_tgt, bad_batch(b, d, &k, "is 6");
+  k.tgt = gap, k.tgt_width = 3, bad_batch(b, d, &k, "token 1 of sentence 0 is 0, wanted 1 to");
   k.tgt = long_tgt, k.tgt_width = 6, bad_batch(b, d, &k, "6 tokens");
   k.tgt = none, k.tgt_width = 3, bad_batch(b, d, &k, "0 tokens");
   bad_batch(b, d, NULL, "batch");
@@ -1398,6 +1399,7 @@ static void large_greedy(const char *isa, int kind) {
   if (kind == 3) w->x[900] = 1e20f;
   if (kind == 4) bias->x[9] = NAN;
   if (kind == 5) bias->x[0] = bias->x[2] = 1000.0f; /* never chosen */
+  if (kind == 6) bias->x[640] = 50.0f;              /* the first of a block, the others far below */
   memset(&k, 0, sizeof k);
   memset(&batch, 0, sizeof batch);
   k.sentences = 4;
@@ -1424,11 +1426,12 @@ static void test_large(void) {
   int i;
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", -30.0f);
   long_beam("repeat(2, res_nd(syn_att(V))) -> norm", 1.5f); /* one leaves after 5 tokens, one after 28 */
-  for (i = 0; i < 6; i++) large_greedy(NULL, i);
+  for (i = 0; i < 7; i++) large_greedy(NULL, i);
+  large_greedy("scalar", 0);
   if (CHECK_QUICK) return;
   long_beam("rel_pos -> res_nd(syn_att(R+V, c=5)) -> res_nd(syn_att(V)) -> norm", -30.0f);
   long_beam("res_nd(syn_att(D, heads=3, c=16)) -> res_nd(syn_att(CRC+V, softmax=1)) -> norm", -30.0f);
-  for (i = 0; i < 6; i++) large_greedy("scalar", i);
+  for (i = 1; i < 7; i++) large_greedy("scalar", i);
 }
 
 /* -- type i8: the same bits on every ISA, for every number of threads, alone or in a batch -- */

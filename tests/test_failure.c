@@ -6,6 +6,9 @@
    small: nothing is written behind them, and the call says how many bytes it wants. */
 #include <ctype.h>
 #define SYNTHESIZER_IMPLEMENTATION
+#include <stddef.h>
+static size_t arena_chunk = 4096; /* 16: each object of a graph is an allocation of its own */
+#define SYN__ARENA_CHUNK arena_chunk
 #include "../synthesizer.h"
 
 #include "check.h"
@@ -195,13 +198,22 @@ static syn_config every_kind(void) {
               " -> norm -> rms_norm -> birnn -> highway(linear) -> concat(id | ff) -> linear"
               " -> parallel_add(id | ff) -> repeat(2, res_nd(ff)) -> universal(2, res_nd(ff))"
               " -> rel_pos(2, 2) -> light_conv -> aop(keys=5) -> linformer(k=2)"
-              " -> fixed_att(heads=8) -> syn_att(V+R+Fix+FR+D+FD+Conv+CRC+BD+BCRC+GLU, m=5)";
+              " -> fixed_att(heads=8) -> res_d(ffl) -> syn_att(V+R+Fix+FR+D+FD+Conv+CRC+BD+BCRC+GLU, m=5)";
   k.decoder = "input_feed -> linear -> learn_pos -> rnn(cell=gru) -> rnn -> dyn_conv(k=3)"
-              " -> res_nd(mh_dot_att) -> res(mlp_att(5))";
+              " -> res_nd(mh_dot_att) -> res(mlp_att(5)) -> ffl(act=tanh)";
   return k;
 }
 static int call_every_kind(world *w, uint64_t *hash) {
   syn_config k = every_kind();
+  return of_model(syn_model_new(&w->c, &k), hash);
+}
+static int call_blocks(world *w, uint64_t *hash) {
+  static const syn_var var = {"n", 2.0};
+  syn_config k = config_of();
+  k.encoder = "repeat($n, res_nd(ff)) -> norm";
+  k.decoder = "universal(2, ff -> norm) -> repeat($n, res(mh_dot_src_att(source=increasing)))";
+  k.vars = &var;
+  k.n_vars = 1;
   return of_model(syn_model_new(&w->c, &k), hash);
 }
 static int call_every_decoder(world *w, uint64_t *hash) { /* with every cache */
@@ -260,6 +272,16 @@ static int call_trace_network(world *w, uint64_t *hash) {
 }
 
 /* Of a kind of the caller: y = x, computed row by row. */
+static int call_trace_error(world *w, uint64_t *hash) { /* the layers up to the error are in it */
+  syn_config k = config_of();
+  syn_sink sink = sink_empty(w);
+  syn_status status;
+  k.decoder = "pos -> res(ff -> nolayer(3)) -> norm";
+  status = syn_trace_network(&w->c, &k, &sink);
+  *hash = syn_hash(SYN_HASH_START, w->out.at, w->out.size);
+  if (status == SYN_E_TEXT) syn_context_clear(&w->c);
+  return status == SYN_E_TEXT;
+}
 static syn_status copy_shape(syn_build *b, syn_node *n) { return syn_build_out_like(b, n, 0); }
 static void copy_forward(syn_tape *t, const syn_node *n) {
   memcpy(syn_out(t, n)->x, syn_in(t, n, 0)->x, syn_count(syn_out(t, n)) * sizeof(float));
@@ -750,7 +772,8 @@ static int call_silent(world *w, uint64_t *hash) {
 
 /* -- the table -- */
 
-enum { MAY_CHANGE = 1, SILENT = 2 }; /* a call that failed may have done a part; no allocation */
+/* a call that failed may have done a part; no allocation; every object of a graph is one */
+enum { MAY_CHANGE = 1, SILENT = 2, OBJECTS = 4 };
 
 static const struct job {
   const char *name;
@@ -768,25 +791,27 @@ static const struct job {
             {"syn_slice", call_slice, 0},
             {"syn_concat", call_concat, 0},
             {"syn_lookup", call_lookup, 0},
-            {"syn_act", call_act, 0},
+            {"syn_act", call_act, OBJECTS},
             {"syn_exp", call_exp, 0},
             {"syn_log", call_log, 0},
             {"syn_softmax", call_softmax, 0},
             {"syn_cross_entropy", call_entropy, 0},
             {"syn_sum", call_sum, 0},
             {"syn_mean", call_mean, 0},
-            {"syn_record", call_record, 0},
+            {"syn_record", call_record, OBJECTS},
             {"syn_kind_check", call_kind_check, 0},
             {"syn_network_check", call_network_check, 0},
             {"syn_model_new", call_model_new, 0},
-            {"syn_model_new, every kind", call_every_kind, 0},
-            {"syn_decoder_new, every kind", call_every_decoder, 0},
+            {"syn_model_new, every kind", call_every_kind, OBJECTS},
+            {"syn_model_new, blocks", call_blocks, OBJECTS},
+            {"syn_decoder_new, every kind", call_every_decoder, OBJECTS},
             {"syn_model_init_from", call_init_from, 0},
             {"syn_model_init_from, panels", call_init_packed, 0},
             {"syn_plan_of", call_plan, 0},
             {"syn_model_describe", call_describe, 0},
             {"syn_run_new", call_run_new, 0},
-            {"syn_trace_network", call_trace_network, 0},
+            {"syn_trace_network", call_trace_network, OBJECTS},
+            {"syn_trace_network, an error", call_trace_error, OBJECTS},
             {"syn_data_new", call_data_new, 0},
             {"syn_data_add", call_data_add, MAY_CHANGE},
             {"syn_data_add_text", call_data_add_text, MAY_CHANGE},
@@ -815,14 +840,14 @@ static const struct job {
             {"syn_file_write", call_file_write, 0},
             {"syn_file_write_to", call_file_write_to, 0},
             {"syn_model_save_to", call_save_to, 0},
-            {"syn_model_save_as_to", call_save_as_to, 0},
+            {"syn_model_save_as_to", call_save_as_to, OBJECTS},
             {"syn_model_save", call_save, 0},
             {"syn_model_save_as", call_save_as, 0},
             {"syn_model_view", call_model_view, 0},
             {"syn_model_load", call_model_load, 0},
             {"syn_model_load, i4", call_model_load_i4, 0},
             {"syn_model_load_packed", call_load_packed, 0},
-            {"syn_small_write", call_small_write, 0},
+            {"syn_small_write", call_small_write, OBJECTS},
             {"syn_small_embed", call_small_embed, 0},
             {"nothing", call_silent, SILENT}};
 
@@ -952,9 +977,11 @@ static int fail_at(const struct job *j, long n, int all, uint64_t wanted) {
   return done;
 }
 
-/* All allocations up to the 60th one; of more every 7th (emulators: 41st), and the last ones. */
-static long next(long n, long calls) {
+/* All allocations up to the 60th one; of more every 7th (emulators: 41st), and the last ones. Where
+   OBJECTS is set and one fails: each. */
+static long next(const struct job *j, int all, long n, long calls) {
   long step = CHECK_QUICK ? 41 : 7;
+  if ((j->flags & OBJECTS) && !all && !CHECK_QUICK) return n + 1;
   return n < (CHECK_QUICK ? 10 : 60) || n + 10 > calls ? n + 1
          : n + step + 10 > calls                       ? calls - 9
                                                        : n + step;
@@ -965,6 +992,7 @@ static long test_job(const struct job *j) {
   world w;
   long calls, n, tried = 0;
   int all;
+  arena_chunk = j->flags & OBJECTS ? 16 : 4096;
   if (!world_make(&w)) return 0;
   calls = w.h.calls;
   CHECK(j->call(&w, &wanted), "%s: %s", j->name, w.c.message);
@@ -977,7 +1005,7 @@ static long test_job(const struct job *j) {
   }
   CHECK(calls > 0, "%s allocates nothing", j->name);
   for (all = 0; all < 2; all++) {
-    for (n = 1; n <= calls; n = next(n, calls), tried++)
+    for (n = 1; n <= calls; n = next(j, all, n, calls), tried++)
       CHECK(!fail_at(j, n, all, wanted), "%s: allocation %ld of %ld is not missed", j->name, n,
             calls);
     CHECK(fail_at(j, calls + 1, all, wanted), "%s: more than %ld allocations", j->name, calls);

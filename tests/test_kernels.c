@@ -1265,9 +1265,55 @@ static void test_over(void) {
   CHECK(wrong == 0, "%ld", wrong);
 }
 
+/* The masks of dropout: the hash written out once more, as >>update kernels states it. */
+static void test_dropout_hash(void) {
+  const syn__dropout d = {0x12345678u, 0x9ABCDEF0u, 5000000, 2.0f};
+  const uint64_t mixed = syn__mix((uint64_t)d.key << 32 | d.key2);
+  float x[1000];
+  uint32_t i, h;
+  for (i = 0; i < 1000; i++) x[i] = 1.0f;
+  plain->dropout(&d, 0xFFFFFF00u, x, 1000); /* the index overflows on the way */
+  for (i = 0; i < 1000; i++) {
+    h = (0xFFFFFF00u + i) ^ (uint32_t)(mixed >> 32);
+    h = (h ^ h >> 16) * 0x85EBCA6Bu;
+    h = (h ^ h >> 13 ^ (uint32_t)mixed) * 0xC2B2AE35u;
+    h = h ^ h >> 16;
+    CHECK(x[i] == (h >> 8 < d.limit ? 0.0f : 2.0f), "dropout: element %u is %g", (unsigned)i, (double)x[i]);
+  }
+}
+
+/* Sizes that buffers are made by, and a task whose kernel adds. */
+static void test_sizes(void) {
+  static const int some[] = {1, 15, 16, 17, 63, 64, 65, 511, 512, 513, 1100};
+  float z[2 * 20], dz[2 * 20], zero[20] = {0.0f};
+  const syn__glu_job j = {z, zero, dz, 10};
+  syn_context c;
+  syn_tape t;
+  size_t i, k;
+  for (i = 0; i < SYN__COUNT(some); i++)
+    for (k = 0; k < SYN__COUNT(some); k++) { /* the largest block of syn_gemm: min(512, k) rows of whole panels */
+      int rows = some[k] < 512 ? some[k] : 512, most = syn__block_columns(some[k]);
+      size_t columns = (size_t)(some[i] < most ? some[i] : most);
+      CHECK(syn__block_floats(some[k], some[i]) == (size_t)rows * ((columns + 15) / 16 * 16), "a block of %d x %d",
+            some[k], some[i]);
+    }
+  CHECK(syn__chunks(0) == 0 && syn__chunks(1) == 1 && syn__chunks(65536) == 1 && syn__chunks(65537) == 2 &&
+            syn__chunks(131072) == 2,
+        "chunks of 65536");
+  syn_context_init(&c, NULL);
+  memset(&t, 0, sizeof t);
+  t.c = &c;
+  t.k = c.kernels;
+  for (i = 0; i < 40; i++) z[i] = (float)i - 20.0f, dz[i] = 5.0f;
+  syn__task_glu(&t, &j, 0, 0, 1);
+  for (i = 0; i < 40; i++) CHECK(dz[i] == (i < 20 ? 0.0f : 5.0f), "glu: dz[%d] is %g", (int)i, (double)dz[i]);
+}
+
 int main(void) {
   int i;
   plain = &syn__kernels_scalar;
+  test_dropout_hash();
+  test_sizes();
   test_fmaf();
   test_over();
   test_dispatch();

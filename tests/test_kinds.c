@@ -411,7 +411,44 @@ static void test_machines(int i) {
       CHECK(p.weights == first.weights && p.loss[1] == first.loss[1] && p.loss[2] == first.loss[2],
             "case %d: weights after two steps on %s, %d threads", i, o.isa, threads);
     }
-  if (i % 2) test_host_threads(i, &o, &first);
+  if (i % 2 || CHECK_QUICK) test_host_threads(i, &o, &first);
+}
+
+/* Elementwise tasks that more than one thread shares: rows times width is a multiple of their slices. */
+static void test_wide(const char *text) {
+  enum { D = 256, ROWS = 64 }; /* 16384 numbers, slices of 4096 */
+  static int tokens[ROWS + 1];
+  uint64_t hash[2] = {0, 1};
+  long tasks = 0;
+  int i, pass;
+  for (i = 0; i <= ROWS; i++) tokens[i] = SYN_FIRST_TOKEN + i * 7 % 13;
+  for (pass = 0; pass < 2; pass++) {
+    syn_train_config how;
+    syn_config k;
+    syn_options o;
+    syn_context c;
+    syn_batch b;
+    syn_model *m;
+    syn_trainer *t;
+    float loss;
+    memset(&o, 0, sizeof o);
+    memset(&k, 0, sizeof k);
+    memset(&b, 0, sizeof b);
+    memset(&how, 0, sizeof how);
+    o.threads = pass ? 3 : 1, o.parallel = backwards, o.user = &tasks;
+    k.task = "lm", k.decoder = text, k.d_model = D, k.max_len = ROWS, k.tgt_vocab = 20, k.heads = 4, k.dropout = 0.1f;
+    b.count = 1, b.tgt = tokens, b.labels = tokens + 1, b.tgt_width = ROWS;
+    how.batch_tokens = ROWS;
+    syn_context_init(&c, &o);
+    m = syn_model_new(&c, &k);
+    t = syn_trainer_new(&c, m, &how);
+    CHECK(t && syn_trainer_step(t, &b, 1, &loss) == SYN_OK && syn_trainer_backward(t, &b, &loss) == SYN_OK, "%s: %s",
+          text, c.message);
+    if (t) hash[pass] = syn_hash(syn_hash(SYN_HASH_START, t->gradient, m->trained * sizeof(float)), &loss, sizeof loss);
+    syn_trainer_free(t);
+    syn_model_free(m);
+  }
+  CHECK(hash[0] == hash[1] && tasks > 50, "%s: other bits with threads, %ld tasks", text, tasks);
 }
 
 /* -- numbers that no backward pass reads: their place is given away after their last reader -- */
@@ -686,6 +723,46 @@ static void test_shared_masks(const char *kinds, int shared) {
     CHECK(zeros > 15 && zeros < 55, "%s: %d of 81 weights dropped at rate 0.4", kinds, zeros);
   }
   CHECK(t, "%s: %s", kinds, b.c.message);
+  syn_trainer_free(t);
+  syn_model_free(b.m);
+}
+
+/* aop: every row and head has a mask of its own, also where two heads and all rows are alike. */
+static void test_aop_masks(void) {
+  static const int src[] = {4, 4, 4, 4, 4, 4}, tags[] = {1, 1, 1, 1, 1, 1};
+  net n = {"tag", "aop(2, 20)", NULL, NULL};
+  static const char *const names[] = {"encoder.0.w_q", "encoder.0.keys", "encoder.0.values"};
+  syn_var vars[3];
+  syn_config k;
+  bench b;
+  syn_batch batch;
+  syn_trainer *t;
+  size_t i, row, wide;
+  memset(&b, 0, sizeof b);
+  memset(&batch, 0, sizeof batch);
+  b.n = n;
+  syn_context_init(&b.c, NULL);
+  k = config_of(&n, 8, 0.4f, vars);
+  b.v_src = k.src_vocab, b.v_tgt = k.tgt_vocab, b.classes = k.classes;
+  b.m = syn_model_new(&b.c, &k);
+  t = b.m ? trainer_of(&b, NULL) : NULL;
+  CHECK(t, "%s", b.c.message);
+  batch.count = 1, batch.src = src, batch.labels = tags, batch.src_width = 6;
+  if (t) {
+    const syn_node *aop = b.m->g.nodes[1];
+    const float *y;
+    for (i = 0; i < 3; i++) { /* head 1 = head 0 */
+      const syn_param *p = syn_model_find(b.m, names[i]);
+      memcpy(p->x + p->size / 2, p->x, p->size / 2 * sizeof(float));
+    }
+    drop_forward(t, &batch, 1, 4);
+    y = syn__aop_y(&t->run->tape, aop, 0);
+    wide = (size_t)syn__aop_of(aop)->c_v;
+    for (row = 0; row < 12; row++)
+      for (i = 0; i < row; i++)
+        CHECK(memcmp(y + row * wide, y + i * wide, wide * sizeof *y), "rows of heads %d and %d have one mask", (int)row,
+              (int)i);
+  }
   syn_trainer_free(t);
   syn_model_free(b.m);
 }
@@ -1322,6 +1399,9 @@ int main(int argc, char **argv) {
   test_costs();
   test_buckets();
   test_scope();
+  test_wide("pos -> highway(ff) -> norm");
+  test_wide("learn_pos -> act(gelu) -> res_nd(ff(act=glu)) -> rms_norm");
+  test_wide("res_d(syn_att(R+V)) -> ff(act=tanh) -> dropout(0.2) -> cnn(k=3)");
   test_packed_foreign();
   for (i = 0; i < N_CASES; i++) {
     if (!CHECK_QUICK || (i + i / 2) % 2) test_network(i, CHECK_QUICK && i % 4 ? 0.0f : 0.25f, 5);
@@ -1343,6 +1423,7 @@ int main(int argc, char **argv) {
     if (n ? strcmp(n->task, "seq2seq") && strstr(n->encoder ? n->encoder : n->decoder, "rel_pos") != NULL
           : !strpbrk(attentions[i / 2], "VDCBG")) test_groups(i);
   }
+  test_aop_masks();
   test_shared_masks("R", 1);
   test_shared_masks("Fix", 1);
   test_shared_masks("FR", 1);

@@ -1,5 +1,7 @@
 /* The architecture language: grammar, aliases, parameter names, errors with their places, hostile texts. */
+#ifndef TEST_LINKED /* the Makefile links it to linked.c */
 #define SYNTHESIZER_IMPLEMENTATION
+#endif
 #include "../synthesizer.h"
 #include "check.h"
 #include "heap.h"
@@ -227,7 +229,6 @@ static void test_same(void) {
 /* The text in the model's configuration has numbers for its $NAMEs, and builds the same network. */
 static void test_replaced(void) {
   syn_config k = config_of("classify", "repeat($N, res_nd(ffl($FF_NUM_HIDDEN))) # $N $UNKNOWN", NULL), again;
-  char text[200];
   syn_context c;
   syn_model *m, *other;
   syn_context_init(&c, NULL);
@@ -243,7 +244,6 @@ static void test_replaced(void) {
   CHECK(other && syn_model_param_count(other) == syn_model_param_count(m), "%s", c.message);
   syn_model_free(other);
   syn_model_free(m);
-  CHECK(syn__number_write(text, sizeof text, 17, 0.5) == 3 && !strcmp(text, "0.5"), "%s", text);
 }
 
 /* -- errors -- */
@@ -363,6 +363,13 @@ static const wrong wrongs[] = {
     {"tag", "linear(1000000) -> linear(1000000)", NULL, S, 1, 20, {"encoder.1.w", "1000000000000", NULL, NULL}},
     {"tag", "cnn(k=4)", NULL, S, 1, 1, {"k is 4", "odd", "encoder", NULL}},
     {"tag", "cnn(k=0)", NULL, E, 1, 1, {"k is 0", "from 1", NULL, NULL}},
+    {"tag", "cnn(k=65537)", NULL, E, 1, 1, {"k is 65537", "65536", NULL, NULL}},
+    {"tag", "cnn(dilate=65537)", NULL, E, 1, 1, {"dilate is 65537", "65536", NULL, NULL}},
+    {"lm", NULL, "light_conv(65537, 1)", E, 1, 1, {"k is 65537", "65536", NULL, NULL}},
+    {"lm", NULL, "linear(257) -> light_conv(65536, 1)", S, 1, 16, {"65536", "257 wide", "16777216", NULL}},
+    {"tag", "ff(dropout=.a)", NULL, E, 1, 12, {"number", NULL, NULL, NULL}},
+    {"tag", "ff(1e+)", NULL, E, 1, 4, {"number", NULL, NULL, NULL}},
+    {"tag", "ff(1e-)", NULL, E, 1, 4, {"number", NULL, NULL, NULL}},
     {"tag", "cnn(k=65535, dilate=17)", NULL, S, 1, 1, {"65535", "dilate 17", "1048576", NULL}},
     {"tag", "linear(257) -> cnn(k=65535)", NULL, S, 1, 16, {"65535", "257 wide", "16777216", NULL}},
     {"tag", "cnn(1000000, 65535)", NULL, S, 1, 1, {"encoder.0.w", "2147483647", NULL, NULL}},
@@ -530,6 +537,20 @@ static void test_deep(void) {
   size_t i;
   for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
     CHECK((hostile(texts[i], texts[i], message) == SYN_OK) == built[i], "%s: %s", texts[i], message);
+}
+
+/* Sizes at their limits are built. */
+static void test_at_limits(void) {
+  static const char *const texts[] = {"linear(256) -> light_conv(65536, 1) -> linear",
+                                      "linear(256) -> cnn(8, 65536, relu)", "cnn(8, 16, relu, dilate=65536)",
+                                      "light_conv(65536, 8)", "ff(1e+1, dropout=1e-1) -> linear(2e0) -> linear"};
+  syn_context c;
+  size_t i;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    syn_config k = config_of("lm", NULL, texts[i]);
+    syn_context_init(&c, NULL);
+    CHECK(syn_model_describe(&c, &k, NULL, 0) > 0 && c.status == SYN_OK, "%s: %s", texts[i], c.message);
+  }
 }
 
 /* Places like .10.10.10 of many levels: never cut, or two layers would share their weights. */
@@ -730,30 +751,95 @@ static void test_bad_kinds(void) {
   syn_model_free(m);
 }
 
-/* The edit distance, its bound of 63 bytes, and the first of equally near names. */
-static void test_nearest(void) {
-  static const struct { const char *a, *b; int distance; } pairs[] = {
-      {"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"relu", "RELU", 0},
-      {"flaw", "lawn", 2}, {"n", "n more", 0}, {"syn_attn", "syn_att", 1}};
-  static const char *const names[] = {"adam", "adamw", "sgd"};
-  char longer[200];
-  size_t i;
-  for (i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-    int d = syn__edit_distance(pairs[i].a, strlen(pairs[i].a), pairs[i].b);
-    CHECK(d == pairs[i].distance, "%s, %s: %d", pairs[i].a, pairs[i].b, d);
+/* Kinds that ask for what there is not: refused by name when the model is built, whatever `shape` returns. */
+static int too_much; /* which of the cases below */
+static syn_status too_much_shape(syn_build *b, syn_node *n) {
+  static const int one = 1, none = 0, huge[] = {1 << 20, 1 << 20}, many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const syn_initial zero = syn_initial_of(SYN_INIT_CONSTANT, 0.0);
+  syn_part part = {"part", 0, SYN_PART_ROWS, 0, 1, 1};
+  int width = syn_build_width(b, n, 0), stream = syn_build_stream(b, n, 0), i;
+  char name[80], *w = name;
+  memset(name, 'n', sizeof name);
+  name[sizeof name - 1] = 0;
+  if (syn_build_config(b)->d_model != 8) return SYN_E_VALUE;
+  switch (too_much) {
+    case 0: return syn_build_out(b, n, stream, 0);
+    case 1: return syn_build_out(b, n, stream, (1 << 24) + 1);
+    case 2: return syn_build_out(b, n, -1, width);
+    case 3: return syn_build_out(b, n, SYN_EACH + 1, width);
+    case 4: return syn_build_out(b, n, SYN_OWN, width);
+    case 5: for (i = 0; i <= SYN_MAX_SAVE; i++) syn_build_save_rows(b, n, SYN_BOTH, 1); break;
+    case 6: for (i = 0; i <= SYN_MAX_PARAM; i++) sprintf(name, "w%d", i), syn_build_param(b, n, name, zero, 1, &one); break;
+    case 7: syn_build_param(b, n, w, zero, 1, &one); break;
+    case 8: syn_build_param(b, n, "w", zero, 0, &one); break;
+    case 9: syn_build_param(b, n, "w", zero, SYN_MAX_RANK + 1, many); break;
+    case 10: syn_build_param(b, n, "w", zero, 1, &none); break;
+    case 11: syn_build_param(b, n, "w", zero, 2, huge); break;
+    case 12: syn_build_param(b, n, "w", zero, 1, &one), syn_build_param(b, n, "w", zero, 2, many); break;
+    case 13: syn_build_param(b, n, "w", zero, 1, &one), syn_build_param(b, n, "w", zero, 1, huge); break;
+    case 14: syn_build_part(b, n, &part); break; /* of a buffer that it has not */
+    case 15: part.save = -1, syn_build_part(b, n, &part); break;
+    case 16: part.name = NULL, syn_build_save_rows(b, n, SYN_BOTH, 1), syn_build_part(b, n, &part); break;
+    case 17: part.name = "", syn_build_save_rows(b, n, SYN_BOTH, 1), syn_build_part(b, n, &part); break;
+    default:
+      syn_build_save_rows(b, n, SYN_BOTH, 1);
+      for (i = 0; i < SYN_MAX_PART + (too_much == 18); i++) syn_build_part(b, n, &part);
   }
-  memset(longer, 'x', sizeof longer);
-  longer[sizeof longer - 1] = 0;
-  CHECK(syn__edit_distance(longer, 199, longer) == 0 && syn__edit_distance(longer, 199, "") == 63, "63 bytes");
-  CHECK(!syn__nearest("a", 1, names, 0, sizeof *names), "no names");
-  CHECK(!strcmp(syn__nearest("sdg", 3, names, 3, sizeof *names), "sgd"), "sdg");
-  CHECK(!strcmp(syn__nearest("", 0, names + 1, 2, sizeof *names), "sgd"), "nothing given");
-  CHECK(!strcmp(syn__nearest("adamx", 5, names, 3, sizeof *names), "adam"), "the first of two");
+  return syn_build_out(b, n, stream, width); /* as if all had gone well */
+}
+static void test_too_much(void) {
+  static const syn_kind much = {"much", "", 0, NULL, too_much_shape, odd_forward, odd_forward, NULL, NULL, NULL};
+  static const syn_kind *const kinds[] = {&much};
+  static const char *const words[] = {
+      "width 0, wanted 1 to 16777216", "width 16777217", "stream -1", "stream 3", "stream", "too many buffers",
+      "too many parameters", "a parameter of the kind has no name", "rank 0", "rank 5", "would have 0 numbers",
+      "would have 1099511627776 numbers", "two tensors of different shapes", "two tensors of different shapes",
+      "too many parts", "too many parts", "without buffer or name", "without buffer or name", "too many parts", NULL};
+  syn_config k = config_of("tag", "linear -> res(much) -> linear", NULL);
+  syn_options o;
+  memset(&o, 0, sizeof o);
+  o.kinds = kinds;
+  o.n_kinds = 1;
+  for (too_much = 0; too_much < 20; too_much++) {
+    const char *word = words[too_much];
+    syn_context c;
+    syn_model *m;
+    syn_context_init(&c, &o);
+    m = syn_model_new(&c, &k);
+    CHECK((m != NULL) == !word && (m || strstr(c.message, word)), "%d: wanted \"%s\" in: %s", too_much, word, c.message);
+    CHECK(m || strstr(c.message, "encoder line 1 column 15: much: "), "%d: %s", too_much, c.message);
+    syn_model_free(m);
+  }
+}
+
+/* Lists of kinds that are none: the context is usable, with an error and without kinds. */
+static void test_no_kinds(void) {
+  static const syn_kind nameless = {NULL, "", 0, NULL, twice_shape, odd_forward, odd_forward, NULL, NULL, NULL};
+  static const syn_kind no_args = {"x", NULL, 0, NULL, twice_shape, odd_forward, odd_forward, NULL, NULL, NULL};
+  static const syn_kind *const lists[][1] = {{NULL}, {&nameless}, {&no_args}};
+  syn_config k = config_of("tag", "norm", NULL);
+  int i;
+  for (i = 0; i < 5; i++) {
+    syn_context c;
+    syn_options o;
+    syn_model *m;
+    memset(&o, 0, sizeof o);
+    o.kinds = i < 3 ? lists[i] : NULL;
+    o.n_kinds = i == 4 ? -1 : 1;
+    CHECK(syn_context_init(&c, &o) == (i == 4 ? SYN_OK : SYN_E_VALUE), "list %d: %s", i, c.message);
+    CHECK(i == 4 || strstr(c.message, "kind 0, its name or its args is null"), "list %d: %s", i, c.message);
+    CHECK(c.options.n_kinds == 0, "list %d: %d kinds", i, c.options.n_kinds);
+    syn_context_clear(&c);
+    m = syn_model_new(&c, &k);
+    CHECK(m, "list %d: %s", i, c.message);
+    syn_model_free(m);
+  }
 }
 
 int main(void) {
-  test_nearest();
   test_bad_kinds();
+  test_too_much();
+  test_no_kinds();
   test_odd_names();
   test_names();
   test_same();
@@ -762,6 +848,7 @@ int main(void) {
   test_long();
   test_deep();
   test_path();
+  test_at_limits();
   test_chance();
   test_own_kind();
   return CHECK_END("language");

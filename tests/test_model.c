@@ -1112,6 +1112,21 @@ static void packed_errors(syn_context *c, syn_model *m, syn_model *other) {
 }
 
 /* Two decoders read one set of panels, in every way of decoding; training on leaves it to them. */
+/* The loss over data is that of the model with its weights as stored. */
+static void packed_loss(syn_context *c, const syn_model *m, const syn_model *other) {
+  syn_data *d = syn_data_new(c);
+  double loss[2] = {1.0, 2.0};
+  long labels[2] = {0, 0};
+  int i;
+  for (i = 0; i < 5; i++) CHECK(syn_data_add(d, two_src, 3, two_src + i % 2, 1) == SYN_OK, "%s", c->message);
+  CHECK(syn_model_evaluate(c, m, d, 30, &loss[0], &labels[0]) == SYN_OK &&
+            syn_model_evaluate(c, other, d, 30, &loss[1], &labels[1]) == SYN_OK,
+        "%s", c->message);
+  CHECK(loss[0] == loss[1] && labels[0] == labels[1] && labels[0] == 10, "loss %g of %ld, %g of %ld", loss[0], labels[0],
+        loss[1], labels[1]);
+  syn_data_free(d);
+}
+
 static void test_packed(void) {
   syn_context c, second;
   syn_model *m, *other;
@@ -1144,6 +1159,7 @@ static void test_packed(void) {
     if (way < 2) syn_decoder_free(d[0]);
   }
   packed_errors(&c, m, other);
+  packed_loss(&c, m, other);
   t = syn_trainer_new(&c, m, NULL);
   CHECK(t && syn_trainer_step(t, &b, 1, &loss) == SYN_OK, "%s", c.message);
   CHECK(outputs_hash(d[0]) == want, "the old decoder reads other weights");
@@ -1568,6 +1584,114 @@ static void test_null_done(void) {
   syn_context_clear(&c);
 }
 
+/* Arguments outside their range: each alone is an error with its words, and nothing has changed. */
+static void wrong_argument(syn_context *c, int failed, const char *words) {
+  CHECK(failed && strstr(c->message, words), "wanted \"%s\" in: %s", words, c->message);
+  syn_context_clear(c);
+}
+static void data_refused(syn_context *c, const syn_model *m) {
+  static const int tokens[] = {4, 5, 6};
+  const int most = SYN__DATA_LENGTH, first = SYN_FIRST_TOKEN;
+  const syn_corruption bad[] = {{-0.1f, 3, first, 2}, {1.0f, 3, first, 2}, {NAN, 3, first, 2},
+                                {0.1f, 0.5f, first, 2}, {0.1f, NAN, first, 2}, {0.1f, 3, first - 1, 2},
+                                {0.1f, 3, first, 0}, {0.1f, 3, first, most + 1}, {0.1f, 3, most + 1, 2}};
+  const syn_text text = syn_text_of("a"), none = {NULL, 2};
+  syn_data *d = syn_data_new(c);
+  double loss;
+  size_t i;
+  wrong_argument(c, syn_data_add(d, tokens, -1, tokens, 1) == SYN_E_VALUE, "rows of -1 and 1 tokens");
+  wrong_argument(c, syn_data_add(d, tokens, 1, tokens, -1) == SYN_E_VALUE, "rows of 1 and -1 tokens");
+  wrong_argument(c, syn_data_add(d, tokens, most + 1, tokens, 1) == SYN_E_VALUE, "tokens, wanted 0 to");
+  wrong_argument(c, syn_data_add(d, tokens, 1, tokens, most + 1) == SYN_E_VALUE, "tokens, wanted 0 to");
+  wrong_argument(c, syn_data_add(d, NULL, 1, tokens, 1) == SYN_E_VALUE, "source row");
+  wrong_argument(c, syn_data_add(d, tokens, 1, NULL, 1) == SYN_E_VALUE, "target row");
+  wrong_argument(c, syn_data_add_windows(d, tokens, 3, 0, 1) == SYN_E_VALUE, "windows of 0 tokens every 1");
+  wrong_argument(c, syn_data_add_windows(d, tokens, 3, 2, 0) == SYN_E_VALUE, "windows of 2 tokens every 0");
+  wrong_argument(c, syn_data_add_windows(d, tokens, 3, 2, 3) == SYN_E_VALUE, "windows of 2 tokens every 3");
+  wrong_argument(c, syn_data_add_windows(d, NULL, 3, 2, 2) == SYN_E_VALUE, "text");
+  wrong_argument(c, syn_data_add_text(d, m, none, text) == SYN_E_VALUE, "source text");
+  wrong_argument(c, syn_data_add_text(d, m, text, none) == SYN_E_VALUE, "target text");
+  CHECK(syn_data_add_windows(d, NULL, 0, 2, 2) == SYN_OK && syn_data_count(d) == 0, "%s", c->message);
+  for (i = 0; i < sizeof bad / sizeof *bad; i++) wrong_argument(c, syn_data_corrupt(d, &bad[i]) == SYN_E_VALUE, "corruption: noise");
+  CHECK(syn_data_add(d, tokens, 3, tokens, 2) == SYN_OK, "%s", c->message);
+  CHECK(!syn_data_row(d, 1, SYN_SRC, NULL) && !syn_data_row(d, 0, SYN_EACH, NULL) && !syn_data_row(d, 0, -1, NULL), "rows");
+  wrong_argument(c, syn_model_evaluate(c, m, d, 1, &loss, NULL) == SYN_E_VALUE, "batches of 1 tokens");
+  wrong_argument(c, syn_model_evaluate(c, m, d, -1, &loss, NULL) == SYN_E_VALUE, "batches of -1 tokens");
+  wrong_argument(c, syn_model_evaluate(c, m, d, most + 1, &loss, NULL) == SYN_E_VALUE, "tokens, wanted 2 to");
+  wrong_argument(c, syn_model_evaluate(c, m, NULL, 30, &loss, NULL) == SYN_E_VALUE, "data");
+  wrong_argument(c, syn_model_evaluate(c, NULL, d, 30, &loss, NULL) == SYN_E_VALUE, "model");
+  syn_data_free(d);
+}
+static void run_refused(syn_context *c, const syn_model *m) {
+  const syn_limits bad[] = {{-1, 0, 0, 0, 0}, {0, -1, 0, 0, 0}, {0, 0, -1, 0, 0}, {0, 0, 0, -1, 0}};
+  syn_batch b = two("seq2seq");
+  syn_trace_config trace;
+  syn_limits keep;
+  syn_run *r;
+  bytes out;
+  syn_sink sink = sink_of(&out), half = sink_of(&out);
+  float x[99];
+  int size[2], rows, i;
+  for (i = 0; i < 4; i++) wrong_argument(c, !syn_run_new(c, m, &bad[i]), "wanted 0 or more");
+  memset(&keep, 0, sizeof keep);
+  memset(&trace, 0, sizeof trace);
+  keep.keep = 1;
+  r = syn_run_new(c, m, &keep);
+  CHECK(syn_run_forward(r, &b) == SYN_OK, "%s", c->message);
+  CHECK(!syn_run_logits(r, -1, &rows) && !syn_run_logits(r, 2, &rows) && rows == 0, "logits of no sentence");
+  CHECK(!syn_run_attention(r, 0, -1, 0, size) && !syn_run_attention(r, 0, 99, 0, size) &&
+            !syn_run_attention(r, 0, 0, -1, size) && !syn_run_attention(r, 0, 0, 2, size) &&
+            !syn_run_attention(r, -1, 0, 0, size) && !syn_run_attention(r, 99, 0, 0, size) && !size[0],
+        "attention of no head, sentence, layer");
+  CHECK(syn_run_class(r, 0, 0, 0, x) == -1, "a class of a task without classes");
+  wrong_argument(c, syn_run_vector(r, "src.embed", 0, SYN_VECTOR_MEAN, x, 8) == SYN_E_SHAPE, "a vector of width 8");
+  wrong_argument(c, syn_run_vector(r, "encoder.2.g", 0, SYN_VECTOR_MEAN, x, 8) != SYN_OK, "encoder.2");
+  wrong_argument(c, syn_run_value(r, NULL, 0, NULL) == SYN_E_VALUE, "path");
+  wrong_argument(c, syn_run_backward(r, NULL, x) != SYN_OK, "batch");
+  CHECK(syn_run_forward(r, &b) == SYN_OK, "%s", c->message); /* there is no batch after a refused one */
+  half.write = NULL;
+  wrong_argument(c, syn_trace(r, NULL, NULL) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_trace(r, NULL, &half) == SYN_E_VALUE, "sink");
+  trace.sentence = -1;
+  wrong_argument(c, syn_trace(r, &trace, &sink) == SYN_E_VALUE, "sentence -1");
+  trace.sentence = 2;
+  wrong_argument(c, syn_trace(r, &trace, &sink) == SYN_E_VALUE, "sentence 2, the last pass had 2");
+  trace.sentence = 1;
+  CHECK(syn_trace(r, &trace, &sink) == SYN_OK, "%s", c->message);
+  free(out.at);
+  memset(&out, 0, sizeof out);
+  wrong_argument(c, syn_trace_network(c, syn_model_config(m), NULL) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_trace_network(c, syn_model_config(m), &half) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_small_write(c, m, NULL, NULL) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_small_write(c, m, NULL, &half) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_small_embed(c, m, NULL, "x", NULL) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_small_embed(c, m, NULL, "x", &half) == SYN_E_VALUE, "sink");
+  wrong_argument(c, syn_small_embed(c, m, NULL, NULL, &sink) == SYN_E_VALUE, "name");
+  CHECK(syn_small_write(NULL, m, NULL, &sink) == SYN_E_VALUE && syn_small_embed(NULL, m, NULL, "x", &sink) == SYN_E_VALUE &&
+            !out.at,
+        "no context");
+  syn_run_free(r);
+}
+static void test_arguments(void) {
+  syn_config k = two_config("seq2seq");
+  syn_var var = {NULL, 1.0};
+  syn_context c;
+  syn_model *m;
+  syn_context_init(&c, NULL);
+  m = syn_model_new(&c, &k);
+  syn_model_set_tokenizers(m, syn_tokenizer_learn(&c, "byte", 0, NULL, 0), NULL);
+  syn_context_clear(&c);
+  data_refused(&c, m);
+  run_refused(&c, m);
+  k.n_vars = 1;
+  wrong_argument(&c, !syn_model_new(&c, &k), "the list or a name is null");
+  k.vars = &var;
+  wrong_argument(&c, !syn_model_new(&c, &k), "the list or a name is null");
+  k.n_vars = -1;
+  wrong_argument(&c, !syn_model_new(&c, &k), "the list or a name is null");
+  syn_model_free(m);
+}
+
 int main(void) {
   good_make();
   test_refused(); /* trains the good model */
@@ -1599,6 +1723,7 @@ int main(void) {
   test_null_places();
   test_null_read();
   test_null_done();
+  test_arguments();
   good_free();
   return CHECK_END("model");
 }

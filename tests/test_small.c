@@ -47,7 +47,7 @@ static syn_model *trained(syn_context *c, const char *encoder, const char *decod
   how.lr = 0.004f;
   how.warmup = 50;
   how.steps = steps;
-  how.batch_tokens = CHECK_QUICK ? 200 : 400;
+  how.batch_tokens = CHECK_SHORT ? 200 : 400;
   m = syn_model_new(c, &k);
   for (i = 0; i < 2000; i++) {
     int n = row_of((uint64_t)i, src, tgt);
@@ -257,7 +257,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   config.src_vocab = config.tgt_vocab = VOCAB;
   config.classes = tag ? 4 : 3;
   how.lr = 0.004f;
-  how.steps = CHECK_QUICK ? 150 : 300;
+  how.steps = CHECK_SHORT ? 150 : 300;
   how.batch_tokens = 400;
   m = syn_model_new(c, &config);
   for (i = 0; i < 1000; i++) {
@@ -446,6 +446,17 @@ static void test_text(syn_context *c, const char *spec, int flags) {
     size = syn_tokenizer_decode(t, want, n, text, sizeof text);
     CHECK(syn_small_decode(s, want, n, back, sizeof back) == (long)size && !strcmp(text, back),
           "%s: line %d is \"%s\", wanted \"%s\"", spec, i, back, text);
+    memmove(got + 1, want, (size_t)n * sizeof *got); /* a begin is no text, nor what follows an end */
+    got[0] = SYN_BEGIN, got[n + 1] = SYN_FIRST_TOKEN;
+    CHECK(syn_small_decode(s, got, n + 2, back, sizeof back) == (long)size && !strcmp(text, back),
+          "%s: line %d behind a begin is \"%s\", wanted \"%s\"", spec, i, back, text);
+    for (k = 0; k <= (int)size + 1; k++) { /* what fits, with a final 0 */
+      memset(back, '?', sizeof back);
+      CHECK(syn_small_decode(s, want, n, back, (size_t)k) == (long)size && back[k] == '?' &&
+                (k ? strlen(back) < (size_t)k && !memcmp(back, text, strlen(back)) : 1) &&
+                (k <= (int)size || !strcmp(back, text)),
+            "%s: line %d in %d bytes", spec, i, k);
+    }
     for (k = 0; k < n; k++) {
       syn_text piece = syn_small_piece(s, want[k], !k), whole = syn_tokenizer_piece(t, want[k], !k);
       CHECK(piece.size == whole.size && !memcmp(piece.at, whole.at, piece.size), "%s: token %d",
@@ -658,6 +669,10 @@ static void test_learning(syn_context *c, const syn_model *m) {
   while (syn_small_step(s, 100) == SYN_SMALL_MORE) continue;
   CHECK(syn_small_correct(s, VOCAB, 0.1f) == SYN_SMALL_E_VALUE &&
             syn_small_correct(s, SYN_PAD, 0.1f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, -1, 0.1f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, SYN_BEGIN, 0.1f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, 4, 0.0f) == SYN_SMALL_E_VALUE &&
+            syn_small_correct(s, 4, 1e6f) == SYN_SMALL_E_VALUE &&
             syn_small_correct(s, 4, -1.0f) == SYN_SMALL_E_VALUE &&
             syn_small_correct(s, 4, (float)NAN) == SYN_SMALL_E_VALUE &&
             syn_small_correct(NULL, 4, 0.1f) == SYN_SMALL_E_VALUE, "tokens and rates");
@@ -683,6 +698,132 @@ static void test_learning(syn_context *c, const syn_model *m) {
   free(memory);
   free(block);
   free(w);
+}
+
+/* Corrections of a classifier, which chooses one class and is done. */
+static void test_classes(syn_context *c) {
+  static const int src[] = {4, 5, 3};
+  syn_config k;
+  syn_model *m;
+  size_t size;
+  int32_t *w;
+  long ram, floats;
+  void *block;
+  syn_small *s;
+  float *memory;
+  int chosen = -1, pass;
+  memset(&k, 0, sizeof k);
+  k.task = "classify";
+  k.encoder = "pos -> res_nd(syn_att(V)) -> norm";
+  k.d_model = 8, k.heads = 2, k.max_len = LENGTH, k.src_vocab = VOCAB, k.classes = 3;
+  m = syn_model_new(c, &k);
+  w = small_of(c, m, &size);
+  ram = syn_small_ram(w, size, NULL);
+  block = malloc((size_t)ram);
+  s = syn_small_open(block, (size_t)ram, w, size, NULL, NULL);
+  floats = syn_small_learn(s, NULL, 0);
+  memory = (float *)calloc((size_t)floats, sizeof *memory);
+  CHECK(floats == 3 * (8 + 2) && syn_small_learn(s, memory, floats) == floats, "%ld floats", floats);
+  for (pass = 0; pass < 50; pass++) {
+    int token = syn_small_source(s, src, 3);
+    while (token == 0 || token == SYN_SMALL_MORE) {
+      token = syn_small_step(s, 100000);
+      if (token >= 0) break;
+    }
+    chosen = token;
+    CHECK(chosen >= 0 && chosen < 3 && !syn_small_correct(s, 2, 0.1f), "class %d", chosen);
+    CHECK(syn_small_correct(s, 2, 0.1f) == SYN_SMALL_E_VALUE && syn_small_step(s, 1000) == SYN_SMALL_END, "it is done");
+  }
+  CHECK(chosen == 2, "class %d after corrections", chosen);
+  free(memory);
+  free(block);
+  free(w);
+  syn_model_free(m);
+}
+
+/* Of equal logits the first token that may be chosen, as the model does. */
+static void test_ties(syn_context *c, const syn_model *m) {
+  int src[LENGTH], tgt[LENGTH], out[LENGTH], count = row_of(5, src, tgt) + 1, n;
+  const syn_param *w = syn_model_find(m, "tgt.embed"), *b = syn_model_find(m, "out.b");
+  float *kept = (float *)malloc((w->size + b->size) * sizeof *kept);
+  size_t size;
+  int32_t *array;
+  long ram;
+  void *block;
+  syn_small *s;
+  memcpy(kept, w->x, w->size * sizeof *kept);
+  memcpy(kept + w->size, b->x, b->size * sizeof *kept);
+  memset(w->x, 0, w->size * sizeof *kept);
+  memset(b->x, 0, b->size * sizeof *kept);
+  array = small_of(c, m, &size);
+  ram = syn_small_ram(array, size, NULL);
+  block = malloc((size_t)ram);
+  s = syn_small_open(block, (size_t)ram, array, size, NULL, NULL);
+  n = output_of(s, src, count, 100000, out);
+  CHECK(n == LENGTH && out[0] == SYN_UNKNOWN && out[LENGTH - 1] == SYN_UNKNOWN, "%d tokens, the first is %d", n, out[0]);
+  memcpy(w->x, kept, w->size * sizeof *kept);
+  memcpy(b->x, kept + w->size, b->size * sizeof *kept);
+  free(block);
+  free(array);
+  free(kept);
+}
+
+/* Functions of the small model against those of libm; the scales of 4 bits against all others. */
+static void test_functions(void) {
+  syn_random r = {5};
+  float x, group[32];
+  int i, k, at;
+  for (x = -90.0f; x < 100.0f; x += 0.37f) {
+    double want = x > -87.0f ? exp((double)(x > 88.0f ? 88.0f : x)) : 0.0;
+    CHECK(fabs((double)syn__small_exp(x) - want) <= 3e-7 * want, "exp(%g) = %g", (double)x, (double)syn__small_exp(x));
+  }
+  CHECK(syn__small_exp((float)NAN) == 0.0f && syn__small_exp(1e30f) == syn__small_exp(88.0f), "exp far outside");
+  for (x = -9.0f; x < 9.0f; x += 0.13f) {
+    const double d = (double)x, sigma = 1.0 / (1.0 + exp(-d));
+    const double want[] = {d, d > 0.0 ? d : 0.0, 0.5 * d * (1.0 + tanh(0.7978845608 * (d + 0.044715 * d * d * d))),
+                           tanh(d), sigma, d * sigma};
+    for (i = 0; i < 6; i++)
+      CHECK(fabs((double)syn__small_act(i, x) - want[i]) < 2e-6 * (1.0 + fabs(d)), "act %d of %g: %g, not %g", i,
+            d, (double)syn__small_act(i, x), want[i]);
+  }
+  for (k = 0; k < 50; k++) {
+    const float scale = 0.001f;
+    float least;
+    for (i = 0; i < 32; i++) group[i] = 0.4f * syn_random_normal(&r);
+    at = syn__lower_group(group, 32, scale);
+    least = syn__lower_error(group, 32, scale * (float)at);
+    for (i = syn__lower_round(syn__lower_most(group, 32) / (7.0f * scale), 255); i > at / 2 && i > 1; i--)
+      if (i > syn__lower_round(syn__lower_most(group, 32) / (7.0f * scale), 255) / 2)
+        CHECK(least <= syn__lower_error(group, 32, scale * (float)i), "group %d: %d is worse than %d", k, at, i);
+  }
+  CHECK(syn__lower_group(group, 32, 0.0f) == 0, "a row of zeros");
+}
+
+/* Kinds and scores that no small model has are named. */
+static void no_lowering(syn_context *c, const char *encoder, const char *decoder, const char *word) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_config k;
+  syn_model *m;
+  memset(&k, 0, sizeof k);
+  k.encoder = encoder, k.decoder = decoder;
+  k.d_model = 8, k.heads = 2, k.max_len = LENGTH, k.src_vocab = k.tgt_vocab = VOCAB;
+  m = syn_model_new(c, &k);
+  CHECK(m && syn_small_write(c, m, NULL, &sink) == SYN_E_VALUE && strstr(c->message, word) && !b.size,
+        "wanted \"%s\" in: %s", word, c->message);
+  syn_context_clear(c);
+  syn_model_free(m);
+}
+static void test_no_lowering(syn_context *c) {
+  no_lowering(c, "syn_att(Conv)", "mh_dot_att", "cannot have Conv of layer encoder.0");
+  no_lowering(c, "syn_att(V+BD)", "mh_dot_att", "cannot have BD of layer encoder.0");
+  no_lowering(c, "syn_att(D, shared=1)", "mh_dot_att", "cannot have D of layer encoder.0");
+  no_lowering(c, "rel_pos -> syn_att(V)", "mh_dot_att", "layer encoder.0 (rel_pos)");
+  no_lowering(c, "id", "cnn(dilate=2) -> mh_dot_att", "cannot have dilation in a decoder of layer decoder.0");
+  no_lowering(c, "dyn_conv", "mh_dot_att", "cannot have this kind of layer encoder.0 (dyn_conv)");
+  no_lowering(c, "linear(65) -> syn_att(V, heads=65) -> linear", "mh_dot_att", "more than 64 heads");
+  no_lowering(c, "universal(2, res(ff))", "mh_dot_att", "universal");
+  no_lowering(c, "fixed_att(heads=8)", "mh_dot_att", "fixed_att");
 }
 
 /* A kind without a lowering is named. */
@@ -743,7 +884,7 @@ int main(void) {
        "pos -> res_nd(light_conv(5)) -> res_nd(mh_dot_att) -> res(cnn(32, k=3, act=relu)) -> "
        "res(ff(32, glu)) -> norm"},
       {"rnn(32) -> res_nd(rnn(32, gru)) -> norm",
-       "rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32))"},
+       "rnn(32, gru) -> highway(ff(32)) -> res_nd(mh_dot_att) -> res(rnn(32)) -> norm -> dropout(0.1)"},
       {"pos -> res_nd(syn_att(R, softmax=0)) -> res_nd(ffl(32)) -> norm",
        "pos -> res_nd(syn_att(FR+Fix, softmax=0)) -> res_nd(mh_dot_att) -> norm"}};
   syn_context c;
@@ -751,14 +892,15 @@ int main(void) {
   syn_context_init(&c, NULL);
   test_kernels();
   for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    int learned = !CHECK_QUICK || i % 4 == 0;
-    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], !learned ? 1 : CHECK_QUICK ? 150 : 400);
+    int learned = !CHECK_SHORT || i % 4 == 0;
+    syn_model *m = trained(&c, pairs[i][0], pairs[i][1], !learned ? 1 : CHECK_SHORT ? 150 : 400);
     test_tokens(&c, m, 1, pairs[i][0], learned);
     test_tokens(&c, m, 4, pairs[i][0], learned);
     test_embed(&c, m);
     if (i == 0) test_configs(&c, m);
     if (i == 0) test_limits(&c, m);
     if (i == 0) test_learning(&c, m);
+    if (i == 0) test_ties(&c, m);
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");
     if (i == 0) test_formats(&c, m);
@@ -780,6 +922,9 @@ int main(void) {
   test_text(&c, "bpe:40", SYN_LOWERCASE);
   test_text(&c, "bpe:60", SYN_SENTINELS);
   test_text(&c, "line", 0);
+  test_classes(&c);
+  test_functions();
+  test_no_lowering(&c);
   test_refused(&c);
   test_not_finite(&c);
   return CHECK_END("small");

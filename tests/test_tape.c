@@ -30,6 +30,27 @@ static int near(float got, double want) { return fabs((double)got - want) <= 1e-
 /* -- gradients against closed forms -- */
 
 /* y = a b + c, loss = sum(y): da = b, db = a, dc = 1; mean: a tenth of that */
+/* A product larger than the blocks of syn_gemm, with a bias. */
+static void test_blocks(void) {
+  enum { ROWS = 3, IN = 530, OUT = 1100 };
+  syn_context c;
+  syn_tape *t;
+  syn_tensor *x, *w, *b, *y;
+  int i, k, wrong = 0;
+  syn_context_init(&c, NULL);
+  t = syn_tape_new(&c, 1 << 23);
+  x = filled(t, ROWS, IN, 71), w = filled(t, OUT, IN, 72), b = filled(t, 0, OUT, 73);
+  y = syn_linear(x, w, b);
+  CHECK(y, "%s", c.message);
+  for (i = 0; y && i < ROWS * OUT; i++) {
+    double want = (double)b->x[i % OUT];
+    for (k = 0; k < IN; k++) want += (double)x->x[i / OUT * IN + k] * (double)w->x[i % OUT * IN + k];
+    wrong += fabs((double)y->x[i] - want) > 1e-4;
+  }
+  CHECK(wrong == 0, "%d numbers of a large product", wrong);
+  syn_tape_free(t);
+}
+
 static void test_linear(void) {
   syn_context c;
   syn_tape *t;
@@ -742,6 +763,7 @@ static void test_graph_text(void) {
 
 int main(void) {
   test_linear();
+  test_blocks();
   test_twice();
   test_softmax();
   matmul_case(1, 1, 1);

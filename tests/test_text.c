@@ -1,6 +1,8 @@
 /* test_text.c   the tokenizers: round trips, byte pair encoding against a plain program and against
    a list worked by hand, saved forms cut and flipped, too little room, no memory. */
+#ifndef TEST_LINKED /* the Makefile links it to linked.c */
 #define SYNTHESIZER_IMPLEMENTATION
+#endif
 #include "../synthesizer.h"
 
 #include "check.h"
@@ -462,13 +464,12 @@ static void test_room(void) {
     CHECK(same, "%s: ids of too little room", SPECS[s]);
     CHECK(syn_tokenizer_decode(t, all, n, NULL, 0) == line.size, "%s: room 0", SPECS[s]);
     for (room = 1; room <= (int)line.size + 1; room++) {
-      size_t at = 0, kept;
+      size_t kept;
       memset(out, 'x', sizeof out);
       same = same && syn_tokenizer_decode(t, all, n, out, (size_t)room) == line.size;
       kept = strlen(out);
       same = same && (int)kept < room && memcmp(out, sample, kept) == 0 && out[room] == 'x';
-      while (s > 0 && at < kept)
-        same = same && !(syn__utf8_decode(text_of(out), &at) & SYN__INVALID_BYTE);
+      same = same && (s == 0 || ((unsigned char)sample[kept] & 0xC0) != 0x80); /* whole characters */
     }
     CHECK(same, "%s: text of too little room", SPECS[s]);
     CHECK(syn_tokenizer_piece(t, SYN_END, 0).size == 0 && syn_tokenizer_piece(t, SYN_PAD, 1).size == 0 &&

@@ -1056,6 +1056,74 @@ static void loss_case(const labelled *l, float eps) {
   bench_free(&b);
 }
 
+/* More rows than a block of the loss has: loss and gradients are those of the sentences one by one. */
+static void test_loss_blocks(void) {
+  enum { V = 60000, ROWS = 300 }; /* blocks of 279 rows */
+  static int tokens[ROWS + 1];
+  syn_config k = config_of(1);
+  syn_train_config train;
+  syn_batch batch;
+  bench b;
+  const syn_param *bias;
+  float loss = 0.0f, *whole = NULL;
+  double sum = 0.0;
+  size_t i, n;
+  int part;
+  memset(&train, 0, sizeof train);
+  memset(&batch, 0, sizeof batch);
+  train.batch_tokens = ROWS;
+  k.decoder = "linear(4) -> linear";
+  k.d_model = 4;
+  k.heads = 1;
+  k.max_len = ROWS;
+  k.tgt_vocab = V;
+  for (i = 0; i <= ROWS; i++) tokens[i] = SYN_FIRST_TOKEN + (int)(i * 7919 % 5000);
+  if (!bench_make(&b, &k, &train)) return;
+  bias = syn_model_find(b.m, "out.b");
+  n = bias->size;
+  CHECK(b.t->run->loss.block < ROWS, "blocks of %lu rows", (unsigned long)b.t->run->loss.block);
+  whole = (float *)malloc(n * sizeof *whole);
+  for (part = 0; part < 3; part++) { /* all, then the first and the last half */
+    int first = part == 2 ? ROWS / 2 : 0, count = part ? ROWS / 2 : ROWS;
+    const float *g;
+    batch.count = 1;
+    batch.tgt = tokens + first, batch.labels = tokens + first + 1, batch.tgt_width = count;
+    CHECK(syn_trainer_backward(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
+    sum += part ? 0.5 * (double)loss : -(double)loss;
+    g = syn_trainer_gradient(b.t, bias);
+    for (i = 0; i < n; i++) whole[i] = part ? whole[i] - 0.5f * g[i] : g[i];
+  }
+  CHECK(fabs(sum) < 1e-5, "the loss of all differs by %g", sum);
+  for (part = 0, i = 0; i < n; i++) part += fabsf(whole[i]) > 1e-7f;
+  CHECK(part == 0, "%d gradients of out.b differ", part);
+  free(whole);
+  bench_free(&b);
+}
+
+/* Rows without a label get no gradient, whatever the batch before has left. */
+static void test_unlabelled(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_batch batch = three(0, 3), few = batch;
+  int labels[12] = {0};
+  uint64_t hash[2];
+  float loss;
+  bench b;
+  int i;
+  memset(&train, 0, sizeof train);
+  train.batch_tokens = 40;
+  labels[1] = 5, labels[9] = 9;
+  few.labels = labels;
+  for (i = 0; i < 2; i++) {
+    if (!bench_make(&b, &k, &train)) return;
+    CHECK(!i || syn_trainer_backward(b.t, &batch, &loss) == SYN_OK, "%s", b.c.message);
+    CHECK(syn_trainer_step(b.t, &few, 1, &loss) == SYN_OK, "%s", b.c.message);
+    hash[i] = syn_hash(SYN_HASH_START, b.m->weights, b.m->floats * sizeof(float));
+    bench_free(&b);
+  }
+  CHECK(hash[0] == hash[1], "a step differs behind another batch");
+}
+
 static void test_loss(void) {
   static const labelled cases[] = {{"seq2seq", {4, 5, 6, 3, 7, 3, 0, 0, 8, 9, 3, 0}, 4},
                                    {"lm", {0, 5, 0, 3, 7, 0, 0, 0, 13, 9, 1, 0}, 4},
@@ -2337,6 +2405,29 @@ static void bad_config(const char *what, syn_train_config train, const char *wor
   syn_model_free(m);
 }
 
+/* Defaults, the largest values, and the bounds of an update. */
+static void test_resolved(void) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  const syn_train_config *got;
+  double wanted;
+  syn__step s;
+  bench b;
+  memset(&train, 0, sizeof train);
+  train.average = 1000, train.accumulate = 10000, train.batch_tokens = 40, train.eps = 4.0f, train.clip = 2.0f;
+  if (!bench_make(&b, &k, &train)) return;
+  got = syn_trainer_config(b.t);
+  CHECK(got->patience == 3 && got->steps == 1000 && !strcmp(got->schedule, "rsqrt") && got->average == 1000, "%d, %ld",
+        got->patience, got->steps);
+  b.t->labels = 7;
+  s = syn__step_of(b.t, 5.0); /* clipped to 2, then the mean of 7 labels */
+  wanted = 1.1 * (2.0 / 5.0 / 7.0) * (5.0 * 7.0);
+  CHECK(fabs(s.gradient - wanted) < 1e-6, "a bound of %g, not %g", s.gradient, wanted);
+  wanted = (double)s.rate * 0.1 / 0.1 * s.gradient; /* the first step of Adam: an eps above 1 counts as 1 */
+  CHECK(fabs(syn__adam_prepare(&s) / wanted - 1.0) < 1e-5, "a bound of %g, not %g", syn__adam_prepare(&s), wanted);
+  bench_free(&b);
+}
+
 static void test_errors(void) {
   syn_train_config none, t;
   syn_config k = config_of(0);
@@ -2354,6 +2445,7 @@ static void test_errors(void) {
   BAD(optimizer, "AdamV", "did you mean 'adam'?");
   BAD(optimizer, "adafaktor", "did you mean 'adafactor'?");
   BAD(average, -1, "average -1");
+  BAD(average, 1001, "average 1001");
   BAD(accumulate, -2, "accumulate -2");
   BAD(ranks, -1, "rank 0 of ranks -1");
   BAD(rank, 1, "rank 1 of ranks 1");
@@ -2365,6 +2457,8 @@ static void test_errors(void) {
   BAD(accumulate, 1, "accumulate 1 with ranks 2");
   BAD(ranks, 10001, "accumulate 10001");
   memset(&none, 0, sizeof none);
+  BAD(accumulate, 10001, "accumulate 10001");
+  BAD(batch_tokens, SYN__DATA_LENGTH + 1, "batch_tokens");
   BAD(batch_tokens, 1, "batch_tokens 1");
   BAD(batch_tokens, -5, "batch_tokens -5");
   BAD(steps, -1, "steps -1");
@@ -2464,6 +2558,9 @@ int main(void) {
   test_large();
   test_accumulate();
   test_loss();
+  test_loss_blocks();
+  test_unlabelled();
+  test_resolved();
   test_batches();
   test_long_rows();
   test_empty_rows();
