@@ -219,7 +219,8 @@
    SYN_NO_TOKENIZERS, defined by the user: the tokenizers of a model file are not read; tokens in
    and out are numbers.
    SYN_NO_MESSAGES, defined by the user: an error has its status, its message is that of the status
-   alone. Without printf a network's text may not have $NAMEs. */
+   alone. Without printf a network's text may not have $NAMEs. syn_run_value knows no parts of a
+   layer. With SYN_INFERENCE, names of parameters and nodes of a viewed model are "". */
 
 /* How public functions are linked: extern, or for example `static` in a program of one file, or
    __declspec(dllexport) in a shared library. */
@@ -431,8 +432,8 @@ typedef struct syn_cost {
   int length;              /* set before: tokens of the sentence */
 } syn_cost;
 
-/* How long a saved buffer is needed. */
-enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH };
+/* How long a saved buffer is needed. TRAINING: as BOTH, and null where no backward pass follows. */
+enum { SYN_FORWARD, SYN_BACKWARD, SYN_BOTH, SYN_TRAINING };
 
 /* The initial values of a parameter:
      CONSTANT    all are `amount`
@@ -471,6 +472,7 @@ struct syn_node {
   syn_extent *save;              /* buffers from forward to backward */
   syn_part *part;
   syn_extent scratch;            /* per thread, while one function of the kind runs */
+  const syn_extent *infer;       /* [2] of it in a decoder: in forward, in `step`; null: all */
   int cache;                     /* floats kept of each decoded token for later steps */
   int key_cache; /* further ones, of it or of a source token: see syn__decode_state */
   int source_cache;              /* floats kept of each source token for all steps */
@@ -2392,11 +2394,14 @@ static int syn__snprintf(char *out, size_t capacity, const char *format, ...) {
 #else
 #define SYN__BACK(f) f
 #endif
-/* 0: decoders compute products of floats only, and no logit bounds. */
+/* INT8 0: decoders compute products of floats only, and no logit bounds. ALIGN: bytes, 64 are one
+   cache line, one AVX-512 register. */
 #if defined(SYN_INFERENCE) && defined(SYN_NO_SIMD)
 #define SYN__INT8 0
+#define SYN__ALIGN 16
 #else
 #define SYN__INT8 1
+#define SYN__ALIGN 64
 #endif
 #define SYN__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -2642,8 +2647,6 @@ static int syn__name_index(syn_context *c, const char *what, const char *given, 
    >>memory   the caller's allocator, aligned blocks, growing arrays, the arena of a graph
    ============================================================================================== */
 
-#define SYN__ALIGN 64 /* bytes: one cache line, one AVX-512 register */
-
 /* For a large block the default allocator requests pages of 2 MiB from Linux: a step reads all its
    memory once, and with pages of 4 KiB it would spend much of its time on TLB misses. It is only a
    hint; errno may be set. With -std=c99 the C library declares no madvise. */
@@ -2670,10 +2673,10 @@ static void syn__default_release(void *user, void *block) {
   free(block);
 }
 
-/* `count` elements of `size` bytes, zeroed and aligned to 64 bytes; null (recorded) when memory is
+/* `count` elements of `size` bytes, zeroed, aligned to SYN__ALIGN; null (recorded) when memory is
    out. Zeroed, so that a half filled struct can be freed after an error. The caller's allocator
    promises no alignment, so the block is larger, and its address is stored before the result:
-     block: [0 to 63 bytes unused] [the pointer `block`] [count * size bytes, aligned]
+     block: [0 to SYN__ALIGN - 1 bytes unused] [the pointer `block`] [count * size bytes, aligned]
    The pointer is copied by memcpy, since its place may be unaligned for a pointer. */
 static void *syn__alloc(syn_context *c, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), extra = SYN__ALIGN + sizeof(void *);
@@ -2701,13 +2704,13 @@ static void syn__free(syn_context *c, void *at) {
 
 /* Grows an array of *cap elements to `need` at least; keeps its elements, the rest is zero. `at`
    points to the pointer to the array, which has a type of its own and so is copied by memcpy. The
-   capacity doubles, so that n elements added one by one are moved O(n) times in all. After a
+   capacity grows by half, so that n elements added one by one are moved O(n) times in all. After a
    failure the array is as it was. */
 static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, size_t size) {
   size_t cap_new = *cap ? *cap : 16;
   void *old, *moved;
   if (need <= *cap) return SYN_OK;
-  while (cap_new < need) cap_new = syn__mul_size(cap_new, 2); /* ends at SIZE_MAX at the latest */
+  while (cap_new < need) cap_new = syn__add_size(cap_new, cap_new / 2); /* ends at SIZE_MAX */
   moved = syn__alloc(c, cap_new, size);
   if (!moved) return SYN_E_MEMORY;
   memcpy(&old, at, sizeof old);
@@ -2719,10 +2722,11 @@ static syn_status syn__grow(syn_context *c, void *at, size_t *cap, size_t need, 
 }
 
 /* An arena: small objects that are freed together (the graph of a model). It is a list of chunks,
-   each a header of SYN__ALIGN bytes and `size` bytes for objects. */
-#ifndef SYN__ARENA_CHUNK
-#define SYN__ARENA_CHUNK 4096 /* a test makes it smaller, so that every object can fail */
+   each a header and `size` bytes for objects. */
+#ifndef SYN__ARENA_CHUNK /* a test makes it smaller, so that every object can fail */
+#define SYN__ARENA_CHUNK (64 * SYN__ALIGN)
 #endif
+#define SYN__ARENA_HEADER ((sizeof(syn__chunk) + 15) / 16 * 16)
 typedef struct syn__chunk {
   struct syn__chunk *next;
   size_t used, size;
@@ -2732,22 +2736,24 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
-/* `count` elements of `size` bytes, zeroed, aligned to 16 bytes; null (recorded) when memory is
-   out. An object larger than a chunk gets one of its own; a size that saturated at SIZE_MAX then
-   fails in syn__alloc. */
+/* `count` elements of `size` bytes, zeroed and aligned; null (recorded) when memory is out. A larger
+   object than a chunk gets one of its own, behind the first of the list, which is filled further; a
+   size that saturated at SIZE_MAX then fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
-  size_t bytes = syn__round16(syn__mul_size(count, size));
+  size_t unit = SYN__ALIGN < 64 ? 8 : 16; /* on a board, memory is short */
+  size_t bytes = syn__add_size(syn__mul_size(count, size), unit - 1) / unit * unit;
   size_t chunk_size = bytes > SYN__ARENA_CHUNK ? bytes : SYN__ARENA_CHUNK;
-  syn__chunk *k = a->chunks;
+  syn__chunk *k = a->chunks, **link = &a->chunks;
   char *at;
   if (!k || k->size - k->used < bytes) {
-    k = (syn__chunk *)syn__alloc(a->c, 1, syn__add_size(SYN__ALIGN, chunk_size));
+    if (k && bytes > SYN__ARENA_CHUNK) link = &k->next;
+    k = (syn__chunk *)syn__alloc(a->c, 1, syn__add_size(SYN__ARENA_HEADER, chunk_size));
     if (!k) return NULL;
     k->size = chunk_size;
-    k->next = a->chunks;
-    a->chunks = k;
+    k->next = *link;
+    *link = k;
   }
-  at = (char *)k + SYN__ALIGN + k->used;
+  at = (char *)k + SYN__ARENA_HEADER + k->used;
   k->used += bytes;
   return at;
 }
@@ -2988,8 +2994,8 @@ static syn_status syn__append(syn_context *c, syn__array *a, const void *items, 
 /* Open addressing with linear probing, at most half full. Entries are never removed. Several
    entries may have the same key: texts of equal hash, which the caller compares. */
 typedef struct syn__map_slot {
-  uint64_t key;
-  int value; /* 0: the slot is empty */
+  int32_t key[2]; /* the bytes of a uint64_t, which would make the slot longer */
+  int value;      /* 0: the slot is empty */
 } syn__map_slot;
 typedef struct syn__map {
   syn__map_slot *slots;
@@ -3002,7 +3008,7 @@ static int syn__map_next(const syn__map *m, uint64_t key, size_t *probe) {
   const syn__map_slot *slot; /* half of them are empty, so the loop ends */
   if (m->capacity == 0) return 0;
   do slot = &m->slots[(home + (*probe)++) & (m->capacity - 1)];
-  while (slot->value && slot->key != key);
+  while (slot->value && memcmp(slot->key, &key, sizeof key));
   return slot->value;
 }
 
@@ -3021,14 +3027,17 @@ static syn_status syn__map_add(syn_context *c, syn__map *m, uint64_t key, int va
     wide.capacity = m->capacity ? syn__mul_size(m->capacity, 2) : 64;
     wide.slots = (syn__map_slot *)syn__alloc(c, wide.capacity, sizeof(syn__map_slot));
     if (!wide.slots) return SYN_E_MEMORY;
-    for (i = 0; i < m->capacity; i++) /* `wide` has the slots: this cannot fail */
-      if (m->slots[i].value) syn__map_add(c, &wide, m->slots[i].key, m->slots[i].value);
+    for (i = 0; i < m->capacity; i++) { /* `wide` has the slots: this cannot fail */
+      uint64_t old;
+      memcpy(&old, m->slots[i].key, sizeof old);
+      if (m->slots[i].value) syn__map_add(c, &wide, old, m->slots[i].value);
+    }
     syn__free(c, m->slots);
     *m = wide; /* the old map stays valid up to here */
   }
   for (i = (size_t)syn__mix(key) & (m->capacity - 1); m->slots[i].value;)
     i = (i + 1) & (m->capacity - 1);
-  m->slots[i].key = key;
+  memcpy(m->slots[i].key, &key, sizeof key);
   m->slots[i].value = value;
   m->count++;
   return SYN_OK;
@@ -3475,6 +3484,8 @@ struct syn_kernels {
 #else
 #define SYN__HAS_WASM 0
 #endif
+/* Keys of a transposed block (>>kv cache). Without vectors a block is one key, a row. */
+#define SYN__KEYS (SYN__HAS_X86 || SYN__HAS_NEON || SYN__HAS_WASM ? 16 : 1)
 #if SYN__HAS_WASM && defined(__wasm_relaxed_simd__)
 #define SYN__HAS_WASM_RELAXED 1
 #else
@@ -5018,21 +5029,6 @@ static void SYN__N(gemv_int8)(float *z, const float *x, const signed char *q, si
 
 /* -- attention of one new token -- */
 
-#if SYN__LANES == 1
-/* A head is a product with a row-major b, the block. */
-static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *k, size_t heads,
-                           size_t c) {
-  syn__product p;
-  memset(&p, 0, sizeof p);
-  p.a.rows = 1, p.a.cols = (int)c, p.a.row = c, p.a.col = 1;
-  p.b.rows = (int)c, p.b.cols = 16, p.b.row = 16, p.b.col = 1;
-  p.c.rows = 1, p.c.cols = 16, p.c.row = 16, p.c.col = 1;
-  for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c) {
-    p.a.x = (float *)q, p.b.x = (float *)k, p.c.x = s;
-    SYN__N(gemm)(&p, 0, 1, 0, 1);
-  }
-}
-#else
 /* `count` heads; a vector holds 16 keys of a head. Every score is one chain over i. */
 SYN__INLINE void SYN__N(scores_of)(float *s, size_t s_row, const float *q, const float *k, size_t c,
                                    int count) {
@@ -5054,7 +5050,6 @@ static void SYN__N(scores)(float *s, size_t s_row, const float *q, const float *
   for (; heads > 0; heads--, s += s_row, q += c, k += 16 * c)
     SYN__N(scores_of)(s, s_row, q, k, c, 1);
 }
-#endif
 
 /* `count` vectors of `size` columns each, from column i of y on. */
 SYN__INLINE void SYN__N(values_of)(float *y, const syn__weighted_values *j, size_t i, size_t size,
@@ -5805,7 +5800,8 @@ static void SYN__N(descend)(const syn__weight_update *d, float *w, float *m, con
 static const syn_kernels SYN__N(kernels) = {
     SYN__ISA_NAME, SYN__ISA_EXACT, SYN__MR, SYN__LANES == 1, SYN__N(pack_b), SYN__N(pack_a),
     SYN__N(gemm), SYN__N(add), SYN__N(sub), SYN__N(mul), SYN__N(acc), SYN__N(acc_mul),
-    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots), SYN__N(scores),
+    SYN__N(scale), SYN__N(acc_scale), SYN__N(sum), SYN__N(dot), SYN__N(dots),
+    SYN__KEYS > 1 ? SYN__N(scores) : NULL,
     SYN__N(values), SYN__INT8 ? SYN__N(gemv_int8) : NULL, SYN__INT8 ? &SYN__INT8_TABLE : NULL,
     SYN__N(max), SYN__N(block_max), SYN__N(act), SYN__BACK(SYN__N(act_back)),
     SYN__BACK(SYN__N(slope)), SYN__N(glu), SYN__BACK(SYN__N(glu_back)), SYN__IF(RNN, SYN__N(lstm)),
@@ -6200,10 +6196,11 @@ typedef struct syn__value {
   int stream, rank, shape[SYN_MAX_RANK];
   int maker; /* node that writes it, -1: none */
   int first, last; /* nodes that read it first and last, -1: none */
+  int last_step;   /* the last that reads it elsewhere than in `start`, see SYN__STEP_ROWS */
 } syn__value;
 
-/* Of a node's flags: its saved rows in a decoder are those of a step, but for `start`, which has
-   [source rows, source_cache] there. */
+/* Of a node's flags: its saved rows in a decoder are those of a step; its `start` uses none of
+   them, but the buffer syn__decode_state.start, and its step reads no row of the source. */
 #define SYN__STEP_ROWS (1 << 30)
 
 /* A recurrent node reads, for each token, what a later value z was for the token before; z is the
@@ -6224,7 +6221,7 @@ enum { SYN__BY_ROW = -1 };
 
 /* The graph: nodes in the order they run, the values between them, the weights they use. */
 typedef struct syn__graph {
-  syn__arena arena;
+  syn__arena arena, names; /* names: with SYN_NO_MESSAGES, until syn__graph_unname */
   syn_node **nodes;    /* [n_nodes] pointers: syn__grow moves the array, a node stays */
   syn__value *values;  /* [n_values] named by number, since the array moves when it grows */
   syn_param *params;   /* [n_params] */
@@ -6255,7 +6252,7 @@ struct syn_build {
   const char *text, *at;    /* of that side, without byte order mark; where the parser reads it */
   int partial;              /* 1: a text is built up to its error, see syn__parse */
   const char *bad, *bad_message; /* the layer with the error in the text, null: none; the error */
-  char path[SYN__PATH];     /* of the layer being built, or of the chain */
+  char *path;               /* [SYN__PATH] of the layer being built, or of the chain */
   int decoder, depth;
   int layers;               /* built so far: layers without an operation count, too */
   size_t next_param;        /* after the one found last: a universal repeats their order */
@@ -6312,7 +6309,7 @@ struct syn_tape {
   int *at[2];                          /* place of every row in its sentence */
   size_t *pairs[2][2]; /* [queries][keys][sentence]: products of lengths before it */
   struct syn__decode_state *decode;    /* null unless decoding */
-  syn_build own;                       /* a user's own tape builds as it runs */
+  syn_build *own;                      /* a user's own tape builds as it runs; null: no such */
   char *block;                         /* of a user's tape: behind pack, in one allocation */
   size_t block_size, block_used;
 };
@@ -6399,7 +6396,7 @@ static int syn__value_new(syn_build *b, int stream, int rank, const int *shape) 
   v->stream = stream;
   v->rank = rank;
   memcpy(v->shape, shape, (size_t)rank * sizeof *shape);
-  v->maker = v->first = v->last = -1;
+  v->maker = v->first = v->last = v->last_step = -1;
   return (int)g->n_values++;
 }
 
@@ -6434,6 +6431,7 @@ syn_status syn_build_save(syn_build *b, syn_node *n, int life, syn_extent extent
 }
 
 syn_status syn_build_part(syn_build *b, syn_node *n, const syn_part *part) {
+  if (!SYN__MESSAGES) return SYN_OK;
   if (n->n_part == SYN_MAX_PART || part->save < 0 || part->save >= n->n_save || !part->name ||
       !*part->name)
     return syn_build_fail(b, "the kind shows too many parts, or one without buffer or name");
@@ -6488,7 +6486,7 @@ static int syn__param_new(syn_build *b, const char *name, syn_initial init, int 
     return -1;
   p = &g->params[g->n_params];
   memset(p, 0, sizeof *p);
-  p->name = syn__arena_text(&g->arena, name, strlen(name));
+  p->name = syn__arena_text(SYN__MESSAGES ? &g->arena : &g->names, name, strlen(name));
   if (!p->name) return -1;
   p->rank = rank;
   memcpy(p->shape, shape, (size_t)rank * sizeof *shape);
@@ -6569,7 +6567,7 @@ static syn_node *syn__node_new(syn_build *b, const syn_kind *kind, int n_in, con
   n->flags = kind->flags;
   n->id = (int)g->n_nodes;
   n->place = b->layer ? (int)(b->layer->name.at - b->text) : -1;
-  n->path = syn__arena_text(&g->arena, b->path, strlen(b->path));
+  n->path = syn__arena_text(SYN__MESSAGES ? &g->arena : &g->names, b->path, strlen(b->path));
   n->n_in = n_in;
   memset(arrays, 0, sizeof *arrays);
   n->in = arrays->in, n->param = arrays->param, n->save_life = arrays->save_life;
@@ -6609,6 +6607,7 @@ static int syn__node_done(syn_build *b, syn_node *n) {
     syn__value *v = &g->values[n->in[i]]; /* after `shape`, which may have moved them */
     if (v->first < 0) v->first = n->id;
     v->last = n->id;
+    if (i == 0 || !(n->flags & SYN__STEP_ROWS)) v->last_step = n->id;
   }
   g->values[n->out].maker = n->id;
   if (n->recurrence) g->recurrent = n->id;
@@ -6633,9 +6632,10 @@ static syn_status syn__fit(syn_context *c, void *at, size_t *cap, size_t count, 
 static syn_status syn__graph_fit(syn_context *c, syn__graph *g) {
   if (syn__fit(c, &g->nodes, &g->cap_nodes, g->n_nodes, sizeof *g->nodes) ||
       syn__fit(c, &g->values, &g->cap_values, g->n_values, sizeof *g->values) ||
-      syn__fit(c, &g->params, &g->cap_params, g->n_params, sizeof *g->params))
+      syn__fit(c, &g->params, &g->cap_params, g->n_params, sizeof *g->params) ||
+      syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits))
     return SYN_E_MEMORY;
-  return syn__fit(c, &g->inits, &g->cap_inits, g->n_params, sizeof *g->inits);
+  return SYN_OK;
 }
 
 static void syn__graph_free(syn_context *c, syn__graph *g) {
@@ -6644,8 +6644,20 @@ static void syn__graph_free(syn_context *c, syn__graph *g) {
   syn__free(c, g->params);
   syn__free(c, g->inits);
   syn__arena_free(&g->arena);
+  syn__arena_free(&g->names);
   memset(g, 0, sizeof *g);
 }
+
+/* Frees what only building, loading and messages need: names become "". */
+#ifdef SYN_INFERENCE
+static void syn__graph_unname(syn_context *c, syn__graph *g) {
+  size_t i;
+  for (i = 0; i < g->n_nodes; i++) g->nodes[i]->path = "";
+  for (i = 0; i < g->n_params; i++) g->params[i].name = "";
+  syn__arena_free(&g->names);
+  syn__free(c, g->inits), g->inits = NULL;
+}
+#endif
 
 /* -- what a kind sees while it runs -- */
 
@@ -6719,8 +6731,9 @@ typedef struct syn__decode_state {
   /* by node: [slots, ceil(length/16), n->key_cache, 16], or for what comes from the source blocks
      of 16 tokens of a sentence, [., n->key_cache, 16]: a transposed block, so that one vector holds
      a number of 16 keys; the block to which the newest token of a slot belongs is row-major,
-     [16, n->key_cache] */
+     [16, n->key_cache]. 16 is SYN__KEYS: without vectors 1, which makes both [tokens, key_cache] */
   float **key_cache;
+  float *start; /* `start` of a layer: [source rows, n->source_cache], until it returns */
 } syn__decode_state;
 
 /* [n->cache] of the token at `place` that is kept in a slot. */
@@ -6742,14 +6755,15 @@ const float *syn_cache_row(const syn_tape *t, const syn_node *n, int r, int plac
    row-major, [16,n->key_cache], while the newest token is among them. */
 static float *syn__key_block(const syn_tape *t, const syn_node *n, int slot, int place) {
   const syn__decode_state *l = t->decode;
-  size_t blocks = ((size_t)l->length + 15) / 16;
+  size_t blocks = ((size_t)l->length + SYN__KEYS - 1) / SYN__KEYS;
   return l->key_cache[n->id] +
-         ((size_t)slot * blocks + (size_t)place / 16) * 16 * (size_t)n->key_cache;
+         ((size_t)slot * blocks + (size_t)place / SYN__KEYS) * SYN__KEYS * (size_t)n->key_cache;
 }
 /* The same of a source sentence; no two begin in one block, however long they are. */
 static float *syn__source_key_block(const syn_tape *t, const syn_node *n, int sentence, int j) {
-  size_t block = (size_t)(t->decode->source_off[sentence] / 16 + sentence + j / 16);
-  return t->decode->key_cache[n->id] + block * 16 * (size_t)n->key_cache;
+  int partial = SYN__KEYS > 1 ? sentence : 0; /* blocks that sentences before it may leave */
+  int block = t->decode->source_off[sentence] / SYN__KEYS + partial + j / SYN__KEYS;
+  return t->decode->key_cache[n->id] + (size_t)block * SYN__KEYS * (size_t)n->key_cache;
 }
 float *syn_source_cache_rows(const syn_tape *t, const syn_node *n) {
   return t->decode->source_cache[n->id];
@@ -7421,13 +7435,17 @@ typedef struct syn__items {
   const syn__graph *g;
   int mode; /* SYN__TRAIN ... */
   const syn__capacity *cap;
-  syn__item *items; /* in order of `from`, and of arrival where that is equal */
+  syn__item *items; /* in order of `from`, and of arrival where that is equal; null: only counted */
   size_t count;
 } syn__items;
 
+/* A decoder makes no buffer of 0 floats: its pointer stays null. */
 static void syn__item_add(syn__items *l, int from, int to, size_t size, float **where) {
   syn__item item = {from, to, size, 0, where, NULL};
-  size_t k = l->count++;
+  size_t k = l->count;
+  if (!size && l->mode == SYN__INFER) return;
+  l->count++;
+  if (!l->items) return;
   for (; k > 0 && l->items[k - 1].from > from; k--) l->items[k] = l->items[k - 1];
   l->items[k] = item;
 }
@@ -7481,22 +7499,30 @@ static int syn__not_needed(const syn__graph *g, const syn__value *v) {
   return !needed && v->last < (int)g->n_nodes;
 }
 
-/* Times: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's forward until
-   its maker's backward, which may read its own output; one that no backward needs, until its last
-   reader's forward. A gradient lives from the last reader's backward, where it is zeroed or first
-   written, until the maker's; without a reader it begins at n. A gradient buffer that several
-   values share lives until the backward of the first maker. */
+/* Times of a decoder: node i of the encoder runs at i, `start` of node i of the decoder at i, its
+   steps at syn__item_step. All steps together last until 2n. */
+static int syn__item_step(const syn__items *l, int node) {
+  int first = l->g->n_encoder;
+  return l->mode == SYN__INFER && node >= first ? node + (int)l->g->n_nodes - first : node;
+}
+
+/* Times of other runs: node i runs forward at i, backward at 2n-1-i. A value lives from its maker's
+   forward until its maker's backward, which may read its own output; one that no backward needs,
+   until its last reader's forward. A gradient lives from the last reader's backward, where it is
+   zeroed or first written, until the maker's; without a reader it begins at n. A gradient buffer
+   that several values share lives until the backward of the first maker. */
 static void syn__item_values(syn__items *l, syn_tape *t) {
   const syn__graph *g = l->g;
-  int n = (int)g->n_nodes, end = 2 * n - 1, mode = l->mode, alias, to;
+  int n = (int)g->n_nodes, end = 2 * n - 1, mode = l->mode, alias, from, to;
   size_t i;
   for (i = 0; i < g->n_values; i++) {
     const syn__value *v = &g->values[i];
     size_t size = syn__round16(syn__mul_size((size_t)v->shape[1], l->cap->rows[v->stream]));
-    to = mode == SYN__TRAIN && !syn__not_needed(g, v) ? end - v->maker
-         : mode == SYN__KEEP || v->last < 0          ? end
-                                                     : v->last;
-    syn__item_add(l, v->maker, to, size, t ? &t->tensors[i].x : NULL);
+    from = syn__item_step(l, v->maker);
+    to = syn__max(v->last, syn__item_step(l, v->last_step)); /* in `start`, in a step */
+    if (mode == SYN__TRAIN && !syn__not_needed(g, v)) to = end - v->maker;
+    else if (mode == SYN__KEEP || v->last < 0) to = end;
+    syn__item_add(l, from, to, size, t ? &t->tensors[i].x : NULL);
     if (mode == SYN__KEEP) syn__item_add(l, v->maker, to, size, t ? &t->kept_grads[i] : NULL);
     if (mode > SYN__KEEP || (mode == SYN__KEEP && v->last < 0) || syn__is_dx_alias(g, (int)i))
       continue;
@@ -7509,28 +7535,27 @@ static void syn__item_values(syn__items *l, syn_tape *t) {
 /* Floats of a saved buffer. In a decoder a step has few rows and no pairs: it uses scratch. */
 static size_t syn__saved_floats(const syn__items *l, const syn_node *n, syn_extent e) {
   syn__capacity cap = *l->cap;
-  size_t floats, start;
-  if (l->mode != SYN__INFER || n->id < l->g->n_encoder || !n->kind->step)
-    return syn__extent_floats(l->g, n, &e, &cap);
-  e.pair = 0;
-  if (!(n->flags & SYN__STEP_ROWS)) return syn__extent_floats(l->g, n, &e, &cap);
-  start = syn__round16(syn__mul_size(cap.rows[SYN_SRC], e.row ? (size_t)n->source_cache : 0));
-  cap.rows[SYN_SRC] = cap.rows[SYN_TGT];
-  floats = syn__extent_floats(l->g, n, &e, &cap);
-  return floats > start ? floats : start;
+  if (l->mode == SYN__INFER && n->id >= l->g->n_encoder && n->kind->step) {
+    e.pair = 0;
+    if (n->flags & SYN__STEP_ROWS) cap.rows[SYN_SRC] = cap.rows[SYN_TGT];
+  }
+  return syn__extent_floats(l->g, n, &e, &cap);
 }
 
 /* Saved buffers by their life: FORWARD for the moment of forward, BACKWARD for that of backward,
-   BOTH from one to the other. Without a backward pass only the moment of forward is left. */
+   BOTH from one to the other. Without a backward pass only the moment of forward is left, and of
+   TRAINING nothing. In a decoder `start` may use them, too. */
 static void syn__item_saved(syn__items *l, float **saved) {
   int n = (int)l->g->n_nodes, mode = l->mode, i, k;
   for (i = 0; i < n; i++)
     for (k = 0; k < l->g->nodes[i]->n_save; k++) {
       const syn_node *node = l->g->nodes[i];
-      int life = node->save_life[k], from = life == SYN_BACKWARD ? 2 * n - 1 - i : i;
-      int to = life == SYN_FORWARD || mode > SYN__KEEP ? i : 2 * n - 1 - i;
-      if (mode > SYN__KEEP && life == SYN_BACKWARD) continue;
-      if ((mode == SYN__KEEP && life == SYN_BOTH) ||
+      int life = node->save_life[k], step = syn__item_step(l, i);
+      int begin = node->kind->start && !(node->flags & SYN__STEP_ROWS) ? i : step;
+      int from = life == SYN_BACKWARD ? 2 * n - 1 - i : begin;
+      int to = life == SYN_FORWARD || mode > SYN__KEEP ? step : 2 * n - 1 - i;
+      if (mode > SYN__KEEP && (life == SYN_BACKWARD || life == SYN_TRAINING)) continue;
+      if ((mode == SYN__KEEP && life >= SYN_BOTH) ||
           (mode == SYN__READ && node->seen_heads && node->seen == k))
         to = 2 * n;
       syn__item_add(l, from, to, syn__saved_floats(l, node, node->save[k]),
@@ -7538,41 +7563,47 @@ static void syn__item_saved(syn__items *l, float **saved) {
     }
 }
 
-/* The KV cache of the decoder's nodes, needed from their first on: so it shares memory with what
-   only the encoder needs. where: three lists by node, of arrays [target tokens, n->cache],
-   [source tokens, n->source_cache], [blocks, n->key_cache, 16]. */
-static void syn__item_caches(syn__items *l, float **const where[3]) {
+/* The KV cache of the decoder's nodes, that of the source needed from their `start` on, that of the
+   tokens from the first step on: so they share memory with what only the encoder needs. where:
+   three lists by node, of arrays [target tokens, n->cache], [source tokens, n->source_cache],
+   [blocks, n->key_cache, SYN__KEYS]; start: the buffer of that name. */
+static void syn__item_caches(syn__items *l, float **const where[3], float **start) {
   const syn__graph *g = l->g;
-  int i, k;
-  for (i = g->n_encoder; i < (int)g->n_nodes && l->cap->kept[SYN_TGT]; i++) {
+  int i, k, last = (int)g->n_nodes;
+  size_t most = 0;
+  for (i = g->n_encoder; i < last && l->cap->kept[SYN_TGT]; i++) {
     const syn_node *n = g->nodes[i];
     size_t floats[3];
     floats[0] = syn__mul_size(l->cap->kept[SYN_TGT], (size_t)n->cache);
     floats[1] = syn__mul_size(l->cap->kept[SYN_SRC], (size_t)n->source_cache);
     floats[2] = syn__mul_size(l->cap->blocks[n->source_cache ? SYN_SRC : SYN_TGT],
-                              16 * (size_t)n->key_cache);
+                              SYN__KEYS * (size_t)n->key_cache);
     for (k = 0; k < 3; k++)
-      if (floats[k])
-        syn__item_add(l, g->n_encoder, (int)g->n_nodes, syn__round16(floats[k]),
-                      where[k] ? &where[k][i] : NULL);
+      syn__item_add(l, k && n->source_cache ? i : last, 2 * last, syn__round16(floats[k]),
+                    where[k] ? &where[k][i] : NULL);
+    if (n->flags & SYN__STEP_ROWS && (SYN__KEYS > 1 || !n->key_cache) && floats[1] > most)
+      most = floats[1];
   }
+  syn__item_add(l, g->n_encoder, last, syn__round16(most), start);
 }
 
 /* A recurrent section must find its buffers in each pass as it left them: what is needed while it
    runs is kept until its last pass is done. */
 static void syn__item_recurrent(syn__items *l) {
-  int n = (int)l->g->n_nodes, first = l->g->recurrent;
-  int last = l->mode > SYN__KEEP ? n - 1 : 2 * n - 1 - first;
+  int n = (int)l->g->n_nodes, first = syn__item_step(l, l->g->recurrent);
+  int last = l->mode > SYN__KEEP ? syn__item_step(l, n - 1) : 2 * n - 1 - first;
   size_t i;
-  for (i = 0; i < l->count && first; i++)
+  for (i = 0; i < l->count && l->items && l->g->recurrent; i++)
     if (l->items[i].to >= first && l->items[i].to < last) l->items[i].to = last;
 }
 
 /* Scratch of one thread: nodes run one after the other, so the largest need serves all. */
-static size_t syn__scratch_floats(const syn__graph *g, const syn__capacity *cap) {
+static size_t syn__scratch_floats(const syn__items *l) {
   size_t i, most = 0;
-  for (i = 0; i < g->n_nodes; i++) {
-    size_t floats = syn__extent_floats(g, g->nodes[i], &g->nodes[i]->scratch, cap);
+  for (i = 0; i < l->g->n_nodes; i++) {
+    const syn_node *n = l->g->nodes[i];
+    int less = l->mode == SYN__INFER && n->infer, step = n->id >= l->g->n_encoder;
+    size_t floats = syn__extent_floats(l->g, n, less ? &n->infer[step] : &n->scratch, l->cap);
     if (floats > most) most = floats;
   }
   return most;
@@ -7652,7 +7683,7 @@ int syn_build_chain(syn_build *b, const syn_layer *chain, int x) { return b->cha
 static void syn__path_push(syn_build *b, int number) {
   size_t size = strlen(b->path);
   char digits[24];
-  syn__join(b->path + size, sizeof b->path - size, ".", syn__decimal(digits, (uint64_t)number, 0),
+  syn__join(b->path + size, SYN__PATH - size, ".", syn__decimal(digits, (uint64_t)number, 0),
             "");
 }
 
@@ -7714,9 +7745,9 @@ static int syn__tape_mark(const syn_tape *t, syn__mark *mark) {
 }
 /* Restores that size and returns null, which callers pass on. */
 static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
-  t->own.g->n_params = 0;
-  t->own.g->n_nodes = mark.nodes;
-  t->own.g->n_values = mark.values;
+  t->own->g->n_params = 0;
+  t->own->g->n_nodes = mark.nodes;
+  t->own->g->n_values = mark.values;
   t->block_used = mark.used;
   return NULL;
 }
@@ -7725,6 +7756,8 @@ static syn_tensor *syn__tape_back(syn_tape *t, syn__mark mark) {
 typedef struct syn__own_tape {
   syn_tape tape;
   syn__graph graph;
+  syn_build build;
+  char path[1]; /* "": operations of a tape have no place */
 } syn__own_tape;
 
 syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
@@ -7733,9 +7766,11 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
   size_t packed;
   if (!own) return NULL;
   t = &own->tape;
-  t->c = t->own.c = t->own.tree.c = own->graph.arena.c = c;
-  t->g = t->own.g = &own->graph;
-  t->own.side = "tape"; /* messages begin with it */
+  t->own = &own->build;
+  t->own->path = own->path;
+  t->c = t->own->c = t->own->tree.c = own->graph.arena.c = own->graph.names.c = c;
+  t->g = t->own->g = &own->graph;
+  t->own->side = "tape"; /* messages begin with it */
   t->k = c->kernels;
   t->threads = c->options.threads;
   t->tensors = (syn_tensor *)syn__alloc(c, SYN__TAPE_TENSORS, sizeof *t->tensors);
@@ -7754,8 +7789,8 @@ syn_tape *syn_tape_new(syn_context *c, size_t bytes) {
 /* The struct is the first field of its syn__own_tape, so the last call frees the graph, too. */
 void syn_tape_free(syn_tape *t) {
   if (!t) return;
-  syn__graph_free(t->c, t->own.g);
-  syn__arena_free(&t->own.tree);
+  syn__graph_free(t->c, t->own->g);
+  syn__arena_free(&t->own->tree);
   syn__free(t->c, t->tensors);
   syn__free(t->c, t->saved);
   syn__free(t->c, t->pack);
@@ -7765,8 +7800,8 @@ void syn_tape_free(syn_tape *t) {
 /* Tensors made before are invalid afterwards. */
 void syn_tape_clear(syn_tape *t) {
   if (!t) return;
-  syn__graph_free(t->c, t->own.g);
-  t->own.g->arena.c = t->c;
+  syn__graph_free(t->c, t->own->g);
+  t->own->g->arena.c = t->own->g->names.c = t->c;
   t->block_used = 0;
 }
 
@@ -7782,7 +7817,7 @@ syn_tensor *syn_tensor_new(syn_tape *t, int rank, const int *shape) {
               SYN_MAX_RANK);
     return NULL;
   }
-  id = syn__value_new(&t->own, SYN_OWN, rank, shape);
+  id = syn__value_new(t->own, SYN_OWN, rank, shape);
   a = id < 0 ? NULL : syn__tape_tensor(t, id);
   return a ? a : syn__tape_back(t, mark);
 }
@@ -7839,9 +7874,9 @@ static syn_tensor *syn__record(const syn_kind *kind, int n_in, syn_tensor *const
   syn__mark mark;
   if (!t || !syn__tape_mark(t, &mark)) return NULL;
   for (i = 0; i < n_in; i++) ids[i] = in[i]->id;
-  n = syn__node_new(&t->own, kind, n_in, ids);
-  if (!n || (size && syn__own_copy(&t->own, n, own, size))) return syn__tape_back(t, mark);
-  out = syn__node_done(&t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
+  n = syn__node_new(t->own, kind, n_in, ids);
+  if (!n || (size && syn__own_copy(t->own, n, own, size))) return syn__tape_back(t, mark);
+  out = syn__node_done(t->own, n) < 0 || syn__tape_lacks(t, n) ? NULL : syn__record_memory(t, n);
   if (!out) return syn__tape_back(t, mark);
   kind->forward(t, n);
   return out;
@@ -10731,6 +10766,7 @@ enum {
                             finishes last, since other scores may read its q. All others have a
                             table of N positions, which limits the length of a sentence */
   SYN__IS_TABLE = 2,     /* S does not depend on the input */
+  SYN__NO_STAGES = 3,    /* either of these: not D, its variants, FD */
   SYN__SHARES_OUTPUT = 4 /* accepts shared=1, one output layer for all heads */
 };
 
@@ -10795,7 +10831,7 @@ typedef struct syn__att {
   size_t table[SYN__MAX_SCORES]; /* offset in the table buffer */
   size_t tables, dtables;        /* floats of the tables, of their gradients (FR's alone) before
                                     the biases of rel_pos */
-  syn__stages *stages; /* [n_scores] of syn_att */
+  syn__stages *stages; /* [n_scores] of syn_att, where a score has any */
   int cache, cache_x;             /* floats of a token's KV cache; offset of x in it, or -1 */
   int w_v, w_o, alpha;           /* parameters */
   const struct syn__rel_pos *rel_pos; /* biases to add, innermost first; null: none */
@@ -11030,20 +11066,20 @@ static syn__attention syn__head_of(const syn_tape *t, const syn_node *n, int sen
   o.drop_index = t->pairs[to][from][sentence] * (size_t)a->heads +
                  (size_t)h * (size_t)o.g.nq * (size_t)o.g.nk;
   o.p = syn_saved(t, n, SYN__P) + o.drop_index;
-  o.pack = scratch;
-  o.x = scratch + (size_t)a->c * syn__round16((size_t)o.g.nk);
-  o.z = o.x + SYN__QUERIES * syn__block_row(o.g.nk);
+  o.pack = o.x = o.z = scratch;
+  if (o.dv || SYN__KEYS > 1) o.z = o.x += (size_t)a->c * syn__round16((size_t)o.g.nk);
+  if (o.dv) o.z += SYN__QUERIES * syn__block_row(o.g.nk); /* x: dropout, backward */
   if (a->all_tables) {
     o.drop_index = (size_t)h * longest * longest;
     o.drop_row = longest;
   }
   return o;
 }
-/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1, or in a step. */
+/* Matrix `i` [nq,nk] of the head in SYN__UNMIXED; null: i is -1, in a step, or it is not kept. */
 static float *syn__head_kept(const syn_tape *t, const syn_node *n, const syn__attention *o, int i) {
   size_t kept = (size_t)syn__att_of(n)->n_kept, head = (size_t)o->h, before;
   size_t size = (size_t)o->g.nq * (size_t)o->g.nk;
-  if (i < 0 || t->decode) return NULL;
+  if (i < 0 || t->decode || !syn_saved(t, n, SYN__UNMIXED)) return NULL;
   before = (size_t)(o->p - syn_saved(t, n, SYN__P)) - head * size; /* of all heads */
   return syn_saved(t, n, SYN__UNMIXED) + before * kept + (head * kept + (size_t)i) * size;
 }
@@ -11345,16 +11381,16 @@ static void syn__v_finish(syn_tape *t, const syn_node *n, int s) {
 
 /* -- scores of a new token -- */
 
-/* score [n] += a [c] times the rows of a table [n,c]: one row of the product in `fill`, with the
-   same bits. */
-static void syn__table_dots(const syn_tape *t, float *score, const float *a, const float *table,
-                          int n, size_t c) {
+/* score [n] += a [1,c] times the rows of a table [n,c], of `at` those that it lists: one row of the
+   product in `fill`, with the same bits. */
+static void syn__table_dots(const syn_tape *t, float *score, syn_matrix a, syn_matrix table,
+                            const int *at) {
   const float *rows[16];
   int j, i, count;
-  for (j = 0; j < n; j += 16) {
-    count = syn__min(16, n - j);
-    for (i = 0; i < count; i++) rows[i] = table + (size_t)(j + i) * c;
-    t->k->dots(score + j, a, rows, c, (size_t)count);
+  for (j = 0; j < table.rows; j += 16) {
+    count = syn__min(16, table.rows - j);
+    for (i = 0; i < count; i++) rows[i] = table.x + (size_t)(at ? at[j + i] : j + i) * table.row;
+    t->k->dots(score + j, a.x, rows, (size_t)a.cols, (size_t)count);
   }
 }
 
@@ -11434,14 +11470,28 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
   if (last / 16 > (first - 1) / 16)
     syn_parallel(t, syn__task_transpose_block, n, (size_t)rows, (size_t)t->decode->slots);
 }
-/* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
+/* The scores of all heads of a new token, over keys that lie row by row. */
+static void syn__v_rows(const syn_tape *t, const syn_node *n, const syn__attention *o,
+                        float *score) {
+  const syn__att *a = syn__att_of(n);
+  const int *past = a->cross ? NULL : syn__past(t, (int)o->row);
+  float *k = a->cross ? syn__source_key_block(t, n, o->sentence, 0) : t->decode->key_cache[n->id];
+  float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e;
+  int h, at = o->h * a->c, row = (o->g.nk + 15) / 16 * 16;
+  memset(score, 0, (size_t)(o->heads * row) * sizeof *score);
+  for (h = 0; h < o->heads; h++, score += row, at += a->c)
+    syn__table_dots(t, score, syn_matrix_of(q + at, 1, a->c, 0),
+                    syn_matrix_of(k + at, o->g.nk, a->c, (size_t)a->e), past);
+}
+/* The same, block of keys by block; the bits of `fill`. */
 static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
   const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e + o->h * a->c;
   int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are full */
-  for (j = 0; j < o->g.nk; j += 16)
+  if (SYN__KEYS == 1) syn__v_rows(t, n, o, score);
+  for (j = 0; SYN__KEYS > 1 && j < o->g.nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)o->g.nk), q,
                    syn__source_key_block(t, n, o->sentence, j) + (size_t)o->h * c * 16,
@@ -11577,7 +11627,8 @@ static void syn__fr_fill(syn_tape *t, const syn_node *n, int s, const syn__atten
     syn_matrix r2 = syn__fr_factor(a, syn__att_weight(t, n, s, 1), o->h, a->size);
     r1.x += (size_t)(o->g.first % a->size) * r1.row;
     memset(score, 0, (size_t)columns * sizeof *score);
-    syn__table_dots(t, score, r1.x, r2.x, columns, r2.row);
+    r2.rows = columns;
+    syn__table_dots(t, score, r1, r2, NULL);
   } else {
     syn__r_fill(t, n, s, o, score);
   }
@@ -11974,8 +12025,8 @@ static void syn__dense_fill(syn_tape *t, const syn_node *n, int s, const syn__at
     if (t->decode) {
       memset(to.x, 0, (size_t)to.cols * sizeof *to.x);
       if (b2) memcpy(to.x, b2, (size_t)to.cols * sizeof *to.x);
-      syn__table_dots(t, to.x, z.x, syn__dense_w2(t, n, s, side, o->h), to.cols,
-                      (size_t)st->inputs);
+      w2 = syn_matrix_of(syn__dense_w2(t, n, s, side, o->h), to.cols, st->inputs, 0);
+      syn__table_dots(t, to.x, z, w2, NULL);
     } else {
       w2 = syn__packed(syn__dense_panels(t, n, s, side, o->h), st->inputs, to.cols);
       syn__causal_matmul_nt(t, &g, syn__product_of(to, z, w2, b2, 0));
@@ -12806,7 +12857,7 @@ static void syn__task_att_cache_write(syn_tape *t, const void *job, int thread, 
     memcpy(syn__cache_row(t, n, slot, place), syn__att_v(t, n, SYN__ROWS) + r * e,
            e * sizeof(float));
     if (s >= 0)
-      memcpy(syn__key_block(t, n, slot, place) + (size_t)(place % 16) * e,
+      memcpy(syn__key_block(t, n, slot, place) + (size_t)(place % SYN__KEYS) * e,
              syn__att_k(t, n, SYN__ROWS, s) + r * e, e * sizeof(float));
   }
 }
@@ -12869,7 +12920,7 @@ static void syn__att_step(syn_tape *t, const syn_node *n) {
   if (a->cache_x >= 0) syn__conv_cache_write(t, n, (size_t)a->cache_x, (size_t)a->d, x->x);
   syn__att_prepare(t, n);
   if (!a->cross) syn_parallel(t, syn__task_att_cache_write, n, (size_t)t->decode->rows, 32);
-  if (!a->cross && n->key_cache) syn__transpose_full_block(t, n);
+  if (SYN__KEYS > 1 && !a->cross && n->key_cache) syn__transpose_full_block(t, n);
   syn__att_step_rows(t, n);
   syn__att_out(t, n);
 }
@@ -12982,8 +13033,10 @@ static syn_status syn__syn_att_options(syn_build *b, syn_node *n, syn__att *a) {
    needs the S_s of a mixture. Tables are filled again, instead of H n^2 floats per sentence. */
 static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   syn_extent e = {0, 0, (size_t)a->heads, 0, 0}; /* per pair */
-  size_t step;
-  int s, row = a->row_floats;
+  const size_t c = SYN__KEYS > 1 ? (size_t)a->c : 0, heads = (size_t)a->heads;
+  /* of forward: pack, z; of a step: three rows, then rows of scores, rounded up to 16 */
+  syn_extent infer[2] = {{16 * c, 0, 0, c, 1}, {16 * heads, 0, 0, 3 + heads, 0}};
+  int s, row = a->row_floats, life = a->n_kept ? SYN_BOTH : SYN_TRAINING; /* GLU reads it */
   for (s = 0; s < a->n_scores; s++)
     a->kept[s] = a->mixed && !(a->score[s]->flags & SYN__IS_TABLE) ? a->n_kept++ : -1;
   syn_build_save(b, n, SYN_BOTH, e);
@@ -12991,7 +13044,7 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   row += a->mixed ? a->heads * a->n_scores : 0; /* of syn__alpha_parts */
   e.pair = (size_t)(a->heads * a->n_kept);
   syn_build_save_rows(b, n, SYN_BACKWARD, (size_t)row);
-  syn_build_save(b, n, SYN_BOTH, e);
+  syn_build_save(b, n, life, e);
   e.pair = 0;
   e.length = a->rel_pos ? 2 * (size_t)a->heads : 0;
   e.fixed = a->tables;
@@ -12999,11 +13052,11 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
   e.fixed = a->dtables;
   syn_build_save(b, n, SYN_BACKWARD, e);
   syn__attention_scratch(n, a->c);
-  step = 16 * (size_t)a->heads;  /* rows of scores, rounded up to 16 */
-  if (n->key_cache && !a->cross) /* 16 keys, row-major and transposed; the scores of a block */
-    step += 32 * (size_t)a->e + 16 * (size_t)a->heads;
-  if (n->scratch.fixed < step) n->scratch.fixed = step; /* a batch and a step are never both */
-  n->scratch.length += 3 + (size_t)a->heads; /* a batch uses two of the three rows */
+  if (c && n->key_cache && !a->cross) /* 16 keys, row-major and transposed; scores of a block */
+    infer[1].fixed += 32 * (size_t)a->e + 16 * heads;
+  n->infer = (const syn_extent *)syn__array_keep(b, infer, 2, sizeof *infer);
+  if (!n->infer) return SYN_E_MEMORY;
+  n->scratch.length += 2; /* rows, in backward */
   n->seen_heads = a->heads;
   n->seen = SYN__P;
   syn__att_parts(b, n, a);
@@ -13015,10 +13068,13 @@ static syn_status syn__att_buffers(syn_build *b, syn_node *n, syn__att *a) {
 static syn_status syn__syn_att_shape(syn_build *b, syn_node *n) {
   syn__att *a = (syn__att *)syn_build_own(b, n, sizeof *a);
   const syn__arg *kinds = syn__arg_find(b->layer, "kinds");
+  int s, stages = 0;
   if (!a) return SYN_E_MEMORY;
   if (syn__att_heads(b, n, a) || syn__att_kinds(b, a, kinds ? kinds->word : syn_text_of("V")))
     return SYN_E_SHAPE;
-  a->stages = (syn__stages *)syn__arena_get(&b->g->arena, (size_t)a->n_scores, sizeof *a->stages);
+  for (s = 0; s < a->n_scores; s++) stages |= !(a->score[s]->flags & SYN__NO_STAGES);
+  stages *= a->n_scores;
+  a->stages = (syn__stages *)syn__arena_get(&b->g->arena, (size_t)stages, sizeof *a->stages);
   if (!a->stages) return SYN_E_MEMORY;
   a->cache = a->e;
   if (b->decoder && a->keyed >= 0) n->key_cache = a->e;
@@ -13252,16 +13308,16 @@ static syn_status syn__src_att_shape(syn_build *b, syn_node *n) {
   return syn__att_buffers(b, n, a);
 }
 
-/* Before decoding: v of the source, and its k transposed, into the KV cache. */
+/* Before decoding: v of the source, and its k in transposed blocks, into the KV cache. */
 static void syn__src_att_start(syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   const syn_tensor *u = syn__att_keys(t, n);
   const int *off = t->decode->source_off;
-  float *k = syn_saved(t, n, SYN__ROWS);
+  float *k = SYN__KEYS > 1 ? t->decode->start : t->decode->key_cache[n->id];
   int i;
   syn__linear_forward(t, n, a->w_v, -1, u, t->decode->source_cache[n->id]);
   syn__linear_forward(t, n, a->param[0] + 1, -1, u, k);
-  for (i = 0; (size_t)off[i] < syn_rows(u); i++)
+  for (i = 0; SYN__KEYS > 1 && (size_t)off[i] < syn_rows(u); i++)
     syn__pack_keys(t,
                    syn_matrix_of(k + (size_t)off[i] * (size_t)a->e, off[i + 1] - off[i], a->e, 0),
                    syn__source_key_block(t, n, i, 0));
@@ -13571,6 +13627,7 @@ static syn_status syn__mlp_shape(syn_build *b, syn_node *n) {
   n->seen_heads = 1;
   n->seen = SYN__MLP_P;
   n->source_cache = wide + d_src;
+  n->flags |= SYN__STEP_ROWS;
   syn__attention_scratch(n, d_src);
   if (syn__own_copy(b, n, &wide, sizeof wide)) return SYN_E_MEMORY;
   syn__matrix_param(b, n, "w_q", wide, syn_build_width(b, n, 0));
@@ -13681,7 +13738,7 @@ static void syn__mlp_backward(syn_tape *t, const syn_node *n) {
 static void syn__mlp_start(syn_tape *t, const syn_node *n) {
   const syn_tensor *u = syn_in(t, n, 1);
   size_t r, rows = syn_rows(u), wide = (size_t)syn__mlp_wide(n), d = (size_t)syn_width(u);
-  float *to = t->decode->source_cache[n->id], *b = syn__mlp_block(t, n, SYN__MLP_ROWS, SYN__MLP_B);
+  float *to = t->decode->source_cache[n->id], *b = t->decode->start;
   syn__linear_forward(t, n, SYN__MLP_W_K, -1, u, b);
   for (r = 0; r < rows; r++, to += n->source_cache) {
     memcpy(to, b + r * wide, wide * sizeof *to);
@@ -15325,7 +15382,7 @@ static int syn__bad_layer(syn_build *b, const syn_layer *l, int number, int in) 
   size_t size = strlen(b->path);
   if (!b->g->bad_path || *b->g->bad_path) return -1;
   syn__path_push(b, number);
-  memcpy(b->g->bad_path, b->path, sizeof b->path);
+  memcpy(b->g->bad_path, b->path, SYN__PATH);
   b->g->bad_name = l->name;
   b->g->bad_in = in;
   b->path[size] = 0;
@@ -15461,7 +15518,7 @@ static void syn__build_side(syn_build *b, const char *side, const char *text) {
   b->text = text + syn__bom_size(text, strlen(text));
   b->decoder = side[0] == 'd';
   b->layer = NULL;
-  syn__join(b->path, sizeof b->path, side, "", "");
+  syn__join(b->path, SYN__PATH, side, "", "");
 }
 
 /* The embeddings of one side, [rows, d_model]; returns the value, -1: failed. Standard deviation
@@ -15516,7 +15573,7 @@ static syn_status syn__build_blocks(syn_build *b, const syn_layer *chain) {
   while (norm && last > 0 && b->g->nodes[last]->kind != norm->kind) last--;
   for (i = 0; norm && i < b->n_blocks; i++) {
     b->layer = norm;
-    syn__join(b->path, sizeof b->path, b->g->nodes[last]->path, "", "");
+    syn__join(b->path, SYN__PATH, b->g->nodes[last]->path, "", "");
     b->blocks[i] = syn__build_leaf(b, norm, b->blocks[i]);
     if (b->blocks[i] < 0) return SYN_E_SHAPE;
   }
@@ -15612,7 +15669,7 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
   int width = syn__build_width_of(b, x), fits = width == m->config.d_model;
   int shape[2] = {m->task->classes ? m->config.classes : m->config.tgt_vocab, width};
   b->layer = NULL;
-  syn__join(b->path, sizeof b->path, "out", "", "");
+  syn__join(b->path, SYN__PATH, "out", "", "");
   if (m->tie < 0) m->tie = fits && m->task->decoder ? SYN__TIE_OUT : SYN__TIE_NONE;
   if (m->tie > SYN__TIE_NONE && !fits)
     return syn__fail(b->c, SYN_E_SHAPE,
@@ -15681,11 +15738,9 @@ static syn_status syn__build_network(syn_model *m, int partial) {
   b.config = &m->config;
   b.chain = syn__build_chain;
   b.encoder_out = -1;
-  if (partial) {
-    m->g.bad_path = (char *)syn__arena_get(&m->g.arena, 1, sizeof b.path);
-    if (!m->g.bad_path) return SYN_E_MEMORY;
-  }
-  s = syn__build_sides(&b, m);
+  b.path = (char *)syn__arena_get(&b.tree, SYN__PATH, 1);
+  if (partial) m->g.bad_path = (char *)syn__arena_get(&m->g.arena, 1, SYN__PATH);
+  s = b.path && (m->g.bad_path || !partial) ? syn__build_sides(&b, m) : SYN_E_MEMORY;
   syn__arena_free(&b.tree);
   return s != SYN_OK ? s : syn__graph_fit(m->c, &m->g);
 }
@@ -15868,7 +15923,7 @@ static syn_model *syn__model_graph(syn_context *c, const syn_config *config, int
   syn_model *m = (syn_model *)syn__alloc(c, 1, sizeof *m);
   if (!m) return NULL;
   m->c = c;
-  m->g.arena.c = c;
+  m->g.arena.c = m->g.names.c = c;
   if (syn__config_resolve(m, config) == SYN_OK) syn__build_network(m, partial);
   return m;
 }
@@ -16052,7 +16107,7 @@ typedef struct syn__layout {
   size_t used;  /* bytes handed out so far */
 } syn__layout;
 
-/* Every part begins at a multiple of 64 bytes. Sums saturate at SIZE_MAX, which every allocation
+/* Every part begins at a multiple of SYN__ALIGN. Sums saturate at SIZE_MAX, which every allocation
    refuses. With `base` null the pointers returned are null. */
 static void *syn__layout_add(syn__layout *k, size_t count, size_t size) {
   size_t bytes = syn__mul_size(count, size), at = k->used;
@@ -16082,7 +16137,7 @@ typedef struct syn__loss_buffers {
 struct syn_run {
   syn_tape tape;
   const syn_model *m;    /* not owned: it must outlive the run */
-  size_t bytes;          /* of the allocation */
+  size_t bytes, n_items; /* of the allocation; of the plan */
   int mode, nodes;       /* SYN__TRAIN ...; how many nodes of the graph run */
   syn__capacity cap;     /* the largest batch it has memory for */
   float **cache[3];      /* of a decoder: see syn__item_caches */
@@ -16094,6 +16149,7 @@ struct syn_run {
   int *text;             /* [2, longest] tokens of a source and of a target text */
   float *dweights;       /* of all trained weights; in a run with keep */
   syn__item *items;      /* of the plan; null once the buffers have their places */
+  float *start;          /* of a decoder: syn__decode_state.start */
   syn__loss_buffers loss;
 };
 
@@ -16121,6 +16177,7 @@ static void syn__layout_batch(syn_run *r, syn__layout *k) {
     for (j = 0; j < 2; j++)
       r->tape.pairs[i][j] = (size_t *)syn__layout_add(k, sentences + 1, sizeof(size_t));
   }
+  if (r->mode == SYN__INFER) return; /* a decoder has no labels, and texts of its own */
   r->labels = syn__layout_ints(k, 1, r->cap.rows[r->m->task->labels]);
   r->text = syn__layout_ints(k, 2, r->cap.longest);
 }
@@ -16164,23 +16221,24 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
   t->tensors = (syn_tensor *)syn__layout_add(k, r->m->g.n_values, sizeof(syn_tensor));
   t->saved = (float **)syn__layout_add(k, r->m->g.n_nodes * SYN_MAX_SAVE, sizeof(float *));
   t->weights = (const float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
-  t->dweights = (float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
+  if (r->mode <= SYN__KEEP)
+    t->dweights = (float **)syn__layout_add(k, r->m->g.n_params, sizeof(float *));
   syn__layout_batch(r, k);
   for (i = 0; i < 3 && r->cap.kept[SYN_TGT]; i++)
     r->cache[i] = (float **)syn__layout_add(k, r->m->g.n_nodes, sizeof(float *));
   if (r->mode == SYN__KEEP)
     t->kept_grads = (float **)syn__layout_add(k, r->m->g.n_values, sizeof(float *));
   t->pack = (float *)syn__layout_add(k, syn__run_pack(r), sizeof(float));
-  t->scratch_size = syn__scratch_floats(&shown, &r->cap);
-  t->scratch = (float *)syn__layout_add(k, syn__mul_size(t->scratch_size, (size_t)t->threads),
-                                        sizeof(float));
+  t->scratch_size = syn__scratch_floats(&l);
+  t->scratch = syn__layout_floats(k, (size_t)t->threads, t->scratch_size);
   if (r->mode == SYN__KEEP) r->dweights = syn__layout_floats(k, 1, r->m->trained);
   if (r->mode <= SYN__KEEP) syn__layout_loss(r, k);
   syn__item_values(&l, k->base ? t : NULL);
   syn__item_saved(&l, k->base ? t->saved : NULL);
-  syn__item_caches(&l, r->cache);
+  syn__item_caches(&l, r->cache, &r->start);
   syn__item_recurrent(&l);
-  base = syn__layout_floats(k, 1, syn__place(&l));
+  r->n_items = l.count;
+  base = syn__layout_floats(k, 1, l.items ? syn__place(&l) : 0);
   for (i = 0; i < l.count && base; i++)
     if (r->items[i].where) *r->items[i].where = base + r->items[i].at;
   /* an alias has a smaller number than the value it shares the gradient with */
@@ -16192,14 +16250,12 @@ static void syn__layout_run(syn_run *r, syn__layout *k) {
 static const syn__capacity syn__no_cache = {{0, 0, 0}, 0, {0, 0}, {0, 0}}; /* not decoding */
 
 /* Sets up a run that has no buffers yet and returns the bytes of their block; 0: failed. The
-   caller frees `items`, of which there are `most` at most. c may differ from the model's context:
+   caller frees `items`, which are counted first. c may differ from the model's context:
    several threads can each run one model with a context of their own. */
 static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, int mode,
                                const syn_limits *limits, const syn__capacity *cache) {
   static const syn_limits none = {0, 0, 0, 0, 0};
-  /* of a node: x, its gradient, a copy; or x, three caches */
-  size_t most = 3 * m->g.n_values + m->g.n_nodes * (SYN_MAX_SAVE + 1);
-  syn__layout k = {NULL, 0};
+  syn__layout none_yet = {NULL, 0}, k = {NULL, 0};
   memset(r, 0, sizeof *r);
   if (!limits) limits = &none;
   if (limits->sentences < 0 || limits->src_rows < 0 || limits->tgt_rows < 0 || limits->length < 0)
@@ -16213,7 +16269,8 @@ static size_t syn__run_measure(syn_run *r, syn_context *c, const syn_model *m, i
   r->tape.k = c->kernels;
   r->tape.g = &m->g;
   r->tape.threads = c->options.threads;
-  r->items = (syn__item *)syn__alloc(c, most, sizeof(syn__item));
+  syn__layout_run(r, &none_yet);
+  r->items = (syn__item *)syn__alloc(c, r->n_items, sizeof(syn__item));
   if (r->items) syn__layout_run(r, &k);
   return k.used;
 }
@@ -19366,8 +19423,8 @@ static void syn__cache_sizes(syn_decoder *d) {
   d->decode.slots = d->config.beam;
   d->cache.kept[SYN_TGT] = rows * limit;
   d->cache.kept[SYN_SRC] = sentences * (size_t)d->config.source_len;
-  d->cache.blocks[SYN_TGT] = rows * ((limit + 15) / 16);
-  d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / 16 + sentences;
+  d->cache.blocks[SYN_TGT] = rows * ((limit + SYN__KEYS - 1) / SYN__KEYS);
+  d->cache.blocks[SYN_SRC] = d->cache.kept[SYN_SRC] / SYN__KEYS + (SYN__KEYS > 1 ? sentences : 0);
 }
 
 /* The panels of 16 outputs of a matrix: a step reads them from the beginning to the end. */
@@ -19597,6 +19654,7 @@ syn_decoder *syn_decoder_new(syn_context *c, const syn_model *m, const syn_decod
   d->decode.cache = d->run->cache[0];
   d->decode.source_cache = d->run->cache[1];
   d->decode.key_cache = d->run->cache[2];
+  d->decode.start = d->run->start;
   d->run->tape.tensors[m->g.nodes[m->head]->out].x = d->logits;
   return d;
 }
@@ -23001,7 +23059,7 @@ static syn_status syn__config_read(syn_context *c, const syn_file *f, syn_config
 }
 
 /* 1: a tensor with the scales or groups of a parameter that is stored with them. */
-static int syn__companion(const syn_file *f, const syn_model *m, const char *name) {
+SYN__NOINLINE int syn__companion(const syn_file *f, const syn_model *m, const char *name) {
   const char *dot = strrchr(name, '.');
   char own[SYN__STORED_NAME], again[SYN__STORED_NAME];
   size_t size = dot ? (size_t)(dot - name) : sizeof own;
@@ -23098,6 +23156,7 @@ syn_model *syn_model_view(syn_context *c, const void *bytes, size_t size) {
   syn_model *m = syn__model_of(c, syn_file_view(c, bytes, size));
 #ifdef SYN_INFERENCE
   if (m) syn_file_free(m->file), m->file = NULL; /* the weights lie in `bytes`, or were copied */
+  if (m && !SYN__MESSAGES) syn__graph_unname(c, &m->g);
 #endif
   return m;
 }

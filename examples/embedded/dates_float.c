@@ -4,7 +4,9 @@
 #include "dates_float_model.h"
 #define SYN_KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(mh_dot_src_att) X(ff)
 #define SYN_SCORES(X) X(v) X(r)
-#define HEAP (118 * 1024)
+#define SOURCE 13 /* twelve words, an end */
+#define TARGET 11 /* ten digits and dashes, an end */
+#define HEAP (49 * 1024)
 #include "demo_float.h"
 
 int main(void) { return demo_main(dates_float_model.bytes, sizeof dates_float_model.bytes); }

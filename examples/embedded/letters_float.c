@@ -4,7 +4,9 @@
 #include "letters_float_model.h"
 #define SYN_KINDS(X) X(pos) X(repeat) X(res) X(norm) X(dropout) X(syn_att) X(mh_dot_src_att) X(ff)
 #define SYN_SCORES(X) X(v) X(r)
-#define HEAP (238 * 1024)
+#define SOURCE 20
+#define TARGET 20
+#define HEAP (108 * 1024)
 #include "demo_float.h"
 
 int main(void) { return demo_main(letters_float_model.bytes, sizeof letters_float_model.bytes); }

@@ -17,8 +17,9 @@ printf '%-14s %-17s %14s %8s %8s %8s\n' demo board instructions flash RAM code
 # opening a model takes is not counted.
 : >"$OUT/none.few"
 head -n 5 "$OUT/dates.few" >"$OUT/dates_float.few"
+cp "$OUT/dates_float.few" "$OUT/dates64_float.few"
 head -n 5 "$OUT/letters.few" >"$OUT/letters_float.few"
-for demo in dates letters dates_float letters_float; do
+for demo in dates letters dates_float dates64_float letters_float; do
   for pair in $MACHINES; do
     board=${pair%%:*}
     elf=$OUT/$board/$demo-table.elf

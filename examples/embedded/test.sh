@@ -46,6 +46,22 @@ on() {
   verdict $? "$demo on $board" "the answers and logits of the PC; stack of open, encode, source, step: $stack"
 }
 
+# float_on BOARD DEMO MODEL: the answers of `syn run`, all that the program has in RAM
+float_on() {
+  board=$1 demo=$2 out=$OUT/$1/$2.out elf=$OUT/$1/$2-test.elf
+  if ! $make "$elf" "$OUT/syn" >"$OUT/build.log" 2>&1; then
+    verdict 1 "$demo on $board" "does not build: $(tail -n 1 "$OUT/build.log")"
+    return
+  fi
+  head -n 20 "$OUT/dates.in" >"$OUT/$demo.in"
+  "$OUT/syn" run -m "$3" --beam 1 "$OUT/$demo.in" >"$OUT/$demo.want"
+  emulate "$board" "$elf" "$OUT/$demo.in" "$out"
+  answers "$out" | cmp -s - "$OUT/$demo.want" || { verdict 1 "$demo on $board" "not the answers of the PC"; return; }
+  ram=$("${CROSS}size" "$elf" | awk 'NR == 2 { print $2 + $3 }')
+  [ "$ram" -le 65536 ]
+  verdict $? "$demo on $board" "the answers of the PC; RAM with stack $ram bytes, 65536 at most"
+}
+
 make="$*"
 mkdir -p "$OUT"
 $make "$OUT/dates_data" "$OUT/commands_data" "$OUT/letters_data" "$OUT/pc/dates" "$OUT/pc/dates_i4" "$OUT/pc/commands" \
@@ -77,6 +93,7 @@ if have_tools; then
   for board in microbit an386; do on $board dates_i4; done
   for board in m0 an386 an505; do on $board learn; done
   for board in an385 an386 an547; do on $board letters; done
+  for model in dates dates64; do float_on an386 ${model}_float "$OUT/$model.safetensors"; done
   on an386 commands -icount shift=5
   echo "   the longest slice of $(sed -n 's/.*SLICE = \([0-9]*\).*/\1/p' commands.c) multiply-adds takes" \
     "$(figure "longest slice in microseconds" "$OUT/an386/commands.out") microseconds at 32 ns an instruction"
