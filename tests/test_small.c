@@ -257,7 +257,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   config.src_vocab = config.tgt_vocab = VOCAB;
   config.classes = tag ? 4 : 3;
   how.lr = 0.004f;
-  how.steps = CHECK_SHORT ? 150 : 300;
+  how.steps = CHECK_QUICK ? 150 : 300;
   how.batch_tokens = 400;
   m = syn_model_new(c, &config);
   for (i = 0; i < 1000; i++) {
@@ -711,7 +711,9 @@ static void test_classes(syn_context *c) {
   void *block;
   syn_small *s;
   float *memory;
+  static const int longer[] = {4, 5, 6, 7, 8, 3};
   int chosen = -1, pass;
+  long work[4];
   memset(&k, 0, sizeof k);
   k.task = "classify";
   k.encoder = "pos -> res_nd(syn_att(V)) -> norm";
@@ -735,6 +737,18 @@ static void test_classes(syn_context *c) {
     CHECK(syn_small_correct(s, 2, 0.1f) == SYN_SMALL_E_VALUE && syn_small_step(s, 1000) == SYN_SMALL_END, "it is done");
   }
   CHECK(chosen == 2, "class %d after corrections", chosen);
+  for (pass = 0; pass < 4; pass++) { /* n keys for each of n tokens: scores and values of width 8 */
+    int token = syn_small_source(s, longer, 3 + pass);
+    uint64_t before = syn_small_work(s);
+    while (token >= SYN_SMALL_MORE) token = syn_small_step(s, 100000);
+    work[pass] = (long)(syn_small_work(s) - before);
+  }
+  for (pass = 1; pass < 3; pass++)
+    CHECK(work[pass + 1] - 2 * work[pass] + work[pass - 1] == 2 * 2 * 8, "work %ld, %ld, %ld", work[pass - 1], work[pass],
+          work[pass + 1]);
+  CHECK(syn_small_work(NULL) == 0 && syn_small_step(NULL, 1) == SYN_SMALL_E_VALUE &&
+            syn_small_source(s, NULL, 2) == SYN_SMALL_E_VALUE,
+        "nothing to run");
   free(memory);
   free(block);
   free(w);

@@ -6,6 +6,7 @@
 #include "../synthesizer.h"
 
 #include "check.h"
+#include <string.h>
 
 /* -- helpers -- */
 
