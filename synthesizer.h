@@ -2736,9 +2736,9 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
-/* `count` elements of `size` bytes, zeroed and aligned; null (recorded) when memory is out. A larger
-   object than a chunk gets one of its own, behind the first of the list, which is filled further; a
-   size that saturated at SIZE_MAX then fails in syn__alloc. */
+/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One that is
+   larger than a chunk gets its own, behind the first of the list, which is filled further; what
+   saturated at SIZE_MAX then fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
   size_t unit = SYN__ALIGN < 64 ? 8 : 16; /* on a board, memory is short */
   size_t bytes = syn__add_size(syn__mul_size(count, size), unit - 1) / unit * unit;
