@@ -236,6 +236,12 @@ for what in 'seq2seq data.tsv' 'lm poem' 'classify said' 'tag tagged'; do
   is "$1: the command again" '0 ' "$? $(cat err)"
   same "$1: the same model" alone again
 done
+train --init alone --data tagged --minutes 0.1 -o n --json >log 2>err
+has 'a model to begin with' '0 *syn train --init alone *' "$? $(cat err)"
+train --span-corruption --data poem --tokenizer char --d-model 16 --heads 2 --max-len 20 --minutes 0.05 \
+  -o n --json >log 2>err
+has 'hidden spans' '0 *--hold-back 0.05 *' "$? $(cat err)"
+has 'hidden spans: validation' '*"valid":[0-9]*' "$(cat log)"
 train --data data.tsv $small --steps 20 --every 10 --hold-back 0.1 -o n --json >log 2>err
 awk 'NR % 10 == 1' data.tsv >held; awk 'NR % 10 != 1' data.tsv >rest
 train --data rest --valid held $small --steps 20 --every 10 -o whole --json >log2 2>err

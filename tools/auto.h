@@ -220,7 +220,7 @@ static data_facts facts_of(syn_context *c, const arguments *a, task of) {
 
 /* -- the choice -- */
 
-/* Multiply-adds a second in training, all threads: twenty updates of a small network. */
+/* Multiply-adds a second in training, all threads: up to twenty updates of a small network. */
 static double auto_speed(const arguments *a) {
   enum { D = 128, ROWS = 16, LENGTH = 64, UPDATES = 20 };
   syn_context c;
@@ -230,7 +230,7 @@ static double auto_speed(const arguments *a) {
   syn_trainer *t;
   syn_batch b;
   int ids[ROWS * LENGTH], i;
-  double begin = 0.0, macs;
+  double begin = seconds(), macs, limit = 0.01 * 60.0 * opt_number(a, "minutes");
   memset(&k, 0, sizeof k);
   memset(&how, 0, sizeof how);
   memset(&b, 0, sizeof b);
@@ -251,12 +251,12 @@ static double auto_speed(const arguments *a) {
   check(&c);
   t = syn_trainer_new(&c, m, &how);
   check(&c);
-  for (i = 0; i < UPDATES + 2; i++) {
-    if (i == 2) begin = seconds();
+  for (i = -2; i < UPDATES && (i < 1 || seconds() - begin < limit); i++) {
+    if (i == 0) begin = seconds(); /* the first two also touch new memory */
     syn_trainer_step(t, &b, 1, NULL);
   }
   check(&c);
-  macs = 3.0 * ROWS * LENGTH * (2.0 * 12.0 * D * D + 500.0 * D) * UPDATES;
+  macs = 3.0 * ROWS * LENGTH * (2.0 * 12.0 * D * D + 500.0 * D) * (double)i;
   begin = seconds() - begin;
   syn_trainer_free(t);
   syn_model_free(m);
@@ -322,10 +322,10 @@ static void auto_texts(arguments *a, const data_facts *f) {
   }
   if (f->of == CLASSIFY) auto_choose(a, "lowercase", "on");
   auto_choose(a, "max-len", "%d", f->of == LM ? 128 : longest < 256 ? longest : 256);
-  if (!*opt_text(a, "valid") && !*opt_text(a, "valid-src")) auto_choose(a, "hold-back", "0.05");
 }
 
-/* Every choice but the number of updates. */
+/* Every choice but the number of updates. With --init the network is that of the model; the texts of
+   --span-corruption have no target. */
 static void auto_options(arguments *a) {
   syn_context c;
   data_facts f;
@@ -334,6 +334,9 @@ static void auto_options(arguments *a) {
 #ifdef _OPENMP
   auto_choose(a, "threads", "%d", omp_get_num_procs() < 64 ? omp_get_num_procs() : 64);
 #endif
+  if (!*opt_text(a, "valid") && !*opt_text(a, "valid-src")) auto_choose(a, "hold-back", "0.05");
+  auto_choose(a, "clip", "1");
+  if (*opt_text(a, "init") || opt_flag(a, "span-corruption")) return;
   context_of(&c, 1, "");
   f = facts_of(&c, a, task_of(opt_text(a, "task")));
   macs = auto_speed(a) * 60.0 * opt_number(a, "minutes");
@@ -348,7 +351,6 @@ static void auto_options(arguments *a) {
               larger(tokens < 2e5 ? 1024 : passes * tokens > 2e7 ? 4096 : 2048,
                      4 * opt_int(a, "max-len")));
   auto_choose(a, "dropout", "%s", passes < 12.0 ? "0.1" : passes < 30.0 ? "0.2" : "0.3");
-  auto_choose(a, "clip", "1");
 }
 
 /* -- the number of updates -- */

@@ -430,6 +430,7 @@ static syn_data *train_add_lines(training *r, const pairs *p, int most) {
 static void train_read_lines(training *r) {
   const char *paths[2];
   int most = r->max_len < opt_int(r->a, "batch") ? r->max_len : opt_int(r->a, "batch"), k, flags;
+  pairs held;
   paths[0] = opt_text(r->a, "data");
   paths[1] = opt_text(r->a, "valid");
   if (!*paths[0]) fail(WRONG_USE, "train --span-corruption wants --data FILE, a text a line");
@@ -445,6 +446,11 @@ static void train_read_lines(training *r) {
     if (!r->tokenizer[0])
       r->tokenizer[0] = r->tokenizer[1] =
           learn_side(&r->c, &p, 0, tokenizer_spec(r->a, SEQ2SEQ, 0), flags);
+    memset(&held, 0, sizeof held);
+    if (!*paths[1]) hold_back(&p, &held, opt_number(r->a, "hold-back"));
+    if (held.count) r->valid = train_add_lines(r, &held, most);
+    free(held.side[0]);
+    free(held.side[1]);
     if (k == 0) r->data = train_add_lines(r, &p, most);
     else r->valid = train_add_lines(r, &p, most);
     lines_free(&l);
@@ -716,6 +722,9 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
+  if (r->choose && s->step < r->config.steps && !s->stopped)
+    fprintf(stderr, "syn: the minutes ended at step %ld of %ld: the machine was busier than when it "
+            "was measured\n", s->step, r->config.steps);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
