@@ -13,7 +13,7 @@ awk 'BEGIN { for (i = 0; i < 40; i++) print substr("abcdefabcdef", i % 6 + 1, i 
 cut -f 1 data.tsv >lines
 layers='--encoder pos->res_nd(syn_att(R+V))->norm --decoder pos->res_nd(mh_dot_att)->norm'
 net="--data $dir/data.tsv --tokenizer char --d-model 32 --heads 2 --max-len 9 --batch 60 $layers
-  --warmup 2 --lr 0.01 --every 2"
+  --warmup 2 --lr 0.01 --schedule rsqrt --every 2"
 train() { "$SYN" train $net "$@"; }
 train --steps 2 -o old --checkpoint c2 2>err
 is 'train' 0 $?
