@@ -2696,8 +2696,8 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
-/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One that is
-   larger than a chunk gets its own, behind the first of the list, which is filled further; what
+/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One larger
+   than a chunk gets its own, behind the first of the list, which is filled further; what
    saturated at SIZE_MAX then fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
   size_t unit = SYN__ALIGN < 64 ? 8 : 16; /* on a board, memory is short */
