@@ -571,9 +571,9 @@ typedef struct syn_param {
   size_t size;               /* numbers */
   int trained;               /* 0: never changed by training (Fix) */
   /* 1: a matrix product reads it as [shape[0], the rest]: rank 2, and the [n,k,d] of a convolution;
-     0: a vector, or a table of heads */
+     2: a matrix with a row for each token or class, of embeddings and of the output layer; 0: a
+     vector, or a table of heads */
   int matrix;
-  int embedding; /* 1: one row per token or class: embeddings, the output layer */
   int panels; /* 1: a matrix that decoding reads in panels alone, see syn_model_load_packed */
   /* in the model's memory or in the file it was loaded from; null: the matrix lies in panels */
   float *x;
@@ -2736,8 +2736,8 @@ typedef struct syn__arena {
   syn__chunk *chunks;
 } syn__arena;
 
-/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One that
-   is larger than a chunk gets its own, behind the first of the list, which is filled further; what
+/* `count` elements of `size` bytes, zeroed, aligned; null (recorded) when memory is out. One larger
+   than a chunk gets its own, behind the first of the list, which is filled further; what
    saturated at SIZE_MAX then fails in syn__alloc. */
 static void *syn__arena_get(syn__arena *a, size_t count, size_t size) {
   size_t unit = SYN__ALIGN < 64 ? 8 : 16; /* on a board, memory is short */
@@ -15532,7 +15532,7 @@ static int syn__build_embedding(syn_build *b, const char *name, int vocabulary) 
       b, name, syn_initial_of(SYN_INIT_NORMAL, 1.0 / sqrt((double)shape[1])), 2, shape);
   n->n_param = 1;
   if (n->param[0] < 0) return -1;
-  b->g->params[n->param[0]].embedding = 1;
+  b->g->params[n->param[0]].matrix = 2;
   return syn__node_done(b, n);
 }
 
@@ -15682,7 +15682,7 @@ static syn_status syn__build_head(syn_build *b, syn_model *m, int x) {
                                syn_initial_glorot(width, shape[0]), 2, shape);
   n->n_param = 1;
   if (n->param[0] < 0 || syn__bias_param(b, n, "b", shape[0])) return SYN_E_MEMORY;
-  b->g->params[n->param[0]].embedding = 1;
+  b->g->params[n->param[0]].matrix = 2;
   m->final = x;
   m->head = n->id;
   return syn__node_done(b, n) < 0 ? SYN_E_SHAPE : SYN_OK;
@@ -17793,7 +17793,7 @@ static void syn__adafactor_tensors(const syn__step *s) {
 #define SYN__MUON_ADAM_BETA1 0.9f
 
 /* 1: a matrix of Muon; 0: Adam updates it */
-static int syn__muon_is(const syn_param *p) { return p->matrix && !p->embedding; }
+static int syn__muon_is(const syn_param *p) { return p->matrix == 1; }
 
 /* A matrix of Muon, in the memory of one thread: its shape; a, b, q, other [k,k]. */
 typedef struct syn__muon {
