@@ -414,7 +414,7 @@ static int run_phase(const comparison *k, const one_run *r) {
 
 /* The run that this process trains, and when it began. */
 static const one_run *run_now = NULL;
-static double run_begin;
+static double run_begin = 0.0;
 
 /* At the end of a training, also of one that failed because it has not learned: keeps its model,
    unless a signal stopped it before the end. The time comes first: the model is the last step. */
@@ -799,7 +799,7 @@ static void run_start(const comparison *k, one_run *r, int phase) {
     fflush(stdout);
     saved = _dup(1);
     _dup2(_fileno(log), 1);
-    if (!run_begin) atexit(run_keep);
+    if (run_begin == 0.0) atexit(run_keep);
     run_now = r;
     run_begin = seconds();
     run_status = run_training(r);
