@@ -39,7 +39,9 @@ words 2 40 >valid.tsv
 cut -f 1 valid.tsv >lines
 steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
 [ -z "$QUICK" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
-small='--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01'
+short= # a run of few steps learns more at a constant rate
+[ -z "$QUICK" ] || short=' --schedule constant'
+small="--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01$short"
 net="--data data.tsv --valid valid.tsv $small"
 one_encoder='--encoder pos->res_nd(syn_att(R+V))->res_nd(ffl)->norm'
 one_layer="$one_encoder --decoder pos->res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl)->norm"
@@ -161,7 +163,7 @@ train --src lines --tgt tgt $small -o n --steps 4 --json \
 is 'train --src --tgt' 0 $?
 for rule in adafactor sgd; do
   rule_net="$net --lr 0 --steps 30 --every 7 --average 3 --clip 1 --optimizer $rule"
-  [ $rule = sgd ] || rule_net=$(echo "$rule_net" | sed 's/--warmup 20//')
+  [ $rule = sgd ] || rule_net=$(echo "$rule_net" | sed 's/--warmup 20//; s/--schedule constant//')
   train $rule_net -o whole --json >log 2>err
   is "$rule" '0 ' "$? $(cat err)"
   is "$rule: the loss falls" yes "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' log |
@@ -295,7 +297,7 @@ awk -F '\t' '{ s = $1; gsub(/./, "& ", s); sub(/ $/, "", s)
   print (s ~ /d/ ? "has d" : "none") "\t" s }' data.tsv >class.tsv
 awk -F '\t' '{ s = $1; gsub(/./, "& ", s); sub(/ $/, "", s)
   print (s ~ /d/ ? "has d" : "none") "\t" s }' valid.tsv >class_valid.tsv
-words='--tokenizer space --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01'
+words="--tokenizer space --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01$short"
 ctask="--task classify --data class.tsv --valid class_valid.tsv $words"
 [ -z "$QUICK" ] || ctask="$ctask $one_encoder"
 train $ctask -o k --steps 60 --every 20 --json >log 2>err
