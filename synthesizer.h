@@ -11400,6 +11400,7 @@ static size_t syn__step_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
+#if SYN__KEYS > 1
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
@@ -11445,6 +11446,7 @@ static void syn__v_partial_block(const syn_tape *t, const syn_node *n, const syn
   t->k->scores(score + j, syn__round16((size_t)o->g.nk), q, transposed, (size_t)o->heads,
                (size_t)a->c);
 }
+#endif
 /* When a new token begins a block, the block before it is full: its keys are transposed in place,
    in all slots of a sentence, also in those without a live hypothesis. Items are rows; of the rows
    of one position the first of a sentence does it. */
@@ -11470,8 +11472,9 @@ static void syn__transpose_full_block(syn_tape *t, const syn_node *n) {
   if (last / 16 > (first - 1) / 16)
     syn_parallel(t, syn__task_transpose_block, n, (size_t)rows, (size_t)t->decode->slots);
 }
+#if SYN__KEYS == 1
 /* The scores of all heads of a new token, over keys that lie row by row. */
-static void syn__v_rows(const syn_tape *t, const syn_node *n, const syn__attention *o,
+static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   const int *past = a->cross ? NULL : syn__past(t, (int)o->row);
@@ -11483,15 +11486,15 @@ static void syn__v_rows(const syn_tape *t, const syn_node *n, const syn__attenti
     syn__table_dots(t, score, syn_matrix_of(q + at, 1, a->c, 0),
                     syn_matrix_of(k + at, o->g.nk, a->c, (size_t)a->e), past);
 }
-/* The same, block of keys by block; the bits of `fill`. */
+#else
+/* The scores of all heads of a new token, block of keys by block; the bits of `fill`. */
 static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attention *o,
                         float *score) {
   const syn__att *a = syn__att_of(n);
   size_t c = (size_t)a->c;
   const float *q = syn__score_rows(t, n, SYN__ROWS, a->keyed) + o->row * (size_t)a->e + o->h * a->c;
   int j, newest = t->at[SYN_TGT][t->decode->rows - 1]; /* blocks before its own are full */
-  if (SYN__KEYS == 1) syn__v_rows(t, n, o, score);
-  for (j = 0; SYN__KEYS > 1 && j < o->g.nk; j += 16)
+  for (j = 0; j < o->g.nk; j += 16)
     if (a->cross)
       t->k->scores(score + j, syn__round16((size_t)o->g.nk), q,
                    syn__source_key_block(t, n, o->sentence, j) + (size_t)o->h * c * 16,
@@ -11499,6 +11502,7 @@ static void syn__v_step(const syn_tape *t, const syn_node *n, const syn__attenti
     else if (j + 16 <= newest) syn__v_full_block(t, n, o, q, score, j);
     else syn__v_partial_block(t, n, o, q, score, j);
 }
+#endif
 static double syn__v_cost(const syn_node *n, int s, int length) {
   const syn__att *a = syn__att_of(n);
   SYN__UNUSED(s);

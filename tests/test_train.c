@@ -819,7 +819,7 @@ static void test_absurd(void) {
   static const float rates[] = {1e4f, 1e9f, 1e15f, 1e20f, 1e25f, 1e30f, 1e35f, 3e38f};
   size_t i, k;
   for (i = 0; i < 5; i++)
-    for (k = 2 * (i < 2 || i == 4); k < 8; k++) { /* these rules take steps of bounded size */
+    for (k = i < 2 || i == 4 ? 2 : 0; k < 8; k++) { /* these rules take steps of bounded size */
       absurd_case(rules[i], rates[k], -1.0f, 0.0f, 0.0f);
       absurd_case(rules[i], rates[k], 0.9f, 0.0f, 0.0f);
       absurd_case(rules[i], rates[k], 0.9f, i ? 0.5f : 0.0f, 1e-3f);

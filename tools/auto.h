@@ -256,7 +256,7 @@ static double auto_speed(const arguments *a) {
     syn_trainer_step(t, &b, 1, NULL);
   }
   check(&c);
-  macs = 3.0 * ROWS * LENGTH * (2.0 * 12.0 * D * D + 500.0 * D) * (double)i;
+  macs = 3.0 * (double)(ROWS * LENGTH) * (double)(2 * 12 * D * D + 500 * D) * (double)i;
   begin = seconds() - begin;
   syn_trainer_free(t);
   syn_model_free(m);
