@@ -11394,13 +11394,13 @@ static void syn__table_dots(const syn_tape *t, float *score, syn_matrix a, syn_m
   }
 }
 
+#if SYN__KEYS > 1
 /* Floats of a step's scratch that hold scores: three rows [nk], then one row of round16(nk) for
    each head. Behind them: the scratch of a block of keys. */
 static size_t syn__step_scores_end(const syn__att *a, int nk) {
   return 3 * (size_t)nk + (size_t)a->heads * syn__round16((size_t)nk);
 }
 
-#if SYN__KEYS > 1
 /* Scores of the 16 keys from position j on, a full and therefore transposed block. The keys of a
    hypothesis may lie in several slots, mostly one or two. For every slot all 16 keys are scored
    into part [heads,16], from where the lanes of the hypothesis's own keys are copied. */
