@@ -99,12 +99,10 @@ static void auto_save(const arguments *a, int given, const char *checkpoint) {
 /* Reads them back; 0: there is no such file. */
 static int auto_load(arguments *a, const char *checkpoint) {
   char *path = auto_path(checkpoint);
-  FILE *f = open_file(path, "rb");
-  lines l;
+  int found = file_exists(path);
   size_t i;
-  if (f) {
-    fclose(f);
-    l = read_lines(path);
+  if (found) {
+    lines l = read_lines(path);
     for (i = 0; i < l.count && i < AUTO_CHOICES; i++) {
       syn_text rest = l.at[i], name;
       next_piece(&rest, "\t", &name);
@@ -113,7 +111,7 @@ static int auto_load(arguments *a, const char *checkpoint) {
     lines_free(&l);
   }
   free(path);
-  return f != NULL;
+  return found;
 }
 
 /* 1: the minutes decide alone how long the training takes. */
@@ -400,24 +398,20 @@ static int auto_trial_report(void *user, const syn_trainer *t, float loss, int v
   return k->updates >= 3 && now - k->begin > k->limit;
 }
 
-/* Seconds of one update and of one validation, measured; the weights are as before. */
-static void auto_measure(syn_context *c, syn_model *m, const syn_train_config *config,
+/* Seconds of one update and of one validation of the network of m, measured on a copy of it with
+   new weights. */
+static void auto_measure(syn_context *c, const syn_model *m, const syn_train_config *config,
                          syn_data *data, syn_data *valid, double limit, double *update,
                          double *validation) {
-  size_t i, at = 0, n = 0;
   syn_train_config how = *config;
   auto_trial k = {0.0, 0.0, 0.0, 0};
+  syn_model *copy = syn_model_new(c, syn_model_config(m));
   syn_trainer *t;
-  float *kept;
-  for (i = 0; i < syn_model_param_count(m); i++) n += syn_model_param(m, i)->size;
-  kept = (float *)take(n, sizeof *kept);
-  for (i = 0; i < syn_model_param_count(m); at += syn_model_param(m, i++)->size)
-    memcpy(kept + at, syn_model_param(m, i)->x, syn_model_param(m, i)->size * sizeof *kept);
   how.every = 0;
   how.average = 0;
   how.steps = 1000000000;
   k.limit = limit;
-  t = syn_trainer_new(c, m, &how);
+  t = syn_trainer_new(c, copy, &how);
   check_use(c);
   k.begin = seconds();
   syn_trainer_run(t, data, NULL, auto_trial_report, &k);
@@ -427,9 +421,7 @@ static void auto_measure(syn_context *c, syn_model *m, const syn_train_config *c
   *validation = seconds() - k.begin;
   check(c);
   syn_trainer_free(t);
-  for (at = i = 0; i < syn_model_param_count(m); at += syn_model_param(m, i++)->size)
-    memcpy(syn_model_param(m, i)->x, kept + at, syn_model_param(m, i)->size * sizeof *kept);
-  free(kept);
+  syn_model_free(copy);
 }
 
 /* --steps and --every: as many updates as fit into `left` seconds, with up to twenty validations

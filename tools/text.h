@@ -89,6 +89,12 @@ MAYBE_UNUSED static void skip_byte_order_mark(buffer *b) {
   memmove(b->at, b->at + 3, b->size);
 }
 
+MAYBE_UNUSED static int file_exists(const char *path) {
+  FILE *f = open_file(path, "rb");
+  if (f) fclose(f);
+  return f != NULL;
+}
+
 /* "-" is standard input. */
 MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};

@@ -42,12 +42,6 @@ static int is_terminal(int file) {
 #endif
 }
 
-static int file_exists(const char *path) {
-  FILE *f = open_file(path, "rb");
-  if (f) fclose(f);
-  return f != NULL;
-}
-
 /* Checks before the training that the file can be written after it. The library writes PATH.tmp and
    renames it, so opening PATH.tmp is the test, and PATH is not touched. */
 static void check_writable(const char *path) {
