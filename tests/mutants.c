@@ -63,7 +63,7 @@ static int n_mutants;
 static uint64_t seed;
 
 static void *grow(void *p, int n, size_t size) {
-  if (n & (n - 1)) return p; /* room for the next power of two is there */
+  if (n & (n - 1)) return p; /* memory for the next power of two is there */
   p = realloc(p, (n ? 2 * (size_t)n : 1) * size);
   if (!p) exit(2);
   return p;

@@ -751,7 +751,7 @@ static void test_bad_kinds(void) {
   syn_model_free(m);
 }
 
-/* Kinds that ask for what there is not: refused by name when the model is built, whatever `shape` returns. */
+/* Kinds that request what does not exist: refused by name when the model is built, whatever `shape` returns. */
 static int too_much; /* which of the cases below */
 static syn_status too_much_shape(syn_build *b, syn_node *n) {
   static const int one = 1, none = 0, huge[] = {1 << 20, 1 << 20}, many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};

@@ -1,5 +1,5 @@
 /* test_trace   the JSON document of a run: every value, gradient and weight to the bit; what was not
-   computed; summaries; networks that do not build; sinks that fail. */
+   computed; summaries; networks that do not build; writes that fail. */
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 #include "check.h"
