@@ -717,6 +717,35 @@ typedef struct syn_corruption {
    if there are data for it. It may save, evaluate and decode. Nonzero ends this syn_trainer_run. */
 typedef int (*syn_report)(void *user, const syn_trainer *t, float loss, int validated);
 
+/* What syn_learn chooses: fields that are 0 or "" before. With `steps` nothing is chosen or
+   measured; then they mean what they mean in syn_config and syn_train_config. So a choice that was
+   filled gives the same model again. */
+typedef struct syn_choice {
+  char src_tokenizer[24], tgt_tokenizer[24]; /* as syn_tokenizer_learn reads them */
+  char encoder[400], decoder[400], tie[8];   /* tie "all": one tokenizer learns from both sides */
+  char optimizer[16];        /* where it is given, lr and weight_decay are not chosen */
+  int lowercase;             /* 1: of all texts but labels */
+  int d_model, heads, max_len, batch_tokens;
+  float dropout, label_smoothing, lr, weight_decay, clip;
+  double hold_back; /* share of the rows for validation, at most 0.5; of one text for lm the end */
+  double epochs;             /* at most so many */
+  long steps, every;         /* updates in all, between validations */
+  size_t rows, valid_rows, left_out; /* results: rows of both sorts, rows too long for max_len */
+} syn_choice;
+
+/* How to learn a model from texts alone. Zeroed, a field means what its comment says. */
+typedef struct syn_learn_config {
+  const char *task;   /* as in syn_config */
+  double minutes;     /* of the clock, for the whole call; 0: any, where `choice` has `steps` */
+  uint64_t seed;      /* of initial values, dropout, order of the batches */
+  syn_choice *choice; /* filled when the training begins; null: everything is chosen */
+  /* A clock in seconds. 0: that of the C library, at worst in whole seconds; a build with
+     SYN_NO_STDIO has none */
+  double (*seconds)(void *user);
+  syn_report report;  /* of the training; nonzero ends it. 0: none */
+  void *user;         /* handed to both */
+} syn_learn_config;
+
 /* -- decoding -- */
 
 /* How to decode: greedy, beam search or sampling. Zeroed, a field means what its comment says. */
@@ -1333,6 +1362,17 @@ SYN_API syn_text syn_tokenizer_piece(const syn_tokenizer *t, int id, int first);
 SYN_API size_t syn_tokenizer_save(const syn_tokenizer *t, void *out, size_t capacity);
 /* Reads them back. Null (recorded) for bytes that are not a whole tokenizer. */
 SYN_API syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size);
+
+/* -- all of it in one call -- */
+
+/* Learns a model from `count` rows of texts, as syn_data_add_text reads them. Texts, minutes and
+   the speed of the machine decide what config->choice leaves open; up to 3 % of the time goes into
+   updates that measure it. lm: src is not read; one text becomes windows, of several each has an
+   end. The weights are the best of all validations; the model owns its tokenizers. Also where
+   `report` or the clock ends the training there is a model. Null: an error, with the number of a
+   row that is wrong, 0 being the first. */
+SYN_API syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
+                             const syn_text *tgt, size_t count);
 
 /* -- file -- */
 
@@ -2349,6 +2389,9 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#if !defined(SYN_NO_STDIO) && !defined(SYN_INFERENCE)
+#include <time.h>
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -21228,6 +21271,505 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
   if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
   if (!status) status = syn__tokenizer_load_tokens(t, in, size);
   return syn__tokenizer_finish(t, status);
+}
+
+/* ==============================================================================================
+   >>learn   a model from texts alone: syn_learn
+   ============================================================================================== */
+
+/* In order:
+
+     syn__choose         facts of the texts, speed of the machine: all of syn_choice but its steps
+     syn__learn_make     tokenizers, model, rows of tokens
+     syn__learn_steps    how many updates fit the minutes, measured on a copy of the network
+     syn__learn_train    the training, then the best weights
+
+   What is chosen stands in syn__rules and in the functions syn__choose_... alone. `syn train
+   --minutes N` of tools/syn.c calls syn__choose and syn__learn_steps, and trains alike. */
+
+/* Facts of one side in all rows. Labels have none. */
+typedef struct syn__side {
+  double bytes, words, tokens; /* tokens with one end for each row */
+  int distinct, longest;       /* different words; tokens of all but one row in 200, with end */
+} syn__side;
+
+typedef struct syn__learn {
+  syn_context *c;
+  const syn_learn_config *config;
+  int task;                /* its place in syn__tasks: SYN__SMALL_SEQ2SEQ ... */
+  double begin;            /* the clock at the start */
+  syn_choice choice;
+  const syn_text *text[2]; /* [count] of both sides */
+  size_t count, nth;       /* rows; row 0, nth, 2 nth ... are for validation, 0: none */
+  int windows;             /* lm: 1: one text, whose windows are rows; 0: each text has an end */
+  syn__side side[2];
+  double tokens, macs;     /* of both sides; multiply-adds that the minutes allow */
+  syn_tokenizer *tokenizer[2];
+  syn_model *m;
+  syn_data *data, *valid;  /* valid: null without validation */
+  syn_train_config train;
+} syn__learn;
+
+/* -- what is chosen -- */
+
+/* By task, as syn__tasks: the layers that are repeated, the optimizer, the most epochs. */
+static const struct {
+  const char *layers[2], *optimizer; /* of encoder, decoder; null: has none */
+  float lr, weight_decay, label_smoothing;
+  double epochs;
+} syn__rules[] = {
+    {{"res_nd(syn_att(R+V))->res_nd(ffl)",
+      "res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl)"}, "muon", 0.01f, 0.1f, 0.1f, 40.0},
+    {{NULL, "res_nd(syn_att(R+V))->res_nd(ffl)"}, "muon", 0.01f, 0.1f, 0.1f, 40.0},
+    {{"res_nd(syn_att(R+V))->res_nd(ffl)", NULL}, "muon", 0.01f, 0.1f, 0.1f, 40.0},
+    {{"res_nd(syn_att(R+V))->res_nd(ffl)", NULL}, "muon", 0.01f, 0.1f, 0.1f, 40.0}};
+
+/* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each.
+   Else parts of words, more of them for more text. A text of lm of up to 2 MB: characters. */
+static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
+  const syn__side *s = &l->side[side];
+  if (l->task == SYN__SMALL_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
+  if (l->task == SYN__SMALL_TAG) return "space";
+  if (l->task == SYN__SMALL_CLASSIFY && side == SYN_TGT) return "line";
+  if (s->words < 1.2 * (double)l->count) return "char";
+  if (s->distinct <= 300) return "space";
+  return s->bytes < 4e5 ? "bpe:2000" : s->bytes < 1.5e6 ? "bpe:4000" : "bpe:8000";
+}
+
+/* What needs no facts. */
+static void syn__choose_rule(int task, syn_choice *k) {
+  if (!*k->optimizer) {
+    syn__snprintf(k->optimizer, sizeof k->optimizer, "%s", syn__rules[task].optimizer);
+    if (k->lr == 0.0f) k->lr = syn__rules[task].lr;
+    if (k->weight_decay == 0.0f) k->weight_decay = syn__rules[task].weight_decay;
+  }
+  if (k->label_smoothing == 0.0f) k->label_smoothing = syn__rules[task].label_smoothing;
+  if (k->epochs == 0.0) k->epochs = syn__rules[task].epochs;
+  if (k->clip == 0.0f) k->clip = 1.0f;
+  if (k->hold_back == 0.0) k->hold_back = 0.05;
+}
+
+/* d_model and layers that are considered, small to large. */
+static const int syn__widths[][2] = {{64, 1}, {64, 2}, {128, 2}, {128, 3}, {192, 4}, {256, 4},
+                                     {384, 6}};
+
+/* Weights of all layers; seq2seq has an encoder and a decoder, with an attention more. */
+static double syn__choose_weights(int task, const int *size) {
+  return (task == SYN__SMALL_SEQ2SEQ ? 28.0 : 12.0) * (double)(size[0] * size[0] * size[1]);
+}
+
+/* How often a training of that network passes over all tokens. */
+static double syn__choose_passes(const syn__learn *l, const int *size) {
+  int both = l->task == SYN__SMALL_SEQ2SEQ;
+  double each = syn__choose_weights(l->task, size) * (both ? 0.5 : 1.0);
+  double out = (both ? 4000.0 : 200.0) * (double)size[0]; /* for so many tokens, about */
+  return l->macs / (3.0 * (each + out)) / l->tokens;
+}
+
+/* The largest network that sees a few million tokens, and has not many more weights than the texts
+   have tokens. */
+static const int *syn__choose_width(const syn__learn *l) {
+  size_t i;
+  for (i = 1; i < SYN__COUNT(syn__widths); i++) {
+    double passes = syn__choose_passes(l, syn__widths[i]);
+    if (syn__choose_weights(l->task, syn__widths[i]) > 4.0 * l->tokens) break;
+    if (passes * l->tokens < 4e6 && passes < 6.0) break;
+  }
+  return syn__widths[i - 1];
+}
+
+static void syn__choose_network(syn__learn *l) {
+  syn_choice *k = &l->choice;
+  char *const text[2] = {k->encoder, k->decoder};
+  const int *size = syn__choose_width(l);
+  const double passes = syn__choose_passes(l, size);
+  int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1, i;
+  for (i = 0; i < 2; i++)
+    if (syn__rules[l->task].layers[i] && !*text[i])
+      syn__snprintf(text[i], sizeof k->encoder, "pos->repeat(%d,%s)->norm", size[1],
+                    syn__rules[l->task].layers[i]);
+  if (l->task == SYN__SMALL_CLASSIFY) k->lowercase = 1;
+  if (!k->d_model) k->d_model = size[0];
+  if (!k->heads) /* of width 32; two at least; a divisor of d */
+    for (k->heads = syn__max(2, k->d_model / 32); k->d_model % k->heads;) k->heads--;
+  if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(longest, 256);
+  if (!k->batch_tokens)
+    k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : passes * l->tokens > 2e7 ? 4096 : 2048,
+                               4 * syn__min(k->max_len, 1 << 20));
+  if (k->dropout == 0.0f) k->dropout = passes < 12.0 ? 0.1f : passes < 30.0 ? 0.2f : 0.3f;
+}
+
+static long syn__choose_warmup(long steps) { return steps / 10 < 500 ? steps / 10 : 500; }
+
+/* As many updates as fit into `left` seconds, with up to twenty validations, which take at most a
+   tenth of it; at most k->epochs epochs of `batches` updates. */
+static void syn__choose_steps(syn_choice *k, double left, double update, double validation,
+                              double batches) {
+  double count = floor(0.1 * left / (validation + 1e-9)), steps;
+  count = k->every ? 0.0 : count > 20.0 ? 20.0 : count < 2.0 ? 2.0 : count;
+  steps = floor((left - count * validation) / update);
+  if (steps > k->epochs * batches) steps = ceil(k->epochs * batches);
+  steps = steps > 1e9 ? 1e9 : steps >= 1.0 ? steps : 1.0;
+  k->steps = (long)steps;
+  if (count > 0.0) k->every = (long)ceil(steps / count);
+}
+
+/* -- the clock; updates are measured -- */
+
+static double syn__seconds(void) {
+#if defined(SYN_NO_STDIO) || defined(SYN_INFERENCE)
+  return 0.0;
+#elif (!defined(CLOCK_MONOTONIC) || defined(_WIN32)) && !defined(TIME_UTC)
+  return (double)time(NULL);
+#else
+  struct timespec now = {0, 0};
+#if defined(CLOCK_MONOTONIC) && !defined(_WIN32)
+  clock_gettime(CLOCK_MONOTONIC, &now);
+#else
+  timespec_get(&now, TIME_UTC);
+#endif
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#endif
+}
+static double syn__learn_clock(const syn__learn *l) {
+  return l->config->seconds ? l->config->seconds(l->config->user) : syn__seconds();
+}
+
+/* Some updates of a network. */
+typedef struct syn__trial {
+  const syn__learn *l;
+  int most, updates;        /* updates behind the first one, which also touches new memory */
+  double limit, begin, now; /* seconds at most; the clock behind the first update, now */
+} syn__trial;
+
+/* Where the clock has not moved yet, three times as many updates are waited for. */
+static int syn__trial_report(void *user, const syn_trainer *t, float loss, int validated) {
+  syn__trial *k = (syn__trial *)user;
+  SYN__UNUSED(t), SYN__UNUSED(loss), SYN__UNUSED(validated);
+  k->now = syn__learn_clock(k->l);
+  if (k->updates++ < 0) k->begin = k->now;
+  return k->updates >= 3 && (k->updates >= k->most || k->now - k->begin > k->limit) &&
+         (k->now != k->begin || k->updates >= 3 * k->most);
+}
+
+/* Seconds of an update, in at most `most` of them and share `limit` of the minutes; of a validation
+   on l->valid. The network is a new one; data and training are those of l. */
+static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, int most,
+                                     double limit, double seconds[2]) {
+  syn__trial k = {l, most, -1, 60.0 * limit * l->config->minutes, 0.0, 0.0};
+  syn_train_config how = l->train;
+  syn_model *copy = syn_model_new(l->c, m);
+  syn_trainer *t;
+  how.every = how.average = 0;
+  how.steps = 1000000000;
+  t = syn_trainer_new(l->c, copy, &how);
+  syn_trainer_run(t, l->data, NULL, syn__trial_report, &k);
+  seconds[0] = (k.now - k.begin) / (double)k.updates;
+  if (t && l->valid && !l->c->status) syn_trainer_evaluate(t, l->valid, NULL, NULL);
+  seconds[1] = syn__learn_clock(l) - k.now;
+  if (!(seconds[0] > 0.0 && seconds[0] < 1e15 && seconds[1] >= 0.0))
+    syn__fail(l->c, SYN_E_VALUE,
+              "learning: the clock moved by %g seconds in %d updates, wanted above 0; "
+              "syn_learn_config.seconds sets another one", k.now - k.begin, k.updates);
+  syn_trainer_free(t);
+  syn_model_free(copy);
+  return l->c->status;
+}
+
+/* l->macs, from updates of a small network. */
+static syn_status syn__learn_speed(syn__learn *l) {
+  enum { D = 128, ROWS = 16, LENGTH = 64 };
+  syn__learn trial = *l;
+  int ids[ROWS * LENGTH], i;
+  double seconds[2];
+  syn_config k;
+  memset(&k, 0, sizeof k);
+  memset(&trial.train, 0, sizeof trial.train);
+  k.task = "lm", k.d_model = D, k.max_len = LENGTH, k.tgt_vocab = 500;
+  k.decoder = "pos->repeat(2,res_nd(syn_att(R+V))->res_nd(ffl))->norm";
+  for (i = 0; i < ROWS * LENGTH; i++) ids[i] = SYN_FIRST_TOKEN + i * 31 % 490;
+  trial.train.batch_tokens = ROWS * (LENGTH + 1);
+  trial.data = syn_data_new(l->c);
+  syn_data_add_windows(trial.data, ids, ROWS * LENGTH, LENGTH, LENGTH);
+  if (syn__learn_measure(&trial, &k, 20, 0.01, seconds) == SYN_OK)
+    l->macs = 3.0 * ROWS * LENGTH * (2 * 12 * D * D + 500 * D) / seconds[0] * 60.0 *
+              l->config->minutes;
+  syn_data_free(trial.data);
+  return l->c->status;
+}
+
+/* -- facts of the texts -- */
+
+/* Words, different words: those of a tokenizer. */
+static syn_status syn__facts_words(syn_context *c, syn__side *s, const syn_text *at, size_t count) {
+  syn_tokenizer *t = syn_tokenizer_learn(c, "space", SYN_LOWERCASE, at, count);
+  size_t i, k;
+  s->distinct = t ? syn_tokenizer_size(t) - SYN_FIRST_TOKEN : 0;
+  syn_tokenizer_free(t);
+  for (i = 0; i < count; i++) {
+    s->bytes += (double)at[i].size;
+    for (k = 0; k < at[i].size; k++)
+      s->words += !syn__is_white(at[i].at[k]) && (!k || syn__is_white(at[i].at[k - 1]));
+  }
+  return c->status;
+}
+
+/* Tokens; the longest text is what a heap of all lengths gives behind the very longest ones. */
+static syn_status syn__facts_tokens(syn_context *c, syn__side *s, const char *spec,
+                                    const syn_text *at, size_t count) {
+  syn_tokenizer *t = syn_tokenizer_learn(c, spec, SYN_LOWERCASE, at, count);
+  uint64_t *lengths = (uint64_t *)syn__alloc(c, count, sizeof *lengths), longest = 0;
+  size_t i;
+  if (t && lengths) {
+    syn__heap heap;
+    for (i = 0; i < count; i++) {
+      lengths[i] = (uint64_t)syn_tokenizer_encode(t, at[i], NULL, 0);
+      s->tokens += (double)lengths[i] + 1.0;
+    }
+    heap = syn__heap_of(lengths, count);
+    for (i = 0; i <= count / 200; i++) syn__heap_pop(&heap, &longest);
+    s->longest = (int)(longest < INT_MAX / 2 ? longest : INT_MAX / 2) + 1;
+  }
+  syn__free(c, lengths);
+  syn_tokenizer_free(t);
+  return c->status;
+}
+
+/* Facts and tokenizers. Parts of words on both sides become those of one tokenizer. */
+static syn_status syn__facts_of(syn__learn *l) {
+  syn_choice *k = &l->choice;
+  char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
+  int i, given = *spec[0] || *spec[1], parts = 0;
+  for (i = l->task == SYN__SMALL_LM; i < 2; i++) {
+    syn__side *s = &l->side[i];
+    int labels = i == SYN_TGT && syn__tasks[l->task].classes;
+    if (!labels && syn__facts_words(l->c, s, l->text[i], l->count)) return l->c->status;
+    if (!*spec[i])
+      syn__snprintf(spec[i], sizeof k->src_tokenizer, "%s", syn__choose_tokenizer(l, i));
+    if (!labels && syn__facts_tokens(l->c, s, spec[i], l->text[i], l->count)) return l->c->status;
+    l->tokens += s->tokens;
+    parts += !strncmp(spec[i], "bpe", 3);
+  }
+  for (i = 0; i < 2 && parts == 2 && !given; i++) memcpy(spec[i], "bpe:8000", sizeof "bpe:8000");
+  if (parts == 2 && !*k->tie && !strcmp(spec[0], spec[1])) memcpy(k->tie, "all", sizeof "all");
+  return SYN_OK;
+}
+
+/* All of l->choice but the number of updates. */
+static syn_status syn__choose(syn__learn *l) {
+  if (syn__facts_of(l) || syn__learn_speed(l)) return l->c->status;
+  syn__choose_network(l);
+  syn__choose_rule(l->task, &l->choice);
+  return SYN_OK;
+}
+
+/* -- tokenizers, model, rows -- */
+
+/* Of that share every how many-th row is held back; 0: none. */
+static size_t syn__held_every(double share) { return share > 0 ? (size_t)(1 / share + 0.5) : 0; }
+/* Where the last part of a text begins: at the end of a line where it has lines. */
+static size_t syn__held_text(syn_text text, double share) {
+  size_t from = text.size - (size_t)(share * (double)text.size), at = from;
+  while (at < text.size && text.at[at - 1] != '\n') at++;
+  if (at == text.size) at = from;
+  while (at < text.size && ((unsigned char)text.at[at] & 0xC0) == 0x80) at++;
+  return at;
+}
+static int syn__learn_held(const syn__learn *l, size_t i) { return l->nth && i % l->nth == 0; }
+
+/* From the rows that are trained on; side 2: both. Labels: from all rows, in their case. */
+static syn_tokenizer *syn__learn_tokenizer(const syn__learn *l, int side) {
+  int labels = side == SYN_TGT && syn__tasks[l->task].classes, k;
+  syn_text *all = (syn_text *)syn__alloc(l->c, l->count, 2 * sizeof *all);
+  syn_tokenizer *t = NULL;
+  size_t i, n = 0;
+  for (k = 0; k < 2 && all; k++)
+    for (i = 0; i < l->count && side != !k; i++)
+      if (labels || !syn__learn_held(l, i)) all[n++] = l->text[k][i];
+  if (all)
+    t = syn_tokenizer_learn(l->c, side ? l->choice.tgt_tokenizer : l->choice.src_tokenizer,
+                            l->choice.lowercase && !labels ? SYN_LOWERCASE : 0, all, n);
+  syn__free(l->c, all);
+  return t;
+}
+
+/* The error of a row, with its number among all rows instead of that in the syn_data. */
+static syn_status syn__learn_refuse(syn_context *c, size_t i) {
+  char text[sizeof c->message], *at = strchr(c->message, ':');
+  const syn_status status = c->status;
+  if (status == SYN_E_MEMORY || !at || !(at = strchr(at + 1, ':'))) return status;
+  memcpy(text, c->message, sizeof text);
+  syn_context_clear(c);
+  return syn__fail(c, status, "learning: row %lu%s", (unsigned long)i, text + (at - c->message));
+}
+
+/* lm: windows of a text; or all of it, with an end. */
+static syn_status syn__learn_text(const syn__learn *l, syn_data *d, syn_text text) {
+  int window = l->m->config.max_len, n, *ids;
+  ids = (int *)syn__alloc(l->c, text.size + 1, sizeof *ids);
+  n = ids ? syn_tokenizer_encode(l->tokenizer[1], text, ids, (int)text.size + 1) : 0;
+  if (ids && !l->windows && n < window) syn_data_add(d, NULL, 0, ids, n);
+  else if (ids)
+    syn_data_add_windows(d, ids, (size_t)n, window, d == l->valid ? (window + 1) / 2 : window);
+  syn__free(l->c, ids);
+  return l->c->status;
+}
+
+/* One row, unless it is too long for the network or a batch. */
+static syn_status syn__learn_row(syn__learn *l, size_t i) {
+  const syn__task_kind *task = l->m->task;
+  syn_data *d = syn__learn_held(l, i) ? l->valid : l->data;
+  int end = task->labels != SYN_SRC, side, n = 0;
+  int most = syn__min(l->m->config.max_len, l->train.batch_tokens - !end) - end;
+  if (!task->encoder) return syn__learn_text(l, d, l->text[SYN_TGT][i]);
+  for (side = 0; side <= task->decoder; side++)
+    n = syn__max(n, syn_tokenizer_encode(l->tokenizer[side], l->text[side][i], NULL, 0));
+  if (n > most) return l->choice.left_out++, SYN_OK;
+  if (!syn_data_add_text(d, l->m, l->text[SYN_SRC][i], l->text[SYN_TGT][i])) return SYN_OK;
+  return syn__learn_refuse(l->c, i);
+}
+
+static syn_status syn__learn_rows(syn__learn *l) {
+  size_t i;
+  l->data = syn_data_new(l->c);
+  l->valid = syn_data_new(l->c);
+  for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
+  l->choice.rows = syn_data_count(l->data);
+  l->choice.valid_rows = syn_data_count(l->valid);
+  if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
+  if (l->choice.rows || l->c->status) return l->c->status;
+  return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
+                   (unsigned long)l->count, l->m->config.max_len);
+}
+
+static void syn__learn_configure(syn__learn *l) {
+  const syn_choice *k = &l->choice;
+  syn_train_config *t = &l->train;
+  t->optimizer = *k->optimizer ? k->optimizer : NULL;
+  t->schedule = "cosine";
+  t->lr = k->lr, t->weight_decay = k->weight_decay, t->clip = k->clip;
+  t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;
+  t->steps = k->steps, t->every = k->every, t->warmup = syn__choose_warmup(k->steps);
+  t->average = l->valid != NULL; /* the best weights */
+  t->halve = 1;
+  t->seed = l->config->seed;
+}
+
+/* l->m, which owns its tokenizers, l->data, l->valid. */
+static syn_status syn__learn_make(syn__learn *l) {
+  const syn_choice *k = &l->choice;
+  int joint = l->task == SYN__SMALL_SEQ2SEQ && !strcmp(k->tie, "all");
+  syn_config m;
+  memset(&m, 0, sizeof m);
+  if (l->task != SYN__SMALL_LM) l->tokenizer[0] = syn__learn_tokenizer(l, joint ? 2 : SYN_SRC);
+  l->tokenizer[1] = joint ? l->tokenizer[0] : syn__learn_tokenizer(l, SYN_TGT);
+  m.task = syn__tasks[l->task].name;
+  m.encoder = *k->encoder ? k->encoder : NULL;
+  m.decoder = *k->decoder ? k->decoder : NULL;
+  m.tie = *k->tie ? k->tie : NULL;
+  m.d_model = k->d_model, m.heads = k->heads, m.max_len = k->max_len, m.seed = l->config->seed;
+  m.dropout = k->dropout, m.label_smoothing = k->label_smoothing;
+  m.src_vocab = syn_tokenizer_size(l->tokenizer[0]);
+  m.tgt_vocab = syn_tokenizer_size(l->tokenizer[1]);
+  m.classes = m.tgt_vocab - SYN_FIRST_TOKEN + (l->task == SYN__SMALL_TAG);
+  l->m = syn_model_new(l->c, &m);
+  syn_model_set_tokenizers(l->m, l->tokenizer[0], l->tokenizer[1]);
+  syn__learn_configure(l);
+  if (l->m) return syn__learn_rows(l);
+  if (!joint) syn_tokenizer_free(l->tokenizer[1]);
+  syn_tokenizer_free(l->tokenizer[0]);
+  return l->c->status;
+}
+
+/* choice.steps and choice.every, of the training that l->train describes. */
+static syn_status syn__learn_steps(syn__learn *l) {
+  const syn_train_config *k = &l->train;
+  double batches = (double)syn_data_batches(l->data, k->batch_tokens, k->seed);
+  double seconds[2], end = l->begin + 60.0 * l->config->minutes;
+  if (syn__learn_measure(l, syn_model_config(l->m), 200, 0.02, seconds) == SYN_OK)
+    syn__choose_steps(&l->choice, 0.95 * (end - syn__learn_clock(l)), seconds[0], seconds[1],
+                      batches / (double)syn__max(1, k->accumulate));
+  return l->c->status;
+}
+
+/* -- the call -- */
+
+static int syn__learn_report(void *user, const syn_trainer *t, float loss, int validated) {
+  const syn__learn *l = (const syn__learn *)user;
+  const syn_learn_config *k = l->config;
+  int stop = k->report && k->report(k->user, t, loss, validated);
+  return stop || (k->minutes > 0.0 && syn__learn_clock(l) - l->begin >= 60.0 * k->minutes);
+}
+
+/* Steps behind the last validation are validated first. */
+static void syn__learn_train(syn__learn *l) {
+  const syn_train_config *k = &l->train;
+  syn_trainer *t;
+  syn__learn_configure(l);
+  t = syn_trainer_new(l->c, l->m, k);
+  if (t && l->config->choice) *l->config->choice = l->choice;
+  syn_trainer_run(t, l->data, l->valid, syn__learn_report, l);
+  if (l->valid && !l->c->status && (!k->every || syn_trainer_state(t)->step % k->every))
+    syn_trainer_validate(t, l->valid);
+  if (!l->c->status) syn_trainer_average(t);
+  syn_trainer_free(t);
+}
+
+static syn_status syn__learn_check(const syn__learn *l) {
+  const double minutes = l->config->minutes, share = l->choice.hold_back;
+  size_t i;
+  int side;
+  if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps))
+    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0", minutes);
+  if (l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5))
+    return syn__fail(l->c, SYN_E_VALUE, "learning: steps %ld, wanted 0 or more; hold_back %g, "
+                     "wanted 0 to 0.5", l->choice.steps, share);
+  if (!l->count) return syn__fail(l->c, SYN_E_VALUE, "learning: there are no rows");
+  for (side = l->task == SYN__SMALL_LM; side < 2; side++) {
+    if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
+    for (i = 0; i < l->count; i++)
+      if ((l->text[side][i].size && !l->text[side][i].at) || l->text[side][i].size > INT_MAX / 8)
+        return syn__fail(l->c, SYN_E_VALUE, "learning: row %lu: a %s text of %lu bytes at %p",
+                         (unsigned long)i, syn__stream_names[side],
+                         (unsigned long)l->text[side][i].size, (const void *)l->text[side][i].at);
+  }
+  return SYN_OK;
+}
+
+/* The rows for validation. Of one text for lm, the last part becomes row 0, the rest row 1. */
+static void syn__learn_hold_back(syn__learn *l, syn_text parts[2]) {
+  const syn_text *text = l->text[SYN_TGT];
+  l->windows = l->task == SYN__SMALL_LM && l->count == 1;
+  l->nth = l->count > 1 ? syn__held_every(l->choice.hold_back) : 0;
+  if (!l->windows || l->choice.hold_back == 0.0 || !text->size) return;
+  parts[1] = syn__text_of(text->at, syn__held_text(*text, l->choice.hold_back));
+  parts[0] = syn__text_of(text->at + parts[1].size, text->size - parts[1].size);
+  l->text[SYN_TGT] = parts;
+  l->count = l->nth = 2;
+}
+
+syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
+                     const syn_text *tgt, size_t count) {
+  syn__learn l;
+  syn_text parts[2];
+  memset(&l, 0, sizeof l);
+  if (!syn__can_train(c) || !syn__given(c, config, "configuration") || c->status) return NULL;
+  l.c = c, l.config = config;
+  l.text[SYN_SRC] = src, l.text[SYN_TGT] = tgt, l.count = count;
+  if (config->choice) l.choice = *config->choice;
+  l.choice.left_out = 0;
+  l.task = syn__name_index(c, "task", config->task ? config->task : syn__tasks[0].name, syn__tasks,
+                           SYN__COUNT(syn__tasks), sizeof *syn__tasks);
+  if (l.task < 0 || syn__learn_check(&l)) return NULL;
+  l.begin = config->minutes > 0.0 ? syn__learn_clock(&l) : 0.0;
+  if (!l.choice.steps && syn__choose(&l)) return NULL;
+  syn__learn_hold_back(&l, parts);
+  if (syn__learn_make(&l) == SYN_OK && (l.choice.steps || syn__learn_steps(&l) == SYN_OK))
+    syn__learn_train(&l);
+  syn_data_free(l.data);
+  syn_data_free(l.valid);
+  if (c->status) syn_model_free(l.m), l.m = NULL;
+  return l.m;
 }
 
 /* ==============================================================================================

@@ -133,12 +133,7 @@ static double seconds(void) {
   QueryPerformanceCounter(&count);
   return (double)count / (double)per_second;
 #else
-#ifdef CLOCK_MONOTONIC
-  struct timespec now;
-  if (clock_gettime(CLOCK_MONOTONIC, &now) == 0)
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-#endif
-  return (double)time(NULL);
+  return syn__seconds();
 #endif
 }
 

@@ -6,6 +6,7 @@
 typedef struct training {
   arguments *a;               /* with what auto.h has chosen */
   int given, choose;          /* options of the command line; 1: --minutes decides the length */
+  syn_choice choice;          /* with `choose` */
   task of;
   double per_label;           /* classify: mean source tokens per label, for tokens/s; else 1 */
   syn_context c;
@@ -349,7 +350,7 @@ static void train_check_labels(const training *r, const pairs *p) {
 
 /* Moves every n-th row of p to v, which shares its bytes: rows 0, n, 2n, ... of a part 1/n. */
 static void hold_back(pairs *p, pairs *v, double share) {
-  size_t i, n = share > 0.0 ? (size_t)(1.0 / share + 0.5) : 0, kept = 0;
+  size_t i, n = syn__held_every(share), kept = 0;
   int k;
   if (!n) return;
   *v = *p;
@@ -373,13 +374,15 @@ static void train_read_pairs(training *r) {
     fail(WRONG_USE, "train wants --data, or --src and --tgt");
   r->data = syn_data_new(&r->c);
   own_valid = pairs_read(&v, r->of, r->a, valid_names);
+  init_tokenizers(r, &p);
+  own_labels = r->of >= CLASSIFY && !r->tokenizer[1];
+  if (own_labels) /* also of rows that are held back */
+    r->tokenizer[1] = learn_side(&r->c, &p, 1, tokenizer_spec(r->a, r->of, 1), 0);
+  if (own_labels && r->of == CLASSIFY) train_check_labels(r, &p);
   if (!own_valid) hold_back(&p, &v, opt_number(r->a, "hold-back"));
   if (v.count) r->valid = syn_data_new(&r->c);
   if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
-  init_tokenizers(r, &p);
-  own_labels = r->of == CLASSIFY && !r->tokenizer[1];
   learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
-  if (own_labels) train_check_labels(r, &p);
   train_add(r, r->data, &p, most);
   if (r->valid) train_add(r, r->valid, &v, most);
   if (own_valid) pairs_free(&v);
@@ -451,15 +454,12 @@ static void train_read_lines(training *r) {
   }
 }
 
-/* Cuts the last part of a text off, at the end of a line where it has lines. */
+/* Cuts the last part of a text off. */
 static syn_text text_held_back(buffer *text, double share) {
-  size_t at = text->size - (size_t)(share * (double)text->size);
-  syn_text rest;
-  while (at < text->size && text->at[at - 1] != '\n') at++;
-  if (at == text->size) at = text->size - (size_t)(share * (double)text->size);
-  while (at < text->size && ((unsigned char)text->at[at] & 0xC0) == 0x80) at++;
-  rest.at = text->at + at;
-  rest.size = text->size - at;
+  size_t at = syn__held_text(buffer_text(text), share);
+  syn_text rest = buffer_text(text);
+  rest.at += at;
+  rest.size -= at;
   text->size = at;
   return rest;
 }
@@ -581,16 +581,28 @@ static void train_configure(training *r) {
   if (k->average == 1 && !r->valid) k->average = 0; /* the newest weights are the final ones */
   k->steps = train_steps(r);
   k->warmup = opt_int(a, "warmup");
-  if (k->warmup < 0) k->warmup = k->steps / 10 < 500 ? k->steps / 10 : 500;
+  if (k->warmup < 0) k->warmup = syn__choose_warmup(k->steps);
 }
 
-/* The number of updates that fit --minutes, measured; then all that follows from it. */
+/* --steps and --every, from the number of updates that fit --minutes, measured; then all that follows
+   from it. */
 static void train_choose_steps(training *r) {
-  double update, validation, limit = 0.02 * 60.0 * r->minutes;
-  size_t batches = syn_data_batches(r->data, r->config.batch_tokens, r->config.seed);
-  auto_measure(&r->c, r->m, &r->config, r->data, r->valid, limit, &update, &validation);
-  auto_steps(r->a, 0.95 * (r->begin + 60.0 * r->minutes - seconds()), update, validation,
-             train_session.gap > 0.0 ? HUGE_VAL : (double)batches / (double)r->config.accumulate);
+  const syn_learn_config k = auto_config(r->a);
+  syn__learn l;
+  memset(&l, 0, sizeof l);
+  l.c = &r->c;
+  l.config = &k;
+  l.begin = r->begin;
+  l.m = r->m;
+  l.train = r->config;
+  l.data = r->data;
+  l.valid = r->valid;
+  l.choice.epochs = train_session.gap > 0.0 ? HUGE_VAL : r->choice.epochs;
+  l.choice.every = opt_given(r->a, "every") ? opt_int(r->a, "every") : 0;
+  syn__learn_steps(&l);
+  check_use(&r->c);
+  auto_choose(r->a, "steps", "%ld", l.choice.steps);
+  auto_choose(r->a, "every", "%ld", l.choice.every);
   train_configure(r);
   if (r->checkpoint) auto_save(r->a, r->given, r->checkpoint);
   auto_print(r->a);
@@ -796,7 +808,7 @@ static int run_train(const arguments *a) {
   train_check(a);
   if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
     r.choose = !auto_load(r.a, r.checkpoint);
-  if (r.choose && train_session.gap <= 0.0) auto_options(r.a); /* all rows of compare have one network */
+  if (r.choose && train_session.gap <= 0.0) r.choice = auto_options(r.a); /* compare: one network */
   context_open(&r.c, a);
   n = train_network(&r);
   if (r.corrupt) train_read_lines(&r);
