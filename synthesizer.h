@@ -46,6 +46,12 @@
    (It ends at once, so it leaves its memory to the system. Every _new, _load, _view and _learn has
    its _free.)
 
+   FROM TEXTS ALONE    Tokenizers, network and training are chosen for the texts and the time:
+
+     syn_learn_config how = {.task = "classify", .minutes = 5}; // of the clock
+     syn_model *m = syn_learn(&c, &how, texts, labels, count); // syn_text texts[], labels[]
+     syn_model_save(&c, m, "topics.safetensors");
+
    CONTENTS    grep -n '>>' synthesizer.h is the map: config, types, api, then the implementation.
    A section calls only sections above it (below it only public functions):
 
@@ -61,7 +67,7 @@
      run loss values trace          one batch through a network; cross-entropy; looking inside
      optim data train               optimizers; rows and batches; updates, validation
      decode state sampling search   one step of decoding; the next token; beam search
-     tokenizer NAME ...             one section for each tokenizer
+     tokenizer NAME ... learn       one section for each tokenizer; a model from texts alone
      dtypes json safetensors ...    files: reader, writer, weight types, model file, checkpoint
      small types ... kernels ...    a second, tiny engine of integers for boards: SYN_SMALL
      check                          syn_kind_check proves a layer of your own
@@ -202,8 +208,8 @@
 
 /* SYN_NO_SIMD, defined by the user: only the scalar kernels are compiled.
    SYN_EXACT, defined by the user: a machine without fused multiply-add calls fmaf instead of a*b+c.
-   SYN_NO_STDIO, defined by the user: no file is opened and stdio.h is not included (of it only
-   vsnprintf is called); models come from memory, go to a sink.
+   SYN_NO_STDIO, defined by the user: no file is opened, stdio.h and time.h are not included (only
+   vsnprintf is called); models come from memory, go to a sink; syn_learn wants a clock.
    SYN_NO_LARGE_PAGES, defined by the user: no madvise on Linux, see >>memory.
    SYN_SMALL, defined by the user: nothing but small models, see >>small types.
 
@@ -21277,40 +21283,32 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    >>learn   a model from texts alone: syn_learn
    ============================================================================================== */
 
-/* In order:
+/* In order: syn__choose (from facts of the texts and the speed of the machine all but the updates),
+   syn__learn_make, syn__learn_steps (measured on a copy of the network), syn__learn_train. What is
+   chosen stands in syn__rules and the functions syn__choose_... alone; `syn train --minutes N` of
+   tools/syn.c calls syn__choose and syn__learn_steps, too. */
 
-     syn__choose         facts of the texts, speed of the machine: all of syn_choice but its steps
-     syn__learn_make     tokenizers, model, rows of tokens
-     syn__learn_steps    how many updates fit the minutes, measured on a copy of the network
-     syn__learn_train    the training, then the best weights
-
-   What is chosen stands in syn__rules and in the functions syn__choose_... alone. `syn train
-   --minutes N` of tools/syn.c calls syn__choose and syn__learn_steps, and trains alike. */
-
-/* Facts of one side in all rows. Labels have none. */
+/* Facts of one side in all rows; labels have none. With an end for each row. */
 typedef struct syn__side {
-  double bytes, words, tokens; /* tokens with one end for each row */
-  int distinct, longest;       /* different words; tokens of all but one row in 200, with end */
+  double bytes, words;
+  int distinct, longest; /* different words; tokens of all but one row in 200 */
 } syn__side;
-
 typedef struct syn__learn {
   syn_context *c;
   const syn_learn_config *config;
+  syn_choice choice;
   int task;                /* its place in syn__tasks: SYN__SMALL_SEQ2SEQ ... */
   double begin;            /* the clock at the start */
-  syn_choice choice;
   const syn_text *text[2]; /* [count] of both sides */
   size_t count, nth;       /* rows; row 0, nth, 2 nth ... are for validation, 0: none */
   int windows;             /* lm: 1: one text, whose windows are rows; 0: each text has an end */
   syn__side side[2];
-  double tokens, macs;     /* of both sides; multiply-adds that the minutes allow */
+  double tokens, macs;     /* of both sides; multiply-adds that fit the minutes */
   syn_tokenizer *tokenizer[2];
   syn_model *m;
   syn_data *data, *valid;  /* valid: null without validation */
   syn_train_config train;
 } syn__learn;
-
-/* -- what is chosen -- */
 
 /* By task, as syn__tasks: the layers that are repeated, the optimizer, the most epochs. */
 static const struct {
@@ -21366,8 +21364,7 @@ static double syn__choose_passes(const syn__learn *l, const int *size) {
   return l->macs / (3.0 * (each + out)) / l->tokens;
 }
 
-/* The largest network that sees a few million tokens, and has not many more weights than the texts
-   have tokens. */
+/* The largest network that sees a few million tokens, and has few weights for so many of them. */
 static const int *syn__choose_width(const syn__learn *l) {
   size_t i;
   for (i = 1; i < SYN__COUNT(syn__widths); i++) {
@@ -21414,8 +21411,7 @@ static void syn__choose_steps(syn_choice *k, double left, double update, double 
   if (count > 0.0) k->every = (long)ceil(steps / count);
 }
 
-/* -- the clock; updates are measured -- */
-
+/* Seconds of a clock. */
 static double syn__seconds(void) {
 #if defined(SYN_NO_STDIO) || defined(SYN_INFERENCE)
   return 0.0;
@@ -21435,13 +21431,11 @@ static double syn__learn_clock(const syn__learn *l) {
   return l->config->seconds ? l->config->seconds(l->config->user) : syn__seconds();
 }
 
-/* Some updates of a network. */
 typedef struct syn__trial {
   const syn__learn *l;
   int most, updates;        /* updates behind the first one, which also touches new memory */
   double limit, begin, now; /* seconds at most; the clock behind the first update, now */
 } syn__trial;
-
 /* Where the clock has not moved yet, three times as many updates are waited for. */
 static int syn__trial_report(void *user, const syn_trainer *t, float loss, int validated) {
   syn__trial *k = (syn__trial *)user;
@@ -21479,9 +21473,9 @@ static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, i
 /* l->macs, from updates of a small network. */
 static syn_status syn__learn_speed(syn__learn *l) {
   enum { D = 128, ROWS = 16, LENGTH = 64 };
-  syn__learn trial = *l;
   int ids[ROWS * LENGTH], i;
-  double seconds[2];
+  syn__learn trial = *l;
+  double seconds[2], span = 60.0 * l->config->minutes;
   syn_config k;
   memset(&k, 0, sizeof k);
   memset(&trial.train, 0, sizeof trial.train);
@@ -21492,81 +21486,64 @@ static syn_status syn__learn_speed(syn__learn *l) {
   trial.data = syn_data_new(l->c);
   syn_data_add_windows(trial.data, ids, ROWS * LENGTH, LENGTH, LENGTH);
   if (syn__learn_measure(&trial, &k, 20, 0.01, seconds) == SYN_OK)
-    l->macs = 3.0 * ROWS * LENGTH * (2 * 12 * D * D + 500 * D) / seconds[0] * 60.0 *
-              l->config->minutes;
+    l->macs = span * (3.0 * ROWS * LENGTH * (2 * 12 * D * D + 500 * D) / seconds[0]);
   syn_data_free(trial.data);
   return l->c->status;
 }
 
-/* -- facts of the texts -- */
-
-/* Words, different words: those of a tokenizer. */
-static syn_status syn__facts_words(syn_context *c, syn__side *s, const syn_text *at, size_t count) {
-  syn_tokenizer *t = syn_tokenizer_learn(c, "space", SYN_LOWERCASE, at, count);
-  size_t i, k;
-  s->distinct = t ? syn_tokenizer_size(t) - SYN_FIRST_TOKEN : 0;
-  syn_tokenizer_free(t);
-  for (i = 0; i < count; i++) {
-    s->bytes += (double)at[i].size;
+/* Facts of a side, its tokenizer. The longest text is what a heap of all lengths gives behind the
+   very longest ones. Labels need no facts. */
+static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
+  const syn_text *at = l->text[side];
+  size_t count = side == SYN_TGT && syn__tasks[l->task].classes ? 0 : l->count, i, k;
+  syn_tokenizer *t = syn_tokenizer_learn(l->c, "space", SYN_LOWERCASE, at, count);
+  uint64_t *lengths = (uint64_t *)syn__alloc(l->c, count, sizeof *lengths), longest = 0;
+  syn__side *s = &l->side[side];
+  for (i = 0; i < count; s->bytes += (double)at[i++].size)
     for (k = 0; k < at[i].size; k++)
       s->words += !syn__is_white(at[i].at[k]) && (!k || syn__is_white(at[i].at[k - 1]));
-  }
-  return c->status;
-}
-
-/* Tokens; the longest text is what a heap of all lengths gives behind the very longest ones. */
-static syn_status syn__facts_tokens(syn_context *c, syn__side *s, const char *spec,
-                                    const syn_text *at, size_t count) {
-  syn_tokenizer *t = syn_tokenizer_learn(c, spec, SYN_LOWERCASE, at, count);
-  uint64_t *lengths = (uint64_t *)syn__alloc(c, count, sizeof *lengths), longest = 0;
-  size_t i;
+  s->distinct = syn_tokenizer_size(t) - SYN_FIRST_TOKEN;
+  syn_tokenizer_free(t);
+  if (!*spec) syn__snprintf(spec, 24, "%s", syn__choose_tokenizer(l, side));
+  t = syn_tokenizer_learn(l->c, spec, SYN_LOWERCASE, at, count);
   if (t && lengths) {
     syn__heap heap;
     for (i = 0; i < count; i++) {
       lengths[i] = (uint64_t)syn_tokenizer_encode(t, at[i], NULL, 0);
-      s->tokens += (double)lengths[i] + 1.0;
+      l->tokens += (double)lengths[i] + 1.0;
     }
     heap = syn__heap_of(lengths, count);
     for (i = 0; i <= count / 200; i++) syn__heap_pop(&heap, &longest);
-    s->longest = (int)(longest < INT_MAX / 2 ? longest : INT_MAX / 2) + 1;
+    s->longest = (int)longest + 1;
   }
-  syn__free(c, lengths);
+  syn__free(l->c, lengths);
   syn_tokenizer_free(t);
-  return c->status;
+  return l->c->status;
 }
 
-/* Facts and tokenizers. Parts of words on both sides become those of one tokenizer. */
-static syn_status syn__facts_of(syn__learn *l) {
+/* All of l->choice but the number of updates. Parts of words on both sides become those of one
+   tokenizer. */
+static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
-  int i, given = *spec[0] || *spec[1], parts = 0;
+  int i, given = *spec[0] || *spec[1], parts = 1;
   for (i = l->task == SYN__SMALL_LM; i < 2; i++) {
-    syn__side *s = &l->side[i];
-    int labels = i == SYN_TGT && syn__tasks[l->task].classes;
-    if (!labels && syn__facts_words(l->c, s, l->text[i], l->count)) return l->c->status;
-    if (!*spec[i])
-      syn__snprintf(spec[i], sizeof k->src_tokenizer, "%s", syn__choose_tokenizer(l, i));
-    if (!labels && syn__facts_tokens(l->c, s, spec[i], l->text[i], l->count)) return l->c->status;
-    l->tokens += s->tokens;
-    parts += !strncmp(spec[i], "bpe", 3);
+    if (syn__learn_facts(l, i, spec[i])) return l->c->status;
+    parts = parts && !strncmp(spec[i], "bpe", 3);
   }
-  for (i = 0; i < 2 && parts == 2 && !given; i++) memcpy(spec[i], "bpe:8000", sizeof "bpe:8000");
-  if (parts == 2 && !*k->tie && !strcmp(spec[0], spec[1])) memcpy(k->tie, "all", sizeof "all");
-  return SYN_OK;
-}
-
-/* All of l->choice but the number of updates. */
-static syn_status syn__choose(syn__learn *l) {
-  if (syn__facts_of(l) || syn__learn_speed(l)) return l->c->status;
+  parts = parts && l->task == SYN__SMALL_SEQ2SEQ;
+  for (i = 0; i < 2 && parts && !given; i++) memcpy(spec[i], "bpe:8000", sizeof "bpe:8000");
+  if (parts && !*k->tie && !strcmp(spec[0], spec[1])) memcpy(k->tie, "all", sizeof "all");
+  if (syn__learn_speed(l)) return l->c->status;
   syn__choose_network(l);
-  syn__choose_rule(l->task, &l->choice);
+  syn__choose_rule(l->task, k);
   return SYN_OK;
 }
 
 /* -- tokenizers, model, rows -- */
 
 /* Of that share every how many-th row is held back; 0: none. */
-static size_t syn__held_every(double share) { return share > 0 ? (size_t)(1 / share + 0.5) : 0; }
+static size_t syn__held_every(double part) { return part > 1e-9 ? (size_t)(1 / part + 0.5) : 0; }
 /* Where the last part of a text begins: at the end of a line where it has lines. */
 static size_t syn__held_text(syn_text text, double share) {
   size_t from = text.size - (size_t)(share * (double)text.size), at = from;
@@ -21605,9 +21582,8 @@ static syn_status syn__learn_refuse(syn_context *c, size_t i) {
 
 /* lm: windows of a text; or all of it, with an end. */
 static syn_status syn__learn_text(const syn__learn *l, syn_data *d, syn_text text) {
-  int window = l->m->config.max_len, n, *ids;
-  ids = (int *)syn__alloc(l->c, text.size + 1, sizeof *ids);
-  n = ids ? syn_tokenizer_encode(l->tokenizer[1], text, ids, (int)text.size + 1) : 0;
+  int window = l->m->config.max_len, n, *ids = (int *)syn__alloc(l->c, text.size + 1, sizeof *ids);
+  n = syn_tokenizer_encode(l->tokenizer[1], text, ids, (int)text.size + 1);
   if (ids && !l->windows && n < window) syn_data_add(d, NULL, 0, ids, n);
   else if (ids)
     syn_data_add_windows(d, ids, (size_t)n, window, d == l->valid ? (window + 1) / 2 : window);
@@ -21629,30 +21605,15 @@ static syn_status syn__learn_row(syn__learn *l, size_t i) {
   return syn__learn_refuse(l->c, i);
 }
 
-static syn_status syn__learn_rows(syn__learn *l) {
-  size_t i;
-  l->data = syn_data_new(l->c);
-  l->valid = syn_data_new(l->c);
-  for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
-  l->choice.rows = syn_data_count(l->data);
-  l->choice.valid_rows = syn_data_count(l->valid);
-  if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
-  if (l->choice.rows || l->c->status) return l->c->status;
-  return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
-                   (unsigned long)l->count, l->m->config.max_len);
-}
-
 static void syn__learn_configure(syn__learn *l) {
   const syn_choice *k = &l->choice;
   syn_train_config *t = &l->train;
-  t->optimizer = *k->optimizer ? k->optimizer : NULL;
-  t->schedule = "cosine";
+  t->optimizer = *k->optimizer ? k->optimizer : NULL, t->schedule = "cosine";
   t->lr = k->lr, t->weight_decay = k->weight_decay, t->clip = k->clip;
   t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;
   t->steps = k->steps, t->every = k->every, t->warmup = syn__choose_warmup(k->steps);
   t->average = l->valid != NULL; /* the best weights */
-  t->halve = 1;
-  t->seed = l->config->seed;
+  t->halve = 1, t->seed = l->config->seed;
 }
 
 /* l->m, which owns its tokenizers, l->data, l->valid. */
@@ -21660,12 +21621,12 @@ static syn_status syn__learn_make(syn__learn *l) {
   const syn_choice *k = &l->choice;
   int joint = l->task == SYN__SMALL_SEQ2SEQ && !strcmp(k->tie, "all");
   syn_config m;
+  size_t i;
   memset(&m, 0, sizeof m);
   if (l->task != SYN__SMALL_LM) l->tokenizer[0] = syn__learn_tokenizer(l, joint ? 2 : SYN_SRC);
   l->tokenizer[1] = joint ? l->tokenizer[0] : syn__learn_tokenizer(l, SYN_TGT);
   m.task = syn__tasks[l->task].name;
-  m.encoder = *k->encoder ? k->encoder : NULL;
-  m.decoder = *k->decoder ? k->decoder : NULL;
+  m.encoder = k->encoder, m.decoder = k->decoder;
   m.tie = *k->tie ? k->tie : NULL;
   m.d_model = k->d_model, m.heads = k->heads, m.max_len = k->max_len, m.seed = l->config->seed;
   m.dropout = k->dropout, m.label_smoothing = k->label_smoothing;
@@ -21675,10 +21636,17 @@ static syn_status syn__learn_make(syn__learn *l) {
   l->m = syn_model_new(l->c, &m);
   syn_model_set_tokenizers(l->m, l->tokenizer[0], l->tokenizer[1]);
   syn__learn_configure(l);
-  if (l->m) return syn__learn_rows(l);
-  if (!joint) syn_tokenizer_free(l->tokenizer[1]);
-  syn_tokenizer_free(l->tokenizer[0]);
-  return l->c->status;
+  if (!l->m && !joint) syn_tokenizer_free(l->tokenizer[1]);
+  if (!l->m) return syn_tokenizer_free(l->tokenizer[0]), l->c->status;
+  l->data = syn_data_new(l->c);
+  l->valid = syn_data_new(l->c);
+  for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
+  l->choice.rows = syn_data_count(l->data);
+  l->choice.valid_rows = syn_data_count(l->valid);
+  if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
+  if (l->choice.rows || l->c->status) return l->c->status;
+  return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
+                   (unsigned long)l->count, l->m->config.max_len);
 }
 
 /* choice.steps and choice.every, of the training that l->train describes. */
@@ -21691,8 +21659,6 @@ static syn_status syn__learn_steps(syn__learn *l) {
                       batches / (double)syn__max(1, k->accumulate));
   return l->c->status;
 }
-
-/* -- the call -- */
 
 static int syn__learn_report(void *user, const syn_trainer *t, float loss, int validated) {
   const syn__learn *l = (const syn__learn *)user;
@@ -21719,31 +21685,30 @@ static syn_status syn__learn_check(const syn__learn *l) {
   const double minutes = l->config->minutes, share = l->choice.hold_back;
   size_t i;
   int side;
-  if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps))
-    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0", minutes);
-  if (l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5))
-    return syn__fail(l->c, SYN_E_VALUE, "learning: steps %ld, wanted 0 or more; hold_back %g, "
-                     "wanted 0 to 0.5", l->choice.steps, share);
-  if (!l->count) return syn__fail(l->c, SYN_E_VALUE, "learning: there are no rows");
+  if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps) || !l->count ||
+      l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5))
+    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0; %lu rows, wanted 1 "
+                     "or more; steps %ld, wanted 0 or more; hold_back %g, wanted 0 to 0.5", minutes,
+                     (unsigned long)l->count, l->choice.steps, share);
   for (side = l->task == SYN__SMALL_LM; side < 2; side++) {
     if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
     for (i = 0; i < l->count; i++)
       if ((l->text[side][i].size && !l->text[side][i].at) || l->text[side][i].size > INT_MAX / 8)
-        return syn__fail(l->c, SYN_E_VALUE, "learning: row %lu: a %s text of %lu bytes at %p",
+        return syn__fail(l->c, SYN_E_VALUE, "learning: row %lu: the %s text is %s",
                          (unsigned long)i, syn__stream_names[side],
-                         (unsigned long)l->text[side][i].size, (const void *)l->text[side][i].at);
+                         l->text[side][i].at ? "too long" : "null");
   }
   return SYN_OK;
 }
 
 /* The rows for validation. Of one text for lm, the last part becomes row 0, the rest row 1. */
 static void syn__learn_hold_back(syn__learn *l, syn_text parts[2]) {
-  const syn_text *text = l->text[SYN_TGT];
+  const syn_text text = l->text[SYN_TGT][0];
   l->windows = l->task == SYN__SMALL_LM && l->count == 1;
   l->nth = l->count > 1 ? syn__held_every(l->choice.hold_back) : 0;
-  if (!l->windows || l->choice.hold_back == 0.0 || !text->size) return;
-  parts[1] = syn__text_of(text->at, syn__held_text(*text, l->choice.hold_back));
-  parts[0] = syn__text_of(text->at + parts[1].size, text->size - parts[1].size);
+  if (!l->windows || l->choice.hold_back == 0.0 || !text.size) return;
+  parts[1] = syn__text_of(text.at, syn__held_text(text, l->choice.hold_back));
+  parts[0] = syn__text_of(text.at + parts[1].size, text.size - parts[1].size);
   l->text[SYN_TGT] = parts;
   l->count = l->nth = 2;
 }
@@ -21766,8 +21731,7 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   syn__learn_hold_back(&l, parts);
   if (syn__learn_make(&l) == SYN_OK && (l.choice.steps || syn__learn_steps(&l) == SYN_OK))
     syn__learn_train(&l);
-  syn_data_free(l.data);
-  syn_data_free(l.valid);
+  syn_data_free(l.data), syn_data_free(l.valid);
   if (c->status) syn_model_free(l.m), l.m = NULL;
   return l.m;
 }
