@@ -21572,12 +21572,13 @@ static syn_tokenizer *syn__learn_tokenizer(const syn__learn *l, int side) {
 
 /* The error of a row, with its number among all rows instead of that in the syn_data. */
 static syn_status syn__learn_refuse(syn_context *c, size_t i) {
-  char text[sizeof c->message], *at = strchr(c->message, ':');
+  char text[sizeof c->message], *at = text + 10;
   const syn_status status = c->status;
-  if (status == SYN_E_MEMORY || !at || !(at = strchr(at + 1, ':'))) return status;
+  if (strncmp(c->message, "data: row ", 10) != 0) return status;
   memcpy(text, c->message, sizeof text);
+  while (*at >= '0' && *at <= '9') at++;
   syn_context_clear(c);
-  return syn__fail(c, status, "learning: row %lu%s", (unsigned long)i, text + (at - c->message));
+  return syn__fail(c, status, "learning: row %lu%s", (unsigned long)i, at);
 }
 
 /* lm: windows of a text; or all of it, with an end. */

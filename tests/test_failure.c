@@ -487,6 +487,26 @@ static int call_learn(world *w, const char *spec, uint64_t *hash) {
   lines[1] = syn_text_of("as is a nose");
   return of_tokenizer(syn_tokenizer_learn(&w->c, spec, SYN_SENTINELS, lines, 2), hash);
 }
+/* With a choice that is given: nothing is measured. */
+static int call_learn_model(world *w, uint64_t *hash) {
+  static const char *const names[] = {"a b", "b a", "a", "b b a", "b", "a a b"};
+  syn_text src[6], tgt[6];
+  syn_learn_config how;
+  syn_choice k;
+  int i;
+  memset(&how, 0, sizeof how);
+  memset(&k, 0, sizeof k);
+  for (i = 0; i < 6; i++) src[i] = syn_text_of(names[i]), tgt[i] = syn_text_of(names[5 - i]);
+  how.choice = &k;
+  strcpy(k.src_tokenizer, "space");
+  strcpy(k.tgt_tokenizer, "char");
+  strcpy(k.encoder, config_of().encoder);
+  strcpy(k.decoder, config_of().decoder);
+  k.d_model = WIDTH, k.heads = 2, k.max_len = LENGTH, k.batch_tokens = 40;
+  k.hold_back = 0.4;
+  k.steps = 2;
+  return of_model(syn_learn(&w->c, &how, src, tgt, 6), hash);
+}
 static int call_byte(world *w, uint64_t *hash) { return call_learn(w, "byte", hash); }
 static int call_char(world *w, uint64_t *hash) { return call_learn(w, "char", hash); }
 static int call_space(world *w, uint64_t *hash) { return call_learn(w, "space", hash); }
@@ -834,6 +854,7 @@ static const struct job {
             {"syn_tokenizer_learn, bpe", call_bpe, 0},
             {"syn_tokenizer_learn, line", call_line, 0},
             {"syn_tokenizer_load", call_tokenizer_load, 0},
+            {"syn_learn", call_learn_model, 0},
             {"syn_file_load", call_file_load, 0},
             {"syn_file_view", call_file_view, 0},
             {"syn_file_size", call_file_size, 0},

@@ -1,0 +1,449 @@
+/* syn_learn: the same bytes as the steps it stands for, for all tasks; a choice that is given; clocks;
+   rows that are wrong; the end of a training; memory that ends. The clock is the test's own, so that
+   what is measured is the same on every machine. */
+#define SYNTHESIZER_IMPLEMENTATION
+#include "../synthesizer.h"
+
+#include "check.h"
+#include "heap.h"
+#include "sink.h"
+
+enum { ROWS = 120 };
+static char lines[2][ROWS][40];
+static syn_text texts[2][ROWS + 1];
+
+/* A clock that moves by `step` whenever it is read; `then` from reading number `from` on. */
+typedef struct watch {
+  double now, step, then;
+  long read, from, reports, stop_at; /* report number stop_at ends the training */
+} watch;
+
+static double watch_read(void *user) {
+  watch *w = (watch *)user;
+  if (w->from && w->read >= w->from) w->step = w->then;
+  w->read++;
+  return w->now += w->step;
+}
+static int watch_report(void *user, const syn_trainer *t, float loss, int validated) {
+  watch *w = (watch *)user;
+  (void)validated;
+  CHECK(loss == loss && syn_trainer_state(t)->step > 0, "a report");
+  return ++w->reports == w->stop_at;
+}
+
+/* Texts of a task: letters reversed, a poem of them, their first letter, each in upper case. */
+static void texts_make(const char *task) {
+  syn_random r = {5};
+  int i, k;
+  for (i = 0; i < ROWS; i++) {
+    int n = 1 + syn_random_below(&r, 5);
+    char *src = lines[0][i], *tgt = lines[1][i];
+    memset(src, 0, 40);
+    memset(tgt, 0, 40);
+    for (k = 0; k < n; k++) {
+      src[2 * k] = (char)('a' + syn_random_below(&r, 4));
+      if (k) src[2 * k - 1] = ' ';
+    }
+    for (k = 0; src[k]; k++) {
+      if (*task == 's') tgt[k] = src[2 * n - 2 - k];
+      else if (*task == 't') tgt[k] = src[k] == ' ' ? ' ' : (char)(src[k] - 'a' + 'A');
+    }
+    if (*task == 'c') sprintf(tgt, "class %c", src[0]);
+    if (*task == 'l') sprintf(tgt, "%s.", src);
+    texts[0][i] = syn_text_of(src);
+    texts[1][i] = syn_text_of(tgt);
+  }
+}
+
+/* A minute, of which each look at the clock takes a second. */
+static syn_learn_config config_of(const char *task, watch *w, syn_choice *choice) {
+  syn_learn_config k;
+  memset(w, 0, sizeof *w);
+  memset(&k, 0, sizeof k);
+  if (choice) memset(choice, 0, sizeof *choice);
+  w->step = 1.0;
+  k.task = task;
+  k.minutes = 1.0;
+  k.seed = 7;
+  k.choice = choice;
+  k.seconds = watch_read;
+  k.report = watch_report;
+  k.user = w;
+  texts_make(task);
+  return k;
+}
+
+static bytes bytes_of(syn_context *c, syn_model *m) {
+  bytes b;
+  syn_sink sink;
+  memset(&b, 0, sizeof b);
+  sink = sink_of(&b);
+  CHECK(m && !syn_model_save_to(c, m, &sink), "%s", c->message);
+  syn_model_free(m);
+  return b;
+}
+static void bytes_same(const char *what, bytes a, bytes b) {
+  CHECK(a.size && a.size == b.size && !memcmp(a.at, b.at, a.size), "%s: %lu and %lu bytes", what,
+        (unsigned long)a.size, (unsigned long)b.size);
+  free(b.at);
+}
+
+/* -- what the call stands for, step by step -- */
+
+/* Rows 0, 20, 40 ... are for validation. */
+static syn_tokenizer *hand_tokenizer(syn_context *c, const char *spec, int side, int labels,
+                                     int flags) {
+  syn_text used[ROWS];
+  size_t n = 0;
+  int i;
+  for (i = 0; i < ROWS; i++)
+    if (labels || i % 20) used[n++] = texts[side][i];
+  return syn_tokenizer_learn(c, spec, flags, used, n);
+}
+
+static void hand_rows(syn_data *d, const syn_model *m, int held) {
+  int i;
+  for (i = 0; i < ROWS; i++)
+    if ((i % 20 == 0) == held) syn_data_add_text(d, m, texts[0][i], texts[1][i]);
+}
+
+/* One text: windows of all but its last twentieth, whose windows overlap. */
+static void hand_windows(syn_data *d, const syn_tokenizer *t, syn_text part, int window, int by) {
+  int *ids = (int *)malloc((part.size + 1) * sizeof *ids);
+  int n = syn_tokenizer_encode(t, part, ids, (int)part.size + 1);
+  syn_data_add_windows(d, ids, (size_t)n, window, by);
+  free(ids);
+}
+
+static syn_model *by_hand(syn_context *c, const char *task, const syn_choice *k, const syn_text *lm) {
+  int classes = *task == 'c' || *task == 't';
+  syn_text first, rest;
+  syn_tokenizer *src = NULL, *tgt;
+  syn_train_config how;
+  syn_config network;
+  syn_model *m;
+  syn_data *d = syn_data_new(c), *v = syn_data_new(c);
+  syn_trainer *t;
+  memset(&network, 0, sizeof network);
+  memset(&how, 0, sizeof how);
+  first.at = rest.at = NULL, first.size = rest.size = 0;
+  if (lm) {
+    first = rest = *lm;
+    first.size -= lm->size / 20;
+    while (first.at[first.size - 1] != '\n') first.size++;
+    rest.at += first.size, rest.size -= first.size;
+    tgt = syn_tokenizer_learn(c, k->tgt_tokenizer, 0, &first, 1);
+  } else {
+    src = hand_tokenizer(c, k->src_tokenizer, 0, 0, k->lowercase ? SYN_LOWERCASE : 0);
+    tgt = hand_tokenizer(c, k->tgt_tokenizer, 1, classes, 0);
+  }
+  network.task = task;
+  network.encoder = k->encoder;
+  network.decoder = k->decoder;
+  network.d_model = k->d_model;
+  network.heads = k->heads;
+  network.max_len = k->max_len;
+  network.src_vocab = syn_tokenizer_size(src);
+  network.tgt_vocab = syn_tokenizer_size(tgt);
+  network.classes = syn_tokenizer_size(tgt) - (*task == 't' ? 3 : 4);
+  network.dropout = k->dropout;
+  network.label_smoothing = k->label_smoothing;
+  network.seed = 7;
+  m = syn_model_new(c, &network);
+  syn_model_set_tokenizers(m, src, tgt);
+  if (lm) {
+    hand_windows(d, tgt, first, k->max_len, k->max_len);
+    hand_windows(v, tgt, rest, k->max_len, k->max_len / 2);
+  } else {
+    hand_rows(d, m, 0);
+    hand_rows(v, m, 1);
+  }
+  how.optimizer = k->optimizer;
+  how.schedule = "cosine";
+  how.lr = k->lr;
+  how.weight_decay = k->weight_decay;
+  how.clip = k->clip;
+  how.batch_tokens = k->batch_tokens;
+  how.steps = k->steps;
+  how.every = k->every;
+  how.warmup = k->steps / 10;
+  how.average = how.halve = 1;
+  how.seed = 7;
+  t = syn_trainer_new(c, m, &how);
+  CHECK(!syn_trainer_run(t, d, v, NULL, NULL), "%s", c->message);
+  if (k->steps % k->every) syn_trainer_validate(t, v);
+  syn_trainer_average(t);
+  syn_trainer_free(t);
+  syn_data_free(d);
+  syn_data_free(v);
+  return m;
+}
+
+static void test_task(const char *task) {
+  static char poem[ROWS * 41];
+  int lm = *task == 'l', i;
+  syn_context c;
+  syn_choice k, again;
+  watch w;
+  syn_learn_config how = config_of(task, &w, &k);
+  syn_text whole;
+  bytes a;
+  size_t count = lm ? 1 : ROWS;
+  const syn_text *tgt = lm ? &whole : texts[1];
+  syn_context_init(&c, NULL);
+  *poem = 0;
+  for (i = 0; i < ROWS; i++) strcat(strcat(poem, lines[1][i]), "\n");
+  whole = syn_text_of(poem);
+  a = bytes_of(&c, syn_learn(&c, &how, lm ? NULL : texts[0], tgt, count));
+  CHECK(w.reports == k.steps && k.steps > 10 && k.every > 0 && k.every < k.steps,
+        "%s: %ld reports, %ld steps, a validation every %ld", task, w.reports, k.steps, k.every);
+  CHECK(lm ? k.rows && k.valid_rows : k.rows == ROWS - 6 && k.valid_rows == 6 && !k.left_out,
+        "%s: %lu, %lu, %lu rows", task, (unsigned long)k.rows, (unsigned long)k.valid_rows,
+        (unsigned long)k.left_out);
+  again = k;
+  how.choice = &again;
+  how.minutes = 0.0;
+  w.read = 0;
+  bytes_same("a choice that is given", a,
+             bytes_of(&c, syn_learn(&c, &how, lm ? NULL : texts[0], tgt, count)));
+  CHECK(!w.read && !memcmp(&k, &again, sizeof k), "%s: the clock was read, or another choice", task);
+  bytes_same("by hand", a, bytes_of(&c, by_hand(&c, task, &k, lm ? &whole : NULL)));
+  free(a.at);
+}
+
+/* -- choices -- */
+
+/* A minute of a clock by which everything is slow: few updates, a small network. */
+static syn_model *learn(syn_context *c, const syn_learn_config *how, size_t count) {
+  return syn_learn(c, how, texts[0], texts[1], count);
+}
+
+static void test_given(void) {
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how = config_of("seq2seq", &w, &k);
+  syn_model *m;
+  syn_context_init(&c, NULL);
+  strcpy(k.src_tokenizer, "bpe:12");
+  strcpy(k.tgt_tokenizer, "bpe:12");
+  strcpy(k.decoder, "pos -> res_nd(mh_dot_att) -> norm");
+  strcpy(k.optimizer, "sgd");
+  k.d_model = 24;
+  k.every = 7;
+  k.epochs = 4.0;
+  m = learn(&c, &how, ROWS);
+  CHECK(m && syn_model_tokenizer(m, SYN_SRC) == syn_model_tokenizer(m, SYN_TGT) &&
+            !strcmp(k.tie, "all"), "one tokenizer: %s", c.message);
+  CHECK(k.heads == 2 && k.d_model == 24 && k.every == 7 && k.lr == 0.0f && k.steps <= 4 * 4 &&
+            !strcmp(syn_model_config(m)->decoder, k.decoder) && strstr(k.encoder, "repeat(1,"),
+        "%d heads, width %d, every %ld, lr %g, %ld steps, %s", k.heads, k.d_model, k.every,
+        (double)k.lr, k.steps, k.encoder);
+  syn_model_free(m);
+  how = config_of("lm", &w, &k);
+  m = learn(&c, &how, ROWS); /* several texts have ends */
+  CHECK(m && k.rows == ROWS - 6 && k.valid_rows == 6, "%s", c.message);
+  syn_model_free(m);
+  how = config_of("seq2seq", &w, NULL);
+  w.stop_at = 1;
+  m = learn(&c, &how, ROWS);
+  CHECK(m && w.reports == 1, "without a choice: %s", c.message);
+  syn_model_free(m);
+}
+
+/* -- texts -- */
+
+/* A choice of little work, with which nothing is measured. */
+static syn_learn_config small_of(const char *task, watch *w, syn_choice *k) {
+  syn_learn_config how = config_of(task, w, k);
+  how.minutes = 0.0;
+  strcpy(k->src_tokenizer, "space");
+  strcpy(k->tgt_tokenizer, *task == 'c' ? "line" : "space");
+  strcpy(k->encoder, "pos -> norm");
+  strcpy(k->decoder, "pos -> res_nd(mh_dot_att) -> norm");
+  k->d_model = 8;
+  k->heads = 2;
+  k->max_len = 8;
+  k->batch_tokens = 64;
+  k->hold_back = 0.05;
+  k->steps = 3;
+  return how;
+}
+
+static void test_rows(void) {
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how = small_of("classify", &w, &k);
+  syn_model *m;
+  int i;
+  syn_context_init(&c, NULL);
+  texts[1][0] = syn_text_of("rare"); /* held back */
+  texts[0][21] = syn_text_of("a b c d e f g h");
+  m = learn(&c, &how, ROWS);
+  CHECK(m && syn_model_config(m)->classes == 5 && k.left_out == 1 && k.rows == ROWS - 7,
+        "a rare label, a long text: %s", c.message);
+  syn_model_free(m);
+  how = small_of("tag", &w, &k);
+  texts[1][41] = syn_text_of("A A A A A A A");
+  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "learning: row 41 has ") &&
+            strstr(c.message, "with 7 labels"), "%s", c.message);
+  syn_context_clear(&c);
+  how = small_of("seq2seq", &w, &k);
+  texts[0][30].at = NULL;
+  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "row 30: the source text is null"), "%s",
+        c.message);
+  syn_context_clear(&c);
+  how = small_of("seq2seq", &w, &k);
+  m = learn(&c, &how, 1);
+  CHECK(m && k.rows == 1 && !k.valid_rows, "one row: %s", c.message);
+  syn_model_free(m);
+  how = config_of("seq2seq", &w, &k);
+  for (i = 0; i < ROWS; i++) texts[0][i] = texts[1][i] = syn_text_of("");
+  m = learn(&c, &how, 3);
+  CHECK(m && k.rows == 2 && k.valid_rows == 1, "empty texts: %s", c.message);
+  syn_model_free(m);
+  how = config_of("lm", &w, &k);
+  texts[1][0] = syn_text_of("");
+  CHECK(!learn(&c, &how, 1) && strstr(c.message, "no token in 1 rows"), "%s", c.message);
+  syn_context_clear(&c);
+}
+
+static void test_wrong(void) {
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how;
+  int i;
+  syn_context_init(&c, NULL);
+  for (i = 0; i < 12; i++) {
+    static const char *const wanted[] = {
+        "minutes 0, wanted above 0",  "minutes -1", "minutes", "minutes", "0 rows",
+        "task is 'sing'", "hold_back 0.6", "steps -1", "no source text", "no target text",
+        "no configuration", "tokenizer: \"letters\""};
+    int none = i == 10;
+    how = config_of("seq2seq", &w, &k);
+    if (i == 0) how.minutes = 0.0;
+    if (i == 1) how.minutes = -1.0;
+    if (i == 2) how.minutes = (double)NAN;
+    if (i == 3) how.minutes = HUGE_VAL;
+    if (i == 5) how.task = "sing";
+    if (i == 6) k.hold_back = 0.6;
+    if (i == 7) k.steps = -1;
+    if (i == 11) strcpy(k.src_tokenizer, "letters");
+    CHECK(!syn_learn(&c, none ? NULL : &how, i == 8 ? NULL : texts[0], i == 9 ? NULL : texts[1],
+                     i == 4 ? 0 : ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]),
+          "%d: %s", i, c.message);
+    CHECK(!w.reports && !k.rows, "%d: a training has begun", i);
+    CHECK(!learn(&c, &how, ROWS), "%d: the error is kept", i);
+    syn_context_clear(&c);
+  }
+  CHECK(!syn_learn(NULL, &how, texts[0], texts[1], ROWS), "no context");
+}
+
+/* -- clocks, ends -- */
+
+static void test_clock(void) {
+  syn_context c;
+  syn_choice k;
+  watch w;
+  syn_learn_config how;
+  syn_model *m;
+  int i;
+  syn_context_init(&c, NULL);
+  for (i = CHECK_SHORT ? 1 : 0; i < 3; i++) { /* stands still, goes back, is no number */
+    how = config_of("classify", &w, &k);
+    w.step = i == 0 ? 0.0 : i == 1 ? -1.0 : (double)NAN;
+    CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "the clock moved by"), "%d: %s", i, c.message);
+    syn_context_clear(&c);
+  }
+  how = config_of("classify", &w, &k);
+  w.from = 6, w.then = 0.0; /* behind the speed of the machine */
+  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "the clock moved by 0 seconds"), "%s", c.message);
+  syn_context_clear(&c);
+  how = config_of("classify", &w, &k);
+  w.from = 13, w.then = 100.0; /* the training begins, and is over */
+  m = learn(&c, &how, ROWS);
+  CHECK(m && w.reports < 4 && k.steps > 4, "%ld of %ld steps: %s", w.reports, k.steps, c.message);
+  syn_model_free(m);
+  how = config_of("classify", &w, &k);
+  w.from = 13, w.then = -1.0; /* then the steps end it */
+  m = learn(&c, &how, ROWS);
+  CHECK(m && w.reports == k.steps, "%ld of %ld steps: %s", w.reports, k.steps, c.message);
+  syn_model_free(m);
+  how = config_of("classify", &w, &k);
+  how.minutes = 0.003; /* of the clock of the library; less than an update */
+  how.seconds = NULL;
+  m = learn(&c, &how, ROWS);
+  CHECK(m && w.reports > 0, "%s", c.message);
+  syn_model_free(m);
+}
+
+static int cancel_now(void *user) { return --*(int *)user <= 0; }
+
+static void test_stop(void) {
+  syn_context c;
+  syn_options o;
+  syn_choice k;
+  watch w;
+  syn_learn_config how = config_of("tag", &w, &k);
+  syn_decoder *d;
+  syn_model *m;
+  int left = 40;
+  syn_context_init(&c, NULL);
+  w.stop_at = 3;
+  m = learn(&c, &how, ROWS);
+  CHECK(m && w.reports == 3, "%ld reports: %s", w.reports, c.message);
+  CHECK(!syn_decoder_new(&c, m, NULL), "a tagger has no decoder");
+  syn_context_clear(&c);
+  syn_model_free(m);
+  how = small_of("seq2seq", &w, &k);
+  m = learn(&c, &how, ROWS);
+  d = syn_decoder_new(&c, m, NULL);
+  CHECK(d && !syn_decoder_run_text(d, texts[0][1], syn_text_of(""), NULL, NULL), "%s", c.message);
+  syn_decoder_free(d);
+  syn_model_free(m);
+  memset(&o, 0, sizeof o);
+  o.cancel = cancel_now;
+  o.cancel_user = &left;
+  syn_context_init(&c, &o);
+  k.steps = 1000;
+  CHECK(!learn(&c, &how, ROWS) && c.status == SYN_E_CANCELLED, "%s", c.message);
+}
+
+/* Allocation n fails, or all from it on. What measures the machine takes a while, so some are tried;
+   tests/test_failure.c has all of a choice that is given. */
+static void test_memory(void) {
+  long n, step = CHECK_SHORT ? 211 : 53;
+  syn_context c;
+  syn_choice k;
+  watch w;
+  heap h;
+  for (n = 1;; n += n < 8 ? 1 : step) {
+    syn_learn_config how = config_of("classify", &w, &k);
+    syn_model *m;
+    context_on(&c, &h, 0);
+    *(n % 2 ? &h.fail_from : &h.fail_at) = n;
+    w.stop_at = 1;
+    m = learn(&c, &how, ROWS);
+    CHECK(!m == (c.status == SYN_E_MEMORY), "allocation %ld: %s", n, c.message);
+    syn_model_free(m);
+    CHECK(!h.blocks, "allocation %ld: %ld blocks left", n, h.blocks);
+    if (m) break;
+  }
+  CHECK(n > 100, "%ld allocations", n);
+}
+
+int main(void) {
+  test_task("seq2seq");
+  test_task("lm");
+  test_task("classify");
+  test_task("tag");
+  test_given();
+  test_rows();
+  test_wrong();
+  test_clock();
+  test_stop();
+  test_memory();
+  return CHECK_END("learn");
+}
