@@ -21442,7 +21442,7 @@ static int syn__trial_report(void *user, const syn_trainer *t, float loss, int v
   SYN__UNUSED(t), SYN__UNUSED(loss), SYN__UNUSED(validated);
   k->now = syn__learn_clock(k->l);
   if (k->updates++ < 0) k->begin = k->now;
-  return k->updates >= 3 && (k->updates >= k->most || k->now - k->begin > k->limit) &&
+  return k->updates >= 3 && (k->updates >= k->most || !(fabs(k->now - k->begin) <= k->limit)) &&
          (k->now != k->begin || k->updates >= 3 * k->most);
 }
 
@@ -21486,7 +21486,7 @@ static syn_status syn__learn_speed(syn__learn *l) {
   trial.data = syn_data_new(l->c);
   syn_data_add_windows(trial.data, ids, ROWS * LENGTH, LENGTH, LENGTH);
   if (syn__learn_measure(&trial, &k, 20, 0.01, seconds) == SYN_OK)
-    l->macs = span * (3.0 * ROWS * LENGTH * (2 * 12 * D * D + 500 * D) / seconds[0]);
+    l->macs = span * 3.0 * (double)(ROWS * LENGTH * (2 * 12 * D * D + 500 * D)) / seconds[0];
   syn_data_free(trial.data);
   return l->c->status;
 }

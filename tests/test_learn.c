@@ -358,8 +358,8 @@ static void test_clock(void) {
     syn_context_clear(&c);
   }
   how = config_of("classify", &w, &k);
-  w.from = 6, w.then = 0.0; /* behind the speed of the machine */
-  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "the clock moved by 0 seconds"), "%s", c.message);
+  w.from = 6, w.then = CHECK_SHORT ? -1.0 : 0.0; /* behind the speed of the machine */
+  CHECK(!learn(&c, &how, ROWS) && strstr(c.message, "the clock moved by"), "%s", c.message);
   syn_context_clear(&c);
   how = config_of("classify", &w, &k);
   w.from = 13, w.then = 100.0; /* the training begins, and is over */
@@ -414,7 +414,7 @@ static void test_stop(void) {
 /* Allocation n fails, or all from it on. What measures the machine takes a while, so some are tried;
    tests/test_failure.c has all of a choice that is given. */
 static void test_memory(void) {
-  long n, step = CHECK_SHORT ? 211 : 53;
+  long n, step = CHECK_SHORT ? 401 : 53;
   syn_context c;
   syn_choice k;
   watch w;
@@ -435,10 +435,9 @@ static void test_memory(void) {
 }
 
 int main(void) {
-  test_task("seq2seq");
   test_task("lm");
-  test_task("classify");
   test_task("tag");
+  if (!CHECK_SHORT) test_task("seq2seq"), test_task("classify");
   test_given();
   test_rows();
   test_wrong();
