@@ -730,6 +730,7 @@ typedef struct syn_choice {
   char src_tokenizer[24], tgt_tokenizer[24]; /* as syn_tokenizer_learn reads them */
   char encoder[400], decoder[400], tie[8];   /* tie "all": one tokenizer learns from both sides */
   char optimizer[16];        /* where it is given, lr and weight_decay are not chosen */
+  char freeze[16];           /* as in syn_train_config; where encoder is given, it is not chosen */
   int lowercase;             /* 1: of all texts but labels */
   int d_model, heads, max_len, batch_tokens;
   float dropout, label_smoothing, lr, weight_decay, clip;
@@ -21285,13 +21286,14 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
 
 /* In order: syn__choose (from facts of the texts and the speed of the machine all but the updates),
    syn__learn_make, syn__learn_steps (measured on a copy of the network), syn__learn_train. What is
-   chosen stands in syn__rules and the functions syn__choose_... alone; `syn train --minutes N` of
+   chosen stands in syn__recipes and the functions syn__choose_... alone; `syn train --minutes N` of
    tools/syn.c calls syn__choose and syn__learn_steps, too. */
 
 /* Facts of one side in all rows; labels have none. With an end for each row. */
 typedef struct syn__side {
   double bytes, words;
-  int distinct, longest; /* different words; tokens of all but one row in 200 */
+  int distinct, vocab, longest; /* different words, tokens; tokens of all but one row in 200 */
+  size_t pairs;                 /* rows of two texts with a TAB between */
 } syn__side;
 typedef struct syn__learn {
   syn_context *c;
@@ -21310,39 +21312,45 @@ typedef struct syn__learn {
   syn_train_config train;
 } syn__learn;
 
-/* By task, as syn__tasks: the layers that are repeated, the optimizer, the most epochs. */
+/* What is chosen for each task, in the order of syn__tasks; then for short texts and for pairs of texts
+   to classify. Few texts want few epochs and much dropout. tools/BENCH.md has the measurements. */
+enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS };
 static const struct {
-  const char *layers[2], *optimizer; /* of encoder, decoder; null: has none */
-  float lr, weight_decay, label_smoothing;
-  double epochs;
-} syn__rules[] = {
-    {{"res_nd(syn_att(R+V))->res_nd(ffl)",
-      "res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl)"}, "muon", 0.01f, 0.1f, 0.1f, 40.0},
-    {{NULL, "res_nd(syn_att(R+V))->res_nd(ffl)"}, "muon", 0.01f, 0.1f, 0.1f, 40.0},
-    {{"res_nd(syn_att(R+V))->res_nd(ffl)", NULL}, "muon", 0.01f, 0.1f, 0.1f, 40.0},
-    {{"res_nd(syn_att(R+V))->res_nd(ffl)", NULL}, "muon", 0.01f, 0.1f, 0.1f, 40.0}};
+  int d, layers, heads;      /* 0: by the time and the number of tokens */
+  float lr, label_smoothing;
+  float dropout;             /* 0: by the number of epochs */
+  double epochs;             /* at most */
+} syn__recipes[] = {
+    {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},      {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},
+    {128, 1, 4, 0.002f, 0.1f, 0.5f, 3.0},    {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},
+    {128, 2, 4, 0.003f, 0.1f, 0.4f, 10.0},   {128, 2, 8, 0.02f, 0.1f, 0.1f, 20.0}};
 
-/* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each.
-   Else parts of words, more of them for more text. A text of lm of up to 2 MB: characters. */
+static int syn__choose_recipe(const syn__learn *l) {
+  if (l->task != SYN__SMALL_CLASSIFY) return l->task;
+  if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
+  return l->tokens < 3e5 ? SYN__SHORT_TEXTS : l->task;
+}
+
+/* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each, as
+   all words of texts to classify. Else parts of words, more of them for more text. A text of lm of up to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
   const syn__side *s = &l->side[side];
   if (l->task == SYN__SMALL_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
   if (l->task == SYN__SMALL_TAG) return "space";
   if (l->task == SYN__SMALL_CLASSIFY && side == SYN_TGT) return "line";
   if (s->words < 1.2 * (double)l->count) return "char";
-  if (s->distinct <= 300) return "space";
+  if (s->distinct <= 300 || l->task == SYN__SMALL_CLASSIFY) return "space";
   return s->bytes < 4e5 ? "bpe:2000" : s->bytes < 1.5e6 ? "bpe:4000" : "bpe:8000";
 }
 
 /* What needs no facts. */
-static void syn__choose_rule(int task, syn_choice *k) {
+static void syn__choose_rule(int recipe, syn_choice *k) {
   if (!*k->optimizer) {
-    syn__snprintf(k->optimizer, sizeof k->optimizer, "%s", syn__rules[task].optimizer);
-    if (k->lr == 0.0f) k->lr = syn__rules[task].lr;
-    if (k->weight_decay == 0.0f) k->weight_decay = syn__rules[task].weight_decay;
+    memcpy(k->optimizer, "muon", sizeof "muon");
+    if (k->lr == 0.0f) k->lr = syn__recipes[recipe].lr;
+    if (k->weight_decay == 0.0f) k->weight_decay = 0.1f;
   }
-  if (k->label_smoothing == 0.0f) k->label_smoothing = syn__rules[task].label_smoothing;
-  if (k->epochs == 0.0) k->epochs = syn__rules[task].epochs;
+  if (k->epochs == 0.0) k->epochs = syn__recipes[recipe].epochs;
   if (k->clip == 0.0f) k->clip = 1.0f;
   if (k->hold_back == 0.0) k->hold_back = 0.05;
 }
@@ -21356,44 +21364,66 @@ static double syn__choose_weights(int task, const int *size) {
   return (task == SYN__SMALL_SEQ2SEQ ? 28.0 : 12.0) * (double)(size[0] * size[0] * size[1]);
 }
 
-/* How often a training of that network passes over all tokens. */
-static double syn__choose_passes(const syn__learn *l, const int *size) {
+/* Tokens of both sides that the minutes allow for that network. */
+static double syn__choose_tokens(const syn__learn *l, const int *size) {
   int both = l->task == SYN__SMALL_SEQ2SEQ;
   double each = syn__choose_weights(l->task, size) * (both ? 0.5 : 1.0);
-  double out = (both ? 4000.0 : 200.0) * (double)size[0]; /* for so many tokens, about */
-  return l->macs / (3.0 * (each + out)) / l->tokens;
+  double out = (both ? 0.5 : 1.0) * (double)l->side[SYN_TGT].vocab * (double)size[0];
+  return l->macs / (3.0 * (each + out));
 }
 
-/* The largest network that sees a few million tokens, and has few weights for so many of them. */
+/* The largest network that sees three tokens for each of its weights, and whose weights are at most
+   four times the tokens of the texts. */
 static const int *syn__choose_width(const syn__learn *l) {
   size_t i;
   for (i = 1; i < SYN__COUNT(syn__widths); i++) {
-    double passes = syn__choose_passes(l, syn__widths[i]);
-    if (syn__choose_weights(l->task, syn__widths[i]) > 4.0 * l->tokens) break;
-    if (passes * l->tokens < 4e6 && passes < 6.0) break;
+    double weights = syn__choose_weights(l->task, syn__widths[i]);
+    if (weights > 4.0 * l->tokens || syn__choose_tokens(l, syn__widths[i]) < 3.0 * weights) break;
   }
   return syn__widths[i - 1];
 }
 
-static void syn__choose_network(syn__learn *l) {
+/* The layers of a side. To classify short texts, convolutions; for pairs of texts, attention between
+   the words of both: as the table of words stays random, all words are compared alike, also those of
+   few examples. */
+static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
+  char *text = side == SYN_SRC ? k->encoder : k->decoder;
+  const char *between = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ ? "->res_nd(mh_dot_att)" : "";
+  if (*text) return;
+  if (recipe == SYN__TEXT_PAIRS && !*k->freeze) memcpy(k->freeze, "src.embed", sizeof "src.embed");
+  if (recipe == SYN__TEXT_PAIRS)
+    syn__snprintf(text, sizeof k->encoder, "norm->repeat(%d,res_nd(syn_att(V)))->res_nd(ffl)->norm",
+                  layers);
+  else if (recipe == SYN__SHORT_TEXTS)
+    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(cnn(%d,k=3)))->norm", layers,
+                  k->d_model);
+  else
+    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(syn_att(R+V))%s->res_nd(ffl))->norm",
+                  layers, between);
+}
+
+static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
-  char *const text[2] = {k->encoder, k->decoder};
-  const int *size = syn__choose_width(l);
-  const double passes = syn__choose_passes(l, size);
-  int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1, i;
-  for (i = 0; i < 2; i++)
-    if (syn__rules[l->task].layers[i] && !*text[i])
-      syn__snprintf(text[i], sizeof k->encoder, "pos->repeat(%d,%s)->norm", size[1],
-                    syn__rules[l->task].layers[i]);
-  if (l->task == SYN__SMALL_CLASSIFY) k->lowercase = 1;
+  const int own[2] = {syn__recipes[recipe].d, syn__recipes[recipe].layers};
+  const int *size = own[0] ? own : syn__choose_width(l);
+  const double tokens = syn__choose_tokens(l, size), passes = tokens / l->tokens;
+  int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
+  int room = longest + longest / 2; /* later texts may be longer */
+  int heads = syn__recipes[recipe].heads;
   if (!k->d_model) k->d_model = size[0];
+  if (syn__tasks[l->task].encoder) syn__choose_layers(k, recipe, SYN_SRC, size[1]);
+  if (syn__tasks[l->task].decoder) syn__choose_layers(k, recipe, SYN_TGT, size[1]);
+  if (l->task == SYN__SMALL_CLASSIFY) k->lowercase = 1;
   if (!k->heads) /* of width 32; two at least; a divisor of d */
-    for (k->heads = syn__max(2, k->d_model / 32); k->d_model % k->heads;) k->heads--;
-  if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(longest, 256);
+    for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;) k->heads--;
+  if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(room, 256);
   if (!k->batch_tokens)
-    k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : passes * l->tokens > 2e7 ? 4096 : 2048,
+    k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : tokens > 2e7 ? 4096 : 2048,
                                4 * syn__min(k->max_len, 1 << 20));
-  if (k->dropout == 0.0f) k->dropout = passes < 12.0 ? 0.1f : passes < 30.0 ? 0.2f : 0.3f;
+  if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
+  if (k->dropout == 0.0f) k->dropout = passes < 8.0 ? 0.1f : passes < 20.0 ? 0.2f : 0.3f;
+  if (k->label_smoothing == 0.0f && (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].vocab > 2))
+    k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }
 
 static long syn__choose_warmup(long steps) { return steps / 10 < 500 ? steps / 10 : 500; }
@@ -21492,22 +21522,27 @@ static syn_status syn__learn_speed(syn__learn *l) {
 }
 
 /* Facts of a side, its tokenizer. The longest text is what a heap of all lengths gives behind the
-   very longest ones. Labels need no facts. */
+   very longest ones. Of labels, it counts the different ones. */
 static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
   const syn_text *at = l->text[side];
-  size_t count = side == SYN_TGT && syn__tasks[l->task].classes ? 0 : l->count, i, k;
-  syn_tokenizer *t = syn_tokenizer_learn(l->c, "space", SYN_LOWERCASE, at, count);
+  int labels = side == SYN_TGT && syn__tasks[l->task].classes;
+  const char *words = labels ? syn__choose_tokenizer(l, side) : "space";
+  syn_tokenizer *t = syn_tokenizer_learn(l->c, words, SYN_LOWERCASE, at, l->count);
+  size_t count = labels ? 0 : l->count, i, k;
   uint64_t *lengths = (uint64_t *)syn__alloc(l->c, count, sizeof *lengths), longest = 0;
   syn__side *s = &l->side[side];
-  for (i = 0; i < count; s->bytes += (double)at[i++].size)
+  s->distinct = s->vocab = syn_tokenizer_size(t) - SYN_FIRST_TOKEN;
+  for (i = 0; i < count; s->bytes += (double)at[i++].size) {
+    s->pairs += at[i].size && memchr(at[i].at, '\t', at[i].size);
     for (k = 0; k < at[i].size; k++)
       s->words += !syn__is_white(at[i].at[k]) && (!k || syn__is_white(at[i].at[k - 1]));
-  s->distinct = syn_tokenizer_size(t) - SYN_FIRST_TOKEN;
+  }
   syn_tokenizer_free(t);
   if (!*spec) syn__snprintf(spec, 24, "%s", syn__choose_tokenizer(l, side));
   t = syn_tokenizer_learn(l->c, spec, SYN_LOWERCASE, at, count);
-  if (t && lengths) {
+  if (t && lengths && !labels) {
     syn__heap heap;
+    s->vocab = syn_tokenizer_size(t);
     for (i = 0; i < count; i++) {
       lengths[i] = (uint64_t)syn_tokenizer_encode(t, at[i], NULL, 0);
       l->tokens += (double)lengths[i] + 1.0;
@@ -21526,7 +21561,7 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
 static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
-  int i, given = *spec[0] || *spec[1], parts = 1;
+  int i, given = *spec[0] || *spec[1], parts = 1, recipe;
   for (i = l->task == SYN__SMALL_LM; i < 2; i++) {
     if (syn__learn_facts(l, i, spec[i])) return l->c->status;
     parts = parts && !strncmp(spec[i], "bpe", 3);
@@ -21535,8 +21570,9 @@ static syn_status syn__choose(syn__learn *l) {
   for (i = 0; i < 2 && parts && !given; i++) memcpy(spec[i], "bpe:8000", sizeof "bpe:8000");
   if (parts && !*k->tie && !strcmp(spec[0], spec[1])) memcpy(k->tie, "all", sizeof "all");
   if (syn__learn_speed(l)) return l->c->status;
-  syn__choose_network(l);
-  syn__choose_rule(l->task, k);
+  recipe = syn__choose_recipe(l);
+  syn__choose_network(l, recipe);
+  syn__choose_rule(recipe, k);
   return SYN_OK;
 }
 
@@ -21610,6 +21646,7 @@ static void syn__learn_configure(syn__learn *l) {
   const syn_choice *k = &l->choice;
   syn_train_config *t = &l->train;
   t->optimizer = *k->optimizer ? k->optimizer : NULL, t->schedule = "cosine";
+  t->freeze = *k->freeze ? k->freeze : NULL;
   t->lr = k->lr, t->weight_decay = k->weight_decay, t->clip = k->clip;
   t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;
   t->steps = k->steps, t->every = k->every, t->warmup = syn__choose_warmup(k->steps);

@@ -127,6 +127,8 @@ static void auto_given(const arguments *a, task of, syn_choice *k) {
   if (of != LM) snprintf(k->src_tokenizer, sizeof k->src_tokenizer, "%s", *src ? src : all);
   if (of < CLASSIFY) snprintf(k->tgt_tokenizer, sizeof k->tgt_tokenizer, "%s", *tgt ? tgt : all);
   if (opt_given(a, "tie")) snprintf(k->tie, sizeof k->tie, "%s", opt_text(a, "tie"));
+  snprintf(k->encoder, sizeof k->encoder, "%s", opt_text(a, "encoder"));
+  snprintf(k->freeze, sizeof k->freeze, "%s", opt_text(a, "freeze"));
   if (opt_given(a, "optimizer"))
     snprintf(k->optimizer, sizeof k->optimizer, "%s", opt_text(a, "optimizer"));
   if (opt_given(a, "d-model")) k->d_model = opt_int(a, "d-model");
@@ -184,6 +186,7 @@ static void auto_network(arguments *a, task of, const syn_choice *k) {
   auto_choose(a, "label-smoothing", "%g", (double)k->label_smoothing);
   if (!opt_given(a, "schedule") && k->lr > 0.0f) auto_choose(a, "lr", "%g", (double)k->lr);
   auto_choose(a, "optimizer", "%s", k->optimizer);
+  if (*k->freeze) auto_choose(a, "freeze", "%s", k->freeze);
   if (k->weight_decay > 0.0f) auto_choose(a, "weight-decay", "%g", (double)k->weight_decay);
 }
 
