@@ -1214,7 +1214,8 @@ SYN_API void syn_data_free(syn_data *d);
 SYN_API size_t syn_data_count(const syn_data *d); /* rows */
 /* One row: n_src source tokens and n_tgt target tokens (classes, tags), at most 2^24 each. */
 SYN_API syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, int n_tgt);
-/* One row as texts, by the tokenizers of the model. source: empty for lm. target: a text; classify:
+/* One row as texts, by the tokenizers of the model. source: empty for lm; of classify it may be
+   several texts with a TAB between, which becomes the end token. target: a text; classify:
    the name of a class; tag: a tag for each token of the source, with white space between. An error
    names the row, 0 being the first, and what is wrong: a text longer than the model's max_len, an
    unknown class with the nearest name. Then no row is added. */
@@ -16593,6 +16594,22 @@ syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, f
   return syn_tokenizer_piece(names, names ? k + syn__class_token(r->m) : 0, 1);
 }
 
+/* As syn_tokenizer_encode. In a source of classify, a TAB separates texts: it becomes the end token. */
+static int syn__encode(const syn_model *m, int side, syn_text text, int *ids, int room) {
+  int n = 0, several = side == SYN_SRC && m->task->classes && m->task->labels != SYN_SRC;
+  const char *tab;
+  while (several && text.size && (tab = (const char *)memchr(text.at, '\t', text.size)) != NULL) {
+    syn_text first = syn__text_of(text.at, (size_t)(tab - text.at));
+    n += syn_tokenizer_encode(m->tokenizer[side], first, n < room ? ids + n : NULL,
+                              n < room ? room - n : 0);
+    if (n < room) ids[n] = SYN_END;
+    n++;
+    text = syn__text_of(tab + 1, text.size - first.size - 1);
+  }
+  return n + syn_tokenizer_encode(m->tokenizer[side], text, n < room ? ids + n : NULL,
+                                  n < room ? room - n : 0);
+}
+
 /* Encodes the text of one side as a sentence of at most `room` tokens. A target begins with the
    begin token; a source ends with the end token, except for tag, which has a label for every token.
    Returns how many tokens the sentence has; -1: failed. */
@@ -16600,7 +16617,7 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
                          int room) {
   const syn_tokenizer *t = m->tokenizer[side];
   int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC;
-  int most = room - begin - end, n = t ? syn_tokenizer_encode(t, text, ids + begin, most) : 0;
+  int most = room - begin - end, n = t ? syn__encode(m, side, text, ids + begin, most) : 0;
   if (!t) syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
   if (n > most)
     syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d", syn__stream_names[side],
@@ -18162,13 +18179,13 @@ syn_status syn_data_add(syn_data *d, const int *src, int n_src, const int *tgt, 
 /* -- rows as texts -- */
 
 /* Writes the tokens of a text where those of the next row will stand, behind `before` others of
-   that row; *n: how many, at most one more than the text has bytes (syn_tokenizer_encode). The row
-   is added later. */
+   that row; *n: how many, at most one more than the text has bytes (syn_tokenizer_encode), and one
+   more for each TAB. The row is added later. */
 static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, syn_text text,
                                    int before, int *n) {
   const syn_tokenizer *t = m->tokenizer[side];
   int most = m->config.max_len, end = m->task->labels != SYN_SRC;
-  size_t at = d->n_tokens + (size_t)before, capacity = text.size + 1;
+  size_t at = d->n_tokens + (size_t)before, capacity = 2 * text.size + 1;
   if (text.size && !syn__given(d->c, text.at, side ? "target text" : "source text"))
     return SYN_E_VALUE;
   if (!t)
@@ -18181,7 +18198,7 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
                      SYN__DATA_LENGTH);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
     return SYN_E_MEMORY;
-  *n = syn_tokenizer_encode(t, text, d->tokens + at, (int)capacity);
+  *n = syn__encode(m, side, text, d->tokens + at, (int)capacity);
   if (*n + end > most && !(m->task->classes && side == SYN_TGT))
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d",
@@ -21636,7 +21653,7 @@ static syn_status syn__learn_row(syn__learn *l, size_t i) {
   int most = syn__min(l->m->config.max_len, l->train.batch_tokens - !end) - end;
   if (!task->encoder) return syn__learn_text(l, d, l->text[SYN_TGT][i]);
   for (side = 0; side <= task->decoder; side++)
-    n = syn__max(n, syn_tokenizer_encode(l->tokenizer[side], l->text[side][i], NULL, 0));
+    n = syn__max(n, syn__encode(l->m, side, l->text[side][i], NULL, 0));
   if (n > most) return l->choice.left_out++, SYN_OK;
   if (!syn_data_add_text(d, l->m, l->text[SYN_SRC][i], l->text[SYN_TGT][i])) return SYN_OK;
   return syn__learn_refuse(l->c, i);

@@ -378,6 +378,31 @@ static void row_is(const syn_data *d, size_t i, int side, const int *want, int n
         (unsigned long)i, side, length);
 }
 
+/* A source of two texts has an end token between them, also as a batch. */
+static void two_texts(syn_context *c, syn_model *m) {
+  const syn_tokenizer *words = syn_model_tokenizer(m, SYN_SRC);
+  syn_data *d = syn_data_new(c);
+  syn_run *one = syn_run_new(c, m, NULL), *other = syn_run_new(c, m, NULL);
+  int ids[5], n = syn_tokenizer_encode(words, text_of("bad day"), ids, 5), class_id = 1;
+  syn_batch b = {1, NULL, NULL, NULL, 0, 0};
+  float p = 0.0f, q = 0.0f;
+  CHECK(n == 2, "%d tokens", n);
+  ids[n++] = SYN_END;
+  n += syn_tokenizer_encode(words, text_of("good"), ids + n, 1);
+  CHECK(!syn_data_add_text(d, m, text_of("bad day\tgood"), text_of("good")), "%s", c->message);
+  row_is(d, 0, SYN_SRC, ids, n);
+  row_is(d, 0, SYN_TGT, &class_id, 1);
+  ids[n++] = SYN_END;
+  b.src = ids;
+  b.src_width = n;
+  CHECK(!syn_run_text(one, text_of("bad day\tgood"), text_of("")) && !syn_run_forward(other, &b), "%s",
+        c->message);
+  syn_run_class(one, 0, 0, 0, &p), syn_run_class(other, 0, 0, 0, &q);
+  CHECK(p > 0.0f && memcmp(&p, &q, sizeof p) == 0, "%g, %g", p, q);
+  syn_run_free(one), syn_run_free(other);
+  syn_data_free(d);
+}
+
 static syn_model *text_model(syn_context *c, const char *task, const char *source, const char *target) {
   static const char *const words[] = {"good day", "bad day", "no no"}, *const labels[] = {"bad", "good"};
   syn_config k = config_of(task);
@@ -412,6 +437,7 @@ static void test_classify(void) {
         "%s", c.message);
   i = 1, row_is(d, 0, SYN_TGT, &i, 1);
   i = 0, row_is(d, 1, SYN_TGT, &i, 1);
+  two_texts(&c, m);
   text_refused(d, m, "day", "goood", "row 2", "nearest is good");
   text_refused(d, m, "day", "", "row 2", "label");
   text_refused(d, m, "a b c d e f g h i", "good", "10", "at most 9");

@@ -104,9 +104,8 @@ static curve curve_read(const char *path) {
 static void trace_curve(tracer *t) {
   const char *path = opt_text(t->a, "log");
   size_t i, every;
-  curve k;
+  curve k = {NULL, 0};
   put_format(&t->page, "\"loss\":[");
-  k.count = 0;
   if (*path) k = curve_read(path);
   every = k.count / 1000 + 1;
   for (i = 0; i < k.count; i++) {
@@ -117,7 +116,7 @@ static void trace_curve(tracer *t) {
     else put_format(&t->page, "null]");
   }
   put_format(&t->page, "],\n");
-  if (*path) free(k.at);
+  free(k.at);
 }
 
 /* -- pictures of attention maps -- */
