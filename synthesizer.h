@@ -21432,7 +21432,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (syn__tasks[l->task].decoder) syn__choose_layers(k, recipe, SYN_TGT, size[1]);
   if (l->task == SYN__SMALL_CLASSIFY) k->lowercase = 1;
   if (!k->heads) /* of width 32; two at least; a divisor of d */
-    for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;) k->heads--;
+    for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;)
+      k->heads--;
   if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(room, 256);
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : tokens > 2e7 ? 4096 : 2048,
