@@ -21329,8 +21329,8 @@ typedef struct syn__learn {
   syn_train_config train;
 } syn__learn;
 
-/* What is chosen for each task, in the order of syn__tasks; then for short texts and for pairs of texts
-   to classify. Few texts want few epochs and much dropout. tools/BENCH.md has the measurements. */
+/* What is chosen for each task, in the order of syn__tasks; to classify, also for short texts of more
+   than two classes and for pairs of texts. tools/BENCH.md has the measurements. */
 enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS };
 static const struct {
   int d, layers, heads;      /* 0: by the time and the number of tokens */
@@ -21339,13 +21339,13 @@ static const struct {
   double epochs;             /* at most */
 } syn__recipes[] = {
     {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},      {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},
-    {128, 1, 4, 0.002f, 0.1f, 0.5f, 3.0},    {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},
+    {128, 1, 4, 0.002f, 0.1f, 0.5f, 6.0},    {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},
     {128, 2, 4, 0.003f, 0.1f, 0.4f, 10.0},   {128, 2, 8, 0.02f, 0.1f, 0.1f, 20.0}};
 
 static int syn__choose_recipe(const syn__learn *l) {
   if (l->task != SYN__SMALL_CLASSIFY) return l->task;
   if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
-  return l->tokens < 3e5 ? SYN__SHORT_TEXTS : l->task;
+  return l->tokens < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
 }
 
 /* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each, as
@@ -21401,11 +21401,11 @@ static const int *syn__choose_width(const syn__learn *l) {
 }
 
 /* The layers of a side. To classify short texts, convolutions; for pairs of texts, attention between
-   the words of both: as the table of words stays random, all words are compared alike, also those of
-   few examples. */
+   the words of both: as the table of words stays random, all words are compared alike, also rare
+   ones. */
 static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
   char *text = side == SYN_SRC ? k->encoder : k->decoder;
-  const char *between = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ ? "->res_nd(mh_dot_att)" : "";
+  int source = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ;
   if (*text) return;
   if (recipe == SYN__TEXT_PAIRS && !*k->freeze) memcpy(k->freeze, "src.embed", sizeof "src.embed");
   if (recipe == SYN__TEXT_PAIRS)
@@ -21415,8 +21415,9 @@ static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) 
     syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(cnn(%d,k=3)))->norm", layers,
                   k->d_model);
   else
-    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(syn_att(R+V))%s->res_nd(ffl))->norm",
-                  layers, between);
+    syn__snprintf(text, sizeof k->encoder,
+                  "pos->repeat(%d,res_nd(syn_att(R+V))%s->res_nd(ffl))->norm", layers,
+                  source ? "->res_nd(mh_dot_att)" : "");
 }
 
 static void syn__choose_network(syn__learn *l, int recipe) {
@@ -21440,7 +21441,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
                                4 * syn__min(k->max_len, 1 << 20));
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   if (k->dropout == 0.0f) k->dropout = passes < 8.0 ? 0.1f : passes < 20.0 ? 0.2f : 0.3f;
-  if (k->label_smoothing == 0.0f && (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].vocab > 2))
+  if (k->label_smoothing == 0.0f && (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }
 
