@@ -16594,7 +16594,7 @@ syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, f
   return syn_tokenizer_piece(names, names ? k + syn__class_token(r->m) : 0, 1);
 }
 
-/* As syn_tokenizer_encode. In a source of classify, a TAB separates texts: it becomes the end token. */
+/* As syn_tokenizer_encode. In a source of classify, a TAB between texts becomes the end token. */
 static int syn__encode(const syn_model *m, int side, syn_text text, int *ids, int room) {
   int n = 0, several = side == SYN_SRC && m->task->classes && m->task->labels != SYN_SRC;
   const char *tab;
@@ -21329,8 +21329,8 @@ typedef struct syn__learn {
   syn_train_config train;
 } syn__learn;
 
-/* What is chosen for each task, in the order of syn__tasks; to classify, also for short texts of more
-   than two classes and for pairs of texts. tools/BENCH.md has the measurements. */
+/* What is chosen for each task, in the order of syn__tasks; to classify, also for short texts of
+   more than two classes and for pairs of texts. tools/BENCH.md has the measurements. */
 enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS };
 static const struct {
   int d, layers, heads;      /* 0: by the time and the number of tokens */
@@ -21349,7 +21349,8 @@ static int syn__choose_recipe(const syn__learn *l) {
 }
 
 /* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each, as
-   all words of texts to classify. Else parts of words, more of them for more text. A text of lm of up to 2 MB: characters. */
+   all words of texts to classify. Else parts of words, more of them for more text. A text of lm of up
+   to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
   const syn__side *s = &l->side[side];
   if (l->task == SYN__SMALL_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
@@ -21400,9 +21401,8 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[i - 1];
 }
 
-/* The layers of a side. To classify short texts, convolutions; for pairs of texts, attention between
-   the words of both: as the table of words stays random, all words are compared alike, also rare
-   ones. */
+/* The layers of a side. To classify short texts: convolutions. For pairs of texts: attention between
+   the words of both; as the table of words stays random, all are compared alike, also rare ones. */
 static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
   char *text = side == SYN_SRC ? k->encoder : k->decoder;
   int source = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ;
@@ -21441,7 +21441,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
                                4 * syn__min(k->max_len, 1 << 20));
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   if (k->dropout == 0.0f) k->dropout = passes < 8.0 ? 0.1f : passes < 20.0 ? 0.2f : 0.3f;
-  if (k->label_smoothing == 0.0f && (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
+  if (k->label_smoothing == 0.0f &&
+      (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }
 
