@@ -21348,9 +21348,9 @@ static int syn__choose_recipe(const syn__learn *l) {
   return l->tokens < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
 }
 
-/* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each, as
-   all words of texts to classify. Else parts of words, more of them for more text. A text of lm of up
-   to 2 MB: characters. */
+/* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each,
+   as all words of texts to classify. Else parts of words, more of them for more text. A text of lm
+   of up to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
   const syn__side *s = &l->side[side];
   if (l->task == SYN__SMALL_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
@@ -21401,8 +21401,8 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[i - 1];
 }
 
-/* The layers of a side. To classify short texts: convolutions. For pairs of texts: attention between
-   the words of both; as the table of words stays random, all are compared alike, also rare ones. */
+/* The layers of a side. To classify short texts: convolutions. For pairs of texts: attention of the
+   words to each other; as the table of words stays random, all are compared alike, also rare ones. */
 static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
   char *text = side == SYN_SRC ? k->encoder : k->decoder;
   int source = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ;
