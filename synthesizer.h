@@ -21402,7 +21402,7 @@ static const int *syn__choose_width(const syn__learn *l) {
 }
 
 /* The layers of a side. To classify short texts: convolutions. For pairs of texts: attention of the
-   words to each other; as the table of words stays random, all are compared alike, also rare ones. */
+   words to each other; as the table of words stays random, all are compared alike, also rare. */
 static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
   char *text = side == SYN_SRC ? k->encoder : k->decoder;
   int source = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ;
