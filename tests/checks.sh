@@ -26,3 +26,16 @@ has() { # has NAME PATTERN GOT: a shell pattern that GOT must match
 same() { # same NAME FILE FILE: the same bytes
   is "$1" same "$(cmp -s "$2" "$3" && echo same || echo different)"
 }
+words() { # words LETTERS SEED COUNT [ALTERNATIVE]: lines "abc TAB cba"; every third ends with ALTERNATIVE
+  awk -v letters="$1" -v seed="$2" -v count="$3" -v alternative="$4" 'BEGIN {
+    size = length(letters); x = seed
+    for (i = 0; i < count; i++) {
+      x = (x * 7141 + 54773) % 259200; n = 1 + x % (size + 1); s = ""; t = ""
+      for (k = 0; k < n; k++) {
+        x = (x * 7141 + 54773) % 259200; c = substr(letters, 1 + int(x / (259200 / size)), 1)
+        s = s c; t = c t
+      }
+      print s "\t" t (i % 3 ? "" : alternative)
+    }
+  }'
+}

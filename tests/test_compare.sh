@@ -29,22 +29,9 @@ between() { # NAME LOW HIGH VALUE
 }
 
 # -- data: words of a to d, to be reversed --
-words() { # words SEED COUNT
-  awk -v seed="$1" -v count="$2" 'BEGIN {
-    x = seed
-    for (i = 0; i < count; i++) {
-      x = (x * 7141 + 54773) % 259200; n = 1 + x % 5; s = ""; t = ""
-      for (k = 0; k < n; k++) {
-        x = (x * 7141 + 54773) % 259200; c = substr("abcd", 1 + int(x / 64800), 1)
-        s = s c; t = c t
-      }
-      printf "%s\t%s\n", s, t
-    }
-  }'
-}
-words 1 200 >data.tsv
-words 2 20 >valid.tsv
-words 3 40 >test.tsv
+words abcd 1 200 >data.tsv
+words abcd 2 20 >valid.tsv
+words abcd 3 40 >test.tsv
 steps=200
 [ -z "$QUICK" ] || steps=60
 small='--tokenizer char --d-model 16 --heads 2 --max-len 8 --batch 200 --warmup 20 --lr 0.01'

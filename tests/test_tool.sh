@@ -21,21 +21,8 @@ train() { "$SYN" train "$@"; }
 is 'version' "syn $(sed -n 's/^#define SYN_VERSION "\(.*\)"/\1/p' "$here/../synthesizer.h")" "$("$SYN" --version)"
 
 # -- data: words of a to e, to be reversed; every third target has an alternative --
-words() { # words SEED COUNT
-  awk -v seed="$1" -v count="$2" 'BEGIN {
-    x = seed
-    for (i = 0; i < count; i++) {
-      x = (x * 7141 + 54773) % 259200; n = 1 + x % 6; s = ""; t = ""
-      for (k = 0; k < n; k++) {
-        x = (x * 7141 + 54773) % 259200; c = substr("abcde", 1 + int(x / 51840), 1)
-        s = s c; t = c t
-      }
-      printf i % 3 ? "%s\t%s\n" : "%s\t%s|other\n", s, t
-    }
-  }'
-}
-words 1 300 >data.tsv
-words 2 40 >valid.tsv
+words abcde 1 300 '|other' >data.tsv
+words abcde 2 40 '|other' >valid.tsv
 cut -f 1 valid.tsv >lines
 steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
 [ -z "$QUICK" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
