@@ -265,6 +265,11 @@ tasks classify class.tsv class.tsv accuracy,f1,mcc,nats space
 tasks tag tag.tsv tag.tsv accuracy,f1,exact,nats space
 fi
 
+# -- tools/results: the networks of each table build, only the data are missing --
+SYN=$SYN sh "$here/../tools/results" nowhere tables >out 2>err
+is 'results: status' 1 $?
+is 'results: no other complaint' '' "$(grep '^syn: ' err | grep -v -e 'cannot open nowhere/' -e 'beside --init')"
+
 # -- refused --
 refused 'nothing varies' 2 'syn: compare wants --kinds A,B,... or --vary OPTION=A,B,...' $one -o no
 refused 'no test' 2 'syn: compare wants --test, or --test-src and --test-tgt' --data data.tsv --kinds V,R -o no
