@@ -184,6 +184,13 @@ is '--where' 'pos->res_nd(linformer)->norm pos->res_nd(syn_att(V))->res_nd(mh_do
   "$(text where/row1-seed1 encoder) $(text where/row1-seed1 decoder)"
 "$SYN" compare $one --encoder 'pos->res(syn_att($KIND, heads=1))->res($KIND)->res(syn_att(V))' --kinds D -o mark >out 2>err
 is '$KIND' 'pos->res(syn_att(D, heads=1))->res(syn_att(D))->res(syn_att(V))' "$(text mark/row1-seed1 encoder)"
+"$SYN" compare $one --kinds 'none: id; light: light_conv(k=3)' -o names --tsv >out 2>err
+is '--kinds with names' 'none;light; pos->res_nd(light_conv(k=3))->norm' \
+  "$(sed 1d out | cut -f 1 | tr '\n' ';') $(text names/row2-seed1 encoder)"
+"$SYN" compare $bare --heads 2 --vary 'encoder=RNN, norm: pos->res_nd(rnn)->norm;
+  of it: @rnmt' --var NUM_HIDDEN=16 -o named --tsv >out 2>err
+is 'texts with names, on lines of their own' 'encoder=RNN, norm;encoder=of it; dropout->birnn->repeat(5,res_d(rnn))' \
+  "$(sed 1d out | cut -f 1 | tr '\n' ';') $(text named/row2-seed1 encoder | tr -d ' ')"
 "$SYN" compare $bare --heads 2 --vary 'encoder=@rnmt,pos->res(syn_att(R,heads=1))->norm' --vary lowercase=on,off \
   --kinds V --where decoder --var NUM_HIDDEN=16 -o preset --tsv >out 2>err
 is 'a preset, a flag, commas in parentheses, all combinations' \
@@ -214,6 +221,8 @@ more="--data data.tsv --test test.tsv --kinds V,R --seeds 2 --warmup 1 --steps 4
 "$SYN" compare $more --kinds V,D --init whole -o init >out 2>err
 is '--init of a folder, other rows' '2 syn: compare --init whole wants the rows of that comparison, its --kinds is another one' \
   "$? $(cat err)"
+"$SYN" compare $more --init whole $chains -o init >out 2>err
+has '--init of a folder and a text' '2 syn: compare --init whole --kinds: each row has the network of its model there;*' "$? $(cat err)"
 "$SYN" compare $more --init whole -o init >out 2>err
 is '--init of a folder: status' 0 $?
 "$SYN" train --data data.tsv --init whole/row2-seed2.safetensors --warmup 1 --steps 4 --batch 200 --seed 2 -o n --json \
@@ -242,6 +251,11 @@ tasks lm text test_text nats,ppl,nats_char char
 tasks classify class.tsv class.tsv accuracy,f1,mcc,nats space
 tasks tag tag.tsv tag.tsv accuracy,f1,exact,nats space
 fi
+
+# -- tools/results: the networks of each table build, only the data are missing --
+SYN=$SYN sh "$here/../tools/results" nowhere tables >out 2>err
+is 'results: status' 1 $?
+is 'results: no other complaint' '' "$(grep '^syn: ' err | grep -v -e 'cannot open nowhere/' -e 'beside --init')"
 
 # -- refused --
 refused 'nothing varies' 2 'syn: compare wants --kinds A,B,... or --vary OPTION=A,B,...' $one -o no

@@ -56,8 +56,8 @@ static int has_outside(const char *text, char c) {
   return 0;
 }
 
-/* Splits at ; or, where there is none, at commas; what is in parentheses is never split. Blanks
-   around a value are dropped. */
+/* Splits at ; or, where there is none, at commas; what is in parentheses is never split. Blanks and
+   line ends around a value are dropped. */
 static word_list split_values(const char *text, const char *name) {
   char separator = has_outside(text, ';') ? ';' : ',';
   word_list l = {NULL, 0};
@@ -67,8 +67,8 @@ static word_list split_values(const char *text, const char *name) {
     end = !*text || (*text == separator && depth == 0);
     depth += (*text == '(') - (*text == ')');
     if (!end) continue;
-    for (to = text; from < to && *from == ' '; from++) continue;
-    while (to > from && to[-1] == ' ') to--;
+    for (to = text; from < to && strchr(" \t\r\n", *from); from++) continue;
+    while (to > from && strchr(" \t\r\n", to[-1])) to--;
     if (to == from) fail(WRONG_USE, "compare --%s wants values with commas between, one is empty",
                          name);
     word_put(&l, from, (size_t)(to - from));
@@ -299,10 +299,20 @@ static void row_vary(word_list *l, const axis *x, const char *value) {
   for (i = 0; i < COUNT(preset_vars); i++) word_option(l, passed_option("var"), preset_vars[i]);
 }
 
-static void row_name(buffer *b, const axis *x, const char *value) {
+/* "NAME: TEXT" as a value of --kinds, encoder or decoder names the row: the size of NAME; 0: none.
+   The language of layers has no colon but in comments. */
+static size_t label_size(const axis *x, const char *value) {
+  size_t n = strcspn(value, ":(|>#$@");
+  return value[n] == ':' && (!x->of || in_choices("encoder|decoder", x->of->name)) ? n : 0;
+}
+
+/* Appends the name of the value to that of the row. Returns the value without its label. */
+static const char *row_name(buffer *b, const axis *x, const char *value) {
+  size_t n = label_size(x, value);
   if (b->size) put(b, ", ", 2);
   if (x->of) put(b, x->of->name, strlen(x->of->name)), put_byte(b, '=');
-  put(b, value, strlen(value));
+  put(b, value, n ? n : strlen(value));
+  return n ? value + n + 1 + strspn(value + n + 1, " ") : value;
 }
 
 /* Row i of `rows`: the options of train that were given, then the values of the axes. */
@@ -319,8 +329,7 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
     if (o) word_option(&r.args, o, a->given[g].value);
   }
   for (x = 0; x < n_axes; x++) {
-    const char *value = row_value(&axes[x], i, &below);
-    row_name(&name, &axes[x], value);
+    const char *value = row_name(&name, &axes[x], row_value(&axes[x], i, &below));
     if (axes[x].of) row_vary(&r.args, &axes[x], value);
     else kind = value;
   }
@@ -934,6 +943,9 @@ static void init_same(const arguments *a) {
     free(path);
     return;
   }
+  if (*opt_text(a, "kinds") && (opt_given(a, "encoder") || opt_given(a, "decoder")))
+    fail(WRONG_USE, "compare --init %s --kinds: each row has the network of its model there; no "
+         "--encoder or --decoder is wanted", opt_text(a, "init"));
   now = command_text(a);
   had = read_file(path);
   for (i = 0; i < COUNT(names); i++)

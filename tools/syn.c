@@ -176,11 +176,13 @@ static const option eval_options[] = {
 static const option compare_own[] = {
     {"kinds", 0, TEXT, "", "A,B,...",
      "a row for each attention: a mixture of syn_att (R+V) or a layer (light_conv(k=3)) in place of "
-     "every syn_att and mh_dot_self_att, or of every $KIND in the texts of --encoder and --decoder"},
+     "every syn_att and mh_dot_self_att, or of every $KIND in the texts of --encoder and --decoder. "
+     "NAME: KIND names the row"},
     {"where", 0, CHOICE, "both", "encoder|decoder|both", "side that --kinds changes"},
     {"vary", 0, TEXT, "", "OPTION=A,B,...",
      "a row for each value of any option of train; ; separates where there is one, and a comma in "
-     "parentheses never does. encoder=@NAME: the text of that preset; @presets: of all. May be "
+     "parentheses never does. encoder=@NAME: the text of that preset; @presets: of all; "
+     "encoder=NAME: TEXT names the row, decoder as well. May be "
      "repeated, also beside --kinds: a row for each combination"},
     {"seeds", 0, INT, "3", "1..10000", "runs of a row: with --seed and the numbers that follow it"},
     {"seed", 0, BIG, "1", "", "of the first run of a row"},
