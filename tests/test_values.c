@@ -398,7 +398,7 @@ static void two_texts(syn_context *c, syn_model *m) {
   CHECK(!syn_run_text(one, text_of("bad day\tgood"), text_of("")) && !syn_run_forward(other, &b), "%s",
         c->message);
   syn_run_class(one, 0, 0, 0, &p), syn_run_class(other, 0, 0, 0, &q);
-  CHECK(p > 0.0f && memcmp(&p, &q, sizeof p) == 0, "%g, %g", p, q);
+  CHECK(p > 0.0f && memcmp(&p, &q, sizeof p) == 0, "%g, %g", (double)p, (double)q);
   syn_run_free(one), syn_run_free(other);
   syn_data_free(d);
 }
