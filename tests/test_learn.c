@@ -60,7 +60,7 @@ static syn_learn_config config_of(const char *task, watch *w, syn_choice *choice
   syn_learn_config k;
   memset(w, 0, sizeof *w);
   memset(&k, 0, sizeof k);
-  if (choice) memset(choice, 0, sizeof *choice);
+  if (choice) memset(choice, 0, sizeof *choice), choice->d_model = 16; /* a small network is fast */
   w->step = 1.0;
   k.task = task;
   k.minutes = 1.0;
@@ -251,6 +251,141 @@ static void test_given(void) {
   syn_model_free(m);
 }
 
+/* -- the choice alone, from facts -- */
+
+/* Facts of 1,000 rows with so many bytes and words a side, of which so many are different. */
+static syn__learn facts(int task, double bytes, double words, int distinct) {
+  syn__learn l;
+  int side;
+  memset(&l, 0, sizeof l);
+  l.task = task;
+  l.count = 1000;
+  l.tokens = 2.0 * words;
+  for (side = 0; side < 2; side++) {
+    l.side[side].bytes = bytes;
+    l.side[side].words = words;
+    l.side[side].distinct = l.side[side].vocab = distinct;
+    l.side[side].longest = 20;
+  }
+  return l;
+}
+
+static void test_tokenizers(void) {
+  static const struct {
+    int task, side;
+    double bytes, words;
+    int distinct;
+    const char *wanted;
+  } rows[] = {{SYN__SMALL_LM, SYN_TGT, 1e6, 2e5, 9000, "char"},
+              {SYN__SMALL_LM, SYN_TGT, 3e6, 6e5, 9000, "bpe:4000"},
+              {SYN__SMALL_TAG, SYN_SRC, 1e6, 2e5, 9000, "space"},
+              {SYN__SMALL_CLASSIFY, SYN_TGT, 1e4, 2e3, 9, "line"},
+              {SYN__SMALL_CLASSIFY, SYN_SRC, 1e6, 2e5, 9000, "space"},
+              {SYN__SMALL_CLASSIFY, SYN_SRC, 1e4, 1100, 900, "char"},
+              {SYN__SMALL_SEQ2SEQ, SYN_SRC, 1e4, 1000, 900, "char"},
+              {SYN__SMALL_SEQ2SEQ, SYN_TGT, 5e4, 1e4, 300, "space"},
+              {SYN__SMALL_SEQ2SEQ, SYN_TGT, 3e5, 6e4, 301, "bpe:2000"},
+              {SYN__SMALL_SEQ2SEQ, SYN_SRC, 1e6, 2e5, 9000, "bpe:4000"},
+              {SYN__SMALL_SEQ2SEQ, SYN_SRC, 2e6, 4e5, 9000, "bpe:8000"}};
+  size_t i;
+  for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+    syn__learn l = facts(rows[i].task, rows[i].bytes, rows[i].words, rows[i].distinct);
+    CHECK(!strcmp(syn__choose_tokenizer(&l, rows[i].side), rows[i].wanted), "row %d: %s", (int)i,
+          syn__choose_tokenizer(&l, rows[i].side));
+  }
+}
+
+/* What is chosen with so many multiply-adds. */
+static syn_choice chosen(syn__learn l, double macs) {
+  int recipe = syn__choose_recipe(&l);
+  l.macs = macs;
+  syn__choose_network(&l, recipe);
+  syn__choose_rule(recipe, &l.choice);
+  return l.choice;
+}
+
+static void test_sizes(void) {
+  static const double macs[] = {1e9, 1e12, 1e13, 1e14, 1e16};
+  static const int widths[] = {64, 64, 128, 192, 256}, lm[] = {64, 64, 128, 256, 384};
+  syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000);
+  syn_choice k, given;
+  int i;
+  for (i = 0; i < 5; i++) { /* more time: a larger network */
+    k = chosen(l, macs[i]);
+    CHECK(k.d_model == widths[i] && k.heads == (widths[i] < 128 ? 2 : widths[i] / 32),
+          "seq2seq, %g: width %d, %d heads", macs[i], k.d_model, k.heads);
+    k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), macs[i]);
+    CHECK(k.d_model == lm[i] && k.max_len == 128, "lm, %g: width %d", macs[i], k.d_model);
+  }
+  k = chosen(facts(SYN__SMALL_SEQ2SEQ, 1e4, 2e3, 100), 1e16);
+  CHECK(k.d_model == 64 && k.dropout == 0.3f && k.batch_tokens == 1024,
+        "few texts: width %d, dropout %g, batch %d", k.d_model, (double)k.dropout, k.batch_tokens);
+  l.side[SYN_SRC].longest = 1000;
+  k = chosen(l, 1e13);
+  CHECK(k.max_len == 256 && k.dropout == 0.1f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
+        (double)k.dropout, k.batch_tokens);
+  l.tokens = 1e6;
+  CHECK(chosen(l, 3e13).dropout == 0.2f, "dropout %g", (double)chosen(l, 3e13).dropout);
+  k = chosen(l, 1e15);
+  CHECK(k.batch_tokens == 4096 && k.dropout == 0.3f, "%d, %g", k.batch_tokens, (double)k.dropout);
+  l.choice.d_model = 100; /* no multiple of 32 */
+  CHECK(chosen(l, 1e13).heads == 2, "%d heads", chosen(l, 1e13).heads);
+  given = k; /* what is given stays */
+  given.heads = 5, given.max_len = 31, given.batch_tokens = 777, given.dropout = 0.25f;
+  given.label_smoothing = 0.3f, given.clip = 2.0f, given.hold_back = 0.2, given.epochs = 3.0;
+  strcpy(given.optimizer, "adam");
+  given.lr = 0.5f, given.weight_decay = 0.0f;
+  l.choice = given;
+  k = chosen(l, 1e14);
+  CHECK(!memcmp(&k, &given, sizeof k), "a given choice was changed");
+  memset(given.optimizer, 0, sizeof given.optimizer);
+  given.weight_decay = 0.7f;
+  l.choice = given;
+  k = chosen(l, 1e14);
+  CHECK(!strcmp(k.optimizer, "muon") && k.lr == 0.5f && k.weight_decay == 0.7f, "%s, %g, %g",
+        k.optimizer, (double)k.lr, (double)k.weight_decay);
+}
+
+/* Long texts, short ones, of two classes, pairs. */
+static void test_recipes(void) {
+  syn__learn l = facts(SYN__SMALL_CLASSIFY, 1e7, 2e6, 9000);
+  CHECK(strstr(chosen(l, 1e12).encoder, "syn_att(R+V)") && chosen(l, 1e12).epochs == 2.0, "long texts");
+  l = facts(SYN__SMALL_CLASSIFY, 1e5, 2e4, 9000);
+  CHECK(strstr(chosen(l, 1e12).encoder, "cnn(128,k=3)"), "short texts");
+  l.side[SYN_TGT].distinct = 2;
+  CHECK(strstr(chosen(l, 1e12).encoder, "syn_att(R+V)") && chosen(l, 1e12).label_smoothing == 0.0f,
+        "two classes");
+  l.side[SYN_SRC].pairs = 501;
+  CHECK(!strcmp(chosen(l, 1e12).freeze, "src.embed"), "pairs");
+  strcpy(l.choice.freeze, "none");
+  CHECK(!strcmp(chosen(l, 1e12).freeze, "none"), "a given --freeze");
+}
+
+static void test_steps(void) {
+  static const char lines_of[] = "one\ntwo\nthree", umlauts[] = "\xC3\xA4\xC3\xA4\xC3\xA4";
+  syn_choice k;
+  memset(&k, 0, sizeof k);
+  k.epochs = 40.0;
+  syn__choose_steps(&k, 100.0, 0.1, 0.001, 1e6); /* at most 20 validations */
+  CHECK(k.steps == 999 && k.every == 50, "%ld, %ld", k.steps, k.every);
+  k.every = 0;
+  syn__choose_steps(&k, 100.0, 0.1, 100.0, 1e6); /* two, even if they take longer */
+  CHECK(k.steps == 1 && k.every == 1, "%ld, %ld", k.steps, k.every);
+  k.every = 0;
+  syn__choose_steps(&k, 100.0, 0.1, 1.0, 3.0); /* 40 epochs of 3 updates; nine validations */
+  CHECK(k.steps == 120 && k.every == 14, "%ld, %ld", k.steps, k.every);
+  k.every = 7;
+  k.epochs = 1e18;
+  syn__choose_steps(&k, 1e15, 1e-3, 0.0, 3.0);
+  CHECK(k.steps == 1000000000 && k.every == 7, "%ld, %ld", k.steps, k.every);
+  CHECK(syn__choose_warmup(99) == 9 && syn__choose_warmup(99999) == 500, "warm-up");
+  CHECK(!syn__held_every(0.0) && syn__held_every(0.05) == 20 && syn__held_every(0.5) == 2, "rows");
+  CHECK(syn__held_text(syn_text_of(lines_of), 0.5) == 8, "the last line: %d",
+        (int)syn__held_text(syn_text_of(lines_of), 0.5));
+  CHECK(syn__held_text(syn_text_of("abcdef"), 0.5) == 3, "no lines");
+  CHECK(syn__held_text(syn_text_of(umlauts), 0.5) == 4, "no half of a character");
+}
+
 /* Short texts to classify; pairs of them, with two labels; the same with an encoder that is given. */
 static void test_classify(void) {
   syn_context c;
@@ -260,7 +395,7 @@ static void test_classify(void) {
   int i, given;
   syn_context_init(&c, NULL);
   syn_model_free(learn(&c, &how, ROWS));
-  CHECK(!c.status && strstr(k.encoder, "cnn(128") && k.label_smoothing > 0.0f && !*k.freeze &&
+  CHECK(!c.status && strstr(k.encoder, "cnn(16,") && k.label_smoothing > 0.0f && !*k.freeze &&
             k.epochs == 10.0, "%s: %s, smoothing %g", c.message, k.encoder, (double)k.label_smoothing);
   for (given = 0; given < 2; given++) {
     how = config_of("classify", &w, &k);
@@ -467,6 +602,10 @@ int main(void) {
   test_task("lm");
   test_task("tag");
   if (!CHECK_SHORT) test_task("seq2seq"), test_task("classify");
+  test_tokenizers();
+  test_sizes();
+  test_recipes();
+  test_steps();
   test_given();
   test_classify();
   test_rows();
