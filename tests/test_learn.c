@@ -253,8 +253,8 @@ static void test_given(void) {
 
 /* -- the choice alone, from facts -- */
 
-/* Facts of 1,000 rows with so many bytes and words a side, of which so many are different. */
-static syn__learn facts(int task, double bytes, double words, int distinct) {
+/* Facts of 1,000 rows of so many bytes and words a side, of which so many are different. */
+static syn__learn facts(int task, double size, double words, int distinct) {
   syn__learn l;
   int side;
   memset(&l, 0, sizeof l);
@@ -262,7 +262,7 @@ static syn__learn facts(int task, double bytes, double words, int distinct) {
   l.count = 1000;
   l.tokens = 2.0 * words;
   for (side = 0; side < 2; side++) {
-    l.side[side].bytes = bytes;
+    l.side[side].bytes = size;
     l.side[side].words = words;
     l.side[side].distinct = l.side[side].vocab = distinct;
     l.side[side].longest = 20;
@@ -273,7 +273,7 @@ static syn__learn facts(int task, double bytes, double words, int distinct) {
 static void test_tokenizers(void) {
   static const struct {
     int task, side;
-    double bytes, words;
+    double size, words;
     int distinct;
     const char *wanted;
   } rows[] = {{SYN__SMALL_LM, SYN_TGT, 1e6, 2e5, 9000, "char"},
@@ -289,7 +289,7 @@ static void test_tokenizers(void) {
               {SYN__SMALL_SEQ2SEQ, SYN_SRC, 2e6, 4e5, 9000, "bpe:8000"}};
   size_t i;
   for (i = 0; i < sizeof rows / sizeof *rows; i++) {
-    syn__learn l = facts(rows[i].task, rows[i].bytes, rows[i].words, rows[i].distinct);
+    syn__learn l = facts(rows[i].task, rows[i].size, rows[i].words, rows[i].distinct);
     CHECK(!strcmp(syn__choose_tokenizer(&l, rows[i].side), rows[i].wanted), "row %d: %s", (int)i,
           syn__choose_tokenizer(&l, rows[i].side));
   }
