@@ -16594,20 +16594,26 @@ syn_text syn_run_class_name(const syn_run *r, int sentence, int row, int rank, f
   return syn_tokenizer_piece(names, names ? k + syn__class_token(r->m) : 0, 1);
 }
 
-/* As syn_tokenizer_encode. In a source of classify, a TAB between texts becomes the end token. */
-static int syn__encode(const syn_model *m, int side, syn_text text, int *ids, int room) {
-  int n = 0, several = side == SYN_SRC && m->task->classes && m->task->labels != SYN_SRC;
+/* 1: texts of that side may be several, with a TAB between. */
+static int syn__several_texts(const syn_model *m, int side) {
+  return side == SYN_SRC && m->task->classes && m->task->labels != SYN_SRC;
+}
+/* As syn_tokenizer_encode; several: each TAB separates texts and becomes the end token. */
+static int syn__encode(const syn_tokenizer *t, int several, syn_text text, int *ids, int room) {
   const char *tab;
-  while (several && text.size && (tab = (const char *)memchr(text.at, '\t', text.size)) != NULL) {
-    syn_text first = syn__text_of(text.at, (size_t)(tab - text.at));
-    n += syn_tokenizer_encode(m->tokenizer[side], first, n < room ? ids + n : NULL,
-                              n < room ? room - n : 0);
-    if (n < room) ids[n] = SYN_END;
-    n++;
-    text = syn__text_of(tab + 1, text.size - first.size - 1);
-  }
-  return n + syn_tokenizer_encode(m->tokenizer[side], text, n < room ? ids + n : NULL,
-                                  n < room ? room - n : 0);
+  int n = 0;
+  do {
+    syn_text first = text;
+    tab = several && text.size ? (const char *)memchr(text.at, '\t', text.size) : NULL;
+    if (tab) {
+      first.size = (size_t)(tab - text.at);
+      text = syn__text_of(tab + 1, text.size - first.size - 1);
+    }
+    n += syn_tokenizer_encode(t, first, n < room ? ids + n : NULL, n < room ? room - n : 0);
+    if (tab && n < room) ids[n] = SYN_END;
+    n += tab != NULL;
+  } while (tab);
+  return n;
 }
 
 /* Encodes the text of one side as a sentence of at most `room` tokens. A target begins with the
@@ -16617,7 +16623,8 @@ static int syn__text_ids(syn_context *c, const syn_model *m, int side, syn_text 
                          int room) {
   const syn_tokenizer *t = m->tokenizer[side];
   int begin = side == SYN_TGT, end = !begin && m->task->labels != SYN_SRC;
-  int most = room - begin - end, n = t ? syn__encode(m, side, text, ids + begin, most) : 0;
+  int most = room - begin - end, several = syn__several_texts(m, side);
+  int n = t ? syn__encode(t, several, text, ids + begin, most) : 0;
   if (!t) syn__fail(c, SYN_E_VALUE, "the model has no %s tokenizer", syn__stream_names[side]);
   if (n > most)
     syn__fail(c, SYN_E_SHAPE, "the %s text has %d tokens, planned were %d", syn__stream_names[side],
@@ -18198,7 +18205,7 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
                      SYN__DATA_LENGTH);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, at + capacity, sizeof(int)))
     return SYN_E_MEMORY;
-  *n = syn__encode(m, side, text, d->tokens + at, (int)capacity);
+  *n = syn__encode(t, syn__several_texts(m, side), text, d->tokens + at, (int)capacity);
   if (*n + end > most && !(m->task->classes && side == SYN_TGT))
     return syn__fail(d->c, SYN_E_SHAPE,
                      "data: row %lu: the %s has too many tokens%s: %d, wanted at most %d",
@@ -21656,7 +21663,8 @@ static syn_status syn__learn_row(syn__learn *l, size_t i) {
   int most = syn__min(l->m->config.max_len, l->train.batch_tokens - !end) - end;
   if (!task->encoder) return syn__learn_text(l, d, l->text[SYN_TGT][i]);
   for (side = 0; side <= task->decoder; side++)
-    n = syn__max(n, syn__encode(l->m, side, l->text[side][i], NULL, 0));
+    n = syn__max(n, syn__encode(l->tokenizer[side], syn__several_texts(l->m, side),
+                                l->text[side][i], NULL, 0));
   if (n > most) return l->choice.left_out++, SYN_OK;
   if (!syn_data_add_text(d, l->m, l->text[SYN_SRC][i], l->text[SYN_TGT][i])) return SYN_OK;
   return syn__learn_refuse(l->c, i);

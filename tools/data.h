@@ -189,8 +189,6 @@ typedef struct encoder {
 /* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
    by the end token, a 3 b 3 c. A text of n bytes has at most n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
-  syn_text rest = text, piece;
-  int n = 0;
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
   if (e->cap < 2 * text.size + 2) {
@@ -198,11 +196,7 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
     e->cap = 4 * text.size + 64;
     e->ids = (int *)take(e->cap, sizeof *e->ids);
   }
-  while (next_piece(&rest, of == CLASSIFY ? "\t" : "", &piece)) {
-    if (n || piece.at != text.at) e->ids[n++] = SYN_END;
-    n += syn_tokenizer_encode(t, piece, e->ids + n, (int)piece.size + 1);
-  }
-  return n;
+  return syn__encode(t, of == CLASSIFY, text, e->ids, (int)e->cap);
 }
 static int encode(encoder *e, const syn_tokenizer *t, syn_text text) {
   return encode_task(e, SEQ2SEQ, t, text);
