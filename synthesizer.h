@@ -21555,19 +21555,24 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
   int labels = side == SYN_TGT && syn__tasks[l->task].classes;
   const char *words = labels ? syn__choose_tokenizer(l, side) : "space";
   syn_tokenizer *t = syn_tokenizer_learn(l->c, words, SYN_LOWERCASE, at, l->count);
-  size_t count = labels ? 0 : l->count, i, k;
-  uint64_t *lengths = (uint64_t *)syn__alloc(l->c, count, sizeof *lengths), longest = 0;
+  size_t count = l->count, i, k;
+  uint64_t *lengths, longest = 0;
   syn__side *s = &l->side[side];
   s->distinct = s->vocab = syn_tokenizer_size(t) - SYN_FIRST_TOKEN;
+  syn_tokenizer_free(t);
+  if (labels) {
+    if (!*spec) syn__snprintf(spec, 24, "%s", words);
+    return l->c->status;
+  }
   for (i = 0; i < count; s->bytes += (double)at[i++].size) {
     s->pairs += at[i].size && memchr(at[i].at, '\t', at[i].size);
     for (k = 0; k < at[i].size; k++)
       s->words += !syn__is_white(at[i].at[k]) && (!k || syn__is_white(at[i].at[k - 1]));
   }
-  syn_tokenizer_free(t);
   if (!*spec) syn__snprintf(spec, 24, "%s", syn__choose_tokenizer(l, side));
   t = syn_tokenizer_learn(l->c, spec, SYN_LOWERCASE, at, count);
-  if (t && lengths && !labels) {
+  lengths = (uint64_t *)syn__alloc(l->c, count, sizeof *lengths);
+  if (t && lengths) {
     syn__heap heap;
     s->vocab = syn_tokenizer_size(t);
     for (i = 0; i < count; i++) {
