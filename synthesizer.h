@@ -1696,8 +1696,9 @@ static int32_t syn__small_dot(const int8_t *a, const int8_t *b, int32_t n) {
    >>small products   formats of matrices; four rows times a vector, on each machine
    ============================================================================================== */
 
-/* Formats of a matrix of weights [n,k]. Its data are a word that names the format, the float scales
-   of the rows, and panels of four rows with k columns; n and k are rounded up, filled with 0.
+/* Formats of a matrix of weights [n,k]. Its data are a word that names the format, a float scale
+   for each row (of i4: for each panel), and panels of four rows with k columns; n and k are rounded
+   up, filled with 0.
 
      name    panel                              k rounded to  kernels
      smlad   [k/4][4 rows][4]                   4             Cortex-M4, M7, M33; NEON; AVX2, VNNI
@@ -1735,6 +1736,13 @@ static int32_t syn__small_columns(int32_t format, int32_t k) {
 /* Bytes of a panel. */
 static int32_t syn__small_panel(int32_t format, int32_t columns) {
   return format == SYN__SMALL_i4 ? columns / 32 * SYN__SMALL_I4_BYTES : 4 * columns;
+}
+/* Scales of n rows, and where row r has its own. */
+static int32_t syn__small_scale(int32_t format, int32_t r) {
+  return format == SYN__SMALL_i4 ? r / 4 : r;
+}
+static int32_t syn__small_scales(int32_t format, int32_t n) {
+  return syn__small_scale(format, syn__small_round4(n));
 }
 /* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
 static int32_t syn__small_offset(int32_t format, int32_t columns, int32_t r, int32_t i) {
@@ -2155,7 +2163,7 @@ enum {
   SYN__SMALL_ROW_BYTES = SYN__SMALL_TOKENIZERS + 2, /* [regions] bytes of a row in each region */
   SYN__SMALL_HEADER = SYN__SMALL_ROW_BYTES + 5
 };
-#define SYN__SMALL_VERSION INT32_C(0x324E5953) /* "SYN2" */
+#define SYN__SMALL_VERSION INT32_C(0x334E5953) /* "SYN3" */
 
 /* Regions of RAM. In region ROW lie the values of the one row that is computed, in the others one
    row for each token of the source (ENCODER, SOURCE), for each token of the output (TARGET), or one
@@ -2325,7 +2333,7 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
   m.columns = syn__small_columns(m.format, k);
   m.panel = syn__small_panel(m.format, m.columns);
   m.scales = syn__small_floats(s, place + 1);
-  m.w = syn__small_bytes(s, place + 1 + syn__small_round4(n));
+  m.w = syn__small_bytes(s, place + 1 + syn__small_scales(m.format, n));
   return m;
 }
 /* x [k] becomes the input of products with m. */
@@ -2340,16 +2348,17 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
                                            float *y) {
   syn__small_dots *dots = syn__small_kernel(syn__small_compiled(m->format), s->isa);
   const int8_t *w = m->w + first / 4 * m->panel;
-  const float *scales = m->scales + first;
+  int32_t each = syn__small_compiled(m->format) == SYN__SMALL_i4 ? 0 : 1; /* row has its scale */
+  const float *scales = m->scales + syn__small_scale(syn__small_compiled(m->format), first);
   const void *x = s->input;
   float q_scale = s->q_scale;
   int32_t k = m->columns, sum[4], i;
   if (b) b += first;
-  for (; count > 0; count -= 4, w += m->panel, scales += 4, y += 4) {
+  for (; count > 0; count -= 4, w += m->panel, scales += 1 + 3 * each, y += 4) {
     dots(sum, w, x, k);
 #if SYN__SMALL_HAS_MVE
     mve_pred16_t p = vctp32q((uint32_t)count);
-    float32x4_t z = vmulq_n_f32(vldrwq_f32(scales), q_scale);
+    float32x4_t z = vmulq_n_f32(each ? vldrwq_f32(scales) : vdupq_n_f32(*scales), q_scale);
     z = vmulq_f32(vcvtq_f32_s32(vldrwq_s32(sum)), z);
     if (b) z = vaddq_f32(z, vldrwq_z_f32(b, p));
     vstrwq_p_f32(y, z, p);
@@ -2357,7 +2366,7 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
 #else
     int32_t here = count < 4 ? count : 4;
     for (i = 0; i < here; i++) {
-      float z = (float)sum[i] * (scales[i] * q_scale);
+      float z = (float)sum[i] * (scales[i * each] * q_scale);
       y[i] = b ? z + b[i] : z;
     }
 #endif
@@ -8069,6 +8078,7 @@ typedef struct syn__small_build {
   int *of;            /* [values of the graph] the number of its small value */
   int32_t *matrix;    /* [params] place of its matrix, where it was written already; or 0 */
   int32_t tokenizer[2]; /* places, 0: none */
+  int32_t table;        /* the last table of positions, which others of the same numbers share */
   int task, program, segment;
   int32_t format; /* of matrices */
   int32_t widest, heads;
@@ -8141,10 +8151,8 @@ static int syn__lower_group(const float *x, int n, float scale) {
   }
   return best;
 }
-/* The same in i4: the largest scale of 32 columns is at most 255 times that of the row. */
-static float syn__lower_i4(int8_t *panel, int r, const float *x, int k) {
-  float most = syn__lower_most(x, k);
-  float scale = most < SYN__SMALL_TINY ? 0.0f : most / (7.0f * 255.0f);
+/* The same in i4: the scales of 32 columns are 0 to 255 times `scale`, that of the panel. */
+static void syn__lower_i4(int8_t *panel, int r, const float *x, int k, float scale) {
   int g, i;
   for (g = 0; g < k; g += 32, panel += SYN__SMALL_I4_BYTES) {
     int size = k - g < 32 ? k - g : 32, of_group = syn__lower_group(x + g, size, scale);
@@ -8157,31 +8165,39 @@ static float syn__lower_i4(int8_t *panel, int r, const float *x, int k) {
           (int8_t)(uint8_t)(low + 8 + 16 * (high + 8));
     }
   }
+}
+/* A panel of i4 of x [n,k], n at most 4; returns its scale. */
+static float syn__lower_panel4(int8_t *panel, const float *x, int n, int k) {
+  float most = syn__lower_most(x, n * k);
+  float scale = most < SYN__SMALL_TINY ? 0.0f : most / (7.0f * 255.0f);
+  int r;
+  for (r = 0; r < n; r++) syn__lower_i4(panel, r, x + (size_t)r * (size_t)k, k, scale);
   return scale;
 }
 /* The data of the matrix x [n,k]; 0: failed. */
 static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, int k) {
-  int32_t rows = syn__small_round4(n), panel, place, i;
+  int32_t count = syn__small_scales(l->format, n), panel, place, i;
+  int is_i4 = l->format == SYN__SMALL_i4;
   char *scales;
   int8_t *to;
-  if (l->format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS) {
+  if (is_i4 && k > SYN__SMALL_I4_COLUMNS) {
     syn__fail(l->c, SYN_E_VALUE, "i4: a matrix with rows of %d weights; at most %d", k,
               SYN__SMALL_I4_COLUMNS);
     return 0;
   }
   panel = syn__small_panel(l->format, syn__small_columns(l->format, k));
   scales = (char *)syn__lower_data(
-      l, 4 + (size_t)rows * sizeof(float) + (size_t)(rows / 4) * (size_t)panel, &place);
+      l, 4 + (size_t)count * sizeof(float) + (size_t)(syn__small_round4(n) / 4) * (size_t)panel,
+      &place);
   if (!scales) return 0;
   memcpy(scales, &l->format, sizeof l->format);
   scales += sizeof l->format;
-  to = (int8_t *)scales + (size_t)rows * sizeof(float);
-  for (i = 0; i < n; i++) {
+  to = (int8_t *)scales + (size_t)count * sizeof(float);
+  for (i = 0; i < n; i += is_i4 ? 4 : 1) {
     const float *row = x + (size_t)i * (size_t)k;
-    float scale = l->format == SYN__SMALL_i4
-                      ? syn__lower_i4(to + i / 4 * panel, i % 4, row, k)
-                      : syn__lower_i8(to + i / 4 * panel, l->format, i % 4, row, k);
-    memcpy(scales + (size_t)i * sizeof scale, &scale, sizeof scale);
+    float scale = is_i4 ? syn__lower_panel4(to + i / 4 * panel, row, syn__min(n - i, 4), k)
+                        : syn__lower_i8(to + i / 4 * panel, l->format, i % 4, row, k);
+    memcpy(scales + (size_t)syn__small_scale(l->format, i) * sizeof scale, &scale, sizeof scale);
   }
   return place;
 }
@@ -8306,6 +8322,13 @@ static int syn__lower_places(syn__small_build *l, int x, const float *table, int
     int16_t q = (int16_t)syn__small_round(table[i] / scale.f);
     memcpy(to + sizeof scale.f + i * sizeof q, &q, sizeof q);
   }
+  count = l->data.count - (size_t)a[4]; /* words */
+  to = (char *)((int32_t *)l->data.items + l->table);
+  if (l->table && !memcmp(to, (int32_t *)l->data.items + a[4], count * 4)) {
+    l->data.count -= count;
+    a[4] = l->table;
+  }
+  l->table = a[4];
   syn__lower_emit(l, SYN__SMALL_OP_places, a, 5);
   return a[0];
 }
@@ -10437,7 +10460,7 @@ static long syn__small_embed(syn_small *s, const int32_t *a) {
   int32_t format = syn__small_compiled(m.format);
   float *y = syn__small_row(s, a[0], a[1]);
   for (i = 0; i < a[1]; i++)
-    y[i] = m.scales[token] *
+    y[i] = m.scales[syn__small_scale(format, token)] *
            (float)syn__small_weight(m.w + token / 4 * m.panel, format, m.columns, token % 4, i);
   return a[1];
 }
@@ -14407,8 +14430,9 @@ static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_
   format = c->w[place];
   if (!syn__small_kernel(format, 0) || (format == SYN__SMALL_i4 && k > SYN__SMALL_I4_COLUMNS))
     return 0;
-  k = syn__small_panel(format, syn__small_columns(format, k)) / 4 + 4;
-  return syn__small_holds(c, place, 1 + (int64_t)syn__small_round4(n) / 4 * k, 4);
+  k = syn__small_panel(format, syn__small_columns(format, k)) / 4;
+  n = syn__small_round4(n);
+  return syn__small_holds(c, place, 1 + syn__small_scales(format, n) + (int64_t)(n / 4) * k, 4);
 }
 /* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
 static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,

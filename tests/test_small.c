@@ -176,6 +176,45 @@ static void test_kernels(void) {
   CHECK(!syn__small_kernel(-1, 0) && !syn__small_kernel(SYN__SMALL_i4 + 1, 0), "no such format");
 }
 
+/* A matrix becomes a format and is read again: each weight is at most half a step away, where rows
+   of a panel are up to 50 times as large as others, and those behind the last are 0. */
+static void test_matrix(syn_context *c, int format) {
+  enum { ROWS = 6, COLUMNS = 40 };
+  float x[ROWS * COLUMNS];
+  syn__small_build l;
+  syn_random r = {7};
+  syn_small s;
+  syn__small_matrix m;
+  int32_t place;
+  int i, j;
+  for (i = 0; i < ROWS * COLUMNS; i++)
+    x[i] = (syn_random_uniform(&r) - 0.5f) * (i / COLUMNS == 3 ? 0.02f : 1.0f);
+  memset(&l, 0, sizeof l);
+  memset(&s, 0, sizeof s);
+  l.c = c;
+  l.format = format;
+  syn__lower_data(&l, 4, &place);
+  place = syn__lower_weights(&l, x, ROWS, COLUMNS);
+  s.w = (const int32_t *)l.data.items;
+  m = syn__small_matrix_at(&s, place, ROWS, COLUMNS);
+  CHECK((const char *)m.w + 2 * m.panel == (const char *)(s.w + l.data.count), "format %d: %lu words",
+        format, (unsigned long)l.data.count);
+  for (i = 0; i < 8; i++)
+    for (j = 0; j < m.columns; j++) {
+      float scale = m.scales[syn__small_scale(format, i)], step = scale;
+      float y = scale * (float)syn__small_weight(m.w + i / 4 * m.panel, format, m.columns, i % 4, j);
+      float want = i < ROWS && j < COLUMNS ? x[i * COLUMNS + j] : 0.0f;
+      if (format == SYN__SMALL_i4)
+        step *= (float)(uint8_t)m.w[i / 4 * m.panel + j / 32 * SYN__SMALL_I4_BYTES + 64 + i % 4];
+      /* of i4 the largest weights may be cut, by half of their size at most */
+      CHECK(fabsf(y - want) <= step * 0.501f || (format == SYN__SMALL_i4 && fabsf(y) > step * 6.5f &&
+                                                fabsf(y) <= fabsf(want) && fabsf(want) < 2 * fabsf(y)),
+            "format %d, weight %d, %d: %g, wanted %g, step %g", format, i, j, (double)y, (double)want,
+            (double)step);
+    }
+  syn__free(c, l.data.items);
+}
+
 /* Every layout and ISA gives the same outputs and logits; i4 has others. */
 static void test_formats(syn_context *c, const syn_model *m) {
   static const char *const formats[][2] = {
@@ -207,6 +246,17 @@ static void test_formats(syn_context *c, const syn_model *m) {
       free(block);
       free(w);
     }
+}
+/* The tables of positions of encoder and decoder, which are equal, are there once. */
+static void test_shared(syn_context *c, const syn_model *m) {
+  size_t size;
+  int32_t *w = small_of(c, m, &size), place[SYN__SMALL_IDLE] = {0}, p, at;
+  for (p = 0; w && p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8)
+      if ((w[at] & 255) == SYN__SMALL_OP_places) place[p] = w[at + 5];
+  CHECK(place[SYN__SMALL_ENCODE] && place[SYN__SMALL_ENCODE] == place[SYN__SMALL_DECODE],
+        "tables at %d and %d", (int)place[SYN__SMALL_ENCODE], (int)place[SYN__SMALL_DECODE]);
+  free(w);
 }
 /* A type or layout without a name in the list. */
 static void test_options(syn_context *c, const syn_model *m) {
@@ -905,6 +955,7 @@ int main(void) {
   size_t i;
   syn_context_init(&c, NULL);
   test_kernels();
+  for (i = 0; i <= SYN__SMALL_i4; i++) test_matrix(&c, (int)i);
   for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     int learned = !CHECK_SHORT || i % 4 == 0;
     syn_model *m = trained(&c, pairs[i][0], pairs[i][1], !learned ? 1 : CHECK_SHORT ? 150 : 400);
@@ -919,6 +970,7 @@ int main(void) {
     if (i == 0) test_damaged(&c, m, "i4");
     if (i == 0) test_formats(&c, m);
     if (i == 0) test_options(&c, m);
+    if (i == 0) test_shared(&c, m);
     syn_model_free(m);
   }
   for (i = CHECK_QUICK ? 1 : 0; i < 2; i++) {
