@@ -1737,12 +1737,9 @@ static int32_t syn__small_columns(int32_t format, int32_t k) {
 static int32_t syn__small_panel(int32_t format, int32_t columns) {
   return format == SYN__SMALL_i4 ? columns / 32 * SYN__SMALL_I4_BYTES : 4 * columns;
 }
-/* Scales of n rows, and where row r has its own. */
+/* Where the scale of row r is; of r = n rounded up to 4: how many scales there are. */
 static int32_t syn__small_scale(int32_t format, int32_t r) {
   return format == SYN__SMALL_i4 ? r / 4 : r;
-}
-static int32_t syn__small_scales(int32_t format, int32_t n) {
-  return syn__small_scale(format, syn__small_round4(n));
 }
 /* Offset in a panel of byte i of row r: of column i, of columns 2i and 2i+1 of i4. */
 static int32_t syn__small_offset(int32_t format, int32_t columns, int32_t r, int32_t i) {
@@ -2333,7 +2330,7 @@ static syn__small_matrix syn__small_matrix_at(const syn_small *s, int32_t place,
   m.columns = syn__small_columns(m.format, k);
   m.panel = syn__small_panel(m.format, m.columns);
   m.scales = syn__small_floats(s, place + 1);
-  m.w = syn__small_bytes(s, place + 1 + syn__small_scales(m.format, n));
+  m.w = syn__small_bytes(s, place + 1 + syn__small_scale(m.format, syn__small_round4(n)));
   return m;
 }
 /* x [k] becomes the input of products with m. */
@@ -8176,7 +8173,8 @@ static float syn__lower_panel4(int8_t *panel, const float *x, int n, int k) {
 }
 /* The data of the matrix x [n,k]; 0: failed. */
 static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, int k) {
-  int32_t count = syn__small_scales(l->format, n), panel, place, i;
+  int32_t rows = syn__small_round4(n), panel, place, i;
+  int32_t count = syn__small_scale(l->format, rows);
   int is_i4 = l->format == SYN__SMALL_i4;
   char *scales;
   int8_t *to;
@@ -8187,8 +8185,7 @@ static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, in
   }
   panel = syn__small_panel(l->format, syn__small_columns(l->format, k));
   scales = (char *)syn__lower_data(
-      l, 4 + (size_t)count * sizeof(float) + (size_t)(syn__small_round4(n) / 4) * (size_t)panel,
-      &place);
+      l, 4 + (size_t)count * sizeof(float) + (size_t)(rows / 4) * (size_t)panel, &place);
   if (!scales) return 0;
   memcpy(scales, &l->format, sizeof l->format);
   scales += sizeof l->format;
@@ -14432,7 +14429,7 @@ static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_
     return 0;
   k = syn__small_panel(format, syn__small_columns(format, k)) / 4;
   n = syn__small_round4(n);
-  return syn__small_holds(c, place, 1 + syn__small_scales(format, n) + (int64_t)(n / 4) * k, 4);
+  return syn__small_holds(c, place, 1 + syn__small_scale(format, n) + (int64_t)(n / 4) * k, 4);
 }
 /* Operand a[i] of the kind `kind`; at: the digits behind it name operands. */
 static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32_t i, char kind,
@@ -21405,12 +21402,13 @@ static void syn__choose_rule(int recipe, syn_choice *k) {
 }
 
 /* d_model and layers that are considered, small to large. */
-static const int syn__widths[][2] = {{64, 1}, {64, 2}, {128, 2}, {128, 3}, {192, 4}, {256, 4},
-                                     {384, 6}};
+static const int syn__widths[][2] = {{64, 1},  {64, 2},  {64, 3},  {96, 3}, {128, 3},
+                                     {128, 4}, {192, 4}, {256, 4}, {384, 6}};
 
-/* Weights of all layers; seq2seq has an encoder and a decoder, with an attention more. */
+/* Weights of all layers, whose hidden width is 2 d; seq2seq has an encoder and a decoder, with an
+   attention more. */
 static double syn__choose_weights(int task, const int *size) {
-  return (task == SYN__SMALL_SEQ2SEQ ? 28.0 : 12.0) * (double)(size[0] * size[0] * size[1]);
+  return (task == SYN__SMALL_SEQ2SEQ ? 20.0 : 8.0) * (double)(size[0] * size[0] * size[1]);
 }
 
 /* Tokens of both sides that the minutes allow for that network. */
@@ -21421,15 +21419,20 @@ static double syn__choose_tokens(const syn__learn *l, const int *size) {
   return l->macs / (3.0 * (each + out));
 }
 
-/* The largest network that sees three tokens for each of its weights, and whose weights are at most
-   four times the tokens of the texts. */
+/* The network with the least expected loss 1/sqrt(50 N) + 1/sqrt(D) of N weights that see D tokens:
+   the form of Hoffmann et al. 2022 (Training compute-optimal large language models), with exponents
+   and factor from runs of tools/BENCH.md. N is at most four times the tokens of the texts. */
 static const int *syn__choose_width(const syn__learn *l) {
-  size_t i;
-  for (i = 1; i < SYN__COUNT(syn__widths); i++) {
+  size_t i, best = 0;
+  double least = 0.0;
+  for (i = 0; i < SYN__COUNT(syn__widths); i++) {
     double weights = syn__choose_weights(l->task, syn__widths[i]);
-    if (weights > 4.0 * l->tokens || syn__choose_tokens(l, syn__widths[i]) < 3.0 * weights) break;
+    double loss = 1.0 / sqrt(50.0 * weights) + 1.0 / sqrt(syn__choose_tokens(l, syn__widths[i]));
+    if (i && (weights > 4.0 * l->tokens || loss >= least)) continue;
+    least = loss;
+    best = i;
   }
-  return syn__widths[i - 1];
+  return syn__widths[best];
 }
 
 /* The layers of a side. To classify short texts: convolutions. For pairs of texts: attention of the
@@ -21447,15 +21450,17 @@ static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) 
                   k->d_model);
   else
     syn__snprintf(text, sizeof k->encoder,
-                  "pos->repeat(%d,res_nd(syn_att(R+V))%s->res_nd(ffl))->norm", layers,
-                  source ? "->res_nd(mh_dot_att)" : "");
+                  "pos->repeat(%d,res_nd(syn_att(%s))%s->res_nd(ffl(%d)))->norm", layers,
+                  recipe == SYN__SMALL_LM ? "D+V" : "R+V", source ? "->res_nd(mh_dot_att)" : "",
+                  (recipe == SYN__SMALL_CLASSIFY ? 4 : 2) * k->d_model);
 }
 
 static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
   const int own[2] = {syn__recipes[recipe].d, syn__recipes[recipe].layers};
   const int *size = own[0] ? own : syn__choose_width(l);
-  const double tokens = syn__choose_tokens(l, size), passes = tokens / l->tokens;
+  const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
+  const double by_heart = tokens / l->tokens * weights / l->tokens;
   int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int room = longest + longest / 2; /* later texts may be longer */
   int heads = syn__recipes[recipe].heads;
@@ -21468,10 +21473,11 @@ static void syn__choose_network(syn__learn *l, int recipe) {
       k->heads--;
   if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(room, 256);
   if (!k->batch_tokens)
-    k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : tokens > 2e7 ? 4096 : 2048,
+    k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : tokens > 1e8 ? 4096 : 2048,
                                4 * syn__min(k->max_len, 1 << 20));
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
-  if (k->dropout == 0.0f) k->dropout = passes < 8.0 ? 0.1f : passes < 20.0 ? 0.2f : 0.3f;
+  if (k->dropout == 0.0f) /* it makes a training slower that could not learn its texts by heart */
+    k->dropout = by_heart < 15.0 ? 0.0f : by_heart < 30.0 ? 0.1f : by_heart < 60.0 ? 0.2f : 0.3f;
   if (k->label_smoothing == 0.0f &&
       (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;

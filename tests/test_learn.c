@@ -305,14 +305,14 @@ static syn_choice chosen(syn__learn l, double macs) {
 }
 
 static void test_sizes(void) {
-  static const double macs[] = {1e9, 1e12, 1e13, 1e14, 1e16};
-  static const int widths[] = {64, 64, 128, 192, 256}, lm[] = {64, 64, 128, 256, 384};
+  static const double macs[] = {1e9, 1e12, 3e13, 1e14, 1e16};
+  static const int widths[] = {64, 64, 96, 128, 256}, lm[] = {64, 64, 128, 192, 384};
   syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000);
   syn_choice k, given;
   int i;
   for (i = 0; i < 5; i++) { /* more time: a larger network */
     k = chosen(l, macs[i]);
-    CHECK(k.d_model == widths[i] && k.heads == (widths[i] < 128 ? 2 : widths[i] / 32),
+    CHECK(k.d_model == widths[i] && k.heads == widths[i] / 32,
           "seq2seq, %g: width %d, %d heads", macs[i], k.d_model, k.heads);
     k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), macs[i]);
     CHECK(k.d_model == lm[i] && k.max_len == 128, "lm, %g: width %d", macs[i], k.d_model);
@@ -322,10 +322,15 @@ static void test_sizes(void) {
         "few texts: width %d, dropout %g, batch %d", k.d_model, (double)k.dropout, k.batch_tokens);
   l.side[SYN_SRC].longest = 1000;
   k = chosen(l, 1e13);
-  CHECK(k.max_len == 256 && k.dropout == 0.1f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
+  CHECK(k.max_len == 256 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
         (double)k.dropout, k.batch_tokens);
   l.tokens = 1e6;
-  CHECK(chosen(l, 3e13).dropout == 0.2f, "dropout %g", (double)chosen(l, 3e13).dropout);
+  CHECK(chosen(l, 5e13).dropout == 0.1f, "dropout %g", (double)chosen(l, 5e13).dropout);
+  CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
+  CHECK(strstr(chosen(l, 1e14).decoder, "syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl(256))") &&
+            strstr(chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), 1e14).decoder,
+                   "syn_att(D+V))->res_nd(ffl(384))"),
+        "layers: %s", chosen(l, 1e14).decoder);
   k = chosen(l, 1e15);
   CHECK(k.batch_tokens == 4096 && k.dropout == 0.3f, "%d, %g", k.batch_tokens, (double)k.dropout);
   l.choice.d_model = 100; /* no multiple of 32 */
