@@ -21478,7 +21478,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   if (k->dropout == 0.0f) /* it makes a training slower that could not learn its texts by heart */
     k->dropout = by_heart < 15.0 ? 0.0f : by_heart < 30.0 ? 0.1f : by_heart < 60.0 ? 0.2f : 0.3f;
-  if (k->label_smoothing == 0.0f &&
+  if (k->label_smoothing == 0.0f && k->dropout > 0.0f &&
       (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }

@@ -325,6 +325,9 @@ static void test_sizes(void) {
   CHECK(k.max_len == 256 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
         (double)k.dropout, k.batch_tokens);
   l.tokens = 1e6;
+  CHECK(chosen(l, 1e13).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
+        "label smoothing %g, %g", (double)chosen(l, 1e13).label_smoothing,
+        (double)chosen(l, 5e13).label_smoothing);
   CHECK(chosen(l, 5e13).dropout == 0.1f, "dropout %g", (double)chosen(l, 5e13).dropout);
   CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
   CHECK(strstr(chosen(l, 1e14).decoder, "syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl(256))") &&
