@@ -8173,8 +8173,7 @@ static float syn__lower_panel4(int8_t *panel, const float *x, int n, int k) {
 }
 /* The data of the matrix x [n,k]; 0: failed. */
 static int32_t syn__lower_weights(syn__small_build *l, const float *x, int n, int k) {
-  int32_t rows = syn__small_round4(n), panel, place, i;
-  int32_t count = syn__small_scale(l->format, rows);
+  int32_t rows = syn__small_round4(n), count = syn__small_scale(l->format, rows), panel, place, i;
   int is_i4 = l->format == SYN__SMALL_i4;
   char *scales;
   int8_t *to;
@@ -21376,15 +21375,18 @@ static int syn__choose_recipe(const syn__learn *l) {
   return l->tokens < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
 }
 
-/* Texts of one word each are spelled: characters. Few distinct words are symbols: one token each,
-   as all words of texts to classify. Else parts of words, more of them for more text. A text of lm
-   of up to 2 MB: characters. */
+/* Texts of one word each are spelled. */
+static int syn__choose_spelled(const syn__learn *l, int side) {
+  return l->side[side].words < 1.2 * (double)l->count;
+}
+/* Of spelled texts characters. Few different words are symbols: one token each, as all words of a
+   text to classify. Else parts of words, more for more text. lm of up to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
   const syn__side *s = &l->side[side];
   if (l->task == SYN__SMALL_LM) return s->bytes <= 2e6 ? "char" : "bpe:4000";
   if (l->task == SYN__SMALL_TAG) return "space";
   if (l->task == SYN__SMALL_CLASSIFY && side == SYN_TGT) return "line";
-  if (s->words < 1.2 * (double)l->count) return "char";
+  if (syn__choose_spelled(l, side)) return "char";
   if (s->distinct <= 300 || l->task == SYN__SMALL_CLASSIFY) return "space";
   return s->bytes < 4e5 ? "bpe:2000" : s->bytes < 1.5e6 ? "bpe:4000" : "bpe:8000";
 }
@@ -21428,9 +21430,7 @@ static const int *syn__choose_width(const syn__learn *l) {
   for (i = 0; i < SYN__COUNT(syn__widths); i++) {
     double weights = syn__choose_weights(l->task, syn__widths[i]);
     double loss = 1.0 / sqrt(50.0 * weights) + 1.0 / sqrt(syn__choose_tokens(l, syn__widths[i]));
-    if (i && (weights > 4.0 * l->tokens || loss >= least)) continue;
-    least = loss;
-    best = i;
+    if (!i || (weights <= 4.0 * l->tokens && loss < least)) least = loss, best = i;
   }
   return syn__widths[best];
 }
@@ -21478,7 +21478,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   if (k->dropout == 0.0f) /* it makes a training slower that could not learn its texts by heart */
     k->dropout = by_heart < 15.0 ? 0.0f : by_heart < 30.0 ? 0.1f : by_heart < 60.0 ? 0.2f : 0.3f;
-  if (k->label_smoothing == 0.0f && k->dropout > 0.0f &&
+  if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || syn__choose_spelled(l, SYN_SRC)) &&
       (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }

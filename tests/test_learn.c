@@ -328,6 +328,10 @@ static void test_sizes(void) {
   CHECK(chosen(l, 1e13).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
         "label smoothing %g, %g", (double)chosen(l, 1e13).label_smoothing,
         (double)chosen(l, 5e13).label_smoothing);
+  l.side[SYN_SRC].words = 1100;
+  CHECK(chosen(l, 1e13).label_smoothing == 0.1f, "letters: label smoothing %g",
+        (double)chosen(l, 1e13).label_smoothing);
+  l.side[SYN_SRC].words = 2e6;
   CHECK(chosen(l, 5e13).dropout == 0.1f, "dropout %g", (double)chosen(l, 5e13).dropout);
   CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
   CHECK(strstr(chosen(l, 1e14).decoder, "syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl(256))") &&
