@@ -2345,7 +2345,7 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
                                            float *y) {
   syn__small_dots *dots = syn__small_kernel(syn__small_compiled(m->format), s->isa);
   const int8_t *w = m->w + first / 4 * m->panel;
-  int32_t each = syn__small_compiled(m->format) == SYN__SMALL_i4 ? 0 : 1; /* row has its scale */
+  int32_t each = syn__small_compiled(m->format) != SYN__SMALL_i4; /* 1: a scale for each row */
   const float *scales = m->scales + syn__small_scale(syn__small_compiled(m->format), first);
   const void *x = s->input;
   float q_scale = s->q_scale;
@@ -21362,7 +21362,7 @@ enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS };
 static const struct {
   int d, layers, heads;      /* 0: by the time and the number of tokens */
   float lr, label_smoothing;
-  float dropout;             /* 0: by the number of epochs */
+  float dropout;             /* 0: by how well the texts could be learned by heart */
   double epochs;             /* at most */
 } syn__recipes[] = {
     {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},      {0, 0, 0, 0.01f, 0.0f, 0.0f, 40.0},
