@@ -3503,14 +3503,15 @@ struct syn_kernels {
 #define SYN__ISA_AVX2 1
 #define SYN__ISA_AVX512 2
 #define SYN__ISA_NEON 3
-#define SYN__ISA_WASM_EXACT 7 /* the three of WebAssembly differ in their fma */
-#define SYN__ISA_WASM_PLAIN 8
-#define SYN__ISA_WASM 9
+#define SYN__ISA_WASM_EXACT 8 /* the three of WebAssembly differ in their fma */
+#define SYN__ISA_WASM_PLAIN 9
+#define SYN__ISA_WASM 10
 /* What the products of int8 are made of, SYN__DOT: an ISA, or an extension that not every machine
    of its ISA has. That has a pass of its own, which compiles only >>simd and >>int8 kernels. */
 #define SYN__DOT_AVX_VNNI 4
 #define SYN__DOT_VNNI 5
 #define SYN__DOT_NEON 6
+#define SYN__DOT_I8MM 7
 
 /* Two macros, since an argument of ## is not expanded and SYN__SUFFIX must be. */
 #define SYN__PASTE2(a, b) a##b
@@ -3556,21 +3557,21 @@ struct syn_kernels {
 #else
 #define SYN__HAS_VNNI 0
 #endif
-/* Products of bytes of NEON (sdot): compiled for a machine that we may not have where the compiler
-   allows that and the system tells. */
+/* Products of bytes of NEON (sdot; smmla of the extension i8mm): where the whole program is compiled
+   for them, or at run time where the compiler can do that and the system tells. */
 #if SYN__HAS_NEON && defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
 #define SYN__HAS_NEON_DOT 1
-#define SYN__NEON_DOT_TARGET
-#define SYN__NEON_DOT_END
 #elif SYN__HAS_NEON && defined(__aarch64__) && defined(__linux__) && !defined(__clang__) && \
-    __GNUC__ >= 8
+    __GNUC__ >= 10
 #define SYN__HAS_NEON_DOT 2 /* 2: asked at run time */
-#define SYN__NEON_DOT_TARGET \
-  _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
-#define SYN__NEON_DOT_END _Pragma("GCC pop_options")
 #include <sys/auxv.h>
 #else
 #define SYN__HAS_NEON_DOT 0
+#endif
+#if SYN__HAS_NEON_DOT == 2 || defined(__ARM_FEATURE_MATMUL_INT8)
+#define SYN__HAS_I8MM SYN__HAS_NEON_DOT
+#else
+#define SYN__HAS_I8MM 0
 #endif
 
 /* fmaf of the C library is exact on these systems, or one instruction (glibc checks the processor).
@@ -4221,7 +4222,7 @@ SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
 #define SYN__DOT_FLIP 0
 #define SYN__INT8_MR 4
 #define SYN__INT8_NR 1
-#define SYN__INT8_NR1 2
+#define SYN__INT8_NR1 4
 SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
   const syn__dreg four = syn__dset(x), size = _mm256_abs_epi8(four);
   const syn__dreg one = _mm256_set1_epi16(1);
@@ -4233,8 +4234,8 @@ SYN__INLINE void SYN__N(dot4)(syn__dreg *sum, int x, const syn__dreg *w) {
 }
 #endif
 
-#elif SYN__DOT == SYN__DOT_NEON
-#define SYN__DOT_NAME "neon_dot"
+#elif SYN__DOT == SYN__DOT_NEON || SYN__DOT == SYN__DOT_I8MM
+#define SYN__DOT_NAME (SYN__DOT == SYN__DOT_NEON ? "neon_dot" : "neon_i8mm")
 #define SYN__DOT_FLIP 0
 #define SYN__SUMS 4
 #define SYN__QUADS 4
@@ -4440,9 +4441,44 @@ SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int
 }
 
 /* Each a function of its own, as the micro-kernels of gemm. */
+#if SYN__DOT == SYN__DOT_I8MM
+/* smmla adds the products of two rows of x and two of w, eight k of each: sum[r][g] are the rows 2r,
+   2r+1 by the outputs 2g, 2g+1. w: the k 0 to 3 and 4 to 7 of an output come from two quads; behind
+   the last one stand zeros. */
+SYN__NOINLINE void SYN__N(int8_full)(const syn__int8_product *p, int m, int j) {
+  const signed char *x = p->x + (size_t)m * p->x_row, *zeros = (const signed char *)syn__zeros;
+  const signed char *at = SYN__N(int8_panel)(p, j) + SYN__INT8_HEAD, *next;
+  int32x4_t sum[2][8], w[8], low, high, row[4];
+  size_t i;
+  int r, g;
+  SYN__UNROLL for (r = 0; r < 16; r++) sum[r / 8][r % 8] = vdupq_n_s32(0);
+  for (i = 0; i < p->k; i += 8, at += 128, x += 8) {
+    next = i + 4 < p->k ? at + 64 : zeros;
+    SYN__UNROLL for (g = 0; g < 8; g += 2) {
+      low = syn__dload(at + 8 * g), high = syn__dload(next + 8 * g);
+      w[g] = vzip1q_s32(low, high), w[g + 1] = vzip2q_s32(low, high);
+    }
+    SYN__UNROLL for (r = 0; r < 2; r++) {
+      const signed char *two = x + (size_t)(2 * r) * p->x_row;
+      const int8x16_t a = vcombine_s8(vld1_s8(two), vld1_s8(two + p->x_row));
+      SYN__UNROLL for (g = 0; g < 8; g++)
+        sum[r][g] = vmmlaq_s32(sum[r][g], a, vreinterpretq_s8_s32(w[g]));
+    }
+  }
+  SYN__UNROLL for (r = 0; r < 2; r++) {
+    SYN__UNROLL for (g = 0; g < 4; g++)
+      row[g] = vcombine_s32(vget_low_s32(sum[r][2 * g]), vget_low_s32(sum[r][2 * g + 1]));
+    SYN__N(int8_finish)(p, row, m + 2 * r, j);
+    SYN__UNROLL for (g = 0; g < 4; g++)
+      row[g] = vcombine_s32(vget_high_s32(sum[r][2 * g]), vget_high_s32(sum[r][2 * g + 1]));
+    SYN__N(int8_finish)(p, row, m + 2 * r + 1, j);
+  }
+}
+#else
 SYN__NOINLINE void SYN__N(int8_full)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, SYN__INT8_MR, SYN__INT8_NR);
 }
+#endif
 SYN__NOINLINE void SYN__N(int8_edge)(const syn__int8_product *p, int m, int j) {
   SYN__N(int8_tile)(p, m, j, SYN__INT8_MR, 1);
 }
@@ -6010,12 +6046,25 @@ SYN__TARGET_END
 #define SYN__ISA SYN__ISA_NEON
 #define SYN__SUFFIX neon
 #include SYN_SELF
+#if SYN__HAS_NEON_DOT == 2
+#pragma GCC push_options
+#pragma GCC target("arch=armv8.2-a+dotprod")
+#endif
 #if SYN__HAS_NEON_DOT
 #define SYN__DOT SYN__DOT_NEON
 #define SYN__SUFFIX neon_dot
-SYN__NEON_DOT_TARGET
 #include SYN_SELF
-SYN__NEON_DOT_END
+#endif
+#if SYN__HAS_I8MM == 2
+#pragma GCC target("arch=armv8.2-a+dotprod+i8mm")
+#endif
+#if SYN__HAS_I8MM
+#define SYN__DOT SYN__DOT_I8MM
+#define SYN__SUFFIX neon_i8mm
+#include SYN_SELF
+#endif
+#if SYN__HAS_NEON_DOT == 2
+#pragma GCC pop_options
 #endif
 #endif
 
@@ -6116,8 +6165,12 @@ static const syn__int8_kernels *syn__int8_table(const syn_kernels *k, int i) {
 #endif
 #if SYN__HAS_NEON_DOT == 2
   if (i == 1 && getauxval(AT_HWCAP) & HWCAP_ASIMDDP) return &syn__int8_neon_dot;
+  if (i == 2 && getauxval(AT_HWCAP2) >> 13 & 1) return &syn__int8_neon_i8mm; /* HWCAP2_I8MM */
 #elif SYN__HAS_NEON_DOT
   if (i == 1) return &syn__int8_neon_dot;
+#if SYN__HAS_I8MM
+  if (i == 2) return &syn__int8_neon_i8mm;
+#endif
 #endif
   return NULL;
 }
