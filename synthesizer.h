@@ -1641,10 +1641,107 @@ static int32_t syn__small_round(float x) { return (int32_t)(x < 0.0f ? x - 0.5f 
 #define SYN__SMALL_HOT
 #endif
 
+/* Thumb-2 without a floating-point unit (Cortex-M3): the two float expressions that run most often
+   are computed in integers, without a call for each operation. Each operation is rounded as that of
+   floats, to 24 bits, a tie to even, so the bits are the same. */
+#ifndef SYN__SMALL_SOFT
+#if defined(__GNUC__) && defined(__thumb2__) && !defined(__ARM_FP) && !SYN__SMALL_HAS_MVE
+#define SYN__SMALL_SOFT 1
+#else
+#define SYN__SMALL_SOFT 0
+#endif
+#endif
+#if defined(__GNUC__)
+#define SYN__SMALL_INLINE static inline __attribute__((always_inline))
+#else
+#define SYN__SMALL_INLINE static
+#endif
+#if SYN__SMALL_SOFT
+/* h / 2^7 rounded, for h from 2^30 to 2^31: 2^23 to 2^24. rest: more bits, of less value */
+SYN__SMALL_INLINE uint32_t syn__small_round24(uint32_t h, uint32_t rest) {
+  const uint32_t m = (h + 64) >> 7;
+  return (h & 127) == 64 && !rest ? m & ~1u : m;
+}
+/* 24 bits of a product: a b / 2^(39 - n) rounded; n is 0 or 1, and *e -= n. a is from 2^30 to 2^31,
+   b is 2^31 or more. */
+SYN__SMALL_INLINE uint32_t syn__small_times(uint32_t a, uint32_t b, int32_t *e) {
+  uint64_t p = (uint64_t)a * b;
+  if (!(p >> 62)) p += p, --*e;
+  return syn__small_round24((uint32_t)(p >> 32), (uint32_t)p);
+}
+/* The float m 2^(e - 150) with the sign of `sign`; m is from 2^23 to 2^24. */
+SYN__SMALL_INLINE float syn__small_pack(int32_t sign, uint32_t m, int32_t e) {
+  syn__small_bits z;
+  z.u = ((uint32_t)sign & UINT32_C(0x80000000)) | (((uint32_t)(e - 1) << 23) + m);
+  return z.f;
+}
+/* v / 2^d; the lowest bit tells whether any bit below it is 1 */
+SYN__SMALL_INLINE int32_t syn__small_shifted(uint32_t v, int32_t d) {
+  return (int32_t)(v >> d | ((v & ~(UINT32_MAX << d)) != 0));
+}
+/* v, or -v where `sign` is below 0 */
+SYN__SMALL_INLINE int32_t syn__small_signed(int32_t v, int32_t sign) {
+  return (v ^ sign >> 31) - (sign >> 31);
+}
+/* sum (scale x_scale) + *b; b may be null. A float is m 2^(e - 150) with 24 bits m. Exponents that
+   may leave the range of floats, and sums of more than 24 bits, take the float operations. */
+SYN__SMALL_HOT static float syn__small_scaled(int32_t sum, float scale, float x_scale,
+                                              const float *b) {
+  const uint32_t size = (uint32_t)syn__small_signed(sum, sum), one = UINT32_C(1) << 23;
+  const int zeros = __builtin_clz(size | 1);
+  syn__small_bits s, x, y;
+  uint32_t m;
+  int32_t e, d, z, w;
+  float product;
+  s.f = scale, x.f = x_scale, y.f = b ? *b : 0.0f;
+  if (size - 1 < 2 * one - 1 && (s.u >> 23) - 77 < 94 && (x.u >> 23) - 77 < 94) {
+    e = (int32_t)(s.u >> 23) + (int32_t)(x.u >> 23) - 126;
+    m = syn__small_times(((x.u & (one - 1)) | one) << 7, s.u << 8 | 256 * one, &e);
+    e += 32 - zeros;
+    m = syn__small_times(m << 7, size << zeros, &e);
+    d = e - (int32_t)(y.u >> 23 & 255);
+    if (!(y.u << 1) || d > 25) return syn__small_pack(sum, m, e);
+    if (d >= -25 && (y.u >> 23 & 255) < 248) { /* the sum with 6 bits more */
+      w = (int32_t)(((y.u & (one - 1)) | one) << 6), z = (int32_t)(m << 6);
+      if (d < 0) z = syn__small_shifted((uint32_t)z, -d), e -= d;
+      else w = syn__small_shifted((uint32_t)w, d);
+      z = syn__small_signed(z, sum) + syn__small_signed(w, y.i);
+      if (!z) return 0.0f;
+      m = (uint32_t)syn__small_signed(z, z);
+      d = __builtin_clz(m) - 1;
+      return syn__small_pack(z, syn__small_round24(m << d, 0), e + 1 - d);
+    }
+  }
+  product = (float)sum * (scale * x_scale);
+  return b ? product + y.f : product;
+}
+/* round(x inverse), a tie to even, for |x inverse| < 128 */
+SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
+  const uint32_t one = UINT32_C(1) << 23;
+  syn__small_bits a, b;
+  uint32_t m;
+  int32_t e;
+  a.f = x, b.f = inverse;
+  e = (int32_t)(a.u >> 23 & 255) + (int32_t)(b.u >> 23) - 126;
+  m = syn__small_times(((b.u & (one - 1)) | one) << 7, a.u << 8 | 256 * one, &e);
+  e = 150 - e;
+  if (e > 24) return 0; /* at most 1/2 */
+  m = (m + (UINT32_C(1) << (e - 1)) - 1 + (m >> e & 1)) >> e;
+  return (int8_t)(a.i < 0 ? -(int32_t)m : (int32_t)m);
+}
+#else
+/* 1.5 * 2^23 + y is rounded to an integer, which the lowest bits hold. */
+SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
+  syn__small_bits y;
+  y.f = x * inverse + 12582912.0f;
+  return (int8_t)(y.u & 255);
+}
+#endif
+
 /* q [n] = round(x / s), a tie to the even integer; returns s. A row that is 0, tiny or not finite
-   becomes 0. 1.5 * 2^23 + y is rounded to an integer, which the lowest bits hold. */
+   becomes 0. */
 SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32_t n) {
-  syn__small_bits b, magic;
+  syn__small_bits b;
   uint32_t most = 0;
   float inverse;
   int32_t i = 0;
@@ -1663,19 +1760,14 @@ SYN__SMALL_HOT static float syn__small_quantize(int8_t *q, const float *x, int32
     return 0.0f;
   }
   inverse = 127.0f / b.f;
-  magic.f = 12582912.0f;
   i = 0;
 #if SYN__SMALL_HAS_MVE
   for (; i + 4 <= n; i += 4) {
-    float32x4_t y = vaddq_n_f32(vmulq_n_f32(vldrwq_f32(x + i), inverse), magic.f);
+    float32x4_t y = vaddq_n_f32(vmulq_n_f32(vldrwq_f32(x + i), inverse), 12582912.0f);
     vstrbq_s32(q + i, vreinterpretq_s32_f32(y));
   }
 #endif
-  for (; i < n; i++) {
-    syn__small_bits y;
-    y.f = x[i] * inverse + magic.f;
-    q[i] = (int8_t)(y.i - magic.i);
-  }
+  for (; i < n; i++) q[i] = syn__small_rounded(x[i], inverse);
   return b.f * 0.00787401572f; /* 1 / 127 */
 }
 
@@ -2363,8 +2455,12 @@ SYN__SMALL_HOT static void syn__small_rows(const syn_small *s, const syn__small_
 #else
     int32_t here = count < 4 ? count : 4;
     for (i = 0; i < here; i++) {
+#if SYN__SMALL_SOFT
+      y[i] = syn__small_scaled(sum[i], scales[i * each], q_scale, b ? b + i : NULL);
+#else
       float z = (float)sum[i] * (scales[i * each] * q_scale);
       y[i] = b ? z + b[i] : z;
+#endif
     }
 #endif
     if (b) b += 4;
@@ -3557,8 +3653,8 @@ struct syn_kernels {
 #else
 #define SYN__HAS_VNNI 0
 #endif
-/* Products of bytes of NEON (sdot; smmla of the extension i8mm): where the whole program is compiled
-   for them, or at run time where the compiler can do that and the system tells. */
+/* Products of bytes of NEON (sdot; smmla of the extension i8mm): where the whole program is
+   compiled for them, or at run time where the compiler can do that and the system tells. */
 #if SYN__HAS_NEON && defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
 #define SYN__HAS_NEON_DOT 1
 #elif SYN__HAS_NEON && defined(__aarch64__) && defined(__linux__) && !defined(__clang__) && \
@@ -4442,9 +4538,9 @@ SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int
 
 /* Each a function of its own, as the micro-kernels of gemm. */
 #if SYN__DOT == SYN__DOT_I8MM
-/* smmla adds the products of two rows of x and two of w, eight k of each: sum[r][g] are the rows 2r,
-   2r+1 by the outputs 2g, 2g+1. w: the k 0 to 3 and 4 to 7 of an output come from two quads; behind
-   the last one stand zeros. */
+/* smmla adds the products of two rows of x and two of w, eight k of each: sum[r][g] are the rows
+   2r, 2r+1 by the outputs 2g, 2g+1. w: the k 0 to 3 and 4 to 7 of an output come from two quads;
+   behind the last one stand zeros. */
 SYN__NOINLINE void SYN__N(int8_full)(const syn__int8_product *p, int m, int j) {
   const signed char *x = p->x + (size_t)m * p->x_row, *zeros = (const signed char *)syn__zeros;
   const signed char *at = SYN__N(int8_panel)(p, j) + SYN__INT8_HEAD, *next;
