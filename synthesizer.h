@@ -21488,6 +21488,13 @@ typedef struct syn__side {
   int distinct, vocab, longest; /* different words, tokens; tokens of all but one row in 200 */
   size_t pairs;                 /* rows of two texts with a TAB between */
 } syn__side;
+/* A training that ends with the minutes. */
+typedef struct syn__pace {
+  syn_trainer *t;
+  double begin, end;   /* of the minutes, by the clock */
+  double at;           /* the clock when the trainer had made `step` updates */
+  long step, most;     /* most: updates that were chosen; 0: given by the caller, they stay */
+} syn__pace;
 typedef struct syn__learn {
   syn_context *c;
   const syn_learn_config *config;
@@ -21503,6 +21510,8 @@ typedef struct syn__learn {
   syn_model *m;
   syn_data *data, *valid;  /* valid: null without validation */
   syn_train_config train;
+  syn__pace pace;
+  int given;               /* 1: choice.steps is given */
 } syn__learn;
 
 /* What is chosen for each task, in the order of syn__tasks; to classify, also for short texts of
@@ -21910,11 +21919,32 @@ static syn_status syn__learn_steps(syn__learn *l) {
   return l->c->status;
 }
 
+/* A training of `minutes` that began at `begin`. */
+static syn__pace syn__pace_of(syn_trainer *t, double begin, double minutes, double now) {
+  syn__pace p = {t, begin, begin + 60.0 * minutes, now, 0, 0};
+  if (t) p.step = t->state.step, p.most = t->config.steps;
+  return p;
+}
+/* Behind an update. A twentieth of the minutes after the last look, the speed since then tells how
+   many updates fit. Where these are fewer than chosen, as the machine has become busier, the
+   schedule is shortened: the learning rate must be low when the minutes end. 1: they have ended. */
+static int syn__pace_look(syn__pace *p, double now) {
+  const double all = p->end - p->begin, since = now - p->at;
+  const long step = p->t->state.step;
+  if (p->most && step > p->step && since >= 0.05 * all) {
+    double fit = floor((p->begin + 0.98 * all - now) / since * (double)(step - p->step));
+    p->t->config.steps = fit < (double)(p->most - step) ? step + (long)(fit > 0.0 ? fit : 0.0)
+                                                        : p->most;
+    p->at = now, p->step = step;
+  }
+  return now >= p->end;
+}
+
 static int syn__learn_report(void *user, const syn_trainer *t, float loss, int validated) {
-  const syn__learn *l = (const syn__learn *)user;
+  syn__learn *l = (syn__learn *)user;
   const syn_learn_config *k = l->config;
   int stop = k->report && k->report(k->user, t, loss, validated);
-  return stop || (k->minutes > 0.0 && syn__learn_clock(l) - l->begin >= 60.0 * k->minutes);
+  return stop || (k->minutes > 0.0 && syn__pace_look(&l->pace, syn__learn_clock(l)));
 }
 
 /* Steps behind the last validation are validated first. */
@@ -21924,6 +21954,9 @@ static void syn__learn_train(syn__learn *l) {
   syn__learn_configure(l);
   t = syn_trainer_new(l->c, l->m, k);
   if (t && l->config->choice) *l->config->choice = l->choice;
+  l->pace = syn__pace_of(t, l->begin, l->config->minutes,
+                         l->config->minutes > 0.0 ? syn__learn_clock(l) : 0.0);
+  if (l->given) l->pace.most = 0;
   syn_trainer_run(t, l->data, l->valid, syn__learn_report, l);
   if (l->valid && !l->c->status && (!k->every || syn_trainer_state(t)->step % k->every))
     syn_trainer_validate(t, l->valid);
@@ -21973,13 +22006,14 @@ syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_t
   l.text[SYN_SRC] = src, l.text[SYN_TGT] = tgt, l.count = count;
   if (config->choice) l.choice = *config->choice;
   l.choice.left_out = 0;
+  l.given = l.choice.steps > 0;
   l.task = syn__name_index(c, "task", config->task ? config->task : syn__tasks[0].name, syn__tasks,
                            SYN__COUNT(syn__tasks), sizeof *syn__tasks);
   if (l.task < 0 || syn__learn_check(&l)) return NULL;
   l.begin = config->minutes > 0.0 ? syn__learn_clock(&l) : 0.0;
-  if (!l.choice.steps && syn__choose(&l)) return NULL;
+  if (!l.given && syn__choose(&l)) return NULL;
   syn__learn_hold_back(&l, parts);
-  if (syn__learn_make(&l) == SYN_OK && (l.choice.steps || syn__learn_steps(&l) == SYN_OK))
+  if (syn__learn_make(&l) == SYN_OK && (l.given || syn__learn_steps(&l) == SYN_OK))
     syn__learn_train(&l);
   syn_data_free(l.data), syn_data_free(l.valid);
   if (c->status) syn_model_free(l.m), l.m = NULL;

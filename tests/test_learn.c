@@ -16,6 +16,8 @@ static syn_text texts[2][ROWS + 1];
 typedef struct watch {
   double now, step, then;
   long read, from, reports, stop_at; /* report number stop_at ends the training */
+  long busy, free;                   /* between these reports the machine is four times as slow */
+  float rate, largest;               /* learning rate of the last step; the largest one */
 } watch;
 
 static double watch_read(void *user) {
@@ -28,6 +30,10 @@ static int watch_report(void *user, const syn_trainer *t, float loss, int valida
   watch *w = (watch *)user;
   (void)validated;
   CHECK(loss == loss && syn_trainer_state(t)->step > 0, "a report");
+  w->rate = syn_trainer_state(t)->rate;
+  if (w->rate > w->largest) w->largest = w->rate;
+  if (w->busy && w->reports == w->busy) w->step *= 4.0;
+  if (w->free && w->reports == w->free) w->step *= 0.25;
   return ++w->reports == w->stop_at;
 }
 
@@ -555,6 +561,33 @@ static void test_clock(void) {
   syn_model_free(m);
 }
 
+/* Where the machine becomes busier, the learning rate ends with the minutes all the same. */
+static void test_busier(void) {
+  long updates[3];
+  int i;
+  for (i = 0; i < 3; i++) { /* never; from report 100 on; up to report 150 */
+    syn_context c;
+    syn_choice k;
+    watch w;
+    syn_learn_config how = config_of("tag", &w, &k);
+    syn_model *m;
+    syn_context_init(&c, NULL);
+    w.step = 0.15;
+    k.epochs = 1e6;
+    w.busy = i > 0 ? 100 : 0;
+    w.free = i > 1 ? 150 : 0;
+    m = learn(&c, &how, ROWS);
+    updates[i] = w.reports;
+    CHECK(m && w.now < 61.0 && (i > 0) == (w.reports < k.steps), "%d: %ld of %ld updates, %g seconds: %s", i,
+          w.reports, k.steps, w.now, c.message);
+    CHECK(w.rate < 0.01f * w.largest, "%d: a rate of %g at the end, %g at most", i, (double)w.rate,
+          (double)w.largest);
+    syn_model_free(m);
+  }
+  CHECK(updates[1] < updates[2] && updates[2] < updates[0], "%ld, %ld, %ld updates", updates[0], updates[1],
+        updates[2]);
+}
+
 static int cancel_now(void *user) { return --*(int *)user <= 0; }
 
 static void test_stop(void) {
@@ -623,6 +656,7 @@ int main(void) {
   test_rows();
   test_wrong();
   test_clock();
+  test_busier();
   test_stop();
   test_memory();
   return CHECK_END("learn");

@@ -19,6 +19,7 @@ typedef struct training {
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, lost;        /* lost: the last checkpoint could not be written */
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
+  syn__pace pace;                  /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
   long first_step, shown_step, shown_tokens;
   float factor;               /* of the learning rate, when it was shown last */
@@ -71,8 +72,8 @@ static void check_writable(const char *path) {
 static double train_left(const training *r, const syn_train_state *s, double now) {
   double left = -1.0, by_minutes = r->begin + 60.0 * r->minutes - now;
   long done = s->step - r->first_step;
-  if (r->config.steps < LONG_MAX && done > 0)
-    left = (double)(r->config.steps - s->step) * (now - r->begin) / (double)done;
+  if (r->t->config.steps < LONG_MAX && done > 0)
+    left = (double)(r->t->config.steps - s->step) * (now - r->begin) / (double)done;
   if (r->minutes > 0.0 && (left < 0.0 || by_minutes < left))
     left = by_minutes > 0.0 ? by_minutes : 0.0;
   return left;
@@ -190,6 +191,7 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
     train_show(r, now, validated);
   if (save) train_checkpoint(r, 0);
   if (save) train_session.saved = seconds();
+  if (r->pace.t) syn__pace_look(&r->pace, seconds());
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
 }
 
@@ -728,9 +730,9 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
-  if (r->choose && s->step < r->config.steps && !s->stopped)
+  if (r->pace.t && s->step < r->config.steps && !s->stopped)
     fprintf(stderr, "syn: the minutes ended at step %ld of %ld: the machine was busier than when it "
-            "was measured\n", s->step, r->config.steps);
+            "was measured; the learning rate ended with them\n", s->step, r->config.steps);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
@@ -793,6 +795,7 @@ static void train_make(training *r, network *n) {
 static int run_train(const arguments *a) {
   training r;
   network n;
+  int by_minutes;
   arguments own = auto_arguments(a);
   memset(&r, 0, sizeof r);
   r.begin = r.shown = seconds();
@@ -803,7 +806,7 @@ static int run_train(const arguments *a) {
   r.json = opt_flag(a, "json");
   r.terminal = is_terminal(2) && !r.json;
   r.minutes = opt_number(a, "minutes");
-  r.choose = auto_wanted(a);
+  r.choose = by_minutes = auto_wanted(a);
   r.given = a->given_count;
   train_check(a);
   if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
@@ -820,6 +823,7 @@ static int run_train(const arguments *a) {
   train_check_warmup(&r, r.config.steps);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
+  if (by_minutes) r.pace = syn__pace_of(r.t, r.begin, r.minutes, seconds());
   syn_trainer_run(r.t, r.data, r.valid, train_report, &r);
   if (syn_trainer_state(r.t)->diverged)
     fail(FAILED_JOB, "%s: a smaller --lr, a longer --warmup or --clip 1 may help", r.c.message);
