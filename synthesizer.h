@@ -1734,7 +1734,7 @@ SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
 SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
   syn__small_bits y;
   y.f = x * inverse + 12582912.0f;
-  return (int8_t)(y.u & 255);
+  return (int8_t)(y.i - INT32_C(0x4B400000));
 }
 #endif
 
