@@ -21619,6 +21619,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   const int *size = own[0] ? own : syn__choose_width(l);
   const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
   const double by_heart = tokens / l->tokens * weights / l->tokens;
+  const int spelled = syn__choose_spelled(l, SYN_SRC);
   int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int room = longest + longest / 2; /* later texts may be longer */
   int heads = syn__recipes[recipe].heads;
@@ -21635,8 +21636,9 @@ static void syn__choose_network(syn__learn *l, int recipe) {
                                4 * syn__min(k->max_len, 1 << 20));
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   if (k->dropout == 0.0f) /* it makes a training slower that could not learn its texts by heart */
-    k->dropout = by_heart < 15.0 ? 0.0f : by_heart < 30.0 ? 0.1f : by_heart < 60.0 ? 0.2f : 0.3f;
-  if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || syn__choose_spelled(l, SYN_SRC)) &&
+    k->dropout = by_heart < (recipe == SYN__SMALL_SEQ2SEQ && !spelled ? 7.0 : 15.0) ? 0.0f
+                 : by_heart < 30.0 ? 0.1f : by_heart < 60.0 ? 0.2f : 0.3f;
+  if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || spelled) &&
       (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }

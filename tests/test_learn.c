@@ -334,6 +334,11 @@ static void test_sizes(void) {
   CHECK(chosen(l, 1e13).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
         "label smoothing %g, %g", (double)chosen(l, 1e13).label_smoothing,
         (double)chosen(l, 5e13).label_smoothing);
+  CHECK(chosen(l, 2.5e13).dropout == 0.1f, "sentences that are seen often: dropout %g",
+        (double)chosen(l, 2.5e13).dropout);
+  l.side[SYN_SRC].words = (double)l.count; /* spelled words */
+  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 2e14).dropout > 0.0f, "words: dropout %g, %g",
+        (double)chosen(l, 2.5e13).dropout, (double)chosen(l, 2e14).dropout);
   l.side[SYN_SRC].words = 1100;
   CHECK(chosen(l, 1e13).label_smoothing == 0.1f, "letters: label smoothing %g",
         (double)chosen(l, 1e13).label_smoothing);
