@@ -15207,10 +15207,10 @@ static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind *
 static syn_status syn__name_bind(const syn_build *b, syn_layer *l) {
   const char *name, *nearest = NULL;
   size_t i;
-  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++) {
+  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++)
     if (syn__text_is(l->name, name)) return SYN_OK;
+  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++)
     nearest = syn__nearer(l->name.at, l->name.size, nearest, name);
-  }
   return syn__fail_at(b, l->name.at, "no such layer", nearest);
 }
 
