@@ -281,6 +281,52 @@ static int letters_of(uint64_t i, int *letters, int *step) {
   return n;
 }
 
+/* A copy of the array is refused, or accepted, with another number in place of w[at]. */
+static void check_word(int32_t *w, size_t size, int32_t at, int32_t value, int accepted, const char *what) {
+  int32_t kept = w[at];
+  long ram;
+  w[at] = value;
+  ram = syn_small_ram(w, size, NULL);
+  CHECK(accepted ? ram > 0 : ram == SYN_SMALL_E_MODEL, "word %d as %d, %s: %ld", (int)at, (int)value, what, ram);
+  w[at] = kept;
+}
+/* An operand may only name a region that has every row that is read there: else a model reads and
+   writes behind the region. All regions are made as wide as the widest, so the rows alone decide. */
+static void test_regions(syn_context *c, const syn_model *m) {
+  size_t size;
+  int32_t *w = small_of(c, m, &size), wide = 0, seen = 0, p, at, r;
+  int lm = w[SYN__SMALL_TASK] == SYN__SMALL_LM;
+  for (r = 0; r < SYN__SMALL_REGIONS; r++) wide = syn__max(wide, w[SYN__SMALL_ROW_BYTES + r]);
+  for (r = 0; r < SYN__SMALL_REGIONS; r++) w[SYN__SMALL_ROW_BYTES + r] = wide;
+  CHECK(syn_small_ram(w, size, NULL) > 0, "wide regions");
+  for (p = lm ? SYN__SMALL_DECODE : 0; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
+      const char *text = syn__small_text(w[at] & 255);
+      int32_t i = at, flags = at + (text[0] == 'i' ? 1 : 3), decode = p == SYN__SMALL_DECODE;
+      for (; *text; text++) {
+        if (*text < '0' || *text > '9') i++;
+        if (strchr("xXdlrc", *text)) {
+          check_word(w, size, i, decode ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET, 0, "rows of the other side");
+          check_word(w, size, i, SYN__SMALL_STATE, 1, "the row that stays");
+        }
+        if (*text != 'C') continue;
+        seen++;
+        check_word(w, size, flags, w[flags] ^ SYN__SMALL_CAUSAL, 0, "keys of the other side");
+        for (r = 0; r < SYN__SMALL_REGIONS; r++)
+          check_word(w, size, i, r,
+                     !decode ? r == SYN__SMALL_ENCODER || r == SYN__SMALL_SOURCE
+                             : r == (w[flags] & SYN__SMALL_CAUSAL ? SYN__SMALL_TARGET : SYN__SMALL_SOURCE),
+                     "a cache");
+        if (!lm) continue;
+        w[flags] ^= SYN__SMALL_CAUSAL;
+        check_word(w, size, i, SYN__SMALL_SOURCE, 0, "keys of a source that is none");
+        w[flags] ^= SYN__SMALL_CAUSAL;
+      }
+    }
+  CHECK(seen > 1, "%d caches are read", (int)seen);
+  free(w);
+}
+
 static void test_task(syn_context *c, const char *task, const char *text, int beam,
                       const char *type) {
   int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
@@ -322,6 +368,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   syn_trainer_free(t);
   syn_data_free(d);
   w = small_with(c, m, type, NULL, &size);
+  if (lm) test_regions(c, m);
   memset(&how_small, 0, sizeof how_small);
   how_small.beam = beam;
   ram = w ? syn_small_ram(w, size, &how_small) : 0;
@@ -966,6 +1013,7 @@ int main(void) {
     if (i == 0) test_limits(&c, m);
     if (i == 0) test_learning(&c, m);
     if (i == 0) test_ties(&c, m);
+    test_regions(&c, m);
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");
     if (i == 0) test_formats(&c, m);
