@@ -24504,7 +24504,9 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
       !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
-  if (w) syn__small_sink(c, sink, w, words * sizeof *w);
+  if (w && !syn__small_model(w, words * sizeof *w))
+    syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
+  if (w && c->status == SYN_OK) syn__small_sink(c, sink, w, words * sizeof *w);
   syn__free(c, w);
   return c->status;
 }

@@ -925,6 +925,33 @@ static void no_lowering(syn_context *c, const char *encoder, const char *decoder
   syn_context_clear(c);
   syn_model_free(m);
 }
+/* What an array cannot hold is not written: it could not be opened. */
+static void size_of_small(syn_context *c, int d_model, int max_len, int vocabulary, const char *word) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_config k;
+  syn_model *m;
+  memset(&k, 0, sizeof k);
+  k.task = "lm", k.decoder = "id";
+  k.d_model = d_model, k.heads = 1, k.max_len = max_len, k.tgt_vocab = vocabulary;
+  m = syn_model_new(c, &k);
+  CHECK(m && !syn_small_write(c, m, NULL, &sink) == !word, "d %d, max_len %d, %d tokens: %s", d_model, max_len,
+        vocabulary, c->message);
+  if (word) CHECK(strstr(c->message, word) && !b.size, "wanted \"%s\" in: %s", word, c->message);
+  else CHECK(syn_small_ram(b.at, b.size, NULL) > 0, "d %d, max_len %d, %d tokens", d_model, max_len, vocabulary);
+  syn_context_clear(c);
+  syn_model_free(m);
+  free(b.at);
+}
+static void test_sizes(syn_context *c) {
+  size_of_small(c, 8, 65535, 9, NULL);
+  size_of_small(c, 8, 65536, 9, "above 65535");
+  size_of_small(c, 8, 9, 65535, NULL);
+  size_of_small(c, 8, 9, 65536, "above 65535");
+  size_of_small(c, 65504, 9, 9, NULL);
+  size_of_small(c, 65536, 9, 9, "above 65535");
+}
+
 static void test_no_lowering(syn_context *c) {
   no_lowering(c, "syn_att(Conv)", "mh_dot_att", "cannot have Conv of layer encoder.0");
   no_lowering(c, "syn_att(V+BD)", "mh_dot_att", "cannot have BD of layer encoder.0");
@@ -1038,6 +1065,7 @@ int main(void) {
   test_text(&c, "line", 0);
   test_classes(&c);
   test_functions();
+  test_sizes(&c);
   test_no_lowering(&c);
   test_refused(&c);
   test_not_finite(&c);
