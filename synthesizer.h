@@ -2278,7 +2278,7 @@ enum {
      x I    a row of a[I] floats            X I J    a row of a[I] a[J] floats
      d I    a row of 2 a[I] floats          r I, l I   of 3, of 4 a[I] floats
      k I    rows of a[I] floats of all tokens of the source
-     c I J  a cache of a[I] heads of width a[J]
+     c I J  a cache of a[I] heads of width a[J]       C I J K   read with the flags a[K]
      m I J  place of a matrix of a[I] rows by a[J]     b I J K  of a[I] a[J] a[K] bytes
      f I    place of a[I] floats, g I: or 0 F I J    place of a[I] a[J] floats
      t I    place of a table of rows of a[I] int16       s  a float
@@ -2289,11 +2289,11 @@ enum {
 #define SYN__SMALL_LIST(X) \
   X(end, "") X(segment, "i") X(embed, "x1nvm21") X(places, "x2x2nst2") \
   X(linear, "x3x4inwm34g3") \
-  X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45c45f4hw") \
+  X(norm, "x2x2nf2g2s") X(add, "x3x3x3n") X(store, "c23X23hn") X(score_v, "iX45C450f4hw") \
   X(score_table, "ib233hnF23") X(score_row, "iX23hnf2") X(score_factored, "iX34X35hnnf3") \
   X(lstm, "x5l5l5x5x5n") X(gru, "x4r4r4x4n") X(mix, "x4x4x4x4n") \
   X(glu, "x2d2n") X(window, "X23k2nniin") X(shift, "X23x2nn") X(taps, "x4X34F53nnh") \
-  X(values, "X34c34ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
+  X(values, "X34C342ihn") X(sum, "x2x2n") X(mean, "x2x2n") \
   X(out, "x2owm12g1") X(sample, "!") X(beam, "!")
 #define SYN__SMALL_ENUM(name, operands) SYN__SMALL_OP_##name,
 enum { SYN__SMALL_LIST(SYN__SMALL_ENUM) SYN__SMALL_OPS };
@@ -14560,13 +14560,19 @@ static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t co
   return place >= SYN__SMALL_HEADER && place < c->words &&
          count * bytes <= 4 * (int64_t)(c->words - place);
 }
-/* 1: `bytes` at the operand's offset lie within a row of its region. */
-static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes) {
+/* 1: `bytes` at the operand's offset lie within a row of its region, one of the set `regions`. */
+static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes,
+                           int32_t regions) {
   int32_t region = operand & 7, offset = operand >> 3;
-  if (operand < 0 || region >= SYN__SMALL_REGIONS || offset % 4) return 0;
-  if (c->program == SYN__SMALL_DECODE ? region == SYN__SMALL_ENCODER : region == SYN__SMALL_TARGET)
-    return 0;
-  return offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
+  return operand >= 0 && regions >> region & 1 && offset % 4 == 0 &&
+         offset + bytes <= c->w[SYN__SMALL_ROW_BYTES + region];
+}
+/* The set of regions that have a row for every key that an attention with these flags reads. */
+static int32_t syn__small_keys_in(const syn__small_check *c, int32_t flags) {
+  int32_t decode = c->program == SYN__SMALL_DECODE, lm = c->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
+  if (flags & SYN__SMALL_CAUSAL) return decode ? 1 << SYN__SMALL_TARGET : 0;
+  if (decode) return lm ? 0 : 1 << SYN__SMALL_SOURCE;
+  return 1 << SYN__SMALL_ENCODER | 1 << SYN__SMALL_SOURCE;
 }
 /* 1: the data of a matrix [n,k], of a format that is compiled. */
 static int syn__small_is_matrix(const syn__small_check *c, int32_t place, int32_t n, int32_t k) {
@@ -14586,6 +14592,8 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
   int64_t n = *at >= '0' && *at <= '9' ? a[at[0] - '0'] : 0;
   int64_t k = n && at[1] >= '0' && at[1] <= '9' ? a[at[1] - '0'] : 0;
   int32_t source = head[SYN__SMALL_SOURCE_LEN], target = head[SYN__SMALL_TARGET_LEN];
+  int32_t own = c->program == SYN__SMALL_DECODE ? SYN__SMALL_CAUSAL : 0;
+  int32_t rows = 1 << SYN__SMALL_ROW | 1 << SYN__SMALL_STATE | syn__small_keys_in(c, own);
   switch (kind) {
     case 'n': return a[i] > 0 && a[i] < 65536;
     case 'o': return a[i] == head[SYN__SMALL_TARGET_VOCAB];
@@ -14593,13 +14601,15 @@ static int syn__small_operand(const syn__small_check *c, const int32_t *a, int32
     case 'h': return a[i] > 0 && a[i] <= head[SYN__SMALL_HEADS];
     case 'v': return a[i] == head[c->program == SYN__SMALL_DECODE ? SYN__SMALL_TARGET_VOCAB
                                                                : SYN__SMALL_SOURCE_VOCAB];
-    case 'x': return syn__small_fits(c, a[i], 4 * n);
-    case 'X': return syn__small_fits(c, a[i], 4 * n * k);
-    case 'd': return syn__small_fits(c, a[i], 8 * n);
-    case 'l': return syn__small_fits(c, a[i], 16 * n);
-    case 'k': return (a[i] & 7) == SYN__SMALL_ENCODER && syn__small_fits(c, a[i], 4 * n);
-    case 'r': return syn__small_fits(c, a[i], 12 * n);
-    case 'c': return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)));
+    case 'x': return syn__small_fits(c, a[i], 4 * n, rows);
+    case 'X': return syn__small_fits(c, a[i], 4 * n * k, rows);
+    case 'd': return syn__small_fits(c, a[i], 8 * n, rows);
+    case 'l': return syn__small_fits(c, a[i], 16 * n, rows);
+    case 'k': return syn__small_fits(c, a[i], 4 * n, rows & 1 << SYN__SMALL_ENCODER);
+    case 'r': return syn__small_fits(c, a[i], 12 * n, rows);
+    case 'c': case 'C':
+      return syn__small_fits(c, a[i], n * (4 + ((k + 3) & ~(int64_t)3)),
+                             kind == 'c' ? rows : syn__small_keys_in(c, a[at[2] - '0']));
     case 'm': return syn__small_is_matrix(c, a[i], (int32_t)n, (int32_t)k);
     case 'b': return syn__small_holds(c, a[i], n * k * k, 1);
     case 'g': return !a[i] || syn__small_holds(c, a[i], n, 4);
@@ -15303,10 +15313,10 @@ static const char *syn__name_at(const syn_options *o, size_t i, const syn_kind *
 static syn_status syn__name_bind(const syn_build *b, syn_layer *l) {
   const char *name, *nearest = NULL;
   size_t i;
-  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++) {
+  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++)
     if (syn__text_is(l->name, name)) return SYN_OK;
+  for (i = 0; (name = syn__name_at(&b->c->options, i, &l->kind, &l->alias)) != NULL; i++)
     nearest = syn__nearer(l->name.at, l->name.size, nearest, name);
-  }
   return syn__fail_at(b, l->name.at, "no such layer", nearest);
 }
 
@@ -24431,7 +24441,7 @@ static void syn__lower_resolve(const syn__small_build *l, int32_t *code, size_t 
     int32_t *a = code + i + 1;
     for (; *at; at++) {
       if (*at >= '0' && *at <= '9') continue;
-      if (strchr("xXdlrkc", *at)) {
+      if (strchr("xXdlrkcC", *at)) {
         const syn__small_value *v = syn__lower_at(l, *a);
         const syn__small_value *whole = v->whole < 0 ? v : syn__lower_at(l, v->whole);
         *a = 8 * (whole->offset + v->part) + whole->region;
@@ -24626,7 +24636,9 @@ syn_status syn_small_write(syn_context *c, const syn_model *m, const syn_small_o
       !syn__weights_by_row(c, m))
     return SYN_E_VALUE;
   w = syn__small_array(c, m, options, &words);
-  if (w) syn__small_sink(c, sink, w, words * sizeof *w);
+  if (w && !syn__small_model(w, words * sizeof *w))
+    syn__fail(c, SYN_E_VALUE, "small model: max_len, a vocabulary or a width is above 65535");
+  if (w && c->status == SYN_OK) syn__small_sink(c, sink, w, words * sizeof *w);
   syn__free(c, w);
   return c->status;
 }

@@ -10,7 +10,7 @@
   X(tape) X(gradient) X(cancelled)
 #include "fuzz.h"
 
-enum { MAX_CALLS = 60, MAX_CELLS = 256 };
+enum { MAX_CALLS = 60, MAX_CELLS = 256, MAX_QUESTIONS = 250 };
 
 static struct {
   syn_context c;
@@ -20,11 +20,14 @@ static struct {
   syn_decoder *decoder;
   syn_data *data;
   int cancel; /* calls until `cancel` says so; 0: never */
+  int asked;  /* calls of `cancel` in this run */
 } all;
 static int *own[3]; /* the arrays of the last batch */
 
+/* A trainer with the default of a thousand steps takes seconds: MAX_QUESTIONS ends it. */
 static int cancel(void *user) {
   (void)user;
+  if (++all.asked > MAX_QUESTIONS) return 1;
   if (all.cancel && --all.cancel == 0) return fuzz_mark(MARK_cancelled), 1;
   return 0;
 }

@@ -35,19 +35,21 @@
 
 typedef struct own_block {
   struct own_block *before, *after;
-  size_t size, unused;
+  size_t size, room;
 } own_block;
 static own_block *own_newest;
 static size_t own_held; /* bytes of all blocks */
 
 static void *tool_alloc(size_t size) {
   own_block *b;
+  size_t room;
   if (size > TOOL_BYTES || own_held + size > TOOL_BYTES) {
     fuzz.refused++;
     return NULL;
   }
-  b = (own_block *)malloc(sizeof *b + size);
+  b = (own_block *)fuzz_take(sizeof *b + size, &room);
   if (!b) return NULL;
+  b->room = room;
   b->before = own_newest;
   b->after = NULL;
   b->size = size;
@@ -70,7 +72,7 @@ static void tool_free(void *at) {
   if (b->after) b->after->before = b->before;
   else own_newest = b->before;
   own_held -= b->size;
-  free(b);
+  fuzz_give(b, sizeof *b + b->size, b->room);
 }
 static void *tool_realloc(void *at, size_t size) {
   void *moved = tool_alloc(size);

@@ -281,6 +281,52 @@ static int letters_of(uint64_t i, int *letters, int *step) {
   return n;
 }
 
+/* A copy of the array is refused, or accepted, with another number in place of w[at]. */
+static void check_word(int32_t *w, size_t size, int32_t at, int32_t value, int accepted, const char *what) {
+  int32_t kept = w[at];
+  long ram;
+  w[at] = value;
+  ram = syn_small_ram(w, size, NULL);
+  CHECK(accepted ? ram > 0 : ram == SYN_SMALL_E_MODEL, "word %d as %d, %s: %ld", (int)at, (int)value, what, ram);
+  w[at] = kept;
+}
+/* An operand may only name a region that has every row that is read there: else a model reads and
+   writes behind the region. All regions are made as wide as the widest, so the rows alone decide. */
+static void test_regions(syn_context *c, const syn_model *m) {
+  size_t size;
+  int32_t *w = small_of(c, m, &size), wide = 0, seen = 0, p, at, r;
+  int lm = w[SYN__SMALL_TASK] == SYN__SMALL_LM;
+  for (r = 0; r < SYN__SMALL_REGIONS; r++) wide = syn__max(wide, w[SYN__SMALL_ROW_BYTES + r]);
+  for (r = 0; r < SYN__SMALL_REGIONS; r++) w[SYN__SMALL_ROW_BYTES + r] = wide;
+  CHECK(syn_small_ram(w, size, NULL) > 0, "wide regions");
+  for (p = lm ? SYN__SMALL_DECODE : 0; p < SYN__SMALL_IDLE; p++)
+    for (at = w[SYN__SMALL_PROGRAMS + p]; (w[at] & 255) != SYN__SMALL_OP_end; at += w[at] >> 8) {
+      const char *text = syn__small_text(w[at] & 255);
+      int32_t i = at, flags = at + (text[0] == 'i' ? 1 : 3), decode = p == SYN__SMALL_DECODE;
+      for (; *text; text++) {
+        if (*text < '0' || *text > '9') i++;
+        if (strchr("xXdlrc", *text)) {
+          check_word(w, size, i, decode ? SYN__SMALL_SOURCE : SYN__SMALL_TARGET, 0, "rows of the other side");
+          check_word(w, size, i, SYN__SMALL_STATE, 1, "the row that stays");
+        }
+        if (*text != 'C') continue;
+        seen++;
+        check_word(w, size, flags, w[flags] ^ SYN__SMALL_CAUSAL, 0, "keys of the other side");
+        for (r = 0; r < SYN__SMALL_REGIONS; r++)
+          check_word(w, size, i, r,
+                     !decode ? r == SYN__SMALL_ENCODER || r == SYN__SMALL_SOURCE
+                             : r == (w[flags] & SYN__SMALL_CAUSAL ? SYN__SMALL_TARGET : SYN__SMALL_SOURCE),
+                     "a cache");
+        if (!lm) continue;
+        w[flags] ^= SYN__SMALL_CAUSAL;
+        check_word(w, size, i, SYN__SMALL_SOURCE, 0, "keys of a source that is none");
+        w[flags] ^= SYN__SMALL_CAUSAL;
+      }
+    }
+  CHECK(seen > 1, "%d caches are read", (int)seen);
+  free(w);
+}
+
 static void test_task(syn_context *c, const char *task, const char *text, int beam,
                       const char *type) {
   int lm = !strcmp(task, "lm"), tag = !strcmp(task, "tag"), i, k, n, step, right = 0, all = 0;
@@ -322,6 +368,7 @@ static void test_task(syn_context *c, const char *task, const char *text, int be
   syn_trainer_free(t);
   syn_data_free(d);
   w = small_with(c, m, type, NULL, &size);
+  if (lm) test_regions(c, m);
   memset(&how_small, 0, sizeof how_small);
   how_small.beam = beam;
   ram = w ? syn_small_ram(w, size, &how_small) : 0;
@@ -878,6 +925,33 @@ static void no_lowering(syn_context *c, const char *encoder, const char *decoder
   syn_context_clear(c);
   syn_model_free(m);
 }
+/* What an array cannot hold is not written: it could not be opened. */
+static void size_of_small(syn_context *c, int d_model, int max_len, int vocabulary, const char *word) {
+  bytes b;
+  syn_sink sink = sink_of(&b);
+  syn_config k;
+  syn_model *m;
+  memset(&k, 0, sizeof k);
+  k.task = "lm", k.decoder = "id";
+  k.d_model = d_model, k.heads = 1, k.max_len = max_len, k.tgt_vocab = vocabulary;
+  m = syn_model_new(c, &k);
+  CHECK(m && !syn_small_write(c, m, NULL, &sink) == !word, "d %d, max_len %d, %d tokens: %s", d_model, max_len,
+        vocabulary, c->message);
+  if (word) CHECK(strstr(c->message, word) && !b.size, "wanted \"%s\" in: %s", word, c->message);
+  else CHECK(syn_small_ram(b.at, b.size, NULL) > 0, "d %d, max_len %d, %d tokens", d_model, max_len, vocabulary);
+  syn_context_clear(c);
+  syn_model_free(m);
+  free(b.at);
+}
+static void test_sizes(syn_context *c) {
+  size_of_small(c, 8, 65535, 9, NULL);
+  size_of_small(c, 8, 65536, 9, "above 65535");
+  size_of_small(c, 8, 9, 65535, NULL);
+  size_of_small(c, 8, 9, 65536, "above 65535");
+  size_of_small(c, 65504, 9, 9, NULL);
+  size_of_small(c, 65536, 9, 9, "above 65535");
+}
+
 static void test_no_lowering(syn_context *c) {
   no_lowering(c, "syn_att(Conv)", "mh_dot_att", "cannot have Conv of layer encoder.0");
   no_lowering(c, "syn_att(V+BD)", "mh_dot_att", "cannot have BD of layer encoder.0");
@@ -966,6 +1040,7 @@ int main(void) {
     if (i == 0) test_limits(&c, m);
     if (i == 0) test_learning(&c, m);
     if (i == 0) test_ties(&c, m);
+    test_regions(&c, m);
     if (i == 0) test_damaged(&c, m, NULL);
     if (i == 0) test_damaged(&c, m, "i4");
     if (i == 0) test_formats(&c, m);
@@ -990,6 +1065,7 @@ int main(void) {
   test_text(&c, "line", 0);
   test_classes(&c);
   test_functions();
+  test_sizes(&c);
   test_no_lowering(&c);
   test_refused(&c);
   test_not_finite(&c);
