@@ -1,7 +1,7 @@
 #!/bin/sh
 # The command-line tool: `syn compare`: its rows, its table, the bootstrap against values computed by hand, killed and
 # started again. Run from anywhere: sh tests/test_compare.sh    CC names the compiler, SYN a tool already built.
-# Ends with "compare: N checks, N failed"; exit 1 when any failed. QUICK: shorter trainings, fewer of them.
+# Ends with "compare: N checks, N failed"; exit 1 when any failed. QUICK: shorter trainings, fewer of them. SHORT: only shorter.
 
 . "$(dirname "$0")/checks.sh"
 need_syn
@@ -33,7 +33,8 @@ words abcd 1 200 >data.tsv
 words abcd 2 20 >valid.tsv
 words abcd 3 40 >test.tsv
 steps=200
-[ -z "$QUICK" ] || steps=60
+brief=$QUICK$SHORT
+[ -z "$brief" ] || steps=60
 small='--tokenizer char --d-model 16 --heads 2 --max-len 8 --batch 200 --warmup 20 --lr 0.01'
 chains='--encoder pos->res_nd(syn_att(V))->norm --decoder pos->res_nd(syn_att(V))->res_nd(mh_dot_att)->norm'
 net="--data data.tsv --valid valid.tsv $small $chains"
@@ -78,7 +79,7 @@ is 'more seeds add runs' '2 3' "$(grep -c 'seed 3: ' err) $(cell more.tsv R per 
 
 # -- killed and started again --
 delays='0.05 0.3 0.6'
-[ -z "$QUICK" ] || delays=0.3
+[ -z "$brief" ] || delays=0.3
 for delay in $delays; do
   rm -rf again
   "$SYN" compare $run --tsv -o again >out 2>err &

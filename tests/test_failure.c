@@ -7,13 +7,16 @@
 #include <ctype.h>
 #define SYNTHESIZER_IMPLEMENTATION
 #include <stddef.h>
-static size_t arena_chunk = 4096; /* 16: each object of a graph is an allocation of its own */
-#define SYN__ARENA_CHUNK arena_chunk
+static size_t arena_chunk(void);
+#define SYN__ARENA_CHUNK arena_chunk()
 #include "../synthesizer.h"
 
 #include "check.h"
 #include "heap.h"
 #include "sink.h"
+
+static size_t chunk = 64 * SYN__ALIGN; /* 16: each object of a graph is an allocation of its own */
+static size_t arena_chunk(void) { return chunk; }
 
 /* -- the objects that the calls work on -- */
 
@@ -1013,7 +1016,7 @@ static long test_job(const struct job *j) {
   world w;
   long calls, n, tried = 0;
   int all;
-  arena_chunk = j->flags & OBJECTS ? 16 : 4096;
+  chunk = j->flags & OBJECTS ? 16 : 4096;
   if (!world_make(&w)) return 0;
   calls = w.h.calls;
   CHECK(j->call(&w, &wanted), "%s: %s", j->name, w.c.message);

@@ -24,20 +24,20 @@
 
 /* -- a file in memory -- */
 
-typedef struct bytes {
+typedef struct store {
   unsigned char at[8192];
   size_t size, limit; /* writes past the limit fail */
-} bytes;
+} store;
 
 static size_t bytes_write(void *user, const void *from, size_t size) {
-  bytes *b = (bytes *)user;
+  store *b = (store *)user;
   size_t room = b->limit - b->size, n = size < room ? size : room;
   memcpy(b->at + b->size, from, n);
   b->size += n;
   return n;
 }
 
-static syn_sink sink_of(bytes *b, size_t limit) {
+static syn_sink sink_of(store *b, size_t limit) {
   syn_sink sink;
   sink.write = bytes_write;
   sink.user = b;
@@ -47,7 +47,7 @@ static syn_sink sink_of(bytes *b, size_t limit) {
 }
 
 /* Header text and data_size bytes 0, 1, 2 ... */
-static void make(bytes *b, const char *header, size_t header_size, size_t data_size) {
+static void make(store *b, const char *header, size_t header_size, size_t data_size) {
   size_t i;
   b->size = 0;
   for (i = 0; i < 8; i++)
@@ -151,12 +151,12 @@ static int exists(const char *path) {
   return f != NULL;
 }
 
-static void test_round(const content *t, bytes *b) {
+static void test_round(const content *t, store *b) {
   syn_context c;
   heap h;
   syn_sink sink = sink_of(b, sizeof b->at);
   syn_file *f;
-  static bytes again;
+  static store again;
   size_t i, start_of_data;
   context_on(&c, &h, 0);
   CHECK(!syn_file_write_to(&c, &sink, t->pairs, PAIRS, t->entries, ENTRIES), "%s", c.message);
@@ -175,7 +175,7 @@ static void test_round(const content *t, bytes *b) {
     while (e->bytes % unit) unit /= 2; /* the largest power of two in its size */
     CHECK(at % unit == 0, "%s at %lu", e->name, (unsigned long)at);
   }
-  /* what was read can be written again, and gives the same bytes */
+  /* what was read can be written again, and gives the same store */
   sink = sink_of(&again, sizeof again.at);
   syn_file_write_to(&c, &sink, syn_file_pair(f, 0), PAIRS, syn_file_entry(f, 0), ENTRIES);
   CHECK(c.status == SYN_OK, "%s", c.message);
@@ -226,7 +226,7 @@ static void test_tolerance(void) {
        "\"__metadata__\":{\"k\":\"v\"}}", 16, 1}};
   static const char escapes[] = "{\"__metadata__\":{\"\\u00e9\\uD83D\\uDE00\\u20aC\":"
                                 "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\"}}";
-  static bytes b;
+  static store b;
   syn_context c;
   heap h;
   syn_file *f;
@@ -381,7 +381,7 @@ static int has_words(const char *message, const char *words) {
   return strstr(message, part) != NULL || strstr(message, bar + 1) != NULL;
 }
 
-static void check_refused(const bytes *b, const char *what, const char *words) {
+static void check_refused(const store *b, const char *what, const char *words) {
   syn_context c;
   heap h;
   unsigned char *block;
@@ -399,7 +399,7 @@ static void check_refused(const bytes *b, const char *what, const char *words) {
 }
 
 static void test_hostile(void) {
-  static bytes b;
+  static store b;
   char deep[2000], *p = deep;
   size_t i, n;
   for (i = 0; i < sizeof broken / sizeof broken[0]; i++) {
@@ -436,8 +436,8 @@ static void test_hostile(void) {
 
 /* -- no cut and no flipped bit may do more than be refused -- */
 
-static void test_damage(const bytes *whole) {
-  static bytes b;
+static void test_damage(const store *whole) {
+  static store b;
   syn_context c;
   heap h;
   unsigned char *block;
@@ -480,7 +480,7 @@ static void test_damage(const bytes *whole) {
 
 /* -- memory that ends -- */
 
-static void test_memory(const content *t, const bytes *whole) {
+static void test_memory(const content *t, const store *whole) {
   syn_context c;
   heap h;
   syn_file *f = NULL;
@@ -514,7 +514,7 @@ static void test_memory(const content *t, const bytes *whole) {
 
 static void refuse(const syn_pair *pairs, size_t n_pairs, const syn_entry *entries,
                    size_t n_entries, const char *words) {
-  static bytes b;
+  static store b;
   syn_context c;
   heap h;
   syn_sink sink = sink_of(&b, sizeof b.at);
@@ -565,8 +565,8 @@ static void test_refused(const content *good) {
 
 /* -- disks and sinks that fail -- */
 
-static void test_sink(const content *t, const bytes *whole) {
-  static bytes b;
+static void test_sink(const content *t, const store *whole) {
+  static store b;
   syn_context c;
   heap h;
   syn_sink sink;
@@ -607,8 +607,8 @@ static void cannot_write(const content *t, const char *path, const char *words) 
 }
 
 /* The scratch file must still be what was written first. */
-static void check_untouched(const bytes *whole, const char *when) {
-  static bytes b;
+static void check_untouched(const store *whole, const char *when) {
+  static store b;
   FILE *f = fopen(SCRATCH, "rb");
   b.size = f ? fread(b.at, 1, sizeof b.at, f) : 0;
   if (f) fclose(f);
@@ -636,7 +636,7 @@ static void test_utf8_path(const content *t) {
 #endif
 }
 
-static void test_files(const content *t, const bytes *whole) {
+static void test_files(const content *t, const store *whole) {
   FILE *f = fopen("test_file_short", "wb");
   if (f) fclose(f);
   cannot_open(NULL, SYN_E_FILE, "null path");
@@ -671,7 +671,7 @@ static void test_files(const content *t, const bytes *whole) {
 }
 
 /* A disk that ends after n bytes, by the limit of the process. */
-static void test_full(const content *t, const bytes *whole) {
+static void test_full(const content *t, const store *whole) {
 #ifdef POSIX
   struct rlimit limit, old;
   rlim_t n;
@@ -1050,7 +1050,7 @@ static void test_hostile_types(void) {
 
 int main(void) {
   static content t;
-  static bytes whole;
+  static store whole;
   fill(&t);
   test_round(&t, &whole);
   test_tolerance();

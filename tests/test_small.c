@@ -3,8 +3,8 @@
    sizes outside their range give an error or an output. */
 #include <limits.h>
 #include <stdint.h>
-static void trace(float z);
-#define SYN__SMALL_TRACE(z) trace(z)
+static void see_logit(float z);
+#define SYN__SMALL_TRACE(z) see_logit(z)
 #define SYNTHESIZER_IMPLEMENTATION
 #include "../synthesizer.h"
 
@@ -13,7 +13,7 @@ static void trace(float z);
 
 static float logits[64];
 static int n_logits;
-static void trace(float z) {
+static void see_logit(float z) {
   if (n_logits < 64) logits[n_logits++] = z;
 }
 

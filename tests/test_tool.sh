@@ -1,7 +1,8 @@
 #!/bin/sh
 # The command-line tool with models: train, run, eval, info, grad; resuming; wrong input.
 # Run from anywhere: sh tests/test_tool.sh    CC names the compiler, SYN a tool already built.
-# Ends with "tool: N checks, N failed"; exit 1 when any failed. QUICK: shorter trainings.
+# Ends with "tool: N checks, N failed"; exit 1 when any failed. QUICK: shorter trainings, some are left out.
+# SHORT: only shorter; set where a sanitizer watches, since a longer training runs the same code again.
 
 . "$(dirname "$0")/checks.sh"
 need_syn
@@ -24,15 +25,16 @@ is 'version' "syn $(sed -n 's/^#define SYN_VERSION "\(.*\)"/\1/p' "$here/../synt
 words abcde 1 300 '|other' >data.tsv
 words abcde 2 40 '|other' >valid.tsv
 cut -f 1 valid.tsv >lines
+brief=$QUICK$SHORT
 steps=100 epochs=6 gap=40 patience=30 rounds='1 2 3' # rounds by their numbers
-[ -z "$QUICK" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
+[ -z "$brief" ] || steps=30 epochs=3 gap=20 patience=12 rounds=2
 short= # a run of few steps learns more at a constant rate
-[ -z "$QUICK" ] || short=' --schedule constant'
+[ -z "$brief" ] || short=' --schedule constant'
 small="--tokenizer char --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01$short"
 net="--data data.tsv --valid valid.tsv $small"
 one_encoder='--encoder pos->res_nd(syn_att(R+V))->res_nd(ffl)->norm'
 one_layer="$one_encoder --decoder pos->res_nd(syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl)->norm"
-[ -z "$QUICK" ] || net="$net $one_layer --batch 100"
+[ -z "$brief" ] || net="$net $one_layer --batch 100"
 
 # -- train: the loss falls, progress in its two forms --
 train $net -o m --steps $steps --every 10 --json >log 2>err
@@ -216,7 +218,7 @@ awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2 ? "no\tbad bad day" : "yes\ta
 awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2 ? "a b\tX Y" : "b a b\tY X Y" }' >tagged
 for what in 'seq2seq data.tsv' 'lm poem' 'classify said' 'tag tagged'; do
   set -- $what
-  for minutes in 0.5 2 8; do # more where a busy machine does not do in time what it chose
+  for minutes in ${SHORT:+0.1} 0.5 2 8; do # more where a busy machine does not do in time what it chose
     train --task $1 --data $2 --minutes $minutes --seed 7 -o alone --json >log 2>err
     is "$1: --minutes alone" 0 $?
     grep -q 'syn: the minutes ended' err || break
@@ -289,7 +291,7 @@ awk -F '\t' '{ s = $1; gsub(/./, "& ", s); sub(/ $/, "", s)
   print (s ~ /d/ ? "has d" : "none") "\t" s }' valid.tsv >class_valid.tsv
 words="--tokenizer space --d-model 16 --heads 2 --max-len 9 --batch 200 --warmup 20 --lr 0.01$short"
 ctask="--task classify --data class.tsv --valid class_valid.tsv $words"
-[ -z "$QUICK" ] || ctask="$ctask $one_encoder"
+[ -z "$brief" ] || ctask="$ctask $one_encoder"
 train $ctask -o k --steps 60 --every 20 --json >log 2>err
 is 'classify' '0 ' "$? $(cat err)"
 has 'classify: json' "{$keys}" "$(sed -n 's/"step":20/"step":10/p' log)"
@@ -343,7 +345,7 @@ train $ctask --encoder 'pos->res(syn_att(V))' --steps 2 -o n --checkpoint cv --j
 refused 'classify: other heads' 1 'syn: cv: checkpoint: heads is 2, this training has 4' \
   train $ctask --encoder 'pos->res(syn_att(V))' --heads 4 -o n --checkpoint cv --resume --json
 gelu='pos->repeat(3,res_nd(syn_att(R+V))->res_nd(ffl(act=gelu)))->norm'
-[ -z "$QUICK" ] || gelu='pos->res_nd(syn_att(R+V))->res_nd(ffl(act=gelu))->norm'
+[ -z "$brief" ] || gelu='pos->res_nd(syn_att(R+V))->res_nd(ffl(act=gelu))->norm'
 refused 'classify: another activation' 1 "syn: ck: checkpoint: encoder is '*', this training has '*'" \
   train $clong -o n --encoder "$gelu" --checkpoint ck --resume --json
 "$SYN" plot -m k --src texts --tgt labels -o page
@@ -375,7 +377,7 @@ for file in data valid; do
 done
 ttask="--task tag --data tag_data.tsv --valid tag_valid.tsv --d-model 16 --heads 2 --max-len 6
   --batch 200 --warmup 20 --lr 0.01"
-[ -z "$QUICK" ] || ttask="$ttask $one_encoder"
+[ -z "$brief" ] || ttask="$ttask $one_encoder"
 train $ttask -o g --steps $((2 * steps)) --every 20 --average 1 --json >log 2>err
 is 'tag' '0 ' "$? $(cat err)"
 bom tag_data.tsv >bom.tsv
@@ -387,7 +389,7 @@ has 'tag: its tokenizer is space, class 0 is no tag' '*src_vocab 9, classes 4,*'
 cut -f 1 tag_valid.tsv >texts
 cut -f 2 tag_valid.tsv >tags
 is 'tag: learns' yes "$("$SYN" eval -m g --data tag_valid.tsv |
-  awk -v want=${QUICK:+60} '{ print ($2 > (want ? want : 80) ? "yes" : $0) }')"
+  awk -v want=${brief:+60} '{ print ($2 > (want ? want : 80) ? "yes" : $0) }')"
 "$SYN" run -m g texts >out
 is 'tag: as many tags' "$(awk '{ print NF }' tags)" "$(awk '{ print NF }' out)"
 tr ' ' '\n' <out >out_tags
@@ -424,7 +426,7 @@ is '--stop-after: a larger one goes on' yes "$(tail -n 1 log |
 
 # -- span corruption: gaps in the words --
 gaps='--span-corruption --data class_texts --valid class_texts'
-[ -z "$QUICK" ] || gaps="$gaps $one_layer"
+[ -z "$brief" ] || gaps="$gaps $one_layer"
 cut -f 2 class.tsv >class_texts
 train $gaps $words --steps $((2 * gap)) --every $gap -o s --json >log 2>err
 has 'span corruption' '*of 300 lines of class_texts [0-9]* have less than two tokens, 0 do not*' \
@@ -444,7 +446,7 @@ same 'span corruption: resume' whole n
 
 # -- --init --
 w=47 pair=109 # tensors of weights of k, of s
-[ -z "$QUICK" ] || w=19 pair=41
+[ -z "$brief" ] || w=19 pair=41
 train --init k --data class.tsv --steps 1 --lr 1e-9 -o n >log 2>err
 has '--init: all of it' "*syn: --init k: $w of $w weights are taken*" "$(cat err)"
 is '--init: the network is that of the model' "$("$SYN" info -m k | head -n 2)" \

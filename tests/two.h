@@ -1,4 +1,6 @@
 /* two.h   the same small network and batch for every task. Include it after synthesizer.h. */
+#ifndef TWO_H
+#define TWO_H
 
 /* Two sentences for any task. */
 static const int two_src[] = {4, 5, 6, 3, 7, 3, 0, 0}, two_tgt[] = {2, 5, 6, 0, 2, 8, 9, 10};
@@ -31,3 +33,5 @@ static syn_config two_config(const char *task) {
   k.seed = 1;
   return k;
 }
+
+#endif
