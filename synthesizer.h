@@ -21499,12 +21499,12 @@ typedef struct syn__side {
   size_t pairs;                 /* rows of two texts with a TAB between */
 } syn__side;
 /* A training that ends with the minutes. */
-typedef struct syn__pace {
+typedef struct syn__deadline {
   syn_trainer *t;
   double begin, end;   /* of the minutes, by the clock */
   double at;           /* the clock when the trainer had made `step` updates */
   long step, most;     /* most: updates that were chosen; 0: given by the caller, they stay */
-} syn__pace;
+} syn__deadline;
 typedef struct syn__learn {
   syn_context *c;
   const syn_learn_config *config;
@@ -21520,7 +21520,7 @@ typedef struct syn__learn {
   syn_model *m;
   syn_data *data, *valid;  /* valid: null without validation */
   syn_train_config train;
-  syn__pace pace;
+  syn__deadline deadline;
   int given;               /* 1: choice.steps is given */
 } syn__learn;
 
@@ -21932,15 +21932,15 @@ static syn_status syn__learn_steps(syn__learn *l) {
 }
 
 /* A training of `minutes` that began at `begin`. */
-static syn__pace syn__pace_of(syn_trainer *t, double begin, double minutes, double now) {
-  syn__pace p = {t, begin, begin + 60.0 * minutes, now, 0, 0};
+static syn__deadline syn__deadline_of(syn_trainer *t, double begin, double minutes, double now) {
+  syn__deadline p = {t, begin, begin + 60.0 * minutes, now, 0, 0};
   if (t) p.step = t->state.step, p.most = t->config.steps;
   return p;
 }
 /* Behind an update. A twentieth of the minutes after the last look, the speed since then tells how
    many updates fit. Where these are fewer than chosen, as the machine has become busier, the
    schedule is shortened: the learning rate must be low when the minutes end. 1: they have ended. */
-static int syn__pace_look(syn__pace *p, double now) {
+static int syn__deadline_check(syn__deadline *p, double now) {
   const double all = p->end - p->begin, since = now - p->at;
   const long step = p->t->state.step;
   if (p->most && step > p->step && since >= 0.05 * all) {
@@ -21956,7 +21956,7 @@ static int syn__learn_report(void *user, const syn_trainer *t, float loss, int v
   syn__learn *l = (syn__learn *)user;
   const syn_learn_config *k = l->config;
   int stop = k->report && k->report(k->user, t, loss, validated);
-  return stop || (k->minutes > 0.0 && syn__pace_look(&l->pace, syn__learn_clock(l)));
+  return stop || (k->minutes > 0.0 && syn__deadline_check(&l->deadline, syn__learn_clock(l)));
 }
 
 /* Steps behind the last validation are validated first. */
@@ -21966,9 +21966,9 @@ static void syn__learn_train(syn__learn *l) {
   syn__learn_configure(l);
   t = syn_trainer_new(l->c, l->m, k);
   if (t && l->config->choice) *l->config->choice = l->choice;
-  l->pace = syn__pace_of(t, l->begin, l->config->minutes,
-                         l->config->minutes > 0.0 ? syn__learn_clock(l) : 0.0);
-  if (l->given) l->pace.most = 0;
+  l->deadline = syn__deadline_of(t, l->begin, l->config->minutes,
+                                 l->config->minutes > 0.0 ? syn__learn_clock(l) : 0.0);
+  if (l->given) l->deadline.most = 0;
   syn_trainer_run(t, l->data, l->valid, syn__learn_report, l);
   if (l->valid && !l->c->status && (!k->every || syn_trainer_state(t)->step % k->every))
     syn_trainer_validate(t, l->valid);

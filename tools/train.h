@@ -19,7 +19,7 @@ typedef struct training {
   const char *output, *checkpoint; /* checkpoint: null without --checkpoint */
   int json, terminal, lost;        /* lost: the last checkpoint could not be written */
   double begin, minutes;           /* seconds() at the start of the program; limit, 0: none */
-  syn__pace pace;                  /* where --minutes decides the length, also after --resume */
+  syn__deadline deadline;          /* where --minutes decides the length, also after --resume */
   double shown, losses, loss; /* seconds() of the last line; sum of the losses since; their mean */
   long first_step, shown_step, shown_tokens;
   float factor;               /* of the learning rate, when it was shown last */
@@ -191,7 +191,7 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
     train_show(r, now, validated);
   if (save) train_checkpoint(r, 0);
   if (save) train_session.saved = seconds();
-  if (r->pace.t) syn__pace_look(&r->pace, seconds());
+  if (r->deadline.t) syn__deadline_check(&r->deadline, seconds());
   return stopped_by || (r->minutes > 0.0 && seconds() - r->begin >= 60.0 * r->minutes);
 }
 
@@ -730,7 +730,7 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
-  if (r->pace.t && s->step < r->config.steps && !s->stopped)
+  if (r->deadline.t && s->step < r->config.steps && !s->stopped)
     fprintf(stderr, "syn: the minutes ended at step %ld of %ld: the machine was busier than when it "
             "was measured; the learning rate ended with them\n", s->step, r->config.steps);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
@@ -823,7 +823,7 @@ static int run_train(const arguments *a) {
   train_check_warmup(&r, r.config.steps);
   signal(SIGINT, on_stop);
   signal(SIGTERM, on_stop);
-  if (by_minutes) r.pace = syn__pace_of(r.t, r.begin, r.minutes, seconds());
+  if (by_minutes) r.deadline = syn__deadline_of(r.t, r.begin, r.minutes, seconds());
   syn_trainer_run(r.t, r.data, r.valid, train_report, &r);
   if (syn_trainer_state(r.t)->diverged)
     fail(FAILED_JOB, "%s: a smaller --lr, a longer --warmup or --clip 1 may help", r.c.message);
