@@ -20,11 +20,11 @@ static struct {
   syn_decoder *decoder;
   syn_data *data;
   int cancel; /* calls until `cancel` says so; 0: never */
-  int asked;  /* calls of `cancel` in this run */
+  int asked;  /* calls of `cancel` by one function */
 } all;
 static int *own[3]; /* the arrays of the last batch */
 
-/* A trainer with the default of a thousand steps takes seconds: MAX_QUESTIONS ends it. */
+/* A trainer with the default of a thousand steps takes seconds: MAX_QUESTIONS ends its run. */
 static int cancel(void *user) {
   (void)user;
   if (++all.asked > MAX_QUESTIONS) return 1;
@@ -411,6 +411,7 @@ static void fuzz_one(void) {
   syn_context_init(&all.c, &o);
   if (fuzz_random(2)) all.cancel = 1 + fuzz_random(3);
   for (i = 0; i < MAX_CALLS && fuzz.left && clock() - start < CLOCKS_PER_SEC / 2; i++) {
+    all.asked = 0;
     switch (fuzz_below(16)) {
       case 0: call_model(); break;
       case 1: call_run(); break;
