@@ -1715,8 +1715,11 @@ SYN__SMALL_HOT static float syn__small_scaled(int32_t sum, float scale, float x_
   product = (float)sum * (scale * x_scale);
   return b ? product + y.f : product;
 }
-/* round(x inverse), a tie to even, for |x inverse| < 128 */
+#endif
+/* round(x inverse), a tie to even, for |x inverse| < 128. With floats: 1.5 * 2^23 + y is rounded to
+   an integer, which the lowest bits hold. */
 SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
+#if SYN__SMALL_SOFT
   const uint32_t one = UINT32_C(1) << 23;
   syn__small_bits a, b;
   uint32_t m;
@@ -1728,15 +1731,12 @@ SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
   if (e > 24) return 0; /* at most 1/2 */
   m = (m + (UINT32_C(1) << (e - 1)) - 1 + (m >> e & 1)) >> e;
   return (int8_t)(a.i < 0 ? -(int32_t)m : (int32_t)m);
-}
 #else
-/* 1.5 * 2^23 + y is rounded to an integer, which the lowest bits hold. */
-SYN__SMALL_INLINE int8_t syn__small_rounded(float x, float inverse) {
   syn__small_bits y;
   y.f = x * inverse + 12582912.0f;
   return (int8_t)(y.i - INT32_C(0x4B400000));
-}
 #endif
+}
 
 /* q [n] = round(x / s), a tie to the even integer; returns s. A row that is 0, tiny or not finite
    becomes 0. */
