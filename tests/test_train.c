@@ -861,6 +861,29 @@ static void test_large(void) {
   large_case("muon", 0.1f, 0.0f, 3e38f);
 }
 
+/* A checkpoint may hold a rate of 0, and a weight whose square is no float: the rate times RMS(W) is not a number. */
+static void test_rate_of_nothing(void) {
+  syn_config k = config_of(1);
+  syn_train_config train;
+  syn_batch batch = three(0, 3);
+  const syn_param *p;
+  bench b;
+  float loss;
+  uint64_t before;
+  memset(&train, 0, sizeof train);
+  train.optimizer = "adafactor", train.lr = 0.1f, train.batch_tokens = 40, train.schedule = "constant";
+  k.tie = "none";
+  if (!bench_make(&b, &k, &train)) return;
+  p = syn_model_find(b.m, "tgt.embed");
+  p->x[0] = 3e38f; /* of the padding, which no row reads */
+  b.t->state.factor = 0.0f;
+  before = numbers_of(b.t);
+  CHECK(syn_trainer_step(b.t, &batch, 1, &loss) == SYN_E_VALUE && b.t->state.diverged && loss < 10.0f, "loss %g: %s",
+        (double)loss, b.c.message);
+  CHECK(numbers_of(b.t) == before, "a refused step changed something");
+  bench_free(&b);
+}
+
 /* A batch that fills what was planned trains to the bits of a trainer with ten times the memory: no two
    arrays overlap. */
 static void full_case(const char *optimizer, const char *freeze) {
@@ -2556,6 +2579,7 @@ int main(void) {
   test_halve();
   test_absurd();
   test_large();
+  test_rate_of_nothing();
   test_accumulate();
   test_loss();
   test_loss_blocks();
