@@ -17995,7 +17995,7 @@ static double syn__adafactor_prepare(syn__step *s) {
     syn__sum_squares(&s->t->run->tape, &f.squares);
     w->rms = syn__factored_rms(&f, NULL);
     rate = syn__factored_rate(w, s);
-    if (!(rate <= most) && !(most != most)) most = rate; /* what is no number stays */
+    if (most == most && !(rate <= most)) most = rate; /* a NaN stays */
   }
   s->first = beta1 * s->t->max_first + (1.0 - beta1) * 1e18 * most;
   return s->first;
