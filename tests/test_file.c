@@ -175,7 +175,7 @@ static void test_round(const content *t, store *b) {
     while (e->bytes % unit) unit /= 2; /* the largest power of two in its size */
     CHECK(at % unit == 0, "%s at %lu", e->name, (unsigned long)at);
   }
-  /* what was read can be written again, and gives the same store */
+  /* what was read can be written again, and gives the same bytes */
   sink = sink_of(&again, sizeof again.at);
   syn_file_write_to(&c, &sink, syn_file_pair(f, 0), PAIRS, syn_file_entry(f, 0), ENTRIES);
   CHECK(c.status == SYN_OK, "%s", c.message);
