@@ -1182,7 +1182,7 @@ static void test_packed_plan(void) {
   syn_decode_config decode;
   syn_plan plan;
   syn_context c;
-  syn_model *m;
+  syn_model *m, *other;
   syn_decoder *d;
   heap h;
   size_t extra, before;
@@ -1208,6 +1208,10 @@ static void test_packed_plan(void) {
   CHECK(h.most < plan.packed + 200000, "planned %lu, %lu at most", (unsigned long)plan.packed, (unsigned long)h.most);
   CHECK(h.live - before < plan.weights / 4, "a decoder of %lu bytes", (unsigned long)(h.live - before));
   syn_decoder_free(d);
+  other = syn_model_load(&c, "work.safetensors");
+  CHECK(other, "%s", c.message);
+  if (other) packed_loss(&c, m, other); /* of an output layer of many panels */
+  syn_model_free(other);
   syn_model_free(m);
   CHECK(h.blocks == 0, "%ld blocks left", h.blocks);
 }

@@ -372,8 +372,8 @@ static void rule_case(const syn_train_config *given, double tolerance) {
   train.batch_tokens = 40;
   train.steps = 10;
   k.decoder = "pos -> res_nd(syn_att(FR+D, k=3)) -> res_nd(mh_dot_att) -> norm"; /* of rank 1 to 3 */
-  if (!strcmp(train.optimizer, "muon")) /* matrices with 1, 3 and 80 rows, and a convolution */
-    k.encoder = "pos -> res_nd(linformer(k=3)) -> linear(80) -> linear(1) -> cnn(16, k=3) -> norm";
+  if (!strcmp(train.optimizer, "muon")) /* matrices with 1, 3, 72 and 80 rows, and a convolution */
+    k.encoder = "pos -> res_nd(linformer(k=3)) -> linear(80) -> linear(72) -> linear(1) -> cnn(16, k=3) -> norm";
   if (!bench_make(&b, &k, &train)) return;
   n = b.m->trained;
   space = (double *)calloc(6 * n, sizeof *space);
@@ -476,6 +476,14 @@ static void test_rules_learn(void) {
   }
 }
 
+#ifndef _OPENMP
+/* A pool of one thread, the last slice first. */
+static void last_first(void *user, void (*task)(void *arg, int i), void *arg, int n) {
+  (void)user;
+  while (n--) task(arg, n);
+}
+#endif
+
 /* The same bits for any number of threads and on every row of kernels. Tensors large enough that threads
    share rows, columns and pieces; the second time with a frozen table and a memory. */
 static void test_rules_machines(void) {
@@ -501,7 +509,11 @@ static void test_rules_machines(void) {
           memset(&options, 0, sizeof options);
           options.isa = syn_isa_name(row);
           options.threads = threads;
+#ifndef _OPENMP
+          if (threads > 1) options.parallel = last_first;
+#endif
           k.d_model = 64;
+          k.encoder = "pos -> res_nd(syn_att(R+V)) -> linear(140) -> linear(64) -> norm";
           k.src_vocab = k.tgt_vocab = 301;
           train.optimizer = names[rule];
           train.batch_tokens = 40;
@@ -971,6 +983,34 @@ static void test_halve(void) {
   hash[0] = hash[1];
   halve_case(1, &loss[1], &factor[1], &hash[1]);
   CHECK(hash[0] == hash[1], "other bits");
+}
+
+/* The run goes back where a validation is above 1.5 times the best one plus 0.2, and nowhere below. The loss of
+   1,000 tokens is about 6.9 before anything is learned. */
+static void halve_bound(float above) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  syn_data *d;
+  bench b;
+  float valid;
+  memset(&train, 0, sizeof train);
+  k.src_vocab = k.tgt_vocab = 1004;
+  train.optimizer = "sgd", train.lr = 1e-6f, train.schedule = "constant", train.halve = 1;
+  train.steps = train.every = 1, train.batch_tokens = 300;
+  if (!bench_make(&b, &k, &train)) return;
+  d = copies(&b.c, 40, 1, 0);
+  CHECK(syn_trainer_validate(b.t, d) == SYN_OK, "%s", b.c.message);
+  valid = syn_trainer_state(b.t)->valid;
+  b.t->state.best = (valid - 0.2f - above) / 1.5f;
+  CHECK(syn_trainer_run(b.t, d, d, NULL, NULL) == SYN_OK && valid > 6.5f, "loss %g: %s", (double)valid, b.c.message);
+  CHECK(syn_trainer_state(b.t)->factor == (above > 0.0f ? 0.5f : 1.0f), "%g above the bound: rate times %g",
+        (double)above, (double)syn_trainer_state(b.t)->factor);
+  syn_data_free(d);
+  bench_free(&b);
+}
+static void test_halve_bound(void) {
+  halve_bound(0.05f);
+  halve_bound(-0.05f);
 }
 
 /* -- accumulated batches -- */
@@ -2577,6 +2617,7 @@ int main(void) {
   test_full();
   test_diverged();
   test_halve();
+  test_halve_bound();
   test_absurd();
   test_large();
   test_rate_of_nothing();
