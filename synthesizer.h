@@ -1223,7 +1223,9 @@ SYN_API syn_status syn_data_add_text(syn_data *d, const syn_model *m, syn_text s
                                      syn_text target);
 /* A long text for lm, cut into rows of `window` tokens that begin every `stride` tokens. With
    stride < window they overlap: the first window - stride tokens of a row are only read, so every
-   token counts once. No end token is added. After an error there is no new row. */
+   token counts once. Without overlap, training begins all rows of an epoch a random number of
+   tokens later, 0 to window - 1, so that tokens have other contexts in the next epoch. No end token
+   is added. After an error there is no new row. */
 SYN_API syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, int window,
                                 int stride);
 /* The tokens of a row, SYN_SRC or SYN_TGT; null with *length 0: no such. Lives until rows are
@@ -18287,6 +18289,7 @@ typedef struct syn__data_row {
   size_t begin;
   int n[2];
   int context; /* leading labels that are ignored; -1: a sentence, with end */
+  int after;   /* tokens behind a window in its text, by which it may begin later */
 } syn__data_row;
 
 /* The rows of a batch, by their places in `order`. */
@@ -18334,7 +18337,7 @@ size_t syn_data_count(const syn_data *d) { return d ? d->count : 0; }
    more keeps `tokens` from being null where all rows are empty. */
 static syn_status syn__data_commit(syn_data *d, int n_src, int n_tgt) {
   size_t end = d->n_tokens + (size_t)n_src + (size_t)n_tgt;
-  const syn__data_row row = {d->n_tokens, {n_src, n_tgt}, -1}; /* -1: not a window */
+  const syn__data_row row = {d->n_tokens, {n_src, n_tgt}, -1, 0}; /* -1: not a window */
   if (d->count >= SYN__DATA_ROWS)
     return syn__fail(d->c, SYN_E_VALUE, "data: more than %lu rows", (unsigned long)SYN__DATA_ROWS);
   if (syn__grow(d->c, &d->tokens, &d->cap_tokens, end + 1, sizeof(int)) ||
@@ -18481,6 +18484,8 @@ syn_status syn_data_add_windows(syn_data *d, const int *tokens, size_t count, in
       return s;
     }
     d->rows[d->count - 1].context = at ? window - stride : 0;
+    if (stride == window && count - at > (size_t)n)
+      d->rows[d->count - 1].after = count - at < 2 * (size_t)n ? (int)(count - at) - n : n;
   }
   return SYN_OK;
 }
@@ -18679,16 +18684,18 @@ static syn_batch syn__data_shape(const syn_data *d, const syn__task_kind *task,
 }
 
 /* Source tokens of a row into s, target into l. Spans are drawn from epoch, seed and row alone, so
-   a resumed training sees the same ones. */
+   a resumed training sees the same ones; likewise how much later the windows of an epoch begin. */
 static void syn__data_fill(const syn_data *d, size_t i, int *s, int *l) {
   const syn__data_row *row = &d->rows[i];
+  const uint64_t epoch = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2)));
+  syn_random r = {syn__mix(epoch + (d->corruption.count ? (uint64_t)i : 0))};
   const int *tokens = d->tokens + row->begin;
   if (d->corruption.count) {
-    const uint64_t epoch = syn__mix(d->epoch_seed ^ syn__mix((uint64_t)(d->epoch_number + 2)));
-    syn_random r = {syn__mix(epoch + (uint64_t)i)};
     syn_corrupt(&d->corruption, tokens, row->n[SYN_SRC], &r, s, l);
     return;
   }
+  if (row->after && d->epoch_number >= 0)
+    tokens += syn__min(syn_random_below(&r, row->n[SYN_TGT]), row->after);
   memcpy(s, tokens, (size_t)row->n[SYN_SRC] * sizeof(int));
   memcpy(l, tokens + row->n[SYN_SRC], (size_t)row->n[SYN_TGT] * sizeof(int));
 }
@@ -21628,7 +21635,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   const int own[2] = {syn__recipes[recipe].d, syn__recipes[recipe].layers};
   const int *size = own[0] ? own : syn__choose_width(l);
   const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
-  const double by_heart = tokens / l->tokens * weights / l->tokens;
+  const double part = l->task == SYN__SMALL_LM ? 0.5 : 1.0; /* rows begin elsewhere each epoch */
+  const double by_heart = part * tokens / l->tokens * weights / l->tokens;
   const int spelled = syn__choose_spelled(l, SYN_SRC);
   int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int room = longest + longest / 2; /* later texts may be longer */

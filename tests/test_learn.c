@@ -313,7 +313,7 @@ static syn_choice chosen(syn__learn l, double macs) {
 static void test_sizes(void) {
   static const double macs[] = {1e9, 1e12, 3e13, 1e14, 1e16};
   static const int widths[] = {64, 64, 96, 128, 256}, lm[] = {64, 64, 128, 192, 384};
-  syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000);
+  syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000), lm_text;
   syn_choice k, given;
   int i;
   for (i = 0; i < 5; i++) { /* more time: a larger network */
@@ -339,6 +339,9 @@ static void test_sizes(void) {
   l.side[SYN_SRC].words = (double)l.count; /* spelled words */
   CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 2e14).dropout > 0.0f, "words: dropout %g, %g",
         (double)chosen(l, 2.5e13).dropout, (double)chosen(l, 2e14).dropout);
+  lm_text = facts(SYN__SMALL_LM, 1e6, 2e5, 65), lm_text.tokens = 1e6;
+  CHECK(chosen(lm_text, 4.5e13).dropout == 0.0f && chosen(lm_text, 1.8e14).dropout == 0.1f, "text: dropout %g, %g",
+        (double)chosen(lm_text, 4.5e13).dropout, (double)chosen(lm_text, 1.8e14).dropout);
   l.side[SYN_SRC].words = 1100;
   CHECK(chosen(l, 1e13).label_smoothing == 0.1f, "letters: label smoothing %g",
         (double)chosen(l, 1e13).label_smoothing);

@@ -1622,18 +1622,20 @@ static void test_corrupt_data(void) {
 
 /* -- windows -- */
 
-/* Every token of the text is a label exactly once, whatever window and stride. */
-static void windows_case(size_t count, int window, int stride) {
+/* Every token of the text is a label exactly once, whatever window and stride. In an epoch of a training, windows
+   that do not overlap begin later: all by the same number of tokens, less than a window, and the last one as far as
+   there are tokens. Returns that number. */
+static size_t windows_case(size_t count, int window, int stride, long epoch) {
   int *text = (int *)malloc((count + 1) * sizeof(int)), *seen = (int *)calloc(count + 1, sizeof(int));
   int *ints = (int *)malloc(3 * 400 * sizeof(int)), i, j, length;
   syn_context c;
   syn_data *d;
-  size_t n, k, wrong = 0;
+  size_t n, k, wrong = 0, moved = 0, twice = 0;
   syn_context_init(&c, NULL);
   d = syn_data_new(&c);
   for (k = 0; k < count; k++) text[k] = 4 + (int)k;
   CHECK(syn_data_add_windows(d, text, count, window, stride) == SYN_OK, "%s", c.message);
-  CHECK(count == 0 || syn__data_epoch(d, 400, 1, 0) == SYN_OK, "%s", c.message);
+  CHECK(count == 0 || syn__data_epoch(d, 400, 1, epoch) == SYN_OK, "%s", c.message);
   for (n = 0; count && n < d->n_batches; n++) {
     syn_batch b = syn__data_batch(d, &syn__tasks[0], n, ints);
     for (i = 0; i < b.count; i++) {
@@ -1647,13 +1649,19 @@ static void windows_case(size_t count, int window, int stride) {
       }
     }
   }
-  for (k = 0; k < count; k++) wrong += seen[k] != 1;
-  CHECK(wrong == 0, "%lu tokens in windows of %d every %d: %lu wrong", (unsigned long)count, window, stride,
-        (unsigned long)wrong);
+  while (epoch >= 0 && stride == window && moved < count && !seen[moved]) moved++;
+  for (k = moved; k < count; k++) {
+    twice += seen[k] == 2 && epoch >= 0 && stride == window && k + (size_t)window >= count;
+    wrong += seen[k] != 1;
+  }
+  CHECK(wrong == twice && twice <= moved && (!moved || moved < (size_t)window),
+        "%lu tokens in windows of %d every %d, epoch %ld: %lu wrong, moved by %lu", (unsigned long)count, window,
+        stride, epoch, (unsigned long)(wrong - twice), (unsigned long)moved);
   syn_data_free(d);
   free(text);
   free(seen);
   free(ints);
+  return moved;
 }
 
 static void test_windows(void) {
@@ -1661,10 +1669,15 @@ static void test_windows(void) {
   syn_context c;
   syn_data *d;
   size_t i;
-  int window, stride;
+  int window, stride, seen[5] = {0, 0, 0, 0, 0};
   for (i = 0; i < sizeof counts / sizeof counts[0]; i++)
     for (window = 1; window < 18; window += window < 9 ? 1 : 4)
-      for (stride = 1; stride <= window; stride++) windows_case(counts[i], window, stride);
+      for (stride = 1; stride <= window; stride++) {
+        windows_case(counts[i], window, stride, -1);
+        windows_case(counts[i], window, stride, (long)i);
+      }
+  for (i = 0; i < 50; i++) seen[windows_case(30, 5, 5, (long)i)]++;
+  for (i = 0; i < 5; i++) CHECK(seen[i] > 3, "moved by %lu in %d of 50 epochs", (unsigned long)i, seen[i]);
   syn_context_init(&c, NULL);
   d = syn_data_new(&c);
   CHECK(syn_data_add_windows(d, three_src, 12, 4, 5) == SYN_E_VALUE && strstr(c.message, "5"), "%s",
