@@ -2501,7 +2501,7 @@ static int32_t syn__small_key(const syn_small *s, const unsigned char *lineage, 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#if !defined(SYN_NO_STDIO) && !defined(SYN_INFERENCE)
+#if defined(_OPENMP) || (!defined(SYN_NO_STDIO) && !defined(SYN_INFERENCE))
 #include <time.h>
 #endif
 #ifdef _OPENMP
@@ -6479,6 +6479,7 @@ struct syn_build {
 /* How long the calling thread waits for the others at the ends of parallel loops (OpenMP). */
 typedef struct syn__waits {
   double loops, waited; /* seconds of this measurement: in all loops; waiting in them */
+  double begin;         /* of this measurement: the processor time of the program, in clocks */
   int halvings;         /* how often the number of threads was halved */
   double retry_at;      /* until then, by omp_get_wtime */
   double retry_after;   /* seconds; longer each time */
@@ -7018,8 +7019,10 @@ static void syn__slice(void *arg, int i) {
    calling thread then waits until the system runs that thread again: milliseconds, in each of the
    hundreds of loops of a step, and two threads are many times slower than one. With n threads that
    wait for a share w of their time, n (1 - w) of them work. So: more than half of the time of all
-   loops spent waiting halves the number of threads. All are tried again a tenth of a second later,
-   then later each time, up to two seconds. The bits do not depend on the number of threads. */
+   loops spent waiting halves the number of threads. So does a program that got less than 0.65 of
+   the processor time of its threads: they share a core, where one waits in its loop and keeps the
+   others from working. All are tried again a tenth of a second later, then later each time, up to
+   two seconds. The bits do not depend on the number of threads. */
 #define SYN__WAITED 0.025 /* seconds of waiting after which a measurement ends */
 
 static int syn__active_threads(syn__waits *w, int threads) {
@@ -7027,13 +7030,24 @@ static int syn__active_threads(syn__waits *w, int threads) {
   return syn__max(1, threads >> w->halvings);
 }
 
+/* Seconds of processor time of the program in this measurement; unknown: a lot. */
+static double syn__processor_time(const syn__waits *w) {
+#ifdef _WIN32 /* clock() tells other time there */
+  SYN__UNUSED(w);
+  return 1e9;
+#else
+  double clocks = (double)clock() - w->begin;
+  return clocks < 0.0 ? 1e9 : clocks / (double)CLOCKS_PER_SEC; /* 32 bits overflow */
+#endif
+}
+
 /* A loop began at `begin`; the slice of the calling thread ended at `own_end`. */
-static void syn__add_wait(syn__waits *w, double begin, double own_end) {
+static void syn__add_wait(syn__waits *w, int threads, double begin, double own_end) {
   double end = omp_get_wtime();
   w->loops += end - begin;
   w->waited += end - own_end;
   if (w->waited < SYN__WAITED && w->loops < 2 * SYN__WAITED) return;
-  if (w->waited > w->loops / 2) {
+  if (w->waited > w->loops / 2 || syn__processor_time(w) < 0.65 * threads * w->loops) {
     w->halvings++;
     w->retry_after = w->retry_after > 0.0 ? 2 * w->retry_after : 0.1;
     if (w->retry_after > 2.0) w->retry_after = 2.0;
@@ -7052,13 +7066,14 @@ static void syn__run_slices(syn__slices *s) {
     syn__slice(s, 0);
     return;
   }
+  if (w->loops == 0.0) w->begin = (double)clock();
   begin = omp_get_wtime();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (i = 0; i < threads; i++) {
     syn__slice(s, i);
     if (i == 0) own_end = omp_get_wtime(); /* the calling thread runs slice 0 */
   }
-  syn__add_wait(w, begin, own_end);
+  syn__add_wait(w, threads, begin, own_end);
 }
 #endif
 
