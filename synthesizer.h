@@ -21597,10 +21597,10 @@ static void syn__choose_rule(int recipe, syn_choice *k) {
 static const int syn__widths[][2] = {{64, 1},  {64, 2},  {64, 3},  {96, 3}, {128, 3},
                                      {128, 4}, {192, 4}, {256, 4}, {384, 6}};
 
-/* Weights of all layers, whose hidden width is 2 d; seq2seq has an encoder and a decoder, with an
-   attention more. */
+/* Weights of the layers of syn__choose_layers; those of seq2seq are in both sides alike. */
 static double syn__choose_weights(int task, const int *size) {
-  return (task == SYN__SMALL_SEQ2SEQ ? 20.0 : 8.0) * (double)(size[0] * size[0] * size[1]);
+  double each = task == SYN__SMALL_SEQ2SEQ ? 20.0 : task == SYN__SMALL_LM ? 14.0 : 8.0;
+  return each * (double)(size[0] * size[0] * size[1]);
 }
 
 /* Tokens of both sides that the minutes allow for that network. */
@@ -21625,23 +21625,23 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[best];
 }
 
-/* The layers of a side. To classify short texts: convolutions. For pairs of texts: attention of the
-   words to each other; as the table of words stays random, all are compared alike, also rare. */
+/* The layers of a side. Convolutions see the tokens beside each one, attention all others; a decoder
+   of seq2seq attends to the source alone. For pairs of texts: attention of the words to each other; as
+   the table of words stays random, all are compared alike, also rare. */
 static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
   char *text = side == SYN_SRC ? k->encoder : k->decoder;
-  int source = side == SYN_TGT && recipe == SYN__SMALL_SEQ2SEQ;
   if (*text) return;
   if (recipe == SYN__TEXT_PAIRS && !*k->freeze) memcpy(k->freeze, "src.embed", sizeof "src.embed");
   if (recipe == SYN__TEXT_PAIRS)
     syn__snprintf(text, sizeof k->encoder, "norm->repeat(%d,res_nd(syn_att(V)))->res_nd(ffl)->norm",
                   layers);
-  else if (recipe == SYN__SHORT_TEXTS)
-    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(cnn(%d,k=3)))->norm", layers,
-                  k->d_model);
+  else if (recipe == SYN__SHORT_TEXTS || recipe == SYN__SMALL_SEQ2SEQ)
+    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(cnn)%s)->norm", layers,
+                  recipe == SYN__SHORT_TEXTS ? ""
+                  : side == SYN_SRC ? "->res_nd(syn_att(V))" : "->res_nd(mh_dot_att)");
   else
-    syn__snprintf(text, sizeof k->encoder,
-                  "pos->repeat(%d,res_nd(syn_att(%s))%s->res_nd(ffl(%d)))->norm", layers,
-                  recipe == SYN__SMALL_LM ? "D+V" : "R+V", source ? "->res_nd(mh_dot_att)" : "",
+    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d)))->norm", layers,
+                  recipe == SYN__SMALL_LM ? "cnn)->res_nd(syn_att(D+V)" : "syn_att(R+V)",
                   (recipe == SYN__SMALL_CLASSIFY ? 4 : 2) * k->d_model);
 }
 

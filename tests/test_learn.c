@@ -312,7 +312,7 @@ static syn_choice chosen(syn__learn l, double macs) {
 
 static void test_sizes(void) {
   static const double macs[] = {1e9, 1e12, 3e13, 1e14, 1e16};
-  static const int widths[] = {64, 64, 96, 128, 256}, lm[] = {64, 64, 128, 192, 384};
+  static const int widths[] = {64, 64, 96, 128, 256}, lm[] = {64, 64, 96, 128, 384};
   syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000), lm_text;
   syn_choice k, given;
   int i;
@@ -348,10 +348,14 @@ static void test_sizes(void) {
   l.side[SYN_SRC].words = 2e6;
   CHECK(chosen(l, 5e13).dropout == 0.1f, "dropout %g", (double)chosen(l, 5e13).dropout);
   CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
-  CHECK(strstr(chosen(l, 1e14).decoder, "syn_att(R+V))->res_nd(mh_dot_att)->res_nd(ffl(256))") &&
-            strstr(chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), 1e14).decoder,
-                   "syn_att(D+V))->res_nd(ffl(384))"),
-        "layers: %s", chosen(l, 1e14).decoder);
+  k = chosen(l, 1e14);
+  CHECK(strstr(k.encoder, "res_nd(cnn)->res_nd(syn_att(V)))") &&
+            strstr(k.decoder, "res_nd(cnn)->res_nd(mh_dot_att))"),
+        "layers: %s, %s", k.encoder, k.decoder);
+  k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), 1e14);
+  CHECK(strstr(k.decoder, "res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(256))"), "layers: %s", k.decoder);
+  k = chosen(facts(SYN__SMALL_TAG, 1e7, 4e6, 100), 1e14);
+  CHECK(strstr(k.encoder, "res_nd(syn_att(R+V))->res_nd(ffl("), "layers: %s", k.encoder);
   k = chosen(l, 1e15);
   CHECK(k.batch_tokens == 4096 && k.dropout == 0.3f, "%d, %g", k.batch_tokens, (double)k.dropout);
   l.choice.d_model = 100; /* no multiple of 32 */
@@ -377,7 +381,7 @@ static void test_recipes(void) {
   syn__learn l = facts(SYN__SMALL_CLASSIFY, 1e7, 2e6, 9000);
   CHECK(strstr(chosen(l, 1e12).encoder, "syn_att(R+V)") && chosen(l, 1e12).epochs == 2.0, "long texts");
   l = facts(SYN__SMALL_CLASSIFY, 1e5, 2e4, 9000);
-  CHECK(strstr(chosen(l, 1e12).encoder, "cnn(128,k=3)"), "short texts");
+  CHECK(strstr(chosen(l, 1e12).encoder, "res_nd(cnn))"), "short texts");
   l.side[SYN_TGT].distinct = 2;
   CHECK(strstr(chosen(l, 1e12).encoder, "syn_att(R+V)") && chosen(l, 1e12).label_smoothing == 0.0f,
         "two classes");
@@ -421,7 +425,7 @@ static void test_classify(void) {
   int i, given;
   syn_context_init(&c, NULL);
   syn_model_free(learn(&c, &how, ROWS));
-  CHECK(!c.status && strstr(k.encoder, "cnn(16,") && k.label_smoothing > 0.0f && !*k.freeze &&
+  CHECK(!c.status && strstr(k.encoder, "res_nd(cnn))") && k.label_smoothing > 0.0f && !*k.freeze &&
             k.epochs == 10.0, "%s: %s, smoothing %g", c.message, k.encoder, (double)k.label_smoothing);
   for (given = 0; given < 2; given++) {
     how = config_of("classify", &w, &k);
