@@ -21597,9 +21597,9 @@ static void syn__choose_rule(int recipe, syn_choice *k) {
 static const int syn__widths[][2] = {{64, 1},  {64, 2},  {64, 3},  {96, 3}, {128, 3},
                                      {128, 4}, {192, 4}, {256, 4}, {384, 6}};
 
-/* Weights of the layers of syn__choose_layers; those of seq2seq are in both sides alike. */
+/* Weights of the layers of syn__choose_layers, of seq2seq in encoder and decoder. */
 static double syn__choose_weights(int task, const int *size) {
-  double each = task == SYN__SMALL_SEQ2SEQ ? 20.0 : task == SYN__SMALL_LM ? 14.0 : 8.0;
+  double each = task == SYN__SMALL_SEQ2SEQ ? 24.0 : task == SYN__SMALL_LM ? 14.0 : 8.0;
   return each * (double)(size[0] * size[0] * size[1]);
 }
 
@@ -21625,9 +21625,8 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[best];
 }
 
-/* The layers of a side. Convolutions see the tokens beside each one, attention all others; a decoder
-   of seq2seq attends to the source alone. For pairs of texts: attention of the words to each other; as
-   the table of words stays random, all are compared alike, also rare. */
+/* The layers of a side. Convolutions see the tokens beside each one, attention all others. Pairs of
+   texts: attention; the table of words stays random, so all words are compared alike, also rare. */
 static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
   char *text = side == SYN_SRC ? k->encoder : k->decoder;
   if (*text) return;
@@ -21635,13 +21634,14 @@ static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) 
   if (recipe == SYN__TEXT_PAIRS)
     syn__snprintf(text, sizeof k->encoder, "norm->repeat(%d,res_nd(syn_att(V)))->res_nd(ffl)->norm",
                   layers);
-  else if (recipe == SYN__SHORT_TEXTS || recipe == SYN__SMALL_SEQ2SEQ)
+  else if (recipe == SYN__SHORT_TEXTS || (recipe == SYN__SMALL_SEQ2SEQ && side == SYN_SRC))
     syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(cnn)%s)->norm", layers,
-                  recipe == SYN__SHORT_TEXTS ? ""
-                  : side == SYN_SRC ? "->res_nd(syn_att(V))" : "->res_nd(mh_dot_att)");
+                  recipe == SYN__SHORT_TEXTS ? "" : "->res_nd(syn_att(V))");
   else
-    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d)))->norm", layers,
-                  recipe == SYN__SMALL_LM ? "cnn)->res_nd(syn_att(D+V)" : "syn_att(R+V)",
+    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d)))->norm",
+                  layers, side == SYN_SRC           ? "syn_att(R+V)"
+                          : recipe == SYN__SMALL_LM ? "cnn)->res_nd(syn_att(D+V)"
+                                                    : "cnn)->res_nd(mh_dot_att",
                   (recipe == SYN__SMALL_CLASSIFY ? 4 : 2) * k->d_model);
 }
 

@@ -350,7 +350,7 @@ static void test_sizes(void) {
   CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
   k = chosen(l, 1e14);
   CHECK(strstr(k.encoder, "res_nd(cnn)->res_nd(syn_att(V)))") &&
-            strstr(k.decoder, "res_nd(cnn)->res_nd(mh_dot_att))"),
+            strstr(k.decoder, "res_nd(cnn)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
         "layers: %s, %s", k.encoder, k.decoder);
   k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), 1e14);
   CHECK(strstr(k.decoder, "res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(256))"), "layers: %s", k.decoder);
