@@ -21510,9 +21510,8 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    ============================================================================================== */
 
 /* In order: syn__choose (from facts of the texts and the speed of the machine all but the updates),
-   syn__learn_make, syn__learn_steps (measured on a copy of the network), syn__learn_train. What is
-   chosen stands in syn__recipes and the functions syn__choose_... alone; `syn train --minutes N` of
-   tools/syn.c calls syn__choose and syn__learn_steps, too. */
+   syn__learn_make, syn__learn_steps (measured on a copy of the network), syn__learn_train. Choices
+   are in syn__recipes and syn__choose_...; tools/syn.c calls syn__choose, syn__learn_steps, too. */
 
 /* Facts of one side in all rows; labels have none. With an end for each row. */
 typedef struct syn__side {
@@ -21678,12 +21677,12 @@ static void syn__choose_network(syn__learn *l, int recipe) {
 
 static long syn__choose_warmup(long steps) { return steps / 10 < 500 ? steps / 10 : 500; }
 
-/* As many updates as fit into `left` seconds, with up to twenty validations, which take at most a
+/* As many updates as fit into `left` seconds, with up to `most` validations, which take at most a
    tenth of it; at most k->epochs epochs of `batches` updates. */
 static void syn__choose_steps(syn_choice *k, double left, double update, double validation,
-                              double batches) {
+                              double batches, double most) {
   double count = floor(0.1 * left / (validation + 1e-9)), steps;
-  count = k->every ? 0.0 : count > 20.0 ? 20.0 : count < 2.0 ? 2.0 : count;
+  count = k->every ? 0.0 : count > most || most < 2.0 ? most : count < 2.0 ? 2.0 : count;
   steps = floor((left - count * validation) / update);
   if (steps > k->epochs * batches) steps = ceil(k->epochs * batches);
   steps = steps > 1e9 ? 1e9 : steps >= 1.0 ? steps : 1.0;
@@ -21943,14 +21942,15 @@ static syn_status syn__learn_make(syn__learn *l) {
                    (unsigned long)l->count, l->m->config.max_len);
 }
 
-/* choice.steps and choice.every, of the training that l->train describes. */
+/* choice.steps and .every. To classify, one validation: the last weights are right most often. */
 static syn_status syn__learn_steps(syn__learn *l) {
   const syn_train_config *k = &l->train;
   double batches = (double)syn_data_batches(l->data, k->batch_tokens, k->seed);
   double seconds[2], end = l->begin + 60.0 * l->config->minutes;
   if (syn__learn_measure(l, syn_model_config(l->m), 200, 0.02, seconds) == SYN_OK)
     syn__choose_steps(&l->choice, 0.95 * (end - syn__learn_clock(l)), seconds[0], seconds[1],
-                      batches / (double)syn__max(1, k->accumulate));
+                      batches / (double)syn__max(1, k->accumulate),
+                      l->task == SYN__SMALL_CLASSIFY ? 1.0 : 20.0);
   return l->c->status;
 }
 
