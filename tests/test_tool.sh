@@ -226,6 +226,8 @@ for what in 'seq2seq data.tsv' 'lm poem' 'classify said' 'tag tagged'; do
   has "$1: the command" 'syn: chosen; the same training again: syn train --task * --hold-back 0.05 * --steps *' \
     "$(head -n 1 err)"
   again=$(sed -n 's/^syn: chosen; the same training again: syn //p' err)
+  [ $1 != classify ] || is 'classify: one validation, at the end' \
+    "$(echo "$again" | sed 's/.* --steps \([0-9]*\).*/\1/')" "$(echo "$again" | sed 's/.* --every \([0-9]*\).*/\1/')"
   eval "'$SYN' $again --output again" >log 2>err
   is "$1: the command again" '0 ' "$? $(cat err)"
   same "$1: the same model" alone again
