@@ -21650,7 +21650,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   const int *size = own[0] ? own : syn__choose_width(l);
   const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
   const int spelled = syn__choose_spelled(l, SYN_SRC);
-  const double part = l->task == SYN__SMALL_LM || spelled ? 0.5 : 1.0; /* by measurements */
+  const double part = l->task == SYN__SMALL_LM || spelled ? 0.5 : 1.0; /* they need dropout later */
   const double by_heart = part * tokens / l->tokens * weights / l->tokens;
   int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int room = longest + longest / 2; /* later texts may be longer */

@@ -594,7 +594,7 @@ static void train_choose_steps(training *r) {
   memset(&l, 0, sizeof l);
   l.c = &r->c;
   l.config = &k;
-  l.task = (int)task_of(opt_text(r->a, "task"));
+  l.task = (int)r->of;
   l.begin = r->begin;
   l.m = r->m;
   l.train = r->config;
