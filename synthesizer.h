@@ -21545,29 +21545,45 @@ typedef struct syn__learn {
   int given;               /* 1: choice.steps is given */
 } syn__learn;
 
-/* What is chosen for each task, in the order of syn__tasks; to classify, also for short texts of
-   more than two classes and for pairs of texts. tools/BENCH.md has the measurements. */
-enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS };
+/* What is chosen for each task, in the order of syn__tasks, and for three kinds of texts.
+   Convolutions see the tokens beside each one, attention all others. Of pairs the table of words
+   stays random, so all words are compared alike, also rare. tools/BENCH.md has the measurements. */
+enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
 static const struct {
-  int d, layers, heads;      /* 0: by the time and the number of tokens */
-  float lr, label_smoothing;
-  float dropout;             /* 0: by how well the texts could be learned by heart */
-  double epochs;             /* at most */
+  const char *encoder, *decoder, *freeze; /* L: the number of layers, 2d: twice d */
+  int size[2], heads;   /* d and layers; 0: by the time and the number of tokens */
+  float lr, label_smoothing, dropout;
+  double epochs;        /* at most */
+  double ratio[4];      /* epochs * weights / tokens from which on dropout is 0.05, 0.1, 0.2, 0.3 */
 } syn__recipes[] = {
-    {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},      {0, 0, 0, 0.01f, 0.0f, 0.0f, 40.0},
-    {128, 1, 4, 0.01f, 0.1f, 0.3f, 2.0},     {0, 0, 0, 0.01f, 0.1f, 0.0f, 40.0},
-    {128, 2, 4, 0.003f, 0.1f, 0.4f, 10.0},   {128, 2, 8, 0.02f, 0.1f, 0.1f, 20.0}};
-
-static int syn__choose_recipe(const syn__learn *l) {
-  if (l->task != SYN__SMALL_CLASSIFY) return l->task;
-  if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
-  return l->tokens < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
-}
+    {"pos->repeat(L,res_nd(cnn)->res_nd(syn_att(V)))->norm",
+     "pos->repeat(L,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(2d)))->norm", "",
+     {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 30.0, 60.0}},
+    {"", "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(2d)))->norm", "",
+     {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
+    {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
+     {128, 1}, 4, 0.01f, 0.1f, 0.3f, 2.0, {0.0}},
+    {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl(2d)))->norm", "", "",
+     {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {15.0, 15.0, 30.0, 60.0}},
+    /* to classify short texts of more than two classes; pairs of texts; seq2seq of spelled words */
+    {"pos->repeat(L,res_nd(cnn))->norm", "", "", {128, 2}, 4, 0.003f, 0.1f, 0.4f, 10.0, {0.0}},
+    {"norm->repeat(L,res_nd(syn_att(V)))->res_nd(ffl)->norm", "", "src.embed",
+     {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
+    {"pos->repeat(L,res_nd(cnn)->res_nd(syn_att(V)))->norm",
+     "pos->repeat(L,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(2d)))->norm", "",
+     {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {12.0, 60.0, 120.0, 240.0}}};
 
 /* Texts of one word each are spelled. */
 static int syn__choose_spelled(const syn__learn *l, int side) {
   return l->side[side].words < 1.2 * (double)l->count;
 }
+static int syn__choose_recipe(const syn__learn *l) {
+  if (l->task == SYN__SMALL_SEQ2SEQ && syn__choose_spelled(l, SYN_SRC)) return SYN__SPELLED;
+  if (l->task != SYN__SMALL_CLASSIFY) return l->task;
+  if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
+  return l->tokens < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
+}
+
 /* Of spelled texts characters. Few different words are symbols: one token each, as all words of a
    text to classify. Else parts of words, more for more text. lm of up to 2 MB: characters. */
 static const char *syn__choose_tokenizer(const syn__learn *l, int side) {
@@ -21596,7 +21612,7 @@ static void syn__choose_rule(int recipe, syn_choice *k) {
 static const int syn__widths[][2] = {{64, 1},  {64, 2},  {64, 3},  {96, 3}, {128, 3},
                                      {128, 4}, {192, 4}, {256, 4}, {384, 6}};
 
-/* Weights of the layers of syn__choose_layers, of seq2seq in encoder and decoder. */
+/* Weights of the layers, of seq2seq in encoder and decoder. */
 static double syn__choose_weights(int task, const int *size) {
   double each = task == SYN__SMALL_SEQ2SEQ ? 24.0 : task == SYN__SMALL_LM ? 14.0 : 8.0;
   return each * (double)(size[0] * size[0] * size[1]);
@@ -21604,10 +21620,9 @@ static double syn__choose_weights(int task, const int *size) {
 
 /* Tokens of both sides that the minutes allow for that network. */
 static double syn__choose_tokens(const syn__learn *l, const int *size) {
-  int both = l->task == SYN__SMALL_SEQ2SEQ;
-  double each = syn__choose_weights(l->task, size) * (both ? 0.5 : 1.0);
-  double out = (both ? 0.5 : 1.0) * (double)l->side[SYN_TGT].vocab * (double)size[0];
-  return l->macs / (3.0 * (each + out));
+  double part = l->task == SYN__SMALL_SEQ2SEQ ? 0.5 : 1.0; /* of the weights work for each token */
+  double weights = syn__choose_weights(l->task, size);
+  return l->macs / (3.0 * part * (weights + (double)l->side[SYN_TGT].vocab * (double)size[0]));
 }
 
 /* The network with the least expected loss 1/sqrt(50 N) + 1/sqrt(D) of N weights that see D tokens:
@@ -21624,53 +21639,39 @@ static const int *syn__choose_width(const syn__learn *l) {
   return syn__widths[best];
 }
 
-/* The layers of a side. Convolutions see the tokens beside each one, attention all others. Pairs of
-   texts: attention; the table of words stays random, so all words are compared alike, also rare. */
-static void syn__choose_layers(syn_choice *k, int recipe, int side, int layers) {
-  char *text = side == SYN_SRC ? k->encoder : k->decoder;
-  if (*text) return;
-  if (recipe == SYN__TEXT_PAIRS && !*k->freeze) memcpy(k->freeze, "src.embed", sizeof "src.embed");
-  if (recipe == SYN__TEXT_PAIRS)
-    syn__snprintf(text, sizeof k->encoder, "norm->repeat(%d,res_nd(syn_att(V)))->res_nd(ffl)->norm",
-                  layers);
-  else if (recipe == SYN__SHORT_TEXTS || (recipe == SYN__SMALL_SEQ2SEQ && side == SYN_SRC))
-    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(cnn)%s)->norm", layers,
-                  recipe == SYN__SHORT_TEXTS ? "" : "->res_nd(syn_att(V))");
-  else
-    syn__snprintf(text, sizeof k->encoder, "pos->repeat(%d,res_nd(%s)->res_nd(ffl(%d)))->norm",
-                  layers, side == SYN_SRC           ? "syn_att(R+V)"
-                          : recipe == SYN__SMALL_LM ? "cnn)->res_nd(syn_att(D+V)"
-                                                    : "cnn)->res_nd(mh_dot_att",
-                  (recipe == SYN__SMALL_CLASSIFY ? 4 : 2) * k->d_model);
+/* The layers of a recipe, if none are given, with their number for L and twice d for 2d. */
+static void syn__choose_layers(char *text, const char *layers, int count, int d) {
+  for (layers = *text ? "" : layers; *layers; layers++)
+    if (*layers == 'L') text += syn__snprintf(text, 12, "%d", count);
+    else if (*layers == '2') text += syn__snprintf(text, 12, "%u", 2u * (unsigned)d), layers++;
+    else *text++ = *layers;
 }
 
 static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
-  const int own[2] = {syn__recipes[recipe].d, syn__recipes[recipe].layers};
-  const int *size = own[0] ? own : syn__choose_width(l);
+  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
   const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
-  const int spelled = syn__choose_spelled(l, SYN_SRC);
-  const double part = l->task == SYN__SMALL_LM || spelled ? 0.5 : 1.0; /* they need dropout later */
-  const double by_heart = part * tokens / l->tokens * weights / l->tokens;
-  int longest = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
-  int room = longest + longest / 2; /* later texts may be longer */
-  int heads = syn__recipes[recipe].heads;
+  const double ratio = tokens / l->tokens * weights / l->tokens;
+  const float dropouts[] = {0.05f, 0.1f, 0.2f, 0.3f};
+  int length = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
+  int heads = syn__recipes[recipe].heads, i;
   if (!k->d_model) k->d_model = size[0];
-  if (syn__tasks[l->task].encoder) syn__choose_layers(k, recipe, SYN_SRC, size[1]);
-  if (syn__tasks[l->task].decoder) syn__choose_layers(k, recipe, SYN_TGT, size[1]);
+  if (!*k->encoder && !*k->freeze)
+    syn__snprintf(k->freeze, sizeof k->freeze, "%s", syn__recipes[recipe].freeze);
+  syn__choose_layers(k->encoder, syn__recipes[recipe].encoder, size[1], k->d_model);
+  syn__choose_layers(k->decoder, syn__recipes[recipe].decoder, size[1], k->d_model);
   if (l->task == SYN__SMALL_CLASSIFY) k->lowercase = 1;
   if (!k->heads) /* of width 32; two at least; a divisor of d */
     for (k->heads = heads ? heads : syn__max(2, k->d_model / 32); k->d_model % k->heads;)
       k->heads--;
-  if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(room, 256);
+  if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(length + length / 2, 256);
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : tokens > 1e8 ? 4096 : 2048,
                                4 * syn__min(k->max_len, 1 << 20));
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
-  if (k->dropout == 0.0f) /* it makes a training slower that could not learn its texts by heart */
-    k->dropout = by_heart < (recipe == SYN__SMALL_SEQ2SEQ && !spelled ? 7.0 : 15.0) ? 0.0f
-                 : by_heart < 30.0 ? 0.1f : by_heart < 60.0 ? 0.2f : 0.3f;
-  if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || spelled) &&
+  for (i = 4; i-- && k->dropout == 0.0f;) /* it slows what cannot be learned by heart */
+    if (ratio >= syn__recipes[recipe].ratio[i]) k->dropout = dropouts[i];
+  if (k->label_smoothing == 0.0f && (k->dropout > 0.0f || recipe == SYN__SPELLED) &&
       (l->task != SYN__SMALL_CLASSIFY || l->side[SYN_TGT].distinct > 2))
     k->label_smoothing = syn__recipes[recipe].label_smoothing;
 }
@@ -21815,12 +21816,11 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
 static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
-  int i, given = *spec[0] || *spec[1], parts = 1, recipe;
+  int i, given = *spec[0] || *spec[1], parts = l->task == SYN__SMALL_SEQ2SEQ, recipe;
   for (i = l->task == SYN__SMALL_LM; i < 2; i++) {
     if (syn__learn_facts(l, i, spec[i])) return l->c->status;
     parts = parts && !strncmp(spec[i], "bpe", 3);
   }
-  parts = parts && l->task == SYN__SMALL_SEQ2SEQ;
   for (i = 0; i < 2 && parts && !given; i++) memcpy(spec[i], "bpe:8000", sizeof "bpe:8000");
   if (parts && !*k->tie && !strcmp(spec[0], spec[1])) memcpy(k->tie, "all", sizeof "all");
   if (syn__learn_speed(l)) return l->c->status;

@@ -337,11 +337,15 @@ static void test_sizes(void) {
   CHECK(chosen(l, 2.5e13).dropout == 0.1f, "sentences that are seen often: dropout %g",
         (double)chosen(l, 2.5e13).dropout);
   l.side[SYN_SRC].words = (double)l.count; /* spelled words */
-  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 2e14).dropout > 0.0f, "words: dropout %g, %g",
-        (double)chosen(l, 2.5e13).dropout, (double)chosen(l, 2e14).dropout);
+  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 1e14).dropout == 0.05f,
+        "words: dropout %g, %g", (double)chosen(l, 2.5e13).dropout, (double)chosen(l, 1e14).dropout);
+  k = chosen(l, 1e14);
+  CHECK(strstr(k.encoder, "res_nd(cnn)->res_nd(syn_att(V)))") &&
+            strstr(k.decoder, "res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
+        "layers of words: %s, %s", k.encoder, k.decoder);
   lm_text = facts(SYN__SMALL_LM, 1e6, 2e5, 65), lm_text.tokens = 1e6;
-  CHECK(chosen(lm_text, 4.5e13).dropout == 0.0f && chosen(lm_text, 1.8e14).dropout == 0.1f, "text: dropout %g, %g",
-        (double)chosen(lm_text, 4.5e13).dropout, (double)chosen(lm_text, 1.8e14).dropout);
+  CHECK(chosen(lm_text, 4.5e13).dropout == 0.0f && chosen(lm_text, 1.8e14).dropout == 0.1f,
+        "text: dropout %g, %g", (double)chosen(lm_text, 4.5e13).dropout, (double)chosen(lm_text, 1.8e14).dropout);
   l.side[SYN_SRC].words = 1100;
   CHECK(chosen(l, 1e13).label_smoothing == 0.1f, "letters: label smoothing %g",
         (double)chosen(l, 1e13).label_smoothing);
@@ -349,8 +353,8 @@ static void test_sizes(void) {
   CHECK(chosen(l, 5e13).dropout == 0.1f, "dropout %g", (double)chosen(l, 5e13).dropout);
   CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
   k = chosen(l, 1e14);
-  CHECK(strstr(k.encoder, "res_nd(cnn)->res_nd(syn_att(V)))") &&
-            strstr(k.decoder, "res_nd(cnn)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
+  CHECK(!strcmp(k.encoder, "pos->repeat(3,res_nd(cnn)->res_nd(syn_att(V)))->norm") &&
+            strstr(k.decoder, "(3,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))->norm"),
         "layers: %s, %s", k.encoder, k.decoder);
   k = chosen(facts(SYN__SMALL_LM, 1e7, 4e6, 100), 1e14);
   CHECK(strstr(k.decoder, "res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(256))"), "layers: %s", k.decoder);
