@@ -21571,7 +21571,7 @@ static const struct {
      {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
     {"pos->repeat(L,res_nd(cnn)->res_nd(syn_att(V)))->norm",
      "pos->repeat(L,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(2d)))->norm", "",
-     {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {12.0, 60.0, 120.0, 240.0}}};
+     {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {12.0, 24.0, 60.0, 120.0}}};
 
 /* Texts of one word each are spelled. */
 static int syn__choose_spelled(const syn__learn *l, int side) {

@@ -337,8 +337,10 @@ static void test_sizes(void) {
   CHECK(chosen(l, 2.5e13).dropout == 0.1f, "sentences that are seen often: dropout %g",
         (double)chosen(l, 2.5e13).dropout);
   l.side[SYN_SRC].words = (double)l.count; /* spelled words */
-  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 1e14).dropout == 0.05f,
-        "words: dropout %g, %g", (double)chosen(l, 2.5e13).dropout, (double)chosen(l, 1e14).dropout);
+  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 5e13).dropout == 0.05f &&
+            chosen(l, 1e14).dropout == 0.1f,
+        "words: dropout %g, %g, %g", (double)chosen(l, 2.5e13).dropout,
+        (double)chosen(l, 5e13).dropout, (double)chosen(l, 1e14).dropout);
   k = chosen(l, 1e14);
   CHECK(strstr(k.encoder, "res_nd(cnn)->res_nd(syn_att(V)))") &&
             strstr(k.decoder, "res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
