@@ -734,7 +734,7 @@ typedef struct syn_choice {
   int lowercase;             /* 1: of all texts but labels */
   int d_model, heads, max_len, batch_tokens;
   float dropout, label_smoothing, lr, weight_decay, clip;
-  double hold_back; /* share of the rows for validation, at most 0.5; of one text for lm the end */
+  double hold_back; /* share for validation, at most 0.5: of the rows; of one text, in pieces */
   double epochs;             /* at most so many */
   long steps, every;         /* updates in all, between validations */
   size_t rows, valid_rows, left_out; /* results: rows of both sorts, rows too long for max_len */
@@ -21734,8 +21734,7 @@ static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, i
   syn_train_config how = l->train;
   syn_model *copy = syn_model_new(l->c, m);
   syn_trainer *t;
-  how.every = how.average = 0;
-  how.steps = 1000000000;
+  how.every = how.average = 0, how.steps = 1000000000;
   t = syn_trainer_new(l->c, copy, &how);
   syn_trainer_run(t, l->data, NULL, syn__trial_report, &k);
   seconds[0] = (k.now - k.begin) / (double)k.updates;
@@ -21745,8 +21744,7 @@ static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, i
     syn__fail(l->c, SYN_E_VALUE,
               "learning: the clock moved by %g seconds in %d updates, wanted above 0; "
               "syn_learn_config.seconds sets another one", k.now - k.begin, k.updates);
-  syn_trainer_free(t);
-  syn_model_free(copy);
+  syn_trainer_free(t), syn_model_free(copy);
   return l->c->status;
 }
 
@@ -21806,8 +21804,7 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
     for (i = 0; i <= count / 200; i++) syn__heap_pop(&heap, &longest);
     s->longest = (int)longest + 1;
   }
-  syn__free(l->c, lengths);
-  syn_tokenizer_free(t);
+  syn__free(l->c, lengths), syn_tokenizer_free(t);
   return l->c->status;
 }
 
@@ -21834,13 +21831,22 @@ static syn_status syn__choose(syn__learn *l) {
 
 /* Of that share every how many-th row is held back; 0: none. */
 static size_t syn__held_every(double part) { return part > 1e-9 ? (size_t)(1 / part + 0.5) : 0; }
-/* Where the last part of a text begins: at the end of a line where it has lines. */
-static size_t syn__held_text(syn_text text, double share) {
-  size_t from = text.size - (size_t)(share * (double)text.size), at = from;
-  while (at < text.size && text.at[at - 1] != '\n') at++;
-  if (at == text.size) at = from;
-  while (at < text.size && ((unsigned char)text.at[at] & 0xC0) == 0x80) at++;
-  return at;
+enum { SYN__HELD_PARTS = 32 };
+/* Holds back the end of each of up to 16 equal pieces of a text, from the end of a line on where
+   there are lines: part 2i is that end, part 2i + 1 the text before it. Returns how many parts. */
+static int syn__held_text(syn_text text, double share, syn_text part[SYN__HELD_PARTS]) {
+  double size = (double)text.size, pieces = floor(share * size / 4096.0);
+  size_t begin = 0, at, from;
+  int i, count = pieces < 2.0 ? 2 : pieces < 16.0 ? 2 * (int)pieces : SYN__HELD_PARTS;
+  for (i = 0; i < count; i++, begin = at) {
+    at = from = (size_t)(size * (2.0 * (i / 2 + 1) - (i % 2 ? 0.0 : 2.0 * share)) / count);
+    while (at && at < text.size && text.at[at - 1] != '\n') at++;
+    if (at == text.size) at = from;
+    while (at < text.size && ((unsigned char)text.at[at] & 0xC0) == 0x80) at++;
+    if (at < begin) at = begin;
+    part[i ^ 1] = syn__text_of(text.at + begin, at - begin);
+  }
+  return count;
 }
 static int syn__learn_held(const syn__learn *l, size_t i) { return l->nth && i % l->nth == 0; }
 
@@ -21931,11 +21937,9 @@ static syn_status syn__learn_make(syn__learn *l) {
   syn__learn_configure(l);
   if (!l->m && !joint) syn_tokenizer_free(l->tokenizer[1]);
   if (!l->m) return syn_tokenizer_free(l->tokenizer[0]), l->c->status;
-  l->data = syn_data_new(l->c);
-  l->valid = syn_data_new(l->c);
+  l->data = syn_data_new(l->c), l->valid = syn_data_new(l->c);
   for (i = 0; i < l->count && !l->c->status; i++) syn__learn_row(l, i);
-  l->choice.rows = syn_data_count(l->data);
-  l->choice.valid_rows = syn_data_count(l->valid);
+  l->choice.rows = syn_data_count(l->data), l->choice.valid_rows = syn_data_count(l->valid);
   if (!l->choice.valid_rows) syn_data_free(l->valid), l->valid = NULL;
   if (l->choice.rows || l->c->status) return l->c->status;
   return syn__fail(l->c, SYN_E_VALUE, "learning: no token in %lu rows, or none fits max_len %d",
@@ -22019,29 +22023,25 @@ static syn_status syn__learn_check(const syn__learn *l) {
   return SYN_OK;
 }
 
-/* The rows for validation. Of one text for lm, the last part becomes row 0, the rest row 1. */
-static void syn__learn_hold_back(syn__learn *l, syn_text parts[2]) {
-  const syn_text text = l->text[SYN_TGT][0];
+/* The rows for validation. The parts of one text for lm become rows. */
+static void syn__learn_hold_back(syn__learn *l, syn_text parts[SYN__HELD_PARTS]) {
   l->windows = l->task == SYN__SMALL_LM && l->count == 1;
   l->nth = l->count > 1 ? syn__held_every(l->choice.hold_back) : 0;
-  if (!l->windows || l->choice.hold_back == 0.0 || !text.size) return;
-  parts[1] = syn__text_of(text.at, syn__held_text(text, l->choice.hold_back));
-  parts[0] = syn__text_of(text.at + parts[1].size, text.size - parts[1].size);
-  l->text[SYN_TGT] = parts;
-  l->count = l->nth = 2;
+  if (!l->windows || l->choice.hold_back == 0.0 || !l->text[SYN_TGT]->size) return;
+  l->count = (size_t)syn__held_text(*l->text[SYN_TGT], l->choice.hold_back, parts);
+  l->text[SYN_TGT] = parts, l->nth = 2;
 }
 
 syn_model *syn_learn(syn_context *c, const syn_learn_config *config, const syn_text *src,
                      const syn_text *tgt, size_t count) {
   syn__learn l;
-  syn_text parts[2];
+  syn_text parts[SYN__HELD_PARTS];
   memset(&l, 0, sizeof l);
   if (!syn__can_train(c) || !syn__given(c, config, "configuration") || c->status) return NULL;
   l.c = c, l.config = config;
   l.text[SYN_SRC] = src, l.text[SYN_TGT] = tgt, l.count = count;
   if (config->choice) l.choice = *config->choice;
-  l.choice.left_out = 0;
-  l.given = l.choice.steps > 0;
+  l.choice.left_out = 0, l.given = l.choice.steps > 0;
   l.task = syn__name_index(c, "task", config->task ? config->task : syn__tasks[0].name, syn__tasks,
                            SYN__COUNT(syn__tasks), sizeof *syn__tasks);
   if (l.task < 0 || syn__learn_check(&l)) return NULL;

@@ -397,8 +397,54 @@ static void test_recipes(void) {
   CHECK(!strcmp(chosen(l, 1e12).freeze, "none"), "a given --freeze");
 }
 
+/* Half of a short text is held back, from its byte `at` on. */
+static void test_held(const char *text, int at) {
+  syn_text part[SYN__HELD_PARTS];
+  int count = syn__held_text(syn_text_of(text), 0.5, part);
+  CHECK(count == 2 && part[1].at == text && part[0].at == text + at && (int)part[1].size == at &&
+            part[0].size + part[1].size == strlen(text),
+        "%s: %d parts, %d bytes before the held ones, wanted %d", text, count, (int)part[1].size, at);
+}
+
+static void test_held_short(void) {
+  test_held("one\ntwo\nthree", 8);            /* from the last line on */
+  test_held("abcdef", 3);                     /* no lines */
+  test_held("\xC3\xA4\xC3\xA4\xC3\xA4", 4); /* no half of a character */
+  test_held("x", 0);
+}
+
+/* A long text of lines: 16 pieces, whole lines, each byte once and in order, the share held back. */
+static void test_held_pieces(void) {
+  enum { SIZE = 200000, LINE = 50 };
+  static char text[SIZE];
+  syn_text all, part[SYN__HELD_PARTS];
+  size_t held = 0, at = 0;
+  int i, count;
+  for (i = 0; i < SIZE; i++) text[i] = i % LINE == LINE - 1 ? '\n' : 'x';
+  all.at = text, all.size = SIZE;
+  count = syn__held_text(all, 0.4, part);
+  CHECK(count == SYN__HELD_PARTS, "%d parts", count);
+  for (i = 0; i < count; i++) {
+    const syn_text *p = &part[i ^ 1];
+    CHECK(p->at == text + at && p->size && p->size % LINE == 0, "part %d", i);
+    at += p->size;
+    if (i % 2) held += p->size;
+  }
+  CHECK(at == SIZE && fabs((double)held / SIZE - 0.4) < 0.01, "%d of %d bytes held back", (int)held,
+        (int)at);
+  CHECK(syn__held_text(all, 0.05, part) == 4, "9,999 bytes: two pieces of 4,096 or more");
+  memset(text, 'x', SIZE);
+  count = syn__held_text(all, 0.5, part);
+  for (i = 0, at = 0; i < count; at += part[i++].size)
+    if (i % 2 == 0) CHECK(part[i].size == SIZE / SYN__HELD_PARTS, "no lines, part %d", i);
+  CHECK(at == SIZE, "%d bytes", (int)at);
+  memset(text, 0x80, SIZE); /* no byte begins a character: one part has everything */
+  count = syn__held_text(all, 0.4, part);
+  for (i = 0, at = 0; i < count; at += part[i++].size) continue;
+  CHECK(at == SIZE && part[1].size == SIZE, "%d bytes", (int)at);
+}
+
 static void test_steps(void) {
-  static const char lines_of[] = "one\ntwo\nthree", umlauts[] = "\xC3\xA4\xC3\xA4\xC3\xA4";
   syn_choice k;
   memset(&k, 0, sizeof k);
   k.epochs = 40.0;
@@ -419,10 +465,6 @@ static void test_steps(void) {
   CHECK(k.steps == 1000000000 && k.every == 7, "%ld, %ld", k.steps, k.every);
   CHECK(syn__choose_warmup(99) == 9 && syn__choose_warmup(99999) == 500, "warm-up");
   CHECK(!syn__held_every(0.0) && syn__held_every(0.05) == 20 && syn__held_every(0.5) == 2, "rows");
-  CHECK(syn__held_text(syn_text_of(lines_of), 0.5) == 8, "the last line: %d",
-        (int)syn__held_text(syn_text_of(lines_of), 0.5));
-  CHECK(syn__held_text(syn_text_of("abcdef"), 0.5) == 3, "no lines");
-  CHECK(syn__held_text(syn_text_of(umlauts), 0.5) == 4, "no half of a character");
 }
 
 /* Short texts to classify; pairs of them, with two labels; the same with an encoder that is given. */
@@ -673,6 +715,8 @@ int main(void) {
   test_sizes();
   test_recipes();
   test_steps();
+  test_held_short();
+  test_held_pieces();
   test_given();
   test_classify();
   test_rows();

@@ -456,20 +456,11 @@ static void train_read_lines(training *r) {
   }
 }
 
-/* Cuts the last part of a text off. */
-static syn_text text_held_back(buffer *text, double share) {
-  size_t at = syn__held_text(buffer_text(text), share);
-  syn_text rest = buffer_text(text);
-  rest.at += at;
-  rest.size -= at;
-  text->size = at;
-  return rest;
-}
-
 static void train_read_text(training *r) {
   const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
-  int window = r->max_len;
-  syn_text rest = {NULL, 0};
+  const double share = *valid ? 0.0 : opt_number(r->a, "hold-back");
+  int window = r->max_len, count = 1, i;
+  syn_text part[SYN__HELD_PARTS];
   buffer text;
   check_one_file(r->a, "lm");
   if (!*path) fail(WRONG_USE, "train --task lm wants --data FILE");
@@ -478,19 +469,20 @@ static void train_read_text(training *r) {
          opt_int(r->a, "batch"), window);
   text = read_text(path);
   init_tokenizers(r, NULL);
-  if (!*valid) rest = text_held_back(&text, opt_number(r->a, "hold-back"));
-  learn_tokenizer(&r->c, r->a, buffer_text(&text), r->tokenizer);
+  part[0] = buffer_text(&text);
+  if (share > 0.0) count = syn__held_text(part[0], share, part);
+  learn_tokenizer(&r->c, r->a, part, count, r->tokenizer);
   r->data = syn_data_new(&r->c);
-  windows_add(&r->c, r->data, buffer_text(&text), r->tokenizer[1], window, window);
-  if (rest.size) {
-    r->valid = syn_data_new(&r->c);
-    windows_add(&r->c, r->valid, rest, r->tokenizer[1], window, window / 2);
-  }
+  if (share > 0.0) r->valid = syn_data_new(&r->c);
+  for (i = 0; i < count; i++)
+    if (share > 0.0 && i % 2 == 0)
+      windows_add(&r->c, r->valid, part[i], r->tokenizer[1], window, (window + 1) / 2);
+    else windows_add(&r->c, r->data, part[i], r->tokenizer[1], window, window);
   free(text.at);
   if (!*valid) return;
   text = read_text(valid);
   r->valid = syn_data_new(&r->c);
-  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
+  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, (window + 1) / 2);
   free(text.at);
 }
 
