@@ -21549,8 +21549,8 @@ typedef struct syn__learn {
    Convolutions see the tokens beside each one, attention all others. Of pairs the table of words
    stays random, so all words are compared alike, also rare. tools/BENCH.md has the measurements. */
 enum { SYN__SHORT_TEXTS = SYN__SMALL_TAG + 1, SYN__TEXT_PAIRS, SYN__SPELLED };
-#define SYN__SEQ2SEQ_LAYERS                               \
-  "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(V)))->norm", \
+#define SYN__SEQ2SEQ(cnn)                                     \
+  "pos->repeat(L,res_nd(" cnn ")->res_nd(syn_att(V)))->norm", \
   "pos->repeat(L,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(2d)))->norm"
 static const struct {
   const char *encoder, *decoder, *freeze; /* L: the number of layers, 2d: twice d */
@@ -21559,7 +21559,7 @@ static const struct {
   double epochs;        /* at most */
   double ratio[4];      /* epochs * weights / tokens from which on dropout is 0.05, 0.1, 0.2, 0.3 */
 } syn__recipes[] = {
-    {SYN__SEQ2SEQ_LAYERS, "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 30.0, 60.0}},
+    {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 30.0, 60.0}},
     {"", "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(2d)))->norm", "",
      {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
     {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
@@ -21570,7 +21570,7 @@ static const struct {
     {"pos->repeat(L,res_nd(cnn))->norm", "", "", {128, 2}, 4, 0.003f, 0.1f, 0.4f, 10.0, {0.0}},
     {"norm->repeat(L,res_nd(syn_att(V)))->res_nd(ffl)->norm", "", "src.embed",
      {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
-    {SYN__SEQ2SEQ_LAYERS, "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {12.0, 24.0, 60.0, 120.0}}};
+    {SYN__SEQ2SEQ("cnn(k=5)"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {12.0, 24.0, 60.0, 120.0}}};
 
 /* Texts of one word each are spelled. */
 static int syn__choose_spelled(const syn__learn *l, int side) {

@@ -342,7 +342,7 @@ static void test_sizes(void) {
         "words: dropout %g, %g, %g", (double)chosen(l, 2.5e13).dropout,
         (double)chosen(l, 5e13).dropout, (double)chosen(l, 1e14).dropout);
   k = chosen(l, 1e14);
-  CHECK(strstr(k.encoder, "res_nd(cnn)->res_nd(syn_att(V)))") &&
+  CHECK(strstr(k.encoder, "res_nd(cnn(k=5))->res_nd(syn_att(V)))") &&
             strstr(k.decoder, "res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
         "layers of words: %s, %s", k.encoder, k.decoder);
   lm_text = facts(SYN__SMALL_LM, 1e6, 2e5, 65), lm_text.tokens = 1e6;
