@@ -21839,8 +21839,8 @@ static int syn__held_text(syn_text text, double share, syn_text part[SYN__HELD_P
   size_t begin = 0, at, from;
   int i, count = pieces < 2.0 ? 2 : pieces < 16.0 ? 2 * (int)pieces : SYN__HELD_PARTS;
   for (i = 0; i < count; i++, begin = at) {
-    at = from = (size_t)(size * (2.0 * (i / 2 + 1) - (i % 2 ? 0.0 : 2.0 * share)) / count);
-    while (at && at < text.size && text.at[at - 1] != '\n') at++;
+    at = from = (size_t)ceil(size * (2.0 * (i / 2 + 1) - (i % 2 ? 0.0 : 2.0 * share)) / count);
+    while (at < text.size && text.at[at - 1] != '\n') at++;
     if (at == text.size) at = from;
     while (at < text.size && ((unsigned char)text.at[at] & 0xC0) == 0x80) at++;
     if (at < begin) at = begin;

@@ -410,7 +410,7 @@ static void test_held_short(void) {
   test_held("one\ntwo\nthree", 8);            /* from the last line on */
   test_held("abcdef", 3);                     /* no lines */
   test_held("\xC3\xA4\xC3\xA4\xC3\xA4", 4); /* no half of a character */
-  test_held("x", 0);
+  test_held("x", 1);
 }
 
 /* A long text of lines: 16 pieces, whole lines, each byte once and in order, the share held back. */

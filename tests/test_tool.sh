@@ -242,6 +242,10 @@ train --data data.tsv $small --steps 20 --every 10 --hold-back 0.1 -o n --json >
 awk 'NR % 10 == 1' data.tsv >held; awk 'NR % 10 != 1' data.tsv >rest
 train --data rest --valid held $small --steps 20 --every 10 -o whole --json >log2 2>err
 same '--hold-back is every tenth line' n whole
+printf x >letter
+train --task lm --data letter --tokenizer char --d-model 16 --max-len 8 --batch 32 --steps 2 --hold-back 0.1 \
+  -o n --json >log 2>err
+is 'lm: a text too short to hold a part back' '0 ' "$? $(cat err)"
 
 # -- a byte order mark at the beginning of a file is no text --
 bom data.tsv >bom.tsv

@@ -478,6 +478,10 @@ static void train_read_text(training *r) {
     if (share > 0.0 && i % 2 == 0)
       windows_add(&r->c, r->valid, part[i], r->tokenizer[1], window, (window + 1) / 2);
     else windows_add(&r->c, r->data, part[i], r->tokenizer[1], window, window);
+  if (r->valid && !syn_data_count(r->valid)) {
+    syn_data_free(r->valid);
+    r->valid = NULL;
+  }
   free(text.at);
   if (!*valid) return;
   text = read_text(valid);
