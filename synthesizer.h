@@ -21522,9 +21522,9 @@ typedef struct syn__side {
 /* A training that ends with the minutes. */
 typedef struct syn__deadline {
   syn_trainer *t;
-  double begin, end;   /* of the minutes, by the clock */
-  double at;           /* the clock when the trainer had made `step` updates */
-  long step, most;     /* most: updates that were chosen; 0: given by the caller, they stay */
+  double begin, end, at; /* of the minutes, by the clock; at: when it had made `step` updates */
+  long step, most;       /* most: updates that were chosen; 0: given by the caller, they stay */
+  int shortened;         /* 1: the schedule was shorter than chosen, at least for a while */
 } syn__deadline;
 typedef struct syn__learn {
   syn_context *c;
@@ -21960,7 +21960,7 @@ static syn_status syn__learn_steps(syn__learn *l) {
 
 /* A training of `minutes` that began at `begin`. */
 static syn__deadline syn__deadline_of(syn_trainer *t, double begin, double minutes, double now) {
-  syn__deadline p = {t, begin, begin + 60.0 * minutes, now, 0, 0};
+  syn__deadline p = {t, begin, begin + 60.0 * minutes, now, 0, 0, 0};
   if (t) p.step = t->state.step, p.most = t->config.steps;
   return p;
 }
@@ -21972,9 +21972,9 @@ static int syn__deadline_check(syn__deadline *p, double now) {
   const long step = p->t->state.step;
   if (p->most && step > p->step && since >= 0.05 * all) {
     double fit = floor((p->begin + 0.98 * all - now) / since * (double)(step - p->step));
-    p->t->config.steps = fit < (double)(p->most - step) ? step + (long)(fit > 0.0 ? fit : 0.0)
-                                                        : p->most;
-    p->at = now, p->step = step;
+    const int fewer = fit < (double)(p->most - step);
+    p->t->config.steps = fewer ? step + (long)(fit > 0.0 ? fit : 0.0) : p->most;
+    p->at = now, p->step = step, p->shortened |= fewer;
   }
   return now >= p->end;
 }

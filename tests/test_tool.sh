@@ -221,7 +221,7 @@ for what in 'seq2seq data.tsv' 'lm poem' 'classify said' 'tag tagged'; do
   for minutes in ${SHORT:+0.1} 0.5 2 8; do # more where a busy machine does not do in time what it chose
     train --task $1 --data $2 --minutes $minutes --seed 7 -o alone --json >log 2>err
     is "$1: --minutes alone" 0 $?
-    grep -q 'syn: the minutes ended' err || break
+    grep -q 'syn: the training ended at step' err || break
   done
   has "$1: the command" 'syn: chosen; the same training again: syn train --task * --hold-back 0.05 * --steps *' \
     "$(head -n 1 err)"

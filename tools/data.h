@@ -319,13 +319,13 @@ static void learn_tokenizers(syn_context *c, const arguments *a, const pairs *p,
   if (!t[1]) t[1] = joint ? t[0] : learn_side(c, p, 1, tgt, p->of >= CLASSIFY ? 0 : flags);
 }
 
-/* lm: learns the one tokenizer from the parts of a text that are trained on, unless --init brought
-   it. Of several parts these are the odd ones. */
+/* lm: learns the one tokenizer from the parts of syn__held_text that are trained on, unless --init
+   brought it. */
 static void learn_tokenizer(syn_context *c, const arguments *a, const syn_text *part, int count,
                             syn_tokenizer *t[2]) {
   int flags = opt_flag(a, "lowercase") ? SYN_LOWERCASE : 0, i, n = 0;
   syn_text texts[SYN__HELD_PARTS];
-  for (i = count > 1; i < count; i += 2) texts[n++] = part[i];
+  for (i = 1; i < count; i += 2) texts[n++] = part[i];
   if (!t[1]) t[1] = syn_tokenizer_learn(c, tokenizer_spec(a, LM, 1), flags, texts, (size_t)n);
   check_use(c);
 }

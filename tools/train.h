@@ -458,8 +458,7 @@ static void train_read_lines(training *r) {
 
 static void train_read_text(training *r) {
   const char *path = opt_text(r->a, "data"), *valid = opt_text(r->a, "valid");
-  const double share = *valid ? 0.0 : opt_number(r->a, "hold-back");
-  int window = r->max_len, count = 1, i;
+  int window = r->max_len, count, i;
   syn_text part[SYN__HELD_PARTS];
   buffer text;
   check_one_file(r->a, "lm");
@@ -469,16 +468,15 @@ static void train_read_text(training *r) {
          opt_int(r->a, "batch"), window);
   text = read_text(path);
   init_tokenizers(r, NULL);
-  part[0] = buffer_text(&text);
-  if (share > 0.0) count = syn__held_text(part[0], share, part);
+  count = syn__held_text(buffer_text(&text), *valid ? 0.0 : opt_number(r->a, "hold-back"), part);
   learn_tokenizer(&r->c, r->a, part, count, r->tokenizer);
   r->data = syn_data_new(&r->c);
-  if (share > 0.0) r->valid = syn_data_new(&r->c);
-  for (i = 0; i < count; i++)
-    if (share > 0.0 && i % 2 == 0)
-      windows_add(&r->c, r->valid, part[i], r->tokenizer[1], window, (window + 1) / 2);
-    else windows_add(&r->c, r->data, part[i], r->tokenizer[1], window, window);
-  if (r->valid && !syn_data_count(r->valid)) {
+  r->valid = syn_data_new(&r->c);
+  for (i = 0; i < count; i += 2) {
+    windows_add(&r->c, r->valid, part[i], r->tokenizer[1], window, window / 2);
+    windows_add(&r->c, r->data, part[i + 1], r->tokenizer[1], window, window);
+  }
+  if (!syn_data_count(r->valid)) {
     syn_data_free(r->valid);
     r->valid = NULL;
   }
@@ -486,7 +484,7 @@ static void train_read_text(training *r) {
   if (!*valid) return;
   text = read_text(valid);
   r->valid = syn_data_new(&r->c);
-  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, (window + 1) / 2);
+  windows_add(&r->c, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
   free(text.at);
 }
 
@@ -727,9 +725,10 @@ static void train_finish(training *r) {
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
-  if (r->deadline.t && s->step < r->config.steps && !s->stopped)
-    fprintf(stderr, "syn: the minutes ended at step %ld of %ld: the machine was busier than when it "
-            "was measured; the learning rate ended with them\n", s->step, r->config.steps);
+  if (r->deadline.shortened || (r->deadline.t && s->step < r->config.steps && !s->stopped))
+    fprintf(stderr, "syn: the training ended at step %ld of %ld: the machine was busier than when it "
+            "was measured, so the learning rate fell earlier, and the same command gives another "
+            "model\n", s->step, r->config.steps);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
