@@ -21624,15 +21624,15 @@ static double syn__choose_tokens(const syn__learn *l, const int *size) {
   return l->macs / (3.0 * part * (weights + (double)l->side[SYN_TGT].vocab * (double)size[0]));
 }
 
-/* The network with the least expected loss 1/sqrt(50 N) + 1/sqrt(D) of N weights that see D tokens:
+/* The network with the least expected loss 1/sqrt(a N) + 1/sqrt(D) of N weights that see D tokens:
    the form of Hoffmann et al. 2022 (Training compute-optimal large language models), with exponents
-   and factor from runs of tools/BENCH.md. N is at most four times the tokens of the texts. */
-static const int *syn__choose_width(const syn__learn *l) {
+   and a from runs of tools/BENCH.md. N is at most four times the tokens of the texts. */
+static const int *syn__choose_width(const syn__learn *l, int recipe) {
+  double least = 0.0, a = recipe == SYN__SPELLED ? 15.0 : 50.0;
   size_t i, best = 0;
-  double least = 0.0;
   for (i = 0; i < SYN__COUNT(syn__widths); i++) {
     double weights = syn__choose_weights(l->task, syn__widths[i]);
-    double loss = 1.0 / sqrt(50.0 * weights) + 1.0 / sqrt(syn__choose_tokens(l, syn__widths[i]));
+    double loss = 1.0 / sqrt(a * weights) + 1.0 / sqrt(syn__choose_tokens(l, syn__widths[i]));
     if (!i || (weights <= 4.0 * l->tokens && loss < least)) least = loss, best = i;
   }
   return syn__widths[best];
@@ -21648,7 +21648,7 @@ static void syn__choose_layers(char *text, const char *layers, int count, int d)
 
 static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
-  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
+  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l, recipe);
   const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
   const double ratio = tokens / l->tokens * weights / l->tokens;
   const float dropouts[] = {0.05f, 0.1f, 0.2f, 0.3f};

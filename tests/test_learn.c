@@ -336,11 +336,13 @@ static void test_sizes(void) {
         (double)chosen(l, 5e13).label_smoothing);
   CHECK(chosen(l, 2.5e13).dropout == 0.1f, "sentences that are seen often: dropout %g",
         (double)chosen(l, 2.5e13).dropout);
-  l.side[SYN_SRC].words = (double)l.count; /* spelled words */
-  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 5e13).dropout == 0.05f &&
+  CHECK(chosen(l, 2.5e13).d_model == 96, "sentences: width %d", chosen(l, 2.5e13).d_model);
+  l.side[SYN_SRC].words = (double)l.count; /* spelled words: a larger network in the same time */
+  CHECK(chosen(l, 2.5e13).d_model == 128, "words: width %d", chosen(l, 2.5e13).d_model);
+  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 4e13).dropout == 0.05f &&
             chosen(l, 1e14).dropout == 0.1f,
         "words: dropout %g, %g, %g", (double)chosen(l, 2.5e13).dropout,
-        (double)chosen(l, 5e13).dropout, (double)chosen(l, 1e14).dropout);
+        (double)chosen(l, 4e13).dropout, (double)chosen(l, 1e14).dropout);
   k = chosen(l, 1e14);
   CHECK(strstr(k.encoder, "res_nd(cnn(k=5))->res_nd(syn_att(V)))") &&
             strstr(k.decoder, "res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
