@@ -339,8 +339,7 @@ SYN_API int syn_small_correct(syn_small *s, int token, float rate);
    >>types   the structs of the public interface
    ============================================================================================== */
 
-/* Every function that can fail returns one of these, or a null pointer; the context keeps the
-   text. */
+/* Every function that can fail returns one of these or a null pointer; the context has the text. */
 #define SYN_STATUS_LIST(X) \
   X(SYN_OK, "no error") \
   X(SYN_E_MEMORY, "out of memory") \
@@ -591,8 +590,7 @@ typedef struct syn_param {
    another shape or other tokens; null: there is none. `mine` null: `theirs` is not used. */
 typedef void (*syn_init_report)(void *user, const syn_param *mine, const syn_param *theirs);
 
-/* A batch of padded arrays, row-major, zeros at the end of short rows. Only read during the
-   call. */
+/* A batch of padded arrays, row-major, zeros behind short rows. Only read during the call. */
 typedef struct syn_batch {
   int count;         /* sentences */
   const int *src;    /* [count, src_width] source tokens with their end token; null for lm */
@@ -827,8 +825,7 @@ typedef struct syn_pair {
 
 typedef struct syn_file syn_file; /* a safetensors file that was read and checked */
 
-/* A destination of bytes: `write` returns how many of the `size` bytes it wrote; fewer is a
-   failure. */
+/* A destination of bytes: `write` returns how many of `size` bytes it wrote; fewer: it failed. */
 typedef struct syn_sink {
   size_t (*write)(void *user, const void *bytes, size_t size);
   void *user; /* passed to write */
@@ -840,8 +837,7 @@ typedef struct syn_sink {
 
 /* -- status -- */
 
-/* Prepares a context; `options` may be null. Fails when `isa` names one this machine does not
-   have. */
+/* Prepares a context; `options` may be null. Fails when `isa` names one that the machine lacks. */
 SYN_API syn_status syn_context_init(syn_context *c, const syn_options *options);
 /* Clears the recorded error. */
 SYN_API void syn_context_clear(syn_context *c);
@@ -993,8 +989,7 @@ SYN_API const int *syn_places(const syn_tape *t, const syn_node *n);
 SYN_API int syn_is_training(const syn_tape *t); /* 1: dropout drops */
 SYN_API int syn_is_decoding(const syn_tape *t); /* 1: in `start` and `step` */
 
-/* 1: input i has no gradient yet, so a kind with SYN_FIRST_WRITE must write dx instead of adding to
-   it. */
+/* 1: input i has no gradient yet: a kind with SYN_FIRST_WRITE must write dx, not add to it. */
 SYN_API int syn_is_first_write(const syn_tape *t, const syn_node *n, int i);
 /* y [n] += factor x [n]; first_write: y = factor x */
 SYN_API void syn_accumulate(syn_tape *t, float *y, const float *x, float factor, size_t n,
@@ -1048,8 +1043,7 @@ typedef struct syn_matrix {
   size_t row, col; /* floats from one row to the next, from one column to the next */
   size_t panel;    /* 0; else: packed by the library, floats from one panel to the next */
 } syn_matrix;
-/* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only where it is the c of
-   syn_gemm. */
+/* x [rows,cols], rows `row` floats apart; row 0: cols. x is written only as the c of syn_gemm. */
 SYN_API syn_matrix syn_matrix_of(const float *x, int rows, int cols, size_t row);
 SYN_API syn_matrix syn_transposed(syn_matrix a); /* the same memory as [cols,rows] */
 /* c [m,n] = bias [n] (null: 0) + a [m,k] b [k,n]; accumulate 1: c += a b. By all threads: not to be
@@ -1190,8 +1184,7 @@ SYN_API syn_status syn_trace(const syn_run *r, const syn_trace_config *k, const 
 SYN_API syn_status syn_trace_network(syn_context *c, const syn_config *config,
                                      const syn_sink *sink);
 
-/* The place in the text ("encoder.1.0.0.1") and heads of attention layer i = 0, 1, ...; null: no
-   such. */
+/* The place in the text ("encoder.1.0.0.1") and heads of layer i of attention; null: none. */
 SYN_API const char *syn_model_attention(const syn_model *m, int i, int *heads);
 /* The attention weights [size[0] queries, size[1] keys] of the last pass; null with sizes 0: no
    such. They live until the next pass. */
@@ -2019,8 +2012,7 @@ static void syn__small_neon(int32_t *sum, const int8_t *w, const void *input, in
 #ifndef __ARM_FEATURE_DOTPROD
 __attribute__((target("arch=armv8.2-a+dotprod")))
 #endif
-static void syn__small_sdot(
-    int32_t *sum, const int8_t *w, const void *input, int32_t k) {
+static void syn__small_sdot(int32_t *sum, const int8_t *w, const void *input, int32_t k) {
   const int8_t *x = (const int8_t *)input;
   int32x4_t a = vdupq_n_s32(0), b = a;
   for (; k & 15; k -= 4, x += 4, w += 16) {
@@ -2939,8 +2931,7 @@ static uint64_t syn__mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/* The step is 2^64 / golden ratio, made odd: the counter passes through all 2^64 values, far
-   apart. */
+/* The step is 2^64 / golden ratio, made odd: the counter meets all 2^64 values, far apart. */
 uint64_t syn_random_next(syn_random *r) {
   if (!r) return 0;
   r->state += 0x9E3779B97F4A7C15u;
@@ -4512,8 +4503,7 @@ SYN__INLINE void SYN__N(int8_finish)(const syn__int8_product *p, const syn__dreg
   syn__vstore_n(p->y + (size_t)m * p->y_row + 16 * j, z, left);
 }
 /* A tile: `rows` rows at m by `panels` panels at j, constants where it is inlined. */
-SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int rows,
-                                   int panels) {
+SYN__INLINE void SYN__N(int8_tile)(const syn__int8_product *p, int m, int j, int rows, int panels) {
   syn__dreg sum[SYN__INT8_MR][SYN__INT8_NR1][SYN__SUMS], w[SYN__INT8_NR1][SYN__QUADS];
   const size_t panel = 16 * p->k + SYN__INT8_HEAD, x_row = p->x_row;
   const signed char *x = p->x + (size_t)m * x_row, *at = SYN__N(int8_panel)(p, j);
@@ -4893,8 +4883,7 @@ SYN__INLINE void SYN__N(rank1)(SYN__N(tile) *t, size_t a_col, size_t b_row, int 
 /* A tile of c, `rows` rows at m by `cols` columns at j. rows, cols and along are constants where it
    is inlined. along: 1 where rows of a and columns of b are contiguous; the addresses in four steps
    of k are then offsets. */
-SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, int cols,
-                               int along) {
+SYN__INLINE void SYN__N(micro)(const syn__product *p, int m, int j, int rows, int cols, int along) {
   const size_t a_col = along ? 1 : p->a.col, b_row = along ? 1 : p->b.row;
   const size_t b_col = p->b.panel ? 1 : p->b.col; /* no tile spans two panels */
   const float *a = SYN__N(row)(&p->a, m), *b = SYN__N(column)(&p->b, j);
@@ -5348,8 +5337,7 @@ static float SYN__N(dot)(const float *a, const float *b, size_t n) {
 }
 /* Eight independent sums, so that no fma waits for the one before it. Scalar: the rows of b lie
    anywhere, so no vector can be loaded across them. */
-static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t n,
-                         size_t count) {
+static void SYN__N(dots)(float *s, const float *a, const float *const *b, size_t n, size_t count) {
   size_t i, j;
   for (j = 0; j + 8 <= count; j += 8) {
     const float *const *r = b + j;
@@ -6560,8 +6548,7 @@ static syn_status syn__fail_place(const syn_build *b, const char *at, syn_status
   return syn__fail(b->c, s, "%s line %d column %d: %s", b->side, line, column, message);
 }
 
-/* An error in the layer being built: with its place in the text, and its name as it is written
-   there. */
+/* An error in the layer being built, with its place in the text and its name as written there. */
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...)
     SYN__PRINTF(3, 4);
 static syn_status syn__fail_build(syn_build *b, syn_status s, const char *format, ...) {
@@ -8172,8 +8159,7 @@ syn_status syn_backward(syn_tensor *loss) {
   return SYN_OK;
 }
 
-/* Central difference (f(x+h) - f(x-h)) / 2h of the loss by one number, with the whole tape run
-   twice. */
+/* Central difference (f(x+h) - f(x-h)) / 2h of the loss by one number: the tape runs twice. */
 static double syn__difference(syn_tensor *loss, float *at, float h) {
   float keep = *at;
   double up, down;
@@ -9222,8 +9208,7 @@ static void syn__product_forward(syn_tape *t, const syn_node *n, float *z) {
   syn__linear_forward(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), z);
 }
 static void syn__product_backward(syn_tape *t, const syn_node *n, const float *dz) {
-  syn__linear_grad g =
-      syn__linear_grad_of(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), dz);
+  syn__linear_grad g = syn__linear_grad_of(t, n, 0, n->n_param > 1 ? 1 : -1, syn_in(t, n, 0), dz);
   g.first_write = syn_is_first_write(t, n, 0);
   syn__linear_backward_of(t, &g);
 }
@@ -9243,8 +9228,7 @@ static const syn_kind syn__kind_linear = {
 static syn_status syn__tape_linear_shape(syn_build *b, syn_node *n) {
   const syn__value *w = &b->g->values[n->in[1]], *bias = &b->g->values[n->in[2]];
   int d = syn_build_width(b, n, 0);
-  if (w->rank != 2 || w->shape[1] != d ||
-      syn__size(bias->rank, bias->shape) != (size_t)w->shape[0])
+  if (w->rank != 2 || w->shape[1] != d || syn__size(bias->rank, bias->shape) != (size_t)w->shape[0])
     return syn__fail_build(b, SYN_E_SHAPE,
                            "linear: w [%d,%d] of rank %d and b of %lu numbers, wanted w [n,%d] "
                            "and b [n]", w->shape[0], w->shape[1], w->rank,
@@ -9924,8 +9908,7 @@ static void syn__rnn_step(syn_tape *t, const syn_node *n) {
    dy_t is added. The cell's backward leaves da_t in gates, dp_t in dpart and, in dh and dc, the
    gradients of the state at t-1 without the part through p_t. dp_t is copied to dstep, where the
    running rows have no gaps: so dp_t W_h is one product. */
-static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_rnn_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__rnn_direction *s = (const syn__rnn_direction *)job;
   const syn_tensor *y = syn_out(t, s->node);
   size_t i;
@@ -11330,9 +11313,8 @@ static void syn__dot_scores(const syn_tape *t, const syn__attention *o) {
   k = o->k_panels    ? syn__packed(o->k_panels, o->c, o->g.nk)
       : t->k->direct ? syn_transposed(k)
                      : syn__pack_keys(t, k, o->pack);
-  syn__causal_matmul_nt(t, &o->g,
-                        syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
-                                        syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), k, NULL, 0));
+  syn__causal_matmul_nt(t, &o->g, syn__product_of(syn_matrix_of(o->p, o->g.nq, o->g.nk, 0),
+                        syn_matrix_of(o->q, o->g.nq, o->c, o->q_row), k, NULL, 0));
 }
 
 /* The row to process as number `at` of `count`: where nk is no multiple of 16, first the even rows,
@@ -11382,8 +11364,7 @@ static void syn__attention_forward(const syn_tape *t, const syn__attention *o) {
     part.first = i;
     part.nq = syn__query_block_end(&o->g, i) - i;
     pd = syn__softmax_rows(t, o, i, i + part.nq, o->x, row);
-    syn__causal_matmul_nn(
-        t, &part,
+    syn__causal_matmul_nn(t, &part,
         syn__product_of(syn_matrix_of(o->y + (size_t)i * o->y_row, part.nq, o->c, o->y_row),
                         syn_matrix_of(pd, part.nq, o->g.nk, step),
                         syn_matrix_of(o->v, o->g.nk, o->c, o->v_row), NULL, 0));
@@ -12323,9 +12304,8 @@ static void syn__dense_back_shared(syn_tape *t, const syn_node *n, int s, const 
     float *dw2 = syn_dweight(t, n, st->w2 + 2 * side) + syn__dense_w2_at(n, s, o->h);
     syn__causal_range g = o->g;
     g.nk = da.cols;
-    syn__causal_matmul_tn(t, &g,
-                          syn__product_of(syn_matrix_of(dw2, da.cols, st->inputs, 0),
-                                          syn_transposed(da), z, NULL, 1));
+    syn__causal_matmul_tn(t, &g, syn__product_of(syn_matrix_of(dw2, da.cols, st->inputs, 0),
+                          syn_transposed(da), z, NULL, 1));
     if (st->b2 >= 0) {
       float *db2 = syn_dweight(t, n, st->b2 + 2 * side) + (size_t)o->h * (size_t)a->size;
       syn__product sum = syn__sum_of_rows(db2, da);
@@ -12642,8 +12622,7 @@ static void syn__rel_pos_prepare(const syn_tape *t, const syn_node *n) {
   const syn__att *a = syn__att_of(n);
   int h, L = syn__att_stream(t, n)->longest;
   for (h = 0; a->rel_pos && h < a->heads; h++)
-    syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1,
-                     syn__rel_pos_biases(t, n, SYN__TABLE, h));
+    syn__rel_pos_row(t, a->rel_pos, h, L - 1, 2 * L - 1, syn__rel_pos_biases(t, n, SYN__TABLE, h));
 }
 /* S_i += biases, also behind the causal mask. A step computes them for its only query. */
 static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__attention *o) {
@@ -12652,8 +12631,7 @@ static void syn__rel_pos_fill(const syn_tape *t, const syn_node *n, const syn__a
   if (t->decode)
     syn__rel_pos_row(t, syn__att_of(n)->rel_pos, o->h, o->g.first, o->g.nk, o->z);
   for (i = 0; i < o->g.nq; i++)
-    t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i),
-              (size_t)o->g.nk);
+    t->k->acc(o->p + (size_t)i * (size_t)o->g.nk, from + (L - 1 - o->g.first - i), (size_t)o->g.nk);
 }
 /* dbiases += dS_i, queries and sentences in order */
 static void syn__rel_pos_back(const syn_tape *t, const syn_node *n, const syn__attention *o) {
@@ -12883,10 +12861,9 @@ static void syn__task_table_values(syn_tape *t, const void *job, int thread, siz
       syn__causal_matmul_tn(t, &o.g, syn__soft_dv(&o, pd, (size_t)group.g.nk));
       continue;
     }
-    syn__causal_matmul_nn(t, &o.g,
-                          syn__product_of(syn_matrix_of(o.y, o.g.nq, o.c, o.y_row),
-                                          syn_matrix_of(pd, o.g.nq, o.g.nk, (size_t)group.g.nk),
-                                          syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), NULL, 0));
+    syn__causal_matmul_nn(t, &o.g, syn__product_of(syn_matrix_of(o.y, o.g.nq, o.c, o.y_row),
+                          syn_matrix_of(pd, o.g.nq, o.g.nk, (size_t)group.g.nk),
+                          syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), NULL, 0));
     for (row = 0; row < (size_t)o.g.nq && !t->training && i != group.sentence; row++)
       memcpy(o.p + row * (size_t)o.g.nk, group.p + row * (size_t)group.g.nk,
              (size_t)o.g.nk * sizeof *o.p);
@@ -12911,8 +12888,7 @@ static void syn__table_backward(const syn_tape *t, const syn_node *n, const syn_
     if (syn__group_of(t, n, i) != group->sentence || o.g.nq <= begin) continue;
     o.g.first = begin;
     o.g.nq = syn__min(end, o.g.nq) - begin;
-    syn__causal_matmul_nt(
-        t, &o.g,
+    syn__causal_matmul_nt(t, &o.g,
         syn__product_of(syn_matrix_of(dp, o.g.nq, o.g.nk, nk),
                         syn_matrix_of(o.dy + (size_t)begin * o.y_row, o.g.nq, o.c, o.y_row),
                         syn__pack_keys(t, syn_matrix_of(o.v, o.g.nk, o.c, o.v_row), o.pack), NULL,
@@ -13939,8 +13915,7 @@ static void syn__mlp_forward(syn_tape *t, const syn_node *n) {
 
 /* du += Pd^T dY; the kernel adds the gradients of the scores to dA_i, dB, dw_s of the sentence. dA
    and dB lie in their buffer as A and B in theirs. */
-static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_mlp_back(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_node *n = (const syn_node *)job;
   const syn_tensor *u = syn_in(t, n, 1), *y = syn_out(t, n);
   const float *rows = syn_saved(t, n, SYN__MLP_ROWS);
@@ -14331,8 +14306,7 @@ static void syn__task_linformer_back(syn_tape *t, const void *job, int thread, s
     syn__attention_back(t, &o);
     syn__dot_scores_back(t, &o);
     syn__lin_sum_back(t, n, &o, 0, o.dk, o.p);
-    syn__lin_sum_back(t, n, &o, 1, o.dv,
-                      syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
+    syn__lin_sum_back(t, n, &o, 1, o.dv, syn__lin_part(t, n, SYN__UNMIXED, i / heads, i % heads));
   }
 }
 /* dE, dF += the parts of all heads of all sentences, in their order. Items: rows of E and F. */
@@ -14751,8 +14725,7 @@ static void syn__small_take_search(syn_small *s, unsigned char *base, int64_t *u
   b->text = (uint16_t *)syn__small_take(base, used, rows * 2);
   b->answer = (uint16_t *)syn__small_take(base, used, s->k.max_len * 2);
   b->lineage = (unsigned char *)syn__small_take(base, used, rows);
-  b->states =
-      (unsigned char *)syn__small_take(base, used, 2 * beam * syn__small_state_bytes(s));
+  b->states = (unsigned char *)syn__small_take(base, used, 2 * beam * syn__small_state_bytes(s));
 }
 /* Divides the RAM at s, whose w and k are set; `base` null: only counts. Returns the bytes. */
 static int64_t syn__small_layout(syn_small *s, unsigned char *base) {
@@ -16299,8 +16272,7 @@ static int syn__init_fits(const syn_model *m, const syn_model *from, const syn_p
                           const syn_param *q, const int same[2]) {
   int target = !strcmp(p->name, "tgt.embed"), head = !strncmp(p->name, "out.", 4);
   int source = !strcmp(p->name, "src.embed") || (target && m->tie == SYN__TIE_ALL);
-  if (!q || q->rank != p->rank ||
-      memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
+  if (!q || q->rank != p->rank || memcmp(q->shape, p->shape, (size_t)p->rank * sizeof *p->shape) ||
       (source && !same[SYN_SRC]) || ((target || head) && !same[SYN_TGT]))
     return 0;
   /* logits of tokens and logits of classes are not the same, even where their numbers agree */
@@ -16565,8 +16537,7 @@ static syn_run *syn__run_new(syn_context *c, const syn_model *m, int mode,
 
 syn_run *syn_run_new(syn_context *c, const syn_model *m, const syn_limits *limits) {
   if (!syn__given(c, m, "model")) return NULL;
-  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits,
-                      &syn__no_cache);
+  return syn__run_new(c, m, limits && limits->keep ? SYN__KEEP : SYN__READ, limits, &syn__no_cache);
 }
 void syn_run_free(syn_run *r) {
   if (r) syn__free(r->tape.c, r);
@@ -16597,8 +16568,7 @@ static syn_status syn__bind_sentence(syn_run *r, int side, const int *row, int l
   int *off = r->off[side];
   if (length < 1)
     return syn__fail(r->tape.c, SYN_E_VALUE, "%s sentence %d is empty", name, sentence);
-  if ((size_t)length > r->cap.longest ||
-      (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
+  if ((size_t)length > r->cap.longest || (size_t)length > r->cap.rows[side] - (size_t)off[sentence])
     return syn__fail(r->tape.c, SYN_E_SHAPE,
                      "%s sentence %d has %d tokens after %d of the batch; planned "
                      "were %d at most, %d in all",
@@ -16625,8 +16595,7 @@ static syn_status syn__bind_side(syn_run *r, int side, const int *rows, int widt
   s->longest = 0;
   s->off = r->off[side];
   if (!rows || width < 1)
-    return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no %s tokens",
-                     syn__stream_names[side]);
+    return syn__fail(r->tape.c, SYN_E_VALUE, "the batch has no %s tokens", syn__stream_names[side]);
   for (i = 0; i < count; i++) {
     const int *row = rows + (size_t)i * (size_t)width;
     int length = syn__row_length(row, width);
@@ -16730,8 +16699,7 @@ static syn_status syn__bind_labelled(syn_run *r, const syn_batch *b) {
 
 /* -- forward passes, results -- */
 
-/* All nodes, the head included. In training the head does not run; >>loss makes its logits block
-   by block. */
+/* All nodes, with the head. In training it does not run; >>loss makes its logits block by block. */
 syn_status syn_run_forward(syn_run *r, const syn_batch *batch) {
   syn_status s = r ? syn__bind(r, batch) : SYN_E_VALUE;
   if (s != SYN_OK) return s;
@@ -16922,8 +16890,7 @@ typedef struct syn__loss_job {
   float eps, scale;  /* scale 0: no gradient */
 } syn__loss_job;
 
-/* A loss for each row. They are added up later, in the order of rows: same bits for any number of
-   threads. */
+/* A loss for each row, added up later in the order of rows: same bits for any number of threads. */
 static void syn__task_loss(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn__loss_job *j = (const syn__loss_job *)job;
   const syn__loss_buffers *l = &j->r->loss;
@@ -16940,8 +16907,7 @@ static void syn__loss_logits(syn_tape *t, const syn__loss_job *j) {
   const float *x = syn_in(t, j->head, 0)->x;
   int i, d = (int)j->d, classes = (int)j->classes;
   for (i = 0; i < j->rows; i++)
-    memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d,
-           j->d * sizeof *x);
+    memcpy(l->rows + (size_t)i * j->d, x + (size_t)l->which[j->first + i] * j->d, j->d * sizeof *x);
   syn_gemm(t, syn_matrix_of(l->logits, j->rows, classes, 0),
            syn_matrix_of(l->rows, j->rows, d, 0), j->w, syn_weight(t, j->head, 1), 0);
 }
@@ -17336,8 +17302,7 @@ static void syn__trace_floats(syn__trace *w, const float *x, size_t n) {
   syn__trace_put(w, "\"");
 }
 
-/* Of an array that is too large: its finite numbers in 20 equal bins from the lowest to the
-   highest. */
+/* Of an array that is too large: its finite numbers in 20 equal bins from lowest to highest. */
 static void syn__trace_summary(syn__trace *w, const float *x, size_t n) {
   double low = 0.0, high = 0.0, sum = 0.0, squares = 0.0, scale, mean;
   size_t bins[20] = {0}, finite = 0, i;
@@ -17767,8 +17732,7 @@ static void syn__sum_squares(syn_tape *t, const syn__squares *s) {
                syn__grain(s->cols));
 }
 
-/* The sum of the gradient goes by chunks of fixed size, so it does not depend on the number of
-   threads. */
+/* The sum of the gradient goes by chunks of fixed size, whatever the number of threads. */
 #define SYN__CHUNK ((size_t)1 << 16)
 
 static size_t syn__chunks(size_t floats) {
@@ -17799,8 +17763,7 @@ static double syn__gradient_norm(syn_trainer *t) {
 
 /* -- element-wise rules: threads may split tensors anywhere -- */
 
-/* A slice of all trained tensors as if they stood in one array, so that small ones share a
-   slice. */
+/* A slice of all trained tensors as if they stood in one array: small ones share a slice. */
 static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t begin,
                              size_t end) {
   const syn__step *s = (const syn__step *)job;
@@ -18029,14 +17992,12 @@ static void syn__adafactor_tensor(const syn__step *s, const syn__trained *w) {
   f.update = s->update;
   f.squares.x = f.g;
   syn__sum_squares(tape, &f.squares);
-  syn_parallel(tape, syn__task_factor_cols, &f, f.mats * f.cols,
-               syn__round16(syn__grain(f.rows)));
+  syn_parallel(tape, syn__task_factor_cols, &f, f.mats * f.cols, syn__round16(syn__grain(f.rows)));
   syn__factor_rows(&f);
   f.squares.root = f.b;
   syn__sum_squares(tape, &f.squares);
   rms = syn__factored_rms(&f, f.a) * (double)s->scale;
-  f.update.rate =
-      (float)(syn__factored_rate(w, s) * (double)s->scale / (rms > 1.0 ? rms : 1.0));
+  f.update.rate = (float)(syn__factored_rate(w, s) * (double)s->scale / (rms > 1.0 ? rms : 1.0));
   syn_parallel(tape, syn__task_factor_step, &f, f.mats * f.rows, syn__grain(f.cols));
 }
 
@@ -18742,8 +18703,7 @@ static syn_batch syn__data_batch(const syn_data *d, const syn__task_kind *task, 
     syn__data_fill(d, row, s, l);
     if (task->labels != SYN_SRC) s[syn__data_length(d, row, SYN_SRC)] = SYN_END;
     if (task->decoder)
-      syn__data_shift(inputs + i * tgt, l, syn__data_length(d, row, SYN_TGT),
-                      d->rows[row].context);
+      syn__data_shift(inputs + i * tgt, l, syn__data_length(d, row, SYN_TGT), d->rows[row].context);
   }
   b.src = ints;
   b.tgt = task->decoder ? inputs : NULL;
@@ -18915,8 +18875,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
   t->trained = (syn__trained *)syn__layout_add(k, (size_t)t->n_trained, sizeof(syn__trained));
   t->ints = (int *)syn__layout_add(k, 3 * (size_t)config->batch_tokens, sizeof(int));
-  t->first_reader =
-      (int *)syn__layout_add(k, config->reduce ? t->m->g.n_params : 0, sizeof(int));
+  t->first_reader = (int *)syn__layout_add(k, config->reduce ? t->m->g.n_params : 0, sizeof(int));
   if (name) {
     t->discarded = (float *)syn__layout_add(k, syn__train_discarded(t), sizeof(float));
     t->discarded_grads = (float **)syn__layout_add(k, t->m->g.n_params, sizeof(float *));
@@ -19033,8 +18992,7 @@ static syn_status syn__backward_check(const syn_trainer *t) {
   return SYN_OK;
 }
 
-/* Where the backward pass adds gradients: null, as it is at first, for a tensor that is not
-   trained. */
+/* Where the backward pass adds gradients: null, as at first, for a tensor that is not trained. */
 static void syn__train_target(const syn_trainer *t) {
   int i;
   for (i = 0; i < t->n_trained; i++)
@@ -20096,8 +20054,7 @@ static void syn__exclude(const syn_decoder *d, int row, float *z) {
   }
   for (b = d->banned; b && *b; b += n + 1) {
     for (n = 0; b[n]; n++) continue;
-    if (n - 1 <= d->place &&
-        !memcmp(b, text + (d->place - (n - 1)), (size_t)(n - 1) * sizeof *b))
+    if (n - 1 <= d->place && !memcmp(b, text + (d->place - (n - 1)), (size_t)(n - 1) * sizeof *b))
       z[b[n - 1]] = -INFINITY;
   }
   z[SYN_END] = end;
@@ -20339,8 +20296,7 @@ static int syn__beam_end(const syn_decoder *d, int begin) {
 }
 
 /* Items are live rows; the first of a sentence looks at all of them. */
-static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t begin,
-                               size_t end) {
+static void syn__task_beam_top(syn_tape *t, const void *job, int thread, size_t begin, size_t end) {
   const syn_decoder *d = (const syn_decoder *)job;
   int i;
   SYN__UNUSED(t), SYN__UNUSED(thread);
@@ -20800,8 +20756,7 @@ static uint64_t *syn__counter_count(const syn__counter *k, int i) {
 /* Counts every word of r, of at most `longest` characters, `times` times. A word is written as the
    unfinished text; its bytes are dropped when it is known or not counted. So memory grows with the
    number of distinct words alone. */
-static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longest,
-                                   uint64_t times) {
+static syn_status syn__count_words(syn__counter *k, syn__reader r, size_t longest, uint64_t times) {
   syn__texts *t = &k->texts;
   char bytes[4];
   while (syn__reader_more(&r)) {
@@ -21808,8 +21763,7 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
   return l->c->status;
 }
 
-/* All of l->choice but the number of updates. Parts of words on both sides become those of one
-   tokenizer. */
+/* All of l->choice but the number of updates. Parts of words on both sides share one tokenizer. */
 static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
@@ -22451,8 +22405,7 @@ static int syn__json_more(syn__json *j, const char *brackets, size_t *n) {
   return j->ok;
 }
 
-/* Skips \uXXXX and returns its code; UINT32_MAX, without a move, when something else stands
-   there. */
+/* Skips \uXXXX and returns its code; UINT32_MAX, without a move, when there is none. */
 static uint32_t syn__json_hex(syn__json *j) {
   static const char digits[] = "0123456789abcdef0123456789ABCDEF";
   uint32_t code = 0;
@@ -23730,8 +23683,7 @@ static syn_status syn__weight_find(syn_context *c, const syn_file *f, const syn_
    So the same model gives the same bytes, however often it is written in that type. */
 static int syn__stored_kept(const syn_model *m, const syn_param *w, int type, syn__stored *s) {
   size_t row, i;
-  if (!m->file || strcmp(w->type, syn__type_names[type]) ||
-      syn__weight_find(m->c, m->file, w, s))
+  if (!m->file || strcmp(w->type, syn__type_names[type]) || syn__weight_find(m->c, m->file, w, s))
     return 0;
   for (row = 0; row < s->rows; row++)
     for (i = 0; i < s->k; i++)
@@ -23750,8 +23702,7 @@ static void syn__add_weight(syn__builder *b, const syn_model *m, const syn_param
   for (i = 0; i < s.count; i++) syn__add_tensor(b, s.entry[i]);
 }
 
-/* The configuration, metadata that came with the model, weights in the order of the network,
-   tokenizers. */
+/* The configuration, metadata of the model, weights in the order of the network, tokenizers. */
 static void syn__add_model(syn__builder *b, const syn_model *m, int type) {
   size_t i;
   syn__add_config(b, m);
