@@ -678,6 +678,10 @@ typedef struct syn_train_config {
   long every;             /* updates between validations; 0: never */
   int average;            /* checkpoints kept in memory for syn_trainer_average, at most 1000: the
                              best, without validation data the newest. 0: none */
+  /* moving average of the weights, over about this share of the updates so far (at most 1): 0.1
+     suits the schedule "rsqrt". Validations and kept checkpoints take it in place of the weights,
+     which the model has until syn_trainer_average. 0: none */
+  float ema;
   int patience;           /* plateau: validations without progress before lr is halved; 0: 3 */
   int stop_after;         /* early stopping: validations without progress; 0: none */
   /* 1: syn_trainer_run halves the learning rate (state->factor) where it was too high, at most ten
@@ -1281,8 +1285,9 @@ SYN_API syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *val
                                    syn_report report, void *user);
 /* A validation now: updates state->valid, state->best, kept checkpoints. `valid` may be null. */
 SYN_API syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid);
-/* The weights become the mean of the kept checkpoints, at the end of a training: the moments of the
-   optimizer stay those of the last step. Returns how many they are, 0: none. */
+/* The weights become the mean of the kept checkpoints, without any their moving average, at the end
+   of a training: the moments of the optimizer stay those of the last step. Returns how many they
+   are, a moving average counts as one; 0: none. */
 SYN_API int syn_trainer_average(syn_trainer *t);
 
 /* -- decoding -- */
@@ -17639,6 +17644,8 @@ typedef struct syn__step {
   float scale;     /* of the gradient: 1 / labels, and clipping */
   double gradient; /* bound of every |scale g| */
   double first;    /* bound of every |first moment| after the step */
+  /* what syn__task_update does with numbers from .. from+n-1 of a tensor */
+  void (*elements)(const struct syn__step *s, const syn__trained *w, size_t from, size_t n);
   /* arguments of the kernels, as far as tensors share them; a rule sets those that it uses */
   syn__adam adam;
   syn__weight_update update;
@@ -17678,6 +17685,7 @@ struct syn_trainer {
   int n_trained;
   size_t floats, firsts, seconds, works; /* of the gradient, both moments, the workspace */
   float *gradient, *first, *second, *work;
+  float *mean;              /* [floats] moving average of the weights, from step 1 on; or null */
   float *best;              /* [average, floats] weights of the kept checkpoints */
   syn__trained *trained;    /* [n_trained] in the order of the weights */
   float **discarded_grads;  /* [params] gradients of frozen tensors, in `discarded`, or null */
@@ -17774,7 +17782,7 @@ static void syn__task_update(syn_tape *tape, const void *job, int thread, size_t
     const syn__trained *w = &s->t->trained[i];
     size_t from = w->at > begin ? w->at : begin, to = w->at + w->p->size;
     if (to > end) to = end;
-    if (from < to) s->t->optimizer->elements(s, w, from - w->at, to - from);
+    if (from < to) s->elements(s, w, from - w->at, to - from);
   }
 }
 
@@ -18240,14 +18248,28 @@ static syn__step syn__step_of(syn_trainer *t, double norm) {
   return s;
 }
 
+/* The moving average (polynomial decay, Shamir and Zhang 2013, section 4): behind update t
+     mean += (w - mean) / (1 + ema (t - 1)),
+   so it is w at first, and w_s weighs in mean_t about as (s/t)^(1/ema - 1). */
+static void syn__mean_update(const syn__step *s, const syn__trained *w, size_t from, size_t n) {
+  const syn_kernels *k = s->t->c->kernels;
+  const float share = (float)(1.0 / (1.0 + (double)s->t->config.ema * (s->number - 1.0)));
+  float *mean = s->t->mean + w->at + from;
+  k->scale(mean, 1.0f - share, mean, n);
+  k->acc_scale(mean, share, w->p->x + from, n);
+}
+
 /* One training step of all tensors. */
-static void syn__optimize(const syn__step *s) {
+static void syn__optimize(syn__step *s) {
   syn_trainer *t = s->t;
   t->state.step++;
   t->state.rate = s->rate;
   t->max_first = s->first;
-  if (t->optimizer->elements) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
+  s->elements = t->optimizer->elements;
+  if (s->elements) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
   if (t->optimizer->tensors) t->optimizer->tensors(s);
+  s->elements = syn__mean_update;
+  if (t->mean) syn_parallel(&t->run->tape, syn__task_update, s, t->floats, 4096);
 }
 
 /* ==============================================================================================
@@ -18870,6 +18892,7 @@ static void syn__layout_trainer(syn_trainer *t, syn__layout *k) {
                   ? (float *)syn__layout_add(k, t->floats, sizeof(float)) : NULL;
   t->first = (float *)syn__layout_add(k, t->firsts, sizeof(float));
   t->second = (float *)syn__layout_add(k, t->seconds, sizeof(float));
+  t->mean = config->ema > 0.0f ? (float *)syn__layout_add(k, t->floats, sizeof(float)) : NULL;
   t->best = (float *)syn__layout_add(k, syn__mul_size(t->floats, average), sizeof(float));
   t->best_loss = (float *)syn__layout_add(k, average, sizeof(float));
   t->work = (float *)syn__layout_add(k, t->works, sizeof(float));
@@ -18963,10 +18986,11 @@ static syn_status syn__train_resolve(syn_trainer *t, const syn_train_config *giv
                      "halve 0 or 1", k->every, k->patience, k->stop_after, k->halve);
   if (!(k->lr >= 0.0f && k->beta1 < 1.0f && k->beta2 >= 0.0f && k->beta2 < 1.0f &&
         (k->eps == 0.0f || k->eps >= FLT_MIN) && /* a denormal is 0 where they are flushed */
-        k->clip >= 0.0f && k->weight_decay >= 0.0f))
+        k->clip >= 0.0f && k->weight_decay >= 0.0f && k->ema >= 0.0f && k->ema <= 1.0f))
     return syn__fail(t->c, SYN_E_VALUE, "training: lr %g, beta1 %g, beta2 %g, eps %g, clip %g, "
-                     "weight_decay %g: one is out of range", (double)k->lr, (double)k->beta1,
-                     (double)k->beta2, (double)k->eps, (double)k->clip, (double)k->weight_decay);
+                     "weight_decay %g, ema %g: one is out of range", (double)k->lr,
+                     (double)k->beta1, (double)k->beta2, (double)k->eps, (double)k->clip,
+                     (double)k->weight_decay, (double)k->ema);
   syn__train_trained(t);
   return syn__freeze_check(t);
 }
@@ -19407,6 +19431,17 @@ static void syn__train_keep(syn_trainer *t, float loss) {
   t->best_loss[k] = loss;
 }
 
+/* Exchanges the weights and their moving average, if there is one. */
+static void syn__train_exchange(const syn_trainer *t) {
+  int i;
+  size_t k;
+  for (i = 0; i < t->n_trained && t->mean && t->state.step; i++)
+    for (k = 0; k < t->trained[i].p->size; k++) {
+      float *w = t->trained[i].p->x + k, *mean = t->mean + t->trained[i].at + k, x = *w;
+      *w = *mean, *mean = x;
+    }
+}
+
 /* `worse` counts validations since the best one: plateau halves the learning rate at every
    `patience` of them, stop_after ends the training (early stopping). */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
@@ -19416,11 +19451,13 @@ syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   syn_status status;
   if (!t) return SYN_E_VALUE;
   loss = -(double)s->step; /* without data the newest is the best */
+  syn__train_exchange(t);
   status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
+  if (status == SYN_OK) syn__train_keep(t, (float)loss);
+  syn__train_exchange(t);
   if (status != SYN_OK) return status;
   s->validations++;
   s->valid = valid ? (float)loss : 0.0f;
-  syn__train_keep(t, (float)loss);
   if (!valid) return SYN_OK;
   if (s->valid < s->best) s->best = s->valid, s->worse = 0;
   else s->worse++;
@@ -19438,6 +19475,7 @@ static int syn__train_halve(syn_trainer *t) {
   t->state.factor *= 0.5f;
   for (i = 0; i < t->n_trained && t->n_best; i++)
     memcpy(t->trained[i].p->x, t->best + t->trained[i].at, t->trained[i].p->size * sizeof(float));
+  if (t->mean && t->n_best) memcpy(t->mean, t->best, t->floats * sizeof(float));
   syn__zero(&t->run->tape, t->first, t->firsts);
   syn__zero(&t->run->tape, t->second, t->seconds);
   t->max_first = 0.0;
@@ -19475,16 +19513,17 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
 /* Sum from the best checkpoint on, then one product with 1/n: the bits do not depend on when each
    was kept. Frozen tensors are the same in all of them. */
 int syn_trainer_average(syn_trainer *t) {
+  const int count = t ? syn__max(t->n_best, 1) : 0;
+  const float *from = !t ? NULL : t->n_best ? t->best : t->state.step ? t->mean : NULL;
   int i, k;
-  if (!t || t->n_best < 1) return 0;
-  for (i = 0; i < t->n_trained; i++) {
+  for (i = 0; from && i < t->n_trained; i++) {
     const syn_param *p = t->trained[i].p;
-    memcpy(p->x, t->best + t->trained[i].at, p->size * sizeof(float));
-    for (k = 1; k < t->n_best; k++)
-      t->c->kernels->acc(p->x, t->best + (size_t)k * t->floats + t->trained[i].at, p->size);
-    t->c->kernels->scale(p->x, 1.0f / (float)t->n_best, p->x, p->size);
+    memcpy(p->x, from + t->trained[i].at, p->size * sizeof(float));
+    for (k = 1; k < count; k++)
+      t->c->kernels->acc(p->x, from + (size_t)k * t->floats + t->trained[i].at, p->size);
+    t->c->kernels->scale(p->x, 1.0f / (float)count, p->x, p->size);
   }
-  return t->n_best;
+  return from ? count : 0;
 }
 
 /* ==============================================================================================
@@ -21928,7 +21967,7 @@ static int syn__deadline_check(syn__deadline *p, double now) {
     double fit = floor((p->begin + 0.98 * all - now) / since * (double)(step - p->step));
     const int fewer = fit < (double)(p->most - step);
     p->t->config.steps = fewer ? step + (long)(fit > 0.0 ? fit : 0.0) : p->most;
-    p->at = now, p->step = step, p->shortened |= fewer;
+    p->at = now, p->step = step, p->shortened |= fewer && p->t->schedule != SYN__CONSTANT;
   }
   return now >= p->end;
 }
@@ -24087,6 +24126,7 @@ const syn_file *syn_model_file(const syn_model *m) { return m ? m->file : NULL; 
      metadata   train.optimizer, train.freeze, the numbers of syn__state_fields, train.checksum
      tensors    optimizer.first, optimizer.second    moments, where the optimizer keeps them
                 optimizer.best, optimizer.best_loss  the best weights so far with their losses
+                optimizer.mean   moving average of the weights, where config.ema wants one
    syn_trainer_save writes them. syn_trainer_load compares the checksum (syn__checksum_check), reads
    the numbers (syn__state_read), checks every tensor (syn__checkpoint_check), and only then copies
    into the trainer (syn__checkpoint_restore): weights, moments of the optimizer, best weights,
@@ -24114,7 +24154,7 @@ enum {
   SYN__STATE_FIXED = 12, /* the first that a resumed training must have, too */
   SYN__STATE_SAVED = 16, /* the others are part of every model file */
   SYN__STATE_FIELDS = 17,
-  SYN__STATE_TENSORS = 4
+  SYN__STATE_TENSORS = 5
 };
 
 /* The numbers of trainer t; *s, its state, is where they are restored. `stopped` is not:
@@ -24150,6 +24190,7 @@ static void syn__state_tensors(const syn_trainer *t, size_t kept, syn_entry *lis
   list[1] = syn__vector_entry("optimizer.second", SYN_F32, t->second, t->seconds);
   list[2] = syn__vector_entry("optimizer.best", SYN_F32, t->best, kept * t->floats);
   list[3] = syn__vector_entry("optimizer.best_loss", SYN_F32, t->best_loss, kept);
+  list[4] = syn__vector_entry("optimizer.mean", SYN_F32, t->mean, t->mean ? t->floats : 0);
 }
 
 /* The sink of a hash. */
@@ -24281,7 +24322,7 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
   syn_context *c = t->c;
   const syn_config *k = &t->m->config;
   syn_status status = syn__weights_check(c, f, t->m);
-  static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS};
+  static const int what[] = {SYN__MOMENTS, SYN__SQUARES, SYN__WEIGHTS, SYN__MOMENTS, SYN__WEIGHTS};
   int i;
   for (i = 0; i < SYN__STATE_TENSORS && !status; i++)
     status = syn__state_entry(c, f, &list[i], what[i]);
@@ -24295,7 +24336,7 @@ static syn_status syn__checkpoint_check(const syn_trainer *t, const syn_file *f,
    (n). All was checked, so copying cannot fail. */
 static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn_entry *list,
                                     const syn__state_field *n) {
-  float *const to[SYN__STATE_TENSORS] = {t->first, t->second, t->best, t->best_loss};
+  float *const to[SYN__STATE_TENSORS] = {t->first, t->second, t->best, t->best_loss, t->mean};
   size_t i;
   for (i = 0; i < t->m->g.n_params; i++) syn__weight_copy(t->c, f, &t->m->g.params[i]);
   for (i = 0; i < SYN__STATE_TENSORS; i++)

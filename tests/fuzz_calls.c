@@ -234,6 +234,7 @@ static void call_trainer(void) {
   k.length = fuzz_byte() % 4 ? 0 : number(6);
   k.every = number(2);
   k.average = number(3);
+  k.ema = 0.1f * (float)(fuzz_byte() % 12);
   k.clip = (float)number(2);
   k.weight_decay = (float)number(2);
   k.stop_after = number(2);

@@ -38,6 +38,7 @@ static int training_make(training *a, int optimizer) {
   how.optimizer = names[optimizer];
   how.batch_tokens = 12;
   how.average = 2;
+  how.ema = 0.2f;
   how.every = 2;
   how.steps = 3;
   a->m = syn_model_new(&a->c, &k);

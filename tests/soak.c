@@ -144,6 +144,7 @@ static void random_training(world *w) {
   how->accumulate = 1 + syn_random_below(r, 2);
   how->every = 1 + syn_random_below(r, 5);
   how->average = syn_random_below(r, 3);
+  how->ema = 0.1f * (float)syn_random_below(r, 4);
   how->clip = 1.0f;
   how->seed = syn_random_next(r);
 }

@@ -39,6 +39,7 @@ static int bench_make(bench *b) {
   k.tgt_vocab = SYN_FIRST_TOKEN + 3;
   how.every = 2;
   how.average = 1;
+  how.ema = 0.2f;
   how.freeze = "tgt.embed";
   context_on(&b->c, &b->h, 0);
   b->m = syn_model_new(&b->c, &k);

@@ -62,6 +62,7 @@ static syn_train_config train_of(void) {
   how.steps = 6;
   how.every = 3;
   how.average = 1;
+  how.ema = 0.2f;
   return how;
 }
 
@@ -630,7 +631,7 @@ static int silent_passes(world *w) {
   ok = ok && !syn_trainer_backward(w->t, &b, &loss) &&
        syn_trainer_gradient(w->t, syn_model_param(w->m, 0)) &&
        !syn_trainer_batch_loss(w->t, &b, &sum, &count) && !syn_trainer_step(w->t, &b, 1, &loss) &&
-       syn_trainer_average(w->t) == 0;
+       syn_trainer_average(w->t) == 1; /* the moving average */
   b.tgt = NULL;
   memset(allowed, 1, sizeof allowed);
   syn_decoder_set_allowed(w->decoder, allowed);

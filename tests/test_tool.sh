@@ -147,6 +147,12 @@ for schedule in noam linear cosine constant plateau; do
   train $net -o n --steps 4 --every 2 --warmup 2 --schedule $schedule --json >log 2>err
   is "schedule $schedule" "0 " "$? $(cat err)"
 done
+train --src lines --tgt tgt $small -o whole --steps 8 --warmup 2 --json >log 2>err
+for ema in 0 1; do # of the whole training, there is no validation
+  train --src lines --tgt tgt $small -o n --steps 8 --warmup 2 --ema $ema --json >log 2>err
+  is "--ema $ema" "0  $((1 - ema))" "$? $(cat err) $(cmp -s whole n && echo 1 || echo 0)"
+done
+has '--ema 2' '*--ema*0..1*' "$(train --src lines --tgt tgt $small -o n --steps 8 --ema 2 2>&1)"
 train --src lines --tgt tgt $small -o n --steps 4 --json \
   --optimizer adamw --accumulate 2 --clip 1 >log 2>err
 is 'train --src --tgt' 0 $?
@@ -339,7 +345,7 @@ has 'classify: longer than max_len' \
   "$(train --task classify --data pair.tsv $words --max-len 5 -o n --steps 2 2>&1)"
 "$SYN" eval -m n --data pair.tsv >out 2>err
 has 'classify: eval counts what does not fit' '*sources do not fit the model*' "$(cat err)"
-clong="$ctask --steps 30 --every 7 --average 3"
+clong="$ctask --steps 30 --every 7 --average 3 --ema 0.2"
 train $clong -o whole --json >log 2>err
 train $clong -o n --steps 17 --checkpoint ck --json >log 2>err
 train $clong -o n --checkpoint ck --resume --json >log 2>err

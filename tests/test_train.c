@@ -518,7 +518,7 @@ static void test_rules_machines(void) {
           train.optimizer = names[rule];
           train.batch_tokens = 40;
           train.clip = 0.3f;
-          if (more) train.freeze = "src.embed|*.w_v", train.beta1 = 0.7f, train.weight_decay = 0.1f;
+          if (more) train.freeze = "src.embed|*.w_v", train.beta1 = 0.7f, train.weight_decay = 0.1f, train.ema = 0.2f;
           syn_context_init(&c, &options);
           m = syn_model_new(&c, &k);
           t = syn_trainer_new(&c, m, &train);
@@ -526,6 +526,7 @@ static void test_rules_machines(void) {
           for (step = 0; t && step < 3; step++)
             CHECK(syn_trainer_step(t, &batch, 1, &loss) == SYN_OK, "%s", c.message);
           hash = m ? syn_hash(SYN_HASH_START, m->weights, m->floats * sizeof(float)) : 0;
+          if (t && more) hash = syn_hash(hash, t->mean, t->floats * sizeof(float));
           if (!first) first = hash;
           CHECK(hash == first || !syn_context_exact(&c), "%s %d: %s with %d threads gives other bits",
                 names[rule], more, syn_isa_name(row), threads);
@@ -1830,6 +1831,99 @@ static void average_case(int with_valid) {
   bench_free(&b);
 }
 
+/* -- the moving average of the weights -- */
+
+typedef struct moving {
+  double *mean;          /* what the average should be, in the order of the gradient */
+  const float *frozen;   /* a tensor that is not trained, its first number */
+  float was;
+  double worst;
+  syn_data *valid;
+  int validations;
+} moving;
+
+static int moving_step(void *user, const syn_trainer *t, float loss, int validated) {
+  moving *m = (moving *)user;
+  const double age = (double)(syn_trainer_state(t)->step - 1);
+  double valid = 0.0;
+  long labels;
+  size_t n;
+  int i;
+  SYN__UNUSED(loss);
+  for (i = 0; i < t->n_trained; i++)
+    for (n = 0; n < t->trained[i].p->size; n++) {
+      double *mean = &m->mean[t->trained[i].at + n], apart;
+      *mean += ((double)t->trained[i].p->x[n] - *mean) / (1.0 + (double)t->config.ema * age);
+      apart = fabs(*mean - (double)t->mean[t->trained[i].at + n]);
+      if (!(apart <= m->worst)) m->worst = apart;
+    }
+  if (!validated) return 0;
+  m->validations++;
+  syn__train_exchange(t);
+  CHECK(syn_trainer_evaluate((syn_trainer *)(uintptr_t)t, m->valid, &valid, &labels) == SYN_OK, "not evaluated");
+  CHECK((float)valid == syn_trainer_state(t)->valid, "the loss of the average is %g, that of the validation %g",
+        valid, (double)syn_trainer_state(t)->valid);
+  syn__train_exchange(t);
+  CHECK(*m->frozen == m->was, "a frozen weight moved");
+  return 0;
+}
+
+/* After every step the average is that of the formula; validations are of it, and training goes on
+   from the weights as if there were none. */
+static void moving_case(int average) {
+  syn_config k = config_of(0);
+  syn_train_config train;
+  moving m;
+  bench b, plain;
+  syn_data *d;
+  const syn_param *p;
+  size_t i, size;
+  double apart = 0.0;
+  int n;
+  memset(&train, 0, sizeof train);
+  memset(&m, 0, sizeof m);
+  train.lr = 0.05f, train.schedule = "constant", train.batch_tokens = 40, train.steps = 20, train.every = 5;
+  train.freeze = "src.embed";
+  train.average = average;
+  if (!bench_make(&plain, &k, &train)) return;
+  train.ema = 0.3f;
+  if (!bench_make(&b, &k, &train)) return;
+  p = syn_model_find(b.m, "src.embed");
+  m.frozen = p->x, m.was = *p->x;
+  m.mean = (double *)calloc(b.t->floats, sizeof *m.mean);
+  d = copies(&b.c, 40, 1, 0);
+  m.valid = copies(&b.c, 20, 2, 0);
+  CHECK(syn_trainer_validate(b.t, m.valid) == SYN_OK && syn_trainer_state(b.t)->valid > 0.0f, "%s", b.c.message);
+  CHECK(syn_trainer_validate(plain.t, m.valid) == SYN_OK &&
+        syn_trainer_state(plain.t)->valid == syn_trainer_state(b.t)->valid,
+        "before the first step there is no average");
+  CHECK(syn_trainer_run(b.t, d, m.valid, moving_step, &m) == SYN_OK, "%s", b.c.message);
+  CHECK(syn_trainer_run(plain.t, d, m.valid, NULL, NULL) == SYN_OK, "%s", plain.c.message);
+  CHECK(m.validations == 4 && m.worst < 1e-6, "%d validations, the average is %g off", m.validations, m.worst);
+  size = b.m->trained * sizeof(float);
+  CHECK(!memcmp(b.m->weights, plain.m->weights, size), "the average changes the training");
+  CHECK(syn_trainer_average(b.t) == 1, "no average");
+  CHECK(syn_trainer_average(b.t) == 1, "no average the second time");
+  CHECK(syn_trainer_average(plain.t) == average, "without ema: not %d", average);
+  CHECK(memcmp(b.m->weights, plain.m->weights, size), "the weights are no average");
+  for (n = 0; n < b.t->n_trained && !average; n++)
+    for (i = 0; i < b.t->trained[n].p->size; i++) {
+      double off = fabs((double)b.t->trained[n].p->x[i] - m.mean[b.t->trained[n].at + i]);
+      if (!(off <= apart)) apart = off;
+    }
+  CHECK(apart < 1e-6, "the weights are %g from the average", apart);
+  free(m.mean);
+  syn_data_free(d);
+  syn_data_free(m.valid);
+  bench_free(&plain);
+  bench_free(&b);
+}
+
+static void test_moving(void) {
+  moving_case(0);
+  moving_case(1);
+}
+
 /* -- checkpoints -- */
 
 static int stop_at(void *user, const syn_trainer *t, float loss, int validated) {
@@ -1866,6 +1960,7 @@ static syn_train_config resume_config(void) {
   train.steps = 21;
   train.every = 4;
   train.average = 2;
+  train.ema = 0.4f;
   train.patience = 1;
   train.seed = UINT64_C(0x8000000000000000); /* the hardest number for a signed one */
   return train;
@@ -2522,6 +2617,9 @@ static void test_errors(void) {
   BAD(optimizer, "adafaktor", "did you mean 'adafactor'?");
   BAD(average, -1, "average -1");
   BAD(average, 1001, "average 1001");
+  BAD(ema, -0.1f, "ema -0.1");
+  BAD(ema, 1.01f, "ema 1.01: one is out of range");
+  BAD(ema, (float)NAN, "ema ");
   BAD(accumulate, -2, "accumulate -2");
   BAD(ranks, -1, "rank 0 of ranks -1");
   BAD(rank, 1, "rank 1 of ranks 1");
@@ -2655,6 +2753,7 @@ int main(void) {
   test_stop();
   average_case(1);
   average_case(0);
+  test_moving();
   test_resume_rules();
   for (what = WHATS - 1; what >= 0; what--) /* the next one reads the last files */
     resume_case(what, CHECK_QUICK || what ? 4 : 1);

@@ -133,6 +133,9 @@ static const option train_options[] = {
      "classify: as many labels as the data have, even where nearly every line has its own"},
     {"average", 0, INT, "1", "1..1000",
      "the model is the mean of this many best checkpoints (without --valid: of the newest)"},
+    {"ema", 0, NUMBER, "0", "0..1",
+     "validates and writes the moving average of the weights, over about this share of the steps "
+     "so far; 0.1 suits --schedule rsqrt; 0: off"},
     {"stop-after", 0, INT, "0", "0..",
      "ends after this many validations without progress; 0: never"},
     {"checkpoint", 0, TEXT, "", "FILE",

@@ -571,6 +571,7 @@ static void train_configure(training *r) {
   k->accumulate = opt_int(a, "accumulate");
   k->every = opt_int(a, "every");
   k->average = opt_int(a, "average");
+  k->ema = (float)opt_number(a, "ema");
   k->stop_after = opt_int(a, "stop-after");
   k->halve = 1;
   k->seed = opt_big(a, "seed");
@@ -714,21 +715,18 @@ static void train_finish(training *r) {
   const syn_train_state *s = syn_trainer_state(r->t);
   int kept = 0;
   train_checkpoint(r, 1);
-  if (r->config.average) {
-    if (s->step % r->config.every != 0) {
-      syn_trainer_validate(r->t, r->valid);
-      check(&r->c);
-      train_show(r, seconds(), 1);
-    }
-    kept = syn_trainer_average(r->t);
+  if (r->config.average && s->step % r->config.every != 0) {
+    syn_trainer_validate(r->t, r->valid);
+    check(&r->c);
+    train_show(r, seconds(), 1);
   }
+  kept = syn_trainer_average(r->t);
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
   if (stopped_by) fail(FAILED_JOB, "stopped at step %ld; %s is written", s->step, r->output);
-  if (r->deadline.shortened || (r->deadline.t && s->step < r->config.steps && !s->stopped))
+  if (r->deadline.shortened || (r->deadline.t && s->step < r->deadline.most && !s->stopped))
     fprintf(stderr, "syn: the training ended at step %ld of %ld: the machine was busier than when it "
-            "was measured, so the learning rate fell earlier, and the same command gives another "
-            "model\n", s->step, r->config.steps);
+            "was measured, and the same command gives another model\n", s->step, r->deadline.most);
   if (r->config.steps >= r->config.warmup) train_check_warmup(r, s->step);
   train_check_learned(r);
   if (r->json) return;
