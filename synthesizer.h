@@ -21899,7 +21899,7 @@ static syn_status syn__learn_row(syn__learn *l, size_t i) {
 static void syn__learn_configure(syn__learn *l) {
   const syn_choice *k = &l->choice;
   syn_train_config *t = &l->train;
-  t->optimizer = *k->optimizer ? k->optimizer : NULL, t->schedule = "cosine";
+  t->optimizer = *k->optimizer ? k->optimizer : NULL, t->schedule = "linear";
   t->freeze = *k->freeze ? k->freeze : NULL;
   t->lr = k->lr, t->weight_decay = k->weight_decay, t->clip = k->clip;
   t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;

@@ -165,7 +165,7 @@ static syn_model *by_hand(syn_context *c, const char *task, const syn_choice *k,
     hand_rows(v, m, 1);
   }
   how.optimizer = k->optimizer;
-  how.schedule = "cosine";
+  how.schedule = "linear";
   how.lr = k->lr;
   how.weight_decay = k->weight_decay;
   how.clip = k->clip;

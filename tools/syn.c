@@ -124,7 +124,7 @@ static const option train_options[] = {
      "tensors that are not trained; * matches any part of a name, | separates names"},
     {"lr", 0, NUMBER, "0", "0..", "learning rate; 0: 0.002, muon 0.01, sgd 0.1, the factor 1 of noam, "
      "adafactor: automatic, relative to each tensor"},
-    {"schedule", 0, CHOICE, "cosine", "noam|rsqrt|linear|cosine|constant|plateau",
+    {"schedule", 0, CHOICE, "linear", "noam|rsqrt|linear|cosine|constant|plateau",
      "of the learning rate"},
     {"warmup", 0, INT, "-1", "-1..",
      "steps in which the learning rate rises; -1: a tenth of the run, at most 500"},
