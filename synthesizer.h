@@ -21509,7 +21509,7 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
 
 /* Facts of one side in all rows; labels have none. With an end for each row. */
 typedef struct syn__side {
-  double bytes, words;
+  double bytes, words, tokens;
   int distinct, vocab, longest; /* different words, tokens; tokens of all but one row in 200 */
   size_t pairs;                 /* rows of two texts with a TAB between */
 } syn__side;
@@ -21551,9 +21551,10 @@ static const struct {
   int size[2], heads;   /* d and layers; 0: by the time and the number of tokens */
   float lr, label_smoothing, dropout;
   double epochs;        /* at most */
-  double ratio[4];      /* epochs * weights / tokens from which on dropout is 0.05, 0.1, 0.2, 0.3 */
+  double ratio[4];      /* epochs * weights / tokens that are predicted, from which on dropout is
+                           0.05, 0.1, 0.2, 0.3 */
 } syn__recipes[] = {
-    {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 30.0, 60.0}},
+    {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {14.0, 14.0, 60.0, 120.0}},
     {"", "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(2d)))->norm", "",
      {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
     {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
@@ -21564,7 +21565,7 @@ static const struct {
     {"pos->repeat(L,res_nd(cnn))->norm", "", "", {128, 2}, 4, 0.003f, 0.1f, 0.4f, 10.0, {0.0}},
     {"norm->repeat(L,res_nd(syn_att(V)))->res_nd(ffl)->norm", "", "src.embed",
      {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
-    {SYN__SEQ2SEQ("cnn(k=5)"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {12.0, 24.0, 60.0, 120.0}}};
+    {SYN__SEQ2SEQ("cnn(k=5)"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {24.0, 48.0, 120.0, 240.0}}};
 
 /* Texts of one word each are spelled. */
 static int syn__choose_spelled(const syn__learn *l, int side) {
@@ -21644,7 +21645,8 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
   const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l, recipe);
   const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
-  const double ratio = tokens / l->tokens * weights / l->tokens;
+  const double labels = l->task == SYN__SMALL_SEQ2SEQ ? l->side[SYN_TGT].tokens : l->tokens;
+  const double ratio = tokens / l->tokens * weights / labels;
   const float dropouts[] = {0.05f, 0.1f, 0.2f, 0.3f};
   int length = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int heads = syn__recipes[recipe].heads, i;
@@ -21792,8 +21794,9 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
     s->vocab = syn_tokenizer_size(t);
     for (i = 0; i < count; i++) {
       lengths[i] = (uint64_t)syn_tokenizer_encode(t, at[i], NULL, 0);
-      l->tokens += (double)lengths[i] + 1.0;
+      s->tokens += (double)lengths[i] + 1.0;
     }
+    l->tokens += s->tokens;
     heap = syn__heap_of(lengths, count);
     for (i = 0; i <= count / 200; i++) syn__heap_pop(&heap, &longest);
     s->longest = (int)longest + 1;

@@ -269,7 +269,7 @@ static syn__learn facts(int task, double size, double words, int distinct) {
   l.tokens = 2.0 * words;
   for (side = 0; side < 2; side++) {
     l.side[side].bytes = size;
-    l.side[side].words = words;
+    l.side[side].words = l.side[side].tokens = words;
     l.side[side].distinct = l.side[side].vocab = distinct;
     l.side[side].longest = 20;
   }
@@ -331,11 +331,16 @@ static void test_sizes(void) {
   CHECK(k.max_len == 256 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
         (double)k.dropout, k.batch_tokens);
   l.tokens = 1e6;
+  l.side[SYN_SRC].tokens = l.side[SYN_TGT].tokens = 5e5;
   CHECK(chosen(l, 1e13).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
         "label smoothing %g, %g", (double)chosen(l, 1e13).label_smoothing,
         (double)chosen(l, 5e13).label_smoothing);
   CHECK(chosen(l, 2.5e13).dropout == 0.1f, "sentences that are seen often: dropout %g",
         (double)chosen(l, 2.5e13).dropout);
+  l.side[SYN_SRC].tokens = 9e5, l.side[SYN_TGT].tokens = 1e5;
+  CHECK(chosen(l, 1e13).dropout == 0.1f, "short targets of long sources: dropout %g",
+        (double)chosen(l, 1e13).dropout);
+  l.side[SYN_SRC].tokens = l.side[SYN_TGT].tokens = 5e5;
   CHECK(chosen(l, 2.5e13).d_model == 96, "sentences: width %d", chosen(l, 2.5e13).d_model);
   l.side[SYN_SRC].words = (double)l.count; /* spelled words: a larger network in the same time */
   CHECK(chosen(l, 2.5e13).d_model == 128, "words: width %d", chosen(l, 2.5e13).d_model);
