@@ -19446,11 +19446,10 @@ static void syn__train_exchange(const syn_trainer *t) {
    `patience` of them, stop_after ends the training (early stopping). */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s = t ? &t->state : NULL;
-  double loss;
+  double loss = t ? -(double)s->step : 0.0; /* without data the newest is the best */
   long labels;
   syn_status status;
   if (!t) return SYN_E_VALUE;
-  loss = -(double)s->step; /* without data the newest is the best */
   syn__train_exchange(t);
   status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
   if (status == SYN_OK) syn__train_keep(t, (float)loss);
@@ -21507,9 +21506,9 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
    syn__learn_make, syn__learn_steps (measured on a copy of the network), syn__learn_train. Choices
    are in syn__recipes and syn__choose_...; tools/syn.c calls syn__choose, syn__learn_steps, too. */
 
-/* Facts of one side in all rows; labels have none. With an end for each row. */
+/* Facts of one side, of all rows. Of labels only `distinct` and `vocab` are known. */
 typedef struct syn__side {
-  double bytes, words, tokens;
+  double bytes, words, tokens;  /* tokens: with the end of each row */
   int distinct, vocab, longest; /* different words, tokens; tokens of all but one row in 200 */
   size_t pairs;                 /* rows of two texts with a TAB between */
 } syn__side;
@@ -21524,19 +21523,17 @@ typedef struct syn__learn {
   syn_context *c;
   const syn_learn_config *config;
   syn_choice choice;
-  int task;                /* its place in syn__tasks: SYN__SMALL_SEQ2SEQ ... */
-  double begin;            /* the clock at the start */
+  int task, given;         /* its place in syn__tasks; 1: choice.steps is given */
+  double begin, macs;      /* the clock at the start; multiply-adds that fit the minutes */
   const syn_text *text[2]; /* [count] of both sides */
   size_t count, nth;       /* rows; row 0, nth, 2 nth ... are for validation, 0: none */
   int windows;             /* lm: 1: one text, whose windows are rows; 0: each text has an end */
   syn__side side[2];
-  double tokens, macs;     /* of both sides; multiply-adds that fit the minutes */
   syn_tokenizer *tokenizer[2];
   syn_model *m;
   syn_data *data, *valid;  /* valid: null without validation */
   syn_train_config train;
   syn__deadline deadline;
-  int given;               /* 1: choice.steps is given */
 } syn__learn;
 
 /* What is chosen for each task, in the order of syn__tasks, and for three kinds of texts.
@@ -21551,10 +21548,9 @@ static const struct {
   int size[2], heads;   /* d and layers; 0: by the time and the number of tokens */
   float lr, label_smoothing, dropout;
   double epochs;        /* at most */
-  double ratio[4];      /* epochs * weights / tokens that are predicted, from which on dropout is
-                           0.05, 0.1, 0.2, 0.3 */
+  double ratio[4];      /* dropout is 0.05, 0.1, 0.2, 0.3 from this epochs * weights / labels on */
 } syn__recipes[] = {
-    {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {14.0, 14.0, 60.0, 120.0}},
+    {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 60.0, 120.0}},
     {"", "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(2d)))->norm", "",
      {0, 0}, 0, 0.01f, 0.0f, 0.0f, 40.0, {30.0, 30.0, 60.0, 120.0}},
     {"pos->repeat(L,res_nd(syn_att(R+V))->res_nd(ffl))->norm", "", "",
@@ -21567,6 +21563,14 @@ static const struct {
      {128, 2}, 8, 0.02f, 0.1f, 0.1f, 20.0, {0.0}},
     {SYN__SEQ2SEQ("cnn(k=5)"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {24.0, 48.0, 120.0, 240.0}}};
 
+/* Tokens of both sides; labels: those of them that are predicted. */
+static double syn__learn_tokens(const syn__learn *l) {
+  return l->side[SYN_SRC].tokens + l->side[SYN_TGT].tokens;
+}
+static double syn__learn_labels(const syn__learn *l) {
+  return l->task == SYN__SMALL_SEQ2SEQ ? l->side[SYN_TGT].tokens : syn__learn_tokens(l);
+}
+
 /* Texts of one word each are spelled. */
 static int syn__choose_spelled(const syn__learn *l, int side) {
   return l->side[side].words < 1.2 * (double)l->count;
@@ -21575,7 +21579,7 @@ static int syn__choose_recipe(const syn__learn *l) {
   if (l->task == SYN__SMALL_SEQ2SEQ && syn__choose_spelled(l, SYN_SRC)) return SYN__SPELLED;
   if (l->task != SYN__SMALL_CLASSIFY) return l->task;
   if (2 * l->side[SYN_SRC].pairs > l->count) return SYN__TEXT_PAIRS;
-  return l->tokens < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
+  return syn__learn_tokens(l) < 3e5 && l->side[SYN_TGT].distinct > 2 ? SYN__SHORT_TEXTS : l->task;
 }
 
 /* Of spelled texts characters. Few different words are symbols: one token each, as all words of a
@@ -21612,23 +21616,25 @@ static double syn__choose_weights(int task, const int *size) {
   return each * (double)(size[0] * size[0] * size[1]);
 }
 
-/* Tokens of both sides that the minutes allow for that network. */
-static double syn__choose_tokens(const syn__learn *l, const int *size) {
-  double part = l->task == SYN__SMALL_SEQ2SEQ ? 0.5 : 1.0; /* of the weights work for each token */
-  double weights = syn__choose_weights(l->task, size);
-  return l->macs / (3.0 * part * (weights + (double)l->side[SYN_TGT].vocab * (double)size[0]));
+/* How often the minutes allow that network to see all rows. */
+static double syn__choose_epochs(const syn__learn *l, const int *size) {
+  /* multiply-adds a weight and token; a token of seq2seq meets half of the weights */
+  double work = l->task == SYN__SMALL_SEQ2SEQ ? 1.5 : 3.0;
+  double output = (double)l->side[SYN_TGT].vocab * (double)size[0];
+  return l->macs / (work * (syn__choose_weights(l->task, size) + output) * syn__learn_tokens(l));
 }
 
-/* The network with the least expected loss 1/sqrt(a N) + 1/sqrt(D) of N weights that see D tokens:
-   the form of Hoffmann et al. 2022 (Training compute-optimal large language models), with exponents
-   and a from runs of tools/BENCH.md. N is at most four times the tokens of the texts. */
-static const int *syn__choose_width(const syn__learn *l, int recipe) {
-  double least = 0.0, a = recipe == SYN__SPELLED ? 15.0 : 50.0;
+/* The network with the least expected loss 1/sqrt(a N) + 1/sqrt(D) of N weights, at most 4 times
+   the tokens, that learn from D labels. The form is that of Hoffmann et al. 2022 (Training
+   compute-optimal large language models); exponents and a are from runs of tools/BENCH.md. */
+static const int *syn__choose_width(const syn__learn *l) {
+  double least = 0.0, a = l->task == SYN__SMALL_SEQ2SEQ ? 8.0 : 50.0;
   size_t i, best = 0;
   for (i = 0; i < SYN__COUNT(syn__widths); i++) {
     double weights = syn__choose_weights(l->task, syn__widths[i]);
-    double loss = 1.0 / sqrt(a * weights) + 1.0 / sqrt(syn__choose_tokens(l, syn__widths[i]));
-    if (!i || (weights <= 4.0 * l->tokens && loss < least)) least = loss, best = i;
+    double seen = syn__choose_epochs(l, syn__widths[i]) * syn__learn_labels(l);
+    double loss = 1.0 / sqrt(a * weights) + 1.0 / sqrt(seen);
+    if (!i || (weights <= 4.0 * syn__learn_tokens(l) && loss < least)) least = loss, best = i;
   }
   return syn__widths[best];
 }
@@ -21643,10 +21649,9 @@ static void syn__choose_layers(char *text, const char *layers, int count, int d)
 
 static void syn__choose_network(syn__learn *l, int recipe) {
   syn_choice *k = &l->choice;
-  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l, recipe);
-  const double tokens = syn__choose_tokens(l, size), weights = syn__choose_weights(l->task, size);
-  const double labels = l->task == SYN__SMALL_SEQ2SEQ ? l->side[SYN_TGT].tokens : l->tokens;
-  const double ratio = tokens / l->tokens * weights / labels;
+  const int *own = syn__recipes[recipe].size, *size = *own ? own : syn__choose_width(l);
+  const double tokens = syn__learn_tokens(l), epochs = syn__choose_epochs(l, size);
+  const double ratio = epochs * syn__choose_weights(l->task, size) / syn__learn_labels(l);
   const float dropouts[] = {0.05f, 0.1f, 0.2f, 0.3f};
   int length = syn__max(l->side[SYN_SRC].longest, l->side[SYN_TGT].longest) + 1;
   int heads = syn__recipes[recipe].heads, i;
@@ -21662,7 +21667,7 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   /* Later texts may be longer. */
   if (!k->max_len) k->max_len = l->task == SYN__SMALL_LM ? 128 : syn__min(length + length / 2, 256);
   if (!k->batch_tokens)
-    k->batch_tokens = syn__max(l->tokens < 2e5 ? 1024 : tokens > 1e8 ? 4096 : 2048,
+    k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
                                4 * syn__min(k->max_len, 1 << 20));
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   for (i = 4; i-- && k->dropout == 0.0f;) /* it slows what cannot be learned by heart */
@@ -21751,8 +21756,7 @@ static syn_status syn__learn_speed(syn__learn *l) {
   syn__learn trial = *l;
   double seconds[2], span = 60.0 * l->config->minutes;
   syn_config k;
-  memset(&k, 0, sizeof k);
-  memset(&trial.train, 0, sizeof trial.train);
+  memset(&k, 0, sizeof k), memset(&trial.train, 0, sizeof trial.train);
   k.task = "lm", k.d_model = D, k.max_len = LENGTH, k.tgt_vocab = 500;
   k.decoder = "pos->repeat(2,res_nd(syn_att(R+V))->res_nd(ffl))->norm";
   for (i = 0; i < ROWS * LENGTH; i++) ids[i] = SYN_FIRST_TOKEN + i * 31 % 490;
@@ -21796,7 +21800,6 @@ static syn_status syn__learn_facts(syn__learn *l, int side, char spec[24]) {
       lengths[i] = (uint64_t)syn_tokenizer_encode(t, at[i], NULL, 0);
       s->tokens += (double)lengths[i] + 1.0;
     }
-    l->tokens += s->tokens;
     heap = syn__heap_of(lengths, count);
     for (i = 0; i <= count / 200; i++) syn__heap_pop(&heap, &longest);
     s->longest = (int)longest + 1;

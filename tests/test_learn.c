@@ -266,7 +266,6 @@ static syn__learn facts(int task, double size, double words, int distinct) {
   memset(&l, 0, sizeof l);
   l.task = task;
   l.count = 1000;
-  l.tokens = 2.0 * words;
   for (side = 0; side < 2; side++) {
     l.side[side].bytes = size;
     l.side[side].words = l.side[side].tokens = words;
@@ -312,8 +311,8 @@ static syn_choice chosen(syn__learn l, double macs) {
 
 static void test_sizes(void) {
   static const double macs[] = {1e9, 1e12, 3e13, 1e14, 1e16};
-  static const int widths[] = {64, 64, 96, 128, 256}, lm[] = {64, 64, 96, 128, 384};
-  syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000), lm_text;
+  static const int widths[] = {64, 64, 128, 128, 256}, lm[] = {64, 64, 96, 128, 384};
+  syn__learn l = facts(SYN__SMALL_SEQ2SEQ, 1e7, 2e6, 4000), mail, lm_text;
   syn_choice k, given;
   int i;
   for (i = 0; i < 5; i++) { /* more time: a larger network */
@@ -330,29 +329,30 @@ static void test_sizes(void) {
   k = chosen(l, 1e13);
   CHECK(k.max_len == 256 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
         (double)k.dropout, k.batch_tokens);
-  l.tokens = 1e6;
   l.side[SYN_SRC].tokens = l.side[SYN_TGT].tokens = 5e5;
-  CHECK(chosen(l, 1e13).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
-        "label smoothing %g, %g", (double)chosen(l, 1e13).label_smoothing,
+  CHECK(chosen(l, 5e12).label_smoothing == 0.0f && chosen(l, 5e13).label_smoothing == 0.1f,
+        "label smoothing %g, %g", (double)chosen(l, 5e12).label_smoothing,
         (double)chosen(l, 5e13).label_smoothing);
   CHECK(chosen(l, 2.5e13).dropout == 0.1f, "sentences that are seen often: dropout %g",
         (double)chosen(l, 2.5e13).dropout);
-  l.side[SYN_SRC].tokens = 9e5, l.side[SYN_TGT].tokens = 1e5;
-  CHECK(chosen(l, 1e13).dropout == 0.1f, "short targets of long sources: dropout %g",
-        (double)chosen(l, 1e13).dropout);
-  l.side[SYN_SRC].tokens = l.side[SYN_TGT].tokens = 5e5;
-  CHECK(chosen(l, 2.5e13).d_model == 96, "sentences: width %d", chosen(l, 2.5e13).d_model);
-  l.side[SYN_SRC].words = (double)l.count; /* spelled words: a larger network in the same time */
-  CHECK(chosen(l, 2.5e13).d_model == 128, "words: width %d", chosen(l, 2.5e13).d_model);
-  CHECK(chosen(l, 2.5e13).dropout == 0.0f && chosen(l, 4e13).dropout == 0.05f &&
-            chosen(l, 1e14).dropout == 0.1f,
-        "words: dropout %g, %g, %g", (double)chosen(l, 2.5e13).dropout,
-        (double)chosen(l, 4e13).dropout, (double)chosen(l, 1e14).dropout);
-  k = chosen(l, 1e14);
+  mail = l, mail.side[SYN_SRC].tokens = 9e5, mail.side[SYN_TGT].tokens = 1e5;
+  k = chosen(mail, 1e13);
+  CHECK(k.d_model == 64 && k.dropout == 0.1f, "short targets of long sources: width %d, dropout %g",
+        k.d_model, (double)k.dropout);
+  CHECK(chosen(l, 1e13).d_model == 96 && chosen(l, 2e13).d_model == 128, "sentences: width %d, %d",
+        chosen(l, 1e13).d_model, chosen(l, 2e13).d_model);
+  l.side[SYN_SRC].words = (double)l.count; /* spelled words: less dropout in the same time */
+  CHECK(chosen(l, 2e13).d_model == 128, "words: width %d", chosen(l, 2e13).d_model);
+  CHECK(chosen(l, 1e13).dropout == 0.0f && chosen(l, 3e13).dropout == 0.05f &&
+            chosen(l, 7e13).dropout == 0.1f,
+        "words: dropout %g, %g, %g", (double)chosen(l, 1e13).dropout,
+        (double)chosen(l, 3e13).dropout, (double)chosen(l, 7e13).dropout);
+  k = chosen(l, 2e13);
   CHECK(strstr(k.encoder, "res_nd(cnn(k=5))->res_nd(syn_att(V)))") &&
             strstr(k.decoder, "res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))"),
         "layers of words: %s, %s", k.encoder, k.decoder);
-  lm_text = facts(SYN__SMALL_LM, 1e6, 2e5, 65), lm_text.tokens = 1e6;
+  lm_text = facts(SYN__SMALL_LM, 1e6, 2e5, 65);
+  lm_text.side[SYN_SRC].tokens = 0.0, lm_text.side[SYN_TGT].tokens = 1e6;
   CHECK(chosen(lm_text, 4.5e13).dropout == 0.0f && chosen(lm_text, 1.8e14).dropout == 0.1f,
         "text: dropout %g, %g", (double)chosen(lm_text, 4.5e13).dropout, (double)chosen(lm_text, 1.8e14).dropout);
   l.side[SYN_SRC].words = 1100;
@@ -361,7 +361,7 @@ static void test_sizes(void) {
   l.side[SYN_SRC].words = 2e6;
   CHECK(chosen(l, 5e13).dropout == 0.1f, "dropout %g", (double)chosen(l, 5e13).dropout);
   CHECK(chosen(l, 1e14).dropout == 0.2f, "dropout %g", (double)chosen(l, 1e14).dropout);
-  k = chosen(l, 1e14);
+  k = chosen(l, 2e13);
   CHECK(!strcmp(k.encoder, "pos->repeat(3,res_nd(cnn)->res_nd(syn_att(V)))->norm") &&
             strstr(k.decoder, "(3,res_nd(dyn_conv)->res_nd(mh_dot_att)->res_nd(ffl(256)))->norm"),
         "layers: %s, %s", k.encoder, k.decoder);
