@@ -19446,10 +19446,11 @@ static void syn__train_exchange(const syn_trainer *t) {
    `patience` of them, stop_after ends the training (early stopping). */
 syn_status syn_trainer_validate(syn_trainer *t, syn_data *valid) {
   syn_train_state *s = t ? &t->state : NULL;
-  double loss = t ? -(double)s->step : 0.0; /* without data the newest is the best */
+  double loss;
   long labels;
   syn_status status;
   if (!t) return SYN_E_VALUE;
+  loss = -(double)s->step; /* without data the newest is the best */
   syn__train_exchange(t);
   status = valid ? syn_trainer_evaluate(t, valid, &loss, &labels) : SYN_OK;
   if (status == SYN_OK) syn__train_keep(t, (float)loss);
@@ -21548,7 +21549,7 @@ static const struct {
   int size[2], heads;   /* d and layers; 0: by the time and the number of tokens */
   float lr, label_smoothing, dropout;
   double epochs;        /* at most */
-  double ratio[4];      /* dropout is 0.05, 0.1, 0.2, 0.3 from this epochs * weights / labels on */
+  double ratio[4];      /* epochs * weights / labels at which dropout 0.05, 0.1, 0.2, 0.3 begins */
 } syn__recipes[] = {
     {SYN__SEQ2SEQ("cnn"), "", {0, 0}, 0, 0.01f, 0.1f, 0.0f, 40.0, {7.0, 7.0, 60.0, 120.0}},
     {"", "pos->repeat(L,res_nd(cnn)->res_nd(syn_att(D+V))->res_nd(ffl(2d)))->norm", "",
@@ -21756,7 +21757,8 @@ static syn_status syn__learn_speed(syn__learn *l) {
   syn__learn trial = *l;
   double seconds[2], span = 60.0 * l->config->minutes;
   syn_config k;
-  memset(&k, 0, sizeof k), memset(&trial.train, 0, sizeof trial.train);
+  memset(&k, 0, sizeof k);
+  memset(&trial.train, 0, sizeof trial.train);
   k.task = "lm", k.d_model = D, k.max_len = LENGTH, k.tgt_vocab = 500;
   k.decoder = "pos->repeat(2,res_nd(syn_att(R+V))->res_nd(ffl))->norm";
   for (i = 0; i < ROWS * LENGTH; i++) ids[i] = SYN_FIRST_TOKEN + i * 31 % 490;
