@@ -164,6 +164,31 @@ between 'a hundred lines: high' 15 17 "$(cell t R exact high)"
 # f1 is no function of sums over lines. Classes a, b and c: of a 2 25/(25+50), 2 35/(35+50); of b and c nothing
 is 'f1' '22.222222 27.450980 better' "$(cell t V f1 mean) $(cell t R f1 mean) $(cell t R f1 verdict)"
 
+# -- losses that do not compare: other tokens, sentences left out --
+"$SYN" compare $one --tokenizer space --metric ppl,nats_char --vary src-tokenizer=space,char --tsv -o same >t 2>err
+is 'another source tokenizer: tested' '0 yes' "$? $([ -n "$(cell t src-tokenizer=char ppl p)" ] && echo yes)"
+loose=$(echo "$one" | sed 's/--tokenizer char//')
+"$SYN" compare $loose --metric ppl,nats_char --vary tokenizer=char,space --tsv -o tokens >t 2>err
+is 'another target tokenizer: ppl is not tested, nats_char is' ' yes' \
+  "$(cell t tokenizer=space ppl p) $([ -n "$(cell t tokenizer=space nats_char p)" ] && echo yes)"
+has 'and it says so' '*syn: compare, tokenizer=space: its ppl is not of the same sentences and tokens as that of tokenizer=char: *' \
+  "$(cat err)"
+cut_off=$(echo "$one" | sed 's/--max-len 8//; s/--data [^ ]* --test [^ ]*/--data test.tsv --test data.tsv/')
+"$SYN" compare $cut_off --metric ppl,nats_char --vary max-len=8,4 --tsv -o lengths >t 2>err
+is 'sentences left out: not tested' ' ' "$(cell t max-len=4 ppl p) $(cell t max-len=4 nats_char p)"
+has 'and it says how many' '*max-len=4, seed 1: 100 of 200 pairs do not fit the model?s max_len 4: the loss leaves them out*' \
+  "$(cat err)"
+"$SYN" eval -m lengths/row2-seed1.safetensors --data data.tsv --metric ppl,nats_char >wanted 2>err
+printf 'ppl %.4f\nnats_char %.4f\n' "$(cell t max-len=4 ppl mean)" "$(cell t max-len=4 nats_char mean)" >got
+is 'both leave out the characters, too' "$(cat wanted)" "$(cat got)"
+awk -F '\t' '{ print $1 "\t" length($1) }' test.tsv >numbers.tsv
+"$SYN" compare $one --test numbers.tsv --kinds V,R --metric pearson,exact --tsv -o numbers >t 2>err
+is 'outputs that are no numbers: no value, the other metric has one' '0 0 1' \
+  "$? $(cell t R pearson seeds) $(cell t R exact seeds)"
+has 'and it says which' '*syn: compare, R, seed 1: no pearson, line [0-9]* of the outputs is no number*' "$(cat err)"
+"$SYN" compare $one --kinds V --vary lr=1e9,0.01 --optimizer sgd --steps 20 --warmup 0 --metric nats,ppl --json -o inf >t 2>err
+is 'JSON has no infinity' 0 "$(grep -c -i -e 'inf[,}]' -e 'nan[,}]' t)"
+
 # -- rows --
 "$SYN" compare $one --vary heads=1,2 --vary optimizer=adam,sgd -o vary --heads 2 >out 2>err
 is 'an option given twice' '2 syn: compare has --heads and varies it, too; one of them is wanted' "$? $(cat err)"
@@ -198,6 +223,19 @@ is 'a preset, a flag, commas in parentheses, all combinations' \
   'V, encoder=@rnmt, lowercase=on;V, encoder=@rnmt, lowercase=off;V, encoder=pos->res(syn_att(R,heads=1))->norm, lowercase=on;V, encoder=pos->res(syn_att(R,heads=1))->norm, lowercase=off;' \
   "$(sed 1d out | cut -f 1 | tr '\n' ';')"
 is 'the text of the preset' 'dropout->birnn->repeat(5,res_d(rnn))' "$(text preset/row1-seed1 encoder | tr -d ' ')"
+"$SYN" compare $one --lowercase --vary lowercase=on,off -o flag >out 2>err
+cmp flag/row1-seed1.safetensors flag/row2-seed1.safetensors >out 2>&1
+is 'a flag that is given and varies' 1 $?
+"$SYN" compare --preset transformer --data data.tsv --test test.tsv --tokenizer char --heads 2 --max-len 8 --batch 200 \
+  --steps 1 --seeds 1 --vary d-model=8,16 -o sizes --tsv >t 2>err
+is 'an option of --preset may vary' '0 d-model=8;d-model=16;' "$? $(sed 1d t | cut -f 1 | tr '\n' ';')"
+tab=$(printf '\t')
+"$SYN" compare $bare --heads 2 --vary "encoder=pos->
+  norm;pos$tab->norm" -o lines --tsv >t 2>err
+is 'a name is one line without TABs' '0 encoder=pos->   norm;encoder=pos ->norm; 14' \
+  "$? $(sed 1d t | cut -f 1 | tr '\n' ';') $(awk -F '\t' '{ print NF }' t | uniq | tr '\n' ' ' | sed 's/ $//')"
+"$SYN" compare $one --kinds V,R --page inside/page.html -o inside >out 2>err
+is 'the page in the folder of results' '0 1' "$? $(grep -c '<h1>' inside/page.html)"
 # a rate that learns nothing is a result, one that diverges is none
 "$SYN" compare --data data.tsv --test test.tsv --tokenizer char --d-model 16 --heads 2 --max-len 8 --batch 200 $chains \
   --steps 30 --warmup 0 --optimizer adam --seeds 1 --vary lr=0.01,1000,1e38 -o rates --tsv >t 2>err
@@ -258,7 +296,18 @@ SYN=$SYN sh "$here/../tools/results" nowhere tables >out 2>err
 is 'results: status' 1 $?
 is 'results: no other complaint' '' "$(grep '^syn: ' err | grep -v -e 'cannot open nowhere/' -e 'beside --init')"
 
+if [ -x /bin/bash ]; then
+  ln -sf /bin/bash sh
+  is 'results: another shell' "$(sh "$here/../tools/results" -n data folder)" "$(./sh "$here/../tools/results" -n data folder)"
+fi
+sh "$here/../tools/results" -n 'my data' folder >out 2>err
+is 'results: blanks' '2 results: no blanks are wanted in DATA and FOLDER, given: my data, folder' "$? $(cat err)"
+
 # -- refused --
+refused 'a tokenizer that train refuses' 2 'syn: compare, row V: tokenizer: "foo" given, *' $one --tokenizer foo --kinds V -o first
+"$SYN" compare $one --kinds V -o first >out 2>err
+is 'the folder of a refused first run is free' 0 $?
+refused 'standard input' 2 'syn: compare wants files, *given: - (standard input)' $one --valid - --kinds V -o input
 refused 'nothing varies' 2 'syn: compare wants --kinds A,B,... or --vary OPTION=A,B,...' $one -o no
 refused 'no test' 2 'syn: compare wants --test, or --test-src and --test-tgt' --data data.tsv --kinds V,R -o no
 refused 'no such option' 2 'syn: compare has no option --kind; the nearest is --kinds *' $one --kind V -o no
@@ -282,6 +331,14 @@ is 'nothing was begun' no "$([ -e no ] && echo yes || echo no)"
 refused 'another command' 2 'syn: compare: the runs in whole have --kinds "V,R", now given: "V,D"; --folder DIR *' \
   $run --kinds V,D -o whole
 refused 'another option' 2 'syn: compare: the runs in whole have --lr "0.01", now given: "0.02"; *' $run --lr 0.02 -o whole
+cp data.tsv first.tsv
+cp data.tsv second.tsv
+files="--test test.tsv $small $chains --steps 2 --seeds 1 --vary data=first.tsv,second.tsv -o files"
+"$SYN" compare $files >out 2>err
+is 'files that vary' 0 $?
+echo 'a	a' >>second.tsv
+refused 'a file that varies was changed' 2 'syn: compare: the runs in files have --vary "data=first.tsv,second.tsv" of the bytes *' \
+  $files
 echo 'a	a' >>data.tsv
 refused 'another text' 2 'syn: compare: the runs in whole have --data "data.tsv" of the bytes *' $run -o whole
 

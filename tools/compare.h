@@ -125,6 +125,7 @@ static axis axis_read(const arguments *a, const char *text) {
   char name[80];
   axis x;
   size_t i;
+  int g;
   memset(&x, 0, sizeof x);
   snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - text : 0), text);
   if (!*name) fail(WRONG_USE, "compare --vary wants OPTION=A,B,..., given: %s", text);
@@ -134,8 +135,10 @@ static axis axis_read(const arguments *a, const char *text) {
   if (!x.of)
     fail(WRONG_USE, "compare --vary %s: train has no such option; the nearest is %s", name,
          nearest_option(train_options, text_of(name)));
-  if (opt_given(a, name) && x.of->kind != FLAG && strcmp(name, "var") != 0)
-    fail(WRONG_USE, "compare has --%s and varies it, too; one of them is wanted", name);
+  for (g = 0; g < a->given_count; g++)
+    if (strcmp(a->given[g].of->name, name) == 0 && !a->given[g].of_preset && x.of->kind != FLAG &&
+        strcmp(name, "var") != 0)
+      fail(WRONG_USE, "compare has --%s and varies it, too; one of them is wanted", name);
   if (in_choices("preset|encoder|decoder", name) && strcmp(equals + 1, "@presets") == 0)
     axis_presets(&x, opt_text(a, "task"));
   else x.values = split_values(equals + 1, "vary");
@@ -257,7 +260,7 @@ static void row_kind(const arguments *a, word_list *l, const char *kind) {
     places += here;
   }
   b.size = 0;
-  if (places >= 0 && of <= LM && (of == LM || strcmp(where, "encoder") != 0)) {
+  if (places >= 0 && of <= LM && strcmp(where, "encoder") != 0) {
     here = put_chain(&b, n.config.decoder, kind);
     if (here) word_option(l, passed_option("decoder"), b.at);
     places += here;
@@ -306,13 +309,24 @@ static size_t label_size(const axis *x, const char *value) {
   return value[n] == ':' && (!x->of || in_choices("encoder|decoder", x->of->name)) ? n : 0;
 }
 
-/* Appends the name of the value to that of the row. Returns the value without its label. */
+/* Appends the name of the value to that of the row, on one line and without TABs. Returns the value
+   without its label. */
 static const char *row_name(buffer *b, const axis *x, const char *value) {
-  size_t n = label_size(x, value);
+  size_t n = label_size(x, value), i = b->size;
   if (b->size) put(b, ", ", 2);
   if (x->of) put(b, x->of->name, strlen(x->of->name)), put_byte(b, '=');
   put(b, value, n ? n : strlen(value));
+  for (; i < b->size; i++)
+    if ((unsigned char)b->at[i] < ' ') b->at[i] = ' ';
   return n ? value + n + 1 + strspn(value + n + 1, " ") : value;
+}
+
+/* Whether an axis has the flag: what is given is then for the test alone. */
+static int flag_varies(const option *o, const axis *axes, size_t n_axes) {
+  size_t x;
+  for (x = 0; x < n_axes; x++)
+    if (o->kind == FLAG && axes[x].of == o) return 1;
+  return 0;
 }
 
 /* Row i of `rows`: the options of train that were given, then the values of the axes. */
@@ -326,7 +340,7 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
   word_put(&r.args, "--output=-", 10); /* a run gives its own */
   for (g = 0; g < a->given_count; g++) {
     const option *o = passed_option(a->given[g].of->name);
-    if (o) word_option(&r.args, o, a->given[g].value);
+    if (o && !flag_varies(o, axes, n_axes)) word_option(&r.args, o, a->given[g].value);
   }
   for (x = 0; x < n_axes; x++) {
     const char *value = row_name(&name, &axes[x], row_value(&axes[x], i, &below));
@@ -638,22 +652,17 @@ static void loss_windows(row_loss *l, evaluation *e, int window) {
 }
 
 /* The sentences; one that does not fit the model has no labels. */
-static void loss_pairs(row_loss *l, evaluation *e, int most) {
-  const syn_tokenizer *t[2];
+static void loss_pairs(row_loss *l, evaluation *e) {
+  double characters;
   size_t i;
-  t[0] = syn_model_tokenizer(e->m, SYN_SRC);
-  t[1] = syn_model_tokenizer(e->m, SYN_TGT);
   for (i = 0; i < e->p.count; i++) {
     syn_data *d = syn_data_new(l->c);
-    pairs one = e->p;
     check(l->c);
-    one.side[0] += i;
-    one.side[1] += i;
-    one.count = 1;
-    pairs_add(l->c, d, &one, t, most);
-    loss_put(l, d, 0, count_characters(first_alternative(&e->p, i)));
+    characters = loss_add(e, d, i);
+    loss_put(l, d, 0, characters);
     syn_data_free(d);
   }
+  loss_left_out(e);
 }
 
 static void test_losses(evaluation *e, const one_run *r) {
@@ -668,7 +677,7 @@ static void test_losses(evaluation *e, const one_run *r) {
   check(&e->c);
   l.ints = (int *)take(3 * (size_t)l.tokens, sizeof(int));
   if (e->of == LM) loss_windows(&l, e, most);
-  else loss_pairs(&l, e, most);
+  else loss_pairs(&l, e);
   write_file(r->path[F_LOSS], l.out.at, l.out.size);
   free(l.out.at);
   free(l.ints);
@@ -857,14 +866,30 @@ static int count_cores(void) { return 1; }
    its command. */
 static void put_hash(buffer *b, const char *path, int folder) {
   char *inside = path_in(path, "command");
-  buffer file = read_file(folder ? inside : path);
+  buffer file;
   uint64_t h = 14695981039346656037u;
   size_t i;
+  if (strcmp(path, "-") == 0)
+    fail(WRONG_USE, "compare wants files, which it reads once a run, given: - (standard input)");
+  file = read_file(folder ? inside : path);
   for (i = 0; i < file.size; i++) h = (h ^ (unsigned char)file.at[i]) * 1099511628211u;
   put_format(b, " of the bytes %08lx%08lx", (unsigned long)(h >> 32),
              (unsigned long)(h & 0xFFFFFFFFu));
   free(inside);
   free(file.at);
+}
+
+/* The hash of each file of a --vary. */
+static void put_vary_hashes(buffer *b, const char *vary) {
+  const size_t size = strcspn(vary, "=");
+  char name[16];
+  word_list files;
+  size_t i;
+  snprintf(name, sizeof name, "%.*s", (int)size, vary);
+  if (!vary[size] || size >= sizeof name || !in_choices(FILE_OPTIONS, name)) return;
+  files = split_values(vary + size + 1, "vary");
+  for (i = 0; i < files.count; i++) put_hash(b, files.at[i], 0);
+  words_free(&files);
 }
 
 /* One line for each option: its name, TAB, its value as JSON; --var and --vary: all values. */
@@ -879,6 +904,7 @@ static buffer command_text(const arguments *a) {
     put_byte(&b, '\t');
     for (n = 0; in_choices("var|vary", o->name) && (each = opt_each(a, o->name, n)) != NULL; n++) {
       put_json(&b, text_of(each));
+      if (strcmp(o->name, "vary") == 0) put_vary_hashes(&b, each);
       put_byte(&b, ' ');
     }
     if (!n) put_json(&b, text_of(value));
@@ -986,8 +1012,10 @@ static void run_read(one_run *r) {
 }
 
 /* Prints the messages of a run, those of other runs not again: the pairs that do not fit are said of
-   the first run alone. A message begins with "syn: "; what --init takes stands in the file alone. */
+   the first run alone. A message begins with "syn: "; what --init takes and --minutes chooses stands in
+   the file alone. */
 static void run_messages(comparison *k, const one_run *r) {
+  static const char *const kept[] = {"syn: --init ", "syn: chosen; "};
   buffer file = {NULL, 0, 0};
   syn_text rest, line;
   size_t i;
@@ -995,7 +1023,9 @@ static void run_messages(comparison *k, const one_run *r) {
   rest = buffer_text(&file);
   while (next_piece(&rest, "\n", &line)) {
     if (line.size < 5 || memcmp(line.at, "syn: ", 5) != 0) continue;
-    if (line.size > 12 && memcmp(line.at, "syn: --init ", 12) == 0) continue;
+    for (i = 0; i < COUNT(kept); i++)
+      if (line.size > 12 && memcmp(line.at, kept[i], strlen(kept[i])) == 0) break;
+    if (i < COUNT(kept)) continue;
     for (i = 0; i < k->shown.count; i++)
       if (text_is(line, k->shown.at[i])) break;
     if (i < k->shown.count) continue;
@@ -1006,10 +1036,19 @@ static void run_messages(comparison *k, const one_run *r) {
   free(file.at);
 }
 
-/* Ends the program: a run was refused as wrong use, and all others would be. */
-static void run_refused(const one_run *r) {
+/* Ends the program: a run was refused as wrong use, and all others would be. A folder without any
+   model or checkpoint is free for another command. */
+static void run_refused(const comparison *k, const one_run *r) {
   buffer file = read_file(r->path[F_ERRORS]);
   syn_text rest = buffer_text(&file), line;
+  size_t i, begun = 0;
+  for (i = 0; i < k->rows * k->seeds; i++)
+    begun += file_exists(k->run[i].path[F_CHECKPOINT]) || file_exists(k->run[i].path[F_MODEL]);
+  if (!begun) {
+    char *command = path_in(opt_text(k->a, "folder"), "command");
+    remove_file(command);
+    free(command);
+  }
   next_piece(&rest, "\n", &line);
   fail(WRONG_USE, "compare, row %.80s: %.*s", r->row->name,
        (int)(line.size > 5 ? line.size - 5 : 0), line.at ? line.at + 5 : "");
@@ -1042,7 +1081,7 @@ static void run_ended(comparison *k, one_run *r, int phase, int status) {
     return;
   }
   if (stopped_by || run_phase(k, r) > phase) return;
-  if (status == WRONG_USE) run_refused(r);
+  if (status == WRONG_USE) run_refused(k, r);
   r->failed = 1;
   run_messages(k, r);
   fprintf(stderr, "syn: compare, %s, seed %llu: the run failed%s\n", r->row->name,
@@ -1100,6 +1139,8 @@ static void run_all(comparison *k) {
 /* One metric of one run. */
 typedef struct measured {
   size_t units;               /* sentences; lm: windows */
+  size_t no_number;           /* the first line, from 1, that is none where the metric wants numbers;
+                                 0: there is a value */
   double *counts;             /* [units][METRIC_COUNTS] of a metric that sums them; else null */
   lines file, tags;           /* outputs; of tags, where the metric is over tags */
   syn_text *hyp, *ref;        /* what is compared; unit i has from[i] .. from[i+1]-1 */
@@ -1182,8 +1223,26 @@ static void measured_counts(measured *m) {
   free(each);
 }
 
+/* Whether a line is one number, blanks aside, as pearson and spearman want. */
+static int is_number(syn_text line) {
+  buffer b = {NULL, 0, 0};
+  double value;
+  int is;
+  while (line.size && strchr(" \t\r", line.at[0])) line.at++, line.size--;
+  while (line.size && strchr(" \t\r", line.at[line.size - 1])) line.size--;
+  put(&b, line.at, line.size);
+  put_byte(&b, 0);
+  is = parse_number(b.at, &value);
+  free(b.at);
+  return is;
+}
+static int wants_numbers(const char *metric_name) {
+  return in_choices("pearson|spearman", metric_name);
+}
+
 static measured measured_read(const comparison *k, const one_run *r, const char *name) {
   measured m;
+  size_t i;
   memset(&m, 0, sizeof m);
   m.name = name;
   m.options = &k->options;
@@ -1194,6 +1253,8 @@ static measured measured_read(const comparison *k, const one_run *r, const char 
   m.row = metric_find(text_of(name));
   if (k->of == TAG && in_choices("accuracy|f1|mcc", name)) measured_tags(&m, r);
   else measured_lines(&m, k, r);
+  for (i = 0; i < m.units && wants_numbers(name) && !m.no_number; i++)
+    if (!is_number(m.hyp[i])) m.no_number = i + 1;
   if (m.row->of) measured_counts(&m);
   return m;
 }
@@ -1240,10 +1301,13 @@ static double measured_value(const measured *m, const unsigned *times) {
   return count > 0.0 ? m->row->of(sum, count, m->row->variant) : 0.0;
 }
 
+/* NaN: there is no value. */
 static double measured_whole(const measured *m) {
-  unsigned *once = (unsigned *)take(m->units, sizeof *once);
+  unsigned *once;
   double value;
   size_t i;
+  if (m->no_number) return (double)NAN;
+  once = (unsigned *)take(m->units, sizeof *once);
   for (i = 0; i < m->units; i++) once[i] = 1;
   value = measured_value(m, once);
   free(once);
@@ -1291,28 +1355,45 @@ static void bootstrap(const comparison *k, const measured *m, size_t samples, re
   free(picked);
 }
 
-/* Mean and deviation of a row; *drawn: its sentences, 0: not all runs are done, or not all have the
-   same ones. */
+/* Whether a and b measure the same sentences; a loss also as many labels in each of them (nats_char:
+   characters): the tokens of different tokenizers do not compare, nor does a loss that leaves out
+   sentences that do not fit. */
+static int measured_alike(const measured *a, const measured *b) {
+  const size_t what = strcmp(a->name, "nats_char") == 0 ? 2 : 1;
+  size_t i;
+  if (a->units != b->units) return 0;
+  for (i = 0; i < a->units && !a->row; i++)
+    if (a->counts[i * METRIC_COUNTS + what] != b->counts[i * METRIC_COUNTS + what]) return 0;
+  return 1;
+}
+
+/* Mean and deviation of a row. Draws samples where all of its runs are done and measure the same as
+   the first run of the table. */
 static void result_of(const comparison *k, size_t row, const char *name, size_t samples,
-                      size_t *drawn, result *out) {
+                      const measured *first, result *out) {
   measured *m = (measured *)take(k->seeds, sizeof *m);
   size_t s;
+  int alike = 1;
   memset(out, 0, sizeof *out);
   out->value = (double *)take(k->seeds, sizeof *out->value);
   for (s = 0; s < k->seeds; s++) {
     const one_run *r = &k->run[s * k->rows + row];
     if (!r->done) continue;
     m[s] = measured_read(k, r, name);
-    out->value[out->n++] = measured_whole(&m[s]);
+    if (m[s].no_number)
+      fprintf(stderr, "syn: compare, %s, seed %llu: no %s, line %lu of the outputs is no number\n",
+              r->row->name, (unsigned long long)r->seed, name, (unsigned long)m[s].no_number);
+    else out->value[out->n++] = measured_whole(&m[s]);
+    if (first && !measured_alike(first, &m[s])) alike = 0;
   }
   for (s = 0; s < out->n; s++) out->mean += out->value[s] / (double)out->n;
   for (s = 0; s < out->n && out->n > 1; s++)
     out->deviation += (out->value[s] - out->mean) * (out->value[s] - out->mean);
   if (out->n > 1) out->deviation = sqrt(out->deviation / (double)(out->n - 1));
-  *drawn = out->n == k->seeds ? m[0].units : 0;
-  for (s = 0; s < k->seeds; s++)
-    if (m[s].units != m[0].units) *drawn = 0;
-  if (*drawn && samples) bootstrap(k, m, samples, out);
+  if (!alike)
+    fprintf(stderr, "syn: compare, %s: its %s is not of the same sentences and tokens as that of %s: "
+            "not tested\n", k->row[row].name, name, k->row[0].name);
+  if (first && first->units && alike && samples && out->n == k->seeds) bootstrap(k, m, samples, out);
   for (s = 0; s < k->seeds; s++) measured_free(&m[s]);
   free(m);
 }
@@ -1335,15 +1416,19 @@ static void result_test(result *r, const result *first, size_t samples) {
   free(d);
 }
 
-/* All rows for one metric, tested where they have the sentences of the first row. */
+/* All rows for one metric, tested against the first where both have samples. */
 static result *results_of(const comparison *k, const char *name) {
   result *r = (result *)take(k->rows, sizeof *r);
-  size_t samples = (size_t)opt_int(k->a, "samples"), i, first = 0, drawn;
+  size_t samples = (size_t)opt_int(k->a, "samples"), i;
+  const int done = k->run[0].done;
+  measured first;
+  memset(&first, 0, sizeof first);
+  if (done) first = measured_read(k, &k->run[0], name);
   for (i = 0; i < k->rows; i++) {
-    result_of(k, i, name, samples, &drawn, &r[i]);
-    if (!i) first = drawn;
-    else if (samples && drawn && drawn == first) result_test(&r[i], &r[0], samples);
+    result_of(k, i, name, samples, done ? &first : NULL, &r[i]);
+    if (i && r[0].sample && r[i].sample) result_test(&r[i], &r[0], samples);
   }
+  measured_free(&first);
   return r;
 }
 
@@ -1459,12 +1544,22 @@ static void put_tsv(buffer *b, const comparison *k, const char *name, const resu
     else put_format(b, "\t\t");
     if (r->tested) put_format(b, "%.6f\t%.6f\t%.6f\t%.6f\t", r->difference, r->low, r->high, r->p);
     else put_format(b, "\t\t\t\t");
-    put_format(b, "%s\t%.0f\t%.0f\t%.3f\t%.3f\n", verdict(r, name), c.parameters, c.updates, c.rate,
-               c.minutes);
+    put_format(b, "%s\t", verdict(r, name));
+    if (r->n)
+      put_format(b, "%.0f\t%.0f\t%.3f\t%.3f\n", c.parameters, c.updates, c.rate, c.minutes);
+    else put_format(b, "\t\t\t\n");
   }
 }
 
+/* `,"NAME":VALUE`; JSON has neither NaN nor infinity: null. */
+static void put_json_number(buffer *b, const char *name, double value, int digits) {
+  put_format(b, ",\"%s\":", name);
+  if (fabs(value) < (double)INFINITY) put_format(b, "%.*f", digits, value);
+  else put_format(b, "null");
+}
+
 static void put_json_rows(buffer *b, const comparison *k, const char *name, const result *r) {
+  const double none = (double)INFINITY;
   size_t i, s;
   for (i = 0; i < k->rows; i++, r++) {
     row_costs c = costs_of(k, i);
@@ -1472,16 +1567,22 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
     put_json(b, text_of(k->row[i].name));
     put_format(b, ",\"metric\":\"%s\",\"lower_is_better\":%s,\"seeds\":%lu,\"values\":[", name,
                lower_is_better(name) ? "true" : "false", (unsigned long)r->n);
-    for (s = 0; s < r->n; s++) put_format(b, "%s%.6f", s ? "," : "", r->value[s]);
-    put_format(b, "],");
-    if (r->n) put_format(b, "\"mean\":%.6f,\"deviation\":%.6f,", r->mean, r->deviation);
-    else put_format(b, "\"mean\":null,\"deviation\":null,");
-    if (r->tested)
-      put_format(b, "\"difference\":%.6f,\"low\":%.6f,\"high\":%.6f,\"p\":%.6f,", r->difference,
-                 r->low, r->high, r->p);
-    else put_format(b, "\"difference\":null,\"low\":null,\"high\":null,\"p\":null,");
-    put_format(b, "\"verdict\":\"%s\",\"parameters\":%.0f,\"updates\":%.0f,\"updates_per_s\":%.3f,"
-               "\"minutes\":%.3f}\n", verdict(r, name), c.parameters, c.updates, c.rate, c.minutes);
+    for (s = 0; s < r->n; s++)
+      if (fabs(r->value[s]) < (double)INFINITY) put_format(b, "%s%.6f", s ? "," : "", r->value[s]);
+      else put_format(b, "%snull", s ? "," : "");
+    put_byte(b, ']');
+    put_json_number(b, "mean", r->n ? r->mean : none, 6);
+    put_json_number(b, "deviation", r->n ? r->deviation : none, 6);
+    put_json_number(b, "difference", r->tested ? r->difference : none, 6);
+    put_json_number(b, "low", r->tested ? r->low : none, 6);
+    put_json_number(b, "high", r->tested ? r->high : none, 6);
+    put_json_number(b, "p", r->tested ? r->p : none, 6);
+    put_format(b, ",\"verdict\":\"%s\"", verdict(r, name));
+    put_json_number(b, "parameters", r->n ? c.parameters : none, 0);
+    put_json_number(b, "updates", r->n ? c.updates : none, 0);
+    put_json_number(b, "updates_per_s", r->n ? c.rate : none, 3);
+    put_json_number(b, "minutes", r->n ? c.minutes : none, 3);
+    put_format(b, "}\n");
   }
 }
 
@@ -1641,6 +1742,7 @@ static void compare_metrics(comparison *k) {
   const char *list = opt_text(k->a, "metric");
   int file = *opt_text(k->a, "test") != 0;
   syn_text rest, name;
+  size_t i, n;
   if (!*list) list = k->of == SEQ2SEQ ? "bleu" : k->of == LM ? "nats" : "accuracy";
   for (rest = text_of(list); next_piece(&rest, ",", &name);) {
     int loss = is_loss_metric(name);
@@ -1657,6 +1759,11 @@ static void compare_metrics(comparison *k) {
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
   if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
+  for (i = 0; i < k->references.count; i++)
+    for (n = 0; n < k->metrics.count; n++)
+      if (wants_numbers(k->metrics.at[n]) && !is_number(first_alternative(&k->references, i)))
+        fail(FAILED_JOB, "compare --metric %s wants one number a line, line %lu of %s has none",
+             k->metrics.at[n], (unsigned long)i + 1, k->references.names[1]);
 }
 
 static void compare_runs(comparison *k) {
@@ -1694,11 +1801,11 @@ static int run_compare(const arguments *a) {
   memset(&k, 0, sizeof k);
   k.a = a;
   k.begin = seconds();
-  if (*opt_text(a, "page")) check_writable(opt_text(a, "page"));
   init_same(a);
   compare_rows(&k);
   compare_metrics(&k);
   folder_open(a);
+  if (*opt_text(a, "page")) check_writable(opt_text(a, "page")); /* it may stand in the folder */
   compare_runs(&k);
   if (k.ready)
     fprintf(stderr, "%lu of %lu runs were finished before\n", (unsigned long)k.ready,

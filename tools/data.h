@@ -226,16 +226,16 @@ static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokeniz
   return n;
 }
 
-/* Adds every pair that fits `most` tokens a side, with the end token of the source or the begin
-   token of the decoder (tag has neither). Returns the number of pairs that do not fit. */
-static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p,
+/* Adds each of the pairs i..end-1 that fits `most` tokens a side, with the end token of the source or
+   the begin token of the decoder (tag has neither). Returns the number of pairs that do not fit. */
+static size_t pairs_add(syn_context *c, syn_data *d, const pairs *p, size_t i, size_t end,
                         const syn_tokenizer *const t[2], int most) {
   encoder src, tgt;
-  size_t i, left = 0;
+  size_t left = 0;
   int n, m;
   memset(&src, 0, sizeof src);
   memset(&tgt, 0, sizeof tgt);
-  for (i = 0; i < p->count; i++) {
+  for (; i < end; i++) {
     n = encode_task(&src, p->of, t[0], p->side[0][i]);
     m = p->of >= CLASSIFY ? encode_labels(&tgt, p, i, t[1], n)
                           : encode(&tgt, t[1], first_alternative(p, i));

@@ -373,6 +373,7 @@ static void preset_give(arguments *a, int *at, const char *name, const char *val
   while (o->name && strcmp(o->name, name) != 0) o++;
   if (!o->name || !value) return;
   a->given[*at].of = o;
+  a->given[*at].of_preset = 1;
   a->given[(*at)++].value = value;
 }
 

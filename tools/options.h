@@ -36,6 +36,7 @@ typedef struct command_row {
 typedef struct given_option {
   const option *of;
   const char *value;
+  int of_preset; /* 1: it came with --preset */
 } given_option;
 
 /* The parsed and checked arguments, in the order given. */

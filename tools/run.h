@@ -400,6 +400,7 @@ typedef struct evaluation {
   job *jobs;
   double loss, per_char;    /* nats per token, per character; loss < 0: not computed yet */
   long labels;
+  size_t left;              /* pairs that do not fit the model */
 } evaluation;
 
 static int is_loss_metric(syn_text name) {
@@ -414,31 +415,43 @@ static double count_characters(syn_text t) {
   return (double)n;
 }
 
+/* Adds pair i, if it fits the model. Returns the characters of its target, 0: it does not fit. */
+static double loss_add(evaluation *e, syn_data *d, size_t i) {
+  const syn_tokenizer *t[2];
+  t[0] = syn_model_tokenizer(e->m, SYN_SRC);
+  t[1] = syn_model_tokenizer(e->m, SYN_TGT);
+  if (pairs_add(&e->c, d, &e->p, i, i + 1, t, syn_model_config(e->m)->max_len)) {
+    e->left++;
+    return 0.0;
+  }
+  return count_characters(first_alternative(&e->p, i));
+}
+
+/* Says how many pairs the loss leaves out, if any. */
+static void loss_left_out(const evaluation *e) {
+  if (e->left)
+    fprintf(stderr,
+            "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
+            (unsigned long)e->left, (unsigned long)e->p.count, syn_model_config(e->m)->max_len);
+}
+
 /* Loss on the first alternatives; lm: on windows that overlap by half their length. */
 static void eval_loss(evaluation *e) {
   const syn_config *k = syn_model_config(e->m);
-  int tokens = k->max_len < 2047 ? 2048 : k->max_len + 1, lm = e->of == LM;
+  int tokens = k->max_len < 2047 ? 2048 : k->max_len + 1;
   syn_data *d = syn_data_new(&e->c);
-  const syn_tokenizer *t[2];
   double characters = 0.0;
-  size_t i, left = 0;
+  size_t i;
   check(&e->c);
-  t[0] = syn_model_tokenizer(e->m, SYN_SRC);
-  t[1] = syn_model_tokenizer(e->m, SYN_TGT);
-  if (lm) {
+  for (i = 0; i < e->p.count; i++) characters += loss_add(e, d, i);
+  if (e->of == LM) {
     buffer text = read_text(opt_text(e->a, "data"));
     characters = count_characters(buffer_text(&text));
-    windows_add(&e->c, d, buffer_text(&text), t[1], k->max_len,
+    windows_add(&e->c, d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), k->max_len,
                 k->max_len > 1 ? k->max_len / 2 : 1);
     free(text.at);
-  } else {
-    left = pairs_add(&e->c, d, &e->p, t, k->max_len);
-    for (i = 0; i < e->p.count; i++) characters += count_characters(first_alternative(&e->p, i));
   }
-  if (left)
-    fprintf(stderr,
-            "syn: %lu of %lu pairs do not fit the model's max_len %d: the loss leaves them out\n",
-            (unsigned long)left, (unsigned long)e->p.count, k->max_len);
+  loss_left_out(e);
   syn_model_evaluate(&e->c, e->m, d, tokens, &e->loss, &e->labels);
   check(&e->c);
   e->per_char = characters > 0.0 ? e->loss * (double)e->labels / characters : 0.0;

@@ -116,7 +116,8 @@ static const option train_options[] = {
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
     {"epochs", 0, NUMBER, "0", "0..", "likewise; 10 without steps, epochs and minutes"},
     {"minutes", 0, NUMBER, "0", "0..",
-     "likewise, from the program's start; without the others: chooses all that is not given"},
+     "likewise, from the program's start, compare: from that of each run; without the others train "
+     "chooses all that is not given"},
     {"optimizer", 0, CHOICE, "muon", "adam|adamw|adafactor|sgd|muon", "rule of an update"},
     {"weight-decay", 0, NUMBER, "0", "0..",
      "times the learning rate; none: adamw 0.01, muon 0.1, adafactor and sgd 0"},

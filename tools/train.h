@@ -324,7 +324,7 @@ static void init_weights(training *r) {
 /* Adds the pairs and reports how many do not fit: none is dropped silently. */
 static void train_add(training *r, syn_data *d, const pairs *p, int most) {
   const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
-  size_t left = pairs_add(&r->c, d, p, t, most);
+  size_t left = pairs_add(&r->c, d, p, 0, p->count, t, most);
   int asked = r->max_len;
   if (left == p->count) fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
   if (left)
