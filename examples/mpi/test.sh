@@ -54,4 +54,9 @@ grep -q 'train.accumulate is 2, this training has 4' log || fail "no word of acc
 run 3 --data nowhere && fail "no data"
 printf 'one two\tthree\nfour\tfive six\n' >pairs.tsv
 good 2 --data pairs.tsv --tokenizer space --model pairs --steps 2
+sed 's/six/ten/' pairs.tsv >other.tsv
+run 2 --data other.tsv --tokenizer space --model pairs --resume && fail "resumed with other data"
+grep -q 'the checkpoint is of other data' log || fail "no word of the other data"
+run 0 --steps twelve && fail "a word for a number"
+grep -q -e '--steps: wanted a number' log || fail "no word of the number"
 echo "mpi: passed"

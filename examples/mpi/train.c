@@ -30,6 +30,14 @@ static int stop(const char *what, const char *message) {
   return 1;
 }
 
+/* Every number is a whole one from 0 on. */
+static long whole(const char *name, const char *text) {
+  char *end;
+  long value = strtol(text, &end, 10);
+  if (!*text || *end || value < 0 || value > 1000000000L) stop(name, "wanted a number up to 1e9");
+  return value;
+}
+
 static int options(job *j, int argc, char **argv) {
   int i;
   for (i = 1; i < argc; i++) {
@@ -42,13 +50,13 @@ static int options(job *j, int argc, char **argv) {
     if (!strcmp(name, "--data")) j->data = value;
     else if (!strcmp(name, "--tokenizer")) j->tokenizer = value;
     else if (!strcmp(name, "--model")) j->model = value;
-    else if (!strcmp(name, "--steps")) j->steps = atol(value);
-    else if (!strcmp(name, "--every")) j->every = atol(value);
-    else if (!strcmp(name, "--die")) j->die = atol(value);
-    else if (!strcmp(name, "--tokens")) j->tokens = atoi(value);
-    else if (!strcmp(name, "--accumulate")) j->accumulate = atoi(value);
-    else if (!strcmp(name, "--d-model")) j->width = atoi(value);
-    else if (!strcmp(name, "--threads")) j->threads = atoi(value);
+    else if (!strcmp(name, "--steps")) j->steps = whole(name, value);
+    else if (!strcmp(name, "--every")) j->every = whole(name, value);
+    else if (!strcmp(name, "--die")) j->die = whole(name, value);
+    else if (!strcmp(name, "--tokens")) j->tokens = (int)whole(name, value);
+    else if (!strcmp(name, "--accumulate")) j->accumulate = (int)whole(name, value);
+    else if (!strcmp(name, "--d-model")) j->width = (int)whole(name, value);
+    else if (!strcmp(name, "--threads")) j->threads = (int)whole(name, value);
     else
       return stop(name, "no such option; there are --data --tokenizer --model --resume --steps "
                         "--every --tokens --accumulate --d-model --threads --die");
@@ -171,6 +179,20 @@ static unsigned long long place(const syn_model *m, const syn_trainer *t) {
   return hash;
 }
 
+/* 1: the checkpoint has the tokens of the data, whose numbers mean others in another text. */
+static int same_tokens(job *j, const syn_model *m) {
+  const syn_tokenizer *t = syn_model_tokenizer(m, SYN_SRC); /* of both sides */
+  size_t size = syn_tokenizer_save(t, NULL, 0);
+  syn_file *f = syn_file_load(&j->c, j->model);
+  const syn_entry *e = f ? syn_file_find(f, "tokenizer.src") : NULL;
+  char *bytes = (char *)malloc(size);
+  int same = e && bytes && e->bytes == size && syn_tokenizer_save(t, bytes, size) == size &&
+             memcmp(e->data, bytes, size) == 0;
+  free(bytes);
+  syn_file_free(f);
+  return same;
+}
+
 static int train(job *j, const syn_text *list, size_t n) {
   syn_model *m = network(j, list, n);
   syn_trainer *t = trainer(j, m);
@@ -180,6 +202,7 @@ static int train(job *j, const syn_text *list, size_t n) {
     syn_data_add_text(d, m, list[i], list[i + 1]);
   if (j->c.status) return stop("start", j->c.message);
   if (j->resume && syn_trainer_load(t, j->model)) return stop("resume", j->c.message);
+  if (j->resume && !same_tokens(j, m)) return stop("resume", "the checkpoint is of other data");
   if (!same_everywhere(place(m, t)))
     return stop("start", "the ranks have other weights, or checkpoints");
   if (syn_trainer_run(t, d, NULL, report, j) || j->c.status) return stop("training", j->c.message);
