@@ -8756,8 +8756,7 @@ syn_tensor *syn_mean(syn_tensor *x) {
    >>kind matmul   y [m,n] = a [m,k] b [k,n]
    ============================================================================================== */
 
-/*
-   Both factors are tensors with gradients; products with weights are `linear`. The three products
+/* Both factors are tensors with gradients; products with weights are `linear`. The three products
    are one function (syn_gemm) with other strides: a transposed matrix is read by its columns, never
    copied as a whole. Nothing is saved. */
 
@@ -8967,8 +8966,7 @@ syn_tensor *syn_log(syn_tensor *x) { return syn__record(&syn__kind_log, 1, &x, N
    >>kind softmax   y_i = exp(x_i) / sum_j exp(x_j) along the last axis
    ============================================================================================== */
 
-/*
-   x, y [rows,n]. The kernel subtracts the largest x of the row first, which leaves y as it is: exp
+/* x, y [rows,n]. The kernel subtracts the largest x of the row first, which leaves y as it is: exp
    cannot overflow. Saved for backward: nothing, it reads y. Saved buffer 0: one row [n] during
    backward, since the kernel writes where a gradient must accumulate. */
 
@@ -10158,8 +10156,7 @@ static long syn__small_places(syn_small *s, const int32_t *a) {
    >>kind learn_pos   y_t = x_t + w_t, w [N,d]
    ============================================================================================== */
 
-/*
-   Learned position embeddings (Gehring et al. 2017, section 3.1). x, y [rows,d]; t is the place of
+/* Learned position embeddings (Gehring et al. 2017, section 3.1). x, y [rows,d]; t is the place of
    a row in its sentence. N is max_len: binding a batch refuses longer sentences (n->table). Saved
    for backward: nothing. dx += dy, dw_t += dy_t. */
 
@@ -10228,8 +10225,7 @@ static int syn__lower_learn_pos(syn__small_build *l, const syn_node *n) {
    >>kind dropout   y = x / (1 - rate) or 0 while training (Srivastava et al. 2014); also id: y = x
    ============================================================================================== */
 
-/*
-   Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
+/* Inverted dropout: dividing by 1 - rate while training keeps the mean, so that nothing is scaled
    afterwards. x, y of one shape; saved for backward: nothing, the mask is computed again. id, and
    dropout of rate 0, add no node: their output is their input. Most dropouts are no node either but
    the rate of the layer before them (kinds with SYN_DROPS). */
@@ -10576,8 +10572,7 @@ static const syn_kind syn__kind_universal = {
    >>kind embedding   y_r = w[token of row r]; w [V,d]
    ============================================================================================== */
 
-/*
-   V tokens, y [rows,d]; no input. y has the rows of the side whose tokens are read, SYN_SRC or
+/* V tokens, y [rows,d]; no input. y has the rows of the side whose tokens are read, SYN_SRC or
    SYN_TGT; binding a batch checks them against V. Saved for backward: nothing. dw[token of row r]
    += dy_r. w may be shared with the output layer or the other side (tie): their gradients
    accumulate. */
@@ -10786,8 +10781,7 @@ static long syn__small_mean(syn_small *s, const int32_t *a) {
    >>kind output   logits [rows,V] = x w^T + b
    ============================================================================================== */
 
-/*
-   x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017); V is the number of
+/* x [rows,d], b [V], w [V,d], often the embedding (tie: Press and Wolf 2017); V is the number of
    classes in classify and tag. No backward: while training, >>loss computes the logits with their
    gradient in blocks of rows, since all logits of a batch would be by far the largest tensor. */
 
@@ -13480,8 +13474,7 @@ static int syn__source_value(syn_build *b) {
   i = which == 1 ? b->seen_increasing++ : b->seen_decreasing++;
   if (n != b->n_blocks || i >= n) {
     syn__fail_build(b, SYN_E_SHAPE,
-                    "source=%s: the decoder has %d such layers, the encoder's repeat %d"
-                    " copies",
+                    "source=%s: the decoder has %d such layers, the encoder's repeat %d copies",
                     syn__source_names[which], n, b->n_blocks);
     return -1;
   }
@@ -14550,11 +14543,10 @@ typedef struct syn__small_check {
   int32_t words, program;
 } syn__small_check;
 
-/* 1: `count` elements of `bytes` bytes lie between the place and the end of the array. */
-static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count,
-                            int32_t bytes) {
+/* 1: `count` elements of `size` bytes lie between the place and the end of the array. */
+static int syn__small_holds(const syn__small_check *c, int32_t place, int64_t count, int32_t size) {
   return place >= SYN__SMALL_HEADER && place < c->words &&
-         count * bytes <= 4 * (int64_t)(c->words - place);
+         count * size <= 4 * (int64_t)(c->words - place);
 }
 /* 1: `bytes` at the operand's offset lie within a row of its region, one of the set `regions`. */
 static int syn__small_fits(const syn__small_check *c, int32_t operand, int64_t bytes,
@@ -18225,8 +18217,7 @@ static float syn__rate(const syn_trainer *t, double step) {
   if (k->lr == 0.0f) return (float)(own < 0.01 ? own : 0.01) * t->state.factor;
   return (float)(syn__schedule(t->schedule, step, (double)k->warmup, (double)k->steps,
                                (double)t->m->config.d_model) *
-                 (double)k->lr) *
-         t->state.factor;
+                 (double)k->lr) * t->state.factor;
 }
 
 /* The training step from the gradient of the summed loss; norm: of the gradient of the mean loss.
@@ -19497,7 +19488,7 @@ syn_status syn_trainer_run(syn_trainer *t, syn_data *data, syn_data *valid, syn_
     int validated = t->validation_due;
     if (!validated) {
       s = syn__train_update(t, data, &t->loss);
-      if (s != SYN_OK && t->state.diverged && syn__train_halve(t)) continue;
+      if (s == SYN_E_VALUE && t->state.diverged && syn__train_halve(t)) continue;
       if (s != SYN_OK) return s;
       validated = t->config.every && t->state.step % t->config.every == 0;
     }
@@ -20417,8 +20408,7 @@ static syn_status syn__decode_check(syn_decoder *d, const syn_batch *b, int *len
     if (n != *length || n < 1 || n > d->limit || row[0] != SYN_BEGIN)
       return syn__fail(d->c, SYN_E_SHAPE,
                        "decoding: the prompt of sentence %d has %d tokens; wanted a "
-                       "begin first, all of one length, at most %d",
-                       i, n, d->limit);
+                       "begin first, all of one length, at most %d", i, n, d->limit);
     for (j = 0; j < n; j++)
       if (row[j] < 1 || row[j] >= v)
         return syn__fail(d->c, SYN_E_VALUE,
@@ -21464,8 +21454,7 @@ static syn_tokenizer *syn__tokenizer_load_header(syn_context *c, const unsigned 
 
 /* Adds tokens and merges with the checks of learning. A merge is compared with its text in the file
    as soon as it is made: merges that double in length are stopped at the first. */
-static syn_status syn__tokenizer_load_tokens(syn_tokenizer *t, const unsigned char *in,
-                                             size_t size) {
+static syn_status syn__tokenizer_load_body(syn_tokenizer *t, const unsigned char *in, size_t size) {
   size_t n_tokens = syn__get32(in + 20), n_merges = syn__get32(in + 24), i;
   const unsigned char *sizes = in + SYN__TOKENIZER_HEADER, *merge = sizes + 4 * n_tokens;
   size_t at = SYN__TOKENIZER_HEADER + 4 * n_tokens + 8 * n_merges;
@@ -21495,7 +21484,7 @@ syn_tokenizer *syn_tokenizer_load(syn_context *c, const void *bytes, size_t size
   syn_status status = SYN_OK;
   if (!t) return NULL;
   if (!t->kind->add) status = t->kind->learn(t, NULL, 0); /* no token is stored */
-  if (!status) status = syn__tokenizer_load_tokens(t, in, size);
+  if (!status) status = syn__tokenizer_load_body(t, in, size);
   return syn__tokenizer_finish(t, status);
 }
 
@@ -21670,6 +21659,9 @@ static void syn__choose_network(syn__learn *l, int recipe) {
   if (!k->batch_tokens)
     k->batch_tokens = syn__max(tokens < 2e5 ? 1024 : epochs * tokens > 1e8 ? 4096 : 2048,
                                4 * syn__min(k->max_len, 1 << 20));
+  if (k->hold_back == 0.0) /* a validation takes a fiftieth of the minutes at most */
+    for (k->hold_back = 0.05; k->hold_back > 0.06 * epochs && k->hold_back > 1e-5;)
+      k->hold_back /= 10.0;
   if (k->dropout == 0.0f) k->dropout = syn__recipes[recipe].dropout;
   for (i = 4; i-- && k->dropout == 0.0f;) /* it slows what cannot be learned by heart */
     if (ratio >= syn__recipes[recipe].ratio[i]) k->dropout = dropouts[i];
@@ -21680,15 +21672,16 @@ static void syn__choose_network(syn__learn *l, int recipe) {
 
 static long syn__choose_warmup(long steps) { return steps / 10 < 500 ? steps / 10 : 500; }
 
-/* As many updates as fit into `left` seconds, with up to `most` validations, which take at most a
-   tenth of it; at most k->epochs epochs of `batches` updates. */
+/* As many updates as fit into `left` seconds, with up to `most` validations in at most a tenth of
+   it, or one in half; at most k->epochs epochs of `batches` updates. A single update has rate 0. */
 static void syn__choose_steps(syn_choice *k, double left, double update, double validation,
                               double batches, double most) {
   double count = floor(0.1 * left / (validation + 1e-9)), steps;
-  count = k->every ? 0.0 : count > most || most < 2.0 ? most : count < 2.0 ? 2.0 : count;
-  steps = floor((left - count * validation) / update);
+  count = k->every ? 0.0 : count > most ? most : count < 1.0 ? 1.0 : count;
+  steps = left - count * validation;
+  steps = floor((steps > 0.5 * left ? steps : 0.5 * left) / update);
   if (steps > k->epochs * batches) steps = ceil(k->epochs * batches);
-  steps = steps > 1e9 ? 1e9 : steps >= 1.0 ? steps : 1.0;
+  steps = steps > 1e9 ? 1e9 : steps >= 2.0 ? steps : 2.0;
   k->steps = (long)steps;
   if (count > 0.0) k->every = (long)ceil(steps / count);
 }
@@ -21728,10 +21721,10 @@ static int syn__trial_report(void *user, const syn_trainer *t, float loss, int v
          (k->now != k->begin || k->updates >= 3 * k->most);
 }
 
-/* Seconds of an update, in at most `most` of them and share `limit` of the minutes; of a validation
-   on l->valid. The network is a new one; data and training are those of l. */
+/* Seconds of an update, in at most `most` of them and share `limit` of the minutes. The network is
+   a new one; data and training are those of l. */
 static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, int most,
-                                     double limit, double seconds[2]) {
+                                     double limit, double *seconds) {
   syn__trial k = {l, most, -1, 60.0 * limit * l->config->minutes, 0.0, 0.0};
   syn_train_config how = l->train;
   syn_model *copy = syn_model_new(l->c, m);
@@ -21739,10 +21732,8 @@ static syn_status syn__learn_measure(const syn__learn *l, const syn_config *m, i
   how.every = how.average = 0, how.steps = 1000000000;
   t = syn_trainer_new(l->c, copy, &how);
   syn_trainer_run(t, l->data, NULL, syn__trial_report, &k);
-  seconds[0] = (k.now - k.begin) / (double)k.updates;
-  if (t && l->valid && !l->c->status) syn_trainer_evaluate(t, l->valid, NULL, NULL);
-  seconds[1] = syn__learn_clock(l) - k.now;
-  if (!(seconds[0] > 0.0 && seconds[0] < 1e15 && seconds[1] >= 0.0))
+  *seconds = (k.now - k.begin) / (double)k.updates;
+  if (!(*seconds > 0.0 && *seconds < 1e15))
     syn__fail(l->c, SYN_E_VALUE,
               "learning: the clock moved by %g seconds in %d updates, wanted above 0; "
               "syn_learn_config.seconds sets another one", k.now - k.begin, k.updates);
@@ -21755,7 +21746,7 @@ static syn_status syn__learn_speed(syn__learn *l) {
   enum { D = 128, ROWS = 16, LENGTH = 64 };
   int ids[ROWS * LENGTH], i;
   syn__learn trial = *l;
-  double seconds[2], span = 60.0 * l->config->minutes;
+  double seconds, span = 60.0 * l->config->minutes;
   syn_config k;
   memset(&k, 0, sizeof k);
   memset(&trial.train, 0, sizeof trial.train);
@@ -21765,8 +21756,8 @@ static syn_status syn__learn_speed(syn__learn *l) {
   trial.train.batch_tokens = ROWS * (LENGTH + 1);
   trial.data = syn_data_new(l->c);
   syn_data_add_windows(trial.data, ids, ROWS * LENGTH, LENGTH, LENGTH);
-  if (syn__learn_measure(&trial, &k, 20, 0.01, seconds) == SYN_OK)
-    l->macs = span * 3.0 * (double)(ROWS * LENGTH * (2 * 12 * D * D + 500 * D)) / seconds[0];
+  if (syn__learn_measure(&trial, &k, 20, 0.01, &seconds) == SYN_OK)
+    l->macs = span * 3.0 * (double)(ROWS * LENGTH * (2 * 12 * D * D + 500 * D)) / seconds;
   syn_data_free(trial.data);
   return l->c->status;
 }
@@ -21815,7 +21806,9 @@ static syn_status syn__choose(syn__learn *l) {
   syn_choice *k = &l->choice;
   char *const spec[2] = {k->src_tokenizer, k->tgt_tokenizer};
   int i, given = *spec[0] || *spec[1], parts = l->task == SYN__SMALL_SEQ2SEQ, recipe;
+  const int joint = parts && !strcmp(k->tie, "all");
   for (i = l->task == SYN__SMALL_LM; i < 2; i++) {
+    if (joint && !*spec[i]) memcpy(spec[i], spec[!i], sizeof k->src_tokenizer);
     if (syn__learn_facts(l, i, spec[i])) return l->c->status;
     parts = parts && !strncmp(spec[i], "bpe", 3);
   }
@@ -21882,6 +21875,7 @@ static syn_status syn__learn_refuse(syn_context *c, size_t i) {
 static syn_status syn__learn_text(const syn__learn *l, syn_data *d, syn_text text) {
   int window = l->m->config.max_len, n, *ids = (int *)syn__alloc(l->c, text.size + 1, sizeof *ids);
   n = syn_tokenizer_encode(l->tokenizer[1], text, ids, (int)text.size + 1);
+  if (ids && !l->windows && n >= window) ids[n++] = SYN_END;
   if (ids && !l->windows && n < window) syn_data_add(d, NULL, 0, ids, n);
   else if (ids)
     syn_data_add_windows(d, ids, (size_t)n, window, d == l->valid ? (window + 1) / 2 : window);
@@ -21912,8 +21906,7 @@ static void syn__learn_configure(syn__learn *l) {
   t->lr = k->lr, t->weight_decay = k->weight_decay, t->clip = k->clip;
   t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;
   t->steps = k->steps, t->every = k->every, t->warmup = syn__choose_warmup(k->steps);
-  t->average = l->valid != NULL; /* the best weights */
-  t->halve = 1, t->seed = l->config->seed;
+  t->halve = 1, t->seed = l->config->seed, t->average = l->valid != NULL; /* the best weights */
 }
 
 /* l->m, which owns its tokenizers, l->data, l->valid. */
@@ -21923,6 +21916,9 @@ static syn_status syn__learn_make(syn__learn *l) {
   syn_config m;
   size_t i;
   memset(&m, 0, sizeof m);
+  if (joint && strcmp(k->src_tokenizer, k->tgt_tokenizer))
+    return syn__fail(l->c, SYN_E_VALUE, "learning: tie \"all\" wants one tokenizer for both sides, "
+                     "given: %.23s and %.23s", k->src_tokenizer, k->tgt_tokenizer);
   if (l->task != SYN__SMALL_LM) l->tokenizer[0] = syn__learn_tokenizer(l, joint ? 2 : SYN_SRC);
   l->tokenizer[1] = joint ? l->tokenizer[0] : syn__learn_tokenizer(l, SYN_TGT);
   m.task = syn__tasks[l->task].name;
@@ -21947,15 +21943,17 @@ static syn_status syn__learn_make(syn__learn *l) {
                    (unsigned long)l->count, l->m->config.max_len);
 }
 
-/* choice.steps and .every. To classify, one validation: the last weights are right most often. */
+/* choice.steps and .every. A batch of a validation takes a third of an update. To classify, one
+   validation: the last weights are right most often. */
 static syn_status syn__learn_steps(syn__learn *l) {
   const syn_train_config *k = &l->train;
   double batches = (double)syn_data_batches(l->data, k->batch_tokens, k->seed);
-  double seconds[2], end = l->begin + 60.0 * l->config->minutes;
-  if (syn__learn_measure(l, syn_model_config(l->m), 200, 0.02, seconds) == SYN_OK)
-    syn__choose_steps(&l->choice, 0.95 * (end - syn__learn_clock(l)), seconds[0], seconds[1],
-                      batches / (double)syn__max(1, k->accumulate),
-                      l->task == SYN__SMALL_CLASSIFY ? 1.0 : 20.0);
+  double each = (double)syn__max(1, k->accumulate); /* batches of an update */
+  double update, end = l->begin + 60.0 * l->config->minutes;
+  if (syn__learn_measure(l, syn_model_config(l->m), 200, 0.02, &update) == SYN_OK)
+    syn__choose_steps(&l->choice, 0.95 * (end - syn__learn_clock(l)), update,
+                      (double)syn_data_batches(l->valid, k->batch_tokens, 0) * update / 3.0 / each,
+                      batches / each, l->task == SYN__SMALL_CLASSIFY ? 1.0 : 20.0);
   return l->c->status;
 }
 
@@ -21973,7 +21971,7 @@ static int syn__deadline_check(syn__deadline *p, double now) {
   const long step = p->t->state.step;
   if (p->most && step > p->step && since >= 0.05 * all) {
     double fit = floor((p->begin + 0.98 * all - now) / since * (double)(step - p->step));
-    const int fewer = fit < (double)(p->most - step);
+    const int fewer = step < p->most && fit < (double)(p->most - step);
     p->t->config.steps = fewer ? step + (long)(fit > 0.0 ? fit : 0.0) : p->most;
     p->at = now, p->step = step, p->shortened |= fewer && p->t->schedule != SYN__CONSTANT;
   }
@@ -22009,10 +22007,12 @@ static syn_status syn__learn_check(const syn__learn *l) {
   size_t i;
   int side;
   if (!(minutes >= 0.0 && minutes < 1e9) || (minutes == 0.0 && !l->choice.steps) || !l->count ||
-      l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5))
-    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0; %lu rows, wanted 1 "
-                     "or more; steps %ld, wanted 0 or more; hold_back %g, wanted 0 to 0.5", minutes,
-                     (unsigned long)l->count, l->choice.steps, share);
+      l->choice.steps < 0 || !(share >= 0.0 && share <= 0.5) || !(l->choice.epochs >= 0.0) ||
+      l->choice.batch_tokens < 0)
+    return syn__fail(l->c, SYN_E_VALUE, "learning: minutes %g, wanted above 0 and below 1e9; %lu "
+                     "rows, wanted 1 or more; steps %ld, epochs %g, batch_tokens %d, wanted 0 or "
+                     "more; hold_back %g, wanted 0 to 0.5", minutes, (unsigned long)l->count,
+                     l->choice.steps, l->choice.epochs, l->choice.batch_tokens, share);
   for (side = l->task == SYN__SMALL_LM; side < 2; side++) {
     if (!syn__given(l->c, l->text[side], side ? "target text" : "source text")) return SYN_E_VALUE;
     for (i = 0; i < l->count; i++)
@@ -24180,7 +24180,7 @@ static void syn__state_fields(const syn_trainer *t, syn_train_state *s, syn__sta
       {"train.worse", s->worse, 0, most, &s->worse, NULL}, /* validations since the best */
       {"train.stopped", s->stopped, 0, 1, NULL, NULL}, /* computed again */
       {"train.rate", syn__float_bits(s->rate), 0, bits, NULL, &s->rate}, /* of the last step */
-      {"train.factor", syn__float_bits(s->factor), 0, bits, NULL, &s->factor}, /* plateau, halve */
+      {"train.factor", syn__float_bits(s->factor), 0, syn__float_bits(1.0f), NULL, &s->factor},
       {"train.valid", syn__float_bits(s->valid), 0, bits, NULL, &s->valid}, /* last validation */
       {"train.best", syn__float_bits(s->best), 0, bits, NULL, &s->best}, /* best validation */
       {"train.kept", t->n_best, 0, k->average, NULL, NULL}, /* best weights in the file */

@@ -185,6 +185,12 @@ static void test_checkpoint(void) {
   syn_context_clear(&b.c);
   replace(at, size, "train.sead", "train.seed");
   replace(at, size, "train.checksum", "other.checksum"); /* as earlier versions wrote it */
+  replace(at, size, "train.factor\":\"1065353216", "train.factor\":\"2143289344"); /* 1.0f, NaN */
+  write_bytes("damaged", at, size);
+  CHECK(syn_trainer_load(b.t, "damaged") == SYN_E_FORMAT && strstr(b.c.message, "train.factor is"),
+        "%s", b.c.message);
+  syn_context_clear(&b.c);
+  replace(at, size, "train.factor\":\"2143289344", "train.factor\":\"1065353216");
   test_flips(&b, at, size, 0);
   bench_free(&b);
   CHECK(b.h.blocks == 0, "%ld blocks left", b.h.blocks);

@@ -463,8 +463,14 @@ static void test_steps(void) {
   syn__choose_steps(&k, 100.0, 0.1, 0.001, 1e6, 20.0); /* at most 20 validations */
   CHECK(k.steps == 999 && k.every == 50, "%ld, %ld", k.steps, k.every);
   k.every = 0;
-  syn__choose_steps(&k, 100.0, 0.1, 100.0, 1e6, 20.0); /* two, even if they take longer */
-  CHECK(k.steps == 1 && k.every == 1, "%ld, %ld", k.steps, k.every);
+  syn__choose_steps(&k, 100.0, 0.1, 20.0, 1e6, 20.0); /* one, also where it takes longer */
+  CHECK(k.steps == 800 && k.every == 800, "%ld, %ld", k.steps, k.every);
+  k.every = 0;
+  syn__choose_steps(&k, 100.0, 0.1, 1e9, 1e6, 20.0); /* half of the time is for updates */
+  CHECK(k.steps == 500 && k.every == 500, "%ld, %ld", k.steps, k.every);
+  k.every = 0;
+  syn__choose_steps(&k, 1.0, 5.0, 0.0, 1e6, 1.0); /* one update alone would have the rate 0 */
+  CHECK(k.steps == 2 && k.every == 2, "%ld, %ld", k.steps, k.every);
   k.every = 0;
   syn__choose_steps(&k, 100.0, 0.1, 1.0, 3.0, 20.0); /* 40 epochs of 3 updates; nine validations */
   CHECK(k.steps == 120 && k.every == 14, "%ld, %ld", k.steps, k.every);

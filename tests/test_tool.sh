@@ -200,7 +200,7 @@ is 'a warm-up longer than the run' '0 syn: the warm-up takes 30 steps, the whole
 train $warm --steps 30 >log 2>err
 is 'a warm-up as long as the run' '0 ' "$? $(cat err)"
 train $warm --minutes 0.00001 >log 2>err
-has 'a run that --minutes ends in its warm-up' '0 *syn: the warm-up takes 30 steps, the whole run 1: *' \
+has 'a run that --minutes ends in its warm-up' '0 *syn: the warm-up takes 30 steps, the whole run 2: *' \
   "$? $(cat err)"
 train --data data.tsv --tokenizer char --d-model 16 --heads 2 --max-len 9 -o n --steps 4 \
   --optimizer adafactor --json >log 2>err
@@ -248,6 +248,37 @@ train --data data.tsv $small --steps 20 --every 10 --hold-back 0.1 -o n --json >
 awk 'NR % 10 == 1' data.tsv >held; awk 'NR % 10 != 1' data.tsv >rest
 train --data rest --valid held $small --steps 20 --every 10 -o whole --json >log2 2>err
 same '--hold-back is every tenth line' n whole
+# what was chosen does not end the training: one line, a held-back line that is too long, one tokenizer for both sides
+head -n 1 data.tsv >one.tsv
+train --data one.tsv --minutes 0.01 -o n --json >log 2>err
+has 'one line alone' '0 *syn: one.tsv has one line: none is held back*' "$? $(cat err)"
+awk 'NR == 1 { for (i = 0; i < 300; i++) printf "a "; print "\tb" } NR < 40' data.tsv >long.tsv
+train --data long.tsv --tokenizer char --hold-back 0.02 $small --steps 20 -o n --json >log 2>err
+has 'the held-back line is too long' '0 *syn: none of the 1 pairs held back fits --max-len *: there is no validation*' "$? $(cat err)"
+has 'and is not validated on' '*"step":20,*"valid":null,*' "$(tail -n 1 log)"
+awk '{ print "one two three " NR "\t" $1 }' data.tsv >mixed.tsv
+train --data mixed.tsv --tie all --minutes 0.02 -o n --json >log 2>err
+has '--tie all without a tokenizer' '0 syn: chosen; * --tie all * --tokenizer *' "$? $(cat err)"
+train --data data.tsv --minutes 0.02 --schedule plateau --stop-after 3 -o n --json >log 2>err
+has '--minutes chooses what plateau needs' '0 *--hold-back 0.05 *' "$? $(cat err)"
+cp data.tsv ./--data.tsv
+train --data=--data.tsv --minutes 0.02 -o n --json >log 2>err
+has 'a name that begins with dashes' '0 syn: chosen; the same training again: syn train --data=--data.tsv --output n *' "$? $(cat err)"
+train --task classify --data said --d-model 16 --heads 2 --max-len 8 --batch 200 --epochs 1 -o class --json >log 2>err
+train --init class --data said --minutes 0.1 -o n --json >log 2>err
+is 'the rule is that of the task of --init' yes \
+  "$(sed -n 's/.* --steps \([0-9]*\).*/\1/p' err | awk '{ print $1 <= 8 ? "yes" : $1 }')"
+# the log: the last update has a line; what is not finite is null; a resumed training that does not learn fails, too
+train --data data.tsv $small --steps 20 -o n --json >log 2>err
+has 'the last update is in the log' '{"step":20,*' "$(tail -n 1 log)"
+train --data data.tsv $small --optimizer sgd --lr 1e16 --warmup 0 --schedule constant --steps 20 --every 1 --hold-back 0.1 \
+  -o n --json >log 2>err
+is 'JSON has no NaN' 0 "$(grep -c -i -e ':-*nan' -e ':-*inf' log)"
+bad="--data data.tsv $small --optimizer adam --lr 1000 --json -o n --checkpoint bad"
+rm -f bad
+train $bad --steps 15 >log 2>err
+train $bad --steps 30 --resume >log 2>err
+has 'resumed, and not learned' '1 *syn: the training has not learned: *is above that of guessing, *' "$? $(cat err)"
 printf x >letter
 train --task lm --data letter --tokenizer char --d-model 16 --max-len 8 --batch 32 --steps 2 --hold-back 0.1 \
   -o n --json >log 2>err

@@ -190,6 +190,16 @@ static void auto_network(arguments *a, task of, const syn_choice *k) {
   if (k->weight_decay > 0.0f) auto_choose(a, "weight-decay", "%g", (double)k->weight_decay);
 }
 
+/* The task of a model file. */
+static task init_task(syn_context *c, const char *path) {
+  syn_model *m = syn_model_load(c, path);
+  task of;
+  check_file(c, path);
+  of = task_of(syn_model_config(m)->task);
+  syn_model_free(m);
+  return of;
+}
+
 /* Every choice but the number of updates. With --init the network is that of the model; the texts of
    --span-corruption have no target. */
 static syn_choice auto_options(arguments *a) {
@@ -206,6 +216,7 @@ static syn_choice auto_options(arguments *a) {
   l.c = &c;
   l.config = &config;
   auto_given(a, of, &l.choice);
+  if (*opt_text(a, "init") && !opt_given(a, "task")) of = init_task(&c, opt_text(a, "init"));
   if (own) syn__choose_rule((int)of, &l.choice);
   else auto_texts(&l, a, of);
   if (!*opt_text(a, "valid") && !*opt_text(a, "valid-src"))
@@ -237,7 +248,7 @@ static void auto_print(const arguments *a) {
     if (strcmp(o->name, "minutes") == 0) continue;
     fprintf(stderr, " --%s", o->name);
     if (o->kind == FLAG) continue;
-    fputc(' ', stderr);
+    fputc(strncmp(a->given[i].value, "--", 2) == 0 ? '=' : ' ', stderr);
     print_quoted(stderr, a->given[i].value);
   }
   fputc('\n', stderr);

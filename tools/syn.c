@@ -133,7 +133,7 @@ static const option train_options[] = {
     {"many-classes", 0, FLAG, "off", "",
      "classify: as many labels as the data have, even where nearly every line has its own"},
     {"average", 0, INT, "1", "1..1000",
-     "the model is the mean of this many best checkpoints (without --valid: of the newest)"},
+     "the model is the mean of this many best checkpoints (without validation: of the newest)"},
     {"ema", 0, NUMBER, "0", "0..1",
      "validates and writes the moving average of the weights, over about this share of the steps "
      "so far; 0.1 suits --schedule rsqrt; 0: off"},

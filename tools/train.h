@@ -118,8 +118,9 @@ static void train_bar(const training *r, double speed, double now) {
 static void train_json(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
   printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, r->loss);
-  if (r->valid && validated) printf("%.6f", (double)s->valid);
-  else printf("null");
+  if (r->valid && validated && fabs((double)s->valid) < (double)INFINITY)
+    printf("%.6f", (double)s->valid);
+  else printf("null"); /* JSON has neither NaN nor infinity */
   printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed,
          now - r->begin);
   fflush(stdout);
@@ -170,12 +171,14 @@ static struct train_session {
   double used, gap, saved; /* saved: seconds() of the last of these checkpoints */
 } train_session;
 
-/* Says that the learning rate was too high. */
-static void train_halved(training *r) {
+/* Says that the learning rate was too high: the validation loss rose, or an update was refused. */
+static void train_halved(training *r, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
+  int rose = validated && s->valid > s->best;
   if (s->factor < r->factor && strcmp(r->config.schedule, "plateau") != 0)
-    fprintf(stderr, "%ssyn: the loss rose by step %ld: from the best weights again, with half the "
-            "learning rate\n", r->terminal ? "\n" : "", s->step);
+    fprintf(stderr, "%ssyn: %s at step %ld: from the %s weights again, with half the learning rate\n",
+            r->terminal ? "\n" : "", rose ? "the validation loss rose" : "an update was refused",
+            s->step, r->t->n_best ? "best" : "last");
   r->factor = s->factor;
 }
 
@@ -186,7 +189,7 @@ static int train_report(void *user, const syn_trainer *t, float loss, int valida
   UNUSED(t);
   r->losses += (double)loss;
   train_remember(r, (double)loss);
-  train_halved(r);
+  train_halved(r, validated);
   if (save || now - r->shown >= (r->terminal ? 0.5 : gap > 0.0 ? 2.0 : 10.0))
     train_show(r, now, validated);
   if (save) train_checkpoint(r, 0);
@@ -321,16 +324,17 @@ static void init_weights(training *r) {
 
 /* -- the data -- */
 
-/* Adds the pairs and reports how many do not fit: none is dropped silently. */
-static void train_add(training *r, syn_data *d, const pairs *p, int most) {
+/* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0, and says nothing,
+   where none fits. */
+static int train_add(training *r, syn_data *d, const pairs *p, int most) {
   const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
   size_t left = pairs_add(&r->c, d, p, 0, p->count, t, most);
   int asked = r->max_len;
-  if (left == p->count) fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
-  if (left)
+  if (left && left < p->count)
     fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out\n",
             (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
             most < asked ? " or --batch" : "");
+  return left < p->count;
 }
 
 /* Checks labels learned from the data: at least two; and if there are more than half as many as
@@ -350,11 +354,13 @@ static void train_check_labels(const training *r, const pairs *p) {
        (unsigned long)p->count, count);
 }
 
-/* Moves every n-th row of p to v, which shares its bytes: rows 0, n, 2n, ... of a part 1/n. */
+/* Moves every n-th row of p to v, which shares its bytes: rows 0, n, 2n, ... of a part 1/n. One row
+   alone stays. */
 static void hold_back(pairs *p, pairs *v, double share) {
   size_t i, n = syn__held_every(share), kept = 0;
   int k;
-  if (!n) return;
+  if (n && p->count == 1) fprintf(stderr, "syn: %s has one line: none is held back\n", p->names[0]);
+  if (!n || p->count == 1) return;
   *v = *p;
   v->count = 0;
   for (k = 0; k < 2; k++) v->side[k] = (syn_text *)take(p->count, sizeof(syn_text));
@@ -364,7 +370,6 @@ static void hold_back(pairs *p, pairs *v, double share) {
     for (k = 0; k < 2 && p->side[k]; k++) to->side[k][at] = p->side[k][i];
   }
   p->count = kept;
-  if (!kept) fail(FAILED_JOB, "--hold-back %g leaves no line of %s", share, p->names[0]);
 }
 
 static void train_read_pairs(training *r) {
@@ -385,8 +390,15 @@ static void train_read_pairs(training *r) {
   if (v.count) r->valid = syn_data_new(&r->c);
   if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
   learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
-  train_add(r, r->data, &p, most);
-  if (r->valid) train_add(r, r->valid, &v, most);
+  if (!train_add(r, r->data, &p, most))
+    fail(FAILED_JOB, "no pair of %s fits --max-len %d", p.names[0], most);
+  if (r->valid && !train_add(r, r->valid, &v, most)) {
+    if (own_valid) fail(FAILED_JOB, "no pair of %s fits --max-len %d", v.names[0], most);
+    fprintf(stderr, "syn: none of the %lu pairs held back fits --max-len %d: there is no validation\n",
+            (unsigned long)v.count, most);
+    syn_data_free(r->valid);
+    r->valid = NULL;
+  }
   if (own_valid) pairs_free(&v);
   else free(v.side[0]), free(v.side[1]);
   pairs_free(&p);
@@ -529,17 +541,17 @@ static void train_check_rule(const arguments *a) {
     fail(WRONG_USE, "adafactor without --lr takes steps of its own, which no --schedule or "
          "--warmup changes");
   if (strcmp(schedule, "plateau") == 0 && !valid)
-    fail(WRONG_USE, "the schedule plateau follows the validation loss: --valid is wanted");
+    fail(WRONG_USE, "the schedule plateau follows the validation loss: --valid or --hold-back is "
+         "wanted");
   if (opt_int(a, "stop-after") && !valid)
-    fail(WRONG_USE, "train --stop-after %s follows the validation loss: --valid is wanted",
-         opt_text(a, "stop-after"));
+    fail(WRONG_USE, "train --stop-after %s follows the validation loss: --valid or --hold-back is "
+         "wanted", opt_text(a, "stop-after"));
 }
 
 /* All checks of options that need no file. */
 static void train_check(const arguments *a) {
   if (opt_flag(a, "init-other-task") && !*opt_text(a, "init"))
     fail(WRONG_USE, "train --init-other-task wants --init MODEL");
-  train_check_rule(a);
   if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
     fail(WRONG_USE, "train --resume wants --checkpoint FILE");
   if (strcmp(opt_text(a, "checkpoint"), opt_text(a, "output")) == 0)
@@ -695,18 +707,20 @@ static void train_check_warmup(const training *r, long steps) {
 
 /* Fails when the training has not learned: the final loss is above that of the first step, and also
    above ln V, the loss of a uniform distribution over V tokens or classes. The second condition
-   lets a converged model of --init vary a little. The mean of n steps is noisy for small n, so it
-   must exceed both by the share 1/n: 100 % for one step, 2 % for fifty. */
+   lets a converged model of --init vary a little; a resumed training has it alone. The mean of n
+   steps is noisy for small n, so it must exceed both by the share 1/n: 100 % for one step, 2 % for
+   fifty. */
 static void train_check_learned(const training *r) {
   const syn_config *k = syn_model_config(r->m);
   long n = r->seen / 2 < LAST_STEPS ? r->seen / 2 : LAST_STEPS, i;
   double final = 0.0, start = log((double)(r->of < CLASSIFY ? k->tgt_vocab : k->classes));
-  if (r->first_loss > start) start = r->first_loss;
+  if (!r->first_step && r->first_loss > start) start = r->first_loss;
   for (i = 1; i <= n; i++) final += r->last_losses[(r->seen - i) % LAST_STEPS] / (double)n;
   if (!n || final <= start * (1.0 + 1.0 / (double)n)) return;
-  fail(FAILED_JOB, "the training has not learned: its final loss, %.4g, is above that of the first "
-       "step, %.4g; %s is written all the same; a smaller --lr, a longer --warmup or --clip 1 may "
-       "help", final, r->first_loss, r->output);
+  fail(FAILED_JOB, "the training has not learned: its final loss, %.4g, is above that of %s, %.4g; %s "
+       "is written all the same; a smaller --lr, a longer --warmup or --clip 1 may help", final,
+       r->first_step ? "guessing" : "the first step", r->first_step ? start : r->first_loss,
+       r->output);
 }
 
 /* The checkpoint keeps the current weights; the model gets the mean of the best. Steps after the
@@ -720,6 +734,7 @@ static void train_finish(training *r) {
     check(&r->c);
     train_show(r, seconds(), 1);
   }
+  if (s->step != r->shown_step) train_show(r, seconds(), 0);
   kept = syn_trainer_average(r->t);
   if (r->terminal && !r->json) fputc('\n', stderr);
   if (syn_model_save(&r->c, r->m, r->output)) fail(FAILED_JOB, "%s", r->c.message);
@@ -806,6 +821,7 @@ static int run_train(const arguments *a) {
   if (r.choose && opt_flag(a, "resume") && file_exists(r.checkpoint))
     r.choose = !auto_load(r.a, r.checkpoint);
   if (r.choose && train_session.gap <= 0.0) r.choice = auto_options(r.a); /* compare: one network */
+  train_check_rule(a);
   context_open(&r.c, a);
   n = train_network(&r);
   if (r.corrupt) train_read_lines(&r);
