@@ -739,13 +739,13 @@ typedef struct syn_choice {
   double hold_back; /* share for validation, at most 0.5: of the rows; of one text, in pieces */
   double epochs;             /* at most so many */
   long steps, every;         /* updates in all, between validations */
-  size_t rows, valid_rows, left_out; /* results: rows of both sorts, rows too long for max_len */
+  size_t rows, valid_rows, left_out; /* results: rows of both sorts, lm: windows; too long */
 } syn_choice;
 
 /* How to learn a model from texts alone. Zeroed, a field means what its comment says. */
 typedef struct syn_learn_config {
   const char *task;   /* as in syn_config */
-  double minutes;     /* of the clock, for the whole call; 0: any, where `choice` has `steps` */
+  double minutes;     /* of the clock, for the whole call; 0: no limit; then `choice` has `steps` */
   uint64_t seed;      /* of initial values, dropout, order of the batches */
   syn_choice *choice; /* filled when the training begins; null: everything is chosen */
   /* A clock in seconds. 0: that of the C library, at worst in whole seconds; a build with

@@ -18,6 +18,7 @@ typedef struct watch {
   long read, from, reports, stop_at; /* report number stop_at ends the training */
   long busy, free;                   /* between these reports the machine is four times as slow */
   float rate, largest;               /* learning rate of the last step; the largest one */
+  long labels;                       /* seen by the training */
 } watch;
 
 static double watch_read(void *user) {
@@ -31,6 +32,7 @@ static int watch_report(void *user, const syn_trainer *t, float loss, int valida
   (void)validated;
   CHECK(loss == loss && syn_trainer_state(t)->step > 0, "a report");
   w->rate = syn_trainer_state(t)->rate;
+  w->labels = syn_trainer_state(t)->tokens;
   if (w->rate > w->largest) w->largest = w->rate;
   if (w->busy && w->reports == w->busy) w->step *= 4.0;
   if (w->free && w->reports == w->free) w->step *= 0.25;
@@ -325,6 +327,8 @@ static void test_sizes(void) {
   k = chosen(facts(SYN__SMALL_SEQ2SEQ, 1e4, 2e3, 100), 1e16);
   CHECK(k.d_model == 64 && k.dropout == 0.3f && k.batch_tokens == 1024,
         "few texts: width %d, dropout %g, batch %d", k.d_model, (double)k.dropout, k.batch_tokens);
+  CHECK(chosen(l, 1e14).hold_back == 0.05 && chosen(l, 1e12).hold_back == 0.005, "held back: %g, %g",
+        chosen(l, 1e14).hold_back, chosen(l, 1e12).hold_back);
   l.side[SYN_SRC].longest = 1000;
   k = chosen(l, 1e13);
   CHECK(k.max_len == 256 && k.dropout == 0.0f && k.batch_tokens == 2048, "%d, %g, %d", k.max_len,
@@ -562,6 +566,20 @@ static void test_rows(void) {
   m = learn(&c, &how, 1);
   CHECK(m && k.rows == 1 && !k.valid_rows, "one row: %s", c.message);
   syn_model_free(m);
+  how = small_of("lm", &w, &k); /* windows of 8 tokens: two, of which the second ends with the text */
+  *k.encoder = 0, strcpy(k.decoder, "pos -> norm"), k.steps = 1, k.hold_back = 0.0;
+  texts[1][0] = texts[1][1] = syn_text_of("a b c d e f g h i j k l");
+  m = learn(&c, &how, 2);
+  CHECK(m && w.labels == 2 * 13 && k.rows == 4, "two long texts with an end each: %ld labels in %lu "
+        "windows: %s", w.labels, (unsigned long)k.rows, c.message);
+  syn_model_free(m);
+  how = config_of("seq2seq", &w, &k);
+  strcpy(k.tie, "all");
+  for (i = 0; i < ROWS; i++) texts[0][i] = syn_text_of(i % 2 ? "one two" : "two three four");
+  m = learn(&c, &how, ROWS);
+  CHECK(m && !strcmp(k.src_tokenizer, k.tgt_tokenizer), "tie all: %s, %s: %s", k.src_tokenizer,
+        k.tgt_tokenizer, c.message);
+  syn_model_free(m);
   how = config_of("seq2seq", &w, &k);
   for (i = 0; i < ROWS; i++) texts[0][i] = texts[1][i] = syn_text_of("");
   m = learn(&c, &how, 3);
@@ -580,11 +598,12 @@ static void test_wrong(void) {
   syn_learn_config how;
   int i;
   syn_context_init(&c, NULL);
-  for (i = 0; i < 12; i++) {
+  for (i = 0; i < 16; i++) {
     static const char *const wanted[] = {
         "minutes 0, wanted above 0",  "minutes -1", "minutes", "minutes", "0 rows",
         "task is 'sing'", "hold_back 0.6", "steps -1", "no source text", "no target text",
-        "no configuration", "tokenizer: \"letters\""};
+        "no configuration", "tokenizer: \"letters\"", "batch_tokens -2147483648", "epochs -3",
+        "epochs", "one tokenizer for both sides, given: char and space"};
     int none = i == 10;
     how = config_of("seq2seq", &w, &k);
     if (i == 0) how.minutes = 0.0;
@@ -595,6 +614,10 @@ static void test_wrong(void) {
     if (i == 6) k.hold_back = 0.6;
     if (i == 7) k.steps = -1;
     if (i == 11) strcpy(k.src_tokenizer, "letters");
+    if (i == 12) k.batch_tokens = INT_MIN;
+    if (i == 13) k.epochs = -3.0;
+    if (i == 14) k.epochs = (double)NAN;
+    if (i == 15) strcpy(k.src_tokenizer, "char"), strcpy(k.tgt_tokenizer, "space"), strcpy(k.tie, "all");
     CHECK(!syn_learn(&c, none ? NULL : &how, i == 8 ? NULL : texts[0], i == 9 ? NULL : texts[1],
                      i == 4 ? 0 : ROWS) && c.status == SYN_E_VALUE && strstr(c.message, wanted[i]),
           "%d: %s", i, c.message);
