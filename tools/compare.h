@@ -1040,7 +1040,7 @@ static void run_messages(comparison *k, const one_run *r) {
    model or checkpoint is free for another command. */
 static void run_refused(const comparison *k, const one_run *r) {
   buffer file = read_file(r->path[F_ERRORS]);
-  syn_text rest = buffer_text(&file), line;
+  syn_text rest = buffer_text(&file), next, line = text_of(""); /* the last one: others may warn */
   size_t i, begun = 0;
   for (i = 0; i < k->rows * k->seeds; i++)
     begun += file_exists(k->run[i].path[F_CHECKPOINT]) || file_exists(k->run[i].path[F_MODEL]);
@@ -1049,9 +1049,10 @@ static void run_refused(const comparison *k, const one_run *r) {
     remove_file(command);
     free(command);
   }
-  next_piece(&rest, "\n", &line);
+  while (next_piece(&rest, "\n", &next))
+    if (next.size > 5) line = next;
   fail(WRONG_USE, "compare, row %.80s: %.*s", r->row->name,
-       (int)(line.size > 5 ? line.size - 5 : 0), line.at ? line.at + 5 : "");
+       (int)(line.size ? line.size - 5 : 0), line.size ? line.at + 5 : "");
 }
 
 static double run_value(const comparison *k, const one_run *r, const char *metric_name);
