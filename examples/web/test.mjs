@@ -287,7 +287,8 @@ async function texts() {
   await browser.press("Escape");
   await browser.run("networks[0].editors[0].text = 'pos -> res(syn_attt(V))'; 1");
   await browser.type(" ");
-  await browser.until("!document.querySelector('.network .error').hidden");
+  // not the error of the text that was half typed before
+  await browser.until("document.querySelector('.network .wrong')?.textContent === 'syn_attt'");
   is(
     "error",
     await browser.run(
