@@ -369,10 +369,8 @@ static task row_check(const row_of *r, const char *init) {
   n.config.src_vocab = n.config.tgt_vocab = SYN_FIRST_TOKEN + 1;
   n.config.classes = 2;
   if (*init) {
-    syn_model *m = syn_model_load(&c, init);
-    check_file(&c, init);
-    if (!opt_given(&a, "task")) of = task_of(syn_model_config(m)->task);
-    syn_model_free(m);
+    const task from = init_task(&c, init);
+    if (!opt_given(&a, "task")) of = from;
   } else if (syn_plan_of(&c, &n.config, NULL, NULL, &plan)) {
     fail(WRONG_USE, "compare, row %.80s: %s", r->name, c.message);
   }
@@ -607,7 +605,7 @@ typedef struct row_loss {
   buffer out;
 } row_loss;
 
-/* Appends the loss of row i of d, or zeros where d has no such row. */
+/* Appends the loss of row i of d and its characters; without such a row both are 0. */
 static void loss_put(row_loss *l, const syn_data *d, size_t i, double characters) {
   syn_data *one = syn_data_new(l->c);
   const int *row[2];
@@ -624,8 +622,7 @@ static void loss_put(row_loss *l, const syn_data *d, size_t i, double characters
     syn__run_evaluate(l->r, one, l->tokens, l->ints, &loss, &labels);
     check(l->c);
   }
-  put_format(&l->out, "%.17g\t%ld\t%.17g\n", loss * (double)labels, labels,
-             labels ? characters : 0.0);
+  put_format(&l->out, "%.17g\t%ld\t%.17g\n", loss * (double)labels, labels, characters);
   syn_data_free(one);
 }
 
@@ -1226,16 +1223,10 @@ static void measured_counts(measured *m) {
 
 /* Whether a line is one number, blanks aside, as pearson and spearman want. */
 static int is_number(syn_text line) {
-  buffer b = {NULL, 0, 0};
   double value;
-  int is;
   while (line.size && strchr(" \t\r", line.at[0])) line.at++, line.size--;
   while (line.size && strchr(" \t\r", line.at[line.size - 1])) line.size--;
-  put(&b, line.at, line.size);
-  put_byte(&b, 0);
-  is = parse_number(b.at, &value);
-  free(b.at);
-  return is;
+  return text_number(line, &value);
 }
 static int wants_numbers(const char *metric_name) {
   return in_choices("pearson|spearman", metric_name);
@@ -1552,15 +1543,15 @@ static void put_tsv(buffer *b, const comparison *k, const char *name, const resu
   }
 }
 
-/* `,"NAME":VALUE`; JSON has neither NaN nor infinity: null. */
+/* `,"NAME":VALUE` */
 static void put_json_number(buffer *b, const char *name, double value, int digits) {
-  put_format(b, ",\"%s\":", name);
-  if (fabs(value) < (double)INFINITY) put_format(b, "%.*f", digits, value);
-  else put_format(b, "null");
+  char text[JSON_NUMBER];
+  put_format(b, ",\"%s\":%s", name, json_number(text, value, digits));
 }
 
 static void put_json_rows(buffer *b, const comparison *k, const char *name, const result *r) {
-  const double none = (double)INFINITY;
+  const double none = (double)NAN;
+  char text[JSON_NUMBER];
   size_t i, s;
   for (i = 0; i < k->rows; i++, r++) {
     row_costs c = costs_of(k, i);
@@ -1569,8 +1560,7 @@ static void put_json_rows(buffer *b, const comparison *k, const char *name, cons
     put_format(b, ",\"metric\":\"%s\",\"lower_is_better\":%s,\"seeds\":%lu,\"values\":[", name,
                lower_is_better(name) ? "true" : "false", (unsigned long)r->n);
     for (s = 0; s < r->n; s++)
-      if (fabs(r->value[s]) < (double)INFINITY) put_format(b, "%s%.6f", s ? "," : "", r->value[s]);
-      else put_format(b, "%snull", s ? "," : "");
+      put_format(b, "%s%s", s ? "," : "", json_number(text, r->value[s], 6));
     put_byte(b, ']');
     put_json_number(b, "mean", r->n ? r->mean : none, 6);
     put_json_number(b, "deviation", r->n ? r->deviation : none, 6);

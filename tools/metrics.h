@@ -1119,16 +1119,25 @@ static double metric_mcc(const corpus *c, int unused) {
 
 enum { PEARSON, SPEARMAN };
 
+/* 1: the text is one number, *value. */
+static int text_number(syn_text t, double *value) {
+  buffer b = {NULL, 0, 0};
+  int is;
+  put(&b, t.at, t.size);
+  put_byte(&b, 0);
+  is = parse_number(b.at, value);
+  free(b.at);
+  return is;
+}
+
 /* The number on a line; exits when there is none. */
 static double line_number(const units *u, int variant, const char *side, size_t line) {
-  buffer b = {NULL, 0, 0};
+  const syn_text t = buffer_text(&u->text);
   double value;
-  put(&b, u->text.at, u->text.size);
-  put_byte(&b, 0);
-  if (!parse_number(b.at, &value))
-    fail(FAILED_JOB, "%s wants one number a line, given in line %lu of the %s: %.60s",
-         variant == SPEARMAN ? "spearman" : "pearson", (unsigned long)line + 1, side, b.at);
-  free(b.at);
+  if (!text_number(t, &value))
+    fail(FAILED_JOB, "%s wants one number a line, given in line %lu of the %s: %.*s",
+         variant == SPEARMAN ? "spearman" : "pearson", (unsigned long)line + 1, side,
+         (int)(t.size < 60 ? t.size : 60), t.size ? t.at : "");
   return value;
 }
 

@@ -30,6 +30,14 @@ MAYBE_UNUSED static void put(buffer *b, const char *at, size_t size) {
 }
 MAYBE_UNUSED static void put_byte(buffer *b, char c) { put(b, &c, 1); }
 
+/* Writes a number as JSON, which has neither NaN nor infinity: null. Returns `out`. */
+enum { JSON_NUMBER = 340 }; /* bytes of the largest double with 20 digits behind the point */
+MAYBE_UNUSED static const char *json_number(char out[JSON_NUMBER], double value, int digits) {
+  if (fabs(value) < (double)INFINITY) snprintf(out, JSON_NUMBER, "%.*f", digits, value);
+  else memcpy(out, "null", 5);
+  return out;
+}
+
 /* Views of bytes that somebody else owns. */
 MAYBE_UNUSED static syn_text text_of(const char *s) {
   syn_text t;

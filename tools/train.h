@@ -117,12 +117,11 @@ static void train_bar(const training *r, double speed, double now) {
 
 static void train_json(const training *r, double speed, double now, int validated) {
   const syn_train_state *s = syn_trainer_state(r->t);
-  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":", s->step, r->loss);
-  if (r->valid && validated && fabs((double)s->valid) < (double)INFINITY)
-    printf("%.6f", (double)s->valid);
-  else printf("null"); /* JSON has neither NaN nor infinity */
-  printf(",\"lr\":%.9g,\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n", (double)s->rate, speed,
-         now - r->begin);
+  char valid[JSON_NUMBER];
+  printf("{\"step\":%ld,\"loss\":%.6f,\"valid\":%s,\"lr\":%.9g,\"tokens_per_s\":%.1f,"
+         "\"seconds\":%.3f}\n", s->step, r->loss,
+         json_number(valid, r->valid && validated ? (double)s->valid : (double)NAN, 6),
+         (double)s->rate, speed, now - r->begin);
   fflush(stdout);
 }
 
@@ -324,12 +323,14 @@ static void init_weights(training *r) {
 
 /* -- the data -- */
 
-/* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0, and says nothing,
-   where none fits. */
-static int train_add(training *r, syn_data *d, const pairs *p, int most) {
+/* Adds the pairs and says how many do not fit: none is dropped silently. Returns 0 where none fits,
+   which ends the training if they are needed. */
+static int train_add(training *r, syn_data *d, const pairs *p, int most, int needed) {
   const syn_tokenizer *const t[2] = {r->tokenizer[0], r->tokenizer[1]};
   size_t left = pairs_add(&r->c, d, p, 0, p->count, t, most);
   int asked = r->max_len;
+  if (left == p->count && needed)
+    fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
   if (left && left < p->count)
     fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out\n",
             (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
@@ -359,8 +360,11 @@ static void train_check_labels(const training *r, const pairs *p) {
 static void hold_back(pairs *p, pairs *v, double share) {
   size_t i, n = syn__held_every(share), kept = 0;
   int k;
-  if (n && p->count == 1) fprintf(stderr, "syn: %s has one line: none is held back\n", p->names[0]);
-  if (!n || p->count == 1) return;
+  if (!n) return;
+  if (p->count == 1) {
+    fprintf(stderr, "syn: %s has one line: none is held back\n", p->names[0]);
+    return;
+  }
   *v = *p;
   v->count = 0;
   for (k = 0; k < 2; k++) v->side[k] = (syn_text *)take(p->count, sizeof(syn_text));
@@ -390,10 +394,8 @@ static void train_read_pairs(training *r) {
   if (v.count) r->valid = syn_data_new(&r->c);
   if (batch - (r->of == TAG) < most) most = batch - (r->of == TAG);
   learn_tokenizers(&r->c, r->a, &p, r->joint, r->tokenizer);
-  if (!train_add(r, r->data, &p, most))
-    fail(FAILED_JOB, "no pair of %s fits --max-len %d", p.names[0], most);
-  if (r->valid && !train_add(r, r->valid, &v, most)) {
-    if (own_valid) fail(FAILED_JOB, "no pair of %s fits --max-len %d", v.names[0], most);
+  train_add(r, r->data, &p, most, 1);
+  if (r->valid && !train_add(r, r->valid, &v, most, own_valid)) {
     fprintf(stderr, "syn: none of the %lu pairs held back fits --max-len %d: there is no validation\n",
             (unsigned long)v.count, most);
     syn_data_free(r->valid);
