@@ -10032,8 +10032,7 @@ static long syn__small_gru(syn_small *s, const int32_t *op) {
    >>kind pos   y_t = sqrt(d) x_t + p_t, p_{t,2j} = sin(t / 10000^(2j/d)), p_{t,2j+1} = cos(same)
    ============================================================================================== */
 
-/*
-   Positional encoding (Vaswani et al. 2017, section 3.5). x, y [rows,d]; t is the place of a row in
+/* Positional encoding (Vaswani et al. 2017, section 3.5). x, y [rows,d]; t is the place of a row in
    its sentence, from 0. sqrt(d) (section 3.4) brings embeddings of standard deviation d^-1/2 to the
    size of the sinusoids; scale=0: y_t = x_t + p_t. dx += sqrt(d) dy.
    No parameter, no limit of length; saved for backward: nothing. Each row is computed alone, from
@@ -21906,7 +21905,8 @@ static void syn__learn_configure(syn__learn *l) {
   t->lr = k->lr, t->weight_decay = k->weight_decay, t->clip = k->clip;
   t->batch_tokens = k->batch_tokens ? k->batch_tokens : 4096;
   t->steps = k->steps, t->every = k->every, t->warmup = syn__choose_warmup(k->steps);
-  t->halve = 1, t->seed = l->config->seed, t->average = l->valid != NULL; /* the best weights */
+  t->average = l->valid != NULL; /* the best weights */
+  t->halve = 1, t->seed = l->config->seed;
 }
 
 /* l->m, which owns its tokenizers, l->data, l->valid. */
