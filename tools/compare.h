@@ -547,8 +547,8 @@ static int run_training(const one_run *r) {
 /* -- test -- */
 
 static arguments test_arguments(const comparison *k, const one_run *r, word_list *l) {
-  static const char *const same[] = {"beam", "alpha", "type", "threads", "isa", "literal",
-                                     "lowercase"};
+  static const char *const same[] = {"beam", "alpha", "type", "threads", "isa",
+                                     "alternatives", "too-long"};
   static const char *const from[] = {"test", "test-src", "test-tgt"}, *const to[] = {"data", "src",
                                                                                      "tgt"};
   const option *o;
@@ -628,14 +628,16 @@ static void loss_put(row_loss *l, const syn_data *d, size_t i, double characters
 
 /* The windows of a text for lm; each has the share of the characters that it has of the labels. */
 static void loss_windows(row_loss *l, evaluation *e, int window) {
-  buffer text = read_text(opt_text(e->a, "data"));
+  buffer text = read_data(opt_text(e->a, "data"), e->how);
   syn_data *d = syn_data_new(l->c);
   double characters = count_characters(buffer_text(&text)), tokens = 0.0;
   size_t i;
   int n;
   check(l->c);
-  windows_add(l->c, d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
+  windows_add(&e->p.encoders[1], d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
               window > 1 ? window / 2 : 1);
+  check(l->c);
+  eval_unknown(e);
   for (i = 0; i < syn_data_count(d); i++) {
     syn_data_row(d, i, SYN_TGT, &n);
     tokens += (double)(n - d->rows[i].context);
@@ -1156,7 +1158,7 @@ static double loss_value(const char *name, const double *sum) {
 
 /* The counts of a loss metric: nats, labels, characters. */
 static void measured_losses(measured *m, const one_run *r) {
-  lines l = read_lines(r->path[F_LOSS]);
+  lines l = lines_of(read_file(r->path[F_LOSS]));
   size_t i;
   m->units = l.count;
   m->counts = (double *)take(size_mul(l.count, METRIC_COUNTS), sizeof *m->counts);
@@ -1171,7 +1173,7 @@ static void measured_losses(measured *m, const one_run *r) {
 /* tag: the tags of outputs and references one by one. */
 static void measured_tags(measured *m, const one_run *r) {
   size_t i, n = 0, most = 1;
-  m->tags = read_lines(r->path[F_TAGS]);
+  m->tags = lines_of(read_file(r->path[F_TAGS]));
   m->units = m->tags.count / 2;
   for (i = 0; i < m->tags.bytes.size; i++)
     most += m->tags.bytes.at[i] == '\t' || m->tags.bytes.at[i] == '\n';
@@ -1188,7 +1190,7 @@ static void measured_tags(measured *m, const one_run *r) {
 /* Lines of outputs against the references of the test. */
 static void measured_lines(measured *m, const comparison *k, const one_run *r) {
   size_t i;
-  m->file = read_lines(r->path[F_OUT]);
+  m->file = lines_of(read_file(r->path[F_OUT]));
   if (m->file.count != k->references.count)
     fail(FAILED_JOB, "%s has %lu lines, the test has %lu", r->path[F_OUT],
          (unsigned long)m->file.count, (unsigned long)k->references.count);
@@ -1745,10 +1747,11 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   k->options = metric_options_of(k->a);
-  k->options.literal = k->options.literal || k->of >= CLASSIFY;
+  k->options.lowercase = opt_flag(k->a, "lowercase-targets");
+  if (k->of >= CLASSIFY) k->options.alternatives = NULL;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
-  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names))
+  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names, QUIET))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
   for (i = 0; i < k->references.count; i++)
     for (n = 0; n < k->metrics.count; n++)

@@ -73,28 +73,33 @@
   {"src-vocab", 0, INT, src, "4..16777216", "size of the source vocabulary"}, \
   {"tgt-vocab", 0, INT, tgt, "4..16777216", "size of the target vocabulary"}, \
   {"classes", 0, INT, "3", "2..16777216", "classes or tags"}
+#define TOO_LONG_OPTION \
+  {"too-long", 0, CHOICE, "cut", "cut|empty|stop", \
+   "a line that is longer than the model's max-len is read in part (its beginning; lm: its end, half " \
+   "of max-len), has an empty output, or ends the run; its number is said"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
   {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
   {"max-len", 0, INT, "0", "0..1000000", \
    "longest output in tokens (lm: with the line given); 0: the model's"}, \
   {"batch", 0, INT, "32", "1..65536", "lines decoded together"}, \
+  TOO_LONG_OPTION, \
   {"type", 0, CHOICE, "f32", "f32|i8", "of the matrix products while decoding; i8 is faster"}
 
 static const option train_options[] = {
     NETWORK_OPTIONS,
     SIZE_OPTIONS("128", "4", "128"),
     {"data", 0, TEXT, "", "FILE",
-     "TSV: source TAB target; classify: label TAB text [TAB text]; tag: text TAB tags; "
-     "lm: plain text"},
+     "TSV: source TAB target [TAB another accepted one ...], of which training uses the first; "
+     "classify: label TAB text [TAB text]; tag: text TAB tags; lm: plain text"},
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
-    {"tgt", 0, TEXT, "", "FILE", "target lines (labels, tags)"},
+    {"tgt", 0, TEXT, "", "FILE", "target lines (labels, tags); a TAB is followed by another accepted one"},
     {"valid", 0, TEXT, "", "FILE", "as --data, for validation"},
     {"valid-src", 0, TEXT, "", "FILE", "as --src"},
     {"valid-tgt", 0, TEXT, "", "FILE", "as --tgt"},
     {"hold-back", 0, NUMBER, "0", "0..0.5",
      "without --valid: validates on this share of --data, which is not trained on"},
-    LITERAL_OPTION,
+    ALTERNATIVES_OPTION,
     {"span-corruption", 0, FLAG, "off", "",
      "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
      "other spans in every epoch"},
@@ -110,7 +115,8 @@ static const option train_options[] = {
     {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; none: --tokenizer"},
     {"tgt-tokenizer", 0, TEXT, "", "TOKENIZER",
      "of the target; none: --tokenizer; classify: a label is one class"},
-    {"lowercase", 0, FLAG, "off", "", "texts in lower case"},
+    {"lowercase", 0, FLAG, "off", "", "sources in lower case; lm, --span-corruption: the text"},
+    {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
@@ -153,11 +159,11 @@ static const option train_options[] = {
 static const option run_options[] = {
     MODEL_FILE,
     DECODE_OPTIONS,
-    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text"},
+    {"nbest", 0, INT, "1", "1..1024", "hypotheses printed; above 1 as: line TAB score TAB text, one at least of each line read"},
     {"temperature", 0, NUMBER, "0", "0..", "of sampling; 0: beam search"},
     {"top-k", 0, INT, "0", "0..", "samples from the k most probable tokens; 0: from all"},
     {"top-p", 0, NUMBER, "1", "0..1",
-     "samples from the most probable tokens with this sum"},
+     "samples from the most probable tokens with this sum; 0: the most probable one alone"},
     {"seed", 0, BIG, "1", "", "of sampling"},
     MACHINE_OPTIONS,
     {"json", 0, FLAG, "off", "", "one JSON object a line"},
@@ -212,6 +218,7 @@ static const option compare_own[] = {
     {"beam", 0, INT, "4", "1..1024", "as for eval"},
     {"alpha", 0, NUMBER, "0.6", "0..", "as for eval"},
     {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
+    {"too-long", 0, CHOICE, "cut", "cut|empty|stop", "as for eval"},
     {"tokenize", 0, CHOICE, "13a", "13a|none", "as for eval"},
     {"sentences", 0, TEXT, "<q>", "MARK", "as for eval"},
     {"positive", 0, TEXT, "", "CLASS", "as for eval"},
@@ -272,7 +279,7 @@ static const option trace_options[] = {
     {"data", 0, TEXT, "", "FILE", "as for train: its first lines, beside --input or without it"},
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, TEXT, "", "FILE", "target lines"},
-    LITERAL_OPTION,
+    ALTERNATIVES_OPTION,
     {"count", 0, INT, "1", "1..1000", "lines of --data"},
     {"log", 0, TEXT, "", "FILE", "what train printed, with or without --json: the loss curve"},
     {"values", 0, INT, "32768", "1..", "larger values are written as a histogram"},

@@ -76,7 +76,7 @@ static int log_line(const char *line, curve_point *p) {
 /* Reads the log of a training. A carriage return, as on a terminal, ends a line, too. Other lines
    are skipped. Plain lines repeat the last validation, which counts once. */
 static curve curve_read(const char *path) {
-  buffer file = read_file(path);
+  buffer file = read_text(path);
   curve k;
   size_t i, most = 1;
   double last = (double)NAN;
@@ -272,16 +272,15 @@ static pairs trace_pairs(const tracer *t) {
   static const char *const names[] = {"data", "src", "tgt"};
   pairs pair;
   if (t->of != LM) {
-    pairs_read(&pair, t->of, t->a, names);
+    pairs_read(&pair, t->of, t->a, names, 0);
     return pair;
   }
   check_one_file(t->a, "lm");
   memset(&pair, 0, sizeof pair);
   pair.of = LM;
-  pair.literal = 1;
   pair.names[0] = opt_text(t->a, "data");
   if (!*pair.names[0]) return pair;
-  pair.files[0] = read_lines(pair.names[0]);
+  pair.files[0] = lines_of(read_data(pair.names[0], 0));
   pair.count = pair.files[0].count;
   pair.side[0] = (syn_text *)take(pair.count, sizeof(syn_text));
   pair.side[1] = (syn_text *)take(pair.count, sizeof(syn_text));
@@ -335,7 +334,6 @@ static void trace_input(tracer *t, const char *input, const char *target) {
     fail(WRONG_USE, "%s of lm reads --%s alone, given: --%s", t->a->command->name, input, target);
   memset(&p, 0, sizeof p);
   p.of = t->of;
-  p.literal = 1;
   p.count = 1;
   p.names[1] = target;
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
@@ -391,8 +389,8 @@ static void trace_documents(tracer *t) {
   const char *path;
   int k;
   for (k = 0; (path = opt_each(t->a, "document", k)) != NULL; k++) {
-    buffer file = read_file(path);
-    if (!file.size || file.at[0] != '{' || memchr(file.at, '<', file.size))
+    buffer file = read_text(path);
+    if (file.at[0] != '{' || memchr(file.at, '<', file.size))
       fail(FAILED_JOB, "%s is no document of syn_trace", path);
     put_format(&t->page, "%s{\"title\":", t->documents++ ? "," : "");
     put_quoted(&t->page, text_of(path));
