@@ -547,8 +547,8 @@ static int run_training(const one_run *r) {
 /* -- test -- */
 
 static arguments test_arguments(const comparison *k, const one_run *r, word_list *l) {
-  static const char *const same[] = {"beam", "alpha", "type", "threads", "isa", "literal",
-                                     "lowercase"};
+  static const char *const same[] = {"beam", "alpha", "type", "threads", "isa",
+                                     "alternatives", "lowercase"};
   static const char *const from[] = {"test", "test-src", "test-tgt"}, *const to[] = {"data", "src",
                                                                                      "tgt"};
   const option *o;
@@ -1745,7 +1745,7 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   k->options = metric_options_of(k->a);
-  k->options.literal = k->options.literal || k->of >= CLASSIFY;
+  if (k->of >= CLASSIFY) k->options.alternatives = NULL;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
   if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names))

@@ -103,7 +103,7 @@ typedef struct pairs {
   const char *names[2];  /* file names of both sides */
   syn_text *side[2];     /* [count] source; target with all its alternatives */
   size_t count;
-  int literal;           /* 1: `|` and TAB in a target are text, not separators */
+  const char *alternatives; /* of a target, see next_alternative */
 } pairs;
 
 /* Splits lines: source TAB target [TAB target ...]; classify: label TAB text [TAB text ...]. */
@@ -141,7 +141,7 @@ static int pairs_read(pairs *p, task of, const arguments *a, const char *const n
   const char *src = opt_text(a, names[1]), *tgt = opt_text(a, names[2]);
   memset(p, 0, sizeof *p);
   p->of = of;
-  p->literal = of >= CLASSIFY || opt_flag(a, "literal"); /* a tag may be | */
+  p->alternatives = of >= CLASSIFY ? NULL : opt_text(a, "alternatives");
   if (!*data && !*src && !*tgt) return 0;
   if (*data ? *src || *tgt : !*src || !*tgt)
     fail(WRONG_USE, "%s wants either --%s, or --%s and --%s", a->command->name, names[0], names[1],
@@ -172,9 +172,9 @@ static void pairs_free(pairs *p) {
 
 /* The first alternative of a target, which training uses, without the blanks around it. */
 static syn_text first_alternative(const pairs *p, size_t i) {
-  syn_text rest = p->side[1][i], piece = rest;
-  if (p->literal) return piece;
-  next_piece(&rest, "|\t", &piece);
+  syn_text rest = p->side[1][i], piece;
+  next_alternative(&rest, p->alternatives, &piece);
+  if (!p->alternatives) return piece;
   while (piece.size && piece.at[0] == ' ') piece.at++, piece.size--;
   while (piece.size && piece.at[piece.size - 1] == ' ') piece.size--;
   return piece;

@@ -16,7 +16,7 @@
 typedef struct metric_options {
   int plain;             /* bleu, cider, meteor-es: 1 splits at white space (none), 0 as 13a */
   int lowercase;         /* compares in lower case */
-  int literal;           /* `|` and TAB in a reference are text; 0: they separate alternatives */
+  const char *alternatives; /* see next_alternative */
   const char *positive;  /* f1: the positive class; null: see metric_f1 */
   const char *sentences; /* rougeLsum: the mark between sentences of a line; "": no mark */
 } metric_options;
@@ -27,6 +27,22 @@ typedef struct corpus {
   size_t n;
   const metric_options *options;
 } corpus;
+
+/* Splits the next alternative off a reference: up to a TAB, or up to `mark` where that is not empty.
+   mark null: all of it is one text, as of labels and tags. Returns 0 after the last one. */
+static int next_alternative(syn_text *rest, const char *mark, syn_text *piece) {
+  size_t size = mark ? strlen(mark) : 0, cut = 0, i = 0;
+  *piece = *rest;
+  if (!rest->at) return 0;
+  for (; mark && i < rest->size; i++) {
+    if (rest->at[i] == '\t') cut = 1;
+    else if (size && rest->size - i >= size && !memcmp(rest->at + i, mark, size)) cut = size;
+    if (cut) break;
+  }
+  if (cut) piece->size = i, rest->at += i + cut, rest->size -= i + cut;
+  else rest->at = NULL, rest->size = 0;
+  return 1;
+}
 
 /* -- one line of both, split into units -- */
 
@@ -50,23 +66,19 @@ static units prepare(splitter split, syn_text line, const metric_options *o) {
   return u;
 }
 
-/* Splits line i. Empty alternatives are dropped, so that lines may have different numbers of them;
-   an empty reference is one empty text. */
+/* Splits line i. Alternatives without any byte are dropped, as in sacrebleu, so that lines may have
+   different numbers of them; an empty reference is one empty text. */
 static example example_make(const corpus *c, size_t i, splitter split) {
-  const char *separators = c->options->literal ? "" : "|\t";
+  const char *mark = c->options->alternatives;
   syn_text rest = c->ref[i], piece;
-  size_t pieces = 1, k;
-  units u;
+  size_t pieces = 1;
   example e;
-  for (k = 0; k < rest.size; k++) pieces += rest.at[k] == '|' || rest.at[k] == '\t';
+  while (next_alternative(&rest, mark, &piece)) pieces++;
   e.hyp = prepare(split, c->hyp[i], c->options);
   e.refs = (units *)take(pieces, sizeof *e.refs);
   e.ref_count = 0;
-  while (next_piece(&rest, separators, &piece)) {
-    u = prepare(split, piece, c->options);
-    if (u.count) e.refs[e.ref_count++] = u;
-    else units_free(&u);
-  }
+  for (rest = c->ref[i]; next_alternative(&rest, mark, &piece);)
+    if (piece.size) e.refs[e.ref_count++] = prepare(split, piece, c->options);
   if (!e.ref_count) e.ref_count = 1;
   return e;
 }
@@ -490,7 +502,7 @@ static void rouge_sum_line(const corpus *c, size_t i, int unused, double *k) {
   double value;
   UNUSED(unused);
   k[0] = 0.0;
-  while (next_piece(&rest, c->options->literal ? "" : "|\t", &piece)) {
+  while (next_alternative(&rest, c->options->alternatives, &piece)) {
     ref = summary_make(piece, c->options->sentences);
     value = summary_value(&hyp, &ref);
     if (value > k[0]) k[0] = value;
@@ -1292,16 +1304,16 @@ static void print_metric(const char *name, double value, size_t n, int json) {
   {"tokenize", 0, CHOICE, "13a", "13a|none", \
    "words of bleu, cider and meteor-es; none: split at white space"}, \
   {"lowercase", 0, FLAG, "off", "", "compares in lower case"}, \
-  LITERAL_OPTION, \
+  ALTERNATIVES_OPTION, \
   {"sentences", 0, TEXT, "<q>", "MARK", "stands between the sentences of a line, for rougeLsum"}, \
   {"positive", 0, TEXT, "", "CLASS", "class of f1; none: 1 of labels 0 and 1, else mean of all"}, \
   {"json", 0, FLAG, "off", "", "one JSON object a line"}
 
 #define END_OF_OPTIONS {NULL, 0, FLAG, NULL, NULL, NULL}
 
-#define LITERAL_OPTION \
-  {"literal", 0, FLAG, "off", "", \
-   "| and TAB in targets are text, they do not separate alternatives (labels, tags: always)"}
+#define ALTERNATIVES_OPTION \
+  {"alternatives", 0, TEXT, "", "MARK", \
+   "separates alternatives of a target, as a TAB always does (labels and tags have none)"}
 
 static const option score_options[] = {
     {"metric", 0, TEXT, NULL, "LIST", "separated by commas: " METRIC_NAMES METRIC_NOTE},
@@ -1313,7 +1325,7 @@ static metric_options metric_options_of(const arguments *a) {
   metric_options m;
   m.plain = strcmp(opt_text(a, "tokenize"), "none") == 0;
   m.lowercase = opt_flag(a, "lowercase");
-  m.literal = opt_flag(a, "literal");
+  m.alternatives = opt_text(a, "alternatives");
   m.sentences = opt_text(a, "sentences");
   m.positive = *opt_text(a, "positive") ? opt_text(a, "positive") : NULL;
   return m;

@@ -569,7 +569,7 @@ static void eval_open(evaluation *e, const arguments *a) {
   e->m = runner_model(&e->c, a);
   check_file(&e->c, opt_text(a, "model"));
   e->of = task_of(syn_model_config(e->m)->task);
-  e->options.literal = e->options.literal || e->of >= CLASSIFY;
+  if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (!syn_model_tokenizer(e->m, SYN_TGT))
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
 }

@@ -94,7 +94,7 @@ static const option train_options[] = {
     {"valid-tgt", 0, TEXT, "", "FILE", "as --tgt"},
     {"hold-back", 0, NUMBER, "0", "0..0.5",
      "without --valid: validates on this share of --data, which is not trained on"},
-    LITERAL_OPTION,
+    ALTERNATIVES_OPTION,
     {"span-corruption", 0, FLAG, "off", "",
      "seq2seq: --data is plain text; the model learns to fill in hidden spans of its lines (T5), "
      "other spans in every epoch"},
@@ -272,7 +272,7 @@ static const option trace_options[] = {
     {"data", 0, TEXT, "", "FILE", "as for train: its first lines, beside --input or without it"},
     {"src", 0, TEXT, "", "FILE", "source lines, instead of --data"},
     {"tgt", 0, TEXT, "", "FILE", "target lines"},
-    LITERAL_OPTION,
+    ALTERNATIVES_OPTION,
     {"count", 0, INT, "1", "1..1000", "lines of --data"},
     {"log", 0, TEXT, "", "FILE", "what train printed, with or without --json: the loss curve"},
     {"values", 0, INT, "32768", "1..", "larger values are written as a histogram"},

@@ -278,7 +278,6 @@ static pairs trace_pairs(const tracer *t) {
   check_one_file(t->a, "lm");
   memset(&pair, 0, sizeof pair);
   pair.of = LM;
-  pair.literal = 1;
   pair.names[0] = opt_text(t->a, "data");
   if (!*pair.names[0]) return pair;
   pair.files[0] = read_lines(pair.names[0]);
@@ -335,7 +334,6 @@ static void trace_input(tracer *t, const char *input, const char *target) {
     fail(WRONG_USE, "%s of lm reads --%s alone, given: --%s", t->a->command->name, input, target);
   memset(&p, 0, sizeof p);
   p.of = t->of;
-  p.literal = 1;
   p.count = 1;
   p.names[1] = target;
   if (t->of == SEQ2SEQ && !opt_given(t->a, target)) {
