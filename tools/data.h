@@ -100,8 +100,37 @@ static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FI
 typedef struct encoder {
   int *ids;
   size_t cap;
+  buffer words; /* the text as words with one space between */
   double tokens, unknown;
 } encoder;
+
+static void encoder_free(encoder *e) {
+  free(e->ids);
+  free(e->words.at);
+}
+
+/* Words of a task are what stands between runs of white space; those of a language model keep the
+   white space before them, which holds its line ends. */
+static int wants_words(task of, const char *tokenizer) {
+  return of != LM && strcmp(tokenizer, "space") == 0;
+}
+
+/* Appends the words of a text with one space between. tabs: a TAB separates texts, and stays. */
+static void put_words(buffer *b, syn_text t, int tabs) {
+  uint32_t code;
+  size_t i, size, from = b->size;
+  int space = 0;
+  for (i = 0; i < t.size; i += size) {
+    size = decode(t, i, &code);
+    if (tabs && code == '\t') put_byte(b, '\t'), from = b->size, space = 0;
+    else if (is_space(code)) space = b->size > from;
+    else {
+      if (space) put_byte(b, ' ');
+      put(b, t.at + i, size);
+      space = 0;
+    }
+  }
+}
 
 /* Source and target of each line, as slices of the files. classify: the source is one text or
    several, separated by TABs, and the target a label. tag: the target is the tags. */
@@ -114,6 +143,8 @@ typedef struct pairs {
   const char *alternatives; /* of a target, see next_alternative */
   int new_labels;        /* 1: a label that the training had not is allowed */
   encoder encoders[2];   /* of both sides */
+  size_t nth;            /* --hold-back: every n-th row is in the part that is held; 0: all are here */
+  int held;              /* 1: this is that part */
   size_t first_left;     /* line of the first pair that does not fit; 0: all fit */
 } pairs;
 
@@ -184,6 +215,12 @@ static buffer read_data(const char *path, int how) {
 }
 
 /* -- lines -- */
+
+/* The line of row i in its file, from 1. */
+static unsigned long line_of(const pairs *p, size_t i) {
+  size_t line = !p->nth ? i : p->held ? i * p->nth : i + i / (p->nth - 1) + 1;
+  return (unsigned long)line + 1;
+}
 
 /* Splits lines: source TAB target [TAB target ...]; classify: label TAB text [TAB text ...]. */
 static void pairs_split(pairs *p) {
@@ -275,14 +312,20 @@ static void pairs_free(pairs *p) {
   lines_free(&p->files[1]);
   free(p->side[0]);
   free(p->side[1]);
-  free(p->encoders[0].ids);
-  free(p->encoders[1].ids);
+  encoder_free(&p->encoders[0]);
+  encoder_free(&p->encoders[1]);
 }
 
 /* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
    by the end token, a 3 b 3 c. A text of n bytes has at most n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
   int n, i;
+  if (wants_words(of, syn_tokenizer_type(t))) {
+    e->words.size = 0;
+    buffer_reserve(&e->words, text.size + 1);
+    put_words(&e->words, text, of == CLASSIFY);
+    text = buffer_text(&e->words);
+  }
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
   if (e->cap < 2 * text.size + 2) {
@@ -316,13 +359,12 @@ static int encode_labels(encoder *e, const pairs *p, size_t i, const syn_tokeniz
     syn_text label = label_at(p, t, i, k);
     if (e->ids[k] == SYN_UNKNOWN && !p->new_labels)
       fail(FAILED_JOB, "%s line %lu: the label %.*s is none of the %d of the training", p->names[1],
-           (unsigned long)i + 1, (int)(label.size < 60 ? label.size : 60), label.at,
+           line_of(p, i), (int)(label.size < 60 ? label.size : 60), label.at,
            syn_tokenizer_size(t) - SYN_FIRST_TOKEN);
     e->ids[k] = e->ids[k] == SYN_UNKNOWN ? -1 : e->ids[k] - task_shift(p->of);
   }
   if (p->of == TAG && n != tokens)
-    fail(FAILED_JOB, "%s line %lu has %d tags for %d tokens", p->names[1], (unsigned long)i + 1, n,
-         tokens);
+    fail(FAILED_JOB, "%s line %lu has %d tags for %d tokens", p->names[1], line_of(p, i), n, tokens);
   return n;
 }
 
@@ -346,7 +388,7 @@ static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
     m = p->of >= CLASSIFY ? encode_labels(&p->encoders[1], p, i, t[1], n)
                           : encode(&p->encoders[1], t[1], first_alternative(p, i));
     if (n < most + (p->of == TAG) && m < most + (p->of == TAG)) pair_add(d, p, n, m);
-    else if (!left++ && !p->first_left) p->first_left = i + 1;
+    else if (!left++ && !p->first_left) p->first_left = line_of(p, i);
   }
   return left;
 }
@@ -354,7 +396,7 @@ static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
 /* Adds a text as windows of `window` tokens, one every `stride` tokens. */
 static void windows_add(encoder *e, syn_data *d, syn_text text, const syn_tokenizer *t, int window,
                         int stride) {
-  int n = encode(e, t, text);
+  int n = encode_task(e, LM, t, text);
   syn_data_add_windows(d, e->ids, (size_t)n, window, stride);
 }
 
@@ -377,23 +419,45 @@ static const char *tokenizer_spec(const arguments *a, task of, int side) {
   return of == TAG ? "space" : "bpe:4000";
 }
 
+/* Texts from which a tokenizer is learned; `bytes` holds those that are not slices of a file. */
+typedef struct texts {
+  syn_text *at;
+  size_t count;
+  buffer bytes;
+} texts;
+
+/* Adds a text; as words: with one space between. */
+static void texts_add(texts *all, syn_text t, int words) {
+  syn_text *to = &all->at[all->count++];
+  *to = t;
+  if (!words) return;
+  to->at = all->bytes.at + all->bytes.size;
+  put_words(&all->bytes, t, 0);
+  to->size = (size_t)(all->bytes.at + all->bytes.size - to->at);
+}
+
 /* Learns a tokenizer from the texts of side 0, side 1 or both (side 2). */
 static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const char *spec,
                                  int flags) {
-  syn_text *all, rest, piece;
-  size_t i, n = 0, most = 2 * p->count;
+  syn_text rest, piece;
+  size_t i, most = 2 * p->count;
+  int words = wants_words(p->of, spec);
   syn_tokenizer *t;
+  texts all;
+  memset(&all, 0, sizeof all);
   for (i = 0; i < p->files[0].bytes.size && p->of == CLASSIFY; i++)
     most += p->files[0].bytes.at[i] == '\t';
-  all = (syn_text *)take(most, sizeof *all);
+  all.at = (syn_text *)take(most, sizeof *all.at);
+  buffer_reserve(&all.bytes, p->files[0].bytes.size + p->files[1].bytes.size + 1);
   for (i = 0; i < p->count && side != 1; i++)
     for (rest = p->side[0][i]; next_piece(&rest, p->of == CLASSIFY ? "\t" : "", &piece);)
-      all[n++] = piece;
+      texts_add(&all, piece, words);
   for (i = 0; i < p->count && side != 0; i++)
-    all[n++] = p->of >= CLASSIFY ? p->side[1][i] : first_alternative(p, i);
-  t = syn_tokenizer_learn(c, spec, flags, all, n);
+    texts_add(&all, p->of >= CLASSIFY ? p->side[1][i] : first_alternative(p, i), words);
+  t = syn_tokenizer_learn(c, spec, flags, all.at, all.count);
   check_use(c);
-  free(all);
+  free(all.bytes.at);
+  free(all.at);
   return t;
 }
 

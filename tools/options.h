@@ -111,14 +111,26 @@ MAYBE_UNUSED static int in_choices(const char *choices, const char *value) {
   return 0;
 }
 
+/* Whether x keeps its meaning as a float, as which most numbers are used: neither infinite, nor 0,
+   which often has a meaning of its own. */
+MAYBE_UNUSED static int fits_float(double x) {
+  return x == 0.0 || (fabs(x) >= 1.2e-38 && fabs(x) <= 3.4e38);
+}
+
+/* A file must have a name: an empty value is mostly a variable of the shell that is not set. */
+MAYBE_UNUSED static int names_file(const option *o) {
+  return o->kind == TEXT && in_choices("FILE|DIR|MODEL", o->wants);
+}
+
 /* Whether the kind of the option accepts the value. */
 MAYBE_UNUSED static int value_fits(const option *o, const char *value) {
   double x;
   uint64_t big;
   int i;
   if (o->kind == INT) return parse_int(value, &i) && in_range(o->wants, (double)i);
-  if (o->kind == NUMBER) return parse_number(value, &x) && in_range(o->wants, x);
+  if (o->kind == NUMBER) return parse_number(value, &x) && fits_float(x) && in_range(o->wants, x);
   if (o->kind == BIG) return parse_big(value, &big);
+  if (names_file(o)) return *value != 0;
   return o->kind != CHOICE || in_choices(o->wants, value);
 }
 
@@ -131,7 +143,12 @@ MAYBE_UNUSED static const char *value_name(const option *o) {
 MAYBE_UNUSED static void check_value(const command_row *c, const option *o, const char *value) {
   static const char *const kinds[] = {"", "an integer ", "an integer 0..2^64-1", "a number ", "",
                                       ""};
+  double x;
   if (value_fits(o, value)) return;
+  if (o->kind == NUMBER && parse_number(value, &x) && !fits_float(x))
+    fail(WRONG_USE, "%s --%s wants a number %s, 0 or from 1.2e-38 to 3.4e38 in size, given: %s", c->name,
+         o->name, o->wants, value);
+  if (!*value) value = "nothing";
   fail(WRONG_USE, "%s --%s wants %s%s, given: %s", c->name, o->name, kinds[o->kind], o->wants,
        value);
 }

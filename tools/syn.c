@@ -111,7 +111,7 @@ static const option train_options[] = {
     {"dropout", 0, NUMBER, "0.1", "0..1", "rate"},
     {"label-smoothing", 0, NUMBER, "0.1", "0..1", "share of the target spread over all others"},
     {"tokenizer", 0, TEXT, "", "char|byte|space|bpe:SIZE",
-     "of both sides; none: bpe:4000, tag: space"},
+     "of both sides; none: bpe:4000, tag: space. space: words, between runs of white space"},
     {"src-tokenizer", 0, TEXT, "", "TOKENIZER", "of the source; none: --tokenizer"},
     {"tgt-tokenizer", 0, TEXT, "", "TOKENIZER",
      "of the target; none: --tokenizer; classify: a label is one class"},

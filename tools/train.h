@@ -241,7 +241,7 @@ static int knows_labels(const syn_tokenizer *t, const pairs *p) {
   memset(&e, 0, sizeof e);
   for (i = 0; i < p->count && known; i++)
     for (n = encode(&e, t, p->side[1][i]); n > 0 && known; n--) known = e.ids[n - 1] != SYN_UNKNOWN;
-  free(e.ids);
+  encoder_free(&e);
   return known;
 }
 
@@ -359,9 +359,9 @@ static int train_add(training *r, syn_data *d, pairs *p, int most, int needed) {
   if (left == p->count && needed)
     fail(FAILED_JOB, "no pair of %s fits --max-len %d", p->names[0], most);
   if (left && left < p->count)
-    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out\n",
-            (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
-            most < asked ? " or --batch" : "");
+    fprintf(stderr, "syn: %lu of %lu pairs of %s do not fit --max-len %d%s and are left out; the first is "
+            "line %lu\n", (unsigned long)left, (unsigned long)p->count, p->names[0], asked,
+            most < asked ? " or --batch" : "", (unsigned long)p->first_left);
   train_say_unknown(r, d == r->valid, p->names, &p->encoders[0],
                     r->of < CLASSIFY ? &p->encoders[1] : NULL);
   return left < p->count;
@@ -394,7 +394,9 @@ static void hold_back(pairs *p, pairs *v, double share) {
     fprintf(stderr, "syn: %s has one line: none is held back\n", p->names[0]);
     return;
   }
+  p->nth = n;
   *v = *p;
+  v->held = 1;
   memset(v->encoders, 0, sizeof v->encoders);
   v->count = 0;
   for (k = 0; k < 2; k++) v->side[k] = (syn_text *)take(p->count, sizeof(syn_text));
@@ -480,7 +482,7 @@ static void train_read_pairs(training *r) {
     r->valid = NULL;
   } else if (p.count > 1) train_say_held(r, p.names[0]);
   if (own_valid) pairs_free(&v);
-  else free(v.side[0]), free(v.side[1]), free(v.encoders[0].ids), free(v.encoders[1].ids);
+  else free(v.side[0]), free(v.side[1]), encoder_free(&v.encoders[0]), encoder_free(&v.encoders[1]);
   pairs_free(&p);
 }
 
@@ -511,7 +513,7 @@ static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
             (unsigned long)count[0], (unsigned long)count[1], r->max_len,
             most < r->max_len ? " or --batch" : "");
   train_say_unknown(r, valid, p->names, e, NULL);
-  free(e->ids);
+  encoder_free(e);
   if (syn_data_count(d)) return d;
   syn_data_free(d);
   return NULL;
@@ -605,7 +607,7 @@ static void train_windows(training *r, const syn_text *part, int count, int wind
   check(&r->c);
   for (i = 0; i < 2; i++) {
     train_say_unknown(r, i, path, &e[i], NULL);
-    free(e[i].ids);
+    encoder_free(&e[i]);
   }
 }
 
@@ -623,7 +625,7 @@ static void train_valid_text(training *r, syn_text trained, int window) {
   windows_add(&e, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
   check(&r->c);
   train_say_unknown(r, 1, path + 1, &e, NULL);
-  free(e.ids);
+  encoder_free(&e);
   free(text.at);
 }
 
@@ -787,6 +789,9 @@ static void train_task(training *r, const syn_config *k) {
   if (*tokenizer && r->of == CLASSIFY)
     fail(WRONG_USE, "--tgt-tokenizer %s: a label of classify is one class, whatever its text is",
          tokenizer);
+  if (opt_flag(r->a, "lowercase-targets") && (r->of != SEQ2SEQ || r->corrupt))
+    fail(WRONG_USE, "train --lowercase-targets: %s", r->of >= CLASSIFY
+         ? "labels and tags keep their case" : "there is one text, for which --lowercase stands");
   if (!r->corrupt) return;
   if (r->of != SEQ2SEQ) fail(WRONG_USE, "--span-corruption is for seq2seq, not for %s", k->task);
   check_one_file(r->a, "--span-corruption");
