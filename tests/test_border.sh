@@ -172,6 +172,26 @@ train --task lm --data upper --decoder linear --batch 40 --tokenizer char --lowe
 printf 'ab c\n' | train --task lm --data - --decoder linear --batch 40 --tokenizer char -o n 2>err >log
 is 'lm --lowercase' "$("$SYN" info -m low)" "$("$SYN" info -m n)"
 
+# -- composed and decomposed letters --
+printf 'e\314\201a\tx\314\200e\314\201\nba\tx\n' >nfd.tsv
+printf '\303\251a\tx\314\200\303\251\nba\tx\n' >nfc.tsv
+says 'decomposed letters are told' '*nfd.tsv: 29 % of the letters are decomposed: train --nfc composes them*' train $net $c \
+  --data nfd.tsv -o nfd
+silent 'accents that have no composed form are not' decomposed train $net $c --data nfc.tsv -o n
+has 'eval tells them, too' '*29 % of the letters*' "$("$SYN" eval -m nfd --data nfd.tsv 2>&1)"
+train --data nfd.tsv $c --nfc -o nfd 2>err >log
+is '--nfc: nothing more to say' '0 ' "$? $(cat err)"
+train --data nfc.tsv $c --nfc -o nfc 2>err >log
+same '--nfc: the same model' nfd nfc
+cut -f 1 nfd.tsv >nfd
+cut -f 1 nfc.tsv >in
+is '--nfc: the same answers' "$("$SYN" run -m nfc --nbest 4 in)" "$("$SYN" run -m nfc --nbest 4 nfd)"
+is '--nfc: the same measures' "$(share nfc --data nfc.tsv --metric nats,chrf)" "$(share nfc --data nfd.tsv --metric nats,chrf)"
+refused '--nfc and another tokenizer' 2 'syn: --nfc: the tokenizer of lf does not compose; *' train $net --init lf --data nfc.tsv \
+  --nfc -o n
+says '--beam with --temperature' '*--beam 2 has no effect with --temperature*' run -m lf --beam 2 --temperature 1 lf.in
+refused 'trace of a model and a network' 2 'syn: trace wants either --model or *--encoder' trace -m lf --encoder linear -o page
+
 # -- white space: runs separate words; a line of blanks is empty --
 printf 'red cat\t= up\ncat\tup\nred red cat\t= = up\n' >tags.tsv
 train --task tag --data tags.tsv --encoder linear -o tag 2>err >log

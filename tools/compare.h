@@ -1751,7 +1751,8 @@ static void compare_metrics(comparison *k) {
   if (k->of >= CLASSIFY) k->options.alternatives = NULL;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
-  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names, QUIET))
+  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names,
+                                    QUIET | (opt_flag(k->a, "nfc") ? COMPOSE : 0)))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
   for (i = 0; i < k->references.count; i++)
     for (n = 0; n < k->metrics.count; n++)

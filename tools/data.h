@@ -150,6 +150,14 @@ typedef struct pairs {
 
 /* -- what a file holds beside text -- */
 
+/* Characters of a text. */
+static double count_characters(syn_text t) {
+  size_t i = 0, n = 0;
+  uint32_t code;
+  for (; i < t.size; n++) i += decode(t, i, &code);
+  return (double)n;
+}
+
 /* A share in per cent, as text. */
 static const char *percent(char out[32], double part, double all) {
   double share = all > 0.0 ? 100.0 * part / all : 0.0;
@@ -178,7 +186,7 @@ static void say_scan(const text_scan *s, const char *path, size_t bytes, int com
     fprintf(stderr, "syn: %s: %lu carriage returns inside of lines are kept as characters\n", path,
             (unsigned long)s->returns);
   if (s->apart && !composed)
-    fprintf(stderr, "syn: %s: %s of the letters are decomposed: --nfc composes them\n", path,
+    fprintf(stderr, "syn: %s: %s of the letters are decomposed: train --nfc composes them\n", path,
             percent(share, (double)s->apart, (double)s->letters));
 }
 
@@ -203,13 +211,33 @@ static void say_unknown(const encoder *e, const char *path, const char *side, co
 /* How data are read. */
 enum { COMPOSE = 1, QUIET = 2 }; /* by --nfc; without a word, because it was or will be said */
 
-/* Reads a text for training or eval, and says what is unusual in it. */
+/* Composes a text. Returns how many characters fewer it has. */
+static size_t compose(buffer *text) {
+  syn_text given = buffer_text(text);
+  size_t size = syn_text_normalize(given, SYN_NFC, NULL, 0);
+  double before = count_characters(given), after;
+  buffer b = {NULL, 0, 0};
+  buffer_reserve(&b, size + 1);
+  b.size = syn_text_normalize(given, SYN_NFC, b.at, size + 1);
+  after = count_characters(buffer_text(&b));
+  free(text->at);
+  *text = b;
+  return after < before ? (size_t)(before - after) : 0;
+}
+
+/* Reads a text for training or eval, and says what is unusual in it. Accents that have no composed
+   form count as letters that are composed. */
 static buffer read_data(const char *path, int how) {
-  buffer text = read_text(path);
+  buffer text = read_text(path), other = {NULL, 0, 0};
   text_scan s;
   memset(&s, 0, sizeof s);
-  if (how & QUIET) return text;
-  scan_text(&s, buffer_text(&text));
+  if (!(how & QUIET)) scan_text(&s, buffer_text(&text));
+  if (how & COMPOSE) compose(&text);
+  else if (s.wide) {
+    put(&other, text.at, text.size);
+    s.apart = compose(&other);
+    free(other.at);
+  }
   say_scan(&s, path, text.size, how & COMPOSE);
   return text;
 }
@@ -317,7 +345,7 @@ static void pairs_free(pairs *p) {
 }
 
 /* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
-   by the end token, a 3 b 3 c. A text of n bytes has at most n + 1 tokens. */
+   by the end token, a 3 b 3 c. A text of n bytes has at most 3 n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
   int n, i;
   if (wants_words(of, syn_tokenizer_type(t))) {
@@ -328,7 +356,7 @@ static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text tex
   }
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
-  if (e->cap < 2 * text.size + 2) {
+  if (e->cap < 3 * text.size + 2) {
     free(e->ids);
     e->cap = 4 * text.size + 64;
     e->ids = (int *)take(e->cap, sizeof *e->ids);
@@ -420,14 +448,14 @@ static const char *tokenizer_spec(const arguments *a, task of, int side) {
 }
 
 /* Texts from which a tokenizer is learned; `bytes` holds those that are not slices of a file. */
-typedef struct texts {
+typedef struct text_list {
   syn_text *at;
   size_t count;
   buffer bytes;
-} texts;
+} text_list;
 
 /* Adds a text; as words: with one space between. */
-static void texts_add(texts *all, syn_text t, int words) {
+static void texts_add(text_list *all, syn_text t, int words) {
   syn_text *to = &all->at[all->count++];
   *to = t;
   if (!words) return;
@@ -443,7 +471,7 @@ static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const
   size_t i, most = 2 * p->count;
   int words = wants_words(p->of, spec);
   syn_tokenizer *t;
-  texts all;
+  text_list all;
   memset(&all, 0, sizeof all);
   for (i = 0; i < p->files[0].bytes.size && p->of == CLASSIFY; i++)
     most += p->files[0].bytes.at[i] == '\t';
@@ -461,11 +489,12 @@ static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const
   return t;
 }
 
-/* --lowercase is for sources and the text of lm, --lowercase-targets for targets. Labels keep their
-   case. */
+/* --lowercase is for sources and the text of lm, --lowercase-targets for targets, --nfc for both.
+   Labels keep their case; read_data has composed them. */
 static int tokenizer_flags(const arguments *a, task of, int side) {
   const char *lower = side && of != LM ? "lowercase-targets" : "lowercase";
-  return side && of >= CLASSIFY ? 0 : opt_flag(a, lower) ? SYN_LOWERCASE : 0;
+  if (side && of >= CLASSIFY) return 0;
+  return (opt_flag(a, lower) ? SYN_LOWERCASE : 0) | (opt_flag(a, "nfc") ? SYN_NFC : 0);
 }
 
 /* Learns those tokenizers from the training texts that --init did not bring. `joint`: one for both

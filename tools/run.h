@@ -20,6 +20,12 @@ typedef struct job {
   buffer out;
 } job;
 
+/* Whether the tokenizers of a model compose texts. */
+static int tokenizers_compose(const syn_model *m) {
+  const syn_tokenizer *src = syn_model_tokenizer(m, SYN_SRC), *tgt = syn_model_tokenizer(m, SYN_TGT);
+  return ((syn_tokenizer_flags(src) | syn_tokenizer_flags(tgt)) & SYN_NFC) != 0;
+}
+
 typedef struct runner {
   syn_context *c;
   const syn_model *m;
@@ -417,7 +423,7 @@ static size_t run_chunk(runner *r, line_reader *in, job *jobs, size_t most, size
 /* Says what was unusual in the lines, after the last one. */
 static void run_say(const runner *r, const char *path) {
   say_long_lines(r);
-  say_scan(&r->scan, path, r->bytes, 1);
+  say_scan(&r->scan, path, r->bytes, tokenizers_compose(r->m));
   say_unknown(&r->e, path, "", UNKNOWN_TO_MODEL);
 }
 
@@ -427,6 +433,8 @@ static void run_configure(runner *r, const arguments *a) {
   r->config.top_k = opt_int(a, "top-k");
   r->config.top_p = (float)opt_number(a, "top-p");
   if (r->config.top_p <= 0.0f) r->config.top_k = 1; /* the most probable token has any share */
+  if (r->config.temperature > 0.0f && opt_given(a, "beam") && r->config.beam > 1)
+    fprintf(stderr, "syn: --beam %d has no effect with --temperature\n", r->config.beam);
   if (r->config.temperature > 0.0f) r->config.beam = 1;
   else if (r->config.top_k || r->config.top_p < 1.0f)
     fprintf(stderr, "syn: --top-k and --top-p have no effect without --temperature\n");
@@ -500,14 +508,6 @@ typedef struct evaluation {
 
 static int is_loss_metric(syn_text name) {
   return text_is(name, "ppl") || text_is(name, "nats") || text_is(name, "nats_char");
-}
-
-/* Characters of a text. */
-static double count_characters(syn_text t) {
-  size_t i = 0, n = 0;
-  uint32_t code;
-  for (; i < t.size; n++) i += decode(t, i, &code);
-  return (double)n;
 }
 
 /* Adds pair i, if it fits the model. Returns the characters of its target, 0: it does not fit. */
@@ -745,6 +745,7 @@ static void eval_open(evaluation *e, const arguments *a) {
   if (e->of >= CLASSIFY) e->options.alternatives = NULL;
   if (!syn_model_tokenizer(e->m, SYN_TGT))
     fail(FAILED_JOB, "%s has no tokenizer", opt_text(a, "model"));
+  e->how = tokenizers_compose(e->m) ? COMPOSE : 0; /* so that outputs can equal the references */
 }
 
 /* Reads the data, but not those of lm, which eval_loss reads. */

@@ -79,7 +79,7 @@
    "of max-len), has an empty output, or ends the run; its number is said"}
 #define DECODE_OPTIONS \
   {"beam", 0, INT, "4", "1..1024", "hypotheses kept; 1: greedy"}, \
-  {"alpha", 0, NUMBER, "0.6", "0..", "length penalty of the beam"}, \
+  {"alpha", 0, NUMBER, "0.6", "0..10", "length penalty of the beam"}, \
   {"max-len", 0, INT, "0", "0..1000000", \
    "longest output in tokens (lm: with the line given); 0: the model's"}, \
   {"batch", 0, INT, "32", "1..65536", "lines decoded together"}, \
@@ -117,6 +117,8 @@ static const option train_options[] = {
      "of the target; none: --tokenizer; classify: a label is one class"},
     {"lowercase", 0, FLAG, "off", "", "sources in lower case; lm, --span-corruption: the text"},
     {"lowercase-targets", 0, FLAG, "off", "", "seq2seq: targets in lower case"},
+    {"nfc", 0, FLAG, "off", "",
+     "composes letters and their marks on both sides (Unicode's NFC), so that a letter has one spelling"},
     {"batch", 0, INT, "2048", "2..16777216", "tokens: sentences times the longest padded side"},
     {"accumulate", 0, INT, "1", "1..10000", "batches per step"},
     {"steps", 0, INT, "0", "0..", "ends after this many steps; 0: no limit"},
@@ -216,7 +218,7 @@ static const option compare_own[] = {
      "as for train, or the folder of a comparison of the same rows: each run starts from the model of "
      "its row and seed there"},
     {"beam", 0, INT, "4", "1..1024", "as for eval"},
-    {"alpha", 0, NUMBER, "0.6", "0..", "as for eval"},
+    {"alpha", 0, NUMBER, "0.6", "0..10", "as for eval"},
     {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
     {"too-long", 0, CHOICE, "cut", "cut|empty|stop", "as for eval"},
     {"tokenize", 0, CHOICE, "13a", "13a|none", "as for eval"},

@@ -272,7 +272,7 @@ static pairs trace_pairs(const tracer *t) {
   static const char *const names[] = {"data", "src", "tgt"};
   pairs pair;
   if (t->of != LM) {
-    pairs_read(&pair, t->of, t->a, names, 0);
+    pairs_read(&pair, t->of, t->a, names, tokenizers_compose(t->m[0]) ? COMPOSE : 0);
     return pair;
   }
   check_one_file(t->a, "lm");
@@ -413,6 +413,7 @@ static void trace_open(tracer *t) {
     check_file(&t->c, path);
   }
   if (!t->m[0]) return;
+  info_alone(t->a);
   t->of = task_of(syn_model_config(t->m[0])->task);
   if (t->m[1] && task_of(syn_model_config(t->m[1])->task) != t->of)
     fail(FAILED_JOB, "%s is for %s, %s for %s: two models of one task are wanted",

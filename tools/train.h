@@ -265,6 +265,8 @@ static void init_tokenizers(training *r, const pairs *p) {
     int flags = tokenizer_flags(r->a, r->of, k);
     char *bytes;
     if (!init_keeps(r, p, k, t)) continue;
+    if (flags & ~syn_tokenizer_flags(t) & SYN_NFC)
+      fail(WRONG_USE, "--nfc: the tokenizer of %s does not compose; give --tokenizer too", path);
     if (flags & ~syn_tokenizer_flags(t) & SYN_LOWERCASE)
       fail(WRONG_USE, "--lowercase%s: the tokenizer of %s keeps upper case; give --tokenizer too",
            k && r->of == SEQ2SEQ ? "-targets" : "", path);
@@ -785,6 +787,7 @@ static void train_task(training *r, const syn_config *k) {
   r->of = task_of(k->task);
   r->max_len = k->max_len;
   r->corrupt = opt_flag(r->a, "span-corruption");
+  r->how = opt_flag(r->a, "nfc") ? COMPOSE : 0;
   r->joint = r->of == SEQ2SEQ && (r->corrupt || (k->tie && strcmp(k->tie, "all") == 0));
   if (*tokenizer && r->of == CLASSIFY)
     fail(WRONG_USE, "--tgt-tokenizer %s: a label of classify is one class, whatever its text is",
