@@ -1137,9 +1137,9 @@ static void put_stem(buffer *out, syn_text word) {
 #define METEOR_NONE SIZE_MAX
 
 /* A possible partner of word i: word `at` of the reference; run: how many words from here on have
-   equal stems on both sides. Of a word with many the METEOR_PARTNERS with the longest runs are kept,
-   so that memory is linear in the words; the search tries the others after them, in their order. */
-#define METEOR_PARTNERS 32
+   equal stems on both sides. Long lines may have too many: then the 32 (or more, see aligner_stems)
+   with the longest runs are kept for each word, so that memory is linear in the words, and the
+   search tries the others after these, in their order. */
 typedef struct partner {
   size_t at, run;
 } partner;
@@ -1155,9 +1155,10 @@ typedef struct aligner {
   size_t *stemmed, *skipped;   /* by stem: pairs of those left; words of the output without one */
   size_t *first;            /* [hyp+1] word i has the partners first[i] ... first[i+1]-1 */
   partner *partners;        /* the longest run first */
-  size_t *stem_first, *stem_next; /* by stem: 1 + its first word of the reference, or 0; [ref]: 1 + the
-                                     next one of the same stem */
-  size_t *more;             /* [hyp] 1 + the next word of the reference to try after the partners */
+  size_t most;              /* partners that are kept for a word */
+  size_t *stem_first;       /* by stem: 1 + its first word of the reference, or 0 */
+  size_t *stem_next;        /* [ref] 1 + the next word with this stem, or 0 */
+  size_t *more;             /* [hyp] 1 + the next word to try after the partners, or 0 */
   size_t *forced;           /* [hyp+1] chunks that words i ... hyp-1 begin in any alignment */
   size_t *choice, *option;  /* [hyp] the partner or METEOR_NONE; number of options tried */
   char *used;               /* [ref] */
@@ -1210,21 +1211,22 @@ static void aligner_quotas(aligner *a) {
   free(of);
 }
 
-/* Puts a partner into a list of `count` at its place; returns the new count. A list that is full
-   loses its last one. Partners come in the order of the reference. */
-static size_t partner_put(partner *list, size_t count, size_t at, size_t run) {
+/* Puts p into a sorted list of `count` partners; returns the new count. A list of `most` loses its
+   last one. Partners come in the order of the reference. */
+static size_t partner_put(partner *list, size_t count, size_t most, partner p) {
   size_t i = count;
-  if (count == METEOR_PARTNERS && list[count - 1].run >= run) return count;
-  if (count == METEOR_PARTNERS) i--, count--;
-  for (; i && list[i - 1].run < run; i--) list[i] = list[i - 1];
-  list[i].at = at;
-  list[i].run = run;
+  if (count == most && list[count - 1].run >= p.run) return count;
+  if (count == most) i--, count--;
+  for (; i && list[i - 1].run < p.run; i--) list[i] = list[i - 1];
+  list[i] = p;
   return count + 1;
 }
 
-/* Lists the words of the reference by stem, and makes room for the partners of each word. */
+/* Lists the words of the reference by stem, and makes room for the partners of each word: all where
+   they are at most a million. */
 static void aligner_stems(aligner *a) {
   size_t *times = (size_t *)take(a->hyp + a->ref, sizeof *times), i, j, total = 0;
+  a->most = 32 + ((size_t)1 << 20) / (a->hyp + 1);
   for (j = a->ref; j-- > 0;) {
     size_t stem = a->stem[a->hyp + j];
     a->stem_next[j] = a->stem_first[stem];
@@ -1233,7 +1235,7 @@ static void aligner_stems(aligner *a) {
   }
   for (i = 0; i < a->hyp; i++) {
     a->first[i] = total;
-    total += times[a->stem[i]] < METEOR_PARTNERS ? times[a->stem[i]] : METEOR_PARTNERS;
+    total += times[a->stem[i]] < a->most ? times[a->stem[i]] : a->most;
   }
   a->first[i] = total;
   a->partners = (partner *)take(total, sizeof *a->partners);
@@ -1250,9 +1252,11 @@ static void aligner_partners(aligner *a) {
   for (i = a->hyp; i-- > 0;) {
     int joins = 0, left_out = a->hyp_left[a->word[i]] && a->skipped[a->stem[i]];
     for (count = 0, j = 0; j < a->ref; j++) { /* run[j+1] is still that of word i+1 */
+      partner p;
       run[j] = a->stem[i] == ref[j] ? 1 + run[j + 1] : 0;
       if (!run[j]) continue;
-      count = partner_put(a->partners + a->first[i], count, j, run[j]);
+      p.at = j, p.run = run[j];
+      count = partner_put(a->partners + a->first[i], count, a->most, p);
       joins = joins || (i && j && a->stem[i - 1] == ref[j - 1]);
     }
     a->forced[i] = a->forced[i + 1] + (!left_out && !joins);
@@ -1291,9 +1295,9 @@ static int aligner_joins(const aligner *a, size_t i, size_t j) {
   return i && j && j != METEOR_NONE && a->choice[i - 1] == j - 1;
 }
 
-/* The next option of word i: first the partner that continues the chunk, then the partners, then the
-   other words with its stem where it has more, then none (METEOR_NONE). Returns 0 when all were
-   tried. */
+/* The next option of word i: first the partner that continues the chunk, then the partners, then,
+   where not all are kept, all words with its stem, then none (METEOR_NONE). Returns 0 when all
+   were tried. */
 static int aligner_next(aligner *a, size_t i, size_t *j) {
   size_t count = a->first[i + 1] - a->first[i];
   while (a->option[i] < count + 3) {
@@ -1302,7 +1306,7 @@ static int aligner_next(aligner *a, size_t i, size_t *j) {
       continue;
     *j = o == 0 ? a->choice[i - 1] + 1
                 : o <= count ? a->partners[a->first[i] + o - 1].at : METEOR_NONE;
-    if (o == count) a->more[i] = count == METEOR_PARTNERS ? a->stem_first[a->stem[i]] : 0;
+    if (o == count) a->more[i] = count == a->most ? a->stem_first[a->stem[i]] : 0;
     if (o == count + 1) {
       if (!a->more[i]) continue;
       *j = a->more[i] - 1;
