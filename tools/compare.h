@@ -858,7 +858,7 @@ static int count_cores(void) { return 1; }
 /* Options that may change from one command to the next: what they concern is made anew, or not at
    all. A larger --seeds adds runs. */
 #define FREE_OPTIONS \
-  "folder|jobs|seeds|metric|samples|format|json|tsv|page|tokenize|sentences|positive"
+  "folder|jobs|seeds|metric|samples|format|json|tsv|page|tokenize|rouge-tokenize|sentences|positive"
 #define FILE_OPTIONS "data|src|tgt|valid|valid-src|valid-tgt|test|test-src|test-tgt|init"
 
 /* FNV-1a of the bytes of a file: a text that was changed is another text. Of a folder of --init: of
@@ -1141,7 +1141,8 @@ typedef struct measured {
   size_t units;               /* sentences; lm: windows */
   size_t no_number;           /* the first line, from 1, that is none where the metric wants numbers;
                                  0: there is a value */
-  double *counts;             /* [units][METRIC_COUNTS] of a metric that sums them; else null */
+  double *counts;             /* [units][METRIC_COUNTS]; of a metric that does not sum them of lines,
+                                 as hyp; null where there is no value */
   lines file, tags;           /* outputs; of tags, where the metric is over tags */
   syn_text *hyp, *ref;        /* what is compared; unit i has from[i] .. from[i+1]-1 */
   size_t *from;
@@ -1205,17 +1206,24 @@ static void measured_lines(measured *m, const comparison *k, const one_run *r) {
   }
 }
 
-static void measured_counts(measured *m) {
+static corpus measured_corpus(const measured *m) {
   corpus c;
-  size_t i, j, n;
-  double *each;
   c.hyp = m->hyp;
   c.ref = m->ref;
   c.n = m->from[m->units];
   c.options = m->options;
-  m->counts = (double *)take(size_mul(m->units, METRIC_COUNTS), sizeof *m->counts);
-  each = (double *)take(size_mul(c.n, METRIC_COUNTS), sizeof *each);
+  return c;
+}
+
+/* Sums the counts of the lines of each unit, where the metric is a function of sums. */
+static void measured_counts(measured *m) {
+  corpus c = measured_corpus(m);
+  double *each = (double *)take(size_mul(c.n, METRIC_COUNTS), sizeof *each);
+  size_t i, j, n;
   metric_counts(m->row, &c, each);
+  m->counts = each;
+  if (m->row->over) return;
+  m->counts = (double *)take(size_mul(m->units, METRIC_COUNTS), sizeof *m->counts);
   for (i = 0; i < m->units; i++)
     for (n = m->from[i]; n < m->from[i + 1]; n++)
       for (j = 0; j < METRIC_COUNTS; j++)
@@ -1249,7 +1257,7 @@ static measured measured_read(const comparison *k, const one_run *r, const char 
   else measured_lines(&m, k, r);
   for (i = 0; i < m.units && wants_numbers(name) && !m.no_number; i++)
     if (!is_number(m.hyp[i])) m.no_number = i + 1;
-  if (m.row->of) measured_counts(&m);
+  if (!m.no_number) measured_counts(&m);
   return m;
 }
 
@@ -1262,21 +1270,16 @@ static void measured_free(measured *m) {
   lines_free(&m->tags);
 }
 
-/* A metric that is no function of sums: of the drawn lines themselves. */
-static double measured_anew(const measured *m, const unsigned *times) {
-  size_t i, n, count = 0;
-  syn_text *hyp, *ref;
-  unsigned t;
+/* A metric that is no function of sums: of the counts of all lines. */
+static double measured_over(const measured *m, const unsigned *times) {
+  corpus c = measured_corpus(m);
+  unsigned *each = (unsigned *)take(c.n, sizeof *each);
   double value;
-  for (i = 0; i < m->units; i++) count += times[i] * (m->from[i + 1] - m->from[i]);
-  hyp = (syn_text *)take(count, sizeof *hyp);
-  ref = (syn_text *)take(count, sizeof *ref);
-  for (count = 0, i = 0; i < m->units; i++)
-    for (t = 0; t < times[i]; t++)
-      for (n = m->from[i]; n < m->from[i + 1]; n++) hyp[count] = m->hyp[n], ref[count++] = m->ref[n];
-  value = count ? metric(m->name, hyp, ref, count, m->options) : 0.0;
-  free(hyp);
-  free(ref);
+  size_t i, n;
+  for (i = 0; i < m->units; i++)
+    for (n = m->from[i]; n < m->from[i + 1]; n++) each[n] = times[i];
+  value = m->row->over(m->counts, each, &c, m->row->variant);
+  free(each);
   return value;
 }
 
@@ -1284,7 +1287,7 @@ static double measured_anew(const measured *m, const unsigned *times) {
 static double measured_value(const measured *m, const unsigned *times) {
   double sum[METRIC_COUNTS] = {0.0}, count = 0.0;
   size_t i, j;
-  if (!m->counts) return measured_anew(m, times);
+  if (m->row && m->row->over) return measured_over(m, times);
   for (i = 0; i < m->units; i++) {
     if (!times[i]) continue;
     for (j = 0; j < METRIC_COUNTS; j++)
@@ -1437,7 +1440,7 @@ static void results_free(result *r, size_t n) {
    ============================================================================================== */
 
 static int lower_is_better(const char *name) {
-  return is_loss_metric(text_of(name)) || in_choices("wer|per", name);
+  return is_loss_metric(text_of(name)) || in_choices("ter|wer|per", name);
 }
 
 /* "better" and "worse" at p < 0.05. */

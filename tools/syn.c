@@ -33,6 +33,7 @@
 
 #include "text.h"
 #include "options.h"
+#include "overlap.h"
 #include "metrics.h"
 #include "data.h"
 #include "auto.h"
@@ -221,7 +222,8 @@ static const option compare_own[] = {
     {"alpha", 0, NUMBER, "0.6", "0..10", "as for eval"},
     {"type", 0, CHOICE, "f32", "f32|i8", "as for eval"},
     {"too-long", 0, CHOICE, "cut", "cut|empty|stop", "as for eval"},
-    {"tokenize", 0, CHOICE, "13a", "13a|none", "as for eval"},
+    {"tokenize", 0, CHOICE, "13a", TOKENIZE_NAMES, "as for eval"},
+    {"rouge-tokenize", 0, CHOICE, "ascii", "ascii|unicode", "as for eval"},
     {"sentences", 0, TEXT, "<q>", "MARK", "as for eval"},
     {"positive", 0, TEXT, "", "CLASS", "as for eval"},
     END_OF_OPTIONS};

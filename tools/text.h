@@ -383,8 +383,46 @@ MAYBE_UNUSED static syn_text units_slice(const units *u, size_t i, size_t n) {
   t.size = u->to[i + n - 1] - u->from[i];
   return t;
 }
-MAYBE_UNUSED static int unit_equal(const units *a, size_t i, const units *b, size_t k) {
-  return text_equal(units_slice(a, i, 1), units_slice(b, k, 1));
+
+/* A text and its place in a list, to sort the list. */
+typedef struct numbered {
+  syn_text text;
+  size_t at;
+} numbered;
+
+MAYBE_UNUSED static int numbered_order(const void *a, const void *b) {
+  return text_compare(((const numbered *)a)->text, ((const numbered *)b)->text);
+}
+
+/* Gives n texts numbers below n, number [n]: equal texts equal ones. So that loops over pairs of
+   words compare numbers. */
+MAYBE_UNUSED static void number_texts(const syn_text *texts, size_t n, size_t *number) {
+  numbered *sorted = (numbered *)take(n, sizeof *sorted);
+  size_t i, next = 0;
+  for (i = 0; i < n; i++) sorted[i].text = texts[i], sorted[i].at = i;
+  qsort(sorted, n, sizeof *sorted, numbered_order);
+  for (i = 0; i < n; i++) {
+    next += i && !text_equal(sorted[i - 1].text, sorted[i].text);
+    number[sorted[i].at] = next;
+  }
+  free(sorted);
+}
+
+/* The numbers of the units of a, then of those of b; the caller frees them. */
+MAYBE_UNUSED static size_t *units_number(const units *a, const units *b) {
+  size_t n = a->count + b->count, *number = (size_t *)take(n, sizeof *number), i;
+  syn_text *texts = (syn_text *)take(n, sizeof *texts);
+  for (i = 0; i < n; i++)
+    texts[i] = i < a->count ? units_slice(a, i, 1) : units_slice(b, i - a->count, 1);
+  number_texts(texts, n, number);
+  free(texts);
+  return number;
+}
+
+/* Appends one word, after a space where it is not the first. */
+MAYBE_UNUSED static void unit_put_word(units *u, const char *at, size_t size) {
+  if (u->count) put_byte(&u->text, ' ');
+  unit_put(u, at, size);
 }
 
 /* Splits at white space: " a  b" and "a b" give the same units. The loop runs to i == t.size, where
@@ -395,10 +433,7 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
   for (i = 0; i <= t.size; i += size) {
     size = i < t.size ? decode(t, i, &code) : 1;
     if (i < t.size && !is_space(code)) continue;
-    if (i > begin) {
-      if (u->count) put_byte(&u->text, ' ');
-      unit_put(u, t.at + begin, i - begin);
-    }
+    if (i > begin) unit_put_word(u, t.at + begin, i - begin);
     begin = i + size;
   }
 }
@@ -432,6 +467,7 @@ MAYBE_UNUSED static void split_characters(units *u, syn_text t) {
 /* Levenshtein distance: the fewest insertions, deletions and substitutions that change a into b.
    After step i, row[k] is the distance of the first i units of a and the first k of b. */
 MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
+  size_t *number = units_number(a, b), *other = number + a->count;
   size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above, best;
   for (k = 0; k <= b->count; k++) row[k] = k;
   for (i = 1; i <= a->count; i++) {
@@ -439,7 +475,7 @@ MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
     row[0] = i;
     for (k = 1; k <= b->count; k++) {
       above = row[k];
-      best = diagonal + !unit_equal(a, i - 1, b, k - 1);
+      best = diagonal + (number[i - 1] != other[k - 1]);
       if (above + 1 < best) best = above + 1;
       if (row[k - 1] + 1 < best) best = row[k - 1] + 1;
       row[k] = best;
@@ -448,24 +484,99 @@ MAYBE_UNUSED static size_t units_distance(const units *a, const units *b) {
   }
   best = row[b->count];
   free(row);
+  free(number);
   return best;
 }
 
-/* The length of the longest common subsequence, by the same dynamic programming over rows. */
-MAYBE_UNUSED static size_t units_common(const units *a, const units *b) {
-  size_t *row = (size_t *)take(b->count + 1, sizeof *row), i, k, diagonal, above;
-  for (i = 1; i <= a->count; i++) {
-    diagonal = 0;
-    for (k = 1; k <= b->count; k++) {
-      above = row[k];
-      if (unit_equal(a, i - 1, b, k - 1)) row[k] = diagonal + 1;
-      else if (row[k - 1] > above) row[k] = row[k - 1];
-      diagonal = above;
-    }
+/* Where a number is among the columns of the table below. */
+typedef struct number_columns {
+  size_t last;    /* 1 + its last column; 0: it has none */
+  uint64_t *mask; /* with at least `wide` columns: there are at most 63 such numbers */
+} number_columns;
+
+/* The longest common subsequence of a and b, sequences of numbers. length(i, k) is that of the
+   first i of a and the first k of b. A row is that of one i, as bits: bit k is 0 where length(i,
+   k + 1) = length(i, k) + 1. So 64 columns are computed at a time (Crochemore et al. 2001, "A fast
+   and practical bit-vector algorithm for the longest common subsequence problem"). */
+typedef struct subsequence {
+  const size_t *b;
+  size_t count, wide;    /* columns; words of 64 bits in a row */
+  size_t *before;        /* [count] 1 + the column with the same number before this one, or 0 */
+  number_columns *of;
+  uint64_t *mask;        /* [64][wide] the columns of a number; the first one is for any number */
+} subsequence;
+
+/* of [more than the largest number]: zeros, which subsequence_close leaves there, too. */
+MAYBE_UNUSED static subsequence subsequence_open(const size_t *b, size_t count,
+                                                 number_columns *of) {
+  subsequence s;
+  size_t k, at, times, next = 1;
+  s.b = b;
+  s.count = count;
+  s.wide = count / 64 + 1;
+  s.of = of;
+  s.before = (size_t *)take(count, sizeof *s.before);
+  s.mask = (uint64_t *)take(size_mul(64, s.wide), sizeof *s.mask);
+  for (k = 0; k < count; k++) s.before[k] = of[b[k]].last, of[b[k]].last = k + 1;
+  for (k = 0; k < count; k++) {
+    if (of[b[k]].last != k + 1) continue;
+    for (times = 0, at = k + 1; at; at = s.before[at - 1]) times++;
+    if (times < s.wide) continue;
+    of[b[k]].mask = s.mask + next++ * s.wide;
+    for (at = k + 1; at; at = s.before[at - 1])
+      of[b[k]].mask[(at - 1) / 64] |= (uint64_t)1 << (at - 1) % 64;
   }
-  k = row[b->count];
+  return s;
+}
+MAYBE_UNUSED static void subsequence_close(subsequence *s) {
+  size_t k;
+  for (k = 0; k < s->count; k++) s->of[s->b[k]].last = 0, s->of[s->b[k]].mask = NULL;
+  free(s->before);
+  free(s->mask);
+}
+
+/* row i - 1 becomes row i; x: number i of a. */
+MAYBE_UNUSED static void subsequence_step(const subsequence *s, size_t x, uint64_t *row) {
+  uint64_t carry = 0, both, sum, *mask = s->of[x].mask ? s->of[x].mask : s->mask;
+  size_t k, last = s->of[x].mask ? 0 : s->of[x].last;
+  if (!s->of[x].last) return;
+  for (k = last; k; k = s->before[k - 1]) mask[(k - 1) / 64] |= (uint64_t)1 << (k - 1) % 64;
+  for (k = 0; k < s->wide; k++) {
+    both = row[k] & mask[k];
+    sum = row[k] + both + carry;
+    carry = carry ? sum <= both : sum < both;
+    row[k] = sum | (row[k] & ~mask[k]);
+  }
+  for (k = last; k; k = s->before[k - 1]) mask[(k - 1) / 64] = 0;
+}
+
+/* length(i, k) of row i. */
+MAYBE_UNUSED static size_t subsequence_length(const uint64_t *row, size_t k) {
+  size_t sum = 0, i;
+  for (i = 0; i * 64 < k; i++) {
+    uint64_t x = ~row[i];
+    if (k - i * 64 < 64) x &= ((uint64_t)1 << (k - i * 64)) - 1;
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    sum += (size_t)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+  }
+  return sum;
+}
+
+/* The length of the longest common subsequence. */
+MAYBE_UNUSED static size_t units_common(const units *a, const units *b) {
+  size_t *number = units_number(a, b), i;
+  number_columns *of = (number_columns *)take(a->count + b->count, sizeof *of);
+  subsequence s = subsequence_open(number + a->count, b->count, of);
+  uint64_t *row = (uint64_t *)take(s.wide, sizeof *row);
+  memset(row, 0xFF, s.wide * sizeof *row);
+  for (i = 0; i < a->count; i++) subsequence_step(&s, number[i], row);
+  i = subsequence_length(row, b->count);
+  subsequence_close(&s);
   free(row);
-  return k;
+  free(of);
+  free(number);
+  return i;
 }
 
 /* Edit distance of two names, in characters. */
