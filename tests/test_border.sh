@@ -153,7 +153,7 @@ says 'tag: unknown tokens' '*tag.tsv: 1 of 2 tokens are unknown (50 %)*' eval -m
 printf 'abc?\n' >in
 says 'run: unknown tokens' '*warning: in: 1 of 4 tokens are unknown (25 %): the training had none of them*' run -m lf in
 has 'run --json: a field' '{"line":1,"rank":1,*,"unknown":1,"text":*' "$("$SYN" run -m lf --json in 2>err)"
-silent 'nothing is said of a good file' . eval -m lf --data lf.tsv
+silent 'nothing is said of a good file' . eval -m lf --data lf.tsv --metric ppl,exact
 
 # -- lower case: of sources; of targets when asked for --
 printf 'AB c\tVOLT 5\n' >case.tsv

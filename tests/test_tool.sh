@@ -374,8 +374,8 @@ has 'classify: two texts in a plot' '*"source":[[[]*,[[]3,"*"],[[]*,[[]3,"*"]],"
 has 'classify: longer than max_len' \
   '*syn: [0-9]* of 300 pairs of pair.tsv do not fit --max-len 5 and are left out*' \
   "$(train --task classify --data pair.tsv $words --max-len 5 -o n --steps 2 2>&1)"
-"$SYN" eval -m n --data pair.tsv >out 2>err
-has 'classify: eval counts what does not fit' '*sources do not fit the model*' "$(cat err)"
+"$SYN" eval -m n --too-long empty --data pair.tsv >out 2>err
+has 'classify: eval counts what does not fit' '*299 lines are too long in all; *' "$(cat err)"
 clong="$ctask --steps 30 --every 7 --average 3 --ema 0.2"
 train $clong -o whole --json >log 2>err
 train $clong -o n --steps 17 --checkpoint ck --json >log 2>err
@@ -705,6 +705,7 @@ printf 'a b\n' >no_tab
 printf 'a\tb\tc\n\n' >no_tab_2
 printf 'abc\tcba\n' >no_fit
 printf 'ab\tba\n' >other.tsv
+printf 'ba\tab\n' >other_valid.tsv
 printf 'abc\nabcdeabcdeabcde\nabc\n' >too_long
 dd if=m of=cut bs=1 count=1000 2>/dev/null
 sed 's/"d_model":"16"/"d_model":"32"/' m >shaped 2>/dev/null # of the same size
@@ -742,7 +743,7 @@ refused 'a model as checkpoint' 1 '*cannot be resumed*' \
 refused 'another network' 1 '*c: *tensor * is *, wanted *' \
   train $long -o n --d-model 32 --checkpoint c --resume --json
 refused 'another text' 1 'syn: c: its tokenizer.src is not that of *' \
-  train $long --data other.tsv -o n --checkpoint c --resume --json
+  train $long --data other.tsv --valid other_valid.tsv -o n --checkpoint c --resume --json
 printf 'none\ta\nperhaps\tb\n' >new_label
 printf 'none\ta\nnone\t\n' >no_text
 printf 'none\ta\n\tb\n' >no_label

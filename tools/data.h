@@ -229,8 +229,12 @@ static size_t compose(buffer *text) {
    form count as letters that are composed. */
 static buffer read_data(const char *path, int how) {
   buffer text = read_text(path), other = {NULL, 0, 0};
+  size_t line = 1, i;
   text_scan s;
   memset(&s, 0, sizeof s);
+  for (i = 0; i < text.size && text.at[i]; i++) line += text.at[i] == '\n';
+  if (i < text.size)
+    fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
   if (!(how & QUIET)) scan_text(&s, buffer_text(&text));
   if (how & COMPOSE) compose(&text);
   else if (s.wide) {

@@ -82,8 +82,8 @@ MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_t
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
    slice of it. A text file has a byte order mark skipped at its beginning and its line ends made one
-   byte; a file that is no text in UTF-8 by its first bytes, or has a byte 0, is refused by name.
-   Invalid UTF-8 passes: text_scan counts it. */
+   byte; a file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
+   UTF-8 pass: text_scan counts them. */
 
 typedef struct lines {
   buffer bytes;
@@ -185,11 +185,7 @@ MAYBE_UNUSED static void unify_line_ends(buffer *b) {
 /* Reads a text file; one without text is an error. */
 MAYBE_UNUSED static buffer read_text(const char *path) {
   buffer b = read_file(path);
-  size_t line = 1, i;
   check_text(buffer_text(&b), path);
-  for (i = 0; i < b.size && b.at[i]; i++) line += b.at[i] == '\n';
-  if (i < b.size)
-    fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
   skip_byte_order_mark(&b);
   unify_line_ends(&b);
   if (!b.size) fail(FAILED_JOB, "%s is empty, at least one line is wanted", path);
