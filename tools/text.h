@@ -121,7 +121,8 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
 }
 
 /* The name of UTF-16 or UTF-32 without a byte order mark, by the places of its bytes 0: those of a
-   UTF-16 text have one parity, a UTF-32 text has two at the same side of each four. Else null. */
+   UTF-16 text have one parity, as at least half of its characters are below 256; a UTF-32 text has
+   two at the same side of each four. Else null. */
 static const char *wide_text(syn_text t) {
   static const char *const names[] = {"UTF-16BE", "UTF-16LE", "UTF-32BE", "UTF-32LE"};
   size_t zeros[4] = {0, 0, 0, 0}, n = t.size & ~(size_t)3, i;
@@ -132,7 +133,7 @@ static const char *wide_text(syn_text t) {
   zeros[0] = zeros[1] = 0;
   for (i = 0; i < n; i++) zeros[i % 2] += !t.at[i];
   for (i = 0; i < 2; i++)
-    if (zeros[i] >= 2 && zeros[i] > n / 20 && !zeros[!i]) return names[i];
+    if (zeros[i] >= 2 && zeros[i] > n / 4 && !zeros[!i]) return names[i];
   return NULL;
 }
 
