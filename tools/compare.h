@@ -592,7 +592,7 @@ static void test_outputs(evaluation *e, const one_run *r) {
   if (e->of == TAG) write_file(r->path[F_TAGS], tags.at, tags.size);
   write_file(r->path[F_OUT], out.at, out.size);
   free(piece);
-  encoder_free(&ids);
+  free(ids.ids);
   free(out.at);
   free(tags.at);
 }

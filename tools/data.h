@@ -100,37 +100,8 @@ static int task_shift(task of) { return of == TAG ? SYN_FIRST_TOKEN - 1 : SYN_FI
 typedef struct encoder {
   int *ids;
   size_t cap;
-  buffer words; /* the text as words with one space between */
   double tokens, unknown;
 } encoder;
-
-static void encoder_free(encoder *e) {
-  free(e->ids);
-  free(e->words.at);
-}
-
-/* Words of a task are what stands between runs of white space; those of a language model keep the
-   white space before them, which holds its line ends. */
-static int wants_words(task of, const char *tokenizer) {
-  return of != LM && strcmp(tokenizer, "space") == 0;
-}
-
-/* Appends the words of a text with one space between. tabs: a TAB separates texts, and stays. */
-static void put_words(buffer *b, syn_text t, int tabs) {
-  uint32_t code;
-  size_t i, size, from = b->size;
-  int space = 0;
-  for (i = 0; i < t.size; i += size) {
-    size = decode(t, i, &code);
-    if (tabs && code == '\t') put_byte(b, '\t'), from = b->size, space = 0;
-    else if (is_space(code)) space = b->size > from;
-    else {
-      if (space) put_byte(b, ' ');
-      put(b, t.at + i, size);
-      space = 0;
-    }
-  }
-}
 
 /* Source and target of each line, as slices of the files. classify: the source is one text or
    several, separated by TABs, and the target a label. tag: the target is the tags. */
@@ -344,20 +315,14 @@ static void pairs_free(pairs *p) {
   lines_free(&p->files[1]);
   free(p->side[0]);
   free(p->side[1]);
-  encoder_free(&p->encoders[0]);
-  encoder_free(&p->encoders[1]);
+  free(p->encoders[0].ids);
+  free(p->encoders[1].ids);
 }
 
 /* Encodes into e->ids and returns the number of tokens. classify: texts separated by TAB are joined
    by the end token, a 3 b 3 c. A text of n bytes has at most 3 n + 1 tokens. */
 static int encode_task(encoder *e, task of, const syn_tokenizer *t, syn_text text) {
   int n, i;
-  if (wants_words(of, syn_tokenizer_type(t))) {
-    e->words.size = 0;
-    buffer_reserve(&e->words, text.size + 1);
-    put_words(&e->words, text, of == CLASSIFY);
-    text = buffer_text(&e->words);
-  }
   if (text.size >= INT_MAX / 4)
     fail(FAILED_JOB, "a text of %.0f bytes is too long", (double)text.size);
   if (e->cap < 3 * text.size + 2) {
@@ -428,7 +393,7 @@ static size_t pairs_add(syn_data *d, pairs *p, size_t i, size_t end,
 /* Adds a text as windows of `window` tokens, one every `stride` tokens. */
 static void windows_add(encoder *e, syn_data *d, syn_text text, const syn_tokenizer *t, int window,
                         int stride) {
-  int n = encode_task(e, LM, t, text);
+  int n = encode(e, t, text);
   syn_data_add_windows(d, e->ids, (size_t)n, window, stride);
 }
 
@@ -451,45 +416,23 @@ static const char *tokenizer_spec(const arguments *a, task of, int side) {
   return of == TAG ? "space" : "bpe:4000";
 }
 
-/* Texts from which a tokenizer is learned; `bytes` holds those that are not slices of a file. */
-typedef struct text_list {
-  syn_text *at;
-  size_t count;
-  buffer bytes;
-} text_list;
-
-/* Adds a text; as words: with one space between. */
-static void texts_add(text_list *all, syn_text t, int words) {
-  syn_text *to = &all->at[all->count++];
-  *to = t;
-  if (!words) return;
-  to->at = all->bytes.at + all->bytes.size;
-  put_words(&all->bytes, t, 0);
-  to->size = (size_t)(all->bytes.at + all->bytes.size - to->at);
-}
-
 /* Learns a tokenizer from the texts of side 0, side 1 or both (side 2). */
 static syn_tokenizer *learn_side(syn_context *c, const pairs *p, int side, const char *spec,
                                  int flags) {
-  syn_text rest, piece;
-  size_t i, most = 2 * p->count;
-  int words = wants_words(p->of, spec);
+  syn_text *all, rest, piece;
+  size_t i, n = 0, most = 2 * p->count;
   syn_tokenizer *t;
-  text_list all;
-  memset(&all, 0, sizeof all);
   for (i = 0; i < p->files[0].bytes.size && p->of == CLASSIFY; i++)
     most += p->files[0].bytes.at[i] == '\t';
-  all.at = (syn_text *)take(most, sizeof *all.at);
-  buffer_reserve(&all.bytes, p->files[0].bytes.size + p->files[1].bytes.size + 1);
+  all = (syn_text *)take(most, sizeof *all);
   for (i = 0; i < p->count && side != 1; i++)
     for (rest = p->side[0][i]; next_piece(&rest, p->of == CLASSIFY ? "\t" : "", &piece);)
-      texts_add(&all, piece, words);
+      all[n++] = piece;
   for (i = 0; i < p->count && side != 0; i++)
-    texts_add(&all, p->of >= CLASSIFY ? p->side[1][i] : first_alternative(p, i), words);
-  t = syn_tokenizer_learn(c, spec, flags, all.at, all.count);
+    all[n++] = p->of >= CLASSIFY ? p->side[1][i] : first_alternative(p, i);
+  t = syn_tokenizer_learn(c, spec, flags, all, n);
   check_use(c);
-  free(all.bytes.at);
-  free(all.at);
+  free(all);
   return t;
 }
 

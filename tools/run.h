@@ -110,7 +110,7 @@ static void runner_ready(runner *r) {
 static void runner_close(runner *r) {
   syn_decoder_free(r->d);
   syn_run_free(r->run);
-  encoder_free(&r->e);
+  free(r->e.ids);
 }
 
 /* -- output -- */
@@ -685,7 +685,7 @@ static void eval_tags(evaluation *e) {
     n = eval_split_tags(e, &ids, e->p.side[1][i], e->tags[1] + at, 0);
     eval_split_tags(e, &ids, e->hyp[i], e->tags[0] + at, n);
   }
-  encoder_free(&ids);
+  free(ids.ids);
 }
 
 static void eval_output(evaluation *e, const char *name) {

@@ -178,7 +178,7 @@ typedef struct trace_rows {
 
 static void rows_free(trace_rows *r) {
   int k;
-  for (k = 0; k < 3; k++) free(r->row[k].ids), encoder_free(&r->row[k].e);
+  for (k = 0; k < 3; k++) free(r->row[k].ids), free(r->row[k].e.ids);
 }
 
 /* Makes the rows of pair i. The labels of a decoder are its input, one token later, and the end. */

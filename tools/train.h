@@ -241,7 +241,7 @@ static int knows_labels(const syn_tokenizer *t, const pairs *p) {
   memset(&e, 0, sizeof e);
   for (i = 0; i < p->count && known; i++)
     for (n = encode(&e, t, p->side[1][i]); n > 0 && known; n--) known = e.ids[n - 1] != SYN_UNKNOWN;
-  encoder_free(&e);
+  free(e.ids);
   return known;
 }
 
@@ -484,7 +484,7 @@ static void train_read_pairs(training *r) {
     r->valid = NULL;
   } else if (p.count > 1) train_say_held(r, p.names[0]);
   if (own_valid) pairs_free(&v);
-  else free(v.side[0]), free(v.side[1]), encoder_free(&v.encoders[0]), encoder_free(&v.encoders[1]);
+  else free(v.side[0]), free(v.side[1]), free(v.encoders[0].ids), free(v.encoders[1].ids);
   pairs_free(&p);
 }
 
@@ -515,7 +515,7 @@ static syn_data *train_add_lines(training *r, pairs *p, int most, int valid) {
             (unsigned long)count[0], (unsigned long)count[1], r->max_len,
             most < r->max_len ? " or --batch" : "");
   train_say_unknown(r, valid, p->names, e, NULL);
-  encoder_free(e);
+  free(e->ids);
   if (syn_data_count(d)) return d;
   syn_data_free(d);
   return NULL;
@@ -609,7 +609,7 @@ static void train_windows(training *r, const syn_text *part, int count, int wind
   check(&r->c);
   for (i = 0; i < 2; i++) {
     train_say_unknown(r, i, path, &e[i], NULL);
-    encoder_free(&e[i]);
+    free(e[i].ids);
   }
 }
 
@@ -627,7 +627,7 @@ static void train_valid_text(training *r, syn_text trained, int window) {
   windows_add(&e, r->valid, buffer_text(&text), r->tokenizer[1], window, window / 2);
   check(&r->c);
   train_say_unknown(r, 1, path + 1, &e, NULL);
-  encoder_free(&e);
+  free(e.ids);
   free(text.at);
 }
 
