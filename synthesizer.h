@@ -1341,10 +1341,12 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
-   Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
-   character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
-   text of known pieces is restored exactly; for "space" a run of n spaces holds n - 1 empty words,
-   known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
+   Words of bpe begin at white space (space, tab, line ends) and hold it as their first character;
+   one space is put before a text and taken away again by syn_tokenizer_decode, so a text of known
+   characters is restored exactly. Words of "space" are separated by runs of white space (that of
+   Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
+   in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
+   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
    "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
    part of it and is skipped. `flags`: 0, or a sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on
    failure: spec or flags wrong, or no memory. */
@@ -3057,6 +3059,12 @@ static uint32_t syn__utf8_before(syn_text text, size_t *end) {
 }
 
 
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
+   no part of the text. */
+static size_t syn__bom_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
 #ifndef SYN_SMALL
 /* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
    UTF-8 alone, so what they will hold is checked where it is given. */
@@ -3066,12 +3074,6 @@ static const char *syn__utf8_invalid(const char *text) {
   for (; next < all.size; at = next)
     if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
   return text + all.size;
-}
-
-/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
-   no part of the text. */
-static size_t syn__bom_size(const char *at, size_t size) {
-  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -3626,6 +3628,13 @@ static int syn__sigma_ends(syn_text text, size_t begin, size_t end) {
   for (kind = 2; end < text.size && kind == 2;)
     kind = syn__run_value(syn__case_runs, n, 2, syn__utf8_decode(text, &end));
   return kind != 1;
+}
+
+/* White space as Python's str.isspace has it. */
+static int syn__is_space(uint32_t ch) {
+  if (ch < 0x1680) return ch == ' ' || ch - 9 < 5 || ch - 0x1C < 4 || ch == 0x85 || ch == 0xA0;
+  return ch - 0x2000 < 11 || ch == 0x1680 || ch == 0x2028 || ch == 0x2029 || ch == 0x202F ||
+         ch == 0x205F || ch == 0x3000;
 }
 
 #ifndef SYN_SMALL
@@ -18971,13 +18980,12 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
 
 /* Word k of a text (tag), or all of it (classify). */
 static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
-  size_t i = 0, end;
+  size_t i, end = 0, at;
   if (m->task->labels == SYN_EACH) return text;
-  for (;; i = end) {
-    while (i < text.size && strchr(" \t\r\n", text.at[i])) i++;
-    for (end = i; end < text.size && !strchr(" \t\r\n", text.at[end]); end++) continue;
-    if (k-- == 0 || end == text.size) break;
-  }
+  do {
+    for (i = at = end; at < text.size && syn__is_space(syn__utf8_decode(text, &at));) i = at;
+    for (end = at = i; at < text.size && !syn__is_space(syn__utf8_decode(text, &at));) end = at;
+  } while (k-- > 0 && end < text.size);
   return syn__text_of(text.at + i, end - i);
 }
 
@@ -21221,8 +21229,9 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
      bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
      line    whole lines     bytes                                 a new line
 
-   A word is one white-space character and all that follows up to the next: the tokens joined
-   together are the text again. Every order is one of counts or of bytes, so the vocabulary depends
+   A word of bpe is one white-space character of ASCII and all that follows up to the next: the
+   tokens joined together are the text again. A word of space begins with the space or the line end
+   that is left of a run of white space (syn__reader_cased). Every order is one of counts or of bytes, so the vocabulary depends
    neither on hash values, nor on the machine, nor on the order of the lines. Learning reads the
    lines once and keeps their distinct words, not the text. */
 
@@ -21237,16 +21246,21 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 #define SYN__MARKS 32 /* of more marks in a row, each so many are composed for themselves */
 
+/* How a text is read: as one word; split where ASCII has white space; as words between runs of
+   white space of Unicode. */
+enum { SYN__WHOLE, SYN__PARTS, SYN__WORDS };
+
 /* Reads the characters of a text. Learning and encoding both read through it, so they see the same
    words. A copy keeps a position. Nothing is allocated: a character waits in `mark`, those of a
    composed sequence in `ready`. */
 typedef struct syn__reader {
   syn_text text;
-  size_t at;  /* the byte that is decoded next */
-  int lower;  /* 1: in lower case */
-  int split;  /* 1: a word begins at white space; 0: the whole text is one word */
-  int space;  /* 1: a space comes next, before the text */
-  uint32_t mark; /* this character comes next, before that byte; 0: none */
+  size_t at;     /* the byte that is decoded next */
+  int lower;     /* 1: in lower case */
+  int split;     /* of the enum above */
+  int space;     /* 1: a space comes next, before that byte */
+  size_t ends;   /* so many line ends come next */
+  uint32_t mark; /* this character comes next; 0: none */
 #ifndef SYN_SMALL
   int nfc;    /* 1: composed */
   int next, count; /* of `ready`: those from next on were not read */
@@ -21254,9 +21268,37 @@ typedef struct syn__reader {
 #endif
 } syn__reader;
 
+/* Moves behind the run of white space that begins at `at`; returns its line ends. */
+static size_t syn__reader_skip(syn__reader *r) {
+  size_t next = r->at, ends = 0;
+  uint32_t ch;
+  while (next < r->text.size && syn__is_space(ch = syn__utf8_decode(r->text, &next)))
+    r->at = next, ends += ch == '\n';
+  return ends;
+}
+
+/* Begins to read a text, behind its byte order mark. A text that is split begins with a space,
+   words also with line ends instead; white space behind the last word or line end is not read. An
+   empty text has no word. */
+static void syn__reader_begin(syn__reader *r, syn_text text, int split) {
+  size_t end = text.size;
+  memset(r, 0, sizeof *r);
+  r->text = text;
+  r->at = syn__bom_size(text.at, text.size);
+  r->split = split;
+  while (split == SYN__WORDS && end > r->at) {
+    const uint32_t ch = syn__utf8_before(text, &end);
+    if (ch == '\n' || !syn__is_space(ch)) break;
+    r->text.size = end;
+  }
+  r->space = split && r->text.size > r->at;
+  if (split == SYN__WORDS) r->ends = syn__reader_skip(r);
+  if (r->ends) r->space = 0;
+}
+
 /* Before composition: is there a character? */
 static int syn__reader_left(const syn__reader *r) {
-  return r->space || r->mark || r->at < r->text.size;
+  return r->space || r->ends || r->mark || r->at < r->text.size;
 }
 
 /* Before composition: the next character, in lower case when this is asked for. A capital I with a
@@ -21266,7 +21308,13 @@ static uint32_t syn__reader_cased(syn__reader *r) {
   size_t begin = r->at;
   if (ch) return r->mark = 0, ch;
   if (r->space) return r->space = 0, (uint32_t)' ';
+  if (r->ends) return r->ends--, (uint32_t)'\n';
   ch = syn__utf8_decode(r->text, &r->at);
+  if (r->split == SYN__WORDS && syn__is_space(ch)) {
+    r->at = begin;
+    r->ends = syn__reader_skip(r);
+    return r->ends ? r->ends--, (uint32_t)'\n' : (uint32_t)' ';
+  }
   if (!r->lower) return ch;
   if (ch == 0x130) return r->mark = 0x307, (uint32_t)'i';
   if (ch == 0x3A3) return syn__sigma_ends(r->text, begin, r->at) ? 0x3C2 : 0x3C3;
@@ -21302,11 +21350,13 @@ static void syn__reader_compose(syn__reader *r) {
   int start = 0, i;
   r->next = r->count = 0;
   while (syn__reader_left(r)) {
-    const size_t at = r->at;
+    const size_t at = r->at, ends = r->ends;
     const uint32_t mark = r->mark;
-    if (r->count == 1 && r->ready[0] < 0x80 && !mark && (unsigned char)r->text.at[at] < 0xCC) break;
+    if (r->count == 1 && r->ready[0] < 0x80 && !mark &&
+        (ends || (unsigned char)r->text.at[at] < 0xCC))
+      break;
     if (syn__reader_add(r, &start)) continue;
-    r->at = at, r->mark = mark;
+    r->at = at, r->ends = ends, r->mark = mark;
     break;
   }
   r->count = syn__compose_marks(r->ready, start, r->count);
@@ -21331,22 +21381,25 @@ static uint32_t syn__reader_next(syn__reader *r) {
   return syn__reader_cased(r);
 }
 
-/* Where a word begins. These are single bytes in UTF-8, have no lower case and compose with
-   nothing. */
+/* White space of ASCII, where the words of bpe begin. */
 static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* After a character: does its word go on? */
+/* After a character: does its word go on? White space has no lower case and composes with nothing,
+   so the text tells. */
 static int syn__reader_in_word(const syn__reader *r) {
-  return syn__reader_waits(r) ||
-         (r->at < r->text.size && !(r->split && syn__is_white(r->text.at[r->at])));
+  size_t next = r->at;
+  if (syn__reader_waits(r)) return 1;
+  if (r->ends || next == r->text.size) return 0;
+  if (r->split == SYN__WORDS) return !syn__is_space(syn__utf8_decode(r->text, &next));
+  return !(r->split && syn__is_white(r->text.at[next]));
 }
 
 #ifndef SYN_SMALL
-/* Every character of a text as it is. */
+/* Every character of a text as it is, a byte order mark, too. */
 static syn__reader syn__reader_of(syn_text text) {
   syn__reader r;
-  memset(&r, 0, sizeof r);
-  r.text = text;
+  syn__reader_begin(&r, text, SYN__WHOLE);
+  r.at = 0;
   return r;
 }
 
@@ -21366,7 +21419,7 @@ static void syn__ids_add(syn__ids *out, int id) {
 typedef struct syn__tokenizer_kind {
   const char *name;
   const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
-  int split;           /* 1: a text is split at white space, and one space is put before it */
+  int split;           /* how a text is read; one space is put before a text that is split */
   int sized;           /* 1: the spec is NAME:SIZE */
   size_t longest;      /* characters of a word; those behind them begin a new word */
   int utf8;            /* 1: a word with an invalid byte is not learned */
@@ -21397,13 +21450,10 @@ struct syn_tokenizer {
 
 /* Reads a text of the caller for a tokenizer, without its byte order mark. */
 static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
-  size_t size = text.at ? text.size : 0;
-  syn__reader r = syn__reader_of(syn__text_of(text.at, size));
-  r.at = syn__bom_size(text.at, size);
+  syn__reader r;
+  syn__reader_begin(&r, syn__text_of(text.at, text.at ? text.size : 0), t->kind->split);
   r.lower = !!(t->flags & SYN_LOWERCASE);
   r.nfc = !!(t->flags & SYN_NFC);
-  r.split = t->kind->split;
-  r.space = r.split && size > r.at; /* an empty text has no word */
   return r;
 }
 
@@ -21549,7 +21599,7 @@ static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 }
 
 static const syn__tokenizer_kind syn__tokenizer_byte = {
-    "byte", SYN__REPLACEMENT, 0, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
+    "byte", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
 
 /* ==============================================================================================
    >>tokenizer char   a token for each character of the lines
@@ -21575,14 +21625,15 @@ static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* Learning takes every character for a word. */
 static const syn__tokenizer_kind syn__tokenizer_char = {
-    "char", SYN__REPLACEMENT, 0, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
+    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
 
 /* ==============================================================================================
    >>tokenizer space   a token for each word of the lines
    ============================================================================================== */
 
-/* A word is one white-space character, then UTF-8 characters that are none; of a kind that does not
-   split texts it is any text. A token of a saved file may be neither. */
+/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not split
+   texts it is any text. A token of a saved file may be neither. Old files have words with other
+   white space, which no text is encoded to. */
 static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
   int split = t->kind->split;
   int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
@@ -21623,7 +21674,7 @@ static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* The unknown word brings its space along. */
 static const syn__tokenizer_kind syn__tokenizer_space = {
-    "space", " " SYN__REPLACEMENT, 1, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
+    "space", " " SYN__REPLACEMENT, SYN__WORDS, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
     syn__word_encode};
 
 /* ==============================================================================================
@@ -21893,7 +21944,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
 }
 
 static const syn__tokenizer_kind syn__tokenizer_bpe = {
-    "bpe", SYN__REPLACEMENT, 1, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
+    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
     syn__bpe_encode};
 
 /* ==============================================================================================
@@ -21902,7 +21953,7 @@ static const syn__tokenizer_kind syn__tokenizer_bpe = {
 
 /* The functions of the tokenizer for words, without splitting. */
 static const syn__tokenizer_kind syn__tokenizer_line = {
-    "line", SYN__REPLACEMENT, 0, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
+    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizers   the one list of tokenizers; the public functions
@@ -22895,13 +22946,9 @@ int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
   lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
   end = s->w[SYN__SMALL_TASK] == SYN__SMALL_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__SMALL_CLASSIFY;
   if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
-  memset(&r, 0, sizeof r);
-  r.text = text;
+  syn__reader_begin(&r, text, t.kind == SYN__TEXT_SPACE ? SYN__WORDS
+                                  : t.kind == SYN__TEXT_BPE ? SYN__PARTS : SYN__WHOLE);
   r.lower = t.lower;
-  r.split = t.kind == SYN__TEXT_SPACE || t.kind == SYN__TEXT_BPE;
-  if (text.size >= 3 && text.at[0] == '\xEF' && text.at[1] == '\xBB' && text.at[2] == '\xBF')
-    r.at = 3; /* a byte order mark */
-  r.space = r.split && text.size > r.at;
   while (syn__reader_more(&r)) {
     more = syn__small_word(&t, &r, tokens + n, capacity - n - end);
     if (more < 0) return SYN_SMALL_E_VALUE;
