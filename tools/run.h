@@ -330,11 +330,19 @@ static size_t run_chunk(runner *r, FILE *in, job *jobs, size_t most, size_t line
   return n;
 }
 
-/* Settings that only `run` has: sampling, --nbest, streaming. */
+/* x as a float; what is above 0 stays there and finite. */
+static float positive(double x) {
+  return x > 0.0 && x < (double)FLT_MIN ? FLT_MIN : x > (double)FLT_MAX ? FLT_MAX : (float)x;
+}
+
+/* Settings that only `run` has: sampling, --nbest, streaming. --top-p 0 means the first token
+   alone; in the library 0 would be the default, all tokens. */
 static void run_configure(runner *r, const arguments *a) {
-  r->config.temperature = (float)opt_number(a, "temperature");
+  const float top_p = positive(opt_number(a, "top-p"));
+  r->config.temperature = positive(opt_number(a, "temperature"));
   r->config.top_k = opt_int(a, "top-k");
-  r->config.top_p = (float)opt_number(a, "top-p");
+  r->config.top_p = top_p > 0.0f ? top_p : FLT_MIN;
+  r->config.unknown = opt_flag(a, "unknown");
   if (r->config.temperature > 0.0f) r->config.beam = 1;
   else if (r->config.top_k || r->config.top_p < 1.0f)
     fprintf(stderr, "syn: --top-k and --top-p have no effect without --temperature\n");
