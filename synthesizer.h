@@ -291,11 +291,12 @@ typedef struct syn_small_config {
   int source_len;    /* tokens of the longest source with its end; 0: the model's max_len */
   int max_len;       /* tokens of an output at most, with its end; 0: the model's max_len */
   int beam;          /* hypotheses of a beam search, 1 to 16; 0: 1, greedy */
-  float alpha;       /* length penalty of a beam; 0: 0.6; below 0: none */
-  float temperature; /* above 0: sampling; 0: none */
+  float alpha;       /* length penalty of a beam, at most 1e30; 0: 0.6; below 0: none */
+  float temperature; /* above 0: sampling, at most 1e6; 0: none */
   int top_k;         /* sampling: the candidates at most, of 8 bytes each; 0: the vocabulary */
   float top_p;       /* sampling: their probability in sum, 0 to 1; 0: 1 */
   uint32_t seed;     /* sampling: equal seeds give equal outputs, one source after the other */
+  int unknown;       /* 1: outputs may hold SYN_UNKNOWN, as in syn_decode_config */
 } syn_small_config;
 
 /* Checks the array [size bytes] and returns the bytes of RAM that syn_small_open needs; below 0: an
@@ -764,9 +765,9 @@ typedef struct syn_decode_config {
   int max_len;        /* tokens of an output at most, L, with its end; 0: the model's max_len */
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
-  float alpha;        /* length penalty; 0: 0.6; below 0: none */
+  float alpha; /* length penalty ((5 + tokens)/6)^alpha, at most 1e30; 0: 0.6; below 0: none */
   float temperature;  /* 0: the most probable token; else sampling from p^(1/temperature) */
-  int top_k;          /* sampling from the k most probable tokens; 0: from all */
+  int top_k;          /* sampling from the k most probable tokens; 0, V and more: from all */
   float top_p;        /* sampling from those that first reach this probability; 0: from all */
   uint64_t seed;      /* of sampling */
   /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
@@ -775,6 +776,11 @@ typedef struct syn_decode_config {
   /* "f32" (0 means that) or "i8": matrix products in int8, of weights with a scale for each output
      and of rows that are rounded as they come; faster, other outputs. Attention stays float */
   const char *type;
+  /* 1: outputs may hold SYN_UNKNOWN. What can be chosen: never SYN_PAD or SYN_BEGIN; SYN_UNKNOWN
+     only with this; SYN_END always; other tokens where syn_decoder_set_allowed and
+     syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
+     is that of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
+  int unknown;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -1315,8 +1321,8 @@ SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_tex
 /* The next three keep the pointer, which every later run reads; null: none. seeds [sentences]:
    sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
 SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
-/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
-   always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
+/* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
+   fixed tokens and probabilities see syn_decode_config.unknown. */
 SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
 /* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
    last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
@@ -11418,9 +11424,11 @@ static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see
   }
   return (long)n * k;
 }
-/* A text has neither padding nor a second begin; every class may be chosen. */
+/* A text has neither padding nor a second begin, and unknown tokens only where they are wanted;
+   every class may be chosen. */
 static int syn__small_may(const syn_small *s, int32_t token) {
-  return (token != SYN_PAD && token != SYN_BEGIN) || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM;
+  if (token > SYN_BEGIN || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM) return 1;
+  return token == SYN_UNKNOWN && s->k.unknown;
 }
 
 /* out x, vocab, k, w, bias: the token of the largest logit, of equal ones the first; or the
@@ -11474,7 +11482,8 @@ static long syn__small_see_row(syn_small *s, const int32_t *a) {
 static long syn__small_sample(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
   long work = syn__small_see_row(s, a);
-  float sum = 0.0f, wanted = s->k.top_p > 0.0f ? s->k.top_p : 1.0f, point;
+  /* all of them for 0 and 1: rounding of the sum must not end at 1 */
+  float sum = 0.0f, wanted = s->k.top_p > 0.0f && s->k.top_p < 1.0f ? s->k.top_p : 2.0f, point;
   uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
   int32_t i, n;
   for (i = 0; i < 2; i++) {
@@ -15278,13 +15287,20 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
   if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
   if (!k->beam) k->beam = 1;
   if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
-  if (!(k->alpha < 0.0f || k->alpha > 0.0f)) k->alpha = 0.6f;
+  if (k->alpha == 0.0f) k->alpha = 0.6f;
   if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (k->temperature > 0.0f && k->temperature < 1e-20f) /* logits divided by it stay finite */
+    k->temperature = 1e-20f;
   if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
   if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
-  return k->source_len > 0 && k->source_len <= w[SYN__SMALL_SOURCE_LEN] && k->max_len > 0 &&
-         k->max_len <= w[SYN__SMALL_TARGET_LEN] && k->beam > 0 && k->beam <= SYN_SMALL_MAX_BEAM &&
-         k->alpha <= 100.0f && k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
+  if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
+      k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
+      (k->unknown != 0 && k->unknown != 1))
+    return 0;
+  /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
+  if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
+    return 0;
+  return k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
          k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
 }
 
@@ -20219,6 +20235,12 @@ static syn_status syn__decode_type(syn_decoder *d) {
   return SYN_OK;
 }
 
+/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
+   so that long hypotheses are not worse for having more factors; length counts the end. */
+static float syn__length_penalty(const syn_decoder *d, int length) {
+  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
+}
+
 /* Fills in the defaults; `given` may be null. The limits keep products inside an int:
    1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
@@ -20247,13 +20269,22 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
                      k->source_len, INT_MAX / k->sentences, k->sentences);
-  if (!(k->temperature >= 0.0f) || k->top_k < 0 || !(k->top_p >= 0.0f && k->top_p <= 1.0f) ||
-      !(k->alpha >= 0.0f) || (k->temperature > 0.0f && k->beam > 1))
+  if (!(k->temperature >= 0.0f && k->temperature <= FLT_MAX) || k->top_k < 0 ||
+      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown != 0 && k->unknown != 1))
     return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: temperature %g, top_k %d, top_p %g, alpha %g, beam %d do not go "
-                     "together",
-                     (double)k->temperature, k->top_k, (double)k->top_p, (double)k->alpha, k->beam);
+                     "decoding: temperature %g (0 or more), top_k %d (0 or more), top_p %g "
+                     "(0 to 1), unknown %d (0 or 1)",
+                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown);
+  if (k->temperature > 0.0f && k->beam > 1)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g with beam %d: sampling wants a "
+                     "beam of 1", (double)k->temperature, k->beam);
   d->limit = k->max_len;
+  if (!(syn__length_penalty(d, d->limit) < 1e30f)) /* also where alpha is NaN */
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: alpha %g: the length penalty of %d tokens is "
+                     "above 1e30", (double)k->alpha, d->limit);
+  if (k->beam * k->sentences > INT_MAX / d->limit)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: beam %d, %d sentences, max_len %d: more than %d "
+                     "tokens in all", k->beam, k->sentences, d->limit, INT_MAX);
   d->rows = k->beam * k->sentences;
   d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
   d->step_rows = syn__max(d->step_rows, d->rows);
@@ -20537,12 +20568,6 @@ void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
   if (d) d->banned = banned;
 }
 
-/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
-   so that long hypotheses are not worse for having more factors; length counts the end. */
-static float syn__length_penalty(const syn_decoder *d, int length) {
-  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
-}
-
 /* -- one step -- */
 
 /* Runs the encoder over all sentences; then every layer that attends to the source projects its
@@ -20660,15 +20685,16 @@ static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) 
    >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
    ============================================================================================== */
 
-/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, what the caller's list does
-   not allow, and the last token of a banned sequence whose others are the newest of the text. The
-   end can always be chosen. */
+/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, unknown unless it is
+   wanted, what the caller's list does not allow, and the last token of a banned sequence whose
+   others are the newest of the text. The end can always be chosen. */
 static void syn__exclude(const syn_decoder *d, int row, float *z) {
   const int *text = d->row[row].text, *b;
   size_t v = (size_t)d->m->config.tgt_vocab, i;
   float end = z[SYN_END];
   int n;
   z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+  if (!d->config.unknown) z[SYN_UNKNOWN] = -INFINITY;
   if (d->allowed) {
     const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
     for (i = 0; i < v; i++)
@@ -20814,7 +20840,9 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
-  float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
+  const int all = d->config.top_p == 0.0f || d->config.top_p == 1.0f;
+  const double wanted = all ? 2.0 : (double)d->config.top_p; /* rounding must not end at 1 */
+  double sum = 0.0, point;
   float inverse = 1.0f / d->config.temperature; /* limited: 0 * infinity is no number */
   float *p = d->p;
   syn__heap heap;
@@ -20830,13 +20858,13 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   for (i = 0; i < n; i++) d->heap[i] = syn__sample_key(p, d->heap[i]);
   heap = syn__heap_of(d->heap, n);
   while (n - heap.keys.count < most && sum < wanted && syn__heap_pop(&heap, &top)) {
-    sum += p[syn__sample_token(top)];
+    sum += (double)p[syn__sample_token(top)];
     d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
   }
-  point = syn_random_uniform(&random) * sum;
+  point = (double)syn_random_uniform(&random) * sum;
   for (i = n - 1; i > heap.keys.count; i--) {
-    point -= p[syn__sample_token(d->heap[i])];
-    if (point < 0.0f) break;
+    point -= (double)p[syn__sample_token(d->heap[i])];
+    if (point < 0.0) break;
   }
   return syn__sample_token(d->heap[i]);
 }
