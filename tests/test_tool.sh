@@ -722,9 +722,9 @@ refused 'unequal files' 1 'syn: lines has 40 lines, no_tab has 1; *' \
 refused 'nothing fits' 1 'syn: no pair of * fits --max-len 2' \
   train $net -o m --data no_fit --max-len 2
 refused 'missing data' 1 'syn: cannot open nowhere: *' train $net -o m --data nowhere
-refused 'missing folder' 1 'syn: cannot write nowhere/m.tmp: *' train $net -o nowhere/m
+refused 'missing folder' 1 'syn: nowhere/m: cannot create a file beside it: *' train $net -o nowhere/m
 refused 'a folder' 1 'syn: cannot write elsewhere: it is a folder' train $net -o elsewhere
-refused 'checkpoint in a missing folder' 1 'syn: cannot write nowhere/c.tmp: *' \
+refused 'checkpoint in a missing folder' 1 'syn: nowhere/c: cannot create a file beside it: *' \
   train $net -o m --checkpoint nowhere/c
 refused 'two tokenizers for one table' 2 'syn: --tie all wants one tokenizer *' \
   train $net -o m --tie all --src-tokenizer byte

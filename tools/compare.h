@@ -441,13 +441,14 @@ static double run_begin = 0.0;
    unless a signal stopped it before the end. The time comes first: the model is the last step. */
 static void run_keep(void) {
   const one_run *r = run_now;
-  FILE *f;
+  char time[60];
+  syn_context c;
   run_now = NULL;
   if (!r || stopped_by || !file_exists(r->path[F_PART])) return;
-  f = open_file(r->path[F_TIME], "wb");
-  if (!f) return;
-  fprintf(f, "%.3f\n", train_session.used + seconds() - run_begin);
-  if (fclose(f) == 0) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
+  syn_context_init(&c, NULL);
+  snprintf(time, sizeof time, "%.3f\n", train_session.used + seconds() - run_begin);
+  write_bytes(&c, r->path[F_TIME], time, strlen(time));
+  if (!c.status) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
 }
 
 /* The step of a checkpoint; -1: there is none that can be read. */
@@ -745,6 +746,7 @@ static void run_start(const comparison *k, one_run *r, int phase) {
   signal(SIGTERM, SIG_DFL);
   if (stopped_by) _exit(FAILED_JOB); /* the signal came before this line */
   on_alarm(SIGALRM);
+  if (phase == PHASE_TRAIN) remove_file(r->path[F_ERRORS]); /* a link is not followed */
   if (!freopen(r->path[F_ERRORS], phase == PHASE_TEST ? "ab" : "wb", stderr)) _exit(FAILED_JOB);
   if (phase == PHASE_TEST) exit(run_test(k, r));
   if (!freopen(r->path[F_LOG], "ab", stdout))

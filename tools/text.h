@@ -104,7 +104,7 @@ MAYBE_UNUSED static int file_exists(const char *path) {
 }
 
 /* "-" is standard input. */
-MAYBE_UNUSED static buffer read_file(const char *path) {
+MAYBE_UNUSED static buffer read_bytes(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
   size_t got;
@@ -116,27 +116,27 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
   } while (got);
   if (ferror(f)) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(errno));
   if (f != stdin) fclose(f);
+  return b;
+}
+MAYBE_UNUSED static buffer read_file(const char *path) {
+  buffer b = read_bytes(path);
   skip_byte_order_mark(&b);
   return b;
 }
 
-/* PATH.tmp is written and renamed, so that PATH has all of it or stays what it was. A device is
-   written directly. */
+/* Writes a file as the library writes its own: PATH has all of it or stays what it was, see
+   syn_file_write. A failure is recorded in c. */
+MAYBE_UNUSED static void write_bytes(syn_context *c, const char *path, const void *bytes,
+                                     size_t size) {
+  syn__writer w;
+  if (!syn__writer_open(&w, c, path))
+    syn__writer_close(&w, syn__writer_write(&w, bytes, size) == size);
+}
 MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
-  buffer name = {NULL, 0, 0};
-  int direct = syn__path_special(path), ok, error;
-  FILE *f;
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", direct ? 0 : 4);
-  put_byte(&name, 0);
-  f = open_file(name.at, "wb");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
-  ok = fwrite(bytes, 1, size, f) == size;
-  ok = fclose(f) == 0 && ok && (direct || syn__path_rename(name.at, path));
-  error = errno;
-  if (!ok && !direct) remove_file(name.at);
-  free(name.at);
-  if (!ok) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(error));
+  syn_context c;
+  syn_context_init(&c, NULL);
+  write_bytes(&c, path, bytes, size);
+  check(&c);
 }
 
 /* Lines end in LF or CRLF; the last one may lack it. A file of no bytes is an error. */

@@ -44,26 +44,19 @@ static int is_terminal(int file) {
 #endif
 }
 
-/* Checks before the training that the file can be written after it. The library writes PATH.tmp and
-   renames it, so opening PATH.tmp is the test, and PATH is not touched. */
+/* Checks before the training that the file can be written after it, by a file beside it that is
+   removed again. A device is written directly, and opening a pipe would wait for its reader. */
 static void check_writable(const char *path) {
-  buffer name = {NULL, 0, 0};
-  int existed;
-  FILE *f;
+  syn_context c;
+  syn__writer w;
 #ifdef POSIX
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
     fail(FAILED_JOB, "cannot write %s: it is a folder", path);
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device is written directly */
 #endif
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", 5);
-  existed = file_exists(name.at);
-  f = open_file(name.at, "ab");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
-  fclose(f);
-  if (!existed) remove_file(name.at);
-  free(name.at);
+  syn_context_init(&c, NULL);
+  if (syn__path_special(path) || syn__writer_open(&w, &c, path)) check(&c);
+  else syn__writer_close(&w, 0);
 }
 
 /* -- progress -- */
@@ -662,11 +655,9 @@ static network train_network(training *r) {
 }
 
 /* Refuses a checkpoint with another tokenizer: its weights belong to other tokens. */
-static void train_same_tokens(training *r) {
+static void train_same_tokens(const training *r, const syn_file *f) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
-  syn_file *f = syn_file_load(&r->c, r->checkpoint);
   int k;
-  check_file(&r->c, r->checkpoint);
   for (k = 0; k < 2; k++) {
     const syn_entry *e = syn_file_find(f, names[k]);
     size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
@@ -679,17 +670,21 @@ static void train_same_tokens(training *r) {
       fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
            names[k]);
   }
-  syn_file_free(f);
 }
 
+/* The file is read once: what is compared is what is restored. */
 static void train_resume(training *r) {
+  syn_file *f;
   if (!file_exists(r->checkpoint)) {
     fprintf(stderr, "syn: there is no %s yet: the training begins\n", r->checkpoint);
     return;
   }
-  train_same_tokens(r);
-  syn_trainer_load(r->t, r->checkpoint);
+  f = syn_file_load(&r->c, r->checkpoint);
   check_file(&r->c, r->checkpoint);
+  train_same_tokens(r, f);
+  syn__trainer_resume(r->t, f);
+  check_file(&r->c, r->checkpoint);
+  syn_file_free(f);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
   if (train_session.gap > 0.0) r->begin = seconds() - train_session.used;
