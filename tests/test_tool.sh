@@ -731,7 +731,7 @@ refused 'two tokenizers for one table' 2 'syn: --tie all wants one tokenizer *' 
 refused 'no tokenizer' 2 '*bpe*' train $net -o m --tokenizer bpe
 refused 'resume without a name' 2 'syn: train --resume wants --checkpoint FILE' \
   train $net -o m --resume
-refused 'one name for two' 2 'syn: train --checkpoint and -o name the same file: m' \
+refused 'one name for two' 2 'syn: train --output and --checkpoint name the same file: m' \
   train $net -o m --checkpoint m
 refused 'two parts for validation' 2 'syn: train wants either --valid or --hold-back 0.1' \
   train $net -o m --hold-back 0.1

@@ -353,9 +353,26 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
   return r;
 }
 
+/* Refuses files that the runs in this folder, or compare itself, would overwrite there: row..., lock
+   and command. */
+static void check_folder(const arguments *a, const char *folder) {
+  int i;
+  for (i = 0; i < a->given_count; i++) {
+    const option *o = a->given[i].of;
+    char *path = path_behind(a->given[i].value), *name = path + syn__path_folder(path);
+    int own = strncmp(name, "row", 3) == 0 || in_choices("lock|command", name);
+    *name = 0;
+    if (own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
+        same_file(*path ? path : ".", folder))
+      fail(WRONG_USE, "compare --%s %s: compare itself writes files of this name in its folder; "
+           "--folder DIR names another", o->name, a->given[i].value);
+    free(path);
+  }
+}
+
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
    Returns its task. init: the model of its first run, or "". */
-static task row_check(const row_of *r, const char *init) {
+static task row_check(const row_of *r, const char *init, const char *folder) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
   syn_plan plan;
@@ -363,6 +380,7 @@ static task row_check(const row_of *r, const char *init) {
   task of;
   preset_apply(&a);
   train_check_rule(&a);
+  check_folder(&a, folder);
   context_open(&c, &a);
   n = network_of(&a);
   of = task_of(n.config.task);
@@ -1718,7 +1736,7 @@ static void compare_rows(comparison *k) {
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {
     char *init = init_path(a, i, opt_big(a, "seed"));
-    task of = row_check(&k->row[i], init);
+    task of = row_check(&k->row[i], init, opt_text(a, "folder"));
     free(init);
     if (i && of != k->of)
       fail(WRONG_USE, "compare: the rows %.60s and %.60s are of different tasks, which no metric "
@@ -1795,6 +1813,7 @@ static int run_compare(const arguments *a) {
   k.a = a;
   k.begin = seconds();
   init_same(a);
+  check_folder(a, opt_text(a, "folder"));
   compare_rows(&k);
   compare_metrics(&k);
   folder_open(a);

@@ -508,18 +508,6 @@ static long train_steps(training *r) {
   return steps;
 }
 
-/* Refuses an output file that is also an input. */
-static void check_output(const arguments *a, const char *written) {
-  static const char *const read[] = {"data", "src", "tgt", "valid", "valid-src", "valid-tgt",
-                                     "model", "compare", "log"};
-  const char *path = opt_text(a, written);
-  size_t i;
-  for (i = 0; i < COUNT(read); i++)
-    if (*path && opt_given(a, read[i]) && strcmp(opt_text(a, read[i]), path) == 0)
-      fail(WRONG_USE, "%s --%s and --%s name the same file: %s", a->command->name, written, read[i],
-           path);
-}
-
 /* Refuses options that have no effect without others. */
 static void train_check_rule(const arguments *a) {
   const char *optimizer = opt_text(a, "optimizer"), *schedule = opt_text(a, "schedule");
@@ -549,10 +537,6 @@ static void train_check(const arguments *a) {
     fail(WRONG_USE, "train --init-other-task wants --init MODEL");
   if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
     fail(WRONG_USE, "train --resume wants --checkpoint FILE");
-  if (strcmp(opt_text(a, "checkpoint"), opt_text(a, "output")) == 0)
-    fail(WRONG_USE, "train --checkpoint and -o name the same file: %s", opt_text(a, "output"));
-  check_output(a, "output");
-  check_output(a, "checkpoint");
   check_writable(opt_text(a, "output"));
   if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
 }
