@@ -1416,7 +1416,8 @@ syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is non
    (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
 SYN_API syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
-/* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
+/* The same for a file in memory; `bytes` are not copied, must outlive the syn_file and must not
+   change: copy what another process may write, such as a mapped file of somebody else. */
 SYN_API syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
 /* Frees the file with its entries, pairs, names and data. Null is allowed. */
 SYN_API void syn_file_free(syn_file *f);
@@ -1439,9 +1440,12 @@ SYN_API syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *o
 SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries);
 #ifndef SYN_NO_STDIO
-/* Writes a file. The same input gives the same bytes on every machine. They go to `path`.tmp (one
-   writer per path at a time), are flushed to the disk, then renamed over `path`, whose old content
-   stays as it was after any failure (SYN_E_FILE). A device or pipe is written directly. */
+/* Writes a file. The same input gives the same bytes on every machine. They go to a new file in the
+   same folder, syn-DIGITS.tmp, which is synced, then renamed over `path`, whose old content stays
+   as it was after any failure (SYN_E_FILE). No file that is there is opened, whatever its name. A
+   process that is killed leaves its syn-DIGITS.tmp; it may be deleted. The mode stays that of the
+   old file; owner and group as far as the system allows. A symbolic link stays, the file that it
+   leads to is replaced (on Windows the link is). A device or pipe is written directly. */
 SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
                                   size_t n_pairs, const syn_entry *entries, size_t n_entries);
 #endif
@@ -23363,13 +23367,22 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 #ifndef SYN_NO_STDIO
 #include <errno.h>
+#include <time.h>
 #if defined(__unix__) || defined(__APPLE__)
 #define SYN__POSIX
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) /* -std=c99 hides them */
+ssize_t readlink(const char *path, char *out, size_t size);
+int fchmod(int file, mode_t mode);
+int fchown(int file, uid_t user, gid_t group);
+#endif
 #elif defined(_WIN32)
+#include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 #include <wchar.h>
 #endif
 #endif
@@ -23734,33 +23747,33 @@ static FILE *syn__path_open(const char *path, const char *mode) {
 #endif
 }
 
-/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
-   A long of Windows ends at 2 GiB, hence its own functions. */
+/* Bytes of an open file, which is then behind its first 8; UINT64_MAX when it has no size, as a
+   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
 #else
   int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
 #endif
-  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+  return size < 0 || fseek(in, 8, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-/* An open file, and what was read of it. */
+/* An open file, and what was read of it. Every byte is read once: another process may write the
+   file meanwhile, and what was checked must be what is used. */
 typedef struct syn__stream_in {
   syn_context *c;
   const char *path;
   FILE *in;
   size_t at, size; /* bytes read so far; of the file */
+  unsigned char head[8];
 } syn__stream_in;
 
-/* Opens the file; *length: of its header, 0 (recorded): no safetensors file. The first 8 bytes are
-   read before its size is measured: on Unix a folder opens as a file and fails only here. Then it
-   is at its beginning again. */
+/* Opens the file and reads `head`; *length: of the header, 0 (recorded): no safetensors file. The
+   8 bytes are read before the size is measured: on Unix a folder opens as a file and fails only
+   here. */
 static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t *length) {
-  syn__stream_in s = {c, path, NULL, 0, 0};
-  unsigned char head[8];
+  syn__stream_in s = {c, path, NULL, 0, 0, {0}};
   uint64_t size;
-  size_t got;
   *length = 0;
   errno = 0;
   s.in = path ? syn__path_open(path, "rb") : NULL;
@@ -23768,11 +23781,11 @@ static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t 
     syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
     return s;
   }
-  got = fread(head, 1, 8, s.in);
+  s.at = fread(s.head, 1, 8, s.in);
   size = ferror(s.in) ? UINT64_MAX : syn__file_length(s.in);
   s.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
   if (size == UINT64_MAX) syn__path_fail(c, path, ferror(s.in) ? "read" : "tell its size", errno);
-  else *length = syn__header_length(c, syn__path_end(path), head, got < 8 ? got : s.size);
+  else *length = syn__header_length(c, syn__path_end(path), s.head, s.at < 8 ? s.at : s.size);
   return s;
 }
 
@@ -23788,10 +23801,12 @@ static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
                    ferror(s->in) ? strerror(errno) : "the file ends");
 }
 
-/* The first `size` bytes as a block; null (recorded): failed. */
+/* The first `size` bytes, at least 8, as a block; null (recorded): failed. */
 static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
   unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block || !syn__stream_read(s, block, size)) return block;
+  if (!block) return NULL;
+  memcpy(block, s->head, 8);
+  if (!syn__stream_read(s, block + 8, size - 8)) return block;
   syn__free(s->c, block);
   return NULL;
 }
@@ -24008,34 +24023,6 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 #ifndef SYN_NO_STDIO
 
-#ifdef SYN__POSIX
-/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
-   make it a file. */
-static int syn__path_special(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-/* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
-   bytes not. Opened again, because -std=c99 hides fileno. */
-static int syn__path_sync(const char *path) {
-  int file = open(path, O_WRONLY);
-  int ok = file >= 0 && (fsync(file) == 0 || errno == EINVAL); /* EINVAL: nothing to sync there */
-  return file >= 0 && close(file) == 0 && ok;
-}
-#else
-static int syn__path_special(const char *path) { return path == NULL; }
-#ifdef _WIN32
-static int syn__path_sync(const char *path) {
-  FILE *file = syn__path_open(path, "r+b");
-  int ok = file && _commit(_fileno(file)) == 0;
-  return file && fclose(file) == 0 && ok;
-}
-#else
-static int syn__path_sync(const char *path) { return path != NULL; }
-#endif
-#endif
-
 /* rename of Windows does not replace a file; MoveFileEx does: 1 (replace) + 8 (write through). */
 static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
@@ -24054,40 +24041,255 @@ static void syn__path_remove(const char *path) {
 #endif
 }
 
-/* The sink of an open file. */
-static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
-  return fwrite(bytes, 1, size, (FILE *)user);
+/* -- the file under its name: written beside it, then renamed over it -- */
+
+/* A file with a descriptor, or, where C alone is there, a FILE. */
+#if defined(SYN__POSIX) || defined(_WIN32)
+typedef int syn__handle;
+#define SYN__NO_HANDLE (-1)
+#else
+typedef FILE *syn__handle;
+#define SYN__NO_HANDLE NULL
+#endif
+
+/* A file that is being written. */
+typedef struct syn__writer {
+  syn_context *c;
+  const char *path; /* as the caller wrote it, for messages */
+  char *target;     /* where the path leads to, behind symbolic links; owned */
+  char *name;       /* what is written: a temporary file beside it, or `target`, a device or pipe */
+  syn__handle file;
+  size_t used; /* bytes that wait in `bytes` */
+  unsigned char bytes[4096];
+} syn__writer;
+
+#define SYN__LINK_MAX 4096 /* bytes of the path in a symbolic link */
+
+/* Bytes of the path that name the folder, with the separator at their end. */
+static size_t syn__path_folder(const char *path) {
+  size_t n = strlen(path);
+  while (n && path[n - 1] != '/') {
+#ifdef _WIN32
+    if (path[n - 1] == '\\' || path[n - 1] == ':') break;
+#endif
+    n--;
+  }
+  return n;
 }
 
-/* Writes to path.tmp, syncs, renames; a device or pipe is written directly. A temporary file that
-   could not be created is not removed: it may belong to somebody else. Any call may find the disk
-   full; C does not promise that fwrite then sets errno, and 0 becomes "unknown reason". */
-static syn_status syn__write_path(syn_context *c, const syn__content *content, const char *path) {
-  int special = syn__path_special(path), ok; /* special: written directly, without a rename */
-  size_t size = strlen(path);
-  char *target = (char *)syn__alloc(c, size + 5, 1); /* zeroed: the path, ".tmp", a 0 */
-  syn_sink sink = {syn__sink_file, NULL};
-  syn_status status = SYN_OK;
-  FILE *out;
-  if (!target) return SYN_E_MEMORY;
-  memcpy(target, path, size);
-  if (!special) memcpy(target + size, ".tmp", 5);
-  errno = 0;
-  out = syn__path_open(target, "wb");
-  if (!out) {
-    status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
-    syn__free(c, target);
-    return status;
+#ifdef SYN__POSIX
+/* Replaces a path that is a symbolic link by what it leads to, which need not exist; 0, with errno
+   set: more than 40 links, or a path of more than `capacity` bytes. stat asks the system whether
+   the link may be followed: in a folder for everybody, a link of somebody else may not. */
+static int syn__path_follow(char *path, size_t capacity) {
+  char to[SYN__LINK_MAX];
+  struct stat info;
+  int links;
+  if (stat(path, &info) != 0 && errno != ENOENT) return 0;
+  for (links = 0; links <= 40; links++) {
+    ssize_t n = readlink(path, to, sizeof to);
+    size_t folder = n > 0 && to[0] == '/' ? 0 : syn__path_folder(path);
+    if (n < 0) return 1; /* no link */
+    if ((size_t)n >= sizeof to || folder + (size_t)n >= capacity) {
+      errno = ENAMETOOLONG;
+      return 0;
+    }
+    memcpy(path + folder, to, (size_t)n);
+    path[folder + (size_t)n] = 0;
   }
+  errno = ELOOP;
+  return 0;
+}
+
+/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
+   make it a file. */
+static int syn__path_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+static int syn__handle_special(const char *path) { return open(path, O_WRONLY | O_TRUNC); }
+
+/* A new file; EEXIST: something has this name, be it a link to nowhere. It gets the mode, owner and
+   group of the file `old`, if there is one, before a byte is written. Where the group cannot be
+   kept, another group gets none of its rights. */
+static int syn__handle_new(const char *path, const char *old) {
+  struct stat was, now;
+  int kept = stat(old, &was) == 0;
+  int file = open(path, O_WRONLY | O_CREAT | O_EXCL, kept ? 0600 : 0666);
+  if (file < 0 || !kept || fstat(file, &now) != 0) return file;
+  was.st_mode &= 0777;
+  if ((was.st_uid != now.st_uid || was.st_gid != now.st_gid) &&
+      fchown(file, was.st_uid, was.st_gid) != 0 && fchown(file, (uid_t)-1, was.st_gid) != 0)
+    was.st_mode &= 0707;
+  if (fchmod(file, was.st_mode) != 0) errno = 0; /* a file system without modes */
+  return file;
+}
+
+/* After a power cut the rename must not be there without the bytes: they are synced before it. */
+static int syn__handle_sync(int file) {
+  return fsync(file) == 0 || errno == EINVAL; /* EINVAL: nothing to sync there */
+}
+
+/* Syncs the folder of a file, so that its new name is on the disk. A failure is no error: the file
+   is whole under one name or the other. `path` is cut. */
+static void syn__path_sync_folder(char *path) {
+  int folder;
+  path[syn__path_folder(path)] = 0;
+  folder = open(*path ? path : ".", O_RDONLY);
+  if (folder < 0) return;
+  syn__handle_sync(folder);
+  close(folder);
+}
+#else
+static int syn__path_follow(const char *path, size_t capacity) { return path && capacity; }
+static int syn__path_special(const char *path) { return path == NULL; }
+static void syn__path_sync_folder(const char *path) { SYN__UNUSED(path); }
+#ifdef _WIN32
+static int syn__handle_new(const char *path, const char *old) {
+  wchar_t wide[SYN__WIDE_PATH];
+  SYN__UNUSED(old); /* the folder decides who may read a file */
+  if (!syn__wide_path(wide, path)) return -1;
+  return _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+}
+static int syn__handle_sync(int file) { return _commit(file) == 0; }
+#else
+/* C99 has no exclusive creation. */
+static FILE *syn__handle_new(const char *path, const char *old) {
+  FILE *there = fopen(path, "rb");
+  SYN__UNUSED(old);
+  if (!there) return fopen(path, "wb");
+  fclose(there);
+  errno = EEXIST;
+  return NULL;
+}
+#endif
+static syn__handle syn__handle_special(const char *path) {
+  SYN__UNUSED(path);
+  return SYN__NO_HANDLE;
+}
+#endif
+
+#if defined(SYN__POSIX) || defined(_WIN32)
+/* 1: all bytes are written. */
+static int syn__handle_write(int file, const unsigned char *at, size_t left) {
+  while (left) {
+    size_t part = left < (size_t)1 << 30 ? left : (size_t)1 << 30;
+#ifdef _WIN32
+    int n = _write(file, at, (unsigned)part);
+#else
+    ssize_t n = write(file, at, part);
+#endif
+    if (n < 0 && errno == EINTR) continue; /* a signal came before the first byte */
+    if (n <= 0) return 0;
+    at += n;
+    left -= (size_t)n;
+  }
+  return 1;
+}
+static int syn__handle_close(int file, int sync) {
+  int ok = !sync || syn__handle_sync(file), error = errno;
+#ifdef _WIN32
+  int closed = _close(file) == 0;
+#else
+  int closed = close(file) == 0;
+#endif
+  if (!ok) errno = error;
+  return closed && ok;
+}
+#else
+static int syn__handle_write(FILE *file, const unsigned char *at, size_t left) {
+  return fwrite(at, 1, left, file) == left;
+}
+static int syn__handle_close(FILE *file, int sync) {
+  SYN__UNUSED(sync);
+  return fclose(file) == 0;
+}
+#endif
+
+/* The name of try number `tries` for the temporary file: syn-, 16 digits, .tmp, in the folder of
+   the target. Nothing but this name depends on time, process and address. */
+static void syn__writer_name(syn__writer *o, unsigned tries) {
+  static const char digits[] = "0123456789abcdef";
+  size_t folder = syn__path_folder(o->target);
+  uint64_t x = syn__mix((uint64_t)time(NULL) + tries);
+  char *at = o->name + folder;
+  int i;
+#ifdef SYN__POSIX
+  x = syn__mix(x + (uint64_t)getpid());
+#endif
+  x = syn__mix(x + (uint64_t)(uintptr_t)o);
+  memcpy(o->name, o->target, folder);
+  memcpy(at, "syn-", 4);
+  for (i = 0; i < 16; i++) at[4 + i] = digits[x >> 4 * i & 15];
+  memcpy(at + 20, ".tmp", 5);
+}
+
+/* Creates the file that is written; a failure is recorded, and nothing is left. The path is not
+   touched before syn__writer_close. */
+static syn_status syn__writer_open(syn__writer *o, syn_context *c, const char *path) {
+  size_t room = strlen(path) + SYN__LINK_MAX;
+  syn_status status = SYN_E_FILE;
+  unsigned tries = 0;
+  o->c = c;
+  o->path = path;
+  o->used = 0;
+  o->file = SYN__NO_HANDLE;
+  o->target = (char *)syn__alloc(c, 2 * room + 25, 1); /* both names */
+  if (!o->target) return SYN_E_MEMORY;
+  o->name = o->target + room;
+  memcpy(o->target, path, strlen(path));
+  errno = 0;
+  if (!syn__path_follow(o->target, room)) {
+    status = syn__path_fail(c, path, "reach the file", errno);
+  } else if (syn__path_special(o->target)) {
+    o->name = o->target;
+    o->file = syn__handle_special(o->target);
+    if (o->file == SYN__NO_HANDLE) status = syn__path_fail(c, path, "open for writing", errno);
+  } else {
+    do {
+      syn__writer_name(o, tries);
+      o->file = syn__handle_new(o->name, o->target);
+    } while (o->file == SYN__NO_HANDLE && errno == EEXIST && ++tries < 100);
+    if (o->file == SYN__NO_HANDLE)
+      status = syn__path_fail(c, path, "create a file beside it", errno);
+  }
+  if (o->file == SYN__NO_HANDLE) syn__free(c, o->target);
   errno = 0; /* opening may set it without an error */
-  sink.user = out;
-  ok = syn__write_file(content, &sink);
-  ok = fclose(out) == 0 && ok && (special || syn__path_sync(target));
-  if (!ok) status = syn__path_fail(c, path, "write", errno);
-  else if (!special && !syn__path_rename(target, path))
-    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
-  if (status && !special) syn__path_remove(target); /* `path` is as it was */
-  syn__free(c, target);
+  return o->file == SYN__NO_HANDLE ? status : SYN_OK;
+}
+
+/* The sink of an output. Small pieces wait until they are 4096 bytes. */
+static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
+  syn__writer *o = (syn__writer *)user;
+  if (size > sizeof o->bytes - o->used) {
+    if (!syn__handle_write(o->file, o->bytes, o->used)) return 0;
+    o->used = 0;
+  }
+  if (size > sizeof o->bytes)
+    return syn__handle_write(o->file, (const unsigned char *)bytes, size) ? size : 0;
+  memcpy(o->bytes + o->used, bytes, size);
+  o->used += size;
+  return size;
+}
+
+/* ok 1: all was written; the file is synced and renamed to its target. 0, or any failure, which is
+   recorded: the temporary file is removed, and the target is as it was. Any call may find the disk
+   full; an error without a number becomes "unknown reason". */
+static syn_status syn__writer_close(syn__writer *o, int ok) {
+  const char *what = "write";
+  int direct = o->name == o->target, error;
+  syn_status status = SYN_OK;
+  ok = ok && syn__handle_write(o->file, o->bytes, o->used);
+  error = errno;
+  if (!syn__handle_close(o->file, ok && !direct) && ok) ok = 0, error = errno;
+  if (ok && !direct && !syn__path_rename(o->name, o->target)) {
+    ok = 0, error = errno;
+    what = "rename the temporary file to it";
+  }
+  if (!ok) status = syn__path_fail(o->c, o->path, what, error);
+  if (!ok && !direct) syn__path_remove(o->name);
+  if (ok && !direct) syn__path_sync_folder(o->name);
+  syn__free(o->c, o->target);
   return status;
 }
 
@@ -24095,8 +24297,14 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
                           const syn_entry *entries, size_t n_entries) {
   syn__content content = {pairs, n_pairs, entries, n_entries, NULL, 0, 0};
   syn_status status = syn__content_prepare(c, &content);
+  syn__writer out;
   if (!status && !path) status = syn__fail(c, SYN_E_VALUE, "write: null path");
-  if (!status) status = syn__write_path(c, &content, path);
+  if (!status) status = syn__writer_open(&out, c, path);
+  if (!status) {
+    syn_sink sink = {syn__writer_write, NULL};
+    sink.user = &out;
+    status = syn__writer_close(&out, syn__write_file(&content, &sink));
+  }
   syn__free(c, content.header);
   return status;
 }
@@ -25132,12 +25340,10 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
 }
 
 /* A file that is refused leaves the trainer and its model as they were. */
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+static syn_status syn__trainer_resume(syn_trainer *t, const syn_file *f) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
-  if (!f) return t ? t->c->status : SYN_E_VALUE;
   syn__state_fields(t, &t->state, fields);
   s = syn__checksum_check(t->c, f);
   if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
@@ -25146,6 +25352,11 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
     s = syn__checkpoint_check(t, f, tensors);
   }
   if (s == SYN_OK) syn__checkpoint_restore(t, f, tensors, fields);
+  return s;
+}
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+  syn_status s = f ? syn__trainer_resume(t, f) : t ? t->c->status : SYN_E_VALUE;
   syn_file_free(f);
   return s;
 }

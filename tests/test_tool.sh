@@ -723,16 +723,16 @@ refused 'unequal files' 1 'syn: lines has 40 lines, no_tab has 1; *' \
 refused 'nothing fits' 1 'syn: no pair of * fits --max-len 2' \
   train $net -o m --data no_fit --max-len 2
 refused 'missing data' 1 'syn: cannot open nowhere: *' train $net -o m --data nowhere
-refused 'missing folder' 1 'syn: cannot write nowhere/m.tmp: *' train $net -o nowhere/m
+refused 'missing folder' 1 'syn: nowhere/m: cannot create a file beside it: *' train $net -o nowhere/m
 refused 'a folder' 1 'syn: cannot write elsewhere: it is a folder' train $net -o elsewhere
-refused 'checkpoint in a missing folder' 1 'syn: cannot write nowhere/c.tmp: *' \
+refused 'checkpoint in a missing folder' 1 'syn: nowhere/c: cannot create a file beside it: *' \
   train $net -o m --checkpoint nowhere/c
 refused 'two tokenizers for one table' 2 'syn: --tie all wants one tokenizer *' \
   train $net -o m --tie all --src-tokenizer byte
 refused 'no tokenizer' 2 '*bpe*' train $net -o m --tokenizer bpe
 refused 'resume without a name' 2 'syn: train --resume wants --checkpoint FILE' \
   train $net -o m --resume
-refused 'one name for two' 2 'syn: train --checkpoint and -o name the same file: m' \
+refused 'one name for two' 2 'syn: train --output and --checkpoint name the same file: m' \
   train $net -o m --checkpoint m
 refused 'two parts for validation' 2 'syn: train wants either --valid or --hold-back 0.1' \
   train $net -o m --hold-back 0.1

@@ -76,6 +76,7 @@ static void auto_save(const arguments *a, int given, const char *checkpoint) {
     put(&text, a->given[given].value, strlen(a->given[given].value));
     put_byte(&text, '\n');
   }
+  check_written(a, "checkpoint", path);
   write_file(path, text.at, text.size);
   free(text.at);
   free(path);

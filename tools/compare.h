@@ -353,9 +353,26 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
   return r;
 }
 
+/* Refuses files that the runs in this folder, or compare itself, would overwrite there: row..., lock
+   and command. */
+static void check_folder(const arguments *a, const char *folder) {
+  int i;
+  for (i = 0; i < a->given_count; i++) {
+    const option *o = a->given[i].of;
+    char *path = path_behind(a->given[i].value), *name = path + syn__path_folder(path);
+    int own = strncmp(name, "row", 3) == 0 || in_choices("lock|command", name);
+    *name = 0;
+    if (own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
+        same_file(*path ? path : ".", folder))
+      fail(WRONG_USE, "compare --%s %s: compare itself writes files of this name in its folder; "
+           "--folder DIR names another", o->name, a->given[i].value);
+    free(path);
+  }
+}
+
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
    Returns its task. init: the model of its first run, or "". */
-static task row_check(const row_of *r, const char *init) {
+static task row_check(const row_of *r, const char *init, const char *folder) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
   syn_plan plan;
@@ -363,6 +380,7 @@ static task row_check(const row_of *r, const char *init) {
   task of;
   preset_apply(&a);
   train_check_rule(&a);
+  check_folder(&a, folder);
   context_open(&c, &a);
   n = network_of(&a);
   of = task_of(n.config.task);
@@ -441,13 +459,14 @@ static double run_begin = 0.0;
    unless a signal stopped it before the end. The time comes first: the model is the last step. */
 static void run_keep(void) {
   const one_run *r = run_now;
-  FILE *f;
+  char time[60];
+  syn_context c;
   run_now = NULL;
   if (!r || stopped_by || !file_exists(r->path[F_PART])) return;
-  f = open_file(r->path[F_TIME], "wb");
-  if (!f) return;
-  fprintf(f, "%.3f\n", train_session.used + seconds() - run_begin);
-  if (fclose(f) == 0) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
+  syn_context_init(&c, NULL);
+  snprintf(time, sizeof time, "%.3f\n", train_session.used + seconds() - run_begin);
+  write_bytes(&c, r->path[F_TIME], time, strlen(time));
+  if (!c.status) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
 }
 
 /* The step of a checkpoint; -1: there is none that can be read. */
@@ -747,6 +766,7 @@ static void run_start(const comparison *k, one_run *r, int phase) {
   signal(SIGTERM, SIG_DFL);
   if (stopped_by) _exit(FAILED_JOB); /* the signal came before this line */
   on_alarm(SIGALRM);
+  if (phase == PHASE_TRAIN) remove_file(r->path[F_ERRORS]); /* a link is not followed */
   if (!freopen(r->path[F_ERRORS], phase == PHASE_TEST ? "ab" : "wb", stderr)) _exit(FAILED_JOB);
   if (phase == PHASE_TEST) exit(run_test(k, r));
   if (!freopen(r->path[F_LOG], "ab", stdout))
@@ -1721,7 +1741,7 @@ static void compare_rows(comparison *k) {
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {
     char *init = init_path(a, i, opt_big(a, "seed"));
-    task of = row_check(&k->row[i], init);
+    task of = row_check(&k->row[i], init, opt_text(a, "folder"));
     free(init);
     if (i && of != k->of)
       fail(WRONG_USE, "compare: the rows %.60s and %.60s are of different tasks, which no metric "
@@ -1800,6 +1820,7 @@ static int run_compare(const arguments *a) {
   k.a = a;
   k.begin = seconds();
   init_same(a);
+  check_folder(a, opt_text(a, "folder"));
   compare_rows(&k);
   compare_metrics(&k);
   folder_open(a);

@@ -193,23 +193,19 @@ MAYBE_UNUSED static buffer read_text(const char *path) {
   return b;
 }
 
-/* PATH.tmp is written and renamed, so that PATH has all of it or stays what it was. A device is
-   written directly. */
+/* Writes a file as the library writes its own: PATH has all of it or stays what it was, see
+   syn_file_write. A failure is recorded in c. */
+MAYBE_UNUSED static void write_bytes(syn_context *c, const char *path, const void *bytes,
+                                     size_t size) {
+  syn__writer w;
+  if (!syn__writer_open(&w, c, path))
+    syn__writer_close(&w, syn__writer_write(&w, bytes, size) == size);
+}
 MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
-  buffer name = {NULL, 0, 0};
-  int direct = syn__path_special(path), ok, error;
-  FILE *f;
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", direct ? 0 : 4);
-  put_byte(&name, 0);
-  f = open_file(name.at, "wb");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
-  ok = fwrite(bytes, 1, size, f) == size;
-  ok = fclose(f) == 0 && ok && (direct || syn__path_rename(name.at, path));
-  error = errno;
-  if (!ok && !direct) remove_file(name.at);
-  free(name.at);
-  if (!ok) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(error));
+  syn_context c;
+  syn_context_init(&c, NULL);
+  write_bytes(&c, path, bytes, size);
+  check(&c);
 }
 
 /* The lines of a block of bytes, which they own; the last one may lack its end. */

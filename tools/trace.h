@@ -135,6 +135,7 @@ static void trace_picture(const tracer *t, const char *path, int head, const flo
   put_byte(&name, 0);
   out = take(bytes, 1);
   attention_picture(w, size, cell, 0.0f, out, bytes);
+  check_written(t->a, "pgm", name.at);
   write_file(name.at, out, bytes);
   free(out);
   free(name.at);
@@ -462,7 +463,6 @@ static int run_trace(const arguments *a) {
   tracer t;
   memset(&t, 0, sizeof t);
   t.a = a;
-  check_output(a, "output");
   context_open(&t.c, a);
   trace_open(&t);
   trace_page_of(&t);

@@ -45,26 +45,19 @@ static int is_terminal(int file) {
 #endif
 }
 
-/* Checks before the training that the file can be written after it. The library writes PATH.tmp and
-   renames it, so opening PATH.tmp is the test, and PATH is not touched. */
+/* Checks before the training that the file can be written after it, by a file beside it that is
+   removed again. A device is written directly, and opening a pipe would wait for its reader. */
 static void check_writable(const char *path) {
-  buffer name = {NULL, 0, 0};
-  int existed;
-  FILE *f;
+  syn_context c;
+  syn__writer w;
 #ifdef POSIX
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
     fail(FAILED_JOB, "cannot write %s: it is a folder", path);
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return; /* a device is written directly */
 #endif
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", 5);
-  existed = file_exists(name.at);
-  f = open_file(name.at, "ab");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", name.at, strerror(errno));
-  fclose(f);
-  if (!existed) remove_file(name.at);
-  free(name.at);
+  syn_context_init(&c, NULL);
+  if (syn__path_special(path) || syn__writer_open(&w, &c, path)) check(&c);
+  else syn__writer_close(&w, 0);
 }
 
 /* -- progress -- */
@@ -676,18 +669,6 @@ static long train_steps(training *r) {
   return steps;
 }
 
-/* Refuses an output file that is also an input. */
-static void check_output(const arguments *a, const char *written) {
-  static const char *const read[] = {"data", "src", "tgt", "valid", "valid-src", "valid-tgt",
-                                     "model", "compare", "log"};
-  const char *path = opt_text(a, written);
-  size_t i;
-  for (i = 0; i < COUNT(read); i++)
-    if (*path && opt_given(a, read[i]) && strcmp(opt_text(a, read[i]), path) == 0)
-      fail(WRONG_USE, "%s --%s and --%s name the same file: %s", a->command->name, written, read[i],
-           path);
-}
-
 /* Refuses options that have no effect without others. */
 static void train_check_rule(const arguments *a) {
   const char *optimizer = opt_text(a, "optimizer"), *schedule = opt_text(a, "schedule");
@@ -717,10 +698,6 @@ static void train_check(const arguments *a) {
     fail(WRONG_USE, "train --init-other-task wants --init MODEL");
   if (opt_flag(a, "resume") && !*opt_text(a, "checkpoint"))
     fail(WRONG_USE, "train --resume wants --checkpoint FILE");
-  if (strcmp(opt_text(a, "checkpoint"), opt_text(a, "output")) == 0)
-    fail(WRONG_USE, "train --checkpoint and -o name the same file: %s", opt_text(a, "output"));
-  check_output(a, "output");
-  check_output(a, "checkpoint");
   check_writable(opt_text(a, "output"));
   if (*opt_text(a, "checkpoint")) check_writable(opt_text(a, "checkpoint"));
 }
@@ -827,11 +804,9 @@ static network train_network(training *r) {
 }
 
 /* Refuses a checkpoint with another tokenizer: its weights belong to other tokens. */
-static void train_same_tokens(training *r) {
+static void train_same_tokens(const training *r, const syn_file *f) {
   static const char *const names[] = {"tokenizer.src", "tokenizer.tgt"};
-  syn_file *f = syn_file_load(&r->c, r->checkpoint);
   int k;
-  check_file(&r->c, r->checkpoint);
   for (k = 0; k < 2; k++) {
     const syn_entry *e = syn_file_find(f, names[k]);
     size_t size = r->tokenizer[k] ? syn_tokenizer_save(r->tokenizer[k], NULL, 0) : 0;
@@ -844,17 +819,21 @@ static void train_same_tokens(training *r) {
       fail(FAILED_JOB, "%s: its %s is not that of the training text given now", r->checkpoint,
            names[k]);
   }
-  syn_file_free(f);
 }
 
+/* The file is read once: what is compared is what is restored. */
 static void train_resume(training *r) {
+  syn_file *f;
   if (!file_exists(r->checkpoint)) {
     fprintf(stderr, "syn: there is no %s yet: the training begins\n", r->checkpoint);
     return;
   }
-  train_same_tokens(r);
-  syn_trainer_load(r->t, r->checkpoint);
+  f = syn_file_load(&r->c, r->checkpoint);
   check_file(&r->c, r->checkpoint);
+  train_same_tokens(r, f);
+  syn__trainer_resume(r->t, f);
+  check_file(&r->c, r->checkpoint);
+  syn_file_free(f);
   r->first_step = r->shown_step = syn_trainer_state(r->t)->step;
   r->shown_tokens = syn_trainer_state(r->t)->tokens;
   if (train_session.gap > 0.0) r->begin = seconds() - train_session.used;
