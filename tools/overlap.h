@@ -547,26 +547,45 @@ static void ter_align(ter_text *t) {
   }
 }
 
-/* Writes `moved` and returns the first place where it differs from hyp. A target behind the moved
+/* Writes `moved`, which differs from hyp at the places begin ... end-1. A target behind the moved
    words counts with them, one among them without. */
-static size_t ter_move(ter_text *t, size_t from, size_t words, size_t to) {
-  size_t size = sizeof *t->hyp, *out = t->moved, rest = t->hyps - words, i;
-  if (to > from + words) to -= words;
-  if (to > rest) to = rest;
-  for (i = 0; i < rest; i++) out[i < to ? i : i + words] = t->hyp[i < from ? i : i + words];
-  memcpy(out + to, t->hyp + from, words * size);
-  return from < to ? from : to;
+static void ter_move(ter_text *t, ter_shift s, size_t *begin, size_t *end) {
+  size_t *out = t->moved, rest = t->hyps - s.words, i;
+  if (s.to > s.from + s.words) s.to -= s.words;
+  if (s.to > rest) s.to = rest;
+  for (i = 0; i < rest; i++)
+    out[i < s.to ? i : i + s.words] = t->hyp[i < s.from ? i : i + s.words];
+  memcpy(out + s.to, t->hyp + s.from, s.words * sizeof *out);
+  *begin = s.from < s.to ? s.from : s.to;
+  *end = s.words + (s.from < s.to ? s.to : s.from);
 }
 
-/* The distance of `moved`, whose first `same` words are those of hyp. */
-static size_t ter_distance(ter_text *t, size_t same) {
-  const ter_row *above = &t->row[same];
-  size_t i;
-  for (i = same + 1; i <= t->hyps; i++) {
+/* Whether all costs of two rows of the same limits differ by the same *gap. */
+static int ter_parallel(const ter_row *a, const ter_row *b, long *gap) {
+  size_t i, n = a->end - a->begin;
+  *gap = 0;
+  for (i = n; i-- > 0;) {
+    long apart = (long)a->cost[i] - (long)b->cost[i];
+    if ((a->cost[i] == TER_FAR) != (b->cost[i] == TER_FAR)) return 0;
+    if (i + 1 == n) *gap = apart;
+    if (apart != *gap && a->cost[i] != TER_FAR) return 0;
+  }
+  return 1;
+}
+
+/* By how much the shift lowers the distance. Behind the words that moved, a row that differs from
+   that of hyp by the same number in all columns does so to the end. */
+static long ter_gain(ter_text *t, ter_shift s) {
+  const ter_row *above;
+  size_t i, end;
+  long gap;
+  ter_move(t, s, &i, &end);
+  for (above = &t->row[i++]; i <= t->hyps; i++) {
     ter_step(t, i, t->moved[i - 1], above, &t->spare[i % 2]);
     above = &t->spare[i % 2];
+    if (i >= end && i % 4 == 0 && ter_parallel(&t->row[i], above, &gap)) return gap;
   }
-  return ter_cost(above, t->refs);
+  return (long)ter_cost(&t->row[t->hyps], t->refs) - (long)ter_cost(above, t->refs);
 }
 
 static int ter_better(const ter_shift *a, const ter_shift *b) {
@@ -579,14 +598,14 @@ static int ter_better(const ter_shift *a, const ter_shift *b) {
 /* Tries to move words of the output to where the same words stand in the reference, from word `at`
    on: before them and behind each of them. Only wrong words move, and only to where others are. */
 static void ter_try(ter_text *t, ter_shift s, size_t at, ter_shift *best) {
-  size_t distance = ter_cost(&t->row[t->hyps], t->refs), k, last = SIZE_MAX;
+  size_t k, last = SIZE_MAX;
   if (!memchr(t->hyp_wrong + s.from, 1, s.words) || !memchr(t->ref_wrong + at, 1, s.words)) return;
   if (t->align[at] > s.from && t->align[at] <= s.from + s.words) return;
   for (k = 0; k <= s.words; k++) {
     s.to = at + k ? t->align[at + k - 1] : 0;
     if (s.to == last) continue;
     last = s.to;
-    s.gain = (long)distance - (long)ter_distance(t, ter_move(t, s.from, s.words, s.to));
+    s.gain = ter_gain(t, s);
     t->tried++;
     if (ter_better(&s, best)) *best = s;
   }
@@ -624,7 +643,7 @@ static void ter_rows(ter_text *t, size_t *cost, char *edit, size_t wide) {
 
 /* The edits of one reference. Once TER_CANDIDATES shifts were tried, no further one is made. */
 static size_t ter_edits(const units *hyp, const units *ref) {
-  size_t shifts = 0, wide, n = hyp->count + ref->count, *block, *cost;
+  size_t shifts = 0, wide, n = hyp->count + ref->count, *block, *cost, begin, end;
   double ratio = hyp->count ? (double)ref->count / (double)hyp->count : 1.0;
   ter_text t;
   char *flags, *edit;
@@ -646,7 +665,7 @@ static size_t ter_edits(const units *hyp, const units *ref) {
     ter_align(&t);
     s = ter_best(&t);
     if (t.tried >= TER_CANDIDATES || s.gain <= 0) break;
-    ter_move(&t, s.from, s.words, s.to);
+    ter_move(&t, s, &begin, &end);
     memcpy(t.hyp, t.moved, t.hyps * sizeof *t.hyp);
   }
   shifts += ter_cost(&t.row[t.hyps], t.refs);

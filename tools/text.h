@@ -305,41 +305,11 @@ MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
   }
 }
 
-/* Lower case of Latin, Greek and Cyrillic letters; other characters do not change. */
-MAYBE_UNUSED static uint32_t lower(uint32_t c) {
-  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
-  if (c < 0x100) return c >= 0xC0 && c <= 0xDE && c != 0xD7 ? c + 32 : c;
-  if (c == 0x178) return 0xFF;
-  if (c == 0x130 || c == 0x138 || c == 0x149) return c;
-  if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E)) return c + (c & 1);
-  if (c < 0x178) return c | 1;
-  if (c >= 0x391 && c <= 0x3AB && c != 0x3A2) return c + 32;
-  if (c == 0x386) return 0x3AC;
-  if (c >= 0x388 && c <= 0x38A) return c + 37;
-  if (c == 0x38C) return 0x3CC;
-  if (c == 0x38E || c == 0x38F) return c + 63;
-  if (c >= 0x400 && c <= 0x42F) return c + (c < 0x410 ? 80 : 32);
-  if ((c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x4BF)) return c | 1;
-  if ((c >= 0x4D0 && c <= 0x52F) || (c >= 0x1E00 && c <= 0x1E95)) return c | 1;
-  if (c >= 0x1EA0 && c <= 0x1EFF) return c | 1;
-  return c == 0x1E9E ? 0xDF : c;
-}
-
-/* Appends t in lower case. Letters that change have at most three bytes in UTF-8. */
+/* Appends t in lower case. */
 MAYBE_UNUSED static void put_lower(buffer *b, syn_text t) {
-  uint32_t code, low;
-  size_t i, size;
-  for (i = 0; i < t.size; i += size) {
-    size = decode(t, i, &code);
-    low = lower(code);
-    if (low == code) put(b, t.at + i, size);
-    else if (low < 0x80) put_byte(b, (char)low);
-    else {
-      if (low >= 0x800) put_byte(b, (char)(0xE0 | low >> 12));
-      put_byte(b, (char)(low >= 0x800 ? 0x80 | (low >> 6 & 0x3F) : 0xC0 | low >> 6));
-      put_byte(b, (char)(0x80 | (low & 0x3F)));
-    }
-  }
+  size_t most = size_mul(3, t.size) + 1;
+  buffer_reserve(b, most);
+  b->size += syn_text_normalize(t, SYN_LOWERCASE, b->at + b->size, most);
 }
 
 /* Words with one space between them, or characters without one. Units i ... i+n-1 are the bytes
