@@ -132,7 +132,8 @@ static double count_characters(syn_text t) {
 /* A share in per cent, as text. */
 static const char *percent(char out[32], double part, double all) {
   double share = all > 0.0 ? 100.0 * part / all : 0.0;
-  snprintf(out, 32, share < 10.0 ? "%.2g %%" : "%.0f %%", share);
+  if (share > 0.0 && share < 0.01) snprintf(out, 32, "below 0.01 %%");
+  else snprintf(out, 32, share < 10.0 ? "%.2g %%" : "%.0f %%", share);
   return out;
 }
 
@@ -208,7 +209,7 @@ static buffer read_data(const char *path, int how) {
     fail(FAILED_JOB, "%s: a byte 0 in line %lu: this is no text file", path, (unsigned long)line);
   if (!(how & QUIET)) scan_text(&s, buffer_text(&text));
   if (how & COMPOSE) compose(&text);
-  else if (s.wide) {
+  else if (s.apart) {
     put(&other, text.at, text.size);
     s.apart = compose(&other);
     free(other.at);

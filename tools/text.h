@@ -279,7 +279,7 @@ typedef struct text_scan {
   size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
   size_t alone, marks;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
   size_t zeros, returns; /* bytes 0; CR inside of lines */
-  size_t letters, apart; /* apart: accents that follow their letter */
+  size_t letters, apart; /* apart: what may follow a letter and be one with it */
 } text_scan;
 
 MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
@@ -288,6 +288,11 @@ MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
   s->marks += c < 0xA0;
   s->alone += (!i || (unsigned char)t.at[i - 1] < 0x80) &&
               (i + 1 == t.size || (unsigned char)t.at[i + 1] < 0x80);
+}
+
+/* Accents, parts of Hangul syllables, the marks of voiced kana. */
+MAYBE_UNUSED static int may_compose(uint32_t c) {
+  return (c >= 0x300 && c < 0x370) || (c >= 0x1161 && c < 0x1200) || c == 0x3099 || c == 0x309A;
 }
 
 /* Adds the counts of a text. */
@@ -300,7 +305,7 @@ MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
     s->zeros += !code;
     s->returns += code == '\r';
     if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) scan_invalid(s, t, i);
-    else if (code >= 0x300 && code < 0x370) s->apart += s->letters > 0;
+    else if (may_compose(code)) s->apart++;
     else s->letters += code >= 0xAA || (code | 32) - 'a' < 26u;
   }
 }
