@@ -291,11 +291,12 @@ typedef struct syn_small_config {
   int source_len;    /* tokens of the longest source with its end; 0: the model's max_len */
   int max_len;       /* tokens of an output at most, with its end; 0: the model's max_len */
   int beam;          /* hypotheses of a beam search, 1 to 16; 0: 1, greedy */
-  float alpha;       /* length penalty of a beam; 0: 0.6; below 0: none */
-  float temperature; /* above 0: sampling; 0: none */
+  float alpha;       /* length penalty of a beam, at most 1e30; 0: 0.6; below 0: none */
+  float temperature; /* above 0: sampling, at most 1e6; 0: none */
   int top_k;         /* sampling: the candidates at most, of 8 bytes each; 0: the vocabulary */
   float top_p;       /* sampling: their probability in sum, 0 to 1; 0: 1 */
   uint32_t seed;     /* sampling: equal seeds give equal outputs, one source after the other */
+  int unknown;       /* 1: outputs may hold SYN_UNKNOWN, as in syn_decode_config */
 } syn_small_config;
 
 /* Checks the array [size bytes] and returns the bytes of RAM that syn_small_open needs; below 0: an
@@ -764,9 +765,9 @@ typedef struct syn_decode_config {
   int max_len;        /* tokens of an output at most, L, with its end; 0: the model's max_len */
   int beam;           /* hypotheses per sentence, K; 0: 1, greedy */
   int best;           /* outputs kept per sentence; 0: 1 */
-  float alpha;        /* length penalty; 0: 0.6; below 0: none */
+  float alpha; /* length penalty ((5 + tokens)/6)^alpha, at most 1e30; 0: 0.6; below 0: none */
   float temperature;  /* 0: the most probable token; else sampling from p^(1/temperature) */
-  int top_k;          /* sampling from the k most probable tokens; 0: from all */
+  int top_k;          /* sampling from the k most probable tokens; 0, V and more: from all */
   float top_p;        /* sampling from those that first reach this probability; 0: from all */
   uint64_t seed;      /* of sampling */
   /* prompt tokens of all sentences that are read in one pass; 0: 64. Fewer need less memory; the
@@ -775,6 +776,11 @@ typedef struct syn_decode_config {
   /* "f32" (0 means that) or "i8": matrix products in int8, of weights with a scale for each output
      and of rows that are rounded as they come; faster, other outputs. Attention stays float */
   const char *type;
+  /* 1: outputs may hold SYN_UNKNOWN. What can be chosen: never SYN_PAD or SYN_BEGIN; SYN_UNKNOWN
+     only with this; SYN_END always; other tokens where syn_decoder_set_allowed and
+     syn_decoder_set_banned leave them. A prompt may hold all of them but SYN_PAD. log p of a beam
+     is that of the softmax over all V; a sample is drawn from the softmax over what can be chosen */
+  int unknown;
 } syn_decode_config;
 
 /* A token of sentence `sentence` as it is chosen, SYN_END included; nonzero ends the sentence,
@@ -1315,8 +1321,8 @@ SYN_API syn_status syn_decoder_run_text(syn_decoder *d, syn_text source, syn_tex
 /* The next three keep the pointer, which every later run reads; null: none. seeds [sentences]:
    sampling for sentence i draws from seeds[i], without them from the configuration's seed and i. */
 SYN_API void syn_decoder_set_seeds(syn_decoder *d, const uint64_t *seeds);
-/* allowed [sentences, V]: a token of sentence i can be chosen where its byte is not 0; SYN_END can
-   always be. Probabilities stay those of the softmax over all V. Prompts may hold other tokens. */
+/* allowed [sentences, V]: a token of sentence i can be chosen only where its byte is not 0; for
+   fixed tokens and probabilities see syn_decode_config.unknown. */
 SYN_API void syn_decoder_set_allowed(syn_decoder *d, const unsigned char *allowed);
 /* Sequences of tokens that are never completed, each with a 0 behind it and one more behind the
    last: {7, 0, 8, 9, 0, 0} bans token 7, and 9 right after 8. SYN_END can always be chosen. */
@@ -1341,10 +1347,12 @@ SYN_API size_t syn_decoder_output_text(const syn_decoder *d, int sentence, int r
      "bpe:SIZE"  byte pair encoding (Sennrich, Haddow, Birch 2016) until the vocabulary has SIZE
                  tokens, the 4 fixed ones included, or no pair is left that occurs twice
      "line"      whole lines, in order of their bytes: a text is one token. The classes of classify
-   Words (of space and bpe) begin at white space (space, tab, line ends) and hold it as their first
-   character; one space is put before a text and taken away again by syn_tokenizer_decode. So every
-   text of known pieces is restored exactly; for "space" a run of n spaces holds n - 1 empty words,
-   known if the lines had one. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
+   Words of bpe begin at white space (space, tab, line ends) and hold it as their first character;
+   one space is put before a text and taken away again by syn_tokenizer_decode, so a text of known
+   characters is restored exactly. Words of "space" are separated by runs of white space (that of
+   Unicode). A run that holds line feeds is read as these alone, of which each begins a word, so n
+   in a row hold n - 1 empty words; any other run is one space, and at an end of the text nothing.
+   So a text of known words is restored with such runs. A byte that is not UTF-8 is SYN_UNKNOWN, except for "byte" and
    "line". A byte order mark (U+FEFF) at the start of a line, or of a text that is encoded, is no
    part of it and is skipped. `flags`: 0, or a sum of SYN_LOWERCASE, SYN_SENTINELS, SYN_NFC. Null on
    failure: spec or flags wrong, or no memory. */
@@ -1408,7 +1416,8 @@ syn_dtype_name(syn_dtype dtype); /* as in the file: "F32". "?" when there is non
    (SYN_E_FORMAT) or does not fit into memory (SYN_E_MEMORY). Free it before its context. */
 SYN_API syn_file *syn_file_load(syn_context *c, const char *path);
 #endif
-/* The same for a file in memory; `bytes` are not copied and must outlive the syn_file. */
+/* The same for a file in memory; `bytes` are not copied, must outlive the syn_file and must not
+   change: copy what another process may write, such as a mapped file of somebody else. */
 SYN_API syn_file *syn_file_view(syn_context *c, const void *bytes, size_t size);
 /* Frees the file with its entries, pairs, names and data. Null is allowed. */
 SYN_API void syn_file_free(syn_file *f);
@@ -1431,9 +1440,12 @@ SYN_API syn_status syn_entry_floats(syn_context *c, const syn_entry *e, float *o
 SYN_API size_t syn_file_size(syn_context *c, const syn_pair *pairs, size_t n_pairs,
                      const syn_entry *entries, size_t n_entries);
 #ifndef SYN_NO_STDIO
-/* Writes a file. The same input gives the same bytes on every machine. They go to `path`.tmp (one
-   writer per path at a time), are flushed to the disk, then renamed over `path`, whose old content
-   stays as it was after any failure (SYN_E_FILE). A device or pipe is written directly. */
+/* Writes a file. The same input gives the same bytes on every machine. They go to a new file in the
+   same folder, syn-DIGITS.tmp, which is synced, then renamed over `path`, whose old content stays
+   as it was after any failure (SYN_E_FILE). No file that is there is opened, whatever its name. A
+   process that is killed leaves its syn-DIGITS.tmp; it may be deleted. The mode stays that of the
+   old file; owner and group as far as the system allows. A symbolic link stays, the file that it
+   leads to is replaced (on Windows the link is). A device or pipe is written directly. */
 SYN_API syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pairs,
                                   size_t n_pairs, const syn_entry *entries, size_t n_entries);
 #endif
@@ -3057,6 +3069,12 @@ static uint32_t syn__utf8_before(syn_text text, size_t *end) {
 }
 
 
+/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
+   no part of the text. */
+static size_t syn__bom_size(const char *at, size_t size) {
+  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
 #ifndef SYN_SMALL
 /* The first byte that is not UTF-8 in a text that ends in 0; its end when there is none. Files hold
    UTF-8 alone, so what they will hold is checked where it is given. */
@@ -3066,12 +3084,6 @@ static const char *syn__utf8_invalid(const char *text) {
   for (; next < all.size; at = next)
     if (syn__utf8_decode(all, &next) & SYN__INVALID_BYTE) return text + at;
   return text + all.size;
-}
-
-/* Bytes of the byte order mark (U+FEFF) that a text begins with: 3, or 0. Editors write it; it is
-   no part of the text. */
-static size_t syn__bom_size(const char *at, size_t size) {
-  return size >= 3 && !memcmp(at, "\xEF\xBB\xBF", 3) ? 3 : 0;
 }
 
 /* A name from a file as a message shows it: when it is long, cut between characters. */
@@ -3626,6 +3638,13 @@ static int syn__sigma_ends(syn_text text, size_t begin, size_t end) {
   for (kind = 2; end < text.size && kind == 2;)
     kind = syn__run_value(syn__case_runs, n, 2, syn__utf8_decode(text, &end));
   return kind != 1;
+}
+
+/* White space as Python's str.isspace has it. */
+static int syn__is_space(uint32_t ch) {
+  if (ch < 0x1680) return ch == ' ' || ch - 9 < 5 || ch - 0x1C < 4 || ch == 0x85 || ch == 0xA0;
+  return ch - 0x2000 < 11 || ch == 0x1680 || ch == 0x2028 || ch == 0x2029 || ch == 0x202F ||
+         ch == 0x205F || ch == 0x3000;
 }
 
 #ifndef SYN_SMALL
@@ -11409,9 +11428,11 @@ static long syn__small_logits(syn_small *s, const int32_t *a, syn__small_see see
   }
   return (long)n * k;
 }
-/* A text has neither padding nor a second begin; every class may be chosen. */
+/* A text has neither padding nor a second begin, and unknown tokens only where they are wanted;
+   every class may be chosen. */
 static int syn__small_may(const syn_small *s, int32_t token) {
-  return (token != SYN_PAD && token != SYN_BEGIN) || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM;
+  if (token > SYN_BEGIN || s->w[SYN__SMALL_TASK] > SYN__SMALL_LM) return 1;
+  return token == SYN_UNKNOWN && s->k.unknown;
 }
 
 /* out x, vocab, k, w, bias: the token of the largest logit, of equal ones the first; or the
@@ -11465,7 +11486,8 @@ static long syn__small_see_row(syn_small *s, const int32_t *a) {
 static long syn__small_sample(syn_small *s, const int32_t *a) {
   syn__small_search *b = s->search;
   long work = syn__small_see_row(s, a);
-  float sum = 0.0f, wanted = s->k.top_p > 0.0f ? s->k.top_p : 1.0f, point;
+  /* all of them for 0 and 1: rounding of the sum must not end at 1 */
+  float sum = 0.0f, wanted = s->k.top_p > 0.0f && s->k.top_p < 1.0f ? s->k.top_p : 2.0f, point;
   uint32_t h = s->k.seed ^ s->outputs * UINT32_C(0x9E3779B9);
   int32_t i, n;
   for (i = 0; i < 2; i++) {
@@ -15269,13 +15291,20 @@ static int syn__small_config(syn_small_config *k, const int32_t *w, const syn_sm
   if (!k->max_len) k->max_len = w[SYN__SMALL_TARGET_LEN];
   if (!k->beam) k->beam = 1;
   if (!k->top_k) k->top_k = w[SYN__SMALL_TARGET_VOCAB];
-  if (!(k->alpha < 0.0f || k->alpha > 0.0f)) k->alpha = 0.6f;
+  if (k->alpha == 0.0f) k->alpha = 0.6f;
   if (k->alpha < 0.0f) k->alpha = 0.0f;
+  if (k->temperature > 0.0f && k->temperature < 1e-20f) /* logits divided by it stay finite */
+    k->temperature = 1e-20f;
   if (k->beam > 1 && (!text || !SYN__SMALL_BEAM)) return 0;
   if (k->temperature > 0.0f && (!text || k->beam > 1 || !SYN__SMALL_SAMPLE)) return 0;
-  return k->source_len > 0 && k->source_len <= w[SYN__SMALL_SOURCE_LEN] && k->max_len > 0 &&
-         k->max_len <= w[SYN__SMALL_TARGET_LEN] && k->beam > 0 && k->beam <= SYN_SMALL_MAX_BEAM &&
-         k->alpha <= 100.0f && k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
+  if (k->source_len < 1 || k->source_len > w[SYN__SMALL_SOURCE_LEN] || k->max_len < 1 ||
+      k->max_len > w[SYN__SMALL_TARGET_LEN] || k->beam < 1 || k->beam > SYN_SMALL_MAX_BEAM ||
+      (k->unknown != 0 && k->unknown != 1))
+    return 0;
+  /* the length penalty of all lengths is below e^69, nearly 1e30; NaN fails each comparison */
+  if (SYN__SMALL_BEAM && !(k->alpha * syn__small_log((float)(5 + k->max_len) / 6.0f) < 69.0f))
+    return 0;
+  return k->temperature >= 0.0f && k->temperature <= 1e6f && k->top_k > 0 &&
          k->top_k <= w[SYN__SMALL_TARGET_VOCAB] && k->top_p >= 0.0f && k->top_p <= 1.0f;
 }
 
@@ -18971,13 +19000,12 @@ static syn_status syn__data_encode(syn_data *d, const syn_model *m, int side, sy
 
 /* Word k of a text (tag), or all of it (classify). */
 static syn_text syn__label_text(const syn_model *m, syn_text text, int k) {
-  size_t i = 0, end;
+  size_t i, end = 0, at;
   if (m->task->labels == SYN_EACH) return text;
-  for (;; i = end) {
-    while (i < text.size && strchr(" \t\r\n", text.at[i])) i++;
-    for (end = i; end < text.size && !strchr(" \t\r\n", text.at[end]); end++) continue;
-    if (k-- == 0 || end == text.size) break;
-  }
+  do {
+    for (i = at = end; at < text.size && syn__is_space(syn__utf8_decode(text, &at));) i = at;
+    for (end = at = i; at < text.size && !syn__is_space(syn__utf8_decode(text, &at));) end = at;
+  } while (k-- > 0 && end < text.size);
   return syn__text_of(text.at + i, end - i);
 }
 
@@ -20211,6 +20239,12 @@ static syn_status syn__decode_type(syn_decoder *d) {
   return SYN_OK;
 }
 
+/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
+   so that long hypotheses are not worse for having more factors; length counts the end. */
+static float syn__length_penalty(const syn_decoder *d, int length) {
+  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
+}
+
 /* Fills in the defaults; `given` may be null. The limits keep products inside an int:
    1024 * 65536 = 2^26. Beam search and sampling exclude each other. */
 static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *given) {
@@ -20239,13 +20273,22 @@ static syn_status syn__decode_resolve(syn_decoder *d, const syn_decode_config *g
   if (k->source_len < 1 || k->source_len > INT_MAX / k->sentences)
     return syn__fail(d->c, SYN_E_VALUE, "decoding: source_len %d, wanted 1 to %d for %d sentences",
                      k->source_len, INT_MAX / k->sentences, k->sentences);
-  if (!(k->temperature >= 0.0f) || k->top_k < 0 || !(k->top_p >= 0.0f && k->top_p <= 1.0f) ||
-      !(k->alpha >= 0.0f) || (k->temperature > 0.0f && k->beam > 1))
+  if (!(k->temperature >= 0.0f && k->temperature <= FLT_MAX) || k->top_k < 0 ||
+      !(k->top_p >= 0.0f && k->top_p <= 1.0f) || (k->unknown != 0 && k->unknown != 1))
     return syn__fail(d->c, SYN_E_VALUE,
-                     "decoding: temperature %g, top_k %d, top_p %g, alpha %g, beam %d do not go "
-                     "together",
-                     (double)k->temperature, k->top_k, (double)k->top_p, (double)k->alpha, k->beam);
+                     "decoding: temperature %g (0 or more), top_k %d (0 or more), top_p %g "
+                     "(0 to 1), unknown %d (0 or 1)",
+                     (double)k->temperature, k->top_k, (double)k->top_p, k->unknown);
+  if (k->temperature > 0.0f && k->beam > 1)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: temperature %g with beam %d: sampling wants a "
+                     "beam of 1", (double)k->temperature, k->beam);
   d->limit = k->max_len;
+  if (!(syn__length_penalty(d, d->limit) < 1e30f)) /* also where alpha is NaN */
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: alpha %g: the length penalty of %d tokens is "
+                     "above 1e30", (double)k->alpha, d->limit);
+  if (k->beam * k->sentences > INT_MAX / d->limit)
+    return syn__fail(d->c, SYN_E_VALUE, "decoding: beam %d, %d sentences, max_len %d: more than %d "
+                     "tokens in all", k->beam, k->sentences, d->limit, INT_MAX);
   d->rows = k->beam * k->sentences;
   d->step_rows = k->prefill / k->sentences < k->max_len ? k->prefill : k->sentences * k->max_len;
   d->step_rows = syn__max(d->step_rows, d->rows);
@@ -20529,12 +20572,6 @@ void syn_decoder_set_banned(syn_decoder *d, const int *banned) {
   if (d) d->banned = banned;
 }
 
-/* Length penalty: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14). Log p is divided by it,
-   so that long hypotheses are not worse for having more factors; length counts the end. */
-static float syn__length_penalty(const syn_decoder *d, int length) {
-  return (float)syn__pow((5.0 + (double)length) / 6.0, (double)d->config.alpha);
-}
-
 /* -- one step -- */
 
 /* Runs the encoder over all sentences; then every layer that attends to the source projects its
@@ -20652,15 +20689,16 @@ static void syn__decode_extend(syn_decoder *d, int to, const syn__extension *e) 
    >>sampling   the next token: greedy, or sampling with temperature, top-k, top-p
    ============================================================================================== */
 
-/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, what the caller's list does
-   not allow, and the last token of a banned sequence whose others are the newest of the text. The
-   end can always be chosen. */
+/* Sets what may not be chosen in the row z [V] to -inf: padding, begin, unknown unless it is
+   wanted, what the caller's list does not allow, and the last token of a banned sequence whose
+   others are the newest of the text. The end can always be chosen. */
 static void syn__exclude(const syn_decoder *d, int row, float *z) {
   const int *text = d->row[row].text, *b;
   size_t v = (size_t)d->m->config.tgt_vocab, i;
   float end = z[SYN_END];
   int n;
   z[SYN_PAD] = z[SYN_BEGIN] = -INFINITY;
+  if (!d->config.unknown) z[SYN_UNKNOWN] = -INFINITY;
   if (d->allowed) {
     const unsigned char *allowed = d->allowed + (size_t)d->row[row].sentence * v;
     for (i = 0; i < v; i++)
@@ -20806,7 +20844,9 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   uint64_t sentence = (uint64_t)d->row[row].sentence, place = (uint64_t)d->place;
   size_t i, v = (size_t)d->m->config.tgt_vocab, n = 0;
   size_t most = d->config.top_k ? (size_t)d->config.top_k : v;
-  float wanted = d->config.top_p > 0.0f ? d->config.top_p : 1.0f, sum = 0.0f, point;
+  const int all = d->config.top_p == 0.0f || d->config.top_p == 1.0f;
+  const double wanted = all ? 2.0 : (double)d->config.top_p; /* rounding must not end at 1 */
+  double sum = 0.0, point;
   float inverse = 1.0f / d->config.temperature; /* limited: 0 * infinity is no number */
   float *p = d->p;
   syn__heap heap;
@@ -20822,13 +20862,13 @@ static int syn__choose_sampled(syn_decoder *d, int row) {
   for (i = 0; i < n; i++) d->heap[i] = syn__sample_key(p, d->heap[i]);
   heap = syn__heap_of(d->heap, n);
   while (n - heap.keys.count < most && sum < wanted && syn__heap_pop(&heap, &top)) {
-    sum += p[syn__sample_token(top)];
+    sum += (double)p[syn__sample_token(top)];
     d->heap[heap.keys.count] = top; /* what was taken stands behind the heap */
   }
-  point = syn_random_uniform(&random) * sum;
+  point = (double)syn_random_uniform(&random) * sum;
   for (i = n - 1; i > heap.keys.count; i--) {
-    point -= p[syn__sample_token(d->heap[i])];
-    if (point < 0.0f) break;
+    point -= (double)p[syn__sample_token(d->heap[i])];
+    if (point < 0.0) break;
   }
   return syn__sample_token(d->heap[i]);
 }
@@ -21221,8 +21261,9 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
      bpe     parts of words  characters: code point; then merges   a new character, an invalid byte
      line    whole lines     bytes                                 a new line
 
-   A word is one white-space character and all that follows up to the next: the tokens joined
-   together are the text again. Every order is one of counts or of bytes, so the vocabulary depends
+   A word of bpe is one white-space character of ASCII and all that follows up to the next: the
+   tokens joined together are the text again. A word of space begins with the space or the line end
+   that is left of a run of white space (syn__reader_cased). Every order is one of counts or of bytes, so the vocabulary depends
    neither on hash values, nor on the machine, nor on the order of the lines. Learning reads the
    lines once and keeps their distinct words, not the text. */
 
@@ -21237,16 +21278,21 @@ syn_status syn_plan_of(syn_context *c, const syn_config *config, const syn_train
 
 #define SYN__MARKS 32 /* of more marks in a row, each so many are composed for themselves */
 
+/* How a text is read: as one word; split where ASCII has white space; as words between runs of
+   white space of Unicode. */
+enum { SYN__WHOLE, SYN__PARTS, SYN__WORDS };
+
 /* Reads the characters of a text. Learning and encoding both read through it, so they see the same
    words. A copy keeps a position. Nothing is allocated: a character waits in `mark`, those of a
    composed sequence in `ready`. */
 typedef struct syn__reader {
   syn_text text;
-  size_t at;  /* the byte that is decoded next */
-  int lower;  /* 1: in lower case */
-  int split;  /* 1: a word begins at white space; 0: the whole text is one word */
-  int space;  /* 1: a space comes next, before the text */
-  uint32_t mark; /* this character comes next, before that byte; 0: none */
+  size_t at;     /* the byte that is decoded next */
+  int lower;     /* 1: in lower case */
+  int split;     /* of the enum above */
+  int space;     /* 1: a space comes next, before that byte */
+  size_t ends;   /* so many line ends come next */
+  uint32_t mark; /* this character comes next; 0: none */
 #ifndef SYN_SMALL
   int nfc;    /* 1: composed */
   int next, count; /* of `ready`: those from next on were not read */
@@ -21254,9 +21300,37 @@ typedef struct syn__reader {
 #endif
 } syn__reader;
 
+/* Moves behind the run of white space that begins at `at`; returns its line ends. */
+static size_t syn__reader_skip(syn__reader *r) {
+  size_t next = r->at, ends = 0;
+  uint32_t ch;
+  while (next < r->text.size && syn__is_space(ch = syn__utf8_decode(r->text, &next)))
+    r->at = next, ends += ch == '\n';
+  return ends;
+}
+
+/* Begins to read a text, behind its byte order mark. A text that is split begins with a space,
+   words also with line ends instead; white space behind the last word or line end is not read. An
+   empty text has no word. */
+static void syn__reader_begin(syn__reader *r, syn_text text, int split) {
+  size_t end = text.size;
+  memset(r, 0, sizeof *r);
+  r->text = text;
+  r->at = syn__bom_size(text.at, text.size);
+  r->split = split;
+  while (split == SYN__WORDS && end > r->at) {
+    const uint32_t ch = syn__utf8_before(text, &end);
+    if (ch == '\n' || !syn__is_space(ch)) break;
+    r->text.size = end;
+  }
+  r->space = split && r->text.size > r->at;
+  if (split == SYN__WORDS) r->ends = syn__reader_skip(r);
+  if (r->ends) r->space = 0;
+}
+
 /* Before composition: is there a character? */
 static int syn__reader_left(const syn__reader *r) {
-  return r->space || r->mark || r->at < r->text.size;
+  return r->space || r->ends || r->mark || r->at < r->text.size;
 }
 
 /* Before composition: the next character, in lower case when this is asked for. A capital I with a
@@ -21266,7 +21340,13 @@ static uint32_t syn__reader_cased(syn__reader *r) {
   size_t begin = r->at;
   if (ch) return r->mark = 0, ch;
   if (r->space) return r->space = 0, (uint32_t)' ';
+  if (r->ends) return r->ends--, (uint32_t)'\n';
   ch = syn__utf8_decode(r->text, &r->at);
+  if (r->split == SYN__WORDS && syn__is_space(ch)) {
+    r->at = begin;
+    r->ends = syn__reader_skip(r);
+    return r->ends ? r->ends--, (uint32_t)'\n' : (uint32_t)' ';
+  }
   if (!r->lower) return ch;
   if (ch == 0x130) return r->mark = 0x307, (uint32_t)'i';
   if (ch == 0x3A3) return syn__sigma_ends(r->text, begin, r->at) ? 0x3C2 : 0x3C3;
@@ -21302,11 +21382,13 @@ static void syn__reader_compose(syn__reader *r) {
   int start = 0, i;
   r->next = r->count = 0;
   while (syn__reader_left(r)) {
-    const size_t at = r->at;
+    const size_t at = r->at, ends = r->ends;
     const uint32_t mark = r->mark;
-    if (r->count == 1 && r->ready[0] < 0x80 && !mark && (unsigned char)r->text.at[at] < 0xCC) break;
+    if (r->count == 1 && r->ready[0] < 0x80 && !mark &&
+        (ends || (unsigned char)r->text.at[at] < 0xCC))
+      break;
     if (syn__reader_add(r, &start)) continue;
-    r->at = at, r->mark = mark;
+    r->at = at, r->ends = ends, r->mark = mark;
     break;
   }
   r->count = syn__compose_marks(r->ready, start, r->count);
@@ -21331,22 +21413,25 @@ static uint32_t syn__reader_next(syn__reader *r) {
   return syn__reader_cased(r);
 }
 
-/* Where a word begins. These are single bytes in UTF-8, have no lower case and compose with
-   nothing. */
+/* White space of ASCII, where the words of bpe begin. */
 static int syn__is_white(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* After a character: does its word go on? */
+/* After a character: does its word go on? White space has no lower case and composes with nothing,
+   so the text tells. */
 static int syn__reader_in_word(const syn__reader *r) {
-  return syn__reader_waits(r) ||
-         (r->at < r->text.size && !(r->split && syn__is_white(r->text.at[r->at])));
+  size_t next = r->at;
+  if (syn__reader_waits(r)) return 1;
+  if (r->ends || next == r->text.size) return 0;
+  if (r->split == SYN__WORDS) return !syn__is_space(syn__utf8_decode(r->text, &next));
+  return !(r->split && syn__is_white(r->text.at[next]));
 }
 
 #ifndef SYN_SMALL
-/* Every character of a text as it is. */
+/* Every character of a text as it is, a byte order mark, too. */
 static syn__reader syn__reader_of(syn_text text) {
   syn__reader r;
-  memset(&r, 0, sizeof r);
-  r.text = text;
+  syn__reader_begin(&r, text, SYN__WHOLE);
+  r.at = 0;
   return r;
 }
 
@@ -21366,7 +21451,7 @@ static void syn__ids_add(syn__ids *out, int id) {
 typedef struct syn__tokenizer_kind {
   const char *name;
   const char *unknown; /* what SYN_UNKNOWN adds to a decoded text */
-  int split;           /* 1: a text is split at white space, and one space is put before it */
+  int split;           /* how a text is read; one space is put before a text that is split */
   int sized;           /* 1: the spec is NAME:SIZE */
   size_t longest;      /* characters of a word; those behind them begin a new word */
   int utf8;            /* 1: a word with an invalid byte is not learned */
@@ -21397,13 +21482,10 @@ struct syn_tokenizer {
 
 /* Reads a text of the caller for a tokenizer, without its byte order mark. */
 static syn__reader syn__reader_given(const syn_tokenizer *t, syn_text text) {
-  size_t size = text.at ? text.size : 0;
-  syn__reader r = syn__reader_of(syn__text_of(text.at, size));
-  r.at = syn__bom_size(text.at, size);
+  syn__reader r;
+  syn__reader_begin(&r, syn__text_of(text.at, text.at ? text.size : 0), t->kind->split);
   r.lower = !!(t->flags & SYN_LOWERCASE);
   r.nfc = !!(t->flags & SYN_NFC);
-  r.split = t->kind->split;
-  r.space = r.split && size > r.at; /* an empty text has no word */
   return r;
 }
 
@@ -21549,7 +21631,7 @@ static void syn__byte_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 }
 
 static const syn__tokenizer_kind syn__tokenizer_byte = {
-    "byte", SYN__REPLACEMENT, 0, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
+    "byte", SYN__REPLACEMENT, SYN__WHOLE, 0, 0, 0, NULL, syn__byte_learn, syn__byte_encode};
 
 /* ==============================================================================================
    >>tokenizer char   a token for each character of the lines
@@ -21575,14 +21657,15 @@ static void syn__char_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* Learning takes every character for a word. */
 static const syn__tokenizer_kind syn__tokenizer_char = {
-    "char", SYN__REPLACEMENT, 0, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
+    "char", SYN__REPLACEMENT, SYN__WHOLE, 0, 1, 1, syn__char_add, syn__words_learn, syn__char_encode};
 
 /* ==============================================================================================
    >>tokenizer space   a token for each word of the lines
    ============================================================================================== */
 
-/* A word is one white-space character, then UTF-8 characters that are none; of a kind that does not
-   split texts it is any text. A token of a saved file may be neither. */
+/* A word is a space or a line end, then UTF-8 characters that are none; of a kind that does not split
+   texts it is any text. A token of a saved file may be neither. Old files have words with other
+   white space, which no text is encoded to. */
 static syn_status syn__word_add(syn_tokenizer *t, syn_text token) {
   int split = t->kind->split;
   int valid = token.size > 0 && (!split || syn__is_white(token.at[0]));
@@ -21623,7 +21706,7 @@ static void syn__word_encode(const syn_tokenizer *t, syn__reader r, syn__ids *ou
 
 /* The unknown word brings its space along. */
 static const syn__tokenizer_kind syn__tokenizer_space = {
-    "space", " " SYN__REPLACEMENT, 1, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
+    "space", " " SYN__REPLACEMENT, SYN__WORDS, 0, SIZE_MAX, 1, syn__word_add, syn__words_learn,
     syn__word_encode};
 
 /* ==============================================================================================
@@ -21893,7 +21976,7 @@ static syn_status syn__bpe_learn(syn_tokenizer *t, const syn_text *lines, size_t
 }
 
 static const syn__tokenizer_kind syn__tokenizer_bpe = {
-    "bpe", SYN__REPLACEMENT, 1, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
+    "bpe", SYN__REPLACEMENT, SYN__PARTS, 1, SYN__MAX_WORD, 0, syn__char_add, syn__bpe_learn,
     syn__bpe_encode};
 
 /* ==============================================================================================
@@ -21902,7 +21985,7 @@ static const syn__tokenizer_kind syn__tokenizer_bpe = {
 
 /* The functions of the tokenizer for words, without splitting. */
 static const syn__tokenizer_kind syn__tokenizer_line = {
-    "line", SYN__REPLACEMENT, 0, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
+    "line", SYN__REPLACEMENT, SYN__WHOLE, 0, SIZE_MAX, 0, syn__word_add, syn__words_learn, syn__word_encode};
 
 /* ==============================================================================================
    >>tokenizers   the one list of tokenizers; the public functions
@@ -22895,13 +22978,9 @@ int syn_small_encode(syn_small *s, syn_text text, int *tokens, int capacity) {
   lm = s->w[SYN__SMALL_TASK] == SYN__SMALL_LM;
   end = s->w[SYN__SMALL_TASK] == SYN__SMALL_SEQ2SEQ || s->w[SYN__SMALL_TASK] == SYN__SMALL_CLASSIFY;
   if (!syn__small_tokenizer_of(s, lm, &t)) return SYN_SMALL_E_MODEL;
-  memset(&r, 0, sizeof r);
-  r.text = text;
+  syn__reader_begin(&r, text, t.kind == SYN__TEXT_SPACE ? SYN__WORDS
+                                  : t.kind == SYN__TEXT_BPE ? SYN__PARTS : SYN__WHOLE);
   r.lower = t.lower;
-  r.split = t.kind == SYN__TEXT_SPACE || t.kind == SYN__TEXT_BPE;
-  if (text.size >= 3 && text.at[0] == '\xEF' && text.at[1] == '\xBB' && text.at[2] == '\xBF')
-    r.at = 3; /* a byte order mark */
-  r.space = r.split && text.size > r.at;
   while (syn__reader_more(&r)) {
     more = syn__small_word(&t, &r, tokens + n, capacity - n - end);
     if (more < 0) return SYN_SMALL_E_VALUE;
@@ -23288,13 +23367,22 @@ static void syn__json_skip(syn__json *j, int depth) {
 
 #ifndef SYN_NO_STDIO
 #include <errno.h>
+#include <time.h>
 #if defined(__unix__) || defined(__APPLE__)
 #define SYN__POSIX
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) /* -std=c99 hides them */
+ssize_t readlink(const char *path, char *out, size_t size);
+int fchmod(int file, mode_t mode);
+int fchown(int file, uid_t user, gid_t group);
+#endif
 #elif defined(_WIN32)
+#include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 #include <wchar.h>
 #endif
 #endif
@@ -23659,33 +23747,33 @@ static FILE *syn__path_open(const char *path, const char *mode) {
 #endif
 }
 
-/* Bytes of an open file, which is then at its beginning; UINT64_MAX when it has no size, as a pipe.
-   A long of Windows ends at 2 GiB, hence its own functions. */
+/* Bytes of an open file, which is then behind its first 8; UINT64_MAX when it has no size, as a
+   pipe. A long of Windows ends at 2 GiB, hence its own functions. */
 static uint64_t syn__file_length(FILE *in) {
 #ifdef _WIN32
   int64_t size = _fseeki64(in, 0, SEEK_END) == 0 ? _ftelli64(in) : -1;
 #else
   int64_t size = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
 #endif
-  return size < 0 || fseek(in, 0, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
+  return size < 0 || fseek(in, 8, SEEK_SET) != 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-/* An open file, and what was read of it. */
+/* An open file, and what was read of it. Every byte is read once: another process may write the
+   file meanwhile, and what was checked must be what is used. */
 typedef struct syn__stream_in {
   syn_context *c;
   const char *path;
   FILE *in;
   size_t at, size; /* bytes read so far; of the file */
+  unsigned char head[8];
 } syn__stream_in;
 
-/* Opens the file; *length: of its header, 0 (recorded): no safetensors file. The first 8 bytes are
-   read before its size is measured: on Unix a folder opens as a file and fails only here. Then it
-   is at its beginning again. */
+/* Opens the file and reads `head`; *length: of the header, 0 (recorded): no safetensors file. The
+   8 bytes are read before the size is measured: on Unix a folder opens as a file and fails only
+   here. */
 static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t *length) {
-  syn__stream_in s = {c, path, NULL, 0, 0};
-  unsigned char head[8];
+  syn__stream_in s = {c, path, NULL, 0, 0, {0}};
   uint64_t size;
-  size_t got;
   *length = 0;
   errno = 0;
   s.in = path ? syn__path_open(path, "rb") : NULL;
@@ -23693,11 +23781,11 @@ static syn__stream_in syn__stream_open(syn_context *c, const char *path, size_t 
     syn__path_fail(c, path ? path : "null path", "open", path ? errno : EINVAL);
     return s;
   }
-  got = fread(head, 1, 8, s.in);
+  s.at = fread(s.head, 1, 8, s.in);
   size = ferror(s.in) ? UINT64_MAX : syn__file_length(s.in);
   s.size = size < SIZE_MAX / 2 ? (size_t)size : SIZE_MAX / 2;
   if (size == UINT64_MAX) syn__path_fail(c, path, ferror(s.in) ? "read" : "tell its size", errno);
-  else *length = syn__header_length(c, syn__path_end(path), head, got < 8 ? got : s.size);
+  else *length = syn__header_length(c, syn__path_end(path), s.head, s.at < 8 ? s.at : s.size);
   return s;
 }
 
@@ -23713,10 +23801,12 @@ static syn_status syn__stream_read(syn__stream_in *s, void *to, size_t size) {
                    ferror(s->in) ? strerror(errno) : "the file ends");
 }
 
-/* The first `size` bytes as a block; null (recorded): failed. */
+/* The first `size` bytes, at least 8, as a block; null (recorded): failed. */
 static unsigned char *syn__stream_block(syn__stream_in *s, size_t size) {
   unsigned char *block = (unsigned char *)syn__alloc(s->c, size, 1);
-  if (!block || !syn__stream_read(s, block, size)) return block;
+  if (!block) return NULL;
+  memcpy(block, s->head, 8);
+  if (!syn__stream_read(s, block + 8, size - 8)) return block;
   syn__free(s->c, block);
   return NULL;
 }
@@ -23933,34 +24023,6 @@ syn_status syn_file_write_to(syn_context *c, const syn_sink *sink, const syn_pai
 
 #ifndef SYN_NO_STDIO
 
-#ifdef SYN__POSIX
-/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
-   make it a file. */
-static int syn__path_special(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-/* Waits until a closed file is on the disk: else after a power cut the rename may be there and the
-   bytes not. Opened again, because -std=c99 hides fileno. */
-static int syn__path_sync(const char *path) {
-  int file = open(path, O_WRONLY);
-  int ok = file >= 0 && (fsync(file) == 0 || errno == EINVAL); /* EINVAL: nothing to sync there */
-  return file >= 0 && close(file) == 0 && ok;
-}
-#else
-static int syn__path_special(const char *path) { return path == NULL; }
-#ifdef _WIN32
-static int syn__path_sync(const char *path) {
-  FILE *file = syn__path_open(path, "r+b");
-  int ok = file && _commit(_fileno(file)) == 0;
-  return file && fclose(file) == 0 && ok;
-}
-#else
-static int syn__path_sync(const char *path) { return path != NULL; }
-#endif
-#endif
-
 /* rename of Windows does not replace a file; MoveFileEx does: 1 (replace) + 8 (write through). */
 static int syn__path_rename(const char *from, const char *to) {
 #ifdef _WIN32
@@ -23979,40 +24041,255 @@ static void syn__path_remove(const char *path) {
 #endif
 }
 
-/* The sink of an open file. */
-static size_t syn__sink_file(void *user, const void *bytes, size_t size) {
-  return fwrite(bytes, 1, size, (FILE *)user);
+/* -- the file under its name: written beside it, then renamed over it -- */
+
+/* A file with a descriptor, or, where C alone is there, a FILE. */
+#if defined(SYN__POSIX) || defined(_WIN32)
+typedef int syn__handle;
+#define SYN__NO_HANDLE (-1)
+#else
+typedef FILE *syn__handle;
+#define SYN__NO_HANDLE NULL
+#endif
+
+/* A file that is being written. */
+typedef struct syn__writer {
+  syn_context *c;
+  const char *path; /* as the caller wrote it, for messages */
+  char *target;     /* where the path leads to, behind symbolic links; owned */
+  char *name;       /* what is written: a temporary file beside it, or `target`, a device or pipe */
+  syn__handle file;
+  size_t used; /* bytes that wait in `bytes` */
+  unsigned char bytes[4096];
+} syn__writer;
+
+#define SYN__LINK_MAX 4096 /* bytes of the path in a symbolic link */
+
+/* Bytes of the path that name the folder, with the separator at their end. */
+static size_t syn__path_folder(const char *path) {
+  size_t n = strlen(path);
+  while (n && path[n - 1] != '/') {
+#ifdef _WIN32
+    if (path[n - 1] == '\\' || path[n - 1] == ':') break;
+#endif
+    n--;
+  }
+  return n;
 }
 
-/* Writes to path.tmp, syncs, renames; a device or pipe is written directly. A temporary file that
-   could not be created is not removed: it may belong to somebody else. Any call may find the disk
-   full; C does not promise that fwrite then sets errno, and 0 becomes "unknown reason". */
-static syn_status syn__write_path(syn_context *c, const syn__content *content, const char *path) {
-  int special = syn__path_special(path), ok; /* special: written directly, without a rename */
-  size_t size = strlen(path);
-  char *target = (char *)syn__alloc(c, size + 5, 1); /* zeroed: the path, ".tmp", a 0 */
-  syn_sink sink = {syn__sink_file, NULL};
-  syn_status status = SYN_OK;
-  FILE *out;
-  if (!target) return SYN_E_MEMORY;
-  memcpy(target, path, size);
-  if (!special) memcpy(target + size, ".tmp", 5);
-  errno = 0;
-  out = syn__path_open(target, "wb");
-  if (!out) {
-    status = syn__path_fail(c, target, special ? "open for writing" : "create", errno);
-    syn__free(c, target);
-    return status;
+#ifdef SYN__POSIX
+/* Replaces a path that is a symbolic link by what it leads to, which need not exist; 0, with errno
+   set: more than 40 links, or a path of more than `capacity` bytes. stat asks the system whether
+   the link may be followed: in a folder for everybody, a link of somebody else may not. */
+static int syn__path_follow(char *path, size_t capacity) {
+  char to[SYN__LINK_MAX];
+  struct stat info;
+  int links;
+  if (stat(path, &info) != 0 && errno != ENOENT) return 0;
+  for (links = 0; links <= 40; links++) {
+    ssize_t n = readlink(path, to, sizeof to);
+    size_t folder = n > 0 && to[0] == '/' ? 0 : syn__path_folder(path);
+    if (n < 0) return 1; /* no link */
+    if ((size_t)n >= sizeof to || folder + (size_t)n >= capacity) {
+      errno = ENAMETOOLONG;
+      return 0;
+    }
+    memcpy(path + folder, to, (size_t)n);
+    path[folder + (size_t)n] = 0;
   }
+  errno = ELOOP;
+  return 0;
+}
+
+/* 1 for a device, pipe or folder, which a rename must not replace: renaming over /dev/null would
+   make it a file. */
+static int syn__path_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+static int syn__handle_special(const char *path) { return open(path, O_WRONLY | O_TRUNC); }
+
+/* A new file; EEXIST: something has this name, be it a link to nowhere. It gets the mode, owner and
+   group of the file `old`, if there is one, before a byte is written. Where the group cannot be
+   kept, another group gets none of its rights. */
+static int syn__handle_new(const char *path, const char *old) {
+  struct stat was, now;
+  int kept = stat(old, &was) == 0;
+  int file = open(path, O_WRONLY | O_CREAT | O_EXCL, kept ? 0600 : 0666);
+  if (file < 0 || !kept || fstat(file, &now) != 0) return file;
+  was.st_mode &= 0777;
+  if ((was.st_uid != now.st_uid || was.st_gid != now.st_gid) &&
+      fchown(file, was.st_uid, was.st_gid) != 0 && fchown(file, (uid_t)-1, was.st_gid) != 0)
+    was.st_mode &= 0707;
+  if (fchmod(file, was.st_mode) != 0) errno = 0; /* a file system without modes */
+  return file;
+}
+
+/* After a power cut the rename must not be there without the bytes: they are synced before it. */
+static int syn__handle_sync(int file) {
+  return fsync(file) == 0 || errno == EINVAL; /* EINVAL: nothing to sync there */
+}
+
+/* Syncs the folder of a file, so that its new name is on the disk. A failure is no error: the file
+   is whole under one name or the other. `path` is cut. */
+static void syn__path_sync_folder(char *path) {
+  int folder;
+  path[syn__path_folder(path)] = 0;
+  folder = open(*path ? path : ".", O_RDONLY);
+  if (folder < 0) return;
+  syn__handle_sync(folder);
+  close(folder);
+}
+#else
+static int syn__path_follow(const char *path, size_t capacity) { return path && capacity; }
+static int syn__path_special(const char *path) { return path == NULL; }
+static void syn__path_sync_folder(const char *path) { SYN__UNUSED(path); }
+#ifdef _WIN32
+static int syn__handle_new(const char *path, const char *old) {
+  wchar_t wide[SYN__WIDE_PATH];
+  SYN__UNUSED(old); /* the folder decides who may read a file */
+  if (!syn__wide_path(wide, path)) return -1;
+  return _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY, _S_IREAD | _S_IWRITE);
+}
+static int syn__handle_sync(int file) { return _commit(file) == 0; }
+#else
+/* C99 has no exclusive creation. */
+static FILE *syn__handle_new(const char *path, const char *old) {
+  FILE *there = fopen(path, "rb");
+  SYN__UNUSED(old);
+  if (!there) return fopen(path, "wb");
+  fclose(there);
+  errno = EEXIST;
+  return NULL;
+}
+#endif
+static syn__handle syn__handle_special(const char *path) {
+  SYN__UNUSED(path);
+  return SYN__NO_HANDLE;
+}
+#endif
+
+#if defined(SYN__POSIX) || defined(_WIN32)
+/* 1: all bytes are written. */
+static int syn__handle_write(int file, const unsigned char *at, size_t left) {
+  while (left) {
+    size_t part = left < (size_t)1 << 30 ? left : (size_t)1 << 30;
+#ifdef _WIN32
+    int n = _write(file, at, (unsigned)part);
+#else
+    ssize_t n = write(file, at, part);
+#endif
+    if (n < 0 && errno == EINTR) continue; /* a signal came before the first byte */
+    if (n <= 0) return 0;
+    at += n;
+    left -= (size_t)n;
+  }
+  return 1;
+}
+static int syn__handle_close(int file, int sync) {
+  int ok = !sync || syn__handle_sync(file), error = errno;
+#ifdef _WIN32
+  int closed = _close(file) == 0;
+#else
+  int closed = close(file) == 0;
+#endif
+  if (!ok) errno = error;
+  return closed && ok;
+}
+#else
+static int syn__handle_write(FILE *file, const unsigned char *at, size_t left) {
+  return fwrite(at, 1, left, file) == left;
+}
+static int syn__handle_close(FILE *file, int sync) {
+  SYN__UNUSED(sync);
+  return fclose(file) == 0;
+}
+#endif
+
+/* The name of try number `tries` for the temporary file: syn-, 16 digits, .tmp, in the folder of
+   the target. Nothing but this name depends on time, process and address. */
+static void syn__writer_name(syn__writer *o, unsigned tries) {
+  static const char digits[] = "0123456789abcdef";
+  size_t folder = syn__path_folder(o->target);
+  uint64_t x = syn__mix((uint64_t)time(NULL) + tries);
+  char *at = o->name + folder;
+  int i;
+#ifdef SYN__POSIX
+  x = syn__mix(x + (uint64_t)getpid());
+#endif
+  x = syn__mix(x + (uint64_t)(uintptr_t)o);
+  memcpy(o->name, o->target, folder);
+  memcpy(at, "syn-", 4);
+  for (i = 0; i < 16; i++) at[4 + i] = digits[x >> 4 * i & 15];
+  memcpy(at + 20, ".tmp", 5);
+}
+
+/* Creates the file that is written; a failure is recorded, and nothing is left. The path is not
+   touched before syn__writer_close. */
+static syn_status syn__writer_open(syn__writer *o, syn_context *c, const char *path) {
+  size_t room = strlen(path) + SYN__LINK_MAX;
+  syn_status status = SYN_E_FILE;
+  unsigned tries = 0;
+  o->c = c;
+  o->path = path;
+  o->used = 0;
+  o->file = SYN__NO_HANDLE;
+  o->target = (char *)syn__alloc(c, 2 * room + 25, 1); /* both names */
+  if (!o->target) return SYN_E_MEMORY;
+  o->name = o->target + room;
+  memcpy(o->target, path, strlen(path));
+  errno = 0;
+  if (!syn__path_follow(o->target, room)) {
+    status = syn__path_fail(c, path, "reach the file", errno);
+  } else if (syn__path_special(o->target)) {
+    o->name = o->target;
+    o->file = syn__handle_special(o->target);
+    if (o->file == SYN__NO_HANDLE) status = syn__path_fail(c, path, "open for writing", errno);
+  } else {
+    do {
+      syn__writer_name(o, tries);
+      o->file = syn__handle_new(o->name, o->target);
+    } while (o->file == SYN__NO_HANDLE && errno == EEXIST && ++tries < 100);
+    if (o->file == SYN__NO_HANDLE)
+      status = syn__path_fail(c, path, "create a file beside it", errno);
+  }
+  if (o->file == SYN__NO_HANDLE) syn__free(c, o->target);
   errno = 0; /* opening may set it without an error */
-  sink.user = out;
-  ok = syn__write_file(content, &sink);
-  ok = fclose(out) == 0 && ok && (special || syn__path_sync(target));
-  if (!ok) status = syn__path_fail(c, path, "write", errno);
-  else if (!special && !syn__path_rename(target, path))
-    status = syn__path_fail(c, path, "rename the temporary file to it", errno);
-  if (status && !special) syn__path_remove(target); /* `path` is as it was */
-  syn__free(c, target);
+  return o->file == SYN__NO_HANDLE ? status : SYN_OK;
+}
+
+/* The sink of an output. Small pieces wait until they are 4096 bytes. */
+static size_t syn__writer_write(void *user, const void *bytes, size_t size) {
+  syn__writer *o = (syn__writer *)user;
+  if (size > sizeof o->bytes - o->used) {
+    if (!syn__handle_write(o->file, o->bytes, o->used)) return 0;
+    o->used = 0;
+  }
+  if (size > sizeof o->bytes)
+    return syn__handle_write(o->file, (const unsigned char *)bytes, size) ? size : 0;
+  memcpy(o->bytes + o->used, bytes, size);
+  o->used += size;
+  return size;
+}
+
+/* ok 1: all was written; the file is synced and renamed to its target. 0, or any failure, which is
+   recorded: the temporary file is removed, and the target is as it was. Any call may find the disk
+   full; an error without a number becomes "unknown reason". */
+static syn_status syn__writer_close(syn__writer *o, int ok) {
+  const char *what = "write";
+  int direct = o->name == o->target, error;
+  syn_status status = SYN_OK;
+  ok = ok && syn__handle_write(o->file, o->bytes, o->used);
+  error = errno;
+  if (!syn__handle_close(o->file, ok && !direct) && ok) ok = 0, error = errno;
+  if (ok && !direct && !syn__path_rename(o->name, o->target)) {
+    ok = 0, error = errno;
+    what = "rename the temporary file to it";
+  }
+  if (!ok) status = syn__path_fail(o->c, o->path, what, error);
+  if (!ok && !direct) syn__path_remove(o->name);
+  if (ok && !direct) syn__path_sync_folder(o->name);
+  syn__free(o->c, o->target);
   return status;
 }
 
@@ -24020,8 +24297,14 @@ syn_status syn_file_write(syn_context *c, const char *path, const syn_pair *pair
                           const syn_entry *entries, size_t n_entries) {
   syn__content content = {pairs, n_pairs, entries, n_entries, NULL, 0, 0};
   syn_status status = syn__content_prepare(c, &content);
+  syn__writer out;
   if (!status && !path) status = syn__fail(c, SYN_E_VALUE, "write: null path");
-  if (!status) status = syn__write_path(c, &content, path);
+  if (!status) status = syn__writer_open(&out, c, path);
+  if (!status) {
+    syn_sink sink = {syn__writer_write, NULL};
+    sink.user = &out;
+    status = syn__writer_close(&out, syn__write_file(&content, &sink));
+  }
   syn__free(c, content.header);
   return status;
 }
@@ -25057,12 +25340,10 @@ static void syn__checkpoint_restore(syn_trainer *t, const syn_file *f, const syn
 }
 
 /* A file that is refused leaves the trainer and its model as they were. */
-syn_status syn_trainer_load(syn_trainer *t, const char *path) {
-  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+static syn_status syn__trainer_resume(syn_trainer *t, const syn_file *f) {
   syn_entry tensors[SYN__STATE_TENSORS];
   syn__state_field fields[SYN__STATE_FIELDS];
   syn_status s;
-  if (!f) return t ? t->c->status : SYN_E_VALUE;
   syn__state_fields(t, &t->state, fields);
   s = syn__checksum_check(t->c, f);
   if (s == SYN_OK) s = syn__state_read(t, f, fields); /* reads and checks the numbers */
@@ -25071,6 +25352,11 @@ syn_status syn_trainer_load(syn_trainer *t, const char *path) {
     s = syn__checkpoint_check(t, f, tensors);
   }
   if (s == SYN_OK) syn__checkpoint_restore(t, f, tensors, fields);
+  return s;
+}
+syn_status syn_trainer_load(syn_trainer *t, const char *path) {
+  syn_file *f = t ? syn_file_load(t->c, path) : NULL;
+  syn_status s = f ? syn__trainer_resume(t, f) : t ? t->c->status : SYN_E_VALUE;
   syn_file_free(f);
   return s;
 }

@@ -64,11 +64,28 @@ static size_t random_text(syn_random *r, char *out, int most) {
   return size;
 }
 
+/* What the tokenizer "space" makes of a text of ASCII: runs of white space become their line ends or
+   one space, at the ends of the text nothing. */
+static syn_text words_of(syn_text text, char *out) {
+  size_t i = 0, n = 0, begin, k;
+  while (i < text.size) {
+    for (begin = i; i < text.size && strchr(" \t\r\n\v\f\x1C\x1F", text.at[i]);) i++;
+    for (k = begin; k < i; k++)
+      if (text.at[k] == '\n') out[n++] = '\n', begin = text.size;
+    if (begin > 0 && begin < i && i < text.size) out[n++] = ' ';
+    if (i < text.size) out[n++] = text.at[i++];
+  }
+  text.at = out;
+  text.size = n;
+  return text;
+}
+
 /* Does the text come back? Encodes with room for nothing, then for all. */
 static int comes_back(const syn_tokenizer *t, syn_text text) {
   static int ids[ROOM];
-  static char out[ROOM * 4];
+  static char out[ROOM * 4], words[ROOM * 4];
   int n = syn_tokenizer_encode(t, text, NULL, 0);
+  if (!strcmp(syn_tokenizer_type(t), "space")) text = words_of(text, words);
   if (n > ROOM || n > (int)text.size + 1 || syn_tokenizer_encode(t, text, ids, ROOM) != n) return 0;
   if (syn_tokenizer_decode(t, ids, n, out, sizeof out) != text.size) return 0;
   return out[text.size] == 0 && (text.size == 0 || memcmp(out, text.at, text.size) == 0);
@@ -353,7 +370,8 @@ static void check_ids(const syn_tokenizer *t, syn_text text, const int *want, in
 }
 
 static void test_words(void) {
-  static const int cab[] = {5, 4, 6}, unknown[] = {6, 1, 4, 1}, plain[] = {0, 2, 1, 77, 0, 4, 3, 5};
+  static const int cab[] = {5, 4, 6}, unknown[] = {6, 4, 1}, plain[] = {0, 2, 1, 77, 0, 4, 3, 5};
+  static const int lined[] = {5, 4, 6, 4};
   syn_context c;
   test_memory m;
   syn_text lines[2];
@@ -366,16 +384,19 @@ static void test_words(void) {
   CHECK(t && syn_tokenizer_size(t) == 7, "%s", c.message);
   if (!t) return;
   check_ids(t, text_of("a b c"), cab, 3);
-  check_ids(t, text_of("c  b d"), unknown, 4); /* two spaces: an empty word, not seen */
+  check_ids(t, text_of(" \tc  b \xC2\xA0\r\xE3\x80\x80" "d "), unknown, 3); /* runs, blanks at the ends */
   check_ids(t, text_of(""), cab, 0);
-  CHECK(syn_tokenizer_decode(t, unknown, 4, out, sizeof out) == 11, "%s", out);
-  CHECK(strcmp(out, "c \xEF\xBF\xBD b \xEF\xBF\xBD") == 0, "\"%s\"", out);
+  check_ids(t, text_of(" \t\xE2\x80\x83 \r"), cab, 0);
+  CHECK(syn_tokenizer_decode(t, unknown, 3, out, sizeof out) == 7, "%s", out);
+  CHECK(strcmp(out, "c b \xEF\xBF\xBD") == 0, "\"%s\"", out);
   syn_tokenizer_decode(t, plain, 8, out, sizeof out);
   CHECK(strcmp(out, "\xEF\xBF\xBD \xEF\xBF\xBD b") == 0, "\"%s\"", out);
   syn_tokenizer_free(t);
-  lines[0] = text_of("a  b");
+  lines[0] = text_of(" a\t\tb\r\n \n b\x1F" "a\n");
   t = syn_tokenizer_learn(&c, "space", 0, lines, 1);
-  CHECK(t && syn_tokenizer_size(t) == 7 && comes_back(t, text_of("b  a")), "the empty word");
+  CHECK(t && syn_tokenizer_size(t) == 8 && comes_back(t, lines[0]), "a, b, line end, line end with b");
+  CHECK(comes_back(t, text_of("\n\nb b\n")) && comes_back(t, text_of("\n")), "line ends at the ends");
+  check_ids(t, text_of("a\n\nb\n"), lined, 4);
   syn_tokenizer_free(t);
   CHECK(m.live == 0, "%ld blocks left", m.live);
 }
@@ -539,6 +560,32 @@ static void test_normalize(void) {
   }
   CHECK(syn_text_invalid(text_of("a\xFF\xC3\xE2\x82 \xC3\xA4\xED\xA0\x80")) == 7, "invalid bytes");
   CHECK(syn_text_invalid(text_of("")) == 0, "an empty text");
+}
+
+/* Each character between two words: it separates them where Python's str.isspace is true. */
+static void test_white(void) {
+  static const uint32_t white[] = {9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 0x85, 0xA0, 0x1680,
+                                   0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007,
+                                   0x2008, 0x2009, 0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0};
+  syn_context c;
+  test_memory m;
+  syn_tokenizer *t;
+  uint32_t ch;
+  int next = 0, flags, n;
+  char text[8];
+  test_begin(&c, &m);
+  for (flags = 0; flags < 8; flags += 5) {
+    t = syn_tokenizer_learn(&c, "space", flags, NULL, 0);
+    for (next = 0, ch = 1; ch < 0x3100; ch++) {
+      text[0] = 'a';
+      n = (int)put(text + 1, ch);
+      strcpy(text + 1 + n, "b");
+      n = syn_tokenizer_encode(t, text_of(text), NULL, 0);
+      CHECK(n == 1 + (ch == white[next]), "%d words with %lX", n, (unsigned long)ch);
+      next += ch == white[next];
+    }
+    syn_tokenizer_free(t);
+  }
 }
 
 /* 33 marks behind a letter, and a million: the first 32 are composed and ordered, in little time. */
@@ -927,6 +974,7 @@ int main(void) {
   test_lower();
   test_normalize();
   test_all_characters();
+  test_white();
   test_marks();
   test_flags();
   test_room();

@@ -76,6 +76,7 @@ static void auto_save(const arguments *a, int given, const char *checkpoint) {
     put(&text, a->given[given].value, strlen(a->given[given].value));
     put_byte(&text, '\n');
   }
+  check_written(a, "checkpoint", path);
   write_file(path, text.at, text.size);
   free(text.at);
   free(path);
@@ -139,17 +140,18 @@ static void auto_given(const arguments *a, task of, syn_choice *k) {
 static void auto_texts(syn__learn *l, const arguments *a, task of) {
   static const char *const names[] = {"data", "src", "tgt"};
   size_t i;
+  int how = QUIET | (opt_flag(a, "nfc") ? COMPOSE : 0);
   l->task = (int)of;
   l->count = 1;
   if (of == LM) {
-    buffer text = read_text(opt_text(a, "data"));
+    buffer text = read_data(opt_text(a, "data"), how);
     syn_text all = buffer_text(&text);
     l->text[1] = &all;
     syn__choose(l);
     free(text.at);
   } else {
     pairs p;
-    if (!pairs_read(&p, of, a, names)) fail(WRONG_USE, "train wants --data, or --src and --tgt");
+    if (!pairs_read(&p, of, a, names, how)) fail(WRONG_USE, "train wants --data, or --src and --tgt");
     if (!p.count) fail(FAILED_JOB, "%s has no line", p.names[0]);
     for (i = 0; i < p.count; i++) p.side[1][i] = first_alternative(&p, i);
     l->count = p.count;

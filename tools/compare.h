@@ -353,9 +353,26 @@ static row_of row_make(const arguments *a, const axis *axes, size_t n_axes, size
   return r;
 }
 
+/* Refuses files that the runs in this folder, or compare itself, would overwrite there: row..., lock
+   and command. */
+static void check_folder(const arguments *a, const char *folder) {
+  int i;
+  for (i = 0; i < a->given_count; i++) {
+    const option *o = a->given[i].of;
+    char *path = path_behind(a->given[i].value), *name = path + syn__path_folder(path);
+    int own = strncmp(name, "row", 3) == 0 || in_choices("lock|command", name);
+    *name = 0;
+    if (own && (o->kind == READS || strcmp(o->name, "page") == 0) &&
+        same_file(*path ? path : ".", folder))
+      fail(WRONG_USE, "compare --%s %s: compare itself writes files of this name in its folder; "
+           "--folder DIR names another", o->name, a->given[i].value);
+    free(path);
+  }
+}
+
 /* Builds the network of a row without weights: a mistake in one row shall show before any training.
    Returns its task. init: the model of its first run, or "". */
-static task row_check(const row_of *r, const char *init) {
+static task row_check(const row_of *r, const char *init, const char *folder) {
   arguments a = parse(&train_command, (int)r->args.count, r->args.at);
   syn_context c;
   syn_plan plan;
@@ -363,6 +380,7 @@ static task row_check(const row_of *r, const char *init) {
   task of;
   preset_apply(&a);
   train_check_rule(&a);
+  check_folder(&a, folder);
   context_open(&c, &a);
   n = network_of(&a);
   of = task_of(n.config.task);
@@ -441,13 +459,14 @@ static double run_begin = 0.0;
    unless a signal stopped it before the end. The time comes first: the model is the last step. */
 static void run_keep(void) {
   const one_run *r = run_now;
-  FILE *f;
+  char time[60];
+  syn_context c;
   run_now = NULL;
   if (!r || stopped_by || !file_exists(r->path[F_PART])) return;
-  f = open_file(r->path[F_TIME], "wb");
-  if (!f) return;
-  fprintf(f, "%.3f\n", train_session.used + seconds() - run_begin);
-  if (fclose(f) == 0) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
+  syn_context_init(&c, NULL);
+  snprintf(time, sizeof time, "%.3f\n", train_session.used + seconds() - run_begin);
+  write_bytes(&c, r->path[F_TIME], time, strlen(time));
+  if (!c.status) syn__path_rename(r->path[F_PART], r->path[F_MODEL]);
 }
 
 /* The step of a checkpoint; -1: there is none that can be read. */
@@ -548,7 +567,7 @@ static int run_training(const one_run *r) {
 
 static arguments test_arguments(const comparison *k, const one_run *r, word_list *l) {
   static const char *const same[] = {"beam", "alpha", "type", "threads", "isa",
-                                     "alternatives", "lowercase"};
+                                     "alternatives", "too-long"};
   static const char *const from[] = {"test", "test-src", "test-tgt"}, *const to[] = {"data", "src",
                                                                                      "tgt"};
   const option *o;
@@ -628,14 +647,16 @@ static void loss_put(row_loss *l, const syn_data *d, size_t i, double characters
 
 /* The windows of a text for lm; each has the share of the characters that it has of the labels. */
 static void loss_windows(row_loss *l, evaluation *e, int window) {
-  buffer text = read_text(opt_text(e->a, "data"));
+  buffer text = read_data(opt_text(e->a, "data"), e->how);
   syn_data *d = syn_data_new(l->c);
   double characters = count_characters(buffer_text(&text)), tokens = 0.0;
   size_t i;
   int n;
   check(l->c);
-  windows_add(l->c, d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
+  windows_add(&e->p.encoders[1], d, buffer_text(&text), syn_model_tokenizer(e->m, SYN_TGT), window,
               window > 1 ? window / 2 : 1);
+  check(l->c);
+  eval_unknown(e);
   for (i = 0; i < syn_data_count(d); i++) {
     syn_data_row(d, i, SYN_TGT, &n);
     tokens += (double)(n - d->rows[i].context);
@@ -745,6 +766,7 @@ static void run_start(const comparison *k, one_run *r, int phase) {
   signal(SIGTERM, SIG_DFL);
   if (stopped_by) _exit(FAILED_JOB); /* the signal came before this line */
   on_alarm(SIGALRM);
+  if (phase == PHASE_TRAIN) remove_file(r->path[F_ERRORS]); /* a link is not followed */
   if (!freopen(r->path[F_ERRORS], phase == PHASE_TEST ? "ab" : "wb", stderr)) _exit(FAILED_JOB);
   if (phase == PHASE_TEST) exit(run_test(k, r));
   if (!freopen(r->path[F_LOG], "ab", stdout))
@@ -1157,7 +1179,7 @@ static double loss_value(const char *name, const double *sum) {
 
 /* The counts of a loss metric: nats, labels, characters. */
 static void measured_losses(measured *m, const one_run *r) {
-  lines l = read_lines(r->path[F_LOSS]);
+  lines l = lines_of(read_file(r->path[F_LOSS]));
   size_t i;
   m->units = l.count;
   m->counts = (double *)take(size_mul(l.count, METRIC_COUNTS), sizeof *m->counts);
@@ -1172,7 +1194,7 @@ static void measured_losses(measured *m, const one_run *r) {
 /* tag: the tags of outputs and references one by one. */
 static void measured_tags(measured *m, const one_run *r) {
   size_t i, n = 0, most = 1;
-  m->tags = read_lines(r->path[F_TAGS]);
+  m->tags = lines_of(read_file(r->path[F_TAGS]));
   m->units = m->tags.count / 2;
   for (i = 0; i < m->tags.bytes.size; i++)
     most += m->tags.bytes.at[i] == '\t' || m->tags.bytes.at[i] == '\n';
@@ -1189,7 +1211,7 @@ static void measured_tags(measured *m, const one_run *r) {
 /* Lines of outputs against the references of the test. */
 static void measured_lines(measured *m, const comparison *k, const one_run *r) {
   size_t i;
-  m->file = read_lines(r->path[F_OUT]);
+  m->file = lines_of(read_file(r->path[F_OUT]));
   if (m->file.count != k->references.count)
     fail(FAILED_JOB, "%s has %lu lines, the test has %lu", r->path[F_OUT],
          (unsigned long)m->file.count, (unsigned long)k->references.count);
@@ -1719,7 +1741,7 @@ static void compare_rows(comparison *k) {
   for (i = 0; i < k->rows; i++) k->row[i] = row_make(a, axes, n, i, k->rows);
   for (i = 0; i < k->rows; i++) {
     char *init = init_path(a, i, opt_big(a, "seed"));
-    task of = row_check(&k->row[i], init);
+    task of = row_check(&k->row[i], init, opt_text(a, "folder"));
     free(init);
     if (i && of != k->of)
       fail(WRONG_USE, "compare: the rows %.60s and %.60s are of different tasks, which no metric "
@@ -1748,10 +1770,12 @@ static void compare_metrics(comparison *k) {
     k->outputs |= !loss;
   }
   k->options = metric_options_of(k->a);
+  k->options.lowercase = opt_flag(k->a, "lowercase-targets");
   if (k->of >= CLASSIFY) k->options.alternatives = NULL;
   if (k->of == LM && (!file || *opt_text(k->a, "test-src") || *opt_text(k->a, "test-tgt")))
     fail(WRONG_USE, "compare of lm wants --test FILE, plain text");
-  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names))
+  if (k->of != LM && !pairs_read(&k->references, k->of, k->a, names,
+                                    QUIET | (opt_flag(k->a, "nfc") ? COMPOSE : 0)))
     fail(WRONG_USE, "compare wants --test, or --test-src and --test-tgt");
   for (i = 0; i < k->references.count; i++)
     for (n = 0; n < k->metrics.count; n++)
@@ -1796,6 +1820,7 @@ static int run_compare(const arguments *a) {
   k.a = a;
   k.begin = seconds();
   init_same(a);
+  check_folder(a, opt_text(a, "folder"));
   compare_rows(&k);
   compare_metrics(&k);
   folder_open(a);

@@ -151,8 +151,8 @@ static void info_alone(const arguments *a) {
   size_t i;
   for (i = 0; i < COUNT(names); i++)
     if (opt_given(a, names[i]))
-      fail(WRONG_USE, "info wants either --model or the options of a network, given: both, --%s",
-           names[i]);
+      fail(WRONG_USE, "%s wants either --model or the options of a network, given: both, --%s",
+           a->command->name, names[i]);
 }
 
 /* The model of --model, or a model made from the options. The latter has no memory for weights, so

@@ -81,8 +81,9 @@ MAYBE_UNUSED static int next_piece(syn_text *rest, const char *separators, syn_t
    ============================================================================================== */
 
 /* Metrics and training need all lines, so the whole file is read into one block, and each line is a
-   slice of it. Bytes are not changed: 0 and invalid UTF-8 pass. Only a UTF-8 byte order mark at
-   the beginning of the file is skipped. */
+   slice of it. A text file has a byte order mark skipped at its beginning and its line ends made one
+   byte; a file that is no text in UTF-8 by its first bytes is refused by name. Bytes 0 and invalid
+   UTF-8 pass: text_scan counts them. */
 
 typedef struct lines {
   buffer bytes;
@@ -103,7 +104,7 @@ MAYBE_UNUSED static int file_exists(const char *path) {
   return f != NULL;
 }
 
-/* "-" is standard input. */
+/* The bytes of a file as they are. "-" is standard input. */
 MAYBE_UNUSED static buffer read_file(const char *path) {
   buffer b = {NULL, 0, 0};
   FILE *f = strcmp(path, "-") == 0 ? stdin : open_file(path, "rb");
@@ -116,47 +117,113 @@ MAYBE_UNUSED static buffer read_file(const char *path) {
   } while (got);
   if (ferror(f)) fail(FAILED_JOB, "cannot read %s: %s", path, strerror(errno));
   if (f != stdin) fclose(f);
-  skip_byte_order_mark(&b);
   return b;
 }
 
-/* PATH.tmp is written and renamed, so that PATH has all of it or stays what it was. A device is
-   written directly. */
-MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
-  buffer name = {NULL, 0, 0};
-  int direct = syn__path_special(path), ok, error;
-  FILE *f;
-  put(&name, path, strlen(path));
-  put(&name, ".tmp", direct ? 0 : 4);
-  put_byte(&name, 0);
-  f = open_file(name.at, "wb");
-  if (!f) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(errno));
-  ok = fwrite(bytes, 1, size, f) == size;
-  ok = fclose(f) == 0 && ok && (direct || syn__path_rename(name.at, path));
-  error = errno;
-  if (!ok && !direct) remove_file(name.at);
-  free(name.at);
-  if (!ok) fail(FAILED_JOB, "cannot write %s: %s", path, strerror(error));
+/* The name of UTF-16 or UTF-32 without a byte order mark, by the places of its bytes 0: those of a
+   UTF-16 text have one parity, as at least half of its characters are below 256; a UTF-32 text has
+   two at the same side of each four. Else null. */
+static const char *wide_text(syn_text t) {
+  static const char *const names[] = {"UTF-16BE", "UTF-16LE", "UTF-32BE", "UTF-32LE"};
+  size_t zeros[4] = {0, 0, 0, 0}, n = t.size & ~(size_t)3, i;
+  for (i = 0; i < n; i++) zeros[i % 4] += !t.at[i];
+  if (n && zeros[0] == n / 4 && zeros[1] > n / 8) return names[2];
+  if (n && zeros[3] == n / 4 && zeros[2] > n / 8) return names[3];
+  n = t.size & ~(size_t)1;
+  zeros[0] = zeros[1] = 0;
+  for (i = 0; i < n; i++) zeros[i % 2] += !t.at[i];
+  for (i = 0; i < 2; i++)
+    if (zeros[i] >= 2 && zeros[i] > n / 4 && !zeros[!i]) return names[i];
+  return NULL;
 }
 
-/* Lines end in LF or CRLF; the last one may lack it. A file of no bytes is an error. */
-MAYBE_UNUSED static lines read_lines(const char *path) {
-  lines l;
-  syn_text rest, line;
+/* The first bytes by which a file is known that is no text in UTF-8, and what to do with it. */
+static const struct {
+  const char *bytes;
+  size_t size;
+  const char *name, *remedy;
+} other_files[] = {
+    {"\xFF\xFE\0\0", 4, "UTF-32", "convert it with iconv -f utf-32 -t utf-8"},
+    {"\0\0\xFE\xFF", 4, "UTF-32", "convert it with iconv -f utf-32 -t utf-8"},
+    {"\xFF\xFE", 2, "UTF-16", "convert it with iconv -f utf-16 -t utf-8"},
+    {"\xFE\xFF", 2, "UTF-16", "convert it with iconv -f utf-16 -t utf-8"},
+    {"\x1F\x8B", 2, "gzip", "unpack it with gunzip"},
+    {"PK\3\4", 4, "zip", "unpack it (a document of Word or Excel: save it as plain text)"},
+    {"\xFD" "7zXZ", 5, "xz", "unpack it with unxz"},
+    {"BZh91AY", 7, "bzip2", "unpack it with bunzip2"},
+    {"\x28\xB5\x2F\xFD", 4, "zstd", "unpack it with unzstd"},
+    {"%PDF-", 5, "PDF", "save it as plain text"},
+    {"\x7F" "ELF", 4, "a program", "a text file is wanted"},
+};
+
+/* Exits, with its name, when a file begins like something else than a text in UTF-8. */
+MAYBE_UNUSED static void check_text(syn_text t, const char *path) {
+  const char *wide;
   size_t i;
-  l.bytes = read_file(path);
+  if (t.size > 4096) t.size = 4096;
+  for (i = 0; i < COUNT(other_files); i++)
+    if (t.size >= other_files[i].size && !memcmp(t.at, other_files[i].bytes, other_files[i].size))
+      fail(FAILED_JOB, "%s: this is %s: %s", path, other_files[i].name, other_files[i].remedy);
+  wide = t.size ? wide_text(t) : NULL;
+  if (wide) fail(FAILED_JOB, "%s: this is %s: convert it with iconv -f %s -t utf-8", path, wide, wide);
+  if (t.size > 8 && !t.at[6] && !t.at[7] && t.at[8] == '{')
+    fail(FAILED_JOB, "%s: this is a model file: a text file is wanted", path);
+}
+
+/* Every line end becomes one '\n': CRLF does, and a CR at the end of the text. A text without any
+   '\n' is of a system that ended its lines in CR. Another CR stays, a character of its line. */
+MAYBE_UNUSED static void unify_line_ends(buffer *b) {
+  size_t i, n = 0;
+  int feeds = b->size && memchr(b->at, '\n', b->size);
+  for (i = 0; i < b->size; i++) {
+    int at_end = i + 1 == b->size || b->at[i + 1] == '\n';
+    if (b->at[i] != '\r' || (feeds && !at_end)) b->at[n++] = b->at[i];
+    else if (!feeds) b->at[n++] = '\n';
+  }
+  b->size = n;
+}
+
+/* Reads a text file; one without text is an error. */
+MAYBE_UNUSED static buffer read_text(const char *path) {
+  buffer b = read_file(path);
+  check_text(buffer_text(&b), path);
+  skip_byte_order_mark(&b);
+  unify_line_ends(&b);
+  if (!b.size) fail(FAILED_JOB, "%s is empty, at least one line is wanted", path);
+  return b;
+}
+
+/* Writes a file as the library writes its own: PATH has all of it or stays what it was, see
+   syn_file_write. A failure is recorded in c. */
+MAYBE_UNUSED static void write_bytes(syn_context *c, const char *path, const void *bytes,
+                                     size_t size) {
+  syn__writer w;
+  if (!syn__writer_open(&w, c, path))
+    syn__writer_close(&w, syn__writer_write(&w, bytes, size) == size);
+}
+MAYBE_UNUSED static void write_file(const char *path, const void *bytes, size_t size) {
+  syn_context c;
+  syn_context_init(&c, NULL);
+  write_bytes(&c, path, bytes, size);
+  check(&c);
+}
+
+/* The lines of a block of bytes, which they own; the last one may lack its end. */
+MAYBE_UNUSED static lines lines_of(buffer bytes) {
+  lines l;
+  syn_text rest;
+  size_t i;
+  l.bytes = bytes;
   l.count = 0;
-  if (!l.bytes.size) fail(FAILED_JOB, "%s is empty, at least one line is wanted", path);
-  if (l.bytes.at[l.bytes.size - 1] != '\n') put_byte(&l.bytes, '\n');
+  if (l.bytes.size && l.bytes.at[l.bytes.size - 1] != '\n') put_byte(&l.bytes, '\n');
   for (i = 0; i < l.bytes.size; i++) l.count += l.bytes.at[i] == '\n';
   l.at = (syn_text *)take(l.count, sizeof *l.at);
   rest = buffer_text(&l.bytes);
-  for (i = 0; i < l.count && next_piece(&rest, "\n", &line); i++) {
-    if (line.size && line.at[line.size - 1] == '\r') line.size--;
-    l.at[i] = line;
-  }
+  for (i = 0; i < l.count && next_piece(&rest, "\n", &l.at[i]);) i++;
   return l;
 }
+/* The lines of a text file. */
+MAYBE_UNUSED static lines read_lines(const char *path) { return lines_of(read_text(path)); }
 
 MAYBE_UNUSED static void lines_free(lines *l) {
   free(l->bytes.at);
@@ -194,6 +261,48 @@ MAYBE_UNUSED static int is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
+}
+
+/* A text without characters but white space. */
+MAYBE_UNUSED static int is_blank(syn_text t) {
+  uint32_t code;
+  size_t i, size;
+  for (i = 0; i < t.size; i += size) {
+    size = decode(t, i, &code);
+    if (!is_space(code)) return 0;
+  }
+  return 1;
+}
+
+/* What a text has beside well-formed characters. */
+typedef struct text_scan {
+  size_t invalid, wide; /* bytes that are no UTF-8; characters of several bytes */
+  size_t alone, marks;  /* of the invalid: those between ASCII bytes; those below 0xA0 */
+  size_t zeros, returns; /* bytes 0; CR inside of lines */
+  size_t letters, apart; /* apart: accents that follow their letter */
+} text_scan;
+
+MAYBE_UNUSED static void scan_invalid(text_scan *s, syn_text t, size_t i) {
+  unsigned char c = (unsigned char)t.at[i];
+  s->invalid++;
+  s->marks += c < 0xA0;
+  s->alone += (!i || (unsigned char)t.at[i - 1] < 0x80) &&
+              (i + 1 == t.size || (unsigned char)t.at[i + 1] < 0x80);
+}
+
+/* Adds the counts of a text. */
+MAYBE_UNUSED static void scan_text(text_scan *s, syn_text t) {
+  uint32_t code;
+  size_t i, size;
+  for (i = 0; i < t.size; i += size) {
+    size = decode(t, i, &code);
+    s->wide += size > 1;
+    s->zeros += !code;
+    s->returns += code == '\r';
+    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) scan_invalid(s, t, i);
+    else if (code >= 0x300 && code < 0x370) s->apart += s->letters > 0;
+    else s->letters += code >= 0xAA || (code | 32) - 'a' < 26u;
+  }
 }
 
 /* Appends t in lower case. */
@@ -290,6 +399,22 @@ MAYBE_UNUSED static void split_words(units *u, syn_text t) {
     if (i > begin) unit_put_word(u, t.at + begin, i - begin);
     begin = i + size;
   }
+}
+
+/* The next word of a text, of which `rest` becomes what follows; 0: there is none. */
+MAYBE_UNUSED static int next_word(syn_text *rest, syn_text *word) {
+  uint32_t code;
+  size_t i = 0, size = 0, begin;
+  while (i < rest->size && (size = decode(*rest, i, &code), is_space(code))) i += size;
+  for (begin = i; i < rest->size; i += size) {
+    size = decode(*rest, i, &code);
+    if (is_space(code)) break;
+  }
+  word->at = rest->at + begin;
+  word->size = i - begin;
+  rest->at += i;
+  rest->size -= i;
+  return word->size > 0;
 }
 
 /* Every character that is no white space. */

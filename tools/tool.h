@@ -104,6 +104,49 @@ MAYBE_UNUSED static FILE *open_file(const char *path, const char *mode) {
 }
 MAYBE_UNUSED static void remove_file(const char *path) { syn__path_remove(path); }
 
+/* The path behind symbolic links, where the system tells; the caller frees it. */
+MAYBE_UNUSED static char *path_behind(const char *path) {
+  size_t room = strlen(path) + SYN__LINK_MAX;
+  char *behind = (char *)take(room, 1);
+  memcpy(behind, path, strlen(path));
+  if (!syn__path_follow(behind, room)) memcpy(behind, path, strlen(path) + 1);
+  return behind;
+}
+
+#ifdef SYN__POSIX
+/* Whether two folders, the first `size` bytes of paths, are one. */
+static int same_folder(char *a, size_t a_size, char *b, size_t b_size) {
+  struct stat x, y;
+  a[a_size] = b[b_size] = 0;
+  return stat(a_size ? a : ".", &x) == 0 && stat(b_size ? b : ".", &y) == 0 &&
+         x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Whether two paths lead to one file or folder, whatever they are called: by device and number; a
+   file that is not there yet by its name and its folder. Devices and pipes are no files. */
+MAYBE_UNUSED static int same_file(const char *a, const char *b) {
+  char *p = path_behind(a), *q = path_behind(b);
+  size_t m = syn__path_folder(p), n = syn__path_folder(q);
+  struct stat x, y;
+  int here = stat(p, &x) == 0, there = stat(q, &y) == 0, same;
+  if (here && there)
+    same = x.st_dev == y.st_dev && x.st_ino == y.st_ino && (S_ISREG(x.st_mode) || S_ISDIR(x.st_mode));
+  else same = here == there && strcmp(p + m, q + n) == 0 && same_folder(p, m, q, n);
+  free(p);
+  free(q);
+  return same;
+}
+#elif defined(_WIN32)
+MAYBE_UNUSED static int same_file(const char *a, const char *b) {
+  wchar_t wide[SYN__WIDE_PATH], p[SYN__WIDE_PATH], q[SYN__WIDE_PATH];
+  if (!syn__wide_path(wide, a) || !_wfullpath(p, wide, SYN__WIDE_PATH)) return 0;
+  if (!syn__wide_path(wide, b) || !_wfullpath(q, wide, SYN__WIDE_PATH)) return 0;
+  return _wcsicmp(p, q) == 0;
+}
+#else
+MAYBE_UNUSED static int same_file(const char *a, const char *b) { return strcmp(a, b) == 0; }
+#endif
+
 #ifdef _WIN32
 /* The arguments of main are in the code page of the user; these are in UTF-8. Wildcards stay. */
 MAYBE_UNUSED static char **utf8_arguments(int *argc, char **argv) {
