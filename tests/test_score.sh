@@ -464,7 +464,7 @@ refused 'three files' 2 'syn: score wants HYP REF after its options, given: 3, *
   score --metric bleu h h h
 refused 'no such metric' 2 'syn: no metric blue; the nearest is bleu, *' score --metric exact,blue h h
 for command in quantize embed; do
-  refused "$command" 1 'syn: in: cannot open*' $command -m in -o out
+  refused "$command" 1 'syn: *cannot open*' $command -m in -o out
 done
 refused 'junk behind an integer' 2 'syn: train --batch wants an integer *, given: 12x' \
   train -o m --batch 12x
